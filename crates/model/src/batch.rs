@@ -1,0 +1,321 @@
+//! The one way to write: a batch of statements with preconditions, all or nothing.
+
+use crate::content::Content;
+use crate::time::Time;
+use crate::transaction::Header;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+use std::fmt;
+use uuid::Uuid;
+
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    pub branch: String,
+    pub header: Header,
+    pub writes: Vec<Write>,
+    pub preconditions: Vec<Precondition>,
+    /// Branches, releases, tags and types are objects too, but only their own operations may state them.
+    pub system: bool,
+}
+
+impl Batch {
+    pub fn on(branch: &str) -> Batch {
+        Batch { branch: branch.into(), ..Batch::default() }
+    }
+
+    #[must_use]
+    pub fn write(mut self, write: impl Into<Write>) -> Batch {
+        self.writes.push(write.into());
+        self
+    }
+}
+
+/// One line of an import, one element of a bulk write.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Write {
+    Object(PutObject),
+    Relationship(PutRelationship),
+    End(End),
+}
+
+impl From<PutObject> for Write {
+    fn from(put: PutObject) -> Write {
+        Write::Object(put)
+    }
+}
+
+impl From<PutRelationship> for Write {
+    fn from(put: PutRelationship) -> Write {
+        Write::Relationship(put)
+    }
+}
+
+impl From<End> for Write {
+    fn from(end: End) -> Write {
+        Write::End(end)
+    }
+}
+
+/// States the whole content of an object for a period.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PutObject {
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// With a key the id follows from project, type and key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Only for objects without a key; drawn when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subtype: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub labels: BTreeSet<String>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub properties: Map<String, Value>,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub evidence: Value,
+    /// Beginning of the period; the batch's time when left out.
+    #[serde(skip_serializing_if = "Option::is_none", alias = "validFrom")]
+    pub valid_from: Option<Time>,
+    /// Afterwards the thing is absent, unless `only_this_period`.
+    #[serde(skip_serializing_if = "Option::is_none", alias = "validTo")]
+    pub valid_to: Option<Time>,
+    /// A correction or backfill: says nothing about any other time.
+    #[serde(skip_serializing_if = "std::ops::Not::not", alias = "onlyThisPeriod")]
+    pub only_this_period: bool,
+    /// The version number visible now; 0 when the object must be absent.
+    #[serde(skip_serializing_if = "Option::is_none", alias = "expectedVersion")]
+    pub expected_version: Option<u32>,
+}
+
+impl PutObject {
+    pub fn new(type_name: &str, key: &str) -> PutObject {
+        PutObject { type_name: type_name.into(), key: Some(key.into()), ..PutObject::default() }
+    }
+
+    #[must_use]
+    pub fn title(mut self, title: &str) -> PutObject {
+        self.title = Some(title.into());
+        self
+    }
+
+    #[must_use]
+    pub fn property(mut self, name: &str, value: impl Into<Value>) -> PutObject {
+        self.properties.insert(name.into(), value.into());
+        self
+    }
+
+    pub fn content(&self) -> Content {
+        Content {
+            title: self.title.clone(),
+            subtype: self.subtype.clone(),
+            status: self.status.clone(),
+            labels: self.labels.clone(),
+            properties: self.properties.clone(),
+            evidence: self.evidence.clone(),
+            ..Content::default()
+        }
+    }
+
+    #[must_use]
+    pub fn with_content(mut self, content: Content) -> PutObject {
+        self.title = content.title;
+        self.subtype = content.subtype;
+        self.status = content.status;
+        self.labels = content.labels;
+        self.properties = content.properties;
+        self.evidence = content.evidence;
+        self
+    }
+}
+
+/// States the whole content of a relationship for a period.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PutRelationship {
+    #[serde(rename = "type")]
+    pub type_name: String,
+    pub src: Reference,
+    pub dst: Reference,
+    /// Tells parallel edges of one type apart; empty unless they are wanted.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub discriminator: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subtype: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub labels: BTreeSet<String>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub properties: Map<String, Value>,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub evidence: Value,
+    #[serde(skip_serializing_if = "Option::is_none", alias = "roleSrc")]
+    pub role_src: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", alias = "roleDst")]
+    pub role_dst: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub derivation: Option<String>,
+    /// Beginning of the period; the batch's time when left out.
+    #[serde(skip_serializing_if = "Option::is_none", alias = "validFrom")]
+    pub valid_from: Option<Time>,
+    /// Afterwards the thing is absent, unless `only_this_period`.
+    #[serde(skip_serializing_if = "Option::is_none", alias = "validTo")]
+    pub valid_to: Option<Time>,
+    /// A correction or backfill: says nothing about any other time.
+    #[serde(skip_serializing_if = "std::ops::Not::not", alias = "onlyThisPeriod")]
+    pub only_this_period: bool,
+    #[serde(skip_serializing_if = "Option::is_none", alias = "expectedVersion")]
+    pub expected_version: Option<u32>,
+}
+
+impl PutRelationship {
+    pub fn new(type_name: &str, src: impl Into<Reference>, dst: impl Into<Reference>) -> PutRelationship {
+        PutRelationship { type_name: type_name.into(), src: src.into(), dst: dst.into(), ..PutRelationship::default() }
+    }
+
+    pub fn content(&self) -> Content {
+        Content {
+            title: self.title.clone(),
+            subtype: self.subtype.clone(),
+            status: self.status.clone(),
+            labels: self.labels.clone(),
+            properties: self.properties.clone(),
+            evidence: self.evidence.clone(),
+            role_src: self.role_src.clone(),
+            role_dst: self.role_dst.clone(),
+            weight: self.weight,
+            confidence: self.confidence,
+            derivation: self.derivation.clone(),
+        }
+    }
+
+    #[must_use]
+    pub fn with_content(mut self, content: Content) -> PutRelationship {
+        self.title = content.title;
+        self.subtype = content.subtype;
+        self.status = content.status;
+        self.labels = content.labels;
+        self.properties = content.properties;
+        self.evidence = content.evidence;
+        self.role_src = content.role_src;
+        self.role_dst = content.role_dst;
+        self.weight = content.weight;
+        self.confidence = content.confidence;
+        self.derivation = content.derivation;
+        self
+    }
+}
+
+/// Says that a thing is absent from a time on, now by default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct End {
+    #[serde(rename = "ref")]
+    pub reference: Reference,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<Time>,
+    /// Absent only until then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none", alias = "expectedVersion")]
+    pub expected_version: Option<u32>,
+}
+
+impl End {
+    pub fn new(reference: impl Into<Reference>) -> End {
+        End { reference: reference.into(), ..End::default() }
+    }
+}
+
+/// How a caller names a thing: a UUID, `Type:key`, or a key alone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Reference {
+    Id(Uuid),
+    Text(String),
+    Exact {
+        #[serde(rename = "type")]
+        type_name: String,
+        key: String,
+    },
+}
+
+impl Default for Reference {
+    fn default() -> Self {
+        Reference::Text(String::new())
+    }
+}
+
+impl Reference {
+    pub fn exact(type_name: &str, key: &str) -> Reference {
+        Reference::Exact { type_name: type_name.into(), key: key.into() }
+    }
+
+    /// The `Type:key` reading of a text, when it has that form.
+    pub fn typed(&self) -> Option<(&str, &str)> {
+        match self {
+            Reference::Exact { type_name, key } => Some((type_name, key)),
+            Reference::Text(text) => {
+                let (type_name, key) = text.split_once(':')?;
+                let fine = !key.is_empty() && !key.starts_with(':') && crate::id::check_type_name(type_name).is_ok();
+                fine.then_some((type_name, key))
+            }
+            Reference::Id(_) => None,
+        }
+    }
+}
+
+impl From<&str> for Reference {
+    fn from(text: &str) -> Self {
+        Uuid::try_parse(text).map_or_else(|_| Reference::Text(text.into()), Reference::Id)
+    }
+}
+
+impl From<Uuid> for Reference {
+    fn from(id: Uuid) -> Self {
+        Reference::Id(id)
+    }
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reference::Id(id) => write!(f, "{id}"),
+            Reference::Text(text) => f.write_str(text),
+            Reference::Exact { type_name, key } => write!(f, "{type_name}:{key}"),
+        }
+    }
+}
+
+/// Must hold at the branch's head for the batch to commit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Precondition {
+    /// The visible version of a thing has this number; 0 means that nothing is visible.
+    Version {
+        #[serde(rename = "ref")]
+        reference: Reference,
+        expected_version: u32,
+    },
+    /// Nothing is visible under this name.
+    Absent {
+        #[serde(rename = "ref")]
+        reference: Reference,
+    },
+}

@@ -1,0 +1,118 @@
+//! Branches and the line of ancestors a read falls back along.
+
+use crate::error::{Error, Result};
+use crate::id::{BranchNo, MAIN, PROJECT_WIDE, Tx};
+use crate::limits;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BranchMode {
+    /// Sees what its parent says now.
+    #[default]
+    Live,
+    /// Sees its parent as it was at the fork.
+    Pinned,
+}
+
+/// One branch as it stood at some transaction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Branch {
+    pub number: BranchNo,
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<BranchNo>,
+    pub mode: BranchMode,
+    /// The parent's transaction it was made at, or was moved to.
+    pub fork: Tx,
+    #[serde(default)]
+    pub closed: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+impl Branch {
+    pub fn main() -> Branch {
+        Branch {
+            number: MAIN,
+            name: "main".into(),
+            parent: None,
+            mode: BranchMode::Live,
+            fork: 0,
+            closed: false,
+            description: None,
+        }
+    }
+}
+
+/// Branches to ask, nearest first, each with the last transaction that counts there.
+/// The project-wide statements come last and are never held back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lineage(Vec<(BranchNo, Tx)>);
+
+impl Lineage {
+    /// The line of `branch` as known at `known`. `find` gives a branch as it stood at a transaction.
+    pub fn of(branch: BranchNo, known: Tx, find: impl Fn(BranchNo, Tx) -> Option<Branch>) -> Result<Lineage> {
+        let mut line = Vec::with_capacity(3);
+        let (mut next, mut cap) = (Some(branch), known);
+        while let Some(number) = next {
+            if line.iter().any(|(seen, _)| *seen == number) {
+                return Err(Error::conflict("cyclic_branch", format!("branch {number} is its own ancestor")));
+            }
+            if line.len() == limits::LINEAGE_DEPTH {
+                return Err(Error::too_large(
+                    "lineage_too_deep",
+                    format!("more than {} branches on top of one another", limits::LINEAGE_DEPTH),
+                ));
+            }
+            line.push((number, cap));
+            let at = find(number, cap).ok_or_else(|| {
+                Error::not_found("unknown_branch", format!("no branch {number} at transaction {cap}"))
+            })?;
+            next = at.parent;
+            if at.mode == BranchMode::Pinned {
+                cap = cap.min(at.fork);
+            }
+        }
+        line.push((PROJECT_WIDE, known));
+        Ok(Lineage(line))
+    }
+
+    pub fn entries(&self) -> &[(BranchNo, Tx)] {
+        &self.0
+    }
+
+    /// The last transaction that counts on a branch, if the branch is on the line.
+    pub fn cap(&self, branch: BranchNo) -> Option<Tx> {
+        self.0.iter().find(|(b, _)| *b == branch).map(|(_, cap)| *cap)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn branch(number: BranchNo, parent: BranchNo, mode: BranchMode, fork: Tx) -> Branch {
+        Branch { number, name: format!("b{number}"), parent: Some(parent), mode, fork, ..Branch::main() }
+    }
+
+    #[test]
+    fn pinned_ancestors_hold_back_all_before_them() {
+        use BranchMode::{Live, Pinned};
+        let all = [Branch::main(), branch(2, 1, Pinned, 10), branch(3, 2, Live, 20), branch(4, 3, Pinned, 5)];
+        let line = |b, t| Lineage::of(b, t, |n, _| all.iter().find(|x| x.number == n).cloned()).map(|l| l.0);
+        assert_eq!(line(1, 50).unwrap(), [(1, 50), (0, 50)]);
+        assert_eq!(line(3, 50).unwrap(), [(3, 50), (2, 50), (1, 10), (0, 50)]);
+        assert_eq!(line(3, 7).unwrap(), [(3, 7), (2, 7), (1, 7), (0, 7)]);
+        assert_eq!(line(4, 50).unwrap(), [(4, 50), (3, 5), (2, 5), (1, 5), (0, 50)]);
+        assert_eq!(line(9, 50).unwrap_err().code, "unknown_branch");
+    }
+
+    #[test]
+    fn a_cycle_is_an_error_and_not_a_hang() {
+        let all = [branch(2, 3, BranchMode::Live, 0), branch(3, 2, BranchMode::Live, 0)];
+        let line = Lineage::of(2, 9, |n, _| all.iter().find(|x| x.number == n).cloned());
+        assert_eq!(line.unwrap_err().code, "cyclic_branch");
+    }
+}

@@ -1,0 +1,191 @@
+//! What a batch may say about a thing, and its canonical text.
+
+use crate::error::{Error, Result};
+use crate::id::check_text;
+use crate::json::{self, Hash, write_f64, write_map, write_string};
+use crate::limits;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// Everything stated about an object or a relationship beside its identity (type, key, ends).
+/// The last five fields are for relationships.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct Content {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subtype: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub labels: BTreeSet<String>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub properties: Map<String, Value>,
+    /// Where this is known from, in any form.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub evidence: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role_src: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role_dst: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// How sure, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// How it was found out: compiler, import, type, unique_name, …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub derivation: Option<String>,
+}
+
+/// The hash that stands for absence.
+pub const ABSENT: Hash = Hash([0; 32]);
+
+impl Content {
+    /// Canonical JSON: fields in alphabetical order, empty ones left out.
+    pub fn canonical(&self) -> String {
+        let mut out = String::with_capacity(128);
+        let mut field = |name: &str, write: &mut dyn FnMut(&mut String)| {
+            out.push(if out.is_empty() { '{' } else { ',' });
+            write_string(name, &mut out);
+            out.push(':');
+            write(&mut out);
+        };
+        let text = |name: &str, value: &Option<String>, field: &mut dyn FnMut(&str, &mut dyn FnMut(&mut String))| {
+            if let Some(value) = value {
+                field(name, &mut |out| write_string(value, out));
+            }
+        };
+        if let Some(confidence) = self.confidence {
+            field("confidence", &mut |out| write_f64(confidence, out));
+        }
+        text("derivation", &self.derivation, &mut field);
+        if !self.evidence.is_null() {
+            field("evidence", &mut |out| json::write_canonical(&self.evidence, out));
+        }
+        if !self.labels.is_empty() {
+            field("labels", &mut |out| {
+                out.push('[');
+                for (i, label) in self.labels.iter().enumerate() {
+                    if i > 0 {
+                        out.push(',');
+                    }
+                    write_string(label, out);
+                }
+                out.push(']');
+            });
+        }
+        if !self.properties.is_empty() {
+            field("properties", &mut |out| write_map(&self.properties, out));
+        }
+        text("role_dst", &self.role_dst, &mut field);
+        text("role_src", &self.role_src, &mut field);
+        text("status", &self.status, &mut field);
+        text("subtype", &self.subtype, &mut field);
+        text("title", &self.title, &mut field);
+        if let Some(weight) = self.weight {
+            field("weight", &mut |out| write_f64(weight, out));
+        }
+        if out.is_empty() {
+            out.push('{');
+        }
+        out.push('}');
+        out
+    }
+
+    /// Reads stored canonical text back.
+    pub fn parse(text: &str) -> Result<Content> {
+        serde_json::from_str(text)
+            .map_err(|e| Error::internal(format!("stored content is not readable: {e}")).hint("run `lukasa verify`"))
+    }
+
+    /// Refuses what a store cannot keep or a reader could not use.
+    pub fn check(&self, canonical_bytes: usize) -> Result<()> {
+        for (what, text, max) in [
+            ("title", &self.title, limits::TITLE_BYTES),
+            ("subtype", &self.subtype, limits::NAME_BYTES),
+            ("status", &self.status, limits::NAME_BYTES),
+            ("role_src", &self.role_src, limits::NAME_BYTES),
+            ("role_dst", &self.role_dst, limits::NAME_BYTES),
+            ("derivation", &self.derivation, limits::NAME_BYTES),
+        ] {
+            if let Some(text) = text {
+                check_text(what, text, max)?;
+            }
+        }
+        if self.labels.len() > limits::LABELS {
+            return Err(Error::too_large(
+                "too_many_labels",
+                format!("{} labels, {} are allowed", self.labels.len(), limits::LABELS),
+            ));
+        }
+        self.labels.iter().try_for_each(|label| check_text("label", label, limits::LABEL_BYTES))?;
+        if canonical_bytes > limits::PROPERTIES_BYTES {
+            return Err(Error::too_large(
+                "properties_too_large",
+                format!("the content has {canonical_bytes} bytes, {} are allowed", limits::PROPERTIES_BYTES),
+            )
+            .hint("keep large text in a document of its own and refer to it"));
+        }
+        self.properties.iter().try_for_each(|(key, value)| {
+            if key.contains('\0') {
+                return Err(Error::invalid("nul_byte", "a property name contains a NUL character"));
+            }
+            json::check(value).map_err(|e| e.at(format_args!("property `{key}`")))
+        })?;
+        json::check(&self.evidence).map_err(|e| e.at("evidence"))?;
+        for (what, number) in [("weight", self.weight), ("confidence", self.confidence)] {
+            if number.is_some_and(|n| !n.is_finite()) {
+                return Err(Error::invalid("invalid_number", format!("the {what} is not a finite number")));
+            }
+        }
+        if self.confidence.is_some_and(|c| !(0.0..=1.0).contains(&c)) {
+            return Err(Error::invalid("invalid_confidence", "the confidence is outside 0 to 1"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn canonical_equals_the_generic_writer_and_reads_back() {
+        let full = Content {
+            title: Some("T \"q\"".into()),
+            subtype: Some("s".into()),
+            status: Some("open".into()),
+            labels: ["b".to_string(), "a".to_string()].into(),
+            properties: json!({"z": 1.0, "a": {"y": [1, null]}}).as_object().cloned().unwrap(),
+            evidence: json!([{"doc": 1}]),
+            role_src: Some("x".into()),
+            role_dst: Some("y".into()),
+            weight: Some(2.0),
+            confidence: Some(0.25),
+            derivation: Some("import".into()),
+        };
+        for content in [full, Content::default(), Content { weight: Some(1.5), ..Content::default() }] {
+            let text = content.canonical();
+            assert_eq!(text, json::canonical(&serde_json::to_value(&content).unwrap()));
+            assert_eq!(Content::parse(&text).unwrap().canonical(), text);
+        }
+    }
+
+    #[test]
+    fn limits_are_told() {
+        let check = |content: Content| content.check(content.canonical().len()).unwrap_err().code;
+        let with = |value: Value| Content {
+            properties: [("p".to_string(), value)].into_iter().collect(),
+            ..Default::default()
+        };
+        assert_eq!(check(with(json!("x".repeat(limits::PROPERTIES_BYTES)))), "properties_too_large");
+        assert_eq!(check(with(json!("a\0"))), "nul_byte");
+        assert_eq!(check(Content { title: Some("\0".into()), ..Default::default() }), "nul_byte");
+        assert_eq!(check(Content { confidence: Some(1.5), ..Default::default() }), "invalid_confidence");
+        assert_eq!(check(Content { weight: Some(f64::NAN), ..Default::default() }), "invalid_number");
+    }
+}

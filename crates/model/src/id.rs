@@ -1,0 +1,237 @@
+//! Names and numbers of things: scopes, derived ids, and the numbers a project hands out.
+
+use crate::error::{Error, Result};
+use crate::limits;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::{fmt, str::FromStr};
+use uuid::Uuid;
+
+/// Namespace of project namespaces; changing it would change every id ever derived.
+const ROOT: Uuid = Uuid::from_u128(0x6c75_6b61_7361_5f70_8a6f_6a65_6374_7301);
+
+/// Whose facts: every read and write names one tenant and one project of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Scope {
+    pub tenant: String,
+    pub project: String,
+}
+
+impl Scope {
+    pub fn new(tenant: impl Into<String>, project: impl Into<String>) -> Result<Scope> {
+        let scope = Scope { tenant: tenant.into(), project: project.into() };
+        for (what, name) in [("tenant", &scope.tenant), ("project", &scope.project)] {
+            check_text(what, name, limits::NAME_BYTES)?;
+            if name.trim() != name {
+                return Err(Error::invalid("invalid_name", format!("{what} `{name}` begins or ends with a space")));
+            }
+        }
+        Ok(scope)
+    }
+
+    /// The namespace a new project derives its ids in. It depends on the project's name alone, so that
+    /// indexing the same repository elsewhere gives the same ids.
+    pub fn namespace(&self) -> Uuid {
+        Uuid::new_v5(&ROOT, self.project.as_bytes())
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.tenant, self.project)
+    }
+}
+
+/// Id of an object with a key. Types match without regard to case, so the id does too.
+pub fn object_id(namespace: Uuid, type_name: &str, key: &str) -> Uuid {
+    derive(namespace, &[b"object", type_name.to_ascii_lowercase().as_bytes(), key.as_bytes()])
+}
+
+/// Id of a relationship; the discriminator is empty unless parallel edges are wanted.
+pub fn relationship_id(namespace: Uuid, type_name: &str, src: Uuid, dst: Uuid, discriminator: &str) -> Uuid {
+    derive(
+        namespace,
+        &[
+            b"relationship",
+            type_name.to_ascii_lowercase().as_bytes(),
+            src.as_bytes(),
+            dst.as_bytes(),
+            discriminator.as_bytes(),
+        ],
+    )
+}
+
+fn derive(namespace: Uuid, parts: &[&[u8]]) -> Uuid {
+    let mut name = Vec::with_capacity(64);
+    for part in parts {
+        name.extend_from_slice(&(part.len() as u32).to_be_bytes());
+        name.extend_from_slice(part);
+    }
+    Uuid::new_v5(&namespace, &name)
+}
+
+/// Text that may be stored: not empty, no NUL, not longer than `max` bytes.
+pub fn check_text(what: &str, text: &str, max: usize) -> Result<()> {
+    if text.is_empty() {
+        return Err(Error::invalid("empty_name", format!("the {what} is empty")));
+    }
+    if text.len() > max {
+        let start: String = text.chars().take(40).collect();
+        return Err(Error::too_large(
+            "text_too_long",
+            format!("the {what} `{start}…` has {} bytes, {max} are allowed", text.len()),
+        ));
+    }
+    if text.contains('\0') {
+        return Err(Error::invalid("nul_byte", format!("the {what} contains a NUL byte")));
+    }
+    Ok(())
+}
+
+/// Type names: letters, digits and `_ - . :`, beginning with a letter.
+pub fn check_type_name(name: &str) -> Result<()> {
+    check_text("type", name, limits::NAME_BYTES)?;
+    let fine = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.:".contains(c));
+    if fine {
+        Ok(())
+    } else {
+        Err(Error::invalid("invalid_type_name", format!("`{name}` is not a type name"))
+            .hint("use letters, digits, `_`, `-`, `.` and `:`, beginning with a letter"))
+    }
+}
+
+/// Names of branches, releases and tags.
+pub fn check_ref_name(what: &str, name: &str) -> Result<()> {
+    check_text(what, name, limits::REF_NAME_BYTES)?;
+    if name.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Err(Error::invalid(
+            "invalid_name",
+            format!("the {what} `{}` contains white space", name.escape_debug()),
+        ));
+    }
+    Ok(())
+}
+
+/// Number of a transaction in its project's log: 1, 2, 3, … 0 is the empty project.
+pub type Tx = u64;
+
+/// Number of an object or relationship inside its project, in order of first statement.
+pub type ThingNo = u64;
+
+/// Number of a branch inside its project.
+pub type BranchNo = u32;
+
+/// Where branchless things are stated; every branch sees them.
+pub const PROJECT_WIDE: BranchNo = 0;
+/// The branch every project has from birth.
+pub const MAIN: BranchNo = 1;
+
+/// Names a statement for ever: the transaction that recorded it and its place there, printed `42.7`.
+/// Its order is the order of recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VersionId(pub u64);
+
+impl VersionId {
+    const PLACE_BITS: u32 = 24;
+    /// Most statements one transaction can hold.
+    pub const PLACES: usize = 1 << Self::PLACE_BITS;
+
+    pub fn new(tx: Tx, place: u32) -> VersionId {
+        debug_assert!((place as usize) < Self::PLACES);
+        VersionId(tx << Self::PLACE_BITS | u64::from(place))
+    }
+
+    pub fn tx(self) -> Tx {
+        self.0 >> Self::PLACE_BITS
+    }
+
+    pub fn place(self) -> u32 {
+        (self.0 & (Self::PLACES as u64 - 1)) as u32
+    }
+
+    /// The largest id a statement recorded at or before `tx` can have.
+    pub fn last_of(tx: Tx) -> VersionId {
+        VersionId((tx.min(u64::MAX >> Self::PLACE_BITS) << Self::PLACE_BITS) | (Self::PLACES as u64 - 1))
+    }
+}
+
+impl fmt::Display for VersionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.tx(), self.place())
+    }
+}
+
+impl FromStr for VersionId {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<VersionId> {
+        let parsed = text.split_once('.').and_then(|(tx, place)| {
+            let (tx, place) = (tx.parse::<u64>().ok()?, place.parse::<u32>().ok()?);
+            (tx < 1 << 39 && (place as usize) < Self::PLACES).then(|| VersionId::new(tx, place))
+        });
+        parsed.ok_or_else(|| {
+            Error::invalid("invalid_version_id", format!("`{text}` is not a version id"))
+                .hint("version ids look like 42.7: transaction 42, statement 7")
+        })
+    }
+}
+
+impl Serialize for VersionId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for VersionId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for VersionId {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "VersionId".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "pattern": r"^\d+\.\d+$"})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_follow_from_names_and_never_from_where() {
+        let (a, b) = (Scope::new("a", "shop").unwrap(), Scope::new("b", "shop").unwrap());
+        assert_eq!(a.namespace(), b.namespace());
+        let ns = a.namespace();
+        assert_eq!(object_id(ns, "Service", "auth"), object_id(ns, "SERVICE", "auth"));
+        assert_ne!(object_id(ns, "Service", "auth"), object_id(ns, "Service", "Auth"));
+        // Parts are length-prefixed: moving a border gives another id.
+        assert_ne!(object_id(ns, "ab", "c"), object_id(ns, "a", "bc"));
+        // Pinned: a change of derivation would orphan every stored fact.
+        assert_eq!(object_id(ns, "Service", "auth").to_string(), "ff384f47-ddb7-5084-84a0-3746f3d8633d");
+    }
+
+    #[test]
+    fn version_ids_read_back() {
+        let id = VersionId::new(42, 7);
+        assert_eq!((id.tx(), id.place(), id.to_string().as_str()), (42, 7, "42.7"));
+        assert_eq!("42.7".parse::<VersionId>().unwrap(), id);
+        for bad in ["", "42", "42.", "a.b", "1.99999999", "999999999999999.1"] {
+            assert!(bad.parse::<VersionId>().is_err(), "{bad}");
+        }
+        assert!(VersionId::last_of(42) >= id && VersionId::last_of(41) < id);
+    }
+
+    #[test]
+    fn bad_names_say_why() {
+        let long = "k".repeat(1025);
+        for (text, code) in [("", "empty_name"), ("a\0b", "nul_byte"), (long.as_str(), "text_too_long")] {
+            assert_eq!(check_text("key", text, limits::KEY_BYTES).unwrap_err().code, code);
+        }
+        assert!(check_type_name("9lives").is_err() && check_type_name("a b").is_err());
+        assert!(check_ref_name("branch", "a b").is_err() && check_ref_name("branch", "feature/x").is_ok());
+    }
+}

@@ -1,0 +1,33 @@
+//! What things are: facts, time, branches, merges and types as pure values and pure functions.
+//!
+//! Nothing here does I/O, reads a clock or draws a random number; every other crate builds on this one.
+
+pub mod batch;
+pub mod branch;
+pub mod change;
+pub mod content;
+pub mod error;
+pub mod id;
+pub mod json;
+pub mod limits;
+pub mod merge;
+pub mod plan;
+pub mod statement;
+pub mod three_way;
+pub mod time;
+pub mod timeline;
+pub mod transaction;
+pub mod types;
+pub mod view;
+
+pub use batch::{Batch, End, Precondition, PutObject, PutRelationship, Reference, Write};
+pub use branch::{Branch, BranchMode, Lineage};
+pub use change::ChangeSummary;
+pub use content::Content;
+pub use error::{Error, Kind as ErrorKind, Result};
+pub use id::{BranchNo, Scope, ThingNo, Tx, VersionId};
+pub use statement::{Ends, Kind, Statement, Thing};
+pub use time::{Period, Time};
+pub use transaction::{Transaction, TransactionKind};
+pub use types::{ObjectType, Registry, RelationshipType};
+pub use view::{Moment, View};

@@ -1,0 +1,369 @@
+//! Merge of one thing from a source line into a target line: bases, classes, conflicts, what to write.
+
+use crate::branch::Lineage;
+use crate::content::{ABSENT, Content};
+use crate::id::VersionId;
+use crate::json::{Hash, canonical};
+use crate::statement::{Provenance, Role, Statement};
+use crate::three_way::{self, Clash, Strategies};
+use crate::time::{Period, Time};
+use crate::timeline::{Segment, timeline};
+use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    Unchanged,
+    Added,
+    FastForward,
+    Merged,
+    Conflict,
+}
+
+/// What a merge does to one thing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    pub class: Class,
+    pub writes: Vec<MergeWrite>,
+    /// Provenance for versions that already agree.
+    pub record: Vec<(VersionId, VersionId, Role)>,
+    pub conflicts: Vec<Clash>,
+}
+
+/// A statement to make on the target, for one period.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergeWrite {
+    pub period: Period,
+    /// Canonical content; `None` is absence.
+    pub content: Option<Box<str>>,
+    pub hash: Hash,
+    pub source: VersionId,
+    pub target: Option<VersionId>,
+    pub bases: Vec<VersionId>,
+}
+
+/// Decides about one thing. `statements` are all of its, on every branch, with content.
+pub fn merge_thing(
+    statements: &[Statement],
+    provenance: &[Provenance],
+    source: &Lineage,
+    target: &Lineage,
+    now: Time,
+    strategies: &Strategies,
+) -> Outcome {
+    let ancestry = Ancestry::of(statements, provenance);
+    let ours = timeline(statements, target, Period::ALWAYS);
+    let theirs = timeline(statements, source, Period::ALWAYS);
+    let mut outcome = Outcome { class: Class::Unchanged, writes: vec![], record: vec![], conflicts: vec![] };
+    for (period, s, t) in zip(&theirs, &ours) {
+        if t.is_some_and(|t| t.version == s.version) {
+            continue;
+        }
+        merge_piece(&ancestry, period, s, t, now, strategies, &mut outcome);
+    }
+    join_neighbours(&mut outcome.writes);
+    if !outcome.conflicts.is_empty() {
+        outcome.class = Class::Conflict;
+        outcome.writes.clear();
+        outcome.record.clear();
+    }
+    outcome
+}
+
+/// Decides about one piece of valid time in which both sides hold still.
+fn merge_piece(
+    ancestry: &Ancestry<'_>,
+    period: Period,
+    s: &Statement,
+    t: Option<&Statement>,
+    now: Time,
+    strategies: &Strategies,
+    outcome: &mut Outcome,
+) {
+    // The past of an ordinary edit is the target's to tell, where it tells one.
+    if t.is_some() && s.period.holds(now) && !period.holds(now) {
+        return;
+    }
+    let bases = t.map_or_else(Vec::new, |t| ancestry.bases(s.version, t.version));
+    let target_hash = t.map_or(ABSENT, |t| t.hash);
+    // No common ancestor stands for one empty base.
+    let equals_every_base = |hash: Hash| {
+        if bases.is_empty() { hash == ABSENT } else { bases.iter().all(|base| ancestry.hash(*base) == hash) }
+    };
+    let mut write = |class: Class, content: Option<Box<str>>, hash: Hash| {
+        outcome.class = outcome.class.max(class);
+        let (source, target) = (s.version, t.map(|t| t.version));
+        outcome.writes.push(MergeWrite { period, content, hash, source, target, bases: bases.clone() });
+    };
+    if s.hash == target_hash {
+        if let Some(t) = t
+            && !ancestry.related(s.version, t.version)
+        {
+            outcome.record.push((t.version, s.version, Role::Source));
+        }
+        return;
+    }
+    if equals_every_base(target_hash) {
+        let class = if t.is_none() { Class::Added } else { Class::FastForward };
+        return write(class, s.content.clone(), s.hash);
+    }
+    if equals_every_base(s.hash) {
+        return;
+    }
+    let whole = |outcome: &mut Outcome| {
+        outcome.conflicts.push(Clash {
+            path: String::new(),
+            base: bases.first().and_then(|base| ancestry.value(*base)),
+            ours: t.and_then(value),
+            theirs: value(s),
+        });
+    };
+    // Both sides spoke about just this other period, or one has ended what the other changed.
+    let (true, Some(theirs), Some(ours)) = (period.holds(now), value(s), t.and_then(value)) else {
+        return whole(outcome);
+    };
+    let base_values: Vec<Value> =
+        bases.iter().map(|base| ancestry.value(*base).unwrap_or_else(|| Value::Object(Default::default()))).collect();
+    match three_way::merge(&base_values, &ours, &theirs, strategies) {
+        Err(clashes) => outcome.conflicts.extend(clashes),
+        Ok(merged) => {
+            let text = serde_json::from_value::<Content>(merged.clone())
+                .map_or_else(|_| canonical(&merged), |content| content.canonical());
+            let hash = Hash::of(text.as_bytes());
+            write(Class::Merged, Some(text.into()), hash);
+        }
+    }
+}
+
+/// Pieces of valid time where the source says something, with what the target says there.
+fn zip<'a>(theirs: &[Segment<'a>], ours: &[Segment<'a>]) -> Vec<(Period, &'a Statement, Option<&'a Statement>)> {
+    let mut pieces = Vec::new();
+    for source in theirs {
+        let mut open = vec![source.period];
+        for target in ours {
+            if let Some(period) = source.period.intersect(&target.period) {
+                pieces.push((period, source.statement, Some(target.statement)));
+                open = open.iter().flat_map(|piece| piece.minus(&period)).collect();
+            }
+        }
+        pieces.extend(open.into_iter().map(|period| (period, source.statement, None)));
+    }
+    pieces.sort_by_key(|(period, ..)| *period);
+    pieces
+}
+
+fn join_neighbours(writes: &mut Vec<MergeWrite>) {
+    writes.dedup_by(|next, kept| {
+        let joined = kept.period.to == next.period.from
+            && kept.hash == next.hash
+            && kept.source == next.source
+            && kept.target == next.target;
+        if joined {
+            kept.period.to = next.period.to;
+        }
+        joined
+    });
+}
+
+fn value(statement: &Statement) -> Option<Value> {
+    statement.content.as_deref().and_then(|text| serde_json::from_str(text).ok())
+}
+
+/// The family tree of one thing's versions: parents and merge provenance.
+struct Ancestry<'a> {
+    statements: FxHashMap<VersionId, &'a Statement>,
+    parents: FxHashMap<VersionId, Vec<VersionId>>,
+}
+
+impl<'a> Ancestry<'a> {
+    fn of(statements: &'a [Statement], provenance: &[Provenance]) -> Ancestry<'a> {
+        let mut parents: FxHashMap<_, Vec<_>> = statements.iter().map(|s| (s.version, s.parents.clone())).collect();
+        for p in provenance {
+            parents.entry(p.child).or_default().push(p.parent);
+        }
+        Ancestry { statements: statements.iter().map(|s| (s.version, s)).collect(), parents }
+    }
+
+    /// A version is its own ancestor.
+    fn ancestors(&self, of: VersionId) -> FxHashSet<VersionId> {
+        let mut seen = FxHashSet::default();
+        let mut open = vec![of];
+        while let Some(version) = open.pop() {
+            if seen.insert(version) {
+                open.extend(self.parents.get(&version).into_iter().flatten());
+            }
+        }
+        seen
+    }
+
+    fn related(&self, a: VersionId, b: VersionId) -> bool {
+        self.ancestors(a).contains(&b) || self.ancestors(b).contains(&a)
+    }
+
+    /// Common ancestors that are no ancestor of another common one, oldest first.
+    fn bases(&self, a: VersionId, b: VersionId) -> Vec<VersionId> {
+        let mut common: Vec<_> = self.ancestors(a).intersection(&self.ancestors(b)).copied().collect();
+        common.sort_unstable_by(|x, y| y.cmp(x));
+        let mut bases: Vec<VersionId> = Vec::new();
+        let mut covered = FxHashSet::default();
+        // An ancestor is recorded before its descendants, so newest first meets the maximal ones first.
+        for version in common {
+            if !covered.contains(&version) {
+                covered.extend(self.ancestors(version));
+                bases.push(version);
+            }
+        }
+        bases.reverse();
+        bases
+    }
+
+    fn hash(&self, version: VersionId) -> Hash {
+        self.statements.get(&version).map_or(ABSENT, |s| s.hash)
+    }
+
+    fn value(&self, version: VersionId) -> Option<Value> {
+        self.statements.get(&version).and_then(|s| value(s))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::branch::{Branch, BranchMode};
+    use crate::id::{BranchNo, Tx};
+
+    /// Two pinned branches (2, 3) off main at transaction 1.
+    fn line(branch: BranchNo) -> Lineage {
+        Lineage::of(branch, 99, |number, _| {
+            let parent = (number != 1).then_some(1);
+            let mode = if number == 1 { BranchMode::Live } else { BranchMode::Pinned };
+            Some(Branch { number, parent, mode, fork: 1, ..Branch::main() })
+        })
+        .unwrap()
+    }
+
+    fn said(branch: BranchNo, tx: Tx, parents: &[Tx], content: Option<&str>) -> Statement {
+        let text = content.map(|c| canonical(&serde_json::from_str(c).unwrap()));
+        Statement {
+            thing: 1,
+            branch,
+            version: VersionId::new(tx, 0),
+            recorded_at: Time(tx as i64),
+            period: Period::since(Time(tx as i64)),
+            number: tx as u32,
+            parents: parents.iter().map(|p| VersionId::new(*p, 0)).collect(),
+            hash: text.as_ref().map_or(ABSENT, |t| Hash::of(t.as_bytes())),
+            absent: content.is_none(),
+            content: text.map(Into::into),
+            change: None,
+        }
+    }
+
+    fn from(child: Tx, parent: Tx) -> Provenance {
+        Provenance { thing: 1, child: VersionId::new(child, 0), parent: VersionId::new(parent, 0), role: Role::Source }
+    }
+
+    /// Merges branch 2 into branch 3; shows the class, and the newest content or the paths in conflict.
+    fn check(mut all: Vec<Statement>, provenance: &[Provenance], want: (Class, &str)) {
+        all.sort_by_key(|s| (s.branch, s.version));
+        let got = merge_thing(&all, provenance, &line(2), &line(3), Time(50), &Strategies::new());
+        let shown = match got.class {
+            Class::Conflict => got.conflicts.iter().map(|c| c.path.as_str()).collect::<Vec<_>>().join(" "),
+            _ => got.writes.last().map_or_else(
+                || got.record.iter().map(|(c, p, _)| format!("{c}<-{p}")).collect(),
+                |w| w.content.as_deref().unwrap_or("absent").to_string(),
+            ),
+        };
+        assert_eq!((got.class, shown.as_str()), want);
+    }
+
+    const A: Option<&str> = Some(r#"{"properties":{"x":1,"y":1}}"#);
+    const X2: Option<&str> = Some(r#"{"properties":{"x":2,"y":1}}"#);
+    const X3: Option<&str> = Some(r#"{"properties":{"x":3,"y":1}}"#);
+    const Y2: Option<&str> = Some(r#"{"properties":{"x":1,"y":2}}"#);
+
+    #[test]
+    fn classes() {
+        use Class::{Added, Conflict, FastForward, Merged, Unchanged};
+        check(vec![said(1, 1, &[], A)], &[], (Unchanged, ""));
+        check(vec![said(2, 2, &[], A)], &[], (Added, A.unwrap()));
+        check(vec![said(1, 1, &[], A), said(2, 2, &[1], X2)], &[], (FastForward, X2.unwrap()));
+        check(vec![said(1, 1, &[], A), said(2, 2, &[1], None)], &[], (FastForward, "absent"));
+        check(vec![said(1, 1, &[], A), said(3, 2, &[1], X2)], &[], (Unchanged, ""));
+        check(
+            vec![said(1, 1, &[], A), said(2, 2, &[1], X2), said(3, 3, &[1], Y2)],
+            &[],
+            (Merged, r#"{"properties":{"x":2,"y":2}}"#),
+        );
+        check(vec![said(1, 1, &[], A), said(2, 2, &[1], X2), said(3, 3, &[1], X3)], &[], (Conflict, "/properties/x"));
+        // One side gone, the other changed: the whole is in conflict.
+        check(vec![said(1, 1, &[], A), said(2, 2, &[1], None), said(3, 3, &[1], Y2)], &[], (Conflict, ""));
+        check(vec![said(1, 1, &[], A), said(2, 2, &[1], X2), said(3, 3, &[1], None)], &[], (Conflict, ""));
+    }
+
+    #[test]
+    fn equal_edits_are_remembered_so_that_a_further_edit_goes_forward() {
+        let mut all = vec![said(1, 1, &[], A), said(2, 2, &[1], X2), said(3, 3, &[1], X2)];
+        check(all.clone(), &[], (Class::Unchanged, "3.0<-2.0"));
+        all.push(said(2, 4, &[2], X3));
+        // Without the memory: base is A, both sides changed x.
+        check(all.clone(), &[], (Class::Conflict, "/properties/x"));
+        check(all, &[from(3, 2)], (Class::FastForward, X3.unwrap()));
+    }
+
+    #[test]
+    fn going_there_and_back_needs_no_memory_and_makes_no_circle() {
+        let all = vec![said(1, 1, &[], A), said(2, 2, &[1], X2), said(2, 3, &[2], A)];
+        check(all, &[], (Class::Unchanged, ""));
+    }
+
+    #[test]
+    fn criss_cross_bases_must_agree() {
+        // 2 and 3 each took the other's edit: two bases, 2.0 and 3.0, neither an ancestor of the other.
+        let both = r#"{"properties":{"x":2,"y":2}}"#;
+        let all = vec![
+            said(1, 1, &[], A),
+            said(2, 2, &[1], X2),
+            said(3, 3, &[1], Y2),
+            said(2, 4, &[2], Some(both)),
+            said(3, 5, &[3], Some(both)),
+        ];
+        let all: Vec<_> = all.into_iter().map(|s| Statement { period: Period::since(Time(1)), ..s }).collect();
+        let crossed = [from(4, 3), from(5, 2)];
+        check(all.clone(), &crossed, (Class::Unchanged, "5.0<-4.0"));
+        let mut further = all;
+        further.push(said(2, 6, &[4], Some(r#"{"properties":{"x":2,"y":2,"z":1}}"#)));
+        check(further.clone(), &crossed, (Class::Merged, r#"{"properties":{"x":2,"y":2,"z":1}}"#));
+        further.push(said(3, 7, &[5], Some(r#"{"properties":{"x":9,"y":2}}"#)));
+        further.push(said(2, 8, &[6], Some(r#"{"properties":{"x":8,"y":2,"z":1}}"#)));
+        check(further, &crossed, (Class::Conflict, "/properties/x"));
+    }
+
+    #[test]
+    fn other_periods_are_copied_or_conflict() {
+        let backfill = |branch, tx, content| Statement {
+            period: Period { from: Time(-20), to: Time(-10) },
+            parents: vec![],
+            ..said(branch, tx, &[], content)
+        };
+        check(vec![said(1, 1, &[], A), backfill(2, 2, X2)], &[], (Class::Added, X2.unwrap()));
+        check(vec![said(1, 1, &[], A), backfill(2, 2, X2), backfill(3, 3, X3)], &[], (Class::Conflict, ""));
+        check(vec![said(1, 1, &[], A), backfill(2, 2, X2), backfill(3, 3, X2)], &[], (Class::Unchanged, "3.0<-2.0"));
+    }
+
+    #[test]
+    fn two_ordinary_histories_only_meet_now() {
+        // Both sides edited x in the past; the source then put it back: no quarrel about yesterday.
+        let all = vec![said(1, 1, &[], A), said(2, 10, &[1], X2), said(3, 20, &[1], X3), said(2, 30, &[10], A)];
+        check(all, &[], (Class::Unchanged, ""));
+        // A thing the target has never heard of brings its history along.
+        let mut all = vec![said(2, 10, &[], A), said(2, 20, &[10], X2)];
+        all.sort_by_key(|s| (s.branch, s.version));
+        let got = merge_thing(&all, &[], &line(2), &line(3), Time(50), &Strategies::new());
+        let periods: Vec<_> = got.writes.iter().map(|w| (w.period.from.0, w.period.to.0)).collect();
+        assert_eq!((got.class, periods), (Class::Added, vec![(10, 20), (20, i64::MAX)]));
+    }
+}

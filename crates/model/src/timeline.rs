@@ -1,0 +1,185 @@
+//! Visibility: which statement about a thing holds, on a line of branches, at a time or over a period.
+
+use crate::branch::Lineage;
+use crate::id::VersionId;
+use crate::statement::Statement;
+use crate::time::{Period, Time};
+
+/// A piece of valid time and the statement that holds there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Segment<'a> {
+    pub period: Period,
+    pub statement: &'a Statement,
+}
+
+/// The statement about one thing that holds at `at`, be it content or absence. `statements` are all those
+/// of the thing, ordered by branch and version.
+pub fn holding<'a>(statements: &'a [Statement], lineage: &Lineage, at: Time) -> Option<&'a Statement> {
+    by_precedence(statements, lineage).find(|s| s.period.holds(at))
+}
+
+/// Like `holding`, but only content.
+pub fn visible<'a>(statements: &'a [Statement], lineage: &Lineage, at: Time) -> Option<&'a Statement> {
+    holding(statements, lineage, at).filter(|s| !s.absent)
+}
+
+/// Who holds where inside `window`, in time order. Gaps are left out.
+pub fn timeline<'a>(statements: &'a [Statement], lineage: &Lineage, window: Period) -> Vec<Segment<'a>> {
+    let mut open = vec![window];
+    let mut found = Vec::new();
+    for statement in by_precedence(statements, lineage) {
+        if open.is_empty() {
+            break;
+        }
+        let mut left = Vec::with_capacity(open.len());
+        for piece in open {
+            match piece.intersect(&statement.period) {
+                None => left.push(piece),
+                Some(period) => {
+                    found.push(Segment { period, statement });
+                    left.extend(piece.minus(&period));
+                }
+            }
+        }
+        open = left;
+    }
+    found.sort_by_key(|s| s.period);
+    found
+}
+
+/// Statements that count, the one that wins first: nearest branch, then recorded last.
+fn by_precedence<'a>(statements: &'a [Statement], lineage: &Lineage) -> impl Iterator<Item = &'a Statement> {
+    debug_assert!(statements.is_sorted_by_key(|s| (s.branch, s.version)));
+    lineage.entries().iter().flat_map(move |&(branch, cap)| {
+        let last = VersionId::last_of(cap);
+        let from = statements.partition_point(|s| s.branch < branch);
+        let to = statements.partition_point(|s| (s.branch, s.version) <= (branch, last));
+        statements[from..to.max(from)].iter().rev()
+    })
+}
+
+/// The highest version number along a line.
+pub fn last_number(statements: &[Statement], lineage: &Lineage) -> u32 {
+    by_precedence(statements, lineage).map(|s| s.number).max().unwrap_or(0)
+}
+
+/// When a statement stopped holding anywhere on its own branch, if it did.
+pub fn superseded_at(statements: &[Statement], version: VersionId) -> Option<Time> {
+    let this = statements.iter().find(|s| s.version == version)?;
+    let mut open = vec![this.period];
+    for later in statements.iter().filter(|s| s.branch == this.branch && s.version > version) {
+        open = open.iter().flat_map(|piece| piece.minus(&later.period)).collect();
+        if open.is_empty() {
+            return Some(later.recorded_at);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::branch::{Branch, BranchMode};
+    use crate::content::ABSENT;
+    use crate::id::{BranchNo, Tx};
+    use crate::json::Hash;
+    use proptest::prelude::*;
+
+    pub fn statement(branch: BranchNo, tx: Tx, from: i64, to: i64, content: Option<u8>) -> Statement {
+        Statement {
+            thing: 1,
+            branch,
+            version: VersionId::new(tx, 0),
+            recorded_at: Time(tx as i64),
+            period: Period { from: Time(from), to: Time(to) },
+            number: tx as u32,
+            parents: vec![],
+            hash: content.map_or(ABSENT, |c| Hash::of(&[c])),
+            absent: content.is_none(),
+            content: content.map(|c| format!("{{\"title\":\"{c}\"}}").into()),
+            change: None,
+        }
+    }
+
+    /// main(1) <- 2 pinned at 6 <- 3 live.
+    pub fn branches(number: BranchNo, _: Tx) -> Option<Branch> {
+        let (parent, mode, fork) = match number {
+            1 => (None, BranchMode::Live, 0),
+            2 => (Some(1), BranchMode::Pinned, 6),
+            3 => (Some(2), BranchMode::Live, 0),
+            _ => return None,
+        };
+        Some(Branch { number, parent, mode, fork, ..Branch::main() })
+    }
+
+    /// The rule of visibility word for word, by looking at everything.
+    fn naive(all: &[Statement], branch: BranchNo, known: Tx, at: Time) -> Option<&Statement> {
+        let on = |b, t| {
+            all.iter().filter(|s| s.branch == b && s.version.tx() <= t && s.period.holds(at)).max_by_key(|s| s.version)
+        };
+        let mut next = Some((branch, known));
+        while let Some((b, t)) = next {
+            if let Some(found) = on(b, t) {
+                return Some(found);
+            }
+            let here = branches(b, t)?;
+            next = here.parent.map(|p| (p, if here.mode == BranchMode::Pinned { t.min(here.fork) } else { t }));
+        }
+        on(0, known)
+    }
+
+    fn statements() -> impl Strategy<Value = Vec<Statement>> {
+        let one = (0u32..=3, 0i64..12, 1i64..12, prop::option::of(0u8..3), any::<bool>());
+        prop::collection::vec(one, 0..12).prop_map(|list| {
+            let mut all: Vec<_> = list
+                .into_iter()
+                .enumerate()
+                .map(|(i, (branch, from, len, content, open))| {
+                    let to = if open { i64::MAX } else { from + len };
+                    statement(branch, i as Tx + 1, from, to, content)
+                })
+                .collect();
+            all.sort_by_key(|s| (s.branch, s.version));
+            all
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn visibility_equals_a_naive_scan(all in statements(), branch in 1u32..=3, known in 0u64..13, at in -1i64..26) {
+            let lineage = Lineage::of(branch, known, branches).unwrap();
+            let want = naive(&all, branch, known, Time(at));
+            prop_assert_eq!(holding(&all, &lineage, Time(at)), want);
+            prop_assert_eq!(visible(&all, &lineage, Time(at)), want.filter(|s| !s.absent));
+        }
+
+        #[test]
+        fn a_timeline_says_the_same_as_every_moment(all in statements(), branch in 1u32..=3, known in 0u64..13) {
+            let lineage = Lineage::of(branch, known, branches).unwrap();
+            let line = timeline(&all, &lineage, Period::ALWAYS);
+            prop_assert!(line.windows(2).all(|w| w[0].period.to <= w[1].period.from));
+            for at in -1..26 {
+                let here = line.iter().find(|s| s.period.holds(Time(at))).map(|s| s.statement);
+                prop_assert_eq!(here, naive(&all, branch, known, Time(at)));
+            }
+        }
+
+        #[test]
+        fn a_view_never_changes_as_the_log_grows(all in statements(), known in 0u64..13, at in 0i64..26) {
+            let lineage = Lineage::of(3, known, branches).unwrap();
+            let then: Vec<_> = all.iter().filter(|s| s.version.tx() <= known).cloned().collect();
+            prop_assert_eq!(holding(&all, &lineage, Time(at)), holding(&then, &lineage, Time(at)));
+        }
+
+        #[test]
+        fn superseded_when_it_holds_nowhere_on_its_branch(all in statements()) {
+            for s in &all {
+                let own: Vec<_> = all.iter().filter(|o| o.branch == s.branch).cloned().collect();
+                let only = Lineage::of(1, 99, |n, _| (n == 1).then(Branch::main)).unwrap();
+                let moved: Vec<_> = own.iter().map(|o| Statement { branch: 1, ..o.clone() }).collect();
+                let holds = timeline(&moved, &only, Period::ALWAYS).iter().any(|g| g.statement.version == s.version);
+                prop_assert_eq!(superseded_at(&all, s.version).is_none(), holds);
+            }
+        }
+    }
+}

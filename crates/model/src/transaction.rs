@@ -1,0 +1,122 @@
+//! Entries of a project's log, and the chain of hashes that shows tampering.
+
+use crate::id::{BranchNo, Tx};
+use crate::json::Hash;
+use crate::statement::{Provenance, Statement};
+use crate::time::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TransactionKind {
+    FullRebuild,
+    IncrementalRebuild,
+    FileChange,
+    AgentEdit,
+    #[default]
+    Api,
+    Merge,
+    Import,
+    Branch,
+    Release,
+    Tag,
+    Type,
+}
+
+/// Who wrote, why and from what: given with a batch, kept with its transaction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Header {
+    pub kind: TransactionKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The commit whose tree this transaction is exactly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_commit: Option<String>,
+    /// Default beginning of what the batch states, for example the commit's time; else its recording.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_at: Option<Time>,
+    /// A batch sent again under the same id commits once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Transaction {
+    pub tx: Tx,
+    pub recorded_at: Time,
+    pub branch: BranchNo,
+    pub header: Header,
+    pub objects: u32,
+    pub relationships: u32,
+    /// Hash over the predecessor's hash, the header and everything stated.
+    pub hash: Hash,
+}
+
+impl Transaction {
+    /// What `valid_at` defaults to.
+    pub fn valid_at(&self) -> Time {
+        self.header.valid_at.unwrap_or(self.recorded_at)
+    }
+}
+
+/// Adds up the hash of one transaction as its parts come by.
+pub struct Chain(Sha256);
+
+impl Chain {
+    /// The hash before the first transaction.
+    pub const START: Hash = Hash([0; 32]);
+
+    pub fn new(previous: Hash, tx: Tx, recorded_at: Time, branch: BranchNo, header: &Header) -> Chain {
+        let mut sha = Sha256::new();
+        sha.update(previous.0);
+        sha.update(tx.to_be_bytes());
+        sha.update(recorded_at.0.to_be_bytes());
+        sha.update(branch.to_be_bytes());
+        let header = serde_json::to_string(header).expect("a header is plain data");
+        sha.update((header.len() as u64).to_be_bytes());
+        sha.update(header.as_bytes());
+        Chain(sha)
+    }
+
+    /// Statements come in the order of their version ids, with the id of their thing.
+    pub fn statement(&mut self, id: Uuid, s: &Statement) {
+        self.0.update(b"s");
+        self.0.update(id.as_bytes());
+        self.0.update(s.version.0.to_be_bytes());
+        self.0.update(s.branch.to_be_bytes());
+        self.0.update(s.period.from.0.to_be_bytes());
+        self.0.update(s.period.to.0.to_be_bytes());
+        self.0.update(s.number.to_be_bytes());
+        for parent in &s.parents {
+            self.0.update(parent.0.to_be_bytes());
+        }
+        self.0.update(s.hash.0);
+    }
+
+    /// Provenance comes sorted.
+    pub fn provenance(&mut self, p: &Provenance) {
+        self.0.update(b"p");
+        self.0.update(p.thing.to_be_bytes());
+        self.0.update(p.child.0.to_be_bytes());
+        self.0.update(p.parent.0.to_be_bytes());
+        self.0.update([p.role as u8]);
+    }
+
+    pub fn finish(self) -> Hash {
+        Hash(self.0.finalize().into())
+    }
+}

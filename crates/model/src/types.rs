@@ -1,0 +1,514 @@
+//! What a project has declared: types, branches, releases, tags and settings, as known at a transaction.
+
+use crate::branch::{Branch, Lineage};
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+use crate::id::{BranchNo, MAIN, Tx};
+use crate::json::Hash;
+use crate::three_way::Strategies;
+use crate::time::Time;
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+/// Types in which Lukasa keeps what it knows about a project. They are branchless objects like any other,
+/// so their history, export and verification need no mechanism of their own.
+pub mod system {
+    pub const OBJECT_TYPE: &str = "ObjectType";
+    pub const RELATIONSHIP_TYPE: &str = "RelationshipType";
+    pub const BRANCH: &str = "Branch";
+    pub const RELEASE: &str = "Release";
+    pub const TAG: &str = "Tag";
+    pub const SETTINGS: &str = "Settings";
+    pub const ALL: [&str; 6] = [OBJECT_TYPE, RELATIONSHIP_TYPE, BRANCH, RELEASE, TAG, SETTINGS];
+
+    /// Key of the one settings object.
+    pub const SETTINGS_KEY: &str = "project";
+
+    pub fn is(type_name: &str) -> bool {
+        ALL.iter().any(|s| s.eq_ignore_ascii_case(type_name))
+    }
+}
+
+/// Relationship types that stay visible when an end has ended, before any pack says so.
+const LASTING: [&str; 4] = ["INVOLVES", "APPLIES_TO", "DERIVED_FROM", "RENAMED_FROM"];
+pub const RENAMED_FROM: &str = "RENAMED_FROM";
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ObjectType {
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Other spellings accepted on input.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    /// JSON Schema that `properties` must satisfy.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub schema: Value,
+    /// Stated once for the project, seen from every branch, never merged.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub branchless: bool,
+    /// Merge strategy by JSON Pointer into the content, for example `/properties/tags`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub merge: Strategies,
+    /// A change at these paths alone makes no new version and shows in no summary.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ignored_paths: Vec<String>,
+    pub embedding: Embedding,
+    /// The pack that brought it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pack: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Embedding {
+    pub policy: EmbeddingPolicy,
+    /// Paths that matter for meaning; empty: all properties.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub relevant_paths: Vec<String>,
+    /// Whether the text index holds it.
+    pub fts: bool,
+}
+
+impl Default for Embedding {
+    fn default() -> Self {
+        Embedding { policy: EmbeddingPolicy::Optional, relevant_paths: vec![], fts: true }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EmbeddingPolicy {
+    Required,
+    #[default]
+    Optional,
+    Disabled,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RelationshipType {
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    /// Allowed types of the source; empty: any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub src_types: Vec<String>,
+    /// Allowed types of the destination; empty: any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dst_types: Vec<String>,
+    pub multiplicity: Multiplicity,
+    /// Stays visible when an end has ended, and shows that end as ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lasting: bool,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub schema: Value,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub merge: Strategies,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ignored_paths: Vec<String>,
+    pub ranking: Ranking,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pack: Option<String>,
+}
+
+/// `src: one`: a source has at most one such relationship at a time. `dst: one`: a destination has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Multiplicity {
+    pub src: Count,
+    pub dst: Count,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Count {
+    One,
+    #[default]
+    Many,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ranking {
+    pub base_weight: f64,
+    pub allow_neighbor: bool,
+    pub max_depth_allowed: u8,
+    pub reciprocal_boost: bool,
+}
+
+impl Default for Ranking {
+    fn default() -> Self {
+        Ranking { base_weight: 1.0, allow_neighbor: true, max_depth_allowed: 2, reciprocal_boost: false }
+    }
+}
+
+/// An immutable named view: everything visible on a branch at one transaction and its time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Release {
+    pub name: String,
+    pub branch: BranchNo,
+    pub tx: Tx,
+    pub valid_at: Time,
+    pub objects: u64,
+    pub relationships: u64,
+    /// Over every member's id and version, in order; `verify` computes it again.
+    #[schemars(with = "String")]
+    pub digest: Hash,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tag {
+    pub name: String,
+    pub release: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Unknown types are refused rather than accepted with a warning.
+    pub strict: bool,
+}
+
+/// One recorded state of a system object; `content` is `None` once it was ended.
+#[derive(Clone, Debug)]
+pub struct Declaration {
+    pub tx: Tx,
+    pub type_name: Arc<str>,
+    pub key: Box<str>,
+    pub content: Option<Box<str>>,
+}
+
+/// Everything declared, as known at one transaction. Branches keep their past, for a pinned child may
+/// look at an older state of its parent.
+#[derive(Debug, Default)]
+pub struct Registry {
+    object_types: FxHashMap<String, Arc<Known<ObjectType>>>,
+    relationship_types: FxHashMap<String, Arc<Known<RelationshipType>>>,
+    branches: BTreeMap<BranchNo, Vec<(Tx, Branch)>>,
+    releases: BTreeMap<String, Release>,
+    tags: BTreeMap<String, Tag>,
+    settings: Settings,
+    has_pack: bool,
+}
+
+#[derive(Debug)]
+struct Known<T> {
+    declared: T,
+    validator: OnceLock<Option<jsonschema::Validator>>,
+}
+
+impl<T> Known<T> {
+    fn new(declared: T) -> Arc<Known<T>> {
+        Arc::new(Known { declared, validator: OnceLock::new() })
+    }
+}
+
+impl Registry {
+    /// Reads declarations in the order of recording, up to `known`.
+    pub fn at(declarations: &[Declaration], known: Tx) -> Result<Registry> {
+        let mut registry = Registry::default();
+        registry.branches.insert(MAIN, vec![(0, Branch::main())]);
+        for declaration in declarations.iter().filter(|d| d.tx <= known) {
+            registry.learn(declaration).map_err(|e| {
+                e.at(format_args!("{} `{}` at transaction {}", declaration.type_name, declaration.key, declaration.tx))
+            })?;
+        }
+        Ok(registry)
+    }
+
+    fn learn(&mut self, declaration: &Declaration) -> Result<()> {
+        fn read<T: serde::de::DeserializeOwned>(properties: &Map<String, Value>) -> Result<T> {
+            serde_json::from_value(Value::Object(properties.clone()))
+                .map_err(|e| Error::internal(format!("a declaration is not readable: {e}")))
+        }
+        let content = declaration.content.as_deref().map(Content::parse).transpose()?.map(|c| c.properties);
+        let key = declaration.key.to_lowercase();
+        match (&*declaration.type_name, content) {
+            (system::OBJECT_TYPE, Some(p)) => {
+                let declared: ObjectType = read(&p)?;
+                self.has_pack |= declared.pack.is_some();
+                let names: Vec<_> = declared.aliases.iter().map(|a| a.to_lowercase()).chain([key]).collect();
+                let known = Known::new(declared);
+                self.object_types.extend(names.into_iter().map(|name| (name, Arc::clone(&known))));
+            }
+            (system::RELATIONSHIP_TYPE, Some(p)) => {
+                let declared: RelationshipType = read(&p)?;
+                self.has_pack |= declared.pack.is_some();
+                let names: Vec<_> = declared.aliases.iter().map(|a| a.to_lowercase()).chain([key]).collect();
+                let known = Known::new(declared);
+                self.relationship_types.extend(names.into_iter().map(|name| (name, Arc::clone(&known))));
+            }
+            (system::OBJECT_TYPE, None) => self.object_types.retain(|_, t| !t.declared.name.eq_ignore_ascii_case(&key)),
+            (system::RELATIONSHIP_TYPE, None) => {
+                self.relationship_types.retain(|_, t| !t.declared.name.eq_ignore_ascii_case(&key));
+            }
+            (system::BRANCH, Some(p)) => {
+                let branch: Branch = read(&p)?;
+                self.branches.entry(branch.number).or_default().push((declaration.tx, branch));
+            }
+            (system::RELEASE, Some(p)) => drop(self.releases.insert(key, read(&p)?)),
+            (system::TAG, Some(p)) => drop(self.tags.insert(key, read(&p)?)),
+            (system::TAG, None) => drop(self.tags.remove(&key)),
+            (system::SETTINGS, Some(p)) => self.settings = read(&p)?,
+            // Branches and releases are never deleted.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    pub fn object_type(&self, name: &str) -> Option<&ObjectType> {
+        self.object_types.get(&name.to_ascii_lowercase()).map(|t| &t.declared)
+    }
+
+    pub fn relationship_type(&self, name: &str) -> Option<&RelationshipType> {
+        self.relationship_types.get(&name.to_ascii_lowercase()).map(|t| &t.declared)
+    }
+
+    /// Declared object types by name.
+    pub fn object_types(&self) -> Vec<&ObjectType> {
+        let mut all: Vec<_> = self
+            .object_types
+            .iter()
+            .filter(|(n, t)| t.declared.name.eq_ignore_ascii_case(n))
+            .map(|(_, t)| &t.declared)
+            .collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+
+    pub fn relationship_types(&self) -> Vec<&RelationshipType> {
+        let mut all: Vec<_> = self
+            .relationship_types
+            .iter()
+            .filter(|(n, t)| t.declared.name.eq_ignore_ascii_case(n))
+            .map(|(_, t)| &t.declared)
+            .collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+
+    /// The declared spelling of a type, or the given one.
+    pub fn spelling<'a>(&'a self, name: &'a str, relationship: bool) -> &'a str {
+        let declared = if relationship {
+            self.relationship_type(name).map(|t| t.name.as_str())
+        } else {
+            self.object_type(name).map(|t| t.name.as_str())
+        };
+        declared.or_else(|| system::ALL.into_iter().find(|s| s.eq_ignore_ascii_case(name))).unwrap_or(name)
+    }
+
+    pub fn is_branchless(&self, object_type: &str) -> bool {
+        system::is(object_type) || self.object_type(object_type).is_some_and(|t| t.branchless)
+    }
+
+    pub fn is_lasting(&self, relationship_type: &str) -> bool {
+        match self.relationship_type(relationship_type) {
+            Some(declared) => declared.lasting,
+            None => LASTING.iter().any(|l| l.eq_ignore_ascii_case(relationship_type)),
+        }
+    }
+
+    pub fn strategies(&self, type_name: &str, relationship: bool) -> Strategies {
+        if relationship {
+            self.relationship_type(type_name).map(|t| t.merge.clone())
+        } else {
+            self.object_type(type_name).map(|t| t.merge.clone())
+        }
+        .unwrap_or_default()
+    }
+
+    pub fn ignored_paths(&self, type_name: &str, relationship: bool) -> &[String] {
+        if relationship {
+            self.relationship_type(type_name).map(|t| t.ignored_paths.as_slice())
+        } else {
+            self.object_type(type_name).map(|t| t.ignored_paths.as_slice())
+        }
+        .unwrap_or_default()
+    }
+
+    /// Refuses an unknown type where the project does, else gives the warning to pass on.
+    pub fn admit(&self, type_name: &str, relationship: bool) -> Result<Option<String>> {
+        let (known, refuse, what, verb) = if relationship {
+            let known = self.relationship_type(type_name).is_some()
+                || LASTING.iter().any(|l| l.eq_ignore_ascii_case(type_name));
+            (known, self.settings.strict || self.has_pack, "relationship type", "type relationship")
+        } else {
+            (
+                self.object_type(type_name).is_some() || system::is(type_name),
+                self.settings.strict,
+                "object type",
+                "type object",
+            )
+        };
+        match (known, refuse) {
+            (true, _) => Ok(None),
+            (false, true) => Err(Error::new(
+                Kind::ValidationFailed,
+                "unknown_type",
+                format!("this project knows no {what} `{type_name}`"),
+            )
+            .hint(format!("declare it first with `lukasa {verb} {type_name}`"))),
+            (false, false) => Ok(Some(format!("unknown {what} `{type_name}`"))),
+        }
+    }
+
+    /// Validates properties against the type's JSON Schema.
+    pub fn validate(&self, type_name: &str, relationship: bool, properties: &Map<String, Value>) -> Result<()> {
+        let name = type_name.to_ascii_lowercase();
+        let compiled = if relationship {
+            self.relationship_types.get(&name).map(|t| (&t.declared.schema, &t.validator))
+        } else {
+            self.object_types.get(&name).map(|t| (&t.declared.schema, &t.validator))
+        };
+        let Some((schema, cell)) = compiled.filter(|(schema, _)| !schema.is_null()) else { return Ok(()) };
+        let Some(validator) = cell.get_or_init(|| jsonschema::validator_for(schema).ok()) else {
+            return Err(Error::internal(format!("the schema of `{type_name}` does not compile")));
+        };
+        let instance = Value::Object(properties.clone());
+        if validator.is_valid(&instance) {
+            return Ok(());
+        }
+        let fields: Vec<_> = validator
+            .iter_errors(&instance)
+            .map(|e| json!({"path": format!("/properties{}", e.instance_path()), "message": e.to_string()}))
+            .collect();
+        let first =
+            fields.first().map(|f| format!(": {}", f["message"].as_str().unwrap_or_default())).unwrap_or_default();
+        Err(Error::new(
+            Kind::ValidationFailed,
+            "schema_violation",
+            format!("`properties` do not fit the schema of `{type_name}`{first}"),
+        )
+        .hint(format!("`lukasa type show {type_name}` prints the schema"))
+        .details(json!({"fields": fields})))
+    }
+
+    pub fn branches(&self) -> Vec<&Branch> {
+        self.branches.values().filter_map(|history| history.last()).map(|(_, branch)| branch).collect()
+    }
+
+    pub fn branch(&self, name: &str) -> Result<&Branch> {
+        self.branches().into_iter().find(|b| b.name == name).ok_or_else(|| {
+            let names: Vec<_> = self.branches().iter().map(|b| b.name.as_str()).collect();
+            Error::not_found("unknown_branch", format!("no branch `{name}`"))
+                .hint(format!("branches: {}", names.join(", ")))
+        })
+    }
+
+    pub fn branch_name(&self, number: BranchNo) -> &str {
+        self.branches.get(&number).and_then(|h| h.last()).map_or("project", |(_, b)| b.name.as_str())
+    }
+
+    /// A branch as it stood at a transaction. One made later is seen as it was made.
+    pub fn branch_at(&self, number: BranchNo, tx: Tx) -> Option<Branch> {
+        let history = self.branches.get(&number)?;
+        history.iter().rev().find(|(at, _)| *at <= tx).or_else(|| history.first()).map(|(_, b)| b.clone())
+    }
+
+    pub fn lineage(&self, branch: BranchNo, known: Tx) -> Result<Lineage> {
+        Lineage::of(branch, known, |number, tx| self.branch_at(number, tx))
+    }
+
+    pub fn releases(&self) -> impl Iterator<Item = &Release> {
+        self.releases.values()
+    }
+
+    pub fn release(&self, name: &str) -> Result<&Release> {
+        self.releases.get(&name.to_lowercase()).ok_or_else(|| {
+            Error::not_found("unknown_release", format!("no release `{name}`")).hint("`lukasa release list` shows them")
+        })
+    }
+
+    pub fn tags(&self) -> impl Iterator<Item = &Tag> {
+        self.tags.values()
+    }
+
+    pub fn tag(&self, name: &str) -> Result<&Tag> {
+        self.tags.get(&name.to_lowercase()).ok_or_else(|| {
+            Error::not_found("unknown_tag", format!("no tag `{name}`")).hint("`lukasa tag list` shows them")
+        })
+    }
+}
+
+/// Refuses a declaration that could not be enforced.
+pub fn check_schema(schema: &Value) -> Result<()> {
+    if schema.is_null() {
+        return Ok(());
+    }
+    let fault = |why: String| {
+        Error::invalid("invalid_schema", format!("the JSON Schema does not compile: {why}"))
+            .hint("schemas must be self-contained JSON Schema; references to files or URLs are not followed")
+    };
+    jsonschema::validator_for(schema).map(drop).map_err(|e| fault(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn declare(tx: Tx, type_name: &str, key: &str, properties: Value) -> Declaration {
+        let content = Content { properties: properties.as_object().cloned().unwrap(), ..Content::default() };
+        Declaration { tx, type_name: type_name.into(), key: key.into(), content: Some(content.canonical().into()) }
+    }
+
+    #[test]
+    fn a_registry_is_what_was_known_then() {
+        let all = [
+            declare(
+                1,
+                system::OBJECT_TYPE,
+                "Service",
+                json!({"name": "Service", "aliases": ["svc"],
+                "schema": {"type": "object", "required": ["owner"], "properties": {"owner": {"type": "string"}}}}),
+            ),
+            declare(2, system::RELATIONSHIP_TYPE, "OWNS", json!({"name": "OWNS", "lasting": true})),
+            declare(3, system::SETTINGS, "project", json!({"strict": true})),
+        ];
+        let early = Registry::at(&all, 1).unwrap();
+        let late = Registry::at(&all, 3).unwrap();
+        assert_eq!(early.spelling("SVC", false), "Service");
+        assert!(!early.is_lasting("owns") && late.is_lasting("owns"));
+        assert!(early.admit("Thing", false).unwrap().is_some());
+        assert_eq!(late.admit("Thing", false).unwrap_err().code, "unknown_type");
+        let wrong = json!({"owner": 5, "x": 1});
+        let error = late.validate("service", false, wrong.as_object().unwrap()).unwrap_err();
+        assert_eq!((error.kind.http_status(), error.code), (422, "schema_violation"));
+        assert_eq!(error.details["fields"][0]["path"], "/properties/owner");
+        let right = json!({"owner": "a"});
+        assert!(late.validate("service", false, right.as_object().unwrap()).is_ok());
+    }
+
+    #[test]
+    fn unknown_relationship_types_are_refused_once_a_pack_is_there() {
+        let packed = [declare(1, system::RELATIONSHIP_TYPE, "OWNS", json!({"name": "OWNS", "pack": "code"}))];
+        let registry = Registry::at(&packed, 1).unwrap();
+        assert_eq!(registry.admit("RUNS", true).unwrap_err().code, "unknown_type");
+        assert!(registry.admit("Thing", false).unwrap().is_some());
+        assert!(registry.admit("RENAMED_FROM", true).unwrap().is_none());
+    }
+
+    #[test]
+    fn schemas_that_reach_outside_do_not_compile() {
+        assert!(check_schema(&json!({"type": "object"})).is_ok());
+        assert_eq!(check_schema(&json!({"type": 7})).unwrap_err().code, "invalid_schema");
+        assert_eq!(check_schema(&json!({"$ref": "http://example.com/x.json"})).unwrap_err().code, "invalid_schema");
+    }
+}

@@ -1,0 +1,136 @@
+//! From where a question is answered: branch, knowledge and valid time; and the words that name moments.
+
+use crate::branch::Lineage;
+use crate::error::{Error, Result};
+use crate::id::{BranchNo, Tx};
+use crate::time::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A fixed place to look from. The same view gives the same answer for ever.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    pub branch: BranchNo,
+    pub branch_name: String,
+    /// Only what was recorded at or before this transaction counts.
+    pub known: Tx,
+    /// The moment asked about.
+    pub valid: Time,
+    pub lineage: Lineage,
+    /// Set when the view is that of a release.
+    pub release: Option<String>,
+}
+
+/// The view an answer was given from, as it is echoed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ViewEcho {
+    pub branch: String,
+    pub known_at: Tx,
+    pub valid_at: Time,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<String>,
+}
+
+impl View {
+    pub fn echo(&self) -> ViewEcho {
+        ViewEcho {
+            branch: self.branch_name.clone(),
+            known_at: self.known,
+            valid_at: self.valid,
+            release: self.release.clone(),
+        }
+    }
+}
+
+/// A word for a moment, read but not yet looked up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moment {
+    Time(Time),
+    Tx(Tx),
+    Commit(String),
+    Release(String),
+    Tag(String),
+    Agent(String),
+}
+
+impl Moment {
+    /// The readings a word has by its form: one with a prefix, else all that fit.
+    pub fn readings(word: &str) -> Result<Vec<Moment>> {
+        let fault = || {
+            Error::invalid("invalid_moment", format!("`{word}` names no moment"))
+                .hint("use time:2026-01-31, tx:42, commit:abc1234, release:1.0, tag:stable or agent:name")
+        };
+        if let Some((prefix, rest)) = word.split_once(':') {
+            let one = match prefix {
+                "time" => Some(Moment::Time(Time::parse(rest)?)),
+                "tx" => Some(Moment::Tx(rest.parse().map_err(|_| fault())?)),
+                "commit" => Some(Moment::Commit(rest.to_lowercase())),
+                "release" => Some(Moment::Release(rest.into())),
+                "tag" => Some(Moment::Tag(rest.into())),
+                "agent" => Some(Moment::Agent(rest.into())),
+                _ => None,
+            };
+            match one {
+                Some(_) if rest.is_empty() => return Err(fault()),
+                Some(moment) => return Ok(vec![moment]),
+                None => {}
+            }
+        }
+        if word.is_empty() {
+            return Err(fault());
+        }
+        if let Ok(time) = Time::parse(word) {
+            return Ok(vec![Moment::Time(time)]);
+        }
+        let mut readings = Vec::new();
+        if let Ok(tx) = word.parse() {
+            readings.push(Moment::Tx(tx));
+        }
+        if (7..=40).contains(&word.len()) && word.chars().all(|c| c.is_ascii_hexdigit()) {
+            readings.push(Moment::Commit(word.to_lowercase()));
+        }
+        readings.extend([Moment::Release(word.into()), Moment::Tag(word.into()), Moment::Agent(word.into())]);
+        Ok(readings)
+    }
+}
+
+impl std::fmt::Display for Moment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Moment::Time(time) => write!(f, "time:{time}"),
+            Moment::Tx(tx) => write!(f, "tx:{tx}"),
+            Moment::Commit(word) => write!(f, "commit:{word}"),
+            Moment::Release(word) => write!(f, "release:{word}"),
+            Moment::Tag(word) => write!(f, "tag:{word}"),
+            Moment::Agent(word) => write!(f, "agent:{word}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms() {
+        let show = |word: &str| match Moment::readings(word) {
+            Ok(all) => all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+            Err(e) => e.code.to_string(),
+        };
+        for (word, want) in [
+            ("time:2026-01-31", "time:2026-01-31T00:00:00Z"),
+            ("2026-01-31", "time:2026-01-31T00:00:00Z"),
+            ("tx:42", "tx:42"),
+            ("tx:x", "invalid_moment"),
+            ("tag:", "invalid_moment"),
+            ("", "invalid_moment"),
+            ("commit:ABC1234", "commit:abc1234"),
+            ("abc1234", "commit:abc1234 release:abc1234 tag:abc1234 agent:abc1234"),
+            ("1234567", "tx:1234567 commit:1234567 release:1234567 tag:1234567 agent:1234567"),
+            ("stable", "release:stable tag:stable agent:stable"),
+            ("claude:7", "release:claude:7 tag:claude:7 agent:claude:7"),
+        ] {
+            assert_eq!(show(word), want, "{word}");
+        }
+    }
+}
