@@ -54,6 +54,20 @@ impl<'de> serde::Deserialize<'de> for Hash {
     }
 }
 
+/// A hash over what comes by, in order.
+#[derive(Default)]
+pub struct Hasher(Sha256);
+
+impl Hasher {
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub fn finish(self) -> Hash {
+        Hash(self.0.finalize().into())
+    }
+}
+
 /// Keys sorted by their bytes, no white space, whole numbers without fraction: equal values, equal text.
 pub fn canonical(value: &Value) -> String {
     let mut out = String::with_capacity(64);

@@ -55,9 +55,11 @@ pub struct Drafts {
     drafts: Vec<Draft>,
     preconditions: Vec<Precondition>,
     namespace: Uuid,
+    system: bool,
     /// Things to load before `resolve`.
     pub ids: Vec<Uuid>,
-    pub keys: Vec<String>,
+    /// Keys given without a type that is sure, each with the id its `Type:key` reading has.
+    keys: Vec<(String, Option<Uuid>)>,
     pub warnings: Vec<String>,
 }
 
@@ -127,6 +129,7 @@ impl Drafts {
             drafts: Vec::with_capacity(batch.writes.len()),
             preconditions: batch.preconditions.clone(),
             namespace,
+            system: batch.system,
             ids: vec![],
             keys: vec![],
             warnings: vec![],
@@ -137,7 +140,7 @@ impl Drafts {
             let draft = match write {
                 Write::Object(put) => drafts.object(put, batch.system, registry, &mut types, default_from, draw),
                 Write::Relationship(put) => drafts.relationship(put, registry, &mut types, default_from),
-                Write::End(end) => drafts.end(end, default_from),
+                Write::End(end) => drafts.end(end, registry, default_from),
             };
             let mut draft = draft.map_err(|e| at_write(e, place))?;
             draft.place = place;
@@ -145,7 +148,7 @@ impl Drafts {
         }
         for precondition in &batch.preconditions {
             let (Precondition::Version { reference, .. } | Precondition::Absent { reference }) = precondition;
-            drafts.want(reference);
+            drafts.want(reference, registry);
         }
         drafts.warnings = types.warnings;
         Ok(drafts)
@@ -162,12 +165,7 @@ impl Drafts {
     ) -> Result<Draft> {
         let type_name = types.read(registry, &put.type_name, false)?;
         if system::is(&type_name) && !may_be_system {
-            return Err(Error::new(
-                crate::ErrorKind::Forbidden,
-                "system_type",
-                format!("objects of type `{type_name}` are kept by Lukasa"),
-            )
-            .hint("use `lukasa branch`, `release`, `tag` or `type`"));
+            return Err(kept_by_lukasa(&type_name));
         }
         let (id, key) = match (&put.key, put.id) {
             (Some(key), given) => {
@@ -204,46 +202,81 @@ impl Drafts {
             id::check_text("discriminator", &put.discriminator, limits::KEY_BYTES)?;
         }
         let (period, then_absent) = read_period(put.valid_from, put.valid_to, put.only_this_period, default_from)?;
-        self.want(&put.src);
-        self.want(&put.dst);
-        let subject = Subject::Relationship {
-            type_name,
-            src: put.src.clone(),
-            dst: put.dst.clone(),
-            discriminator: put.discriminator.as_str().into(),
-        };
+        let (src, dst) = (self.want(&put.src, registry), self.want(&put.dst, registry));
+        let subject = Subject::Relationship { type_name, src, dst, discriminator: put.discriminator.as_str().into() };
         Ok(Draft { place: 0, subject, said, period, then_absent, expected_version: put.expected_version, merged: None })
     }
 
-    fn end(&mut self, end: &End, default_from: Time) -> Result<Draft> {
-        self.want(&end.reference);
+    fn end(&mut self, end: &End, registry: &Registry, default_from: Time) -> Result<Draft> {
+        let reference = self.want(&end.reference, registry);
         let period = Period::new(end.from.unwrap_or(default_from), end.to.unwrap_or(Time::MAX))?;
-        let subject = Subject::Named(end.reference.clone());
+        let subject = Subject::Named(reference);
         let expected_version = end.expected_version;
         Ok(Draft { place: 0, subject, said: Said::Absent, period, then_absent: false, expected_version, merged: None })
     }
 
-    fn want(&mut self, reference: &Reference) {
+    /// Notes what a reference may stand for, and gives it with the declared spelling of its type.
+    fn want(&mut self, reference: &Reference, registry: &Registry) -> Reference {
+        let alias = reference.typed().filter(|(t, _)| !registry.spelling(t, false).eq_ignore_ascii_case(t));
+        let reference = match alias {
+            Some((alias, key)) => &Reference::exact(registry.spelling(alias, false), key),
+            None => reference,
+        };
         if let Reference::Id(id) = reference {
             self.ids.push(*id);
         }
-        if let Some((type_name, key)) = reference.typed() {
-            self.ids.push(id::object_id(self.namespace, type_name, key));
-        }
+        let typed = reference.typed().map(|(type_name, key)| id::object_id(self.namespace, type_name, key));
+        self.ids.extend(typed);
         if let Reference::Text(text) = reference {
-            if let Ok(id) = Uuid::try_parse(text) {
-                self.ids.push(id);
-            }
-            self.keys.push(text.clone());
+            self.keys.push((text.clone(), typed));
         }
+        reference.clone()
+    }
+
+    /// Keys to look up once `ids` are loaded: those whose `Type:key` reading names nothing.
+    pub fn keys_to_find(&self, known: &Known) -> Vec<String> {
+        let local: FxHashSet<Uuid> = self
+            .drafts
+            .iter()
+            .filter_map(|draft| if let Subject::Object { id, .. } = draft.subject { Some(id) } else { None })
+            .collect();
+        let sure = |id: &Uuid| local.contains(id) || known.things.contains_key(id);
+        let mut keys: Vec<_> = self
+            .keys
+            .iter()
+            .filter(|(_, typed)| !typed.as_ref().is_some_and(sure))
+            .map(|(key, _)| key.clone())
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
     }
 
     /// What a merge has decided, as drafts of the same kind.
-    pub fn of_merge(namespace: Uuid, writes: Vec<(Thing, Option<(Uuid, Uuid)>, MergeWrite)>) -> Drafts {
+    pub fn of_merge(
+        namespace: Uuid,
+        registry: &Registry,
+        writes: Vec<(Thing, Option<(Uuid, Uuid)>, MergeWrite)>,
+    ) -> Result<Drafts> {
+        let ids = writes.iter().flat_map(|(thing, ends, _)| {
+            ends.iter().flat_map(|(src, dst)| [*src, *dst]).chain([thing.id]).collect::<Vec<_>>()
+        });
+        let ids = ids.collect();
         let drafts = writes
             .into_iter()
             .enumerate()
             .map(|(place, (thing, ends, write))| {
+                if let Some(text) = &write.content {
+                    let relationship = thing.ends.is_some();
+                    registry.validate(&thing.type_name, relationship, &Content::parse(text)?.properties).map_err(
+                        |e| {
+                            e.at(thing
+                                .key
+                                .as_deref()
+                                .map_or_else(|| thing.id.to_string(), |k| format!("`{}:{k}`", thing.type_name)))
+                        },
+                    )?;
+                }
                 let said = match write.content {
                     Some(text) => Said::Content { text, hash: write.hash },
                     None => Said::Absent,
@@ -258,10 +291,18 @@ impl Drafts {
                     _ => Subject::Object { id: thing.id, type_name: thing.type_name, key: thing.key },
                 };
                 let merged = Some(Merged { source: write.source, target: write.target, bases: write.bases });
-                Draft { place, subject, said, period: write.period, then_absent: false, expected_version: None, merged }
+                Ok(Draft {
+                    place,
+                    subject,
+                    said,
+                    period: write.period,
+                    then_absent: false,
+                    expected_version: None,
+                    merged,
+                })
             })
-            .collect();
-        Drafts { drafts, preconditions: vec![], namespace, ids: vec![], keys: vec![], warnings: vec![] }
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Drafts { drafts, preconditions: vec![], namespace, system: false, ids, keys: vec![], warnings: vec![] })
     }
 
     /// Turns every name into an id. Afterwards the ids of relationships are in `Resolved::ids` to be loaded.
@@ -288,9 +329,6 @@ impl Drafts {
                 }
             }
             let Reference::Text(text) = reference else { return Err(nothing_named(reference)) };
-            if let Some(id) = Uuid::try_parse(text).ok().filter(exists) {
-                return Ok(id);
-            }
             let seen = |id: &&Uuid| visible(known.statements_of(**id), lineage, now).is_some();
             let stored = known.by_key.get(text.as_str()).into_iter().flatten();
             let mut found: Vec<Uuid> = stored.clone().filter(seen).copied().collect();
@@ -324,6 +362,9 @@ impl Drafts {
                 Subject::Named(reference) => {
                     let id = find(reference).map_err(|e| at_write(e, draft.place))?;
                     match known.things.get(&id) {
+                        Some(thing) if system::is(&thing.type_name) && !self.system => {
+                            return Err(at_write(kept_by_lukasa(&thing.type_name), draft.place));
+                        }
                         Some(thing) => (id, Arc::clone(&thing.type_name), thing.key.clone(), None),
                         None => return Err(at_write(nothing_named(reference), draft.place)),
                     }
@@ -835,6 +876,15 @@ fn at_write(error: Error, place: usize) -> Error {
     };
     details.entry("write").or_insert_with(|| place.into());
     error.details(Value::Object(details))
+}
+
+fn kept_by_lukasa(type_name: &str) -> Error {
+    Error::new(
+        crate::ErrorKind::Forbidden,
+        "system_type",
+        format!("objects of type `{type_name}` are kept by Lukasa itself"),
+    )
+    .hint("use `lukasa branch`, `release`, `tag` or `type`")
 }
 
 pub fn nothing_named(reference: &Reference) -> Error {

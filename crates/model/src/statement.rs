@@ -1,7 +1,7 @@
 //! Things and the statements about them, as every store keeps them.
 
 use crate::content::Content;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::{BranchNo, ThingNo, VersionId};
 use crate::json::Hash;
 use crate::time::{Period, Time};
@@ -75,6 +75,20 @@ pub enum Role {
     Source,
     Target,
     Base,
+}
+
+impl Role {
+    /// As it is stored.
+    pub fn number(self) -> i16 {
+        self as i16
+    }
+
+    pub fn of(number: i16) -> Result<Role> {
+        [Role::Source, Role::Target, Role::Base]
+            .into_iter()
+            .find(|role| role.number() == number)
+            .ok_or_else(|| Error::internal(format!("no merge role has the number {number}")))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -1,12 +1,11 @@
 //! Entries of a project's log, and the chain of hashes that shows tampering.
 
 use crate::id::{BranchNo, Tx};
-use crate::json::Hash;
+use crate::json::{Hash, Hasher};
 use crate::statement::{Provenance, Statement};
 use crate::time::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -74,49 +73,49 @@ impl Transaction {
 }
 
 /// Adds up the hash of one transaction as its parts come by.
-pub struct Chain(Sha256);
+pub struct Chain(Hasher);
 
 impl Chain {
     /// The hash before the first transaction.
     pub const START: Hash = Hash([0; 32]);
 
     pub fn new(previous: Hash, tx: Tx, recorded_at: Time, branch: BranchNo, header: &Header) -> Chain {
-        let mut sha = Sha256::new();
-        sha.update(previous.0);
-        sha.update(tx.to_be_bytes());
-        sha.update(recorded_at.0.to_be_bytes());
-        sha.update(branch.to_be_bytes());
+        let mut sha = Hasher::default();
+        sha.add(&previous.0);
+        sha.add(&tx.to_be_bytes());
+        sha.add(&recorded_at.0.to_be_bytes());
+        sha.add(&branch.to_be_bytes());
         let header = serde_json::to_string(header).expect("a header is plain data");
-        sha.update((header.len() as u64).to_be_bytes());
-        sha.update(header.as_bytes());
+        sha.add(&(header.len() as u64).to_be_bytes());
+        sha.add(header.as_bytes());
         Chain(sha)
     }
 
     /// Statements come in the order of their version ids, with the id of their thing.
     pub fn statement(&mut self, id: Uuid, s: &Statement) {
-        self.0.update(b"s");
-        self.0.update(id.as_bytes());
-        self.0.update(s.version.0.to_be_bytes());
-        self.0.update(s.branch.to_be_bytes());
-        self.0.update(s.period.from.0.to_be_bytes());
-        self.0.update(s.period.to.0.to_be_bytes());
-        self.0.update(s.number.to_be_bytes());
+        self.0.add(b"s");
+        self.0.add(id.as_bytes());
+        self.0.add(&s.version.0.to_be_bytes());
+        self.0.add(&s.branch.to_be_bytes());
+        self.0.add(&s.period.from.0.to_be_bytes());
+        self.0.add(&s.period.to.0.to_be_bytes());
+        self.0.add(&s.number.to_be_bytes());
         for parent in &s.parents {
-            self.0.update(parent.0.to_be_bytes());
+            self.0.add(&parent.0.to_be_bytes());
         }
-        self.0.update(s.hash.0);
+        self.0.add(&s.hash.0);
     }
 
     /// Provenance comes sorted.
     pub fn provenance(&mut self, p: &Provenance) {
-        self.0.update(b"p");
-        self.0.update(p.thing.to_be_bytes());
-        self.0.update(p.child.0.to_be_bytes());
-        self.0.update(p.parent.0.to_be_bytes());
-        self.0.update([p.role as u8]);
+        self.0.add(b"p");
+        self.0.add(&p.thing.to_be_bytes());
+        self.0.add(&p.child.0.to_be_bytes());
+        self.0.add(&p.parent.0.to_be_bytes());
+        self.0.add(&[p.role as u8]);
     }
 
     pub fn finish(self) -> Hash {
-        Hash(self.0.finalize().into())
+        self.0.finish()
     }
 }

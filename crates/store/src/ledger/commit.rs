@@ -1,0 +1,263 @@
+//! Commits a batch: load what it touches, plan it, append it, all inside one write transaction.
+
+use super::{Ledger, unique};
+use crate::{ClientBatch, Entry, Fields, Head, Reader, Writer};
+use lukasa_model::json::Hash;
+use lukasa_model::plan::{self, Drafts, Known, Place, Plan, Written};
+use lukasa_model::transaction::{Chain, Header};
+use lukasa_model::types::Registry;
+use lukasa_model::{Batch, BranchNo, Error, ErrorKind, Lineage, Result, Thing, Time, Transaction, Tx};
+
+/// What a commit did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Committed {
+    /// `None` when the batch said nothing new, so no transaction was made.
+    pub tx: Option<Tx>,
+    pub recorded_at: Time,
+    pub objects: u32,
+    pub relationships: u32,
+    pub unchanged: usize,
+    /// The batch was sent before under its client id; this is the first result.
+    pub repeated: bool,
+    pub warnings: Vec<String>,
+    /// In the order of the batch; empty when repeated.
+    pub written: Vec<Written>,
+}
+
+/// Where a batch goes, as known inside the transaction.
+pub(super) struct Target<'a> {
+    pub head: Head,
+    pub now: Time,
+    pub registry: &'a Registry,
+    pub branch: BranchNo,
+    pub lineage: Lineage,
+}
+
+impl Ledger {
+    /// Records a batch whole or not at all. Durable when it returns.
+    pub fn commit(&self, batch: &Batch) -> Result<Committed> {
+        let mut writer = self.store.write(&self.scope)?;
+        let committed = self.commit_in(&mut *writer, batch)?;
+        if committed.tx.is_some() || batch.header.client_id.is_some() && !committed.repeated {
+            writer.commit()?;
+        }
+        Ok(committed)
+    }
+
+    pub(super) fn commit_in(&self, writer: &mut dyn Writer, batch: &Batch) -> Result<Committed> {
+        let head = writer.head()?;
+        let digest = batch.header.client_id.as_ref().map(|_| digest(batch));
+        if let (Some(client_id), Some(digest)) = (&batch.header.client_id, digest)
+            && let Some(earlier) = writer.client_batch(client_id)?
+        {
+            return repeated(writer, client_id, digest, earlier);
+        }
+        check_header(&batch.header)?;
+        let now = writer.now()?.max(head.recorded_at);
+        let registry = self.registry_in(writer, &head)?;
+        let target = open_branch(&registry, &batch.branch, head, now)?;
+        let drafts = Drafts::read(batch, &registry, head.namespace, now, &mut || self.clock.new_id())?;
+        let plan = prepare(writer, drafts, &target)?;
+        let client_batch = batch.header.client_id.as_deref().zip(digest);
+        append(writer, plan, &target, &batch.header, batch.system, client_batch)
+    }
+}
+
+/// The branch a write goes to, if it may.
+pub(super) fn open_branch<'a>(registry: &'a Registry, name: &str, head: Head, now: Time) -> Result<Target<'a>> {
+    let branch = registry.branch(if name.is_empty() { "main" } else { name })?;
+    if branch.closed {
+        return Err(Error::conflict("branch_closed", format!("branch `{}` is closed", branch.name))
+            .hint("open it again with `lukasa branch open`, or write to another"));
+    }
+    let lineage = registry.lineage(branch.number, head.tx)?;
+    Ok(Target { head, now, registry, branch: branch.number, lineage })
+}
+
+/// Loads what the drafts touch and decides about them.
+pub(super) fn prepare(reader: &mut dyn Reader, drafts: Drafts, target: &Target<'_>) -> Result<Plan> {
+    let mut known = Known::default();
+    let things = reader.things(&unique(drafts.ids.clone()))?;
+    learn(reader, &mut known, things)?;
+    let keys = drafts.keys_to_find(&known);
+    if !keys.is_empty() {
+        let keyed = reader.things_keyed(&keys)?;
+        for thing in &keyed {
+            let key = thing.key.clone().unwrap_or_default();
+            known.by_key.entry(key).or_default().push(thing.id);
+        }
+        learn(reader, &mut known, keyed)?;
+    }
+    let resolved = drafts.resolve(&known, &target.lineage, target.now)?;
+    let things = reader.things(&unique(resolved.ids.clone()))?;
+    learn(reader, &mut known, things)?;
+    for (type_name, side, end) in resolved.limited_ends(target.registry) {
+        let Some(number) = known.things.get(&end).map(|t| t.no) else { continue };
+        let mut rivals = reader.relationships(&[(number, side)])?;
+        rivals.retain(|t| t.type_name.eq_ignore_ascii_case(&type_name));
+        known.rivals.extend(rivals.iter().map(|t| t.id));
+        learn(reader, &mut known, rivals)?;
+    }
+    // Only what is written again needs its content, to tell what changed.
+    let again = unique(resolved.targets().filter_map(|id| known.things.get(&id)).map(|t| t.no).collect::<Vec<_>>());
+    for number in &again {
+        known.statements.remove(number);
+    }
+    for statement in reader.statements(&again, Fields::Content)? {
+        known.statements.entry(statement.thing).or_default().push(statement);
+    }
+    let at = Place {
+        registry: target.registry,
+        branch: target.branch,
+        lineage: &target.lineage,
+        tx: target.head.tx + 1,
+        now: target.now,
+        next_thing: target.head.next_thing,
+    };
+    plan::plan(resolved, &known, &at)
+}
+
+fn learn(reader: &mut dyn Reader, known: &mut Known, things: Vec<Thing>) -> Result<()> {
+    let new: Vec<_> = things.iter().filter(|t| !known.things.contains_key(&t.id)).map(|t| t.no).collect();
+    for statement in reader.statements(&new, Fields::Header)? {
+        known.statements.entry(statement.thing).or_default().push(statement);
+    }
+    known.things.extend(things.into_iter().map(|t| (t.id, t)));
+    Ok(())
+}
+
+/// Records a plan as the next transaction; a plan that says nothing new makes none.
+pub(super) fn append(
+    writer: &mut dyn Writer,
+    mut plan: Plan,
+    target: &Target<'_>,
+    header: &Header,
+    declares: bool,
+    client_batch: Option<(&str, Hash)>,
+) -> Result<Committed> {
+    let says_nothing = plan.statements.is_empty() && plan.provenance.is_empty();
+    let unchanged = u32::try_from(plan.unchanged).unwrap_or(u32::MAX);
+    let remember = |tx| client_batch.map(|(id, digest)| (id, ClientBatch { digest, tx, unchanged }));
+    let mut committed = Committed {
+        tx: None,
+        recorded_at: target.now,
+        objects: plan.objects,
+        relationships: plan.relationships,
+        unchanged: plan.unchanged,
+        repeated: false,
+        warnings: std::mem::take(&mut plan.warnings),
+        written: std::mem::take(&mut plan.results),
+    };
+    if says_nothing {
+        if client_batch.is_some() {
+            let (things, statements, provenance) = (&[][..], &[][..], &[][..]);
+            let client_batch = remember(None);
+            let head = target.head;
+            writer.append(&Entry { transaction: None, things, statements, provenance, client_batch, head })?;
+        }
+        return Ok(committed);
+    }
+    let tx = target.head.tx + 1;
+    plan.provenance.sort();
+    plan.provenance.dedup();
+    let hash = chain_hash(writer, target, header, &plan, tx)?;
+    let transaction = Transaction {
+        tx,
+        recorded_at: target.now,
+        branch: target.branch,
+        header: header.clone(),
+        objects: plan.objects,
+        relationships: plan.relationships,
+        hash,
+    };
+    let head = Head {
+        tx,
+        recorded_at: target.now,
+        hash,
+        next_thing: target.head.next_thing + plan.things.len() as u64,
+        declared: if declares { tx } else { target.head.declared },
+        namespace: target.head.namespace,
+    };
+    writer.append(&Entry {
+        transaction: Some(&transaction),
+        things: &plan.things,
+        statements: &plan.statements,
+        provenance: &plan.provenance,
+        client_batch: remember(Some(tx)),
+        head,
+    })?;
+    committed.tx = Some(tx);
+    Ok(committed)
+}
+
+fn chain_hash(reader: &mut dyn Reader, target: &Target<'_>, header: &Header, plan: &Plan, tx: Tx) -> Result<Hash> {
+    let first_new = target.head.next_thing;
+    let old = unique(plan.statements.iter().map(|s| s.thing).filter(|no| *no < first_new).collect());
+    let mut old: Vec<_> = reader.things_numbered(&old)?.into_iter().map(|t| (t.no, t.id)).collect();
+    old.sort_unstable();
+    let mut chain = Chain::new(target.head.hash, tx, target.now, target.branch, header);
+    for statement in &plan.statements {
+        let id = if statement.thing >= first_new {
+            plan.things.get((statement.thing - first_new) as usize).map(|t| t.id)
+        } else {
+            old.binary_search_by_key(&statement.thing, |(no, _)| *no).ok().map(|i| old[i].1)
+        };
+        let id = id.ok_or_else(|| Error::internal("a statement was planned about nothing"))?;
+        chain.statement(id, statement);
+    }
+    plan.provenance.iter().for_each(|p| chain.provenance(p));
+    Ok(chain.finish())
+}
+
+fn repeated(writer: &mut dyn Writer, client_id: &str, digest: Hash, earlier: ClientBatch) -> Result<Committed> {
+    if digest != earlier.digest {
+        return Err(Error::conflict("client_id_reused", format!("another batch was sent as `{client_id}` before"))
+            .hint("give every new batch an id of its own"));
+    }
+    let first = match earlier.tx {
+        Some(tx) => writer.transactions(tx, tx, 1)?.pop(),
+        None => None,
+    };
+    Ok(Committed {
+        tx: earlier.tx,
+        recorded_at: first.as_ref().map_or(writer.head()?.recorded_at, |t| t.recorded_at),
+        objects: first.as_ref().map_or(0, |t| t.objects),
+        relationships: first.as_ref().map_or(0, |t| t.relationships),
+        unchanged: earlier.unchanged as usize,
+        repeated: true,
+        warnings: vec![],
+        written: vec![],
+    })
+}
+
+fn digest(batch: &Batch) -> Hash {
+    let text = serde_json::to_string(&(&batch.branch, &batch.header, &batch.writes, &batch.preconditions));
+    Hash::of(text.expect("a batch is plain data").as_bytes())
+}
+
+fn check_header(header: &Header) -> Result<()> {
+    use lukasa_model::id::check_text;
+    use lukasa_model::limits::{KEY_BYTES, NAME_BYTES, TITLE_BYTES};
+    for (what, text, max) in [
+        ("author", &header.author, NAME_BYTES),
+        ("agent", &header.agent, NAME_BYTES),
+        ("session", &header.session, NAME_BYTES),
+        ("reason", &header.reason, TITLE_BYTES),
+        ("client_id", &header.client_id, NAME_BYTES),
+    ] {
+        if let Some(text) = text {
+            check_text(what, text, max)?;
+        }
+    }
+    header.files.iter().try_for_each(|file| check_text("file", file, KEY_BYTES))?;
+    if let Some(commit) = &header.git_commit
+        && !(commit.chars().all(|c| c.is_ascii_hexdigit()) && (7..=64).contains(&commit.len()))
+    {
+        return Err(Error::new(
+            ErrorKind::InvalidInput,
+            "invalid_commit",
+            format!("`{commit}` is not a git commit id"),
+        ));
+    }
+    Ok(())
+}

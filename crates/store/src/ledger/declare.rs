@@ -1,0 +1,288 @@
+//! Branches, releases, tags, types and settings: system objects, written as batches like everything else.
+
+use super::{Committed, Ledger, ViewSpec};
+use crate::{Fields, Head};
+use lukasa_model::batch::{End, PutObject};
+use lukasa_model::id::{check_ref_name, check_type_name};
+use lukasa_model::json::{self, Hash, Hasher};
+use lukasa_model::statement::Kind;
+use lukasa_model::transaction::Header;
+use lukasa_model::types::{ObjectType, Registry, RelationshipType, Release, Settings, Tag, check_schema, system};
+use lukasa_model::{Batch, Branch, BranchMode, Error, Reference, Result, TransactionKind, Tx};
+use serde::Serialize;
+use serde_json::Value;
+
+#[derive(Clone, Debug, Default)]
+pub struct NewBranch {
+    pub name: String,
+    /// `main` when empty.
+    pub parent: String,
+    pub mode: BranchMode,
+    /// The parent's transaction to fork at; its head when left out.
+    pub at: Option<Tx>,
+    pub description: Option<String>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct NewRelease {
+    pub name: String,
+    /// `main` when empty.
+    pub branch: String,
+    pub base: Option<String>,
+    pub description: Option<String>,
+}
+
+impl Ledger {
+    pub fn create_branch(&self, new: &NewBranch, header: &Header) -> Result<Branch> {
+        check_ref_name("branch", &new.name)?;
+        let mut made = None;
+        self.declare(TransactionKind::Branch, header, |registry, head| {
+            if registry.branch(&new.name).is_ok() {
+                return Err(Error::conflict("branch_exists", format!("branch `{}` exists already", new.name)));
+            }
+            let parent = if new.parent.is_empty() { "main" } else { &new.parent };
+            if parent == new.name {
+                return Err(Error::invalid("cyclic_branch", format!("branch `{parent}` cannot be its own parent")));
+            }
+            let parent = registry.branch(parent)?;
+            let branch = Branch {
+                number: registry.branches().iter().map(|b| b.number).max().unwrap_or(0) + 1,
+                name: new.name.clone(),
+                parent: Some(parent.number),
+                mode: new.mode,
+                fork: fork_point(new.at, head)?,
+                closed: false,
+                description: new.description.clone(),
+            };
+            // A line that is too long is refused before it exists.
+            lukasa_model::Lineage::of(branch.number, head.tx, |number, tx| {
+                if number == branch.number { Some(branch.clone()) } else { registry.branch_at(number, tx) }
+            })?;
+            made = Some(branch.clone());
+            Ok(state(system::BRANCH, &branch.name, &branch, Some(0)))
+        })?;
+        made.ok_or_else(|| Error::internal("a branch was not made"))
+    }
+
+    /// Moves the fork of a pinned branch: from now on it sees its parent as of that transaction.
+    pub fn move_fork(&self, name: &str, to: Option<Tx>, header: &Header) -> Result<Branch> {
+        self.change_branch(name, header, |branch, head| {
+            if branch.mode != BranchMode::Pinned {
+                return Err(Error::invalid("branch_is_live", format!("branch `{name}` follows its parent live"))
+                    .hint("only a pinned branch has a fork to move"));
+            }
+            branch.fork = fork_point(to, head)?;
+            Ok(())
+        })
+    }
+
+    /// Branches are closed and opened, never deleted.
+    pub fn set_closed(&self, name: &str, closed: bool, header: &Header) -> Result<Branch> {
+        self.change_branch(name, header, |branch, _| {
+            if branch.name == "main" {
+                return Err(Error::invalid("main_stays_open", "`main` cannot be closed"));
+            }
+            branch.closed = closed;
+            Ok(())
+        })
+    }
+
+    fn change_branch(
+        &self,
+        name: &str,
+        header: &Header,
+        change: impl FnOnce(&mut Branch, &Head) -> Result<()>,
+    ) -> Result<Branch> {
+        let mut made = None;
+        self.declare(TransactionKind::Branch, header, |registry, head| {
+            let mut branch = registry.branch(name)?.clone();
+            change(&mut branch, head)?;
+            made = Some(branch.clone());
+            Ok(state(system::BRANCH, name, &branch, None))
+        })?;
+        made.ok_or_else(|| Error::internal("a branch was not changed"))
+    }
+
+    /// Freezes what is visible on a branch now. The members are those of a view that can never change;
+    /// their count and digest are kept, so that `verify` can show it.
+    pub fn create_release(&self, new: &NewRelease, header: &Header) -> Result<Release> {
+        check_ref_name("release", &new.name)?;
+        let branch = if new.branch.is_empty() { "main" } else { &new.branch };
+        let registry = self.registry()?;
+        let exists = || Error::conflict("release_exists", format!("release `{}` exists already", new.name));
+        if registry.release(&new.name).is_ok() {
+            return Err(exists());
+        }
+        if let Some(base) = &new.base {
+            registry.release(base)?;
+        }
+        let view = self.view(&ViewSpec::on(branch))?;
+        let mut release = Release {
+            name: new.name.clone(),
+            branch: view.branch,
+            tx: view.known,
+            valid_at: view.valid,
+            objects: 0,
+            relationships: 0,
+            digest: Hash([0; 32]),
+            base: new.base.clone(),
+            description: new.description.clone(),
+        };
+        (release.objects, release.relationships, release.digest) = self.digest(&view)?;
+        self.declare(TransactionKind::Release, header, |registry, _| {
+            if registry.release(&new.name).is_ok() {
+                return Err(exists());
+            }
+            Ok(state(system::RELEASE, &new.name.to_lowercase(), &release, Some(0)))
+        })?;
+        Ok(release)
+    }
+
+    /// Counts of objects and relationships visible in a view, and the hash over their ids and versions.
+    pub(super) fn digest(&self, view: &lukasa_model::View) -> Result<(u64, u64, Hash)> {
+        let (mut objects, mut relationships, mut digest) = (0, 0, Hasher::default());
+        for row in self.heads(view, Fields::Header)? {
+            let row = row?;
+            *(if row.thing.kind() == Kind::Object { &mut objects } else { &mut relationships }) += 1;
+            digest.add(row.thing.id.as_bytes());
+            digest.add(&row.statement.version.0.to_be_bytes());
+        }
+        Ok((objects, relationships, digest.finish()))
+    }
+
+    pub fn create_tag(&self, tag: &Tag, header: &Header) -> Result<Tag> {
+        check_ref_name("tag", &tag.name)?;
+        let mut made = None;
+        self.declare(TransactionKind::Tag, header, |registry, _| {
+            if let Ok(there) = registry.tag(&tag.name) {
+                let error = Error::conflict(
+                    "tag_exists",
+                    format!("tag `{}` points to release `{}`", there.name, there.release),
+                );
+                return Err(error.hint("a tag moves only by deleting it and making it anew"));
+            }
+            let tag = Tag { release: registry.release(&tag.release)?.name.clone(), ..tag.clone() };
+            made = Some(tag.clone());
+            Ok(state(system::TAG, &tag.name.to_lowercase(), &tag, Some(0)))
+        })?;
+        made.ok_or_else(|| Error::internal("a tag was not made"))
+    }
+
+    pub fn describe_tag(&self, name: &str, description: Option<String>, header: &Header) -> Result<Tag> {
+        let mut made = None;
+        self.declare(TransactionKind::Tag, header, |registry, _| {
+            let tag = Tag { description, ..registry.tag(name)?.clone() };
+            made = Some(tag.clone());
+            Ok(state(system::TAG, &name.to_lowercase(), &tag, None))
+        })?;
+        made.ok_or_else(|| Error::internal("a tag was not changed"))
+    }
+
+    pub fn delete_tag(&self, name: &str, header: &Header) -> Result<Committed> {
+        self.declare(TransactionKind::Tag, header, |registry, _| {
+            let tag = registry.tag(name)?;
+            Ok(End::new(Reference::exact(system::TAG, &tag.name.to_lowercase())).into())
+        })
+    }
+
+    /// Declares an object type, or declares it anew; facts already stated are not checked again.
+    pub fn declare_object_type(&self, declared: &ObjectType, header: &Header) -> Result<Committed> {
+        check_type_name(&declared.name)?;
+        check_schema(&declared.schema)?;
+        check_pointers(declared.merge.keys().chain(&declared.ignored_paths).chain(&declared.embedding.relevant_paths))?;
+        if system::is(&declared.name) {
+            return Err(Error::invalid("system_type", format!("`{}` is a type of Lukasa's own", declared.name)));
+        }
+        let used = |type_name: &str| -> Result<bool> {
+            let Ok(mut reader) = self.store.read(&self.scope) else { return Ok(false) };
+            let end = reader.head()?.next_thing;
+            for start in (0..end).step_by(10_000) {
+                let things = reader.things_in(start..(start + 10_000).min(end))?;
+                if things.iter().any(|t| t.ends.is_none() && t.type_name.eq_ignore_ascii_case(type_name)) {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        };
+        let was =
+            self.registry().ok().and_then(|r| r.object_type(&declared.name).map(|t| t.branchless)).unwrap_or(false);
+        if was != declared.branchless && used(&declared.name)? {
+            return Err(Error::conflict(
+                "type_in_use",
+                format!(
+                    "there are objects of type `{}`; whether it is branchless cannot change any more",
+                    declared.name
+                ),
+            ));
+        }
+        self.declare(TransactionKind::Type, header, |registry, _| {
+            let key = registry.object_type(&declared.name).map_or(declared.name.clone(), |t| t.name.clone());
+            Ok(state(system::OBJECT_TYPE, &key, &ObjectType { name: key.clone(), ..declared.clone() }, None))
+        })
+    }
+
+    pub fn declare_relationship_type(&self, declared: &RelationshipType, header: &Header) -> Result<Committed> {
+        check_type_name(&declared.name)?;
+        check_schema(&declared.schema)?;
+        check_pointers(declared.merge.keys().chain(&declared.ignored_paths))?;
+        self.declare(TransactionKind::Type, header, |registry, _| {
+            let key = registry.relationship_type(&declared.name).map_or(declared.name.clone(), |t| t.name.clone());
+            Ok(state(
+                system::RELATIONSHIP_TYPE,
+                &key,
+                &RelationshipType { name: key.clone(), ..declared.clone() },
+                None,
+            ))
+        })
+    }
+
+    pub fn set_settings(&self, settings: Settings, header: &Header) -> Result<Committed> {
+        self.declare(TransactionKind::Type, header, |_, _| {
+            Ok(state(system::SETTINGS, system::SETTINGS_KEY, &settings, None))
+        })
+    }
+
+    /// Decides on a system object inside the write transaction, then records it.
+    fn declare(
+        &self,
+        kind: TransactionKind,
+        header: &Header,
+        decide: impl FnOnce(&Registry, &Head) -> Result<lukasa_model::Write>,
+    ) -> Result<Committed> {
+        let mut writer = self.store.write(&self.scope)?;
+        let head = writer.head()?;
+        let registry = self.registry_in(&mut *writer, &head)?;
+        let write = decide(&registry, &head)?;
+        let header = Header { kind, ..header.clone() };
+        let batch = Batch { header, system: true, ..Batch::on("main") }.write(write);
+        let committed = self.commit_in(&mut *writer, &batch)?;
+        if committed.tx.is_some() {
+            writer.commit()?;
+        }
+        Ok(committed)
+    }
+}
+
+fn fork_point(at: Option<Tx>, head: &Head) -> Result<Tx> {
+    match at {
+        Some(tx) if tx > head.tx => Err(Error::not_found("unknown_transaction", format!("no transaction {tx}"))
+            .hint(format!("the last one is {}", head.tx))),
+        Some(tx) => Ok(tx),
+        None => Ok(head.tx),
+    }
+}
+
+fn state<T: Serialize>(type_name: &str, key: &str, value: &T, expected_version: Option<u32>) -> lukasa_model::Write {
+    let properties = match serde_json::to_value(value) {
+        Ok(Value::Object(map)) => map,
+        _ => unreachable!("declarations are structs"),
+    };
+    PutObject { properties, expected_version, ..PutObject::new(type_name, key) }.into()
+}
+
+fn check_pointers<'a>(paths: impl Iterator<Item = &'a String>) -> Result<()> {
+    for path in paths {
+        json::pointer_tokens(path)?;
+    }
+    Ok(())
+}

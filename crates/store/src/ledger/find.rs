@@ -1,0 +1,285 @@
+//! Looks up one thing: by name in a view, its history, and what it is connected to.
+
+use super::{Ledger, by_thing, unique};
+use crate::{Fields, Reader};
+use lukasa_model::branch::Lineage;
+use lukasa_model::id::object_id;
+use lukasa_model::plan::{Side, ambiguous, nothing_named};
+use lukasa_model::statement::{Provenance, Statement, Thing};
+use lukasa_model::timeline::{superseded_at, visible};
+use lukasa_model::types::{RENAMED_FROM, Registry};
+use lukasa_model::{Error, Reference, Result, ThingNo, Time, View};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// A visible thing.
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub thing: Thing,
+    pub statement: Statement,
+    /// For relationships: both ends, and whether they have ended.
+    pub ends: Option<Box<[(Thing, bool); 2]>>,
+    /// The name asked for, when it has been renamed to this.
+    pub renamed_from: Option<String>,
+}
+
+/// A relationship of an object, seen from it.
+#[derive(Clone, Debug)]
+pub struct Link {
+    pub thing: Thing,
+    pub statement: Statement,
+    pub side: Side,
+    pub other: Thing,
+    pub other_ended: bool,
+    /// What the other end is called now, if it was renamed.
+    pub other_renamed_to: Option<Thing>,
+}
+
+#[derive(Clone, Debug)]
+pub struct HistoryEntry {
+    pub statement: Statement,
+    pub branch: String,
+    pub superseded_at: Option<Time>,
+    pub provenance: Vec<Provenance>,
+}
+
+/// Renames followed from one name; more are a circle.
+const RENAMES: usize = 16;
+/// Names offered when nothing is found.
+const OFFERED: usize = 3;
+
+impl Ledger {
+    /// The visible thing a name stands for. Follows renames; offers near names when there is none.
+    pub fn find(&self, view: &View, reference: &Reference) -> Result<Found> {
+        let mut reader = self.store.read(&self.scope)?;
+        let mut lookup = self.lookup(&mut *reader, view)?;
+        lookup.find(reference)
+    }
+
+    /// All statements about a thing along the view's line, oldest first; `all_branches` adds the others.
+    pub fn history(
+        &self,
+        view: &View,
+        reference: &Reference,
+        all_branches: bool,
+    ) -> Result<(Thing, Vec<HistoryEntry>)> {
+        let mut reader = self.store.read(&self.scope)?;
+        let mut lookup = self.lookup(&mut *reader, view)?;
+        let thing = lookup.any(reference)?;
+        let registry = Arc::clone(&lookup.registry);
+        let all = reader.statements(&[thing.no], Fields::All)?;
+        let provenance = reader.provenance(&[thing.no])?;
+        let on_line = |s: &Statement| {
+            all_branches && s.version.tx() <= view.known
+                || view.lineage.cap(s.branch).is_some_and(|cap| s.version.tx() <= cap)
+        };
+        let known: Vec<_> = all.iter().filter(|s| s.version.tx() <= view.known).cloned().collect();
+        let mut entries: Vec<_> = all
+            .iter()
+            .filter(|s| on_line(s))
+            .map(|s| HistoryEntry {
+                branch: registry.branch_name(s.branch).to_string(),
+                superseded_at: superseded_at(&known, s.version),
+                provenance: provenance.iter().filter(|p| p.child == s.version).copied().collect(),
+                statement: s.clone(),
+            })
+            .collect();
+        entries.sort_by_key(|e| e.statement.version);
+        Ok((thing, entries))
+    }
+
+    /// Visible relationships of an object, ordered by type and number, at most `limit`; and how many there are.
+    pub fn links(&self, view: &View, object: &Thing, limit: usize) -> Result<(Vec<Link>, usize)> {
+        let mut reader = self.store.read(&self.scope)?;
+        let mut lookup = self.lookup(&mut *reader, view)?;
+        lookup.links(object, limit)
+    }
+
+    fn lookup<'a>(&self, reader: &'a mut dyn Reader, view: &'a View) -> Result<Lookup<'a>> {
+        let head = reader.head()?;
+        let registry = self.registry_at(reader, &head, view.known)?;
+        Ok(Lookup { namespace: head.namespace, reader, registry, lineage: &view.lineage, at: view.valid })
+    }
+}
+
+struct Lookup<'a> {
+    reader: &'a mut dyn Reader,
+    registry: Arc<Registry>,
+    lineage: &'a Lineage,
+    at: Time,
+    namespace: uuid::Uuid,
+}
+
+impl Lookup<'_> {
+    fn find(&mut self, reference: &Reference) -> Result<Found> {
+        let candidates = self.candidates(reference)?;
+        let seen = self.seen(candidates.clone(), Fields::All)?;
+        match seen.len() {
+            1 => {
+                let (thing, statement) = seen.into_iter().next().expect("there is one");
+                return self.with_ends(thing, statement, None).and_then(|f| f.ok_or_else(|| nothing_named(reference)));
+            }
+            0 => {}
+            _ => return Err(ambiguous(&reference.to_string(), seen.iter().map(|(thing, _)| thing))),
+        }
+        for thing in &candidates {
+            if let Some(new) = self.renamed(thing.no)?
+                && let Some((thing, statement)) = self.seen(vec![new], Fields::All)?.pop()
+            {
+                let found = self.with_ends(thing, statement, Some(reference.to_string()))?;
+                return found.ok_or_else(|| nothing_named(reference));
+            }
+        }
+        if candidates.is_empty() {
+            return Err(self.offer(reference));
+        }
+        Err(Error::not_found("not_found", format!("`{reference}` is not there in this view"))
+            .hint(format!("`lukasa history {reference}` tells when it was")))
+    }
+
+    /// A thing by name, visible or not.
+    fn any(&mut self, reference: &Reference) -> Result<Thing> {
+        let mut candidates = self.candidates(reference)?;
+        if candidates.len() > 1 {
+            let seen = self.seen(candidates.clone(), Fields::Header)?;
+            if seen.len() != 1 {
+                return Err(ambiguous(&reference.to_string(), candidates.iter()));
+            }
+            candidates = seen.into_iter().map(|(thing, _)| thing).collect();
+        }
+        candidates.pop().ok_or_else(|| self.offer(reference))
+    }
+
+    /// Things a name can stand for: its `Type:key` reading if there is one, else all with that key.
+    fn candidates(&mut self, reference: &Reference) -> Result<Vec<Thing>> {
+        if let Reference::Id(id) = reference {
+            return self.reader.things(&[*id]);
+        }
+        if let Some((type_name, key)) = reference.typed() {
+            let type_name = self.registry.spelling(type_name, false).to_string();
+            let found = self.reader.things(&[object_id(self.namespace, &type_name, key)])?;
+            if !found.is_empty() {
+                return Ok(found);
+            }
+        }
+        match reference {
+            Reference::Text(text) => {
+                let mut found = self.reader.things_keyed(std::slice::from_ref(text))?;
+                found.sort_by_key(|t| t.no);
+                Ok(found)
+            }
+            _ => Ok(vec![]),
+        }
+    }
+
+    /// Those that are visible by their own statements.
+    fn seen(&mut self, things: Vec<Thing>, fields: Fields) -> Result<Vec<(Thing, Statement)>> {
+        let numbers: Vec<_> = things.iter().map(|t| t.no).collect();
+        let statements = by_thing(self.reader.statements(&numbers, fields)?);
+        let found = things.into_iter().filter_map(|thing| {
+            let own = statements.get(&thing.no)?;
+            visible(own, self.lineage, self.at).cloned().map(|s| (thing, s))
+        });
+        Ok(found.collect())
+    }
+
+    fn with_ends(&mut self, thing: Thing, statement: Statement, renamed_from: Option<String>) -> Result<Option<Found>> {
+        let Some(ends) = thing.ends.clone() else {
+            return Ok(Some(Found { thing, statement, ends: None, renamed_from }));
+        };
+        let both = self.reader.things_numbered(&[ends.src, ends.dst])?;
+        let there: FxHashSet<_> =
+            self.seen(both.clone(), Fields::Header)?.into_iter().map(|(thing, _)| thing.no).collect();
+        let end = |no| both.iter().find(|t| t.no == no).map(|t| (t.clone(), !there.contains(&no)));
+        let (Some(src), Some(dst)) = (end(ends.src), end(ends.dst)) else {
+            return Err(Error::internal("a relationship without its ends").hint("run `lukasa verify`"));
+        };
+        if (src.1 || dst.1) && !self.registry.is_lasting(&thing.type_name) {
+            return Ok(None);
+        }
+        Ok(Some(Found { thing, statement, ends: Some(Box::new([src, dst])), renamed_from }))
+    }
+
+    /// What an ended thing is called now.
+    fn renamed(&mut self, mut number: ThingNo) -> Result<Option<Thing>> {
+        let mut last = None;
+        for _ in 0..RENAMES {
+            let mut edges = self.reader.relationships(&[(number, Side::Dst)])?;
+            edges.retain(|t| t.type_name.eq_ignore_ascii_case(RENAMED_FROM));
+            let Some((edge, _)) = self.seen(edges, Fields::Header)?.pop() else { break };
+            let Some(ends) = edge.ends else { break };
+            number = ends.src;
+            last = self.reader.things_numbered(&[number])?.pop();
+        }
+        Ok(last)
+    }
+
+    fn links(&mut self, object: &Thing, limit: usize) -> Result<(Vec<Link>, usize)> {
+        let edges = self.reader.relationships(&[(object.no, Side::Src), (object.no, Side::Dst)])?;
+        let mut edges = self.seen(edges, Fields::Content)?;
+        edges.sort_by(|(a, _), (b, _)| a.type_name.cmp(&b.type_name).then(a.no.cmp(&b.no)));
+        let far = |thing: &Thing| {
+            let ends = thing.ends.as_ref()?;
+            Some(if ends.src == object.no { (Side::Src, ends.dst) } else { (Side::Dst, ends.src) })
+        };
+        let others = unique(edges.iter().filter_map(|(thing, _)| far(thing)).map(|(_, no)| no).collect());
+        let others = self.reader.things_numbered(&others)?;
+        let there: FxHashSet<_> =
+            self.seen(others.clone(), Fields::Header)?.into_iter().map(|(thing, _)| thing.no).collect();
+        let others: FxHashMap<_, _> = others.into_iter().map(|t| (t.no, t)).collect();
+        let mut links = Vec::new();
+        let mut total = 0;
+        for (thing, statement) in edges {
+            let Some((side, no)) = far(&thing) else { continue };
+            let Some(other) = others.get(&no) else { continue };
+            let other_ended = !there.contains(&no);
+            if other_ended && !self.registry.is_lasting(&thing.type_name) {
+                continue;
+            }
+            total += 1;
+            if links.len() < limit {
+                let renames = other_ended && !thing.type_name.eq_ignore_ascii_case(RENAMED_FROM);
+                let other_renamed_to = if renames { self.renamed(no)? } else { None };
+                links.push(Link { thing, statement, side, other: other.clone(), other_ended, other_renamed_to });
+            }
+        }
+        Ok((links, total))
+    }
+
+    /// Says that nothing has this name, and what comes close.
+    fn offer(&mut self, reference: &Reference) -> Error {
+        let error = nothing_named(reference);
+        let asked = reference.to_string();
+        let tail = asked.rsplit([':', '/', '.']).find(|part| !part.is_empty()).unwrap_or(&asked);
+        let stem: String = tail.chars().take(tail.chars().count().div_ceil(2).max(3)).collect();
+        let Ok(near) = self.reader.things_like(&stem, 200) else { return error };
+        let Ok(near) = self.seen(near, Fields::Header) else { return error };
+        let mut near: Vec<_> = near
+            .into_iter()
+            .filter_map(|(thing, _)| thing.key.map(|key| (thing.type_name, key)))
+            .map(|(type_name, key)| {
+                (distance(&asked, &key).min(distance(&asked, &format!("{type_name}:{key}"))), type_name, key)
+            })
+            .collect();
+        near.sort();
+        let names: Vec<_> =
+            near.iter().take(OFFERED).map(|(_, type_name, key)| format!("`{type_name}:{key}`")).collect();
+        if names.is_empty() { error } else { error.hint(format!("closest: {}", names.join(", "))) }
+    }
+}
+
+/// Levenshtein distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = corner + usize::from(x != *y);
+            corner = row[j + 1];
+            row[j + 1] = replaced.min(corner + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,242 @@
+//! Merges one branch into another: finds what differs, decides thing by thing, records one transaction.
+
+use super::commit::{Target, append, open_branch, prepare};
+use super::{Ledger, by_thing, unique};
+use crate::{Fields, Reader};
+use lukasa_model::branch::Lineage;
+use lukasa_model::id::PROJECT_WIDE;
+use lukasa_model::merge::{Class, MergeWrite, merge_thing};
+use lukasa_model::plan::{Drafts, Plan};
+use lukasa_model::statement::{Provenance, Thing};
+use lukasa_model::transaction::Header;
+use lukasa_model::{Error, Reference, Result, ThingNo, Time, TransactionKind, Tx};
+use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+#[derive(Clone, Debug, Default)]
+pub struct MergeRequest {
+    pub source: String,
+    /// `main` when empty.
+    pub target: String,
+    /// Only these things; empty: all.
+    pub keys: Vec<Reference>,
+    /// Make every check and write nothing.
+    pub dry_run: bool,
+    pub header: Header,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MergeReport {
+    /// The transaction that records it; none on a dry run, with conflicts, or when there is nothing to do.
+    pub tx: Option<Tx>,
+    pub counts: MergeCounts,
+    /// Things that change, in order.
+    pub items: Vec<MergeItem>,
+    pub conflicts: Vec<Conflict>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MergeCounts {
+    pub added: usize,
+    pub fast_forward: usize,
+    pub merged: usize,
+    pub conflict: usize,
+    pub unchanged: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MergeItem {
+    pub id: Uuid,
+    #[serde(rename = "type")]
+    pub type_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    pub class: Class,
+}
+
+/// A path both sides changed: `ours` is the target's value, `theirs` the source's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Conflict {
+    pub object: Uuid,
+    #[serde(rename = "type")]
+    pub type_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// JSON Pointer into the content; empty for the whole thing.
+    pub path: String,
+    pub base: Value,
+    pub ours: Value,
+    pub theirs: Value,
+}
+
+impl MergeReport {
+    /// The error an execution ends with when there are conflicts.
+    pub fn refusal(&self, source: &str, target: &str) -> Error {
+        let count = self.conflicts.len();
+        Error::conflict(
+            "merge_conflict",
+            format!("`{source}` and `{target}` disagree in {count} places; nothing was written"),
+        )
+        .hint("change one side so that they agree, or declare a merge strategy for the path")
+        .details(json!({"conflicts": self.conflicts}))
+    }
+}
+
+/// Things decided about at a time.
+const CHUNK: usize = 1_000;
+
+impl Ledger {
+    /// Conflicts are reported, not raised: see [`MergeReport::refusal`].
+    pub fn merge(&self, request: &MergeRequest) -> Result<MergeReport> {
+        if request.dry_run {
+            let mut reader = self.store.read(&self.scope)?;
+            return self.merge_plan(&mut *reader, request, self.clock.now()).map(|(report, _)| report);
+        }
+        let mut writer = self.store.write(&self.scope)?;
+        let now = writer.now()?;
+        let (mut report, plan) = self.merge_plan(&mut *writer, request, now)?;
+        let Some(plan) = plan else { return Ok(report) };
+        let head = writer.head()?;
+        let registry = self.registry_in(&mut *writer, &head)?;
+        let target = open_branch(&registry, &request.target, head, now.max(head.recorded_at))?;
+        let mut header = Header { kind: TransactionKind::Merge, ..request.header.clone() };
+        header.reason.get_or_insert_with(|| format!("merge of {}", request.source));
+        report.tx = append(&mut *writer, plan, &target, &header, false, None)?.tx;
+        if report.tx.is_some() {
+            writer.commit()?;
+        }
+        Ok(report)
+    }
+
+    /// Decides everything and makes every check. No plan where there is a conflict.
+    fn merge_plan(
+        &self,
+        reader: &mut dyn Reader,
+        request: &MergeRequest,
+        now: Time,
+    ) -> Result<(MergeReport, Option<Plan>)> {
+        let head = reader.head()?;
+        let registry = self.registry_in(reader, &head)?;
+        let source = registry.branch(&request.source)?;
+        let target = open_branch(&registry, &request.target, head, now.max(head.recorded_at))?;
+        if source.number == target.branch {
+            return Err(Error::invalid("merge_into_itself", format!("`{}` cannot be merged into itself", source.name)));
+        }
+        let line = registry.lineage(source.number, head.tx)?;
+        let mut candidates = differing(reader, &line, &target.lineage)?;
+        if !request.keys.is_empty() {
+            let chosen = self.chosen(reader, request)?;
+            candidates.retain(|no| chosen.contains(no));
+        }
+        let mut decided = Decided::default();
+        for chunk in candidates.chunks(CHUNK) {
+            decided.chunk(reader, chunk, &line, &target)?;
+        }
+        if !decided.report.conflicts.is_empty() {
+            return Ok((decided.report, None));
+        }
+        let drafts = Drafts::of_merge(head.namespace, &registry, decided.writes)?;
+        let mut plan = prepare(reader, drafts, &target)?;
+        plan.provenance.extend(decided.record);
+        Ok((decided.report, Some(plan)))
+    }
+
+    fn chosen(&self, reader: &mut dyn Reader, request: &MergeRequest) -> Result<FxHashSet<ThingNo>> {
+        let mut chosen = FxHashSet::default();
+        for reference in &request.keys {
+            let spec = super::ViewSpec::on(&request.source);
+            let view = self.view_in(reader, &spec)?;
+            let (thing, _) = self.history(&view, reference, true)?;
+            chosen.insert(thing.no);
+        }
+        Ok(chosen)
+    }
+}
+
+/// Things stated where the two lines do not look at the same rows; a branch on one line only counts whole.
+fn differing(reader: &mut dyn Reader, source: &Lineage, target: &Lineage) -> Result<Vec<ThingNo>> {
+    let mut found = Vec::new();
+    let mut branches: Vec<_> = source.entries().iter().chain(target.entries()).map(|(branch, _)| *branch).collect();
+    branches.sort_unstable();
+    branches.dedup();
+    for branch in branches.into_iter().filter(|b| *b != PROJECT_WIDE) {
+        let (a, b) = (source.cap(branch).unwrap_or(0), target.cap(branch).unwrap_or(0));
+        if a != b {
+            found.extend(reader.touched(branch, a.min(b) + 1, a.max(b))?);
+        }
+    }
+    Ok(unique(found))
+}
+
+/// What was decided so far.
+#[derive(Default)]
+struct Decided {
+    report: MergeReport,
+    writes: Vec<(Thing, Option<(Uuid, Uuid)>, MergeWrite)>,
+    record: Vec<Provenance>,
+}
+
+impl Decided {
+    fn chunk(
+        &mut self,
+        reader: &mut dyn Reader,
+        numbers: &[ThingNo],
+        source: &Lineage,
+        target: &Target<'_>,
+    ) -> Result<()> {
+        let mut things = reader.things_numbered(numbers)?;
+        things.sort_by_key(|t| t.no);
+        let ends: Vec<_> = things.iter().filter_map(|t| t.ends.as_ref()).flat_map(|e| [e.src, e.dst]).collect();
+        let ids: FxHashMap<_, _> = reader.things_numbered(&unique(ends))?.into_iter().map(|t| (t.no, t.id)).collect();
+        let mut statements = by_thing(reader.statements(numbers, Fields::Content)?);
+        let mut provenance: FxHashMap<ThingNo, Vec<Provenance>> = FxHashMap::default();
+        for row in reader.provenance(numbers)? {
+            provenance.entry(row.thing).or_default().push(row);
+        }
+        for thing in things {
+            let own = statements.remove(&thing.no).unwrap_or_default();
+            let family = provenance.remove(&thing.no).unwrap_or_default();
+            let strategies = target.registry.strategies(&thing.type_name, thing.ends.is_some());
+            let outcome = merge_thing(&own, &family, source, &target.lineage, target.now, &strategies);
+            self.count(outcome.class);
+            let key = thing.key.as_deref().map(str::to_owned);
+            let type_name = thing.type_name.to_string();
+            for clash in outcome.conflicts {
+                self.report.conflicts.push(Conflict {
+                    object: thing.id,
+                    type_name: type_name.clone(),
+                    key: key.clone(),
+                    path: clash.path,
+                    base: clash.base.unwrap_or_default(),
+                    ours: clash.ours.unwrap_or_default(),
+                    theirs: clash.theirs.unwrap_or_default(),
+                });
+            }
+            if outcome.class != Class::Unchanged {
+                self.report.items.push(MergeItem { id: thing.id, type_name, key, class: outcome.class });
+            }
+            let row = |(child, parent, role)| Provenance { thing: thing.no, child, parent, role };
+            self.record.extend(outcome.record.into_iter().map(row));
+            let ends = match &thing.ends {
+                None => None,
+                Some(ends) => ids.get(&ends.src).copied().zip(ids.get(&ends.dst).copied()),
+            };
+            self.writes.extend(outcome.writes.into_iter().map(|write| (thing.clone(), ends, write)));
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, class: Class) {
+        let counts = &mut self.report.counts;
+        *match class {
+            Class::Added => &mut counts.added,
+            Class::FastForward => &mut counts.fast_forward,
+            Class::Merged => &mut counts.merged,
+            Class::Conflict => &mut counts.conflict,
+            Class::Unchanged => &mut counts.unchanged,
+        } += 1;
+    }
+}

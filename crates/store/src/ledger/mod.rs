@@ -1,0 +1,116 @@
+//! What a project's rows mean: commits, views, reads, merges, releases. Written once, for every store.
+
+mod commit;
+mod declare;
+mod diff;
+mod dump;
+mod find;
+mod merge;
+mod stream;
+mod verify;
+mod views;
+
+pub use commit::Committed;
+pub use declare::{NewBranch, NewRelease};
+pub use diff::{Change, ChangeClass, Difference};
+pub use dump::{DumpReport, RestoreReport};
+pub use find::{Found, HistoryEntry, Link};
+pub use merge::{Conflict, MergeCounts, MergeItem, MergeReport, MergeRequest};
+pub use stream::{HeadRow, HeadStream};
+pub use verify::VerifyReport;
+pub use views::ViewSpec;
+
+use crate::{Clock, Head, Reader, Store};
+use lukasa_model::types::{Declaration, Registry};
+use lukasa_model::{Result, Scope, Statement, ThingNo, Transaction, Tx};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// One project in a store. Cheap to clone; safe to share.
+#[derive(Clone)]
+pub struct Ledger {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    scope: Scope,
+    declared: Arc<Mutex<Option<Declared>>>,
+}
+
+/// What was declared up to a transaction, kept until the next declaration.
+#[derive(Clone)]
+struct Declared {
+    tx: Tx,
+    declarations: Arc<Vec<Declaration>>,
+    registry: Arc<Registry>,
+}
+
+impl Ledger {
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, scope: Scope) -> Ledger {
+        Ledger { store, clock, scope, declared: Arc::default() }
+    }
+
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    pub fn head(&self) -> Result<Head> {
+        self.store.read(&self.scope)?.head()
+    }
+
+    /// Log entries `from..=to`, oldest first, at most `limit`.
+    pub fn transactions(&self, from: Tx, to: Tx, limit: usize) -> Result<Vec<Transaction>> {
+        self.store.read(&self.scope)?.transactions(from, to, limit)
+    }
+
+    /// Everything declared so far.
+    pub fn registry(&self) -> Result<Arc<Registry>> {
+        let mut reader = self.store.read(&self.scope)?;
+        let head = reader.head()?;
+        self.registry_in(&mut *reader, &head)
+    }
+
+    fn registry_in(&self, reader: &mut dyn Reader, head: &Head) -> Result<Arc<Registry>> {
+        Ok(self.declared_in(reader, head)?.registry)
+    }
+
+    /// Everything declared up to a transaction.
+    fn registry_at(&self, reader: &mut dyn Reader, head: &Head, known: Tx) -> Result<Arc<Registry>> {
+        let declared = self.declared_in(reader, head)?;
+        if known >= declared.tx {
+            return Ok(declared.registry);
+        }
+        Registry::at(&declared.declarations, known).map(Arc::new)
+    }
+
+    fn declared_in(&self, reader: &mut dyn Reader, head: &Head) -> Result<Declared> {
+        if let Some(declared) = self.declared.lock().as_ref().filter(|d| d.tx == head.declared) {
+            return Ok(declared.clone());
+        }
+        let mut declarations = reader.declarations()?;
+        // A reader may already see more than the head it was asked about.
+        declarations.retain(|d| d.tx <= head.declared);
+        let registry = Arc::new(Registry::at(&declarations, head.declared)?);
+        let declared = Declared { tx: head.declared, declarations: Arc::new(declarations), registry };
+        *self.declared.lock() = Some(declared.clone());
+        Ok(declared)
+    }
+}
+
+/// Statements by thing, each list still in order.
+fn by_thing(statements: Vec<Statement>) -> FxHashMap<ThingNo, Vec<Statement>> {
+    let mut found: FxHashMap<_, Vec<_>> = FxHashMap::default();
+    for statement in statements {
+        found.entry(statement.thing).or_default().push(statement);
+    }
+    found
+}
+
+fn unique<T: Ord>(mut list: Vec<T>) -> Vec<T> {
+    list.sort_unstable();
+    list.dedup();
+    list
+}

@@ -1,0 +1,148 @@
+//! Everything visible in a view, in order of thing numbers, page by page.
+
+use super::Ledger;
+use crate::{Fields, Store};
+use lukasa_model::statement::{Kind, Statement, Thing};
+use lukasa_model::timeline::visible;
+use lukasa_model::types::Registry;
+use lukasa_model::{Result, Scope, ThingNo, View};
+use std::sync::Arc;
+
+/// Thing numbers looked at per page: large enough to hide the cost of a query, small enough for any memory.
+const PAGE: ThingNo = 4_096;
+
+/// A visible thing and the statement that makes it so.
+#[derive(Clone, Debug)]
+pub struct HeadRow {
+    pub thing: Thing,
+    pub statement: Statement,
+    /// For lasting relationships: an end that is no longer visible.
+    pub src_ended: bool,
+    pub dst_ended: bool,
+}
+
+/// An iterator over a view. A view is fixed, so pages fit together whatever is written meanwhile, and no
+/// transaction is held open between them.
+pub struct HeadStream {
+    store: Arc<dyn Store>,
+    scope: Scope,
+    view: View,
+    registry: Arc<Registry>,
+    fields: Fields,
+    only: Option<Kind>,
+    next: ThingNo,
+    end: ThingNo,
+    seen: Bits,
+    page: std::vec::IntoIter<HeadRow>,
+}
+
+impl Ledger {
+    pub fn heads(&self, view: &View, fields: Fields) -> Result<HeadStream> {
+        let mut reader = self.store.read(&self.scope)?;
+        let head = reader.head()?;
+        let registry = self.registry_at(&mut *reader, &head, view.known)?;
+        Ok(HeadStream {
+            store: Arc::clone(&self.store),
+            scope: self.scope.clone(),
+            view: view.clone(),
+            registry,
+            fields,
+            only: None,
+            next: 0,
+            end: head.next_thing,
+            seen: Bits::default(),
+            page: Vec::new().into_iter(),
+        })
+    }
+}
+
+impl HeadStream {
+    /// Leaves out the other kind.
+    #[must_use]
+    pub fn only(mut self, kind: Kind) -> HeadStream {
+        self.only = Some(kind);
+        self
+    }
+
+    /// The next visible things, at most one page of numbers; `None` at the end.
+    pub fn next_page(&mut self) -> Result<Option<Vec<HeadRow>>> {
+        if self.next >= self.end {
+            return Ok(None);
+        }
+        let range = self.next..(self.next + PAGE).min(self.end);
+        let mut reader = self.store.read(&self.scope)?;
+        let things = reader.things_in(range.clone())?;
+        let statements = reader.statements_in(range.clone(), self.fields)?;
+        drop(reader);
+        self.next = range.end;
+        let mut rows = Vec::with_capacity(things.len());
+        let mut rest = statements.into_iter().peekable();
+        let mut own = Vec::new();
+        for thing in things {
+            own.clear();
+            while let Some(statement) = rest.next_if(|s| s.thing <= thing.no) {
+                own.push(statement);
+            }
+            let Some(at) = visible(&own, &self.view.lineage, self.view.valid).map(|s| s.version) else { continue };
+            let Some(place) = own.iter().position(|s| s.version == at) else { continue };
+            let statement = own.swap_remove(place);
+            rows.extend(self.row(thing, statement));
+        }
+        Ok(Some(rows))
+    }
+
+    fn row(&mut self, thing: Thing, statement: Statement) -> Option<HeadRow> {
+        let (mut src_ended, mut dst_ended) = (false, false);
+        match &thing.ends {
+            // Ends have lower numbers than their relationships, so they have come by.
+            Some(ends) => {
+                (src_ended, dst_ended) = (!self.seen.has(ends.src), !self.seen.has(ends.dst));
+                if (src_ended || dst_ended) && !self.registry.is_lasting(&thing.type_name) {
+                    return None;
+                }
+            }
+            None => self.seen.add(thing.no),
+        }
+        (self.only.is_none_or(|kind| kind == thing.kind())).then_some(HeadRow {
+            thing,
+            statement,
+            src_ended,
+            dst_ended,
+        })
+    }
+}
+
+impl Iterator for HeadStream {
+    type Item = Result<HeadRow>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(row) = self.page.next() {
+                return Some(Ok(row));
+            }
+            match self.next_page() {
+                Ok(Some(rows)) => self.page = rows.into_iter(),
+                Ok(None) => return None,
+                Err(e) => return Some(Err(e)),
+            }
+        }
+    }
+}
+
+/// Numbers of visible objects, one bit each.
+#[derive(Default)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn add(&mut self, no: ThingNo) {
+        let word = (no / 64) as usize;
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (no % 64);
+    }
+
+    fn has(&self, no: ThingNo) -> bool {
+        self.0.get((no / 64) as usize).is_some_and(|word| word >> (no % 64) & 1 == 1)
+    }
+}

@@ -1,0 +1,247 @@
+//! Recomputes every hash, chain and count of a project and names the first thing that is wrong.
+
+use super::{Ledger, by_thing};
+use crate::{Fields, Reader};
+use lukasa_model::content::ABSENT;
+use lukasa_model::id::{object_id, relationship_id};
+use lukasa_model::json::Hash;
+use lukasa_model::statement::{Statement, Thing};
+use lukasa_model::timeline::timeline;
+use lukasa_model::transaction::Chain;
+use lukasa_model::types::{Count, Registry, Release};
+use lukasa_model::{Error, ErrorKind, Period, Result, ThingNo, Time, Tx, VersionId, View};
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use uuid::Uuid;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VerifyReport {
+    pub transactions: u64,
+    pub things: u64,
+    pub statements: u64,
+    pub provenance: u64,
+    pub releases: u64,
+    /// The hash that stands for the whole log.
+    pub head_hash: String,
+    /// Not damage, but worth knowing: live children that a parent's write broke a multiplicity on.
+    pub warnings: Vec<String>,
+}
+
+const CHUNK: usize = 10_000;
+
+impl Ledger {
+    /// An error with code `verification_failed` names what is wrong first.
+    pub fn verify(&self, progress: &mut dyn FnMut(Tx, Tx)) -> Result<VerifyReport> {
+        let mut reader = self.store.read(&self.scope)?;
+        let head = reader.head()?;
+        let mut report = VerifyReport { transactions: head.tx, head_hash: head.hash.to_string(), ..Default::default() };
+        let things = check_things(&mut *reader, head.next_thing, head.namespace)?;
+        report.things = things.len() as u64 - 1;
+        check_log(&mut *reader, &things, &head, &mut report, progress)?;
+        let counts = reader.counts()?;
+        // Writers may have gone on meanwhile; less than was read cannot be.
+        for (what, counted, read) in [
+            ("things", counts.things, report.things),
+            ("statements", counts.statements, report.statements),
+            ("provenance rows", counts.provenance, report.provenance),
+        ] {
+            if counted < read || counted > read && reader.head()?.tx == head.tx {
+                return Err(wrong(format!("{counted} {what} are stored, {read} belong to the log")));
+            }
+        }
+        let registry = self.registry_at(&mut *reader, &head, head.tx)?;
+        drop(reader);
+        for release in registry.releases() {
+            self.check_release(&registry, release)?;
+            report.releases += 1;
+        }
+        report.warnings = self.broken_multiplicity(&registry, head.tx)?;
+        Ok(report)
+    }
+
+    fn check_release(&self, registry: &Arc<Registry>, release: &Release) -> Result<()> {
+        let view = View {
+            branch: release.branch,
+            branch_name: registry.branch_name(release.branch).into(),
+            known: release.tx,
+            valid: release.valid_at,
+            lineage: registry.lineage(release.branch, release.tx)?,
+            release: Some(release.name.clone()),
+        };
+        if self.digest(&view)? != (release.objects, release.relationships, release.digest) {
+            return Err(wrong(format!("release `{}` no longer has the members it was made with", release.name)));
+        }
+        Ok(())
+    }
+
+    /// Multiplicity is promised for the branch written to; a live child may come to see two where one is allowed.
+    fn broken_multiplicity(&self, registry: &Registry, known: Tx) -> Result<Vec<String>> {
+        let limited: Vec<_> = registry
+            .relationship_types()
+            .into_iter()
+            .filter(|t| t.multiplicity.src == Count::One || t.multiplicity.dst == Count::One)
+            .collect();
+        let mut warnings = Vec::new();
+        if limited.is_empty() {
+            return Ok(warnings);
+        }
+        let mut reader = self.store.read(&self.scope)?;
+        let end = reader.head()?.next_thing;
+        for branch in registry.branches() {
+            let lineage = registry.lineage(branch.number, known)?;
+            let mut spans: FxHashMap<(&str, &str, ThingNo), Vec<(Period, ThingNo)>> = FxHashMap::default();
+            for start in (0..end).step_by(CHUNK) {
+                let range = start..(start + CHUNK as ThingNo).min(end);
+                let edges = reader.things_in(range.clone())?;
+                let mut statements = by_thing(reader.statements_in(range, Fields::Header)?);
+                for edge in edges {
+                    let Some(ends) = &edge.ends else { continue };
+                    let Some(declared) = limited.iter().find(|t| t.name.eq_ignore_ascii_case(&edge.type_name)) else {
+                        continue;
+                    };
+                    let own = statements.remove(&edge.no).unwrap_or_default();
+                    let line = timeline(&own, &lineage, Period::ALWAYS);
+                    let periods: Vec<_> =
+                        line.iter().filter(|s| !s.statement.absent).map(|s| (s.period, edge.no)).collect();
+                    for (side, count, no) in
+                        [("src", declared.multiplicity.src, ends.src), ("dst", declared.multiplicity.dst, ends.dst)]
+                    {
+                        if count == Count::One {
+                            spans.entry((&declared.name, side, no)).or_default().extend(&periods);
+                        }
+                    }
+                }
+            }
+            for ((type_name, side, no), mut periods) in spans {
+                periods.sort();
+                if periods.windows(2).any(|w| w[0].0.to > w[1].0.from && w[0].1 != w[1].1) {
+                    let object = reader.things_numbered(&[no])?.pop().map(|t| t.id).unwrap_or_default();
+                    warnings.push(format!(
+                        "branch `{}`: object {object} has more than one `{type_name}` as {side}",
+                        branch.name
+                    ));
+                }
+            }
+        }
+        warnings.sort();
+        Ok(warnings)
+    }
+}
+
+fn wrong(what: String) -> Error {
+    Error::new(ErrorKind::Internal, "verification_failed", what).hint("restore a backup made before this happened")
+}
+
+/// Reads all things, checks that ids follow from names, and gives their ids by number.
+fn check_things(reader: &mut dyn Reader, next: ThingNo, namespace: Uuid) -> Result<Vec<Uuid>> {
+    let mut ids = vec![Uuid::nil()];
+    for start in (1..next).step_by(CHUNK) {
+        for thing in reader.things_in(start..(start + CHUNK as ThingNo).min(next))? {
+            if thing.no != ids.len() as ThingNo {
+                return Err(wrong(format!("thing {} is missing", ids.len())));
+            }
+            check_identity(&thing, &ids, namespace)?;
+            ids.push(thing.id);
+        }
+    }
+    if ids.len() as ThingNo != next {
+        return Err(wrong(format!("thing {} is missing", ids.len())));
+    }
+    Ok(ids)
+}
+
+fn check_identity(thing: &Thing, ids: &[Uuid], namespace: Uuid) -> Result<()> {
+    let derived = match (&thing.ends, &thing.key) {
+        (Some(ends), _) => {
+            let (Some(src), Some(dst)) = (ids.get(ends.src as usize), ids.get(ends.dst as usize)) else {
+                return Err(wrong(format!("relationship {} comes before its ends", thing.id)));
+            };
+            relationship_id(namespace, &thing.type_name, *src, *dst, &ends.discriminator)
+        }
+        (None, Some(key)) => object_id(namespace, &thing.type_name, key),
+        (None, None) => thing.id,
+    };
+    if derived == thing.id {
+        return Ok(());
+    }
+    let name = thing.key.as_deref().unwrap_or("a relationship");
+    Err(wrong(format!("the id of `{}:{name}` (thing {}) does not follow from its name", thing.type_name, thing.no)))
+}
+
+fn check_log(
+    reader: &mut dyn Reader,
+    ids: &[Uuid],
+    head: &crate::Head,
+    report: &mut VerifyReport,
+    progress: &mut dyn FnMut(Tx, Tx),
+) -> Result<()> {
+    let (mut previous, mut recorded_at, mut due) = (Chain::START, Time::MIN, 1);
+    let mut page: Vec<Statement> = Vec::new();
+    let mut after = VersionId(0);
+    while due <= head.tx {
+        let transactions = reader.transactions(due, head.tx, 1_000)?;
+        if transactions.is_empty() {
+            return Err(wrong(format!("transaction {due} is missing")));
+        }
+        for t in transactions {
+            if t.tx != due {
+                return Err(wrong(format!("transaction {due} is missing")));
+            }
+            if t.recorded_at < recorded_at {
+                return Err(wrong(format!("transaction {due} is older than the one before it")));
+            }
+            let mut chain = Chain::new(previous, t.tx, t.recorded_at, t.branch, &t.header);
+            let mut place = 0;
+            loop {
+                if page.is_empty() {
+                    page = reader.statements_after(after, CHUNK)?;
+                    page.reverse();
+                }
+                let Some(statement) = page.pop_if(|s| s.version.tx() <= due) else { break };
+                after = statement.version;
+                let id = check_statement(&statement, ids, VersionId::new(due, place), t.recorded_at)?;
+                chain.statement(id, &statement);
+                place += 1;
+            }
+            if place != t.objects + t.relationships {
+                return Err(wrong(format!(
+                    "transaction {due} has {place} statements, {} are due",
+                    t.objects + t.relationships
+                )));
+            }
+            for p in reader.provenance_of(due)? {
+                chain.provenance(&p);
+                report.provenance += 1;
+            }
+            if chain.finish() != t.hash {
+                return Err(wrong(format!("transaction {due} does not match its hash")));
+            }
+            report.statements += u64::from(place);
+            (previous, recorded_at) = (t.hash, t.recorded_at);
+            progress(due, head.tx);
+            due += 1;
+        }
+    }
+    if previous != head.hash {
+        return Err(wrong("the head does not match the last transaction".into()));
+    }
+    Ok(())
+}
+
+fn check_statement(s: &Statement, ids: &[Uuid], due: VersionId, recorded_at: Time) -> Result<Uuid> {
+    if s.version != due {
+        return Err(wrong(format!("version {due} is missing")));
+    }
+    let actual = s.content.as_deref().map_or(ABSENT, |text| Hash::of(text.as_bytes()));
+    if actual != s.hash {
+        return Err(wrong(format!("the content of version {due} does not match its hash")));
+    }
+    if s.recorded_at != recorded_at || s.period.from >= s.period.to || s.parents.iter().any(|p| *p >= due) {
+        return Err(wrong(format!("version {due} has impossible times or parents")));
+    }
+    ids.get(s.thing as usize)
+        .copied()
+        .ok_or_else(|| wrong(format!("version {due} is about a thing that does not exist")))
+}

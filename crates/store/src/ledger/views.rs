@@ -1,0 +1,197 @@
+//! From words to views: branch, `as_of` and `known_at` become a fixed place to look from.
+
+use super::Ledger;
+use crate::{Find, Head, Reader};
+use lukasa_model::types::Registry;
+use lukasa_model::{Error, Lineage, Moment, Result, Time, Transaction, Tx, View};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// What a caller may say about where to look from; all empty means the head of `main`, now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ViewSpec {
+    /// The branch; `main` when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// A moment: time:…, tx:…, commit:…, release:…, tag:… or agent:….
+    #[serde(skip_serializing_if = "Option::is_none", alias = "asOf")]
+    pub as_of: Option<String>,
+    /// What was known then, whatever time is asked about: tx:… or time:….
+    #[serde(skip_serializing_if = "Option::is_none", alias = "knownAt")]
+    pub known_at: Option<String>,
+}
+
+impl ViewSpec {
+    pub fn on(branch: &str) -> ViewSpec {
+        ViewSpec { branch: Some(branch.into()), ..ViewSpec::default() }
+    }
+
+    #[must_use]
+    pub fn as_of(mut self, moment: &str) -> ViewSpec {
+        self.as_of = Some(moment.into());
+        self
+    }
+}
+
+/// Most transactions of one commit prefix that are looked at.
+const COMMIT_MATCHES: usize = 1_000;
+
+impl Ledger {
+    pub fn view(&self, spec: &ViewSpec) -> Result<View> {
+        let mut reader = self.store.read(&self.scope)?;
+        self.view_in(&mut *reader, spec)
+    }
+
+    pub(super) fn view_in(&self, reader: &mut dyn Reader, spec: &ViewSpec) -> Result<View> {
+        let head = reader.head()?;
+        let registry = self.registry_in(reader, &head)?;
+        let branch = registry.branch(spec.branch.as_deref().unwrap_or("main"))?;
+        let lineage = registry.lineage(branch.number, head.tx)?;
+        let now = self.clock.now().max(head.recorded_at);
+        let mut ask = Ask { reader, registry: &registry, head, lineage: &lineage };
+        let at = match &spec.as_of {
+            Some(word) => ask.moment(word)?,
+            None => At { known: head.tx, valid: now, release: None },
+        };
+        if let Some(name) = at.release {
+            if spec.known_at.is_some() || spec.branch.is_some() {
+                return Err(Error::invalid(
+                    "release_is_fixed",
+                    format!("release `{name}` already fixes branch and times"),
+                )
+                .hint("leave out `branch` and `known_at`"));
+            }
+            let release = registry.release(&name)?;
+            return Ok(View {
+                branch: release.branch,
+                branch_name: registry.branch_name(release.branch).into(),
+                known: release.tx,
+                valid: release.valid_at,
+                lineage: registry.lineage(release.branch, release.tx)?,
+                release: Some(release.name.clone()),
+            });
+        }
+        let known = match &spec.known_at {
+            Some(word) => ask.knowledge(word)?,
+            None => at.known,
+        };
+        Ok(View {
+            branch: branch.number,
+            branch_name: branch.name.clone(),
+            known,
+            valid: at.valid,
+            lineage: registry.lineage(branch.number, known)?,
+            release: None,
+        })
+    }
+}
+
+struct At {
+    known: Tx,
+    valid: Time,
+    release: Option<String>,
+}
+
+struct Ask<'a> {
+    reader: &'a mut dyn Reader,
+    registry: &'a Registry,
+    head: Head,
+    lineage: &'a Lineage,
+}
+
+impl Ask<'_> {
+    /// The one reading of a word that names something.
+    fn moment(&mut self, word: &str) -> Result<At> {
+        let readings = Moment::readings(word)?;
+        if let [only] = readings.as_slice() {
+            return self.look_up(only);
+        }
+        let mut found = Vec::new();
+        for reading in readings {
+            match self.look_up(&reading) {
+                Ok(at) => found.push((reading, at)),
+                Err(e) if e.kind == lukasa_model::ErrorKind::NotFound => {}
+                Err(e) => return Err(e),
+            }
+        }
+        if found.len() > 1 {
+            let names: Vec<_> = found.iter().map(|(reading, _)| reading.to_string()).collect();
+            return Err(Error::invalid("ambiguous_moment", format!("`{word}` can be read in more than one way"))
+                .hint(format!("say which: {}", names.join(", ")))
+                .details(json!({"readings": names})));
+        }
+        found.pop().map(|(_, at)| at).ok_or_else(|| {
+            Error::not_found("unknown_moment", format!("`{word}` names no transaction, commit, release, tag or agent"))
+                .hint("`lukasa log` and `lukasa release list` show what there is")
+        })
+    }
+
+    fn look_up(&mut self, moment: &Moment) -> Result<At> {
+        match moment {
+            Moment::Time(time) => Ok(At { known: self.head.tx, valid: *time, release: None }),
+            Moment::Tx(tx) => {
+                let transaction = self.transaction(*tx)?;
+                Ok(At { known: *tx, valid: transaction.recorded_at, release: None })
+            }
+            Moment::Commit(prefix) => {
+                let transaction = self.commit(prefix)?;
+                Ok(At { known: self.head.tx, valid: transaction.valid_at(), release: None })
+            }
+            Moment::Agent(agent) => {
+                let last = self.reader.find_transactions(&Find::Agent(agent.clone()), 1)?.pop();
+                let last = last.ok_or_else(|| {
+                    Error::not_found("unknown_agent", format!("agent `{agent}` has not written anything"))
+                })?;
+                Ok(At { known: last.tx, valid: last.recorded_at, release: None })
+            }
+            Moment::Release(name) => self.release(&self.registry.release(name)?.name),
+            Moment::Tag(name) => self.release(&self.registry.tag(name)?.release),
+        }
+    }
+
+    fn release(&self, name: &str) -> Result<At> {
+        let release = self.registry.release(name)?;
+        Ok(At { known: release.tx, valid: release.valid_at, release: Some(release.name.clone()) })
+    }
+
+    fn transaction(&mut self, tx: Tx) -> Result<Transaction> {
+        self.reader.transactions(tx, tx, 1)?.pop().ok_or_else(|| {
+            Error::not_found("unknown_transaction", format!("no transaction {tx}"))
+                .hint(format!("the last one is {}", self.head.tx))
+        })
+    }
+
+    /// The newest transaction on the branch's line whose tree was that commit.
+    fn commit(&mut self, prefix: &str) -> Result<Transaction> {
+        let mut found = self.reader.find_transactions(&Find::Commit(prefix.into()), COMMIT_MATCHES)?;
+        found.retain(|t| self.lineage.cap(t.branch).is_some_and(|cap| t.tx <= cap));
+        let mut commits: Vec<_> = found.iter().filter_map(|t| t.header.git_commit.clone()).collect();
+        commits.sort();
+        commits.dedup();
+        match commits.as_slice() {
+            [] => {
+                Err(Error::not_found("unknown_commit", format!("no transaction on this branch is commit `{prefix}`")))
+            }
+            [_] => Ok(found.swap_remove(0)),
+            many => Err(Error::invalid("ambiguous_commit", format!("more than one commit begins with `{prefix}`"))
+                .hint(format!("say which: {}", many.join(", ")))),
+        }
+    }
+
+    fn knowledge(&mut self, word: &str) -> Result<Tx> {
+        let fault = || {
+            Error::invalid("invalid_moment", format!("`{word}` is not a state of knowledge"))
+                .hint("`known_at` takes tx:42 or time:2026-01-31")
+        };
+        match Moment::readings(word)?.first() {
+            Some(Moment::Tx(tx)) => self.transaction(*tx).map(|t| t.tx),
+            Some(Moment::Time(time)) => {
+                let last = self.reader.find_transactions(&Find::Until(*time), 1)?.pop();
+                Ok(last.map_or(0, |t| t.tx))
+            }
+            _ => Err(fault()),
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The simplest store: rows in vectors, looked through from end to end. The oracle for the others.
+
+use crate::{ClientBatch, Clock, Counts, Entry, Fields, Find, Head, Reader, Store, Writer};
+use lukasa_model::plan::Side;
+use lukasa_model::statement::Provenance;
+use lukasa_model::transaction::Chain;
+use lukasa_model::types::{Declaration, system};
+use lukasa_model::{
+    BranchNo, Error, ErrorKind, Result, Scope, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId,
+};
+use parking_lot::{Mutex, MutexGuard, RwLock};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use uuid::Uuid;
+
+pub struct MemoryStore {
+    clock: Arc<dyn Clock>,
+    projects: RwLock<BTreeMap<Scope, Arc<Rows>>>,
+    writing: Mutex<()>,
+}
+
+impl MemoryStore {
+    pub fn new(clock: Arc<dyn Clock>) -> MemoryStore {
+        MemoryStore { clock, projects: RwLock::default(), writing: Mutex::new(()) }
+    }
+}
+
+#[derive(Clone)]
+struct Rows {
+    head: Head,
+    things: Vec<Thing>,
+    statements: Vec<Statement>,
+    provenance: Vec<(Tx, Provenance)>,
+    transactions: Vec<Transaction>,
+    client_batches: Vec<(String, ClientBatch)>,
+}
+
+impl Rows {
+    fn new(scope: &Scope) -> Rows {
+        Rows {
+            head: empty_head(scope),
+            things: vec![],
+            statements: vec![],
+            provenance: vec![],
+            transactions: vec![],
+            client_batches: vec![],
+        }
+    }
+}
+
+/// Where the log of a new project stands.
+pub(crate) fn empty_head(scope: &Scope) -> Head {
+    let (hash, namespace) = (Chain::START, scope.namespace());
+    Head { tx: 0, recorded_at: Time::MIN, hash, next_thing: 1, declared: 0, namespace }
+}
+
+pub(crate) fn unknown_project(scope: &Scope) -> Error {
+    Error::not_found("unknown_project", format!("no project `{}`", scope.project))
+        .hint("it begins with its first write, for example `lukasa put Service auth`")
+}
+
+impl Store for MemoryStore {
+    fn read<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Reader + 'a>> {
+        let rows = self.projects.read().get(scope).cloned().ok_or_else(|| unknown_project(scope))?;
+        Ok(Box::new(Session { rows, store: self, scope: scope.clone(), _alone: None }))
+    }
+
+    fn write<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Writer + 'a>> {
+        let alone = Some(self.writing.lock());
+        let rows = self.projects.read().get(scope).cloned().unwrap_or_else(|| Arc::new(Rows::new(scope)));
+        Ok(Box::new(Session { rows, store: self, scope: scope.clone(), _alone: alone }))
+    }
+
+    fn projects(&self, tenant: &str) -> Result<Vec<String>> {
+        Ok(self.projects.read().keys().filter(|s| s.tenant == tenant).map(|s| s.project.clone()).collect())
+    }
+
+    fn copy_to(&self, _: &Path) -> Result<()> {
+        Err(Error::new(ErrorKind::Unsupported, "no_native_copy", "the memory store has no file format"))
+    }
+
+    fn describe(&self) -> String {
+        "memory".into()
+    }
+}
+
+/// Rows as they were when it was opened, plus what was appended since.
+struct Session<'a> {
+    rows: Arc<Rows>,
+    store: &'a MemoryStore,
+    scope: Scope,
+    /// Held by writers.
+    _alone: Option<MutexGuard<'a, ()>>,
+}
+
+fn cut(mut statement: Statement, fields: Fields) -> Statement {
+    if fields == Fields::Header {
+        statement.content = None;
+    }
+    if fields != Fields::All {
+        statement.change = None;
+    }
+    statement
+}
+
+impl Session<'_> {
+    fn things_where(&self, keep: impl Fn(&Thing) -> bool) -> Vec<Thing> {
+        self.rows.things.iter().filter(|t| keep(t)).cloned().collect()
+    }
+
+    fn statements_where(&self, fields: Fields, keep: impl Fn(&Statement) -> bool) -> Vec<Statement> {
+        let mut found: Vec<_> =
+            self.rows.statements.iter().filter(|s| keep(s)).cloned().map(|s| cut(s, fields)).collect();
+        found.sort_by_key(|s| (s.thing, s.branch, s.version));
+        found
+    }
+}
+
+impl Reader for Session<'_> {
+    fn head(&mut self) -> Result<Head> {
+        Ok(self.rows.head)
+    }
+
+    fn things(&mut self, ids: &[Uuid]) -> Result<Vec<Thing>> {
+        Ok(self.things_where(|t| ids.contains(&t.id)))
+    }
+
+    fn things_numbered(&mut self, numbers: &[ThingNo]) -> Result<Vec<Thing>> {
+        Ok(self.things_where(|t| numbers.contains(&t.no)))
+    }
+
+    fn things_keyed(&mut self, keys: &[String]) -> Result<Vec<Thing>> {
+        Ok(self.things_where(|t| t.key.as_deref().is_some_and(|key| keys.iter().any(|k| k == key))))
+    }
+
+    fn things_like(&mut self, part: &str, limit: usize) -> Result<Vec<Thing>> {
+        let part = part.to_lowercase();
+        let mut found = self.things_where(|t| t.key.as_deref().is_some_and(|key| key.to_lowercase().contains(&part)));
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    fn things_in(&mut self, range: Range<ThingNo>) -> Result<Vec<Thing>> {
+        Ok(self.things_where(|t| range.contains(&t.no)))
+    }
+
+    fn statements(&mut self, things: &[ThingNo], fields: Fields) -> Result<Vec<Statement>> {
+        Ok(self.statements_where(fields, |s| things.contains(&s.thing)))
+    }
+
+    fn statements_in(&mut self, range: Range<ThingNo>, fields: Fields) -> Result<Vec<Statement>> {
+        Ok(self.statements_where(fields, |s| range.contains(&s.thing)))
+    }
+
+    fn statements_after(&mut self, after: VersionId, limit: usize) -> Result<Vec<Statement>> {
+        let mut found = self.statements_where(Fields::All, |s| s.version > after);
+        found.sort_by_key(|s| s.version);
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    fn touched(&mut self, branch: BranchNo, from: Tx, to: Tx) -> Result<Vec<ThingNo>> {
+        let hits =
+            self.statements_where(Fields::Header, |s| s.branch == branch && (from..=to).contains(&s.version.tx()));
+        let mut found: Vec<_> = hits.iter().map(|s| s.thing).collect();
+        found.dedup();
+        Ok(found)
+    }
+
+    fn relationships(&mut self, ends: &[(ThingNo, Side)]) -> Result<Vec<Thing>> {
+        Ok(self.things_where(|t| {
+            let at = |e: &lukasa_model::Ends| ends.contains(&(e.src, Side::Src)) || ends.contains(&(e.dst, Side::Dst));
+            t.ends.as_ref().is_some_and(at)
+        }))
+    }
+
+    fn declarations(&mut self) -> Result<Vec<Declaration>> {
+        let mut found = Vec::new();
+        for s in &self.rows.statements {
+            let thing = self.rows.things.iter().find(|t| t.no == s.thing).filter(|t| system::is(&t.type_name));
+            if let Some(Thing { type_name, key: Some(key), .. }) = thing {
+                let (type_name, key) = (Arc::clone(type_name), key.clone());
+                found.push(Declaration { tx: s.version.tx(), type_name, key, content: s.content.clone() });
+            }
+        }
+        Ok(found)
+    }
+
+    fn provenance(&mut self, things: &[ThingNo]) -> Result<Vec<Provenance>> {
+        let mut found: Vec<_> =
+            self.rows.provenance.iter().map(|(_, p)| *p).filter(|p| things.contains(&p.thing)).collect();
+        found.sort();
+        Ok(found)
+    }
+
+    fn provenance_of(&mut self, tx: Tx) -> Result<Vec<Provenance>> {
+        let mut found: Vec<_> = self.rows.provenance.iter().filter(|(t, _)| *t == tx).map(|(_, p)| *p).collect();
+        found.sort();
+        Ok(found)
+    }
+
+    fn transactions(&mut self, from: Tx, to: Tx, limit: usize) -> Result<Vec<Transaction>> {
+        let all = self.rows.transactions.iter().filter(|t| (from..=to).contains(&t.tx));
+        Ok(all.take(limit).cloned().collect())
+    }
+
+    fn find_transactions(&mut self, find: &Find, limit: usize) -> Result<Vec<Transaction>> {
+        let hit = |t: &&Transaction| match find {
+            Find::Commit(prefix) => {
+                t.header.git_commit.as_ref().is_some_and(|c| c.to_lowercase().starts_with(prefix.as_str()))
+            }
+            Find::Agent(agent) => t.header.agent.as_ref() == Some(agent),
+            Find::Until(time) => t.recorded_at <= *time,
+        };
+        Ok(self.rows.transactions.iter().rev().filter(hit).take(limit).cloned().collect())
+    }
+
+    fn client_batch(&mut self, client_id: &str) -> Result<Option<ClientBatch>> {
+        Ok(self.rows.client_batches.iter().find(|(id, _)| id == client_id).map(|(_, batch)| *batch))
+    }
+
+    fn client_batches(&mut self) -> Result<Vec<(String, ClientBatch)>> {
+        let mut all = self.rows.client_batches.clone();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(all)
+    }
+
+    fn counts(&mut self) -> Result<Counts> {
+        Ok(Counts {
+            things: self.rows.things.len() as u64,
+            statements: self.rows.statements.len() as u64,
+            provenance: self.rows.provenance.len() as u64,
+        })
+    }
+}
+
+impl Writer for Session<'_> {
+    fn now(&mut self) -> Result<Time> {
+        Ok(self.store.clock.now())
+    }
+
+    fn append(&mut self, entry: &Entry<'_>) -> Result<()> {
+        let rows = Arc::make_mut(&mut self.rows);
+        let tx = entry.head.tx;
+        rows.things.extend_from_slice(entry.things);
+        rows.statements.extend_from_slice(entry.statements);
+        rows.provenance.extend(entry.provenance.iter().map(|p| (tx, *p)));
+        rows.transactions.extend(entry.transaction.cloned());
+        rows.client_batches.extend(entry.client_batch.map(|(id, batch)| (id.to_string(), batch)));
+        rows.head = entry.head;
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        self.store.projects.write().insert(self.scope.clone(), Arc::clone(&self.rows));
+        Ok(())
+    }
+}

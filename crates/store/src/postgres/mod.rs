@@ -1,0 +1,199 @@
+//! PostgreSQL behind forced row-level security: pooled connections, one project scope per transaction.
+//!
+//! The trait is synchronous; this store runs its queries on the runtime whose handle it was given. It must
+//! therefore not be called from one of that runtime's own threads.
+
+mod policies;
+mod session;
+
+pub use policies::setup;
+
+use crate::memory::unknown_project;
+use crate::{Clock, Reader, Store, Writer};
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use lukasa_model::{Error, ErrorKind, Result, Scope};
+use session::{Session, begin_read, begin_write};
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio_postgres::NoTls;
+use tokio_postgres::error::SqlState;
+
+/// How to reach the server.
+#[derive(Clone, Debug)]
+pub struct PostgresConfig {
+    /// Of a login role that may not bypass row-level security.
+    pub url: String,
+    /// Refuse to start when policies or the role differ from what they must be; else only warn.
+    pub strict: bool,
+    pub connections: usize,
+}
+
+impl PostgresConfig {
+    pub fn new(url: &str) -> PostgresConfig {
+        PostgresConfig { url: url.into(), strict: true, connections: 8 }
+    }
+}
+
+pub struct PostgresStore {
+    pool: Pool,
+    runtime: Handle,
+    /// Overrides the server's clock, for tests.
+    clock: Option<Arc<dyn Clock>>,
+    place: String,
+    warnings: Vec<String>,
+}
+
+impl PostgresStore {
+    /// Connects as the application role and checks schema, role and policies.
+    pub fn open(config: &PostgresConfig, runtime: Handle, clock: Option<Arc<dyn Clock>>) -> Result<PostgresStore> {
+        let mut settings = parse_url(&config.url)?;
+        settings.connect_timeout(Duration::from_secs(10));
+        let place = place_of(&settings);
+        let manager = Manager::from_config(settings, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+        let pool = Pool::builder(manager)
+            .max_size(config.connections)
+            .wait_timeout(Some(Duration::from_secs(30)))
+            .create_timeout(Some(Duration::from_secs(10)))
+            .runtime(Runtime::Tokio1)
+            .build()
+            .map_err(|e| Error::internal(format!("no connection pool: {e}")))?;
+        let drift = runtime.block_on(async {
+            let client = pool.get().await.map_err(pool_fault)?;
+            policies::check_schema(&client, &place).await?;
+            policies::drift(&client).await
+        })?;
+        if config.strict && !drift.is_empty() {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                "policy_drift",
+                format!("tenants are not safe from one another: {}", drift.join("; ")),
+            )
+            .hint("run `lukasa setup-postgres` with an administrator's URL, then connect as the application role"));
+        }
+        Ok(PostgresStore { pool, runtime, clock, place, warnings: drift })
+    }
+
+    /// What is not as it should be, where that does not keep the store from starting.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+fn parse_url(url: &str) -> Result<tokio_postgres::Config> {
+    tokio_postgres::Config::from_str(url).map_err(|e| {
+        Error::invalid("invalid_url", format!("the PostgreSQL URL cannot be read: {e}"))
+            .hint("it looks like postgres://user:password@host:5432/database")
+    })
+}
+
+/// Where the server is, without the password.
+fn place_of(settings: &tokio_postgres::Config) -> String {
+    let host = match settings.get_hosts().first() {
+        Some(tokio_postgres::config::Host::Tcp(host)) => host.clone(),
+        #[cfg(unix)]
+        Some(tokio_postgres::config::Host::Unix(path)) => path.display().to_string(),
+        None => "localhost".into(),
+    };
+    let port = settings.get_ports().first().copied().unwrap_or(5432);
+    format!("postgres {host}:{port}/{}", settings.get_dbname().unwrap_or_default())
+}
+
+impl Store for PostgresStore {
+    fn read<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Reader + 'a>> {
+        let mut session = self.session(scope, false)?;
+        if session.try_head()?.is_none() {
+            return Err(unknown_project(scope));
+        }
+        Ok(Box::new(session))
+    }
+
+    fn write<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Writer + 'a>> {
+        Ok(Box::new(self.session(scope, true)?))
+    }
+
+    fn projects(&self, tenant: &str) -> Result<Vec<String>> {
+        // The tenant alone opens its list of projects and nothing else.
+        let scope = Scope { tenant: tenant.into(), project: String::new() };
+        self.session(&scope, false)?.projects()
+    }
+
+    fn copy_to(&self, _: &Path) -> Result<()> {
+        Err(Error::new(ErrorKind::Unsupported, "no_native_copy", "a PostgreSQL store is backed up as a dump"))
+    }
+
+    fn describe(&self) -> String {
+        self.place.clone()
+    }
+}
+
+impl PostgresStore {
+    fn session(&self, scope: &Scope, write: bool) -> Result<Session<'_>> {
+        let client = self.runtime.block_on(async {
+            let client = self.pool.get().await.map_err(pool_fault)?;
+            if write {
+                begin_write(&client, scope).await?
+            } else {
+                begin_read(&client, scope).await?
+            }
+            Ok::<_, Error>(client)
+        })?;
+        Ok(Session::new(client, &self.runtime, scope.clone(), self.clock.as_deref()))
+    }
+}
+
+fn pool_fault(error: deadpool_postgres::PoolError) -> Error {
+    match error {
+        deadpool_postgres::PoolError::Backend(e) => fault(e),
+        other => {
+            Error::new(ErrorKind::Unavailable, "store_unreachable", format!("no connection to PostgreSQL: {other}"))
+                .hint("check that the server runs and takes connections")
+        }
+    }
+}
+
+/// What PostgreSQL says, in the words of Lukasa.
+pub(crate) fn fault(error: tokio_postgres::Error) -> Error {
+    let Some(db) = error.as_db_error() else {
+        return Error::new(
+            ErrorKind::Unavailable,
+            "store_unreachable",
+            format!("the connection to PostgreSQL failed: {}", chain(&error)),
+        )
+        .hint("check that the server runs and takes connections; send the batch again under its client_id");
+    };
+    let message = db.message();
+    match *db.code() {
+        SqlState::INSUFFICIENT_PRIVILEGE => {
+            Error::new(ErrorKind::Forbidden, "not_permitted", format!("PostgreSQL refused: {message}"))
+        }
+        SqlState::DISK_FULL => {
+            Error::new(ErrorKind::Unavailable, "disk_full", "the database's disk is full, nothing was written")
+                .hint("make room and repeat the write")
+        }
+        SqlState::LOCK_NOT_AVAILABLE | SqlState::QUERY_CANCELED => {
+            Error::new(ErrorKind::Unavailable, "store_busy", "another writer holds the project")
+                .hint("try again in a moment")
+        }
+        SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
+            Error::new(ErrorKind::Unavailable, "store_login_failed", format!("PostgreSQL refused the login: {message}"))
+                .hint("check user and password in the URL")
+        }
+        SqlState::ADMIN_SHUTDOWN | SqlState::CRASH_SHUTDOWN | SqlState::CANNOT_CONNECT_NOW => Error::new(
+            ErrorKind::Unavailable,
+            "store_unreachable",
+            format!("PostgreSQL is going down or coming up: {message}"),
+        )
+        .hint("try again in a moment"),
+        _ => Error::internal(format!("PostgreSQL: {message} ({})", db.code().code())),
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", chain(source)),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,192 @@
+//! Row-level security: how it is set up by an administrator, and the check that it is exactly so.
+
+use super::{fault, parse_url, place_of};
+use crate::sqlite::newer_schema;
+use lukasa_model::{Error, ErrorKind, Result};
+use std::collections::{BTreeMap, BTreeSet};
+use tokio_postgres::{Client, NoTls};
+
+mod embedded {
+    refinery::embed_migrations!("migrations/postgres");
+}
+
+const SCHEMA: &str = "lukasa";
+const OWN_TENANT: &str = "tenant = current_setting('lukasa.tenant', true)";
+const OWN_PROJECT: &str =
+    "tenant = current_setting('lukasa.tenant', true) AND project = current_setting('lukasa.project', true)";
+
+/// Every table with tenant data, who may see a row of it, and what the application may do there.
+const TABLES: [(&str, &str, &str); 6] = [
+    ("projects", OWN_TENANT, "SELECT, INSERT, UPDATE"),
+    ("things", OWN_PROJECT, "SELECT, INSERT"),
+    ("statements", OWN_PROJECT, "SELECT, INSERT"),
+    ("provenance", OWN_PROJECT, "SELECT, INSERT"),
+    ("transactions", OWN_PROJECT, "SELECT, INSERT"),
+    ("client_batches", OWN_PROJECT, "SELECT, INSERT"),
+];
+
+/// Brings schema, policies and the application's login role up to date. `admin_url` may do all that;
+/// `app_url` names the role and its password. Safe to repeat, and from many servers at once.
+pub async fn setup(admin_url: &str, app_url: &str) -> Result<()> {
+    let admin = parse_url(admin_url)?;
+    let app = parse_url(app_url)?;
+    let place = place_of(&admin);
+    let (mut client, connection) = admin.connect(NoTls).await.map_err(|e| fault(e).at(&place))?;
+    let pump = tokio::spawn(connection);
+    let done = run_setup(&mut client, &app, &place).await;
+    drop(client);
+    // The connection ends with its client; how it ended says nothing more than `done`.
+    let _ = pump.await;
+    done
+}
+
+async fn run_setup(client: &mut Client, app: &tokio_postgres::Config, place: &str) -> Result<()> {
+    // One at a time: the number is arbitrary, but the same everywhere.
+    client.batch_execute("SELECT pg_advisory_lock(7813501)").await.map_err(fault)?;
+    client.batch_execute("CREATE SCHEMA IF NOT EXISTS lukasa; SET search_path TO lukasa").await.map_err(fault)?;
+    refuse_newer(client, place).await?;
+    embedded::migrations::runner().run_async(client).await.map_err(|e| {
+        Error::new(
+            ErrorKind::Unavailable,
+            "migration_failed",
+            format!("{place}: the schema could not be brought up to date: {e}"),
+        )
+    })?;
+    let role = app.get_user().unwrap_or("lukasa_app");
+    let role_name = identifier(role);
+    let exists =
+        client.query_opt("SELECT 1 FROM pg_roles WHERE rolname = $1", &[&role]).await.map_err(fault)?.is_some();
+    let mut sql = String::from("BEGIN;");
+    if !exists {
+        sql += &format!("CREATE ROLE {role_name};");
+    }
+    let password =
+        app.get_password().map_or_else(String::new, |p| format!("PASSWORD {}", literal(&String::from_utf8_lossy(p))));
+    sql += &format!("ALTER ROLE {role_name} LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE {password};");
+    sql += &format!("REVOKE ALL ON ALL TABLES IN SCHEMA {SCHEMA} FROM {role_name}, PUBLIC;");
+    sql += &format!("GRANT USAGE ON SCHEMA {SCHEMA} TO {role_name};");
+    sql += &format!("GRANT SELECT ON {SCHEMA}.refinery_schema_history TO {role_name};");
+    for row in client
+        .query("SELECT tablename, policyname FROM pg_policies WHERE schemaname = $1", &[&SCHEMA])
+        .await
+        .map_err(fault)?
+    {
+        let (table, policy): (String, String) = (row.get(0), row.get(1));
+        sql += &format!("DROP POLICY {} ON {SCHEMA}.{};", identifier(&policy), identifier(&table));
+    }
+    for (table, own, rights) in TABLES {
+        sql += &format!(
+            "ALTER TABLE {SCHEMA}.{table} ENABLE ROW LEVEL SECURITY;
+             ALTER TABLE {SCHEMA}.{table} FORCE ROW LEVEL SECURITY;
+             CREATE POLICY {table}_isolation ON {SCHEMA}.{table} USING ({own}) WITH CHECK ({own});
+             GRANT {rights} ON {SCHEMA}.{table} TO {role_name};"
+        );
+    }
+    sql += "COMMIT";
+    client.batch_execute(&sql).await.map_err(fault)
+}
+
+/// Refuses a database that is not set up, or by a newer Lukasa.
+pub async fn check_schema(client: &Client, place: &str) -> Result<()> {
+    let there = client
+        .query_one("SELECT to_regclass('lukasa.refinery_schema_history') IS NOT NULL", &[])
+        .await
+        .map_err(fault)?
+        .get::<_, bool>(0);
+    let missing = || {
+        Error::new(ErrorKind::Unavailable, "schema_missing", format!("{place} has not been set up for this Lukasa"))
+            .hint("run `lukasa setup-postgres` with an administrator's URL once")
+    };
+    if !there {
+        return Err(missing());
+    }
+    match refuse_newer(client, place).await? {
+        version if version < ours() => Err(missing()),
+        _ => Ok(()),
+    }
+}
+
+fn ours() -> i64 {
+    embedded::migrations::runner().get_migrations().iter().map(|m| i64::from(m.version())).max().unwrap_or(0)
+}
+
+/// The version the database has, unless it is newer than ours.
+async fn refuse_newer(client: &Client, place: &str) -> Result<i64> {
+    let there = client
+        .query_one("SELECT to_regclass('lukasa.refinery_schema_history') IS NOT NULL", &[])
+        .await
+        .map_err(fault)?
+        .get::<_, bool>(0);
+    if !there {
+        return Ok(0);
+    }
+    let version: Option<i64> = client
+        .query_one("SELECT max(version)::bigint FROM lukasa.refinery_schema_history", &[])
+        .await
+        .map_err(fault)?
+        .get(0);
+    let version = version.unwrap_or(0);
+    if version > ours() { Err(newer_schema(place, version, ours())) } else { Ok(version) }
+}
+
+/// Everything about role and policies that is not exactly as it must be.
+pub async fn drift(client: &Client) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    let role = client
+        .query_one("SELECT rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user", &[])
+        .await
+        .map_err(fault)?;
+    for (column, what) in ["is a superuser", "may bypass row-level security"].iter().enumerate() {
+        if role.get::<_, bool>(column) {
+            found.push(format!("the login role {what}"));
+        }
+    }
+    let sql = "SELECT c.relname, c.relrowsecurity, c.relforcerowsecurity FROM pg_class c
+               JOIN pg_namespace n ON n.oid = c.relnamespace
+               WHERE n.nspname = $1 AND c.relkind IN ('r', 'p') AND c.relname <> 'refinery_schema_history'";
+    let mut tables: BTreeSet<_> = TABLES.iter().map(|(table, ..)| table.to_string()).collect();
+    for row in client.query(sql, &[&SCHEMA]).await.map_err(fault)? {
+        let table: String = row.get(0);
+        if !row.get::<_, bool>(1) || !row.get::<_, bool>(2) {
+            found.push(format!("row-level security is not forced on `{table}`"));
+        }
+        if !tables.remove(&table) {
+            found.push(format!("there is an unknown table `{table}`"));
+        }
+    }
+    found.extend(tables.iter().map(|table| format!("table `{table}` is missing")));
+    let sql = "SELECT tablename::text, policyname::text, permissive, roles::text, cmd, coalesce(qual, ''),
+                      coalesce(with_check, '') FROM pg_policies WHERE schemaname = $1";
+    let mut due: BTreeMap<_, _> =
+        TABLES.iter().map(|(table, own, _)| ((table.to_string(), format!("{table}_isolation")), plain(own))).collect();
+    for row in client.query(sql, &[&SCHEMA]).await.map_err(fault)? {
+        let text = |i: usize| row.get::<_, String>(i);
+        let Some(own) = due.remove(&(text(0), text(1))) else {
+            found.push(format!("there is an unknown policy `{}` on `{}`", text(1), text(0)));
+            continue;
+        };
+        let as_due = text(2) == "PERMISSIVE"
+            && text(3) == "{public}"
+            && text(4) == "ALL"
+            && plain(&text(5)) == own
+            && plain(&text(6)) == own;
+        if !as_due {
+            found.push(format!("policy `{}` on `{}` was changed", text(1), text(0)));
+        }
+    }
+    found.extend(due.keys().map(|(table, policy)| format!("policy `{policy}` on `{table}` is missing")));
+    Ok(found)
+}
+
+/// An expression without what servers write differently: white space, brackets, casts to text.
+fn plain(expression: &str) -> String {
+    expression.replace("::text", "").chars().filter(|c| !c.is_whitespace() && !"()".contains(*c)).collect()
+}
+
+fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn literal(text: &str) -> String {
+    format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
+}

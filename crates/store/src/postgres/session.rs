@@ -1,0 +1,525 @@
+//! One read or write transaction on one project of a PostgreSQL database.
+
+use super::fault;
+use crate::memory::empty_head;
+use crate::{ClientBatch, Clock, Counts, Entry, Fields, Find, Head, Reader, Writer};
+use deadpool_postgres::Object;
+use lukasa_model::content::ABSENT;
+use lukasa_model::json::Hash;
+use lukasa_model::plan::Side;
+use lukasa_model::statement::{Provenance, Role};
+use lukasa_model::types::{Declaration, system};
+use lukasa_model::{
+    BranchNo, Ends, Error, ErrorKind, Period, Result, Scope, Statement, Thing, ThingNo, Time, Transaction, Tx,
+    VersionId,
+};
+use std::ops::Range;
+use tokio::runtime::Handle;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+/// Ends with `commit`, or is rolled back when dropped.
+pub struct Session<'a> {
+    client: Option<Object>,
+    runtime: &'a Handle,
+    scope: Scope,
+    clock: Option<&'a dyn Clock>,
+}
+
+/// Readers see one moment throughout.
+pub async fn begin_read(client: &Object, scope: &Scope) -> Result<()> {
+    client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await.map_err(fault)?;
+    set_scope(client, scope).await
+}
+
+/// Takes the project's lock first; numbers are handed out only behind it, so they come in commit order.
+pub async fn begin_write(client: &Object, scope: &Scope) -> Result<()> {
+    client
+        .batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '30s'")
+        .await
+        .map_err(fault)?;
+    set_scope(client, scope).await?;
+    let lock = client
+        .prepare_cached("SELECT 1 FROM lukasa.projects WHERE tenant = $1 AND project = $2 FOR UPDATE")
+        .await
+        .map_err(fault)?;
+    if client.query_opt(&lock, &[&scope.tenant, &scope.project]).await.map_err(fault)?.is_none() {
+        let head = empty_head(scope);
+        client
+            .execute(
+                "INSERT INTO lukasa.projects (tenant, project, namespace, tx, recorded_at, hash, next_thing, declared)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING",
+                &[
+                    &scope.tenant,
+                    &scope.project,
+                    &head.namespace,
+                    &(head.tx as i64),
+                    &head.recorded_at.0,
+                    &&head.hash.0[..],
+                    &(head.next_thing as i64),
+                    &(head.declared as i64),
+                ],
+            )
+            .await
+            .map_err(fault)?;
+        client.query_one(&lock, &[&scope.tenant, &scope.project]).await.map_err(fault)?;
+    }
+    Ok(())
+}
+
+async fn set_scope(client: &Object, scope: &Scope) -> Result<()> {
+    let set = client
+        .prepare_cached("SELECT set_config('lukasa.tenant', $1, true), set_config('lukasa.project', $2, true)")
+        .await
+        .map_err(fault)?;
+    client.query_one(&set, &[&scope.tenant, &scope.project]).await.map_err(fault)?;
+    Ok(())
+}
+
+const THING: &str = "thing, id, type, key, src, dst, discriminator";
+const HEADER: &str = "thing, branch, version, recorded_at, valid_from, valid_to, number, parents, hash";
+const TRANSACTION: &str = "tx, recorded_at, branch, objects, relationships, header, hash";
+const OWN: &str = "tenant = $1 AND project = $2";
+
+impl<'a> Session<'a> {
+    pub fn new(client: Object, runtime: &'a Handle, scope: Scope, clock: Option<&'a dyn Clock>) -> Session<'a> {
+        Session { client: Some(client), runtime, scope, clock }
+    }
+
+    fn client(&self) -> &Object {
+        self.client.as_ref().expect("taken only on drop")
+    }
+
+    /// Runs a prepared query; tenant and project are its first two parameters.
+    fn rows(&self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
+        let mut all: Vec<&(dyn ToSql + Sync)> = vec![&self.scope.tenant, &self.scope.project];
+        all.extend_from_slice(params);
+        self.runtime
+            .block_on(async {
+                let query = self.client().prepare_cached(sql).await?;
+                self.client().query(&query, &all).await
+            })
+            .map_err(fault)
+    }
+
+    pub fn try_head(&mut self) -> Result<Option<Head>> {
+        let sql =
+            format!("SELECT tx, recorded_at, hash, next_thing, declared, namespace FROM lukasa.projects WHERE {OWN}");
+        let rows = self.rows(&sql, &[])?;
+        let read = |row: &Row| {
+            Ok(Head {
+                tx: row.get::<_, i64>(0) as u64,
+                recorded_at: Time(row.get(1)),
+                hash: hash(row.get(2))?,
+                next_thing: row.get::<_, i64>(3) as u64,
+                declared: row.get::<_, i64>(4) as u64,
+                namespace: row.get(5),
+            })
+        };
+        rows.first().map(read).transpose()
+    }
+
+    pub fn projects(&mut self) -> Result<Vec<String>> {
+        let sql = "SELECT project FROM lukasa.projects WHERE tenant = $1 AND $2 = '' ORDER BY project";
+        Ok(self.rows(sql, &[])?.iter().map(|row| row.get(0)).collect())
+    }
+
+    fn things_where(&self, condition: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Thing>> {
+        let sql = format!("SELECT {THING} FROM lukasa.things WHERE {OWN} AND {condition}");
+        let mut names = crate::sqlite::Names::default();
+        let read = |row: &Row| Thing {
+            no: row.get::<_, i64>(0) as u64,
+            id: row.get(1),
+            type_name: names.share(row.get(2)),
+            key: row.get::<_, Option<&str>>(3).map(Into::into),
+            ends: row.get::<_, Option<i64>>(4).map(|src| Ends {
+                src: src as u64,
+                dst: row.get::<_, i64>(5) as u64,
+                discriminator: row.get::<_, Option<&str>>(6).unwrap_or_default().into(),
+            }),
+        };
+        Ok(self.rows(&sql, params)?.iter().map(read).collect())
+    }
+
+    fn statements_where(
+        &self,
+        condition: &str,
+        params: &[&(dyn ToSql + Sync)],
+        fields: Fields,
+    ) -> Result<Vec<Statement>> {
+        let more = match fields {
+            Fields::Header => "",
+            Fields::Content => ", content",
+            Fields::All => ", content, change",
+        };
+        let sql = format!("SELECT {HEADER}{more} FROM lukasa.statements WHERE {OWN} AND {condition}");
+        let rows = self.rows(&sql, params)?;
+        let text = |row: &Row, at: usize| {
+            if at < row.len() { row.get::<_, Option<&str>>(at).map(Into::into) } else { None }
+        };
+        let read = |row: &Row| {
+            let hash = hash(row.get(8))?;
+            let parents: Option<&[u8]> = row.get(7);
+            let number = |chunk: &[u8]| VersionId(u64::from_be_bytes(chunk.try_into().unwrap_or_default()));
+            Ok(Statement {
+                thing: row.get::<_, i64>(0) as u64,
+                branch: row.get::<_, i32>(1) as u32,
+                version: VersionId(row.get::<_, i64>(2) as u64),
+                recorded_at: Time(row.get(3)),
+                period: Period { from: Time(row.get(4)), to: Time(row.get(5)) },
+                number: row.get::<_, i32>(6) as u32,
+                parents: parents.unwrap_or_default().chunks_exact(8).map(number).collect(),
+                absent: hash == ABSENT,
+                hash,
+                content: text(row, 9),
+                change: text(row, 10),
+            })
+        };
+        rows.iter().map(read).collect()
+    }
+
+    fn provenance_where(&self, condition: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Provenance>> {
+        let sql = format!("SELECT thing, child, parent, role FROM lukasa.provenance WHERE {OWN} AND {condition}");
+        let read = |row: &Row| {
+            Ok(Provenance {
+                thing: row.get::<_, i64>(0) as u64,
+                child: VersionId(row.get::<_, i64>(1) as u64),
+                parent: VersionId(row.get::<_, i64>(2) as u64),
+                role: Role::of(row.get(3))?,
+            })
+        };
+        let mut found = self.rows(&sql, params)?.iter().map(read).collect::<Result<Vec<_>>>()?;
+        found.sort();
+        Ok(found)
+    }
+
+    fn transactions_where(&self, condition: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Transaction>> {
+        let sql = format!("SELECT {TRANSACTION} FROM lukasa.transactions WHERE {OWN} AND {condition}");
+        let read = |row: &Row| {
+            let header = serde_json::from_str(row.get(5));
+            Ok(Transaction {
+                tx: row.get::<_, i64>(0) as u64,
+                recorded_at: Time(row.get(1)),
+                branch: row.get::<_, i32>(2) as u32,
+                objects: row.get::<_, i32>(3) as u32,
+                relationships: row.get::<_, i32>(4) as u32,
+                header: header.map_err(|e| Error::internal(format!("a log entry is not readable: {e}")))?,
+                hash: hash(row.get(6))?,
+            })
+        };
+        self.rows(&sql, params)?.iter().map(read).collect()
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        let Some(client) = self.client.take() else { return };
+        // In the background: a drop must not wait. The connection is reused only once it is clean.
+        self.runtime.spawn(async move {
+            if client.batch_execute("ROLLBACK").await.is_err() {
+                drop(Object::take(client));
+            }
+        });
+    }
+}
+
+fn hash(bytes: &[u8]) -> Result<Hash> {
+    bytes
+        .try_into()
+        .map(Hash)
+        .map_err(|_| Error::internal("a stored hash has the wrong length").hint("run `lukasa verify`"))
+}
+
+fn numbers(list: &[ThingNo]) -> Vec<i64> {
+    list.iter().map(|no| *no as i64).collect()
+}
+
+impl Reader for Session<'_> {
+    fn head(&mut self) -> Result<Head> {
+        let scope = self.scope.clone();
+        self.try_head()?.ok_or_else(|| crate::memory::unknown_project(&scope))
+    }
+
+    fn things(&mut self, ids: &[Uuid]) -> Result<Vec<Thing>> {
+        if ids.is_empty() { Ok(vec![]) } else { self.things_where("id = ANY($3)", &[&ids]) }
+    }
+
+    fn things_numbered(&mut self, list: &[ThingNo]) -> Result<Vec<Thing>> {
+        if list.is_empty() { Ok(vec![]) } else { self.things_where("thing = ANY($3)", &[&numbers(list)]) }
+    }
+
+    fn things_keyed(&mut self, keys: &[String]) -> Result<Vec<Thing>> {
+        self.things_where("key = ANY($3)", &[&keys])
+    }
+
+    fn things_like(&mut self, part: &str, limit: usize) -> Result<Vec<Thing>> {
+        let pattern = format!("%{}%", part.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
+        self.things_where("key ILIKE $3 ORDER BY thing LIMIT $4", &[&pattern, &(limit as i64)])
+    }
+
+    fn things_in(&mut self, range: Range<ThingNo>) -> Result<Vec<Thing>> {
+        let condition = "thing >= $3 AND thing < $4 ORDER BY thing";
+        self.things_where(condition, &[&(range.start as i64), &(range.end as i64)])
+    }
+
+    fn statements(&mut self, things: &[ThingNo], fields: Fields) -> Result<Vec<Statement>> {
+        if things.is_empty() {
+            return Ok(vec![]);
+        }
+        self.statements_where("thing = ANY($3) ORDER BY thing, branch, version", &[&numbers(things)], fields)
+    }
+
+    fn statements_in(&mut self, range: Range<ThingNo>, fields: Fields) -> Result<Vec<Statement>> {
+        let condition = "thing >= $3 AND thing < $4 ORDER BY thing, branch, version";
+        self.statements_where(condition, &[&(range.start as i64), &(range.end as i64)], fields)
+    }
+
+    fn statements_after(&mut self, after: VersionId, limit: usize) -> Result<Vec<Statement>> {
+        let condition = "version > $3 ORDER BY version LIMIT $4";
+        self.statements_where(condition, &[&(after.0 as i64), &(limit as i64)], Fields::All)
+    }
+
+    fn touched(&mut self, branch: BranchNo, from: Tx, to: Tx) -> Result<Vec<ThingNo>> {
+        let sql = format!(
+            "SELECT DISTINCT thing FROM lukasa.statements
+             WHERE {OWN} AND version BETWEEN $3 AND $4 AND branch = $5 ORDER BY thing"
+        );
+        let (first, last) = (VersionId::new(from, 0).0 as i64, VersionId::last_of(to).0 as i64);
+        let rows = self.rows(&sql, &[&first, &last, &(branch as i32)])?;
+        Ok(rows.iter().map(|row| row.get::<_, i64>(0) as u64).collect())
+    }
+
+    fn relationships(&mut self, ends: &[(ThingNo, Side)]) -> Result<Vec<Thing>> {
+        let of = |side| numbers(&ends.iter().filter(|(_, s)| *s == side).map(|(no, _)| *no).collect::<Vec<_>>());
+        let mut found = Vec::new();
+        for (side, condition) in [(Side::Src, "src = ANY($3)"), (Side::Dst, "dst = ANY($3)")] {
+            let list = of(side);
+            if !list.is_empty() {
+                found.extend(self.things_where(condition, &[&list])?);
+            }
+        }
+        found.sort_by_key(|t| t.no);
+        found.dedup_by_key(|t| t.no);
+        Ok(found)
+    }
+
+    fn declarations(&mut self) -> Result<Vec<Declaration>> {
+        let sql = "SELECT s.version, t.type, t.key, s.content FROM lukasa.things t
+                   JOIN lukasa.statements s ON s.tenant = t.tenant AND s.project = t.project AND s.thing = t.thing
+                   WHERE t.tenant = $1 AND t.project = $2 AND t.system AND t.key IS NOT NULL ORDER BY s.version";
+        let read = |row: &Row| Declaration {
+            tx: VersionId(row.get::<_, i64>(0) as u64).tx(),
+            type_name: row.get::<_, &str>(1).into(),
+            key: row.get::<_, &str>(2).into(),
+            content: row.get::<_, Option<&str>>(3).map(Into::into),
+        };
+        Ok(self.rows(sql, &[])?.iter().map(read).collect())
+    }
+
+    fn provenance(&mut self, things: &[ThingNo]) -> Result<Vec<Provenance>> {
+        self.provenance_where("thing = ANY($3)", &[&numbers(things)])
+    }
+
+    fn provenance_of(&mut self, tx: Tx) -> Result<Vec<Provenance>> {
+        self.provenance_where("tx = $3", &[&(tx as i64)])
+    }
+
+    fn transactions(&mut self, from: Tx, to: Tx, limit: usize) -> Result<Vec<Transaction>> {
+        let bound = |tx| i64::try_from(tx).unwrap_or(i64::MAX);
+        let condition = "tx BETWEEN $3 AND $4 ORDER BY tx LIMIT $5";
+        self.transactions_where(condition, &[&bound(from), &bound(to), &(limit as i64)])
+    }
+
+    fn find_transactions(&mut self, find: &Find, limit: usize) -> Result<Vec<Transaction>> {
+        let limit = limit as i64;
+        match find {
+            Find::Commit(prefix) => self.transactions_where(
+                "git_commit >= $3 AND git_commit < $4 ORDER BY tx DESC LIMIT $5",
+                &[prefix, &format!("{prefix}g"), &limit],
+            ),
+            Find::Agent(agent) => self.transactions_where("agent = $3 ORDER BY tx DESC LIMIT $4", &[agent, &limit]),
+            Find::Until(time) => self.transactions_where(
+                "recorded_at <= $3 ORDER BY recorded_at DESC, tx DESC LIMIT $4",
+                &[&time.0, &limit],
+            ),
+        }
+    }
+
+    fn client_batch(&mut self, client_id: &str) -> Result<Option<ClientBatch>> {
+        let sql = format!("SELECT digest, tx, unchanged FROM lukasa.client_batches WHERE {OWN} AND client_id = $3");
+        self.rows(&sql, &[&client_id])?.first().map(|row| client_batch(row, 0)).transpose()
+    }
+
+    fn client_batches(&mut self) -> Result<Vec<(String, ClientBatch)>> {
+        let sql = format!(
+            "SELECT client_id, digest, tx, unchanged FROM lukasa.client_batches WHERE {OWN} ORDER BY client_id"
+        );
+        self.rows(&sql, &[])?.iter().map(|row| Ok((row.get(0), client_batch(row, 1)?))).collect()
+    }
+
+    fn counts(&mut self) -> Result<Counts> {
+        let count = |table: &str| -> Result<u64> {
+            let sql = format!("SELECT count(*) FROM lukasa.{table} WHERE {OWN}");
+            Ok(self.rows(&sql, &[])?.first().map_or(0, |row| row.get::<_, i64>(0) as u64))
+        };
+        Ok(Counts { things: count("things")?, statements: count("statements")?, provenance: count("provenance")? })
+    }
+}
+
+fn client_batch(row: &Row, at: usize) -> Result<ClientBatch> {
+    Ok(ClientBatch {
+        digest: hash(row.get(at))?,
+        tx: row.get::<_, Option<i64>>(at + 1).map(|tx| tx as u64),
+        unchanged: row.get::<_, i64>(at + 2) as u32,
+    })
+}
+
+impl Writer for Session<'_> {
+    fn now(&mut self) -> Result<Time> {
+        if let Some(clock) = self.clock {
+            return Ok(clock.now());
+        }
+        // The server's clock, so that many Lukasa servers agree; read after the lock was taken.
+        let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint WHERE $1 <> '' OR $2 <> ''";
+        let rows = self.rows(sql, &[])?;
+        rows.first().map(|row| Time(row.get(0))).ok_or_else(|| Error::internal("the server told no time"))
+    }
+
+    /// PostgreSQL refuses COPY into tables under row-level security, so rows go in as arrays: one
+    /// statement per table and call, checked by the same policies as any other insert.
+    fn append(&mut self, entry: &Entry<'_>) -> Result<()> {
+        if !entry.things.is_empty() {
+            let t = entry.things;
+            let end = |pick: fn(&Ends) -> ThingNo| -> Vec<Option<i64>> {
+                t.iter().map(|t| t.ends.as_ref().map(|e| pick(e) as i64)).collect()
+            };
+            let sql =
+                "INSERT INTO lukasa.things (tenant, project, thing, id, type, key, src, dst, discriminator, system)
+                       SELECT $1, $2, * FROM unnest($3::bigint[], $4::uuid[], $5::text[], $6::text[], $7::bigint[],
+                                                    $8::bigint[], $9::text[], $10::boolean[])";
+            self.rows(
+                sql,
+                &[
+                    &t.iter().map(|t| t.no as i64).collect::<Vec<_>>(),
+                    &t.iter().map(|t| t.id).collect::<Vec<_>>(),
+                    &t.iter().map(|t| &*t.type_name).collect::<Vec<&str>>(),
+                    &t.iter().map(|t| t.key.as_deref()).collect::<Vec<_>>(),
+                    &end(|e| e.src),
+                    &end(|e| e.dst),
+                    &t.iter()
+                        .map(|t| t.ends.as_ref().map(|e| &*e.discriminator).filter(|d| !d.is_empty()))
+                        .collect::<Vec<_>>(),
+                    &t.iter().map(|t| system::is(&t.type_name)).collect::<Vec<_>>(),
+                ],
+            )?;
+        }
+        if !entry.statements.is_empty() {
+            let s = entry.statements;
+            let parents = |s: &Statement| {
+                (!s.parents.is_empty()).then(|| s.parents.iter().flat_map(|v| v.0.to_be_bytes()).collect::<Vec<u8>>())
+            };
+            let sql = "INSERT INTO lukasa.statements (tenant, project, thing, branch, version, recorded_at, valid_from,
+                                                      valid_to, number, parents, hash, content, change)
+                       SELECT $1, $2, * FROM unnest($3::bigint[], $4::integer[], $5::bigint[], $6::bigint[], $7::bigint[],
+                           $8::bigint[], $9::integer[], $10::bytea[], $11::bytea[], $12::text[], $13::text[])";
+            self.rows(
+                sql,
+                &[
+                    &s.iter().map(|s| s.thing as i64).collect::<Vec<_>>(),
+                    &s.iter().map(|s| s.branch as i32).collect::<Vec<_>>(),
+                    &s.iter().map(|s| s.version.0 as i64).collect::<Vec<_>>(),
+                    &s.iter().map(|s| s.recorded_at.0).collect::<Vec<_>>(),
+                    &s.iter().map(|s| s.period.from.0).collect::<Vec<_>>(),
+                    &s.iter().map(|s| s.period.to.0).collect::<Vec<_>>(),
+                    &s.iter().map(|s| s.number as i32).collect::<Vec<_>>(),
+                    &s.iter().map(parents).collect::<Vec<_>>(),
+                    &s.iter().map(|s| &s.hash.0[..]).collect::<Vec<_>>(),
+                    &s.iter().map(|s| s.content.as_deref()).collect::<Vec<_>>(),
+                    &s.iter().map(|s| s.change.as_deref()).collect::<Vec<_>>(),
+                ],
+            )?;
+        }
+        if !entry.provenance.is_empty() {
+            let p = entry.provenance;
+            let sql = "INSERT INTO lukasa.provenance (tenant, project, thing, child, parent, role, tx)
+                       SELECT $1, $2, u.*, $3 FROM unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::smallint[]) u";
+            self.rows(
+                sql,
+                &[
+                    &(entry.head.tx as i64),
+                    &p.iter().map(|p| p.thing as i64).collect::<Vec<_>>(),
+                    &p.iter().map(|p| p.child.0 as i64).collect::<Vec<_>>(),
+                    &p.iter().map(|p| p.parent.0 as i64).collect::<Vec<_>>(),
+                    &p.iter().map(|p| p.role.number()).collect::<Vec<_>>(),
+                ],
+            )?;
+        }
+        if let Some(t) = entry.transaction {
+            let header = serde_json::to_string(&t.header).expect("a header is plain data");
+            let sql =
+                "INSERT INTO lukasa.transactions (tenant, project, tx, recorded_at, branch, objects, relationships,
+                                                        agent, git_commit, header, hash)
+                       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+            self.rows(
+                sql,
+                &[
+                    &(t.tx as i64),
+                    &t.recorded_at.0,
+                    &(t.branch as i32),
+                    &(t.objects as i32),
+                    &(t.relationships as i32),
+                    &t.header.agent,
+                    &t.header.git_commit.as_ref().map(|c| c.to_lowercase()),
+                    &header,
+                    &&t.hash.0[..],
+                ],
+            )?;
+        }
+        if let Some((client_id, batch)) = entry.client_batch {
+            let sql = "INSERT INTO lukasa.client_batches (tenant, project, client_id, digest, tx, unchanged)
+                       VALUES ($1, $2, $3, $4, $5, $6)";
+            let tx = batch.tx.map(|tx| tx as i64);
+            self.rows(sql, &[&client_id, &&batch.digest.0[..], &tx, &i64::from(batch.unchanged)])?;
+        }
+        let head = entry.head;
+        let sql = format!(
+            "UPDATE lukasa.projects SET namespace = $3, tx = $4, recorded_at = $5, hash = $6, next_thing = $7,
+                                        declared = $8 WHERE {OWN}"
+        );
+        self.rows(
+            &sql,
+            &[
+                &head.namespace,
+                &(head.tx as i64),
+                &head.recorded_at.0,
+                &&head.hash.0[..],
+                &(head.next_thing as i64),
+                &(head.declared as i64),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<()> {
+        let client = self.client.take().expect("taken only on drop");
+        self.runtime.block_on(async {
+            match client.batch_execute("COMMIT").await {
+                Ok(()) => Ok(()),
+                Err(e) if e.as_db_error().is_some() => {
+                    drop(Object::take(client));
+                    Err(fault(e))
+                }
+                Err(e) => {
+                    drop(Object::take(client));
+                    Err(Error::new(
+                        ErrorKind::Unavailable,
+                        "commit_outcome_unknown",
+                        format!("the connection broke while committing: {}", fault(e).message),
+                    )
+                    .hint("send the batch again under the same client_id: it commits once"))
+                }
+            }
+        })
+    }
+}

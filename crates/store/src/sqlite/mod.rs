@@ -1,0 +1,271 @@
+//! SQLite in one file: WAL, one writer, a pool of readers, durable when a commit returns.
+
+mod rows;
+mod session;
+
+use crate::memory::{empty_head, unknown_project};
+use crate::{Clock, Reader, Store, Writer};
+use lukasa_model::{Error, ErrorKind, Result, Scope};
+use parking_lot::{Mutex, MutexGuard};
+pub(crate) use rows::Names;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use session::Session;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+mod embedded {
+    refinery::embed_migrations!("migrations/sqlite");
+}
+
+/// Readers kept for reuse; more are opened when needed and closed afterwards.
+const IDLE_READERS: usize = 8;
+/// How long a writer waits for a writer in another process.
+const BUSY: Duration = Duration::from_secs(30);
+
+pub struct SqliteStore {
+    path: PathBuf,
+    clock: Arc<dyn Clock>,
+    writer: Mutex<Connection>,
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// How a store is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Every commit is on disk before it returns.
+    #[default]
+    Full,
+    /// For imports that can be repeated: a power cut may lose the last commits, never a part of one.
+    Rebuildable,
+}
+
+impl SqliteStore {
+    /// Opens or creates the file, and brings its schema up to date.
+    pub fn open(path: &Path, clock: Arc<dyn Clock>, durability: Durability) -> Result<SqliteStore> {
+        let mut writer = connect(path, durability)?;
+        migrate(&mut writer, path)?;
+        let writer = Mutex::new(writer);
+        Ok(SqliteStore { path: path.into(), clock, writer, idle: Mutex::default() })
+    }
+
+    fn reader(&self) -> Result<Pooled<'_>> {
+        let idle = self.idle.lock().pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => connect(&self.path, Durability::Full)?,
+        };
+        Ok(Pooled { store: self, connection: Some(connection) })
+    }
+}
+
+fn connect(path: &Path, durability: Durability) -> Result<Connection> {
+    let at = |e: rusqlite::Error| fault(e).at(path.display());
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(at)?;
+    connection.busy_timeout(BUSY).map_err(at)?;
+    let synchronous = match durability {
+        Durability::Full => "FULL",
+        Durability::Rebuildable => "NORMAL",
+    };
+    // Large pages keep a version with its content in one page; the rest trades memory for fewer reads.
+    let pragmas = format!(
+        "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous};
+         PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536;
+         PRAGMA wal_autocheckpoint = 4096; PRAGMA trusted_schema = OFF;"
+    );
+    connection.execute_batch(&pragmas).map_err(at)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+fn migrate(connection: &mut Connection, path: &Path) -> Result<()> {
+    let ours = embedded::migrations::runner().get_migrations().iter().map(|m| m.version()).max().unwrap_or(0);
+    let known = connection
+        .query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'refinery_schema_history'", [], |r| {
+            r.get::<_, i64>(0)
+        })
+        .map_err(|e| fault(e).at(path.display()))?;
+    if known > 0 {
+        let theirs: Option<i64> = connection
+            .query_row("SELECT max(version) FROM refinery_schema_history", [], |r| r.get(0))
+            .map_err(|e| fault(e).at(path.display()))?;
+        if theirs.is_some_and(|theirs| theirs > i64::from(ours)) {
+            return Err(newer_schema(&path.display().to_string(), theirs.unwrap_or_default(), i64::from(ours)));
+        }
+        if theirs == Some(i64::from(ours)) {
+            return Ok(());
+        }
+    }
+    embedded::migrations::runner().run(connection).map_err(|e| {
+        Error::new(
+            ErrorKind::Unavailable,
+            "migration_failed",
+            format!("{}: the schema could not be brought up to date: {e}", path.display()),
+        )
+    })?;
+    Ok(())
+}
+
+pub(crate) fn newer_schema(place: &str, theirs: i64, ours: i64) -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        "newer_schema",
+        format!("{place} has schema version {theirs}, this Lukasa knows up to {ours}"),
+    )
+    .hint("use the newer Lukasa that wrote it, or restore an older backup")
+}
+
+impl Store for SqliteStore {
+    fn read<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Reader + 'a>> {
+        let connection = self.reader()?;
+        connection.execute_batch("BEGIN").map_err(fault)?;
+        let number = find_project(&connection, scope)?.ok_or_else(|| unknown_project(scope))?;
+        Ok(Box::new(Session::new(connection, number, &*self.clock)))
+    }
+
+    fn write<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Writer + 'a>> {
+        let connection = Alone { connection: self.writer.lock() };
+        connection.execute_batch("BEGIN IMMEDIATE").map_err(fault)?;
+        let number = match find_project(&connection, scope)? {
+            Some(number) => number,
+            None => create_project(&connection, scope)?,
+        };
+        Ok(Box::new(Session::new(connection, number, &*self.clock)))
+    }
+
+    fn projects(&self, tenant: &str) -> Result<Vec<String>> {
+        let connection = self.reader()?;
+        let mut query = connection
+            .prepare_cached("SELECT project FROM projects WHERE tenant = ?1 ORDER BY project")
+            .map_err(fault)?;
+        let rows = query.query_map([tenant], |r| r.get(0)).map_err(fault)?;
+        rows.collect::<Result<_, _>>().map_err(fault)
+    }
+
+    fn copy_to(&self, path: &Path) -> Result<()> {
+        if path.exists() {
+            return Err(
+                Error::conflict("file_exists", format!("`{}` exists already", path.display())).hint("name a new file")
+            );
+        }
+        let source = self.reader()?;
+        let mut target = Connection::open(path).map_err(|e| fault(e).at(path.display()))?;
+        // Pages are copied inside one read transaction, so writers neither wait nor make it start over.
+        source.execute_batch("BEGIN; SELECT count(*) FROM projects;").map_err(fault)?;
+        let copied = rusqlite::backup::Backup::new(&source, &mut target)
+            .and_then(|backup| backup.run_to_completion(4096, Duration::ZERO, None));
+        copied.map_err(|e| fault(e).at(path.display()))?;
+        target.execute_batch("PRAGMA journal_mode = DELETE;").map_err(|e| fault(e).at(path.display()))?;
+        target.close().map_err(|(_, e)| fault(e))
+    }
+
+    fn describe(&self) -> String {
+        format!("sqlite {}", self.path.display())
+    }
+}
+
+fn find_project(connection: &Connection, scope: &Scope) -> Result<Option<i64>> {
+    connection
+        .prepare_cached("SELECT scope FROM projects WHERE tenant = ?1 AND project = ?2")
+        .and_then(|mut q| q.query_row([&scope.tenant, &scope.project], |r| r.get(0)).optional())
+        .map_err(fault)
+}
+
+fn create_project(connection: &Connection, scope: &Scope) -> Result<i64> {
+    let head = empty_head(scope);
+    connection
+        .execute(
+            "INSERT INTO projects (tenant, project, namespace, tx, recorded_at, hash, next_thing, declared)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            params![
+                scope.tenant,
+                scope.project,
+                head.namespace.as_bytes(),
+                head.tx as i64,
+                head.recorded_at.0,
+                head.hash.0,
+                head.next_thing as i64,
+                head.declared as i64
+            ],
+        )
+        .map_err(fault)?;
+    Ok(connection.last_insert_rowid())
+}
+
+/// A reader that goes back to the pool.
+struct Pooled<'a> {
+    store: &'a SqliteStore,
+    connection: Option<Connection>,
+}
+
+impl Deref for Pooled<'_> {
+    type Target = Connection;
+    fn deref(&self) -> &Connection {
+        self.connection.as_ref().expect("taken only on drop")
+    }
+}
+
+impl Drop for Pooled<'_> {
+    fn drop(&mut self) {
+        let Some(connection) = self.connection.take() else { return };
+        // A connection that cannot end its transaction is closed rather than reused.
+        let clean = connection.is_autocommit() || connection.execute_batch("ROLLBACK").is_ok();
+        let mut idle = self.store.idle.lock();
+        if clean && idle.len() < IDLE_READERS {
+            idle.push(connection);
+        }
+    }
+}
+
+/// The one writer; what was not committed is rolled back.
+struct Alone<'a> {
+    connection: MutexGuard<'a, Connection>,
+}
+
+impl Deref for Alone<'_> {
+    type Target = Connection;
+    fn deref(&self) -> &Connection {
+        &self.connection
+    }
+}
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        if !self.connection.is_autocommit() {
+            // SQLite rolls back by itself when the file is opened next, should this fail.
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+    }
+}
+
+/// What SQLite says, in the words of Lukasa.
+pub(crate) fn fault(error: rusqlite::Error) -> Error {
+    use rusqlite::ErrorCode;
+    let message = error.to_string();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            Error::new(ErrorKind::Unavailable, "store_busy", "another process is writing to the store")
+                .hint("try again in a moment")
+        }
+        Some(ErrorCode::DiskFull) => {
+            Error::new(ErrorKind::Unavailable, "disk_full", "the disk is full, nothing was written")
+                .hint("make room and repeat the write")
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+            Error::new(ErrorKind::Unavailable, "read_only_store", "the store cannot be written to")
+                .hint("check the permissions of the file and its folder, or name another with --store")
+        }
+        Some(ErrorCode::CannotOpen) => Error::new(ErrorKind::Unavailable, "cannot_open", "the store cannot be opened")
+            .hint("check that the folder exists and may be written to, or name another with --store"),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            Error::new(ErrorKind::Internal, "corrupt_store", format!("the store is damaged: {message}"))
+                .hint("restore a backup with `lukasa restore-backup`")
+        }
+        Some(ErrorCode::SystemIoFailure) => {
+            Error::new(ErrorKind::Unavailable, "io_failure", format!("the disk did not do its work: {message}"))
+        }
+        _ => Error::internal(format!("SQLite: {message}")),
+    }
+}

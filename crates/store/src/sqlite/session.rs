@@ -1,0 +1,436 @@
+//! One read or write transaction on one project of an SQLite file.
+
+use super::fault;
+use super::rows::{self, Names, tid};
+use crate::{ClientBatch, Clock, Counts, Entry, Fields, Find, Head, Reader, Writer};
+use lukasa_model::json::Hash;
+use lukasa_model::plan::Side;
+use lukasa_model::statement::{Provenance, Role};
+use lukasa_model::types::{Declaration, system};
+use lukasa_model::{BranchNo, Result, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId};
+use rusqlite::{Connection, OptionalExtension, Params, Row, params};
+use std::cell::RefCell;
+use std::ops::{Deref, Range};
+use uuid::Uuid;
+
+pub struct Session<'a, C> {
+    connection: C,
+    scope: i64,
+    clock: &'a dyn Clock,
+    names: RefCell<Names>,
+}
+
+impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
+    pub fn new(connection: C, scope: i64, clock: &'a dyn Clock) -> Self {
+        Session { connection, scope, clock, names: RefCell::default() }
+    }
+
+    /// Runs a cached query and reads every row.
+    fn each<P: Params>(&self, sql: &str, params: P, mut row: impl FnMut(&Row<'_>) -> Result<()>) -> Result<()> {
+        let mut query = self.connection.prepare_cached(sql).map_err(fault)?;
+        let mut found = query.query(params).map_err(fault)?;
+        while let Some(next) = found.next().map_err(fault)? {
+            row(next)?;
+        }
+        Ok(())
+    }
+
+    fn things_where<P: Params>(&self, condition: &str, params: P, out: &mut Vec<Thing>) -> Result<()> {
+        let sql = format!("SELECT {} FROM things WHERE {condition}", rows::THING);
+        let mut names = self.names.borrow_mut();
+        self.each(&sql, params, |row| {
+            out.push(rows::thing(row, &mut names).map_err(fault)?);
+            Ok(())
+        })
+    }
+
+    fn statements_where<P: Params>(
+        &self,
+        condition: &str,
+        params: P,
+        fields: Fields,
+        out: &mut Vec<Statement>,
+    ) -> Result<()> {
+        let (more, columns) = match fields {
+            Fields::Header => ("", 9),
+            Fields::Content => (", content", 10),
+            Fields::All => (", content, change", 11),
+        };
+        let sql = format!("SELECT {}{more} FROM statements WHERE {condition}", rows::HEADER);
+        self.each(&sql, params, |row| {
+            out.push(rows::statement(row, columns).map_err(fault)?);
+            Ok(())
+        })
+    }
+
+    fn provenance_where<P: Params>(&self, condition: &str, params: P, out: &mut Vec<Provenance>) -> Result<()> {
+        let sql = format!("SELECT tid, child, parent, role FROM provenance WHERE {condition}");
+        self.each(&sql, params, |row| {
+            out.push(Provenance {
+                thing: rows::number(row.get(0).map_err(fault)?),
+                child: VersionId(row.get::<_, i64>(1).map_err(fault)? as u64),
+                parent: VersionId(row.get::<_, i64>(2).map_err(fault)? as u64),
+                role: Role::of(row.get(3).map_err(fault)?)?,
+            });
+            Ok(())
+        })
+    }
+
+    fn transactions_where<P: Params>(&self, condition: &str, params: P) -> Result<Vec<Transaction>> {
+        let mut found = Vec::new();
+        let sql = format!("SELECT {} FROM transactions WHERE {condition}", rows::TRANSACTION);
+        self.each(&sql, params, |row| {
+            found.push(rows::transaction(row)?);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn tids(&self, range: &Range<ThingNo>) -> (i64, i64) {
+        (tid(self.scope, range.start), tid(self.scope, range.end))
+    }
+}
+
+impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
+    fn head(&mut self) -> Result<Head> {
+        self.connection
+            .prepare_cached(
+                "SELECT tx, recorded_at, hash, next_thing, declared, namespace FROM projects WHERE scope = ?1",
+            )
+            .and_then(|mut q| {
+                q.query_row([self.scope], |row| {
+                    Ok(Head {
+                        tx: row.get::<_, i64>(0)? as u64,
+                        recorded_at: Time(row.get(1)?),
+                        hash: Hash(row.get(2)?),
+                        next_thing: row.get::<_, i64>(3)? as u64,
+                        declared: row.get::<_, i64>(4)? as u64,
+                        namespace: Uuid::from_bytes(row.get(5)?),
+                    })
+                })
+            })
+            .map_err(fault)
+    }
+
+    fn things(&mut self, ids: &[Uuid]) -> Result<Vec<Thing>> {
+        let mut found = Vec::new();
+        for id in ids {
+            self.things_where("scope = ?1 AND id = ?2", params![self.scope, id.as_bytes()], &mut found)?;
+        }
+        Ok(found)
+    }
+
+    fn things_numbered(&mut self, numbers: &[ThingNo]) -> Result<Vec<Thing>> {
+        let mut found = Vec::new();
+        for number in numbers {
+            self.things_where("tid = ?1", [tid(self.scope, *number)], &mut found)?;
+        }
+        Ok(found)
+    }
+
+    fn things_keyed(&mut self, keys: &[String]) -> Result<Vec<Thing>> {
+        let mut found = Vec::new();
+        for key in keys {
+            self.things_where("scope = ?1 AND key = ?2", params![self.scope, key], &mut found)?;
+        }
+        Ok(found)
+    }
+
+    fn things_like(&mut self, part: &str, limit: usize) -> Result<Vec<Thing>> {
+        let mut found = Vec::new();
+        let pattern = format!("%{}%", part.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
+        let condition = "scope = ?1 AND key LIKE ?2 ESCAPE '\\' ORDER BY tid LIMIT ?3";
+        self.things_where(condition, params![self.scope, pattern, limit as i64], &mut found)?;
+        Ok(found)
+    }
+
+    fn things_in(&mut self, range: Range<ThingNo>) -> Result<Vec<Thing>> {
+        let mut found = Vec::new();
+        let (from, to) = self.tids(&range);
+        self.things_where("tid >= ?1 AND tid < ?2 ORDER BY tid", [from, to], &mut found)?;
+        Ok(found)
+    }
+
+    fn statements(&mut self, things: &[ThingNo], fields: Fields) -> Result<Vec<Statement>> {
+        let mut found = Vec::new();
+        let mut things = things.to_vec();
+        things.sort_unstable();
+        things.dedup();
+        for thing in things {
+            let condition = "tid = ?1 ORDER BY branch, version";
+            self.statements_where(condition, [tid(self.scope, thing)], fields, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    fn statements_in(&mut self, range: Range<ThingNo>, fields: Fields) -> Result<Vec<Statement>> {
+        let mut found = Vec::new();
+        let (from, to) = self.tids(&range);
+        let condition = "tid >= ?1 AND tid < ?2 ORDER BY tid, branch, version";
+        self.statements_where(condition, [from, to], fields, &mut found)?;
+        Ok(found)
+    }
+
+    fn statements_after(&mut self, after: VersionId, limit: usize) -> Result<Vec<Statement>> {
+        let mut found = Vec::new();
+        let condition = "scope = ?1 AND version > ?2 ORDER BY version LIMIT ?3";
+        let values = params![self.scope, after.0 as i64, limit as i64];
+        self.statements_where(condition, values, Fields::All, &mut found)?;
+        Ok(found)
+    }
+
+    fn touched(&mut self, branch: BranchNo, from: Tx, to: Tx) -> Result<Vec<ThingNo>> {
+        let (first, last) = (VersionId::new(from.min(to), 0).0 as i64, VersionId::last_of(to).0 as i64);
+        let mut found = Vec::new();
+        let sql = "SELECT DISTINCT tid FROM statements INDEXED BY statements_by_version
+                   WHERE scope = ?1 AND version BETWEEN ?2 AND ?3 AND branch = ?4 ORDER BY tid";
+        if from <= to {
+            self.each(sql, [self.scope, first, last, i64::from(branch)], |row| {
+                found.push(rows::number(row.get(0).map_err(fault)?));
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+
+    fn relationships(&mut self, ends: &[(ThingNo, Side)]) -> Result<Vec<Thing>> {
+        let mut found = Vec::new();
+        for (number, side) in ends {
+            let condition = if *side == Side::Src { "src = ?1" } else { "dst = ?1" };
+            self.things_where(condition, [tid(self.scope, *number)], &mut found)?;
+        }
+        found.sort_by_key(|t| t.no);
+        found.dedup_by_key(|t| t.no);
+        Ok(found)
+    }
+
+    fn declarations(&mut self) -> Result<Vec<Declaration>> {
+        let mut found = Vec::new();
+        let mut names = self.names.borrow_mut();
+        let sql = "SELECT s.version, t.type, t.key, s.content
+                   FROM things t INDEXED BY things_system JOIN statements s ON s.tid = t.tid
+                   WHERE t.scope = ?1 AND t.system = 1 AND t.key IS NOT NULL ORDER BY s.version";
+        self.each(sql, [self.scope], |row| {
+            found.push(Declaration {
+                tx: VersionId(row.get::<_, i64>(0).map_err(fault)? as u64).tx(),
+                type_name: names.share(&row.get::<_, String>(1).map_err(fault)?),
+                key: row.get::<_, String>(2).map_err(fault)?.into(),
+                content: row.get::<_, Option<String>>(3).map_err(fault)?.map(Into::into),
+            });
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn provenance(&mut self, things: &[ThingNo]) -> Result<Vec<Provenance>> {
+        let mut found = Vec::new();
+        for thing in things {
+            self.provenance_where("tid = ?1", [tid(self.scope, *thing)], &mut found)?;
+        }
+        found.sort();
+        found.dedup();
+        Ok(found)
+    }
+
+    fn provenance_of(&mut self, tx: Tx) -> Result<Vec<Provenance>> {
+        let mut found = Vec::new();
+        self.provenance_where("scope = ?1 AND tx = ?2", [self.scope, tx as i64], &mut found)?;
+        found.sort();
+        Ok(found)
+    }
+
+    fn transactions(&mut self, from: Tx, to: Tx, limit: usize) -> Result<Vec<Transaction>> {
+        let to = i64::try_from(to).unwrap_or(i64::MAX);
+        self.transactions_where(
+            "scope = ?1 AND tx BETWEEN ?2 AND ?3 ORDER BY tx LIMIT ?4",
+            params![self.scope, i64::try_from(from).unwrap_or(i64::MAX), to, limit as i64],
+        )
+    }
+
+    fn find_transactions(&mut self, find: &Find, limit: usize) -> Result<Vec<Transaction>> {
+        let limit = limit as i64;
+        match find {
+            Find::Commit(prefix) => self.transactions_where(
+                "scope = ?1 AND git_commit >= ?2 AND git_commit < ?3 ORDER BY tx DESC LIMIT ?4",
+                params![self.scope, prefix, format!("{prefix}g"), limit],
+            ),
+            Find::Agent(agent) => self.transactions_where(
+                "scope = ?1 AND agent = ?2 ORDER BY tx DESC LIMIT ?3",
+                params![self.scope, agent, limit],
+            ),
+            Find::Until(time) => self.transactions_where(
+                "scope = ?1 AND recorded_at <= ?2 ORDER BY recorded_at DESC, tx DESC LIMIT ?3",
+                params![self.scope, time.0, limit],
+            ),
+        }
+    }
+
+    fn client_batch(&mut self, client_id: &str) -> Result<Option<ClientBatch>> {
+        self.connection
+            .prepare_cached("SELECT digest, tx, unchanged FROM client_batches WHERE scope = ?1 AND client_id = ?2")
+            .and_then(|mut q| {
+                q.query_row(params![self.scope, client_id], |row| {
+                    Ok(ClientBatch {
+                        digest: Hash(row.get(0)?),
+                        tx: row.get::<_, Option<i64>>(1)?.map(|tx| tx as u64),
+                        unchanged: row.get(2)?,
+                    })
+                })
+                .optional()
+            })
+            .map_err(fault)
+    }
+
+    fn client_batches(&mut self) -> Result<Vec<(String, ClientBatch)>> {
+        let mut found = Vec::new();
+        let sql = "SELECT client_id, digest, tx, unchanged FROM client_batches WHERE scope = ?1 ORDER BY client_id";
+        self.each(sql, [self.scope], |row| {
+            let batch = ClientBatch {
+                digest: Hash(row.get(1).map_err(fault)?),
+                tx: row.get::<_, Option<i64>>(2).map_err(fault)?.map(|tx| tx as u64),
+                unchanged: row.get(3).map_err(fault)?,
+            };
+            found.push((row.get(0).map_err(fault)?, batch));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn counts(&mut self) -> Result<Counts> {
+        let count = |table: &str| -> Result<u64> {
+            let sql = format!("SELECT count(*) FROM {table} WHERE scope = ?1");
+            self.connection.query_row(&sql, [self.scope], |r| r.get::<_, i64>(0)).map(|n| n as u64).map_err(fault)
+        };
+        Ok(Counts { things: count("things")?, statements: count("statements")?, provenance: count("provenance")? })
+    }
+}
+
+impl<C: Deref<Target = Connection>> Writer for Session<'_, C> {
+    fn now(&mut self) -> Result<Time> {
+        Ok(self.clock.now())
+    }
+
+    fn append(&mut self, entry: &Entry<'_>) -> Result<()> {
+        let mut insert = self
+            .connection
+            .prepare_cached(
+                "INSERT INTO things (tid, scope, id, type, key, src, dst, discriminator, system)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            )
+            .map_err(fault)?;
+        for thing in entry.things {
+            let ends = thing.ends.as_ref();
+            insert
+                .execute(params![
+                    tid(self.scope, thing.no),
+                    self.scope,
+                    thing.id.as_bytes(),
+                    &*thing.type_name,
+                    thing.key.as_deref(),
+                    ends.map(|e| tid(self.scope, e.src)),
+                    ends.map(|e| tid(self.scope, e.dst)),
+                    ends.map(|e| &*e.discriminator).filter(|d| !d.is_empty()),
+                    system::is(&thing.type_name),
+                ])
+                .map_err(fault)?;
+        }
+        let mut insert = self
+            .connection
+            .prepare_cached(
+                "INSERT INTO statements (tid, branch, version, scope, recorded_at, valid_from, valid_to, number,
+                                         parents, hash, content, change)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            )
+            .map_err(fault)?;
+        for s in entry.statements {
+            insert
+                .execute(params![
+                    tid(self.scope, s.thing),
+                    s.branch,
+                    s.version.0 as i64,
+                    self.scope,
+                    s.recorded_at.0,
+                    s.period.from.0,
+                    s.period.to.0,
+                    s.number,
+                    rows::parents(&s.parents),
+                    s.hash.0,
+                    s.content.as_deref(),
+                    s.change.as_deref(),
+                ])
+                .map_err(fault)?;
+        }
+        let mut insert = self
+            .connection
+            .prepare_cached(
+                "INSERT INTO provenance (tid, child, parent, role, scope, tx) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )
+            .map_err(fault)?;
+        for p in entry.provenance {
+            insert
+                .execute(params![
+                    tid(self.scope, p.thing),
+                    p.child.0 as i64,
+                    p.parent.0 as i64,
+                    p.role.number(),
+                    self.scope,
+                    entry.head.tx as i64
+                ])
+                .map_err(fault)?;
+        }
+        if let Some(t) = entry.transaction {
+            let header = serde_json::to_string(&t.header).expect("a header is plain data");
+            self.connection
+                .prepare_cached(
+                    "INSERT INTO transactions (scope, tx, recorded_at, branch, objects, relationships, agent,
+                                               git_commit, header, hash)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                )
+                .and_then(|mut q| {
+                    q.execute(params![
+                        self.scope,
+                        t.tx as i64,
+                        t.recorded_at.0,
+                        t.branch,
+                        t.objects,
+                        t.relationships,
+                        t.header.agent,
+                        t.header.git_commit.as_ref().map(|c| c.to_lowercase()),
+                        header,
+                        t.hash.0
+                    ])
+                })
+                .map_err(fault)?;
+        }
+        if let Some((client_id, batch)) = entry.client_batch {
+            self.connection
+                .execute(
+                    "INSERT INTO client_batches (scope, client_id, digest, tx, unchanged) VALUES (?1, ?2, ?3, ?4, ?5)",
+                    params![self.scope, client_id, batch.digest.0, batch.tx.map(|tx| tx as i64), batch.unchanged],
+                )
+                .map_err(fault)?;
+        }
+        self.connection
+            .prepare_cached(
+                "UPDATE projects SET namespace = ?2, tx = ?3, recorded_at = ?4, hash = ?5, next_thing = ?6, declared = ?7
+                 WHERE scope = ?1",
+            )
+            .and_then(|mut q| {
+                q.execute(params![
+                    self.scope,
+                    entry.head.namespace.as_bytes(),
+                    entry.head.tx as i64,
+                    entry.head.recorded_at.0,
+                    entry.head.hash.0,
+                    entry.head.next_thing as i64,
+                    entry.head.declared as i64
+                ])
+            })
+            .map_err(fault)?;
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        self.connection.execute_batch("COMMIT").map_err(fault)
+    }
+}
