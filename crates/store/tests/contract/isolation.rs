@@ -1,0 +1,86 @@
+//! Tenants and projects: an id of another one does not exist.
+
+use super::*;
+use lukasa_model::VersionId;
+use lukasa_model::plan::Side;
+use lukasa_store::{Fields, Store};
+
+pub fn another_tenants_ids_mean_nothing(f: &Fixture) {
+    let (a, b) = (f.project("a", "shop"), f.project("b", "shop"));
+    let secret =
+        write(&b, "main", vec![valued("secret", 42).into(), object("other").into(), edge("secret", "other").into()]);
+    branch(&b, "hidden", "main", lukasa_model::BranchMode::Live);
+    put(&b, "hidden", "secret", 43);
+    let ids: Vec<_> = secret.written.iter().map(|w| w.id).collect();
+    // Before A has anything, and after.
+    assert_eq!(find(&a, &ViewSpec::default(), "secret").unwrap_err().code, "unknown_project");
+    put(&a, "main", "mine", 1);
+    let never_made = find(&a, &ViewSpec::default(), "00000000-0000-5000-8000-000000000000").unwrap_err();
+    for id in &ids {
+        let error = find(&a, &ViewSpec::default(), &id.to_string()).unwrap_err();
+        assert_eq!((error.code, error.kind), (never_made.code, never_made.kind));
+        let words = |e: &Error| e.message.split('`').next().unwrap().to_string();
+        assert_eq!(words(&error), words(&never_made), "the same words as for one never made");
+        for reference in [Reference::Id(*id)] {
+            let end = Batch::on("main").write(End::new(reference.clone()));
+            assert_eq!(a.commit(&end).unwrap_err().code, "not_found");
+            let link = PutRelationship::new("CALLS", "mine", reference.clone());
+            assert_eq!(a.commit(&Batch::on("main").write(link)).unwrap_err().code, "dangling_end");
+            let request = MergeRequest { source: "hidden".into(), keys: vec![reference], ..Default::default() };
+            assert_eq!(a.merge(&request).unwrap_err().code, "unknown_branch");
+        }
+    }
+    assert_eq!(a.view(&ViewSpec::on("hidden")).unwrap_err().code, "unknown_branch");
+    assert_eq!(a.view(&ViewSpec::default().as_of("tx:2")).unwrap_err().code, "unknown_transaction");
+    let view = a.view(&ViewSpec::default()).unwrap();
+    assert_eq!(a.heads(&view, Fields::All).unwrap().count(), 1);
+    assert_eq!(a.transactions(0, u64::MAX, 99).unwrap().len(), 1);
+    // The rows themselves, asked for by number.
+    let mut rows = f.store.read(a.scope()).unwrap();
+    assert_eq!(rows.things(&ids).unwrap(), []);
+    assert_eq!(rows.things_keyed(&["secret".into()]).unwrap(), []);
+    assert_eq!(rows.things_like("secret", 9).unwrap(), []);
+    assert_eq!(rows.things_numbered(&[1, 2, 3, 4]).unwrap().len(), 1);
+    assert_eq!(rows.statements(&[2, 3, 4], Fields::All).unwrap(), []);
+    assert_eq!(rows.statements_in(0..99, Fields::All).unwrap().len(), 1);
+    assert_eq!(rows.statements_after(VersionId(0), 99).unwrap().len(), 1);
+    assert_eq!(rows.relationships(&[(1, Side::Src), (2, Side::Dst)]).unwrap(), []);
+    assert!(rows.declarations().unwrap().is_empty());
+    drop(rows);
+    // A thing of the same id is A's own, and leaves B's alone.
+    let own = PutObject {
+        id: Some(uuid::Uuid::from_u128(7)),
+        ..PutObject { type_name: "Note".into(), ..Default::default() }
+    };
+    write(&b, "main", vec![own.clone().property("x", 1).into()]);
+    write(&a, "main", vec![own.property("x", 2).into()]);
+    let id = uuid::Uuid::from_u128(7).to_string();
+    assert_eq!((x(&a, "main", &id), x(&b, "main", &id)), (2.into(), 1.into()));
+    for ledger in [&a, &b] {
+        ledger.verify(&mut |_, _| {}).unwrap();
+    }
+}
+
+pub fn same_names_in_two_tenants(f: &Fixture) {
+    let ledgers = [f.project("a", "shop"), f.project("b", "shop"), f.project("a", "other")];
+    for (i, ledger) in ledgers.iter().enumerate() {
+        put(ledger, "main", "k", i as i64);
+        let header = lukasa_model::transaction::Header { client_id: Some("one".into()), ..Default::default() };
+        let batch = Batch { header, ..Batch::on("main") }.write(valued("client", i as i64));
+        assert!(!ledger.commit(&batch).unwrap().repeated, "client ids are the project's own");
+    }
+    for (i, ledger) in ledgers.iter().enumerate() {
+        assert_eq!(x(ledger, "main", "k"), i as i64);
+        assert_eq!(ledger.head().unwrap().tx, 2, "every project has its own log");
+    }
+}
+
+pub fn projects_are_listed_per_tenant(f: &Fixture) {
+    for (tenant, project) in [("a", "two"), ("a", "one"), ("b", "three")] {
+        put(&f.project(tenant, project), "main", "k", 1);
+    }
+    let store: &dyn Store = &*f.store;
+    assert_eq!(store.projects("a").unwrap(), ["one", "two"]);
+    assert_eq!(store.projects("c").unwrap(), Vec::<String>::new());
+    assert_eq!(store.projects("").unwrap(), Vec::<String>::new());
+}

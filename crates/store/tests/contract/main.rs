@@ -1,0 +1,167 @@
+//! One suite for every store: whatever holds on one must hold on all.
+
+mod bad_input;
+mod branches;
+mod dumps;
+mod facts;
+mod isolation;
+mod oracle;
+mod races;
+mod random;
+mod releases;
+mod types;
+
+use lukasa_model::batch::{End, PutObject, PutRelationship};
+use lukasa_model::{Batch, Error, Reference, Time, Write};
+use lukasa_store::ledger::{Committed, Found, Ledger, MergeReport, MergeRequest, NewBranch, ViewSpec};
+use lukasa_testkit::Fixture;
+use serde_json::Value;
+
+/// Runs each case on each store.
+macro_rules! contract {
+    ($($module:ident { $($case:ident),* $(,)? })*) => {
+        mod memory { $(mod $module { $(#[test] fn $case() { crate::$module::$case(&lukasa_testkit::Fixture::memory()); })* })* }
+        mod sqlite { $(mod $module { $(#[test] fn $case() { crate::$module::$case(&lukasa_testkit::Fixture::sqlite()); })* })* }
+        mod postgres { $(mod $module { $(#[test] fn $case() {
+            if let Some(fixture) = lukasa_testkit::Fixture::postgres() { crate::$module::$case(&fixture); }
+        })* })* }
+    };
+}
+
+contract! {
+    facts {
+        put_get_and_say_it_again,
+        numbers_are_dense_and_times_do_not_run_backwards,
+        a_batch_sent_twice_commits_once,
+        narrowing_a_facts_time,
+        backfilling_history_after_the_head,
+        ending_a_fact_and_asking_before_and_after,
+        a_put_with_an_end_is_absent_afterwards,
+        future_statements_wait,
+        several_periods_in_one_batch,
+        known_at_and_valid_at_are_two_questions,
+        moments_by_every_word,
+        a_rename_with_links_to_it,
+        a_relationship_whose_end_goes_and_comes_back,
+        only_the_derivation_of_an_edge_changes,
+        history_tells_what_changed_and_when_it_was_superseded,
+        parallel_edges_by_discriminator,
+        names_with_more_than_one_reading,
+        near_names_are_offered,
+        links_tell_how_many_there_are,
+        preconditions_on_other_things,
+    }
+    branches {
+        a_live_branch_follows_and_a_pinned_one_does_not,
+        an_edit_on_a_branch_stays_there,
+        main_moving_under_a_pinned_branch,
+        moving_the_fork_is_part_of_the_log,
+        tombstones_hide_the_parent,
+        merge_classes_and_provenance,
+        merge_conflicts_write_nothing,
+        merging_again_changes_nothing,
+        merging_both_ways_leaves_both_equal,
+        convergent_edits_then_a_further_edit,
+        tied_merge_bases,
+        the_same_edge_made_on_two_branches,
+        merge_of_chosen_keys,
+        merge_checks_ends_in_the_dry_run_too,
+        merge_strategies_decide,
+        merge_from_a_live_parent,
+        merge_copies_other_periods,
+        closed_branches_refuse_writes,
+        branchless_types_are_seen_everywhere,
+        diff_of_branches,
+    }
+    releases {
+        a_release_never_changes,
+        names_are_unique_without_regard_to_case,
+        an_empty_release,
+        diff_of_releases,
+        tags_point_to_releases,
+        diff_since_every_kind_of_moment,
+    }
+    types {
+        schemas_are_enforced,
+        strict_and_permissive,
+        ends_and_multiplicity,
+        moving_a_limited_edge_in_one_batch,
+        limited_edges_in_other_periods,
+        a_parents_write_that_breaks_a_live_child_is_reported,
+        ignored_paths_make_no_version,
+        aliases_and_case,
+        a_registry_is_read_as_of_the_view,
+    }
+    isolation { another_tenants_ids_mean_nothing, same_names_in_two_tenants, projects_are_listed_per_tenant }
+    races { eight_writers_one_winner, eight_writers_dense_log, eight_writers_multiplicity, readers_see_whole_batches }
+    bad_input { every_mistake_has_a_code_and_changes_nothing }
+    dumps { a_dump_restores_into_any_store, damage_is_named, a_broken_dump_restores_nothing }
+}
+
+// What the cases say over and over.
+
+fn object(key: &str) -> PutObject {
+    PutObject::new("Service", key)
+}
+
+fn valued(key: &str, value: impl Into<Value>) -> PutObject {
+    object(key).property("x", value)
+}
+
+fn edge(src: &str, dst: &str) -> PutRelationship {
+    PutRelationship::new("CALLS", src, dst)
+}
+
+fn write(ledger: &Ledger, branch: &str, writes: Vec<Write>) -> Committed {
+    ledger.commit(&Batch { writes, ..Batch::on(branch) }).unwrap_or_else(|e| panic!("{e:?}"))
+}
+
+fn put(ledger: &Ledger, branch: &str, key: &str, value: impl Into<Value>) -> Committed {
+    write(ledger, branch, vec![valued(key, value).into()])
+}
+
+fn end(ledger: &Ledger, branch: &str, key: &str) -> Committed {
+    write(ledger, branch, vec![End::new(key).into()])
+}
+
+fn branch(ledger: &Ledger, name: &str, parent: &str, mode: lukasa_model::BranchMode) {
+    let new = NewBranch { name: name.into(), parent: parent.into(), mode, ..NewBranch::default() };
+    ledger.create_branch(&new, &Default::default()).unwrap_or_else(|e| panic!("{e:?}"));
+}
+
+fn merge(ledger: &Ledger, source: &str, target: &str) -> MergeReport {
+    let request = MergeRequest { source: source.into(), target: target.into(), ..MergeRequest::default() };
+    let dry = ledger.merge(&MergeRequest { dry_run: true, ..request.clone() }).unwrap_or_else(|e| panic!("{e:?}"));
+    let wet = ledger.merge(&request).unwrap_or_else(|e| panic!("{e:?}"));
+    assert_eq!(dry, MergeReport { tx: None, ..wet.clone() }, "the dry run says what the execution does");
+    wet
+}
+
+fn find(ledger: &Ledger, spec: &ViewSpec, name: &str) -> Result<Found, Error> {
+    ledger.find(&ledger.view(spec)?, &Reference::from(name))
+}
+
+/// The property `x` of an object in a view, or null when it is not there.
+fn x_in(ledger: &Ledger, spec: &ViewSpec, key: &str) -> Value {
+    match find(ledger, spec, key) {
+        Ok(found) => found.statement.parsed().unwrap().properties.get("x").cloned().unwrap_or_default(),
+        Err(e) if e.code == "not_found" => Value::Null,
+        Err(e) => panic!("{e:?}"),
+    }
+}
+
+fn x(ledger: &Ledger, branch: &str, key: &str) -> Value {
+    x_in(ledger, &ViewSpec::on(branch), key)
+}
+
+fn x_at(ledger: &Ledger, moment: impl std::fmt::Display, key: &str) -> Value {
+    x_in(ledger, &ViewSpec::default().as_of(&moment.to_string()), key)
+}
+
+fn time(t: Time) -> String {
+    format!("time:{t}")
+}
+
+fn verify(fixture: &Fixture) {
+    fixture.ledger.verify(&mut |_, _| {}).unwrap_or_else(|e| panic!("{e:?}"));
+}

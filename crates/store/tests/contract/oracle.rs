@@ -1,0 +1,125 @@
+//! The rules of visibility word for word, over all rows of a project: what every view must show.
+
+use lukasa_model::branch::{Branch, BranchMode};
+use lukasa_model::content::Content;
+use lukasa_model::{BranchNo, Statement, Thing, Time, Tx, View};
+use lukasa_store::ledger::Ledger;
+use lukasa_store::{Fields, Reader};
+use std::collections::BTreeMap;
+
+/// Everything visible in one view: id and version of each thing.
+pub type Seen = Vec<(uuid::Uuid, String)>;
+
+/// What a ledger shows for every branch, every transaction and a choice of times.
+pub fn all_views(l: &Ledger) -> BTreeMap<(String, Tx, Time), Seen> {
+    let registry = l.registry().unwrap();
+    let mut views = BTreeMap::new();
+    for branch in registry.branches() {
+        for known in 0..=l.head().unwrap().tx {
+            for valid in times(l) {
+                let lineage = registry.lineage(branch.number, known).unwrap();
+                let name = branch.name.clone();
+                let view =
+                    View { branch: branch.number, branch_name: name.clone(), known, valid, lineage, release: None };
+                let rows = l.heads(&view, Fields::Header).unwrap();
+                let seen = rows.map(Result::unwrap).map(|r| (r.thing.id, r.statement.version.to_string())).collect();
+                views.insert((name, known, valid), seen);
+            }
+        }
+    }
+    views
+}
+
+/// The same, by the rules themselves.
+pub fn naive_views(l: &Ledger) -> BTreeMap<(String, Tx, Time), Seen> {
+    let mut reader = l.store().read(l.scope()).unwrap();
+    let rows = Rows::load(&mut *reader);
+    let branches: Vec<_> = rows.branches.iter().map(|(_, b)| b.clone()).collect();
+    let mut views = BTreeMap::new();
+    for branch in branches {
+        for known in 0..=reader.head().unwrap().tx {
+            for valid in times(l) {
+                let seen = rows.seen(branch.number, known, valid);
+                views.insert((branch.name.clone(), known, valid), seen);
+            }
+        }
+    }
+    views
+}
+
+/// Every moment at which something begins or ends, and one before.
+fn times(l: &Ledger) -> Vec<Time> {
+    let mut reader = l.store().read(l.scope()).unwrap();
+    let rows = reader.statements_after(lukasa_model::VersionId(0), usize::MAX >> 1).unwrap();
+    let mut times: Vec<_> = rows.iter().flat_map(|s| [s.period.from, s.period.to, s.recorded_at]).collect();
+    times.retain(|t| *t != Time::MIN && *t != Time::MAX);
+    times.push(Time(times.iter().map(|t| t.0).min().unwrap_or(0) - 1));
+    times.sort_unstable();
+    times.dedup();
+    // Enough to hit every kind of border, few enough to ask them all.
+    let step = times.len().div_ceil(12).max(1);
+    let last = times.last().copied();
+    times.into_iter().step_by(step).chain(last).collect()
+}
+
+struct Rows {
+    things: Vec<Thing>,
+    statements: Vec<Statement>,
+    branches: Vec<(Tx, Branch)>,
+}
+
+impl Rows {
+    fn load(reader: &mut dyn Reader) -> Rows {
+        let things = reader.things_in(0..u64::from(u32::MAX)).unwrap();
+        let statements = reader.statements_after(lukasa_model::VersionId(0), usize::MAX >> 1).unwrap();
+        let mut branches = vec![(0, Branch::main())];
+        for s in &statements {
+            let thing = things.iter().find(|t| t.no == s.thing).unwrap();
+            if &*thing.type_name == "Branch" {
+                let properties = Content::parse(s.content.as_deref().unwrap()).unwrap().properties;
+                branches.push((s.version.tx(), serde_json::from_value(properties.into()).unwrap()));
+            }
+        }
+        Rows { things, statements, branches }
+    }
+
+    fn seen(&self, branch: BranchNo, known: Tx, valid: Time) -> Seen {
+        let mut seen = Vec::new();
+        for thing in &self.things {
+            let Some(statement) = self.visible(thing.no, branch, known, known, valid) else { continue };
+            if let Some(ends) = &thing.ends {
+                let lasting = ["INVOLVES", "APPLIES_TO", "DERIVED_FROM", "RENAMED_FROM"].contains(&&*thing.type_name);
+                let there = |no| self.visible(no, branch, known, known, valid).is_some();
+                if !lasting && !(there(ends.src) && there(ends.dst)) {
+                    continue;
+                }
+            }
+            seen.push((thing.id, statement.version.to_string()));
+        }
+        seen
+    }
+
+    /// Among statements on the branch recorded at or before t whose period holds T, the one recorded last;
+    /// none: ask the parent, with the same t on a live branch, with min(t, fork) on a pinned one.
+    fn visible(&self, thing: u64, branch: BranchNo, t: Tx, known: Tx, valid: Time) -> Option<&Statement> {
+        let on = |branch: BranchNo, t: Tx| {
+            self.statements
+                .iter()
+                .filter(|s| s.thing == thing && s.branch == branch && s.version.tx() <= t && s.period.holds(valid))
+                .max_by_key(|s| s.version)
+        };
+        if let Some(found) = on(branch, t) {
+            return (!found.absent).then_some(found);
+        }
+        let states = || self.branches.iter().filter(|(_, b)| b.number == branch);
+        let state = states().rfind(|(at, _)| *at <= t).or_else(|| states().next()).map(|(_, b)| b)?;
+        match state.parent {
+            Some(parent) => {
+                let t = if state.mode == BranchMode::Pinned { t.min(state.fork) } else { t };
+                self.visible(thing, parent, t, known, valid)
+            }
+            // What is stated for the whole project is seen from every branch.
+            None => on(0, known).filter(|s| !s.absent),
+        }
+    }
+}

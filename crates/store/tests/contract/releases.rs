@@ -1,0 +1,128 @@
+//! Releases, tags and differences between them.
+
+use super::*;
+use lukasa_model::transaction::Header;
+use lukasa_model::types::Tag;
+use lukasa_store::Fields;
+use lukasa_store::ledger::NewRelease;
+use serde_json::json;
+
+fn release(l: &Ledger, name: &str, branch: &str) -> lukasa_model::types::Release {
+    let new = NewRelease { name: name.into(), branch: branch.into(), ..NewRelease::default() };
+    l.create_release(&new, &Header::default()).unwrap_or_else(|e| panic!("{e:?}"))
+}
+
+pub fn a_release_never_changes(f: &Fixture) {
+    let l = &f.ledger;
+    write(l, "main", vec![valued("a", 1).into(), valued("b", 1).into(), edge("a", "b").into()]);
+    branch(l, "live", "main", lukasa_model::BranchMode::Live);
+    let made = release(l, "1.0", "live");
+    f.clock.advance(1);
+    write(l, "main", vec![valued("a", 2).into(), End::new("b").into(), valued("c", 1).into()]);
+    // Even a backfill into its time leaves it alone.
+    write(l, "main", vec![PutObject { valid_from: Some(Time(0)), ..valued("a", 3) }.into()]);
+    let view = l.view(&ViewSpec::default().as_of("release:1.0")).unwrap();
+    let rows: Vec<_> = l.heads(&view, Fields::Content).unwrap().map(Result::unwrap).collect();
+    let members = made.objects + made.relationships;
+    assert_eq!(rows.len() as u64, members, "exactly its members");
+    assert_eq!(x_at(l, "release:1.0", "a"), 1);
+    assert_eq!(x_at(l, "1.0", "b"), 1);
+    let fixed = ViewSpec { branch: Some("main".into()), ..ViewSpec::default().as_of("release:1.0") };
+    assert_eq!(l.view(&fixed).unwrap_err().code, "release_is_fixed");
+    verify(f);
+}
+
+pub fn names_are_unique_without_regard_to_case(f: &Fixture) {
+    let l = &f.ledger;
+    put(l, "main", "a", 1);
+    release(l, "Spring", "main");
+    let new = |name: &str, base: Option<&str>| NewRelease {
+        name: name.into(),
+        base: base.map(Into::into),
+        ..NewRelease::default()
+    };
+    let code = |new| l.create_release(&new, &Header::default()).unwrap_err().code;
+    assert_eq!(code(new("SPRING", None)), "release_exists");
+    assert_eq!(code(new("2", Some("winter"))), "unknown_release");
+    assert_eq!(l.registry().unwrap().release("sPRING").unwrap().name, "Spring");
+}
+
+pub fn an_empty_release(f: &Fixture) {
+    let l = &f.ledger;
+    put(l, "main", "a", 1);
+    f.clock.advance(1);
+    end(l, "main", "a");
+    let made = release(l, "0", "");
+    assert_eq!((made.objects, made.relationships), (0, 0));
+    verify(f);
+}
+
+pub fn diff_of_releases(f: &Fixture) {
+    let l = &f.ledger;
+    write(l, "main", vec![valued("a", 1).into(), valued("b", 1).into(), valued("c", 1).into()]);
+    release(l, "1", "main");
+    f.clock.advance(1);
+    write(l, "main", vec![valued("a", 2).into(), End::new("b").into(), valued("d", 1).into(), edge("a", "d").into()]);
+    release(l, "2", "main");
+    let view = |name: &str| l.view(&ViewSpec::default().as_of(&format!("release:{name}"))).unwrap();
+    let diff = l.diff(&view("1"), &view("2"), 99).unwrap();
+    // The release itself is an object, too.
+    let names: Vec<_> = diff.changes.iter().filter_map(|c| c.thing.key.as_deref().map(|k| (c.class, k))).collect();
+    use lukasa_store::ledger::ChangeClass::{Added, Modified, Removed};
+    assert_eq!(names, [(Modified, "a"), (Removed, "b"), (Added, "1"), (Added, "d")]);
+    assert_eq!((diff.added, diff.removed, diff.modified), (3, 1, 1));
+}
+
+pub fn tags_point_to_releases(f: &Fixture) {
+    let l = &f.ledger;
+    put(l, "main", "a", 1);
+    release(l, "1.0", "main");
+    f.clock.advance(1);
+    put(l, "main", "a", 2);
+    release(l, "2.0", "main");
+    let tag = |name: &str, release: &str| Tag { name: name.into(), release: release.into(), description: None };
+    let header = Header::default();
+    l.create_tag(&tag("stable", "1.0"), &header).unwrap();
+    assert_eq!(x_at(l, "tag:stable", "a"), 1);
+    assert_eq!(l.create_tag(&tag("Stable", "2.0"), &header).unwrap_err().code, "tag_exists");
+    assert_eq!(l.create_tag(&tag("lts", "9"), &header).unwrap_err().code, "unknown_release");
+    l.describe_tag("stable", Some("for everyone".into()), &header).unwrap();
+    let known = l.registry().unwrap();
+    assert_eq!(known.tag("stable").unwrap().description.as_deref(), Some("for everyone"));
+    l.delete_tag("stable", &header).unwrap();
+    assert_eq!(l.view(&ViewSpec::default().as_of("tag:stable")).unwrap_err().code, "unknown_tag");
+    l.create_tag(&tag("stable", "2.0"), &header).unwrap();
+    assert_eq!(x_at(l, "stable", "a"), 2);
+    verify(f);
+}
+
+pub fn diff_since_every_kind_of_moment(f: &Fixture) {
+    let l = &f.ledger;
+    let by = |agent: &str, commit: &str, write: Write| {
+        let header = Header { agent: Some(agent.into()), git_commit: Some(commit.into()), ..Header::default() };
+        l.commit(&Batch { header, writes: vec![write], ..Batch::on("main") }).unwrap();
+        f.clock.advance(10);
+    };
+    let start = f.clock.advance(0);
+    by("ann", "aaaaaaa1", valued("a", 1).into());
+    by("bob", "bbbbbbb2", valued("b", 1).into());
+    by("bob", "ccccccc3", valued("a", 2).into());
+    by("cat", "ddddddd4", End::new("b").into());
+    let since = |moment: &str| {
+        let before = l.view(&ViewSpec::default().as_of(moment)).unwrap();
+        let diff = l.diff(&before, &l.view(&ViewSpec::default()).unwrap(), 99).unwrap();
+        (diff.added, diff.removed, diff.modified)
+    };
+    for (moment, want) in [
+        ("tx:1", (0, 0, 1)),
+        ("tx:2", (0, 1, 1)),
+        ("tx:4", (0, 0, 0)),
+        (time(start).as_str(), (0, 0, 1)),
+        ("commit:bbbbbbb", (0, 1, 1)),
+        ("agent:ann", (0, 0, 1)),
+        ("agent:bob", (0, 1, 0)),
+    ] {
+        assert_eq!(since(moment), want, "{moment}");
+    }
+    assert_eq!(json!(1), x_at(l, "commit:aaaaaaa", "a"));
+}

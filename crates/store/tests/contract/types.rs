@@ -1,0 +1,176 @@
+//! Declared types: schemas, ends, multiplicity, strictness.
+
+use super::*;
+use lukasa_model::transaction::Header;
+use lukasa_model::types::Settings;
+use lukasa_model::{BranchMode, ObjectType, RelationshipType};
+use serde_json::json;
+
+fn declare(l: &Ledger, value: Value) {
+    let declared: ObjectType = serde_json::from_value(value).unwrap();
+    l.declare_object_type(&declared, &Header::default()).unwrap_or_else(|e| panic!("{e:?}"));
+}
+
+fn relate(l: &Ledger, value: Value) {
+    let declared: RelationshipType = serde_json::from_value(value).unwrap();
+    l.declare_relationship_type(&declared, &Header::default()).unwrap_or_else(|e| panic!("{e:?}"));
+}
+
+fn refused(l: &Ledger, branch: &str, writes: Vec<Write>) -> Error {
+    let before = l.head().unwrap();
+    let error = l.commit(&Batch { writes, ..Batch::on(branch) }).unwrap_err();
+    assert_eq!(l.head().unwrap(), before, "nothing was written");
+    error
+}
+
+pub fn schemas_are_enforced(f: &Fixture) {
+    let l = &f.ledger;
+    declare(
+        l,
+        json!({"name": "Service", "schema": {
+            "type": "object", "required": ["owner"],
+            "properties": {"owner": {"type": "string"}, "port": {"type": "integer"}},
+        }}),
+    );
+    let error = refused(
+        l,
+        "main",
+        vec![object("fine").property("owner", "ann").into(), object("bad").property("port", "x").into()],
+    );
+    assert_eq!((error.kind.http_status(), error.code), (422, "schema_violation"));
+    assert_eq!(error.details["write"], 1);
+    let mut paths: Vec<_> =
+        error.details["fields"].as_array().unwrap().iter().map(|f| f["path"].as_str().unwrap()).collect();
+    paths.sort_unstable();
+    assert_eq!(paths, ["/properties", "/properties/port"]);
+    assert_eq!(x(l, "main", "fine"), Value::Null);
+    write(l, "main", vec![object("fine").property("owner", "ann").into()]);
+    let broken = ObjectType { name: "X".into(), schema: json!({"type": 5}), ..Default::default() };
+    assert_eq!(l.declare_object_type(&broken, &Header::default()).unwrap_err().code, "invalid_schema");
+}
+
+pub fn strict_and_permissive(f: &Fixture) {
+    let l = &f.ledger;
+    let done = write(l, "main", vec![object("a").into(), object("b").into(), edge("a", "b").into()]);
+    assert_eq!(done.warnings, ["unknown object type `Service`", "unknown relationship type `CALLS`"]);
+    l.set_settings(Settings { strict: true }, &Header::default()).unwrap();
+    assert_eq!(refused(l, "main", vec![object("c").into()]).code, "unknown_type");
+    declare(l, json!({"name": "Service"}));
+    assert_eq!(refused(l, "main", vec![object("c").into(), edge("c", "a").into()]).code, "unknown_type");
+    relate(l, json!({"name": "CALLS"}));
+    let done = write(l, "main", vec![object("c").into(), edge("c", "a").into()]);
+    assert!(done.warnings.is_empty());
+}
+
+pub fn ends_and_multiplicity(f: &Fixture) {
+    let l = &f.ledger;
+    relate(l, json!({"name": "OWNS", "src_types": ["Team"], "dst_types": ["Service"], "multiplicity": {"dst": "one"}}));
+    relate(l, json!({"name": "RUNS_ON", "multiplicity": {"src": "one"}}));
+    let owns = |src: &str, dst: &str| PutRelationship::new("OWNS", src, dst);
+    write(
+        l,
+        "main",
+        vec![
+            PutObject::new("Team", "red").into(),
+            PutObject::new("Team", "blue").into(),
+            object("a").into(),
+            object("b").into(),
+            owns("red", "a").into(),
+            owns("red", "b").into(),
+            PutRelationship::new("RUNS_ON", "a", "red").into(),
+        ],
+    );
+    let error = refused(l, "main", vec![owns("a", "b").into()]);
+    assert_eq!((error.code, error.kind.http_status()), ("relationship_end_type", 422));
+    let error = refused(l, "main", vec![owns("blue", "a").into()]);
+    assert_eq!((error.code, &error.details["side"]), ("relationship_multiplicity_violation", &json!("dst")));
+    let error = refused(l, "main", vec![PutRelationship::new("RUNS_ON", "a", "blue").into()]);
+    assert_eq!((error.code, &error.details["side"]), ("relationship_multiplicity_violation", &json!("src")));
+    // Two at once in one batch are no better.
+    let error = refused(l, "main", vec![object("c").into(), owns("red", "c").into(), owns("blue", "c").into()]);
+    assert_eq!(error.code, "relationship_multiplicity_violation");
+    verify(f);
+}
+
+pub fn moving_a_limited_edge_in_one_batch(f: &Fixture) {
+    let l = &f.ledger;
+    relate(l, json!({"name": "OWNS", "multiplicity": {"dst": "one"}}));
+    let owns = |src: &str| PutRelationship::new("OWNS", src, "a");
+    let done =
+        write(l, "main", vec![object("red").into(), object("blue").into(), object("a").into(), owns("red").into()]);
+    f.clock.advance(1);
+    write(l, "main", vec![End::new(done.written[3].id).into(), owns("blue").into()]);
+    assert_eq!(refused(l, "main", vec![owns("red").into()]).code, "relationship_multiplicity_violation");
+}
+
+pub fn limited_edges_in_other_periods(f: &Fixture) {
+    let l = &f.ledger;
+    relate(l, json!({"name": "OWNS", "multiplicity": {"dst": "one"}}));
+    let now = f.clock.advance(100);
+    let at = |s: i64| Some(Time(now.0 + s * 1_000_000));
+    let from = |key: &str| PutObject { valid_from: at(-90), ..object(key) };
+    let owns = |src: &str, from, to| PutRelationship {
+        valid_from: at(from),
+        valid_to: at(to),
+        only_this_period: true,
+        ..PutRelationship::new("OWNS", src, "a")
+    };
+    write(l, "main", vec![from("red").into(), from("blue").into(), from("a").into(), owns("red", -50, -40).into()]);
+    write(l, "main", vec![owns("blue", -40, -30).into()]);
+    assert_eq!(refused(l, "main", vec![owns("blue", -45, -42).into()]).code, "relationship_multiplicity_violation");
+}
+
+pub fn a_parents_write_that_breaks_a_live_child_is_reported(f: &Fixture) {
+    let l = &f.ledger;
+    relate(l, json!({"name": "OWNS", "multiplicity": {"dst": "one"}}));
+    let owns = |src: &str| PutRelationship::new("OWNS", src, "a");
+    write(l, "main", vec![object("red").into(), object("blue").into(), object("a").into()]);
+    branch(l, "child", "main", BranchMode::Live);
+    write(l, "child", vec![owns("red").into()]);
+    write(l, "main", vec![owns("blue").into()]);
+    let report = l.verify(&mut |_, _| {}).unwrap();
+    assert_eq!(report.warnings.len(), 1);
+    assert!(report.warnings[0].starts_with("branch `child`"), "{:?}", report.warnings);
+    // A merge would break the promise on the branch it writes to, so it is refused.
+    let error = l.merge(&MergeRequest { source: "child".into(), dry_run: true, ..Default::default() }).unwrap_err();
+    assert_eq!(error.code, "relationship_multiplicity_violation");
+}
+
+pub fn ignored_paths_make_no_version(f: &Fixture) {
+    let l = &f.ledger;
+    declare(l, json!({"name": "Service", "ignored_paths": ["/properties/seen"]}));
+    let state = |x: i32, seen: i32| valued("a", x).property("seen", seen);
+    write(l, "main", vec![state(1, 1).into()]);
+    assert_eq!(write(l, "main", vec![state(1, 2).into()]).tx, None);
+    f.clock.advance(1);
+    let done = write(l, "main", vec![state(2, 3).into()]);
+    assert!(done.tx.is_some());
+    let found = find(l, &ViewSpec::default(), "a").unwrap();
+    let change: Value = serde_json::from_str(found.statement.change.as_deref().unwrap()).unwrap();
+    assert_eq!(change["paths"], json!(["/properties/x"]));
+}
+
+pub fn aliases_and_case(f: &Fixture) {
+    let l = &f.ledger;
+    declare(l, json!({"name": "Service", "aliases": ["svc"]}));
+    relate(l, json!({"name": "EXTENDS", "aliases": ["INHERITS"]}));
+    write(l, "main", vec![PutObject::new("SVC", "a").into(), PutObject::new("service", "b").into()]);
+    let done = write(l, "main", vec![PutRelationship::new("inherits", "svc:a", "Service:b").into()]);
+    let again = write(l, "main", vec![PutRelationship::new("EXTENDS", "Service:a", "svc:b").into()]);
+    assert_eq!((again.tx, again.written[0].id), (None, done.written[0].id));
+    assert_eq!(&*find(l, &ViewSpec::default(), "svc:a").unwrap().thing.type_name, "Service");
+}
+
+pub fn a_registry_is_read_as_of_the_view(f: &Fixture) {
+    let l = &f.ledger;
+    let done = write(l, "main", vec![object("a").into(), object("b").into(), edge("a", "b").into()]);
+    let id = done.written[2].id.to_string();
+    f.clock.advance(1);
+    end(l, "main", "b");
+    let before = l.head().unwrap().tx;
+    f.clock.advance(1);
+    relate(l, json!({"name": "CALLS", "lasting": true}));
+    assert!(find(l, &ViewSpec::default(), &id).is_ok(), "lasting from now on");
+    let spec = ViewSpec::default().as_of(&format!("tx:{before}"));
+    assert_eq!(find(l, &spec, &id).unwrap_err().code, "not_found", "a view with fixed times never changes");
+}

@@ -1,0 +1,44 @@
+//! A store that fails where a test wants it to.
+
+use lukasa_model::{Error, ErrorKind, Result, Scope};
+use lukasa_store::{Reader, Store, Writer};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Passes everything on, but refuses to open writers while `broken` is set.
+pub struct FaultyStore {
+    inner: Arc<dyn Store>,
+    pub broken: AtomicBool,
+}
+
+impl FaultyStore {
+    pub fn new(inner: Arc<dyn Store>) -> FaultyStore {
+        FaultyStore { inner, broken: AtomicBool::new(false) }
+    }
+}
+
+impl Store for FaultyStore {
+    fn read<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Reader + 'a>> {
+        self.inner.read(scope)
+    }
+
+    fn write<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Writer + 'a>> {
+        if self.broken.load(Ordering::SeqCst) {
+            return Err(Error::new(ErrorKind::Unavailable, "store_busy", "the store was told to fail"));
+        }
+        self.inner.write(scope)
+    }
+
+    fn projects(&self, tenant: &str) -> Result<Vec<String>> {
+        self.inner.projects(tenant)
+    }
+
+    fn copy_to(&self, path: &Path) -> Result<()> {
+        self.inner.copy_to(path)
+    }
+
+    fn describe(&self) -> String {
+        format!("faulty {}", self.inner.describe())
+    }
+}

@@ -1,0 +1,113 @@
+//! A PostgreSQL database and login role of a test's own, on the server that `LUKASA_TEST_POSTGRES` names.
+
+use lukasa_model::Result;
+use lukasa_store::postgres::{PostgresConfig, setup};
+use lukasa_store::{Clock, PostgresStore};
+use std::str::FromStr;
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+use tokio_postgres::{Config, NoTls};
+
+pub struct TestDatabase {
+    runtime: Runtime,
+    server: Config,
+    name: String,
+    /// As the server's administrator, in this database.
+    pub admin_url: String,
+    /// As the application's role.
+    pub app_url: String,
+}
+
+impl TestDatabase {
+    /// Makes the database and sets it up. `None`, said loudly, when no server is named; with `CI` set that
+    /// is a failure.
+    pub fn new() -> Option<TestDatabase> {
+        let Ok(url) = std::env::var("LUKASA_TEST_POSTGRES") else {
+            assert!(std::env::var_os("CI").is_none(), "CI must test PostgreSQL: LUKASA_TEST_POSTGRES is not set");
+            eprintln!("SKIPPED on PostgreSQL: LUKASA_TEST_POSTGRES is not set (./test starts a server)");
+            return None;
+        };
+        let server = Config::from_str(&url).expect("LUKASA_TEST_POSTGRES is a PostgreSQL URL");
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+        let name = format!("lukasa_{}", uuid::Uuid::now_v7().simple());
+        let host = match server.get_hosts().first() {
+            Some(tokio_postgres::config::Host::Tcp(host)) => host.clone(),
+            _ => "127.0.0.1".into(),
+        };
+        let port = server.get_ports().first().copied().unwrap_or(5432);
+        let user = server.get_user().unwrap_or("postgres");
+        let password = server.get_password().map(|p| format!(":{}", String::from_utf8_lossy(p))).unwrap_or_default();
+        let database = TestDatabase {
+            admin_url: format!("postgres://{user}{password}@{host}:{port}/{name}"),
+            app_url: format!("postgres://{name}:it's \"quoted\\\"@{host}:{port}/{name}")
+                .replace(' ', "%20")
+                .replace('"', "%22")
+                .replace('\\', "%5C"),
+            runtime,
+            server,
+            name,
+        };
+        database.on_server(&format!("CREATE DATABASE {}", database.name));
+        let (admin, app) = (database.admin_url.clone(), database.app_url.clone());
+        database.runtime.block_on(setup(&admin, &app)).expect("a new database is set up");
+        Some(database)
+    }
+
+    pub fn open(&self, clock: Option<Arc<dyn Clock>>) -> Result<PostgresStore> {
+        self.open_with(&PostgresConfig::new(&self.app_url), clock)
+    }
+
+    pub fn open_with(&self, config: &PostgresConfig, clock: Option<Arc<dyn Clock>>) -> Result<PostgresStore> {
+        PostgresStore::open(config, self.runtime.handle().clone(), clock)
+    }
+
+    pub fn setup_again(&self) -> Result<()> {
+        self.runtime.block_on(setup(&self.admin_url, &self.app_url))
+    }
+
+    /// Runs SQL as the administrator in this database.
+    pub fn as_admin(&self, sql: &str) {
+        self.run(&self.admin_url, sql).expect("the administrator may");
+    }
+
+    /// Runs SQL as the application's role; the first column of each row as text, or the error's code.
+    pub fn as_app(&self, sql: &str) -> std::result::Result<Vec<String>, String> {
+        self.run(&self.app_url, sql)
+    }
+
+    fn run(&self, url: &str, sql: &str) -> std::result::Result<Vec<String>, String> {
+        self.runtime.block_on(async {
+            let (client, connection) = tokio_postgres::connect(url, NoTls).await.map_err(|e| e.to_string())?;
+            let pump = tokio::spawn(connection);
+            let answer = client.simple_query(sql).await;
+            drop(client);
+            let _ = pump.await;
+            let rows = answer.map_err(|e| e.code().map_or_else(|| e.to_string(), |c| c.code().to_string()))?;
+            let first = |message| match message {
+                tokio_postgres::SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or("null").to_string()),
+                _ => None,
+            };
+            Ok(rows.into_iter().filter_map(first).collect())
+        })
+    }
+
+    fn on_server(&self, sql: &str) {
+        self.runtime.block_on(async {
+            let (client, connection) = self.server.connect(NoTls).await.expect("LUKASA_TEST_POSTGRES answers");
+            let pump = tokio::spawn(connection);
+            client.batch_execute(sql).await.expect("the administrator may");
+            drop(client);
+            let _ = pump.await;
+        });
+    }
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.on_server(&format!("DROP DATABASE {} WITH (FORCE)", self.name));
+            self.on_server(&format!("DROP ROLE {}", self.name));
+        }
+    }
+}
