@@ -54,21 +54,35 @@ pub fn merge_thing(
     now: Time,
     strategies: &Strategies,
 ) -> Outcome {
-    let ancestry = Ancestry::of(statements, provenance);
+    let mut ancestry = Ancestry::of(statements, provenance);
     let ours = timeline(statements, target, Period::ALWAYS);
     let theirs = timeline(statements, source, Period::ALWAYS);
-    let mut outcome = Outcome { class: Class::Unchanged, writes: vec![], record: vec![], conflicts: vec![] };
-    for (period, s, t) in zip(&theirs, &ours) {
-        if t.is_some_and(|t| t.version == s.version) {
-            continue;
+    let pieces = zip(&theirs, &ours);
+    let mut record = Vec::new();
+    let mut outcome = loop {
+        let mut outcome = Outcome { class: Class::Unchanged, writes: vec![], record: vec![], conflicts: vec![] };
+        for (period, s, t) in &pieces {
+            if t.is_none_or(|t| t.version != s.version) {
+                merge_piece(&ancestry, *period, s, *t, now, strategies, &mut outcome);
+            }
         }
-        merge_piece(&ancestry, period, s, t, now, strategies, &mut outcome);
-    }
+        // What is found to agree at one time is known when another is looked at.
+        for (child, parent, role) in std::mem::take(&mut outcome.record) {
+            if ancestry.add(child, parent) {
+                record.push((child, parent, role));
+                outcome.record.push((child, parent, role));
+            }
+        }
+        if outcome.record.is_empty() {
+            break outcome;
+        }
+    };
     join_neighbours(&mut outcome.writes);
-    if !outcome.conflicts.is_empty() {
+    if outcome.conflicts.is_empty() {
+        outcome.record = record;
+    } else {
         outcome.class = Class::Conflict;
         outcome.writes.clear();
-        outcome.record.clear();
     }
     outcome
 }
@@ -83,8 +97,20 @@ fn merge_piece(
     strategies: &Strategies,
     outcome: &mut Outcome,
 ) {
-    // The past of an ordinary edit is the target's to tell, where it tells one.
-    if t.is_some() && s.period.holds(now) && !period.holds(now) {
+    let mut remember = |t: &Statement| {
+        if !ancestry.related(s.version, t.version) {
+            outcome.record.push((t.version, s.version, Role::Source));
+        }
+    };
+    // Of other times than now, an ordinary edit is told by the target where it tells anything. What it
+    // states for just such a time was then kept in sight of the source's word, and is remembered so.
+    if let Some(t) = t
+        && s.period.holds(now)
+        && !period.holds(now)
+    {
+        if !t.period.holds(now) && t.hash != s.hash {
+            remember(t);
+        }
         return;
     }
     let bases = t.map_or_else(Vec::new, |t| ancestry.bases(s.version, t.version));
@@ -93,19 +119,14 @@ fn merge_piece(
     let equals_every_base = |hash: Hash| {
         if bases.is_empty() { hash == ABSENT } else { bases.iter().all(|base| ancestry.hash(*base) == hash) }
     };
+    if s.hash == target_hash {
+        return t.into_iter().for_each(remember);
+    }
     let mut write = |class: Class, content: Option<Box<str>>, hash: Hash| {
         outcome.class = outcome.class.max(class);
         let (source, target) = (s.version, t.map(|t| t.version));
         outcome.writes.push(MergeWrite { period, content, hash, source, target, bases: bases.clone() });
     };
-    if s.hash == target_hash {
-        if let Some(t) = t
-            && !ancestry.related(s.version, t.version)
-        {
-            outcome.record.push((t.version, s.version, Role::Source));
-        }
-        return;
-    }
     if equals_every_base(target_hash) {
         let class = if t.is_none() { Class::Added } else { Class::FastForward };
         return write(class, s.content.clone(), s.hash);
@@ -180,11 +201,22 @@ struct Ancestry<'a> {
 
 impl<'a> Ancestry<'a> {
     fn of(statements: &'a [Statement], provenance: &[Provenance]) -> Ancestry<'a> {
-        let mut parents: FxHashMap<_, Vec<_>> = statements.iter().map(|s| (s.version, s.parents.clone())).collect();
+        let parents = statements.iter().map(|s| (s.version, s.parents.clone())).collect();
+        let mut ancestry = Ancestry { statements: statements.iter().map(|s| (s.version, s)).collect(), parents };
         for p in provenance {
-            parents.entry(p.child).or_default().push(p.parent);
+            ancestry.add(p.child, p.parent);
         }
-        Ancestry { statements: statements.iter().map(|s| (s.version, s)).collect(), parents }
+        ancestry
+    }
+
+    /// False when it was known.
+    fn add(&mut self, child: VersionId, parent: VersionId) -> bool {
+        let parents = self.parents.entry(child).or_default();
+        let new = !parents.contains(&parent);
+        if new {
+            parents.push(parent);
+        }
+        new
     }
 
     /// A version is its own ancestor.
@@ -205,18 +237,11 @@ impl<'a> Ancestry<'a> {
 
     /// Common ancestors that are no ancestor of another common one, oldest first.
     fn bases(&self, a: VersionId, b: VersionId) -> Vec<VersionId> {
-        let mut common: Vec<_> = self.ancestors(a).intersection(&self.ancestors(b)).copied().collect();
-        common.sort_unstable_by(|x, y| y.cmp(x));
-        let mut bases: Vec<VersionId> = Vec::new();
-        let mut covered = FxHashSet::default();
-        // An ancestor is recorded before its descendants, so newest first meets the maximal ones first.
-        for version in common {
-            if !covered.contains(&version) {
-                covered.extend(self.ancestors(version));
-                bases.push(version);
-            }
-        }
-        bases.reverse();
+        let common: Vec<_> = self.ancestors(a).intersection(&self.ancestors(b)).copied().collect();
+        // All ancestors of a common one are common, so it is enough to look one step up.
+        let above: FxHashSet<_> = common.iter().filter_map(|version| self.parents.get(version)).flatten().collect();
+        let mut bases: Vec<_> = common.into_iter().filter(|version| !above.contains(version)).collect();
+        bases.sort_unstable();
         bases
     }
 

@@ -504,9 +504,9 @@ pub fn plan(resolved: Resolved, known: &Known, at: &Place<'_>) -> Result<Plan> {
     for (name, id, want) in &resolved.preconditions {
         planner.expect(name, *id, *want)?;
     }
-    let told = told_periods(&resolved.items)?;
+    let mut told = told_periods(&resolved.items)?;
     for item in &resolved.items {
-        planner.item(item, &told).map_err(|e| at_write(e, item.place))?;
+        planner.item(item, &mut told).map_err(|e| at_write(e, item.place))?;
     }
     for item in resolved.items.iter().filter(|item| item.ends.is_some()) {
         planner.check_ends(item).map_err(|e| at_write(e, item.place))?;
@@ -555,7 +555,7 @@ impl Planner<'_> {
         if actual == want { Ok(()) } else { Err(lost_race(name, want, actual)) }
     }
 
-    fn item(&mut self, item: &Item, told: &FxHashMap<Uuid, Vec<Period>>) -> Result<()> {
+    fn item(&mut self, item: &Item, told: &mut FxHashMap<Uuid, Vec<Period>>) -> Result<()> {
         let before = self.known.statements_of(item.id);
         let thing = self.known.things.get(&item.id);
         if let Some(thing) = thing {
@@ -580,6 +580,7 @@ impl Planner<'_> {
                 let line = timeline(before, self.at.lineage, period);
                 if !(covers(&line, period) && line.iter().all(|s| s.statement.absent)) {
                     self.record(item, before, Said::Absent, period, ignored)?;
+                    told.entry(item.id).or_default().push(period);
                 }
             }
         }

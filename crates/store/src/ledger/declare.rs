@@ -138,11 +138,15 @@ impl Ledger {
         Ok(release)
     }
 
-    /// Counts of objects and relationships visible in a view, and the hash over their ids and versions.
+    /// Counts of objects and relationships visible in a view, and the hash over their ids and versions. What
+    /// Lukasa keeps for itself does not count.
     pub(super) fn digest(&self, view: &lukasa_model::View) -> Result<(u64, u64, Hash)> {
         let (mut objects, mut relationships, mut digest) = (0, 0, Hasher::default());
         for row in self.heads(view, Fields::Header)? {
             let row = row?;
+            if row.is_system() {
+                continue;
+            }
             *(if row.thing.kind() == Kind::Object { &mut objects } else { &mut relationships }) += 1;
             digest.add(row.thing.id.as_bytes());
             digest.add(&row.statement.version.0.to_be_bytes());

@@ -38,7 +38,8 @@ pub struct Difference {
 }
 
 impl Ledger {
-    /// What turns `before` into `after`; at most `limit` changes are listed, all are counted.
+    /// What turns `before` into `after`; at most `limit` changes are listed, all are counted. What Lukasa keeps
+    /// for itself (branches, releases, tags, types) is not compared.
     pub fn diff(&self, before: &View, after: &View, limit: usize) -> Result<Difference> {
         let mut old = Peek::new(self.heads(before, Fields::Header)?)?;
         let mut new = Peek::new(self.heads(after, Fields::Header)?)?;
@@ -112,12 +113,17 @@ struct Peek {
 
 impl Peek {
     fn new(mut stream: HeadStream) -> Result<Peek> {
-        let row = stream.next().transpose()?;
+        let row = Peek::facts(&mut stream)?;
         Ok(Peek { stream, row })
     }
 
     fn take(&mut self) -> Result<Option<HeadRow>> {
-        let next = self.stream.next().transpose()?;
+        let next = Peek::facts(&mut self.stream)?;
         Ok(std::mem::replace(&mut self.row, next))
+    }
+
+    fn facts(stream: &mut HeadStream) -> Result<Option<HeadRow>> {
+        let is_fact = |row: &Result<HeadRow>| row.as_ref().map_or(true, |row| !row.is_system());
+        stream.find(is_fact).transpose()
     }
 }

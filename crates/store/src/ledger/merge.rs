@@ -95,6 +95,8 @@ impl Ledger {
             let mut reader = self.store.read(&self.scope)?;
             return self.merge_plan(&mut *reader, request, self.clock.now()).map(|(report, _)| report);
         }
+        // A merge must not be what makes a project.
+        self.head()?;
         let mut writer = self.store.write(&self.scope)?;
         let now = writer.now()?;
         let (mut report, plan) = self.merge_plan(&mut *writer, request, now)?;

@@ -4,7 +4,7 @@ use super::Ledger;
 use crate::{Fields, Store};
 use lukasa_model::statement::{Kind, Statement, Thing};
 use lukasa_model::timeline::visible;
-use lukasa_model::types::Registry;
+use lukasa_model::types::{Registry, system};
 use lukasa_model::{Result, Scope, ThingNo, View};
 use std::sync::Arc;
 
@@ -19,6 +19,13 @@ pub struct HeadRow {
     /// For lasting relationships: an end that is no longer visible.
     pub src_ended: bool,
     pub dst_ended: bool,
+}
+
+impl HeadRow {
+    /// Whether it is a branch, release, tag, type or setting that Lukasa keeps for itself.
+    pub fn is_system(&self) -> bool {
+        self.thing.ends.is_none() && system::is(&self.thing.type_name)
+    }
 }
 
 /// An iterator over a view. A view is fixed, so pages fit together whatever is written meanwhile, and no

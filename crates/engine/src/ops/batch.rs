@@ -1,0 +1,65 @@
+//! `batch`: many statements in one transaction, all or nothing.
+
+use super::{WRITE, WriteOut, commit, count};
+use crate::registry::{Meta, Op};
+use crate::{Context, Engine};
+use lukasa_model::transaction::Header;
+use lukasa_model::{Batch, Precondition, Result, Time, TransactionKind, Write};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub struct BatchOp;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// Objects, relationships and ends, as in an import: `[{"object": {"type": "Service", "key": "auth"}}]`.
+    pub writes: Vec<Write>,
+    /// What must hold for the batch to commit.
+    #[serde(default)]
+    pub preconditions: Vec<Precondition>,
+    /// The branch to write to.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// Why, for the log.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// Sent again under the same id, a batch commits once.
+    #[serde(default)]
+    pub client_id: Option<String>,
+    /// The git commit whose tree this is exactly.
+    #[serde(default)]
+    pub git_commit: Option<String>,
+    /// When what is said without a time began; now when left out.
+    #[serde(default)]
+    pub valid_at: Option<Time>,
+}
+
+impl Op for BatchOp {
+    const META: Meta = Meta {
+        name: "batch",
+        summary: "Write many things in one transaction, all or nothing",
+        description: "Commits whole or not at all. `expected_version` on a write and `preconditions` make it lose \
+                      cleanly when somebody else was faster. For files of any size, use `import`.",
+        verb: "batch",
+        positional: &[],
+        examples: &["lukasa batch --writes '[{\"object\": {\"type\": \"Service\", \"key\": \"auth\"}}]'"],
+        ..WRITE
+    };
+    type Request = Request;
+    type Response = WriteOut;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<WriteOut> {
+        let header = Header {
+            kind: TransactionKind::Api,
+            client_id: request.client_id,
+            git_commit: request.git_commit,
+            valid_at: request.valid_at,
+            ..context.header(request.reason)
+        };
+        let what = count(request.writes.len(), "write");
+        let (writes, preconditions) = (request.writes, request.preconditions);
+        let branch = request.branch.unwrap_or_default();
+        let batch = Batch { header, writes, preconditions, ..Batch::on(&branch) };
+        commit(&engine.ledger(&context.scope), &batch, &what)
+    }
+}

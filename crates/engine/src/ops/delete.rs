@@ -1,0 +1,60 @@
+//! `delete`: ends an object or relationship; its past stays.
+
+use super::{WRITE, WriteOut, commit};
+use crate::registry::{Meta, Op};
+use crate::{Context, Engine};
+use lukasa_model::batch::End;
+use lukasa_model::{Batch, Reference, Result, Time};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub struct Delete;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// `Type:key`, a key alone, or an id.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// Absent from then on; now when left out.
+    #[serde(default)]
+    pub from: Option<Time>,
+    /// Absent only until then.
+    #[serde(default)]
+    pub to: Option<Time>,
+    /// Refuse unless it is at this version.
+    #[serde(default)]
+    pub expected_version: Option<u32>,
+    /// The branch to write to.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// Why, for the log.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+impl Op for Delete {
+    const META: Meta = Meta {
+        name: "delete",
+        summary: "End an object or relationship; its past stays",
+        description: "States that a thing is absent from now on, or from another time. Nothing is removed: earlier \
+                      times still show it, and `restore` brings it back.",
+        verb: "delete",
+        positional: &["ref"],
+        examples: &["lukasa delete Service:legacy", "lukasa delete Service:legacy --from 2026-01-31"],
+        ..WRITE
+    };
+    type Request = Request;
+    type Response = WriteOut;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<WriteOut> {
+        let end = End {
+            reference: Reference::from(request.reference.as_str()),
+            from: request.from,
+            to: request.to,
+            expected_version: request.expected_version,
+        };
+        let branch = request.branch.unwrap_or_default();
+        let batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }.write(end);
+        commit(&engine.ledger(&context.scope), &batch, &format!("delete {}", request.reference))
+    }
+}

@@ -1,0 +1,102 @@
+//! `diff`: what differs between two views.
+
+use super::{META, count};
+use crate::registry::{Meta, Op};
+use crate::shape::ChangeOut;
+use crate::{Context, Engine};
+use lukasa_model::view::ViewEcho;
+use lukasa_model::{Result, View};
+use lukasa_store::Ledger;
+use lukasa_store::ledger::{Change, ViewSpec};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub struct Diff;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// The moment to compare from: tx:…, time:…, commit:…, release:…, tag:… or agent:….
+    #[serde(default)]
+    pub from: Option<String>,
+    /// The moment to compare to; now when left out.
+    #[serde(default)]
+    pub to: Option<String>,
+    /// The branch to compare from; `main` when left out.
+    #[serde(default)]
+    pub from_branch: Option<String>,
+    /// The branch to compare to; the same when left out.
+    #[serde(default)]
+    pub to_branch: Option<String>,
+    /// Most changes to list; all are counted.
+    #[serde(default = "limit")]
+    pub limit: usize,
+}
+
+pub fn limit() -> usize {
+    100
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    pub added: usize,
+    pub removed: usize,
+    pub modified: usize,
+    pub changes: Vec<ChangeOut>,
+    pub truncated: bool,
+    pub from: ViewEcho,
+    pub to: ViewEcho,
+}
+
+impl Op for Diff {
+    const META: Meta = Meta {
+        name: "diff",
+        summary: "Compare two moments or two branches",
+        description: "Lists what was added, removed and modified on the way from one view to the other, with the \
+                      paths that changed.",
+        verb: "diff",
+        positional: &["from", "to"],
+        examples: &["lukasa diff tx:10 tx:20", "lukasa diff --from-branch main --to-branch feature/x"],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        let ledger = engine.ledger(&context.scope);
+        let to_branch = request.to_branch.or_else(|| request.from_branch.clone());
+        let spec = |branch, as_of| ViewSpec { branch, as_of, known_at: None };
+        let from = ledger.view(&spec(request.from_branch, request.from))?;
+        let to = ledger.view(&spec(to_branch, request.to))?;
+        compare(&ledger, &from, &to, request.limit)
+    }
+}
+
+/// Compares two views and shapes the answer.
+pub fn compare(ledger: &Ledger, from: &View, to: &View, limit: usize) -> Result<Response> {
+    let difference = ledger.diff(from, to, limit)?;
+    let (added, removed, modified) = (difference.added, difference.removed, difference.modified);
+    let changes: Vec<_> = difference.changes.into_iter().map(change_out).collect::<Result<_>>()?;
+    let total = added + removed + modified;
+    let summary = match total {
+        0 => "no difference".to_string(),
+        _ => format!("{}: {added} added, {removed} removed, {modified} modified", count(total, "change")),
+    };
+    let truncated = total > changes.len();
+    Ok(Response { summary, added, removed, modified, changes, truncated, from: from.echo(), to: to.echo() })
+}
+
+fn change_out(change: Change) -> Result<ChangeOut> {
+    let shown = change.after.as_ref().or(change.before.as_ref());
+    Ok(ChangeOut {
+        change: change.class,
+        kind: change.thing.kind(),
+        id: change.thing.id,
+        type_name: change.thing.type_name.to_string(),
+        key: change.thing.key.as_deref().map(Into::into),
+        title: shown.map(|s| s.parsed()).transpose()?.and_then(|c| c.title),
+        from_version: change.before.map(|s| s.version),
+        to_version: change.after.map(|s| s.version),
+        change_summary: change.summary,
+    })
+}

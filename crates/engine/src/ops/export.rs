@@ -1,0 +1,204 @@
+//! `export`: facts of a view as a stream, or the whole log as a dump.
+
+use super::{META, count};
+use crate::registry::{Meta, Op};
+use crate::{Context, Engine};
+use lukasa_model::batch::{PutObject, PutRelationship, Reference};
+use lukasa_model::{Error, ErrorKind, Result, ThingNo, View, Write as Fact};
+use lukasa_store::ledger::{HeadRow, ViewSpec};
+use lukasa_store::{Fields, Ledger};
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::io::Write;
+
+pub struct Export;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// One object or relationship per line.
+    #[default]
+    Jsonl,
+    /// `{"nodes": […], "links": […]}`, as networkx reads it.
+    NodeLink,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// The file to write; `-` for standard output.
+    #[serde(default = "dash")]
+    pub file: String,
+    /// How to write it.
+    #[serde(default)]
+    pub format: Format,
+    /// The whole log with every version and branch, instead of one view.
+    #[serde(default)]
+    pub history: bool,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+fn dash() -> String {
+    "-".into()
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    pub objects: u64,
+    pub relationships: u64,
+}
+
+impl Op for Export {
+    const META: Meta = Meta {
+        name: "export",
+        summary: "Write facts to a file",
+        description: "What is visible in a view, as JSON lines or node-link JSON that `import` reads again; or with \
+                      `history` a dump of the whole project that gives the same answers in every view once imported.",
+        verb: "export",
+        positional: &["file"],
+        examples: &[
+            "lukasa export facts.jsonl",
+            "lukasa export --format node-link --as-of release:1.0 > graph.json",
+            "lukasa export --history all.jsonl",
+        ],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        let ledger = engine.ledger(&context.scope);
+        if request.history {
+            if request.view != ViewSpec::default() || request.format != Format::Jsonl {
+                return Err(Error::invalid("history_is_whole", "`history` exports everything, as JSON lines")
+                    .hint("leave out branch, times and format"));
+            }
+            let Context { output, progress, .. } = context;
+            let output = output.as_mut().ok_or_else(|| Error::invalid("no_output", "there is nowhere to write"))?;
+            let done = ledger.dump(*output, &mut |tx, of| progress(tx, Some(of)))?;
+            let summary = format!(
+                "exported {}, {} things, {} statements",
+                count(done.tx as usize, "transaction"),
+                done.things,
+                done.statements
+            );
+            return Ok(Response { summary, objects: done.things, relationships: 0 });
+        }
+        let view = ledger.view(&request.view)?;
+        let output = context.output()?;
+        let (objects, relationships) = match request.format {
+            Format::Jsonl => jsonl(&ledger, &view, output)?,
+            Format::NodeLink => node_link(&ledger, &view, output)?,
+        };
+        output.flush().map_err(|e| unwritable(&e))?;
+        let summary = format!("exported {objects} objects, {relationships} relationships of {}", view.branch_name);
+        Ok(Response { summary, objects, relationships })
+    }
+}
+
+fn unwritable(error: &std::io::Error) -> Error {
+    Error::new(ErrorKind::Unavailable, "cannot_write", format!("the output could not be written: {error}"))
+}
+
+/// How ends are named, by thing number.
+type Names = FxHashMap<ThingNo, String>;
+
+fn jsonl(ledger: &Ledger, view: &View, out: &mut dyn Write) -> Result<(u64, u64)> {
+    let (mut objects, mut relationships) = (0, 0);
+    let mut names = Names::default();
+    for row in ledger.heads(view, Fields::Content)? {
+        let row = row?;
+        let Some(fact) = fact(&row, &mut names)? else { continue };
+        *(if row.thing.ends.is_none() { &mut objects } else { &mut relationships }) += 1;
+        line(out, &fact)?;
+    }
+    Ok((objects, relationships))
+}
+
+fn line(out: &mut dyn Write, value: &impl Serialize) -> Result<()> {
+    let mut text = serde_json::to_vec(value).map_err(|e| Error::internal(format!("a fact cannot be written: {e}")))?;
+    text.push(b'\n');
+    out.write_all(&text).map_err(|e| unwritable(&e))
+}
+
+/// A visible row as the statement that would make it so. What Lukasa keeps for itself is left out, and so
+/// are lasting relationships to what has ended: there is nothing they could be attached to.
+fn fact(row: &HeadRow, names: &mut Names) -> Result<Option<Fact>> {
+    let content = row.statement.parsed()?;
+    let type_name = row.thing.type_name.to_string();
+    let period = row.statement.period;
+    let bounded = |t: lukasa_model::Time| (t != lukasa_model::Time::MIN && t != lukasa_model::Time::MAX).then_some(t);
+    let (valid_from, valid_to) = (bounded(period.from), bounded(period.to));
+    Ok(match &row.thing.ends {
+        None if row.is_system() => None,
+        None => {
+            let key = row.thing.key.as_deref().map(str::to_owned);
+            let name = key.as_ref().map_or_else(|| row.thing.id.to_string(), |key| format!("{type_name}:{key}"));
+            names.insert(row.thing.no, name);
+            let id = key.is_none().then_some(row.thing.id);
+            let put = PutObject { type_name, key, id, valid_from, valid_to, ..PutObject::default() };
+            Some(put.with_content(content).into())
+        }
+        Some(ends) => {
+            let (Some(src), Some(dst)) = (names.get(&ends.src), names.get(&ends.dst)) else { return Ok(None) };
+            let put = PutRelationship {
+                discriminator: ends.discriminator.to_string(),
+                valid_from,
+                valid_to,
+                ..PutRelationship::new(&type_name, Reference::from(src.as_str()), Reference::from(dst.as_str()))
+            };
+            Some(put.with_content(content).into())
+        }
+    })
+}
+
+fn node_link(ledger: &Ledger, view: &View, out: &mut dyn Write) -> Result<(u64, u64)> {
+    let mut names = Names::default();
+    let mut counts = [0, 0];
+    let put = |out: &mut dyn Write, text: &str| out.write_all(text.as_bytes()).map_err(|e| unwritable(&e));
+    put(out, "{\"directed\":true,\"multigraph\":true,\"graph\":{},\"nodes\":[\n")?;
+    for (section, counted) in counts.iter_mut().enumerate() {
+        if section == 1 {
+            put(out, "],\"links\":[\n")?;
+        }
+        for row in ledger.heads(view, Fields::Content)? {
+            let row = row?;
+            if (section == 1) != row.thing.ends.is_some() {
+                continue;
+            }
+            let Some(fact) = fact(&row, &mut names)? else { continue };
+            if *counted > 0 {
+                put(out, ",")?;
+            }
+            line(out, &node_or_link(&row, &fact, &names))?;
+            *counted += 1;
+        }
+    }
+    put(out, "]}\n")?;
+    Ok((counts[0], counts[1]))
+}
+
+fn node_or_link(row: &HeadRow, fact: &Fact, names: &Names) -> Value {
+    let own = match fact {
+        Fact::Object(put) => serde_json::to_value(put),
+        Fact::Relationship(put) => serde_json::to_value(put),
+        Fact::End(_) => Ok(Value::Null),
+    };
+    let mut item = own.ok().and_then(|v| v.as_object().cloned()).unwrap_or_default();
+    for field in ["src", "dst", "valid_from", "valid_to"] {
+        item.remove(field);
+    }
+    match &row.thing.ends {
+        None => drop(item.insert("id".into(), json!(names.get(&row.thing.no)))),
+        Some(ends) => {
+            item.insert("source".into(), json!(names.get(&ends.src)));
+            item.insert("target".into(), json!(names.get(&ends.dst)));
+            let key = item.get("discriminator").cloned().unwrap_or_else(|| json!(""));
+            item.insert("key".into(), key);
+        }
+    }
+    Value::Object(item)
+}

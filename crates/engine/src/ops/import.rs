@@ -1,0 +1,255 @@
+//! `import`: facts from a stream, in batches of bounded size.
+
+use super::{WRITE, count};
+use crate::registry::{Meta, Op};
+use crate::{Context, Engine};
+use lukasa_model::transaction::Header;
+use lukasa_model::{Batch, Error, Result, Time, TransactionKind, Tx, Write};
+use lukasa_store::Ledger;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::io::BufRead;
+
+mod node_link;
+
+pub struct Import;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// One object, relationship or end per line; a dump is told by its first line.
+    #[default]
+    Jsonl,
+    /// `{"nodes": […], "links": […]}`, as networkx writes it.
+    NodeLink,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// The file to read; `-` for standard input.
+    pub file: String,
+    /// How it is written.
+    #[serde(default)]
+    pub format: Format,
+    /// The branch to write to.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// Lines per transaction, up to 100,000.
+    #[serde(default = "size")]
+    pub batch_size: usize,
+    /// When what is said without a time began; now when left out.
+    #[serde(default)]
+    pub valid_at: Option<Time>,
+    /// Why, for the log.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+fn size() -> usize {
+    10_000
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    pub lines: u64,
+    pub objects: u64,
+    pub relationships: u64,
+    pub unchanged: u64,
+    pub transactions: u64,
+    pub last_tx: Option<Tx>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// The longest line: a version may have 1 MiB of properties, and JSON may escape every byte.
+const LINE_BYTES: u64 = 8 << 20;
+
+impl Op for Import {
+    const META: Meta = Meta {
+        name: "import",
+        summary: "Read facts from a file",
+        description: "JSON lines like {\"object\": {\"type\": \"Service\", \"key\": \"auth\"}}, \
+                      {\"relationship\": {\"type\": \"CALLS\", \"src\": \"Service:web\", \"dst\": \"Service:auth\"}} and \
+                      {\"end\": {\"ref\": \"Service:old\"}}; or node-link JSON; or a dump made by `export --history`, \
+                      which restores a whole project into an empty one. Lines are written in batches, each whole or \
+                      not at all; a mistake is told with its line. Importing the same again writes nothing.",
+        verb: "import",
+        positional: &["file"],
+        examples: &["lukasa import facts.jsonl", "lukasa import graph.json --format node-link"],
+        ..WRITE
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        if request.batch_size == 0 || request.batch_size > 100_000 {
+            return Err(Error::invalid("invalid_batch_size", "batch_size is not within 1 to 100000"));
+        }
+        let ledger = engine.ledger(&context.scope);
+        let header = Header {
+            kind: TransactionKind::Import,
+            valid_at: request.valid_at,
+            ..context.header(request.reason.clone())
+        };
+        let branch = request.branch.clone().unwrap_or_default();
+        let mut importer = Importer {
+            ledger: &ledger,
+            batch: Batch { header, ..Batch::on(&branch) },
+            places: vec![],
+            size: request.batch_size,
+            done: Response {
+                summary: String::new(),
+                lines: 0,
+                objects: 0,
+                relationships: 0,
+                unchanged: 0,
+                transactions: 0,
+                last_tx: None,
+                warnings: vec![],
+            },
+        };
+        let Context { input, progress, .. } = context;
+        let input = input.as_mut().ok_or_else(|| Error::invalid("no_input", "there is nothing to read"))?;
+        match request.format {
+            Format::NodeLink => node_link::read(*input, &mut |place, write| importer.take(place, write, *progress))?,
+            Format::Jsonl => {
+                if is_dump(*input)? {
+                    return restore(&ledger, *input, *progress);
+                }
+                let mut lines = Lines { input: *input, number: 0 };
+                while let Some(write) = lines.next()? {
+                    let place = format!("line {}", lines.number);
+                    importer.take(place, write, *progress)?;
+                }
+            }
+        }
+        importer.flush()?;
+        let mut done = importer.done;
+        done.summary = format!(
+            "imported {}: {} objects, {} relationships written, {} unchanged, in {}",
+            count(done.lines as usize, "line"),
+            done.objects,
+            done.relationships,
+            done.unchanged,
+            count(done.transactions as usize, "transaction")
+        );
+        Ok(done)
+    }
+}
+
+fn is_dump(input: &mut dyn BufRead) -> Result<bool> {
+    Ok(input.fill_buf().map_err(|e| unreadable(&e))?.starts_with(b"{\"dump\":"))
+}
+
+fn unreadable(error: &std::io::Error) -> Error {
+    Error::invalid("unreadable_input", format!("the input could not be read: {error}"))
+}
+
+fn restore(ledger: &Ledger, input: &mut dyn BufRead, progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<Response> {
+    let done = ledger.restore(input, &mut |tx, of| progress(tx, Some(of)))?;
+    Ok(Response {
+        summary: format!("restored {} transactions, {} things, {} statements", done.tx, done.things, done.statements),
+        lines: done.tx + done.things + done.statements,
+        objects: 0,
+        relationships: 0,
+        unchanged: 0,
+        transactions: done.tx,
+        last_tx: Some(done.tx),
+        warnings: vec![],
+    })
+}
+
+struct Importer<'a> {
+    ledger: &'a Ledger,
+    batch: Batch,
+    /// Where each write of the batch came from.
+    places: Vec<String>,
+    size: usize,
+    done: Response,
+}
+
+impl Importer<'_> {
+    fn take(&mut self, place: String, write: Write, progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<()> {
+        self.batch.writes.push(write);
+        self.places.push(place);
+        self.done.lines += 1;
+        if self.batch.writes.len() >= self.size {
+            self.flush()?;
+            progress(self.done.lines, None);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.batch.writes.is_empty() {
+            return Ok(());
+        }
+        let committed = self.ledger.commit(&self.batch).map_err(|e| self.explain(e))?;
+        self.batch.writes.clear();
+        self.places.clear();
+        self.done.objects += u64::from(committed.objects);
+        self.done.relationships += u64::from(committed.relationships);
+        self.done.unchanged += committed.unchanged as u64;
+        self.done.transactions += u64::from(committed.tx.is_some());
+        self.done.last_tx = committed.tx.or(self.done.last_tx);
+        for warning in committed.warnings {
+            if !self.done.warnings.contains(&warning) {
+                self.done.warnings.push(warning);
+            }
+        }
+        Ok(())
+    }
+
+    /// Says where in the input it went wrong, and how much was written before.
+    fn explain(&self, error: Error) -> Error {
+        let place =
+            error.details.get("write").and_then(Value::as_u64).and_then(|i| self.places.get(i as usize)).cloned();
+        let written = match self.done.last_tx {
+            Some(tx) => format!(
+                "transactions up to {tx} were written; mend the input and import it again: what is there already writes nothing"
+            ),
+            None => "nothing was written".into(),
+        };
+        let hint = error.hint.as_ref().map_or_else(|| written.clone(), |hint| format!("{hint}; {written}"));
+        let error = error.hint(hint);
+        match place {
+            Some(place) => error.at(place),
+            None => error,
+        }
+    }
+}
+
+struct Lines<'a> {
+    input: &'a mut dyn BufRead,
+    number: u64,
+}
+
+impl Lines<'_> {
+    /// The next write; blank lines are passed over.
+    fn next(&mut self) -> Result<Option<Write>> {
+        use std::io::Read;
+        loop {
+            self.number += 1;
+            let mut line = Vec::new();
+            let read =
+                (&mut *self.input).take(LINE_BYTES + 1).read_until(b'\n', &mut line).map_err(|e| unreadable(&e))?;
+            if read == 0 {
+                return Ok(None);
+            }
+            if read as u64 > LINE_BYTES {
+                return Err(Error::too_large("line_too_long", format!("a line is longer than {LINE_BYTES} bytes"))
+                    .at(format_args!("line {}", self.number)));
+            }
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            return serde_json::from_slice(&line).map(Some).map_err(|e| {
+                Error::invalid("malformed_line", format!("not a fact: {e}"))
+                    .hint("a line is {\"object\": {…}}, {\"relationship\": {…}} or {\"end\": {…}}")
+                    .at(format_args!("line {}", self.number))
+            });
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The operations, one file for each thing a user does.
+
+pub mod backup;
+pub mod batch;
+pub mod branch;
+pub mod delete;
+pub mod demo;
+pub mod diff;
+pub mod diff_since;
+pub mod export;
+pub mod get;
+pub mod history;
+pub mod import;
+pub mod link;
+pub mod list;
+pub mod log;
+pub mod merge;
+pub mod patch;
+pub mod projects;
+pub mod put;
+pub mod release;
+pub mod rename;
+pub mod restore;
+pub mod tag;
+pub mod types;
+pub mod verify;
+
+use crate::registry::{Effect, Meta};
+use crate::shape;
+use lukasa_model::{Batch, Result, Tx};
+use lukasa_store::Ledger;
+use lukasa_store::ledger::Committed;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+/// Metadata with the usual values; an operation names what differs.
+const META: Meta = Meta {
+    name: "",
+    summary: "",
+    description: "",
+    effect: Effect::Read,
+    scope: "graph:read",
+    toolset: "facts",
+    verb: "",
+    positional: &[],
+    examples: &[],
+};
+
+/// Metadata of what writes.
+const WRITE: Meta = Meta { effect: Effect::Write, scope: "graph:write", ..META };
+
+/// What a write did.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WriteOut {
+    pub summary: String,
+    /// The transaction; none when nothing new was said.
+    pub tx: Option<Tx>,
+    pub written: Vec<WrittenOut>,
+    pub unchanged: usize,
+    /// The batch had been sent before under its client id.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub repeated: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WrittenOut {
+    pub id: Uuid,
+    /// Number of the version now visible.
+    pub version: u32,
+    pub changed: bool,
+}
+
+impl WriteOut {
+    fn of(done: Committed, what: &str) -> WriteOut {
+        let summary = match done.tx {
+            _ if done.repeated => format!("{what}: sent before, nothing written again"),
+            Some(tx) => format!("{what} (transaction {tx})"),
+            None => format!("{what}: nothing new, no transaction"),
+        };
+        let written = done
+            .written
+            .iter()
+            .map(|w| WrittenOut { id: w.id, version: w.number, changed: w.version.is_some() })
+            .collect();
+        let (tx, unchanged, repeated) = (done.tx, done.unchanged, done.repeated);
+        WriteOut { summary, tx, written, unchanged, repeated, warnings: done.warnings }
+    }
+}
+
+fn commit(ledger: &Ledger, batch: &Batch, what: &str) -> Result<WriteOut> {
+    Ok(WriteOut::of(ledger.commit(batch)?, what))
+}
+
+/// Reads `name=value` pairs: JSON where the value is JSON, else text.
+fn read_set(pairs: &[String], into: &mut Map<String, Value>) -> Result<()> {
+    for pair in pairs {
+        let Some((name, value)) = pair.split_once('=') else {
+            return Err(lukasa_model::Error::invalid("invalid_set", format!("`{pair}` is not a property"))
+                .hint("write it as name=value, for example --set port=8080"));
+        };
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()));
+        into.insert(name.into(), value);
+    }
+    Ok(())
+}
+
+fn count(n: usize, one: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        n => format!("{n} {one}s"),
+    }
+}

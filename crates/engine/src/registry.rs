@@ -1,0 +1,166 @@
+//! The one list of operations; surfaces are derived from it.
+
+use crate::{Context, Engine, ops};
+use lukasa_model::{Error, Result};
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use std::sync::LazyLock;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    Read,
+    Write,
+    Admin,
+}
+
+/// What is said about an operation beside its types.
+#[derive(Clone, Copy, Debug)]
+pub struct Meta {
+    /// The same on every surface.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// The rest of what a user must know.
+    pub description: &'static str,
+    pub effect: Effect,
+    /// Needed of a caller, where callers are checked.
+    pub scope: &'static str,
+    pub toolset: &'static str,
+    /// Words of the command, for example `branch create`.
+    pub verb: &'static str,
+    /// Request fields that the command takes by position.
+    pub positional: &'static [&'static str],
+    /// Commands as a user types them.
+    pub examples: &'static [&'static str],
+}
+
+/// An operation with its types.
+pub trait Op {
+    const META: Meta;
+    type Request: DeserializeOwned + JsonSchema;
+    type Response: Serialize + JsonSchema;
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Self::Request) -> Result<Self::Response>;
+}
+
+type Run = fn(&Engine, &mut Context<'_>, Value) -> Result<Value>;
+
+/// An operation as surfaces see it.
+pub struct Operation {
+    pub meta: Meta,
+    pub request: Schema,
+    pub response: Schema,
+    run: Run,
+}
+
+impl Operation {
+    fn of<O: Op>() -> Operation {
+        Operation {
+            meta: O::META,
+            request: schemars::schema_for!(O::Request),
+            response: schemars::schema_for!(O::Response),
+            run: |engine, context, request| {
+                let request = serde_json::from_value(request).map_err(|e| {
+                    Error::invalid("invalid_request", format!("the request does not fit `{}`: {e}", O::META.name))
+                })?;
+                let response = O::run(engine, context, request)?;
+                serde_json::to_value(response).map_err(|e| Error::internal(format!("an answer cannot be written: {e}")))
+            },
+        }
+    }
+
+    /// The fields of a request by name.
+    pub fn fields(&self) -> Map<String, Value> {
+        self.request.as_value().get("properties").and_then(Value::as_object).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn run(&self, engine: &Engine, context: &mut Context<'_>, request: Value) -> Result<Value> {
+        (self.run)(engine, context, self.read(request)?)
+    }
+
+    /// Accepts camelCase, refuses fields that do not exist.
+    fn read(&self, request: Value) -> Result<Value> {
+        let Value::Object(given) = request else {
+            return Err(Error::invalid("invalid_request", "a request is a JSON object"));
+        };
+        let fields = self.fields();
+        let mut read = Map::new();
+        for (name, value) in given {
+            let snake = snake_case(&name);
+            if !fields.contains_key(&snake) {
+                let known: Vec<_> = fields.keys().map(String::as_str).collect();
+                return Err(Error::invalid("unknown_field", format!("`{}` has no field `{name}`", self.meta.name))
+                    .hint(format!("fields: {}", known.join(", ")))
+                    .details(json!({"field": name})));
+            }
+            read.insert(snake, value);
+        }
+        Ok(Value::Object(read))
+    }
+}
+
+fn snake_case(name: &str) -> String {
+    let mut out = String::with_capacity(name.len() + 2);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
+}
+
+/// Every operation, in the order they are listed to people.
+pub fn operations() -> &'static [Operation] {
+    static ALL: LazyLock<Vec<Operation>> = LazyLock::new(|| {
+        vec![
+            Operation::of::<ops::demo::Demo>(),
+            Operation::of::<ops::get::Get>(),
+            Operation::of::<ops::list::List>(),
+            Operation::of::<ops::put::Put>(),
+            Operation::of::<ops::patch::Patch>(),
+            Operation::of::<ops::link::LinkOp>(),
+            Operation::of::<ops::delete::Delete>(),
+            Operation::of::<ops::restore::Restore>(),
+            Operation::of::<ops::rename::Rename>(),
+            Operation::of::<ops::batch::BatchOp>(),
+            Operation::of::<ops::history::History>(),
+            Operation::of::<ops::log::Log>(),
+            Operation::of::<ops::diff::Diff>(),
+            Operation::of::<ops::diff_since::DiffSince>(),
+            Operation::of::<ops::branch::Create>(),
+            Operation::of::<ops::branch::List>(),
+            Operation::of::<ops::branch::Move>(),
+            Operation::of::<ops::branch::Close>(),
+            Operation::of::<ops::branch::Open>(),
+            Operation::of::<ops::merge::Merge>(),
+            Operation::of::<ops::release::Create>(),
+            Operation::of::<ops::release::List>(),
+            Operation::of::<ops::release::Show>(),
+            Operation::of::<ops::release::Diff>(),
+            Operation::of::<ops::tag::Create>(),
+            Operation::of::<ops::tag::List>(),
+            Operation::of::<ops::tag::Show>(),
+            Operation::of::<ops::tag::Describe>(),
+            Operation::of::<ops::tag::Delete>(),
+            Operation::of::<ops::types::Object>(),
+            Operation::of::<ops::types::Relationship>(),
+            Operation::of::<ops::types::List>(),
+            Operation::of::<ops::types::Show>(),
+            Operation::of::<ops::types::Strict>(),
+            Operation::of::<ops::import::Import>(),
+            Operation::of::<ops::export::Export>(),
+            Operation::of::<ops::backup::Backup>(),
+            Operation::of::<ops::backup::RestoreBackup>(),
+            Operation::of::<ops::verify::Verify>(),
+            Operation::of::<ops::projects::Projects>(),
+        ]
+    });
+    &ALL
+}
+
+pub fn find(name: &str) -> Option<&'static Operation> {
+    operations().iter().find(|o| o.meta.name == name)
+}

@@ -1,0 +1,155 @@
+//! How things look in answers.
+
+use lukasa_model::change::ChangeSummary;
+use lukasa_model::statement::{Kind, Statement, Thing};
+use lukasa_model::{Result, Time, VersionId};
+use lukasa_store::ledger::{Found, HeadRow};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+use uuid::Uuid;
+
+/// An object or relationship as it is in a view.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ThingOut {
+    pub kind: Kind,
+    pub id: Uuid,
+    #[serde(rename = "type")]
+    pub type_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub src: Option<EndOut>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dst: Option<EndOut>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub discriminator: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subtype: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub labels: BTreeSet<String>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub properties: Map<String, Value>,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub evidence: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role_src: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role_dst: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub derivation: Option<String>,
+    /// Number of the version, for `expected_version`.
+    pub version: u32,
+    pub version_id: VersionId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_from: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_to: Option<Time>,
+    pub recorded_at: Time,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct EndOut {
+    pub id: Uuid,
+    #[serde(rename = "type")]
+    pub type_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// It is no longer there; only lasting relationships show such ends.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ended: bool,
+    /// What it is called now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renamed_to: Option<String>,
+}
+
+/// What changed about one thing between two views.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ChangeOut {
+    pub change: lukasa_store::ledger::ChangeClass,
+    pub kind: Kind,
+    pub id: Uuid,
+    #[serde(rename = "type")]
+    pub type_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_version: Option<VersionId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_version: Option<VersionId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change_summary: Option<ChangeSummary>,
+}
+
+/// `Type:key`, or the id of what has no key.
+pub fn name(thing: &Thing) -> String {
+    thing.key.as_deref().map_or_else(|| thing.id.to_string(), |key| format!("{}:{key}", thing.type_name))
+}
+
+fn open(time: Time) -> Option<Time> {
+    (time != Time::MIN && time != Time::MAX).then_some(time)
+}
+
+impl EndOut {
+    pub fn of(thing: &Thing, ended: bool, renamed_to: Option<&Thing>) -> EndOut {
+        EndOut {
+            id: thing.id,
+            type_name: thing.type_name.to_string(),
+            key: thing.key.as_deref().map(Into::into),
+            ended,
+            renamed_to: renamed_to.map(name),
+        }
+    }
+}
+
+impl ThingOut {
+    pub fn new(thing: &Thing, statement: &Statement, src: Option<EndOut>, dst: Option<EndOut>) -> Result<ThingOut> {
+        let content = statement.parsed()?;
+        Ok(ThingOut {
+            kind: thing.kind(),
+            id: thing.id,
+            type_name: thing.type_name.to_string(),
+            key: thing.key.as_deref().map(Into::into),
+            src,
+            dst,
+            discriminator: thing.ends.as_ref().map(|e| e.discriminator.to_string()).unwrap_or_default(),
+            title: content.title,
+            subtype: content.subtype,
+            status: content.status,
+            labels: content.labels,
+            properties: content.properties,
+            evidence: content.evidence,
+            role_src: content.role_src,
+            role_dst: content.role_dst,
+            weight: content.weight,
+            confidence: content.confidence,
+            derivation: content.derivation,
+            version: statement.number,
+            version_id: statement.version,
+            valid_from: open(statement.period.from),
+            valid_to: open(statement.period.to),
+            recorded_at: statement.recorded_at,
+        })
+    }
+
+    pub fn found(found: &Found) -> Result<ThingOut> {
+        let end = |i: usize| found.ends.as_ref().map(|ends| EndOut::of(&ends[i].0, ends[i].1, None));
+        ThingOut::new(&found.thing, &found.statement, end(0), end(1))
+    }
+
+    /// An object of a stream; relationships need their ends looked up.
+    pub fn object(row: &HeadRow) -> Result<ThingOut> {
+        ThingOut::new(&row.thing, &row.statement, None, None)
+    }
+}

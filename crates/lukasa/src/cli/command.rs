@@ -1,0 +1,314 @@
+//! Builds the commands from the registry, and requests from what was typed.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use lukasa_engine::{Operation, operations};
+use lukasa_model::{Error, Result};
+use serde_json::{Map, Value};
+
+const ABOUT: &str = "One versioned, bi-temporal knowledge graph of code, services, documents, decisions and agents.";
+const LONG: &str = "\
+Facts are never overwritten: every change is a version, every read can look back in time (--as-of) and at any \
+branch (--branch).
+
+Without --store the nearest .lukasa/lukasa.db upwards is used; the first write makes one here. Start with \
+`lukasa demo`: a one-minute story on a temporary store.";
+
+/// Words that gather several operations.
+const GROUPS: [(&str, &str); 4] = [
+    ("branch", "Make, list, move, close and open branches"),
+    ("release", "Freeze what is visible under a name, and compare"),
+    ("tag", "Names that point to releases"),
+    ("type", "Declare what objects and relationships may look like"),
+];
+
+pub fn build() -> Command {
+    let global = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).global(true).help(help).help_heading("Global options")
+    };
+    let mut root = Command::new("lukasa")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(ABOUT)
+        .long_about(format!("{ABOUT}\n\n{LONG}"))
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .max_term_width(110)
+        .arg(global("store", "SQLite file or postgres:// URL [env: LUKASA_STORE]").value_name("STORE"))
+        .arg(global("tenant", "Tenant [env: LUKASA_TENANT] [default: local]").value_name("NAME"))
+        .arg(global("project", "Project [env: LUKASA_PROJECT] [default: the folder's name]").value_name("NAME"))
+        .arg(global("author", "Who writes, for the log [env: LUKASA_AUTHOR, USER]").value_name("NAME"))
+        .arg(global("agent", "The agent that writes, for the log [env: LUKASA_AGENT]").value_name("NAME"))
+        .arg(global("session", "The agent's session, for the log [env: LUKASA_SESSION]").value_name("NAME"))
+        .arg(global("json", "Print JSON").action(ArgAction::SetTrue));
+    for (word, about) in GROUPS {
+        let mut group = Command::new(word).about(about).subcommand_required(true).arg_required_else_help(true);
+        for operation in operations() {
+            if let Some(("", rest)) = operation.meta.verb.split_once(word).map(|(a, b)| (a, b.trim()))
+                && !rest.is_empty()
+            {
+                group = group.subcommand(leaf(operation, rest));
+            }
+        }
+        root = root.subcommand(group);
+    }
+    for operation in operations().iter().filter(|o| !o.meta.verb.contains(' ')) {
+        root = root.subcommand(leaf(operation, operation.meta.verb));
+    }
+    root.subcommand(
+        Command::new("setup-postgres")
+            .about("Prepare a PostgreSQL database: schema, row-level security, the application's role")
+            .long_about(
+                "Run once per database and Lukasa version, as an administrator. Makes the application's login role \
+                 with the user and password of --app-url; that role can not bypass row-level security. Safe to repeat.",
+            )
+            .arg(
+                Arg::new("admin-url")
+                    .long("admin-url")
+                    .value_name("URL")
+                    .help("URL of an administrator [env: LUKASA_POSTGRES_ADMIN_URL]"),
+            )
+            .arg(Arg::new("app-url").long("app-url").value_name("URL").help("URL Lukasa will use [env: LUKASA_STORE]")),
+    )
+}
+
+fn leaf(operation: &'static Operation, word: &'static str) -> Command {
+    let meta = operation.meta;
+    let mut command =
+        Command::new(word).about(meta.summary).long_about(format!("{}.\n\n{}", meta.summary, meta.description));
+    if !meta.examples.is_empty() {
+        command = command.after_help(format!("Examples:\n  {}", meta.examples.join("\n  ")));
+    }
+    for field in fields(operation) {
+        command = command.arg(field.arg());
+    }
+    command
+}
+
+/// The operation that was chosen, and its arguments.
+pub fn chosen(matches: &ArgMatches) -> Option<(&'static Operation, &ArgMatches)> {
+    let (word, sub) = matches.subcommand()?;
+    let (verb, sub) = match sub.subcommand() {
+        Some((second, deeper)) => (format!("{word} {second}"), deeper),
+        None => (word.to_string(), sub),
+    };
+    operations().iter().find(|o| o.meta.verb == verb).map(|o| (o, sub))
+}
+
+/// What was typed, as the operation's request.
+pub fn request(operation: &'static Operation, matches: &ArgMatches) -> Result<Value> {
+    let mut request = Map::new();
+    for field in fields(operation) {
+        if let Some(value) = field.read(matches)? {
+            request.insert(field.name.clone(), value);
+        }
+    }
+    Ok(Value::Object(request))
+}
+
+/// A field of a request as an argument.
+struct Field {
+    name: String,
+    help: String,
+    shape: Shape,
+    required: bool,
+    position: Option<usize>,
+    default: Option<Value>,
+}
+
+enum Shape {
+    Flag,
+    /// A flag that is on unless `--no-…` is given.
+    OnFlag,
+    Text,
+    Number,
+    Choice(Vec<String>),
+    Texts,
+    Json,
+}
+
+fn fields(operation: &'static Operation) -> Vec<Field> {
+    let schema = operation.request.as_value();
+    let required =
+        |name: &str| schema.get("required").and_then(Value::as_array).is_some_and(|r| r.iter().any(|f| f == name));
+    operation
+        .fields()
+        .into_iter()
+        .map(|(name, field)| Field {
+            help: field
+                .get("description")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .trim_end_matches('.')
+                .to_string(),
+            shape: shape(schema, &field),
+            required: required(&name),
+            position: operation.meta.positional.iter().position(|p| *p == name),
+            default: field.get("default").cloned().filter(|d| d.is_number() || d.is_string()),
+            name,
+        })
+        .collect()
+}
+
+fn shape(root: &Value, field: &Value) -> Shape {
+    if let Some(target) = field.get("$ref").and_then(Value::as_str) {
+        let pointed = root.pointer(target.trim_start_matches('#')).unwrap_or(&Value::Null);
+        return shape(root, &with_default(pointed, field));
+    }
+    for list in ["anyOf", "allOf"] {
+        let some = field
+            .get(list)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .find(|o| o.get("type") != Some(&"null".into()));
+        if let Some(some) = some {
+            return shape(root, &with_default(some, field));
+        }
+    }
+    if let Some(choices) = choices(field) {
+        return Shape::Choice(choices);
+    }
+    let kind = match field.get("type") {
+        Some(Value::String(kind)) => kind.as_str(),
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).find(|k| *k != "null").unwrap_or_default(),
+        _ => "",
+    };
+    match kind {
+        "boolean" if field.get("default") == Some(&Value::Bool(true)) => Shape::OnFlag,
+        "boolean" => Shape::Flag,
+        "integer" | "number" => Shape::Number,
+        "string" => Shape::Text,
+        "array" if items_are_text(field) => Shape::Texts,
+        _ => Shape::Json,
+    }
+}
+
+fn with_default(shape: &Value, field: &Value) -> Value {
+    let mut shape = shape.clone();
+    if let (Some(map), Some(default)) = (shape.as_object_mut(), field.get("default")) {
+        map.insert("default".into(), default.clone());
+    }
+    shape
+}
+
+fn items_are_text(field: &Value) -> bool {
+    field.pointer("/items/type") == Some(&"string".into())
+}
+
+fn choices(field: &Value) -> Option<Vec<String>> {
+    let text = |v: &Value| v.as_str().map(str::to_owned);
+    if let Some(list) = field.get("enum").and_then(Value::as_array) {
+        return list.iter().filter(|v| !v.is_null()).map(text).collect();
+    }
+    let list = field.get("oneOf").and_then(Value::as_array)?;
+    list.iter().map(|v| v.get("const").and_then(text)).collect()
+}
+
+impl Field {
+    fn flag(&self) -> String {
+        let flag = self.name.replace('_', "-");
+        if matches!(self.shape, Shape::OnFlag) { format!("no-{flag}") } else { flag }
+    }
+
+    fn arg(&self) -> Arg {
+        let mut help = self.help.clone();
+        if let Some(default) = &self.default {
+            let default = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
+            help = format!("{help} [default: {default}]");
+        }
+        let mut arg = Arg::new(self.name.clone()).help(help).required(self.required);
+        let value = match self.shape {
+            Shape::Number => "N",
+            Shape::Json => "JSON",
+            _ => "TEXT",
+        };
+        arg = match self.position {
+            Some(place) => arg.index(place + 1).value_name(self.name.to_uppercase()),
+            None => arg.long(self.flag()).value_name(value),
+        };
+        match &self.shape {
+            Shape::Flag => arg.action(ArgAction::SetTrue).value_name(""),
+            Shape::OnFlag => arg.action(ArgAction::SetTrue).value_name("").help(format!("Not: {}", self.help)),
+            Shape::Choice(choices) => arg.value_parser(PossibleValuesParser::new(choices.clone())).value_name("CHOICE"),
+            Shape::Texts => arg.action(ArgAction::Append),
+            Shape::Number => arg.allow_negative_numbers(true),
+            Shape::Text | Shape::Json => arg.allow_hyphen_values(self.position.is_none()),
+        }
+    }
+
+    fn read(&self, matches: &ArgMatches) -> Result<Option<Value>> {
+        let one = || matches.get_one::<String>(&self.name);
+        let not = |what: &str, text: &str| {
+            Error::invalid("invalid_argument", format!("--{}: `{text}` is not {what}", self.flag()))
+        };
+        Ok(match &self.shape {
+            Shape::Flag => matches.get_flag(&self.name).then_some(Value::Bool(true)),
+            Shape::OnFlag => matches.get_flag(&self.name).then_some(Value::Bool(false)),
+            Shape::Text | Shape::Choice(_) => one().map(|t| Value::String(t.clone())),
+            Shape::Texts => matches
+                .get_many::<String>(&self.name)
+                .map(|all| Value::Array(all.map(|t| Value::String(t.clone())).collect())),
+            Shape::Number => match one() {
+                Some(text) => {
+                    let number = serde_json::from_str::<Value>(text).ok().filter(Value::is_number);
+                    Some(number.ok_or_else(|| not("a number", text))?)
+                }
+                None => None,
+            },
+            Shape::Json => match one() {
+                Some(text) => Some(serde_json::from_str(text).map_err(|e| not(&format!("JSON ({e})"), text))?),
+                None => None,
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_is_a_command_that_clap_accepts() {
+        build().debug_assert();
+        for operation in operations() {
+            let mut typed = vec!["lukasa"];
+            typed.extend(operation.meta.verb.split(' '));
+            typed.push("--help");
+            let help = build().try_get_matches_from(typed).expect_err("help is printed").to_string();
+            assert!(help.contains(operation.meta.summary), "{}: {help}", operation.meta.name);
+        }
+    }
+
+    #[test]
+    fn what_is_typed_becomes_the_request() {
+        let typed = [
+            "lukasa",
+            "put",
+            "Service",
+            "auth",
+            "--set",
+            "port=1",
+            "--set",
+            "x=y",
+            "--only-this-period",
+            "--expected-version",
+            "3",
+            "--properties",
+            "{\"a\":1}",
+        ];
+        let matches = build().try_get_matches_from(typed).unwrap();
+        let (operation, sub) = chosen(&matches).unwrap();
+        assert_eq!(operation.meta.name, "put");
+        let want = serde_json::json!({"type": "Service", "key": "auth", "set": ["port=1", "x=y"],
+            "only_this_period": true, "expected_version": 3, "properties": {"a": 1}});
+        assert_eq!(request(operation, sub).unwrap(), want);
+        let typed = ["lukasa", "rename", "a", "b", "--no-with-links"];
+        let matches = build().try_get_matches_from(typed).unwrap();
+        let (operation, sub) = chosen(&matches).unwrap();
+        assert_eq!(request(operation, sub).unwrap()["with_links"], false);
+        let typed = ["lukasa", "log", "--limit", "x"];
+        let matches = build().try_get_matches_from(typed).unwrap();
+        let (operation, sub) = chosen(&matches).unwrap();
+        assert_eq!(request(operation, sub).unwrap_err().code, "invalid_argument");
+    }
+}

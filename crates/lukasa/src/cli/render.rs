@@ -1,0 +1,391 @@
+//! Answers for people: the summary first, then tables.
+
+use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
+use lukasa_model::Error;
+use serde_json::{Map, Value};
+use std::io::{Result, Write};
+
+/// Prints what an operation answered.
+pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
+    if operation == "demo" {
+        return demo(out, response);
+    }
+    if let Some(summary) = response["summary"].as_str() {
+        writeln!(out, "{summary}")?;
+    }
+    let warnings: Vec<_> = list(response, "warnings").into_iter().map(plain).collect();
+    if !warnings.is_empty() {
+        writeln!(out, "warning: {}", warnings.join(", "))?;
+    }
+    match operation {
+        "get" => get(out, response)?,
+        "list" => rows(
+            out,
+            list(response, "objects"),
+            &[
+                ("object", &name),
+                ("title", &|r| at(r, "title")),
+                ("status", &|r| at(r, "status")),
+                ("labels", &|r| at(r, "labels")),
+                ("version", &|r| at(r, "version")),
+            ],
+        )?,
+        "history" => rows(
+            out,
+            list(response, "versions"),
+            &[
+                ("version", &|r| at(r, "version")),
+                ("id", &|r| at(r, "version_id")),
+                ("branch", &|r| at(r, "branch")),
+                ("recorded", &|r| moment(r, "recorded_at")),
+                ("true", &valid),
+                ("changed", &changed),
+            ],
+        )?,
+        "log" => transactions(out, list(response, "transactions"))?,
+        "diff" | "release_diff" => changes(out, response)?,
+        "diff_since" => {
+            changes(out, response)?;
+            transactions(out, list(response, "transactions"))?;
+        }
+        "branch_list" => rows(
+            out,
+            list(response, "branches"),
+            &[
+                ("branch", &|r| at(r, "name")),
+                ("from", &|r| at(r, "parent")),
+                ("mode", &|r| at(r, "mode")),
+                ("fork", &|r| at(r, "fork")),
+                ("closed", &|r| if r["closed"] == true { "yes".into() } else { String::new() }),
+                ("description", &|r| at(r, "description")),
+            ],
+        )?,
+        "merge" => merge(out, response)?,
+        "release_list" => rows(
+            out,
+            list(response, "releases"),
+            &[
+                ("release", &|r| at(r, "name")),
+                ("branch", &|r| at(r, "branch")),
+                ("transaction", &|r| at(r, "tx")),
+                ("objects", &|r| at(r, "objects")),
+                ("relationships", &|r| at(r, "relationships")),
+                ("tags", &|r| at(r, "tags")),
+            ],
+        )?,
+        "tag_list" => rows(
+            out,
+            list(response, "tags"),
+            &[
+                ("tag", &|r| at(r, "name")),
+                ("release", &|r| at(r, "release")),
+                ("description", &|r| at(r, "description")),
+            ],
+        )?,
+        "type_list" => {
+            rows(
+                out,
+                list(response, "object_types"),
+                &[
+                    ("object type", &|r| at(r, "name")),
+                    ("schema", &|r| if r["schema"].is_null() { String::new() } else { "yes".into() }),
+                    ("branchless", &|r| at(r, "branchless")),
+                    ("description", &|r| at(r, "description")),
+                ],
+            )?;
+            rows(
+                out,
+                list(response, "relationship_types"),
+                &[
+                    ("relationship type", &|r| at(r, "name")),
+                    ("from", &|r| at(r, "src_types")),
+                    ("to", &|r| at(r, "dst_types")),
+                    ("per source", &|r| plain(&r["multiplicity"]["src"])),
+                    ("per destination", &|r| plain(&r["multiplicity"]["dst"])),
+                    ("lasting", &|r| at(r, "lasting")),
+                ],
+            )?;
+        }
+        "projects" => rows(
+            out,
+            list(response, "projects"),
+            &[("project", &|r| at(r, "project")), ("transactions", &|r| at(r, "transactions"))],
+        )?,
+        // The summary says it all.
+        "put" | "patch" | "link" | "delete" | "restore" | "rename" | "batch" | "backup" | "restore_backup"
+        | "tag_delete" | "type_object" | "type_relationship" | "type_strict" | "branch_create" | "branch_move"
+        | "branch_close" | "branch_open" | "tag_create" | "tag_describe" | "import" | "export" | "release_create"
+        | "verify" => {}
+        _ => rest(out, response)?,
+    }
+    if response["truncated"] == true {
+        writeln!(out, "… and more: raise --limit, or use --json")?;
+    }
+    Ok(())
+}
+
+/// Prints why it did not work and what to do next.
+pub fn error(out: &mut dyn Write, error: &Error) -> Result<()> {
+    writeln!(out, "error: {} ({})", error.message, error.code)?;
+    for field in error.details["fields"].as_array().into_iter().flatten() {
+        writeln!(out, "  {}: {}", at(field, "path"), at(field, "message"))?;
+    }
+    let clashes: Vec<_> = error.details["conflicts"].as_array().into_iter().flatten().collect();
+    conflicts(out, &clashes)?;
+    match &error.hint {
+        Some(hint) => writeln!(out, "hint: {hint}"),
+        None => Ok(()),
+    }
+}
+
+fn demo(out: &mut dyn Write, response: &Value) -> Result<()> {
+    for step in list(response, "steps") {
+        let says = at(step, "says");
+        if !says.is_empty() {
+            writeln!(out, "\n{says}")?;
+        }
+        writeln!(out, "\n  $ {}", at(step, "command"))?;
+        let mut told = Vec::new();
+        answer(&mut told, step["operation"].as_str().unwrap_or_default(), &step["response"])?;
+        if let Some(message) = step["error"]["message"].as_str() {
+            writeln!(told, "error: {message}")?;
+        }
+        for line in String::from_utf8_lossy(&told).lines() {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    writeln!(
+        out,
+        "\n{}. Now yours:\n\n  lukasa put Service auth --title \"Auth\" --set port=8080\n  lukasa --help",
+        at(response, "summary")
+    )
+}
+
+/// Nothing but a line under the header.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+type Column<'a> = (&'a str, &'a dyn Fn(&Value) -> String);
+
+/// A table; columns with nothing in them are left out.
+fn rows(out: &mut dyn Write, rows: Vec<&Value>, columns: &[Column<'_>]) -> Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let cells: Vec<Vec<String>> = rows.iter().map(|r| columns.iter().map(|(_, cell)| cell(r)).collect()).collect();
+    let shown: Vec<usize> = (0..columns.len()).filter(|c| cells.iter().any(|row| !row[*c].is_empty())).collect();
+    let mut table = Table::new();
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(shown.iter().map(|c| columns[*c].0));
+    for row in &cells {
+        table.add_row(shown.iter().map(|c| row[*c].as_str()));
+    }
+    writeln!(out, "{table}")
+}
+
+fn get(out: &mut dyn Write, response: &Value) -> Result<()> {
+    if let Some(old) = response["renamed_from"].as_str() {
+        writeln!(out, "`{old}` was renamed to this")?;
+    }
+    let thing = &response["thing"];
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    for end in ["src", "dst"] {
+        if thing[end].is_object() {
+            pairs.push((end.into(), end_name(&thing[end])));
+        }
+    }
+    for field in ["subtype", "status", "labels", "weight", "confidence", "derivation", "role_src", "role_dst"] {
+        pairs.push((field.into(), at(thing, field)));
+    }
+    for (property, value) in thing["properties"].as_object().into_iter().flatten() {
+        pairs.push((property.clone(), plain(value)));
+    }
+    pairs.push(("evidence".into(), at(thing, "evidence")));
+    pairs.push(("true".into(), valid(thing)));
+    pairs.push(("recorded".into(), format!("{}, as {}", moment(thing, "recorded_at"), at(thing, "version_id"))));
+    let view = &response["view"];
+    pairs.push((
+        "seen from".into(),
+        format!("{}, transaction {}, {}", at(view, "branch"), at(view, "known_at"), moment(view, "valid_at")),
+    ));
+    for (field, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {
+        writeln!(out, "  {field:<10}  {value}")?;
+    }
+    let direction = |r: &Value| {
+        if r["direction"] == "out" { format!("—{}→", at(r, "type")) } else { format!("←{}—", at(r, "type")) }
+    };
+    rows(
+        out,
+        list(response, "links"),
+        &[
+            ("relationship", &direction),
+            ("with", &|r| end_name(&r["other"])),
+            ("confidence", &|r| at(r, "confidence")),
+            ("derivation", &|r| at(r, "derivation")),
+        ],
+    )?;
+    let (shown, total) = (list(response, "links").len() as u64, response["links_total"].as_u64().unwrap_or(0));
+    if total > shown {
+        writeln!(out, "… {shown} of {total} relationships: raise --links")?;
+    }
+    Ok(())
+}
+
+fn changes(out: &mut dyn Write, response: &Value) -> Result<()> {
+    let what = |r: &Value| {
+        let updated = r["change_summary"]["updated"].as_object().cloned().unwrap_or_default();
+        let shown = |(path, values): (&String, &Value)| match (values.get("from"), values.get("to")) {
+            (Some(from), Some(to)) => format!("{path}: {} → {}", plain(from), plain(to)),
+            _ => path.clone(),
+        };
+        let mut parts: Vec<_> = updated.iter().filter(|(_, v)| v.is_object()).map(shown).collect();
+        let told = |path: &&Value| !updated.contains_key(path.as_str().unwrap_or_default());
+        parts.extend(r["change_summary"]["paths"].as_array().into_iter().flatten().filter(told).map(plain));
+        parts.join("\n")
+    };
+    rows(
+        out,
+        list(response, "changes"),
+        &[("change", &|r| at(r, "change")), ("thing", &name), ("title", &|r| at(r, "title")), ("what", &what)],
+    )
+}
+
+fn transactions(out: &mut dyn Write, list: Vec<&Value>) -> Result<()> {
+    let who = |r: &Value| [at(r, "agent"), at(r, "author")].into_iter().find(|w| !w.is_empty()).unwrap_or_default();
+    rows(
+        out,
+        list,
+        &[
+            ("transaction", &|r| at(r, "tx")),
+            ("recorded", &|r| moment(r, "recorded_at")),
+            ("kind", &|r| at(r, "kind")),
+            ("branch", &|r| at(r, "branch")),
+            ("by", &who),
+            ("objects", &|r| at(r, "objects")),
+            ("relationships", &|r| at(r, "relationships")),
+            ("commit", &|r| at(r, "git_commit").chars().take(10).collect()),
+            ("reason", &|r| at(r, "reason")),
+        ],
+    )
+}
+
+fn merge(out: &mut dyn Write, response: &Value) -> Result<()> {
+    rows(out, list(response, "items"), &[("thing", &name), ("class", &|r| at(r, "class"))])?;
+    conflicts(out, &list(response, "conflicts"))
+}
+
+fn conflicts(out: &mut dyn Write, list: &[&Value]) -> Result<()> {
+    let path = |r: &Value| if at(r, "path").is_empty() { "(the whole)".into() } else { at(r, "path") };
+    let side =
+        |field: &'static str| move |r: &Value| if r[field].is_null() { "(absent)".into() } else { plain(&r[field]) };
+    rows(
+        out,
+        list.to_vec(),
+        &[
+            ("conflict in", &name),
+            ("path", &path),
+            ("base", &side("base")),
+            ("ours", &side("ours")),
+            ("theirs", &side("theirs")),
+        ],
+    )
+}
+
+/// Whatever has no table of its own.
+fn rest(out: &mut dyn Write, response: &Value) -> Result<()> {
+    let mut map: Map<String, Value> = response.as_object().cloned().unwrap_or_default();
+    for told in ["summary", "warnings", "truncated"] {
+        map.remove(told);
+    }
+    for (field, value) in &map {
+        match value {
+            Value::Object(inner) => {
+                for (name, value) in inner {
+                    writeln!(out, "  {name:<14}  {}", plain(value))?;
+                }
+            }
+            value => writeln!(out, "  {field:<14}  {}", plain(value))?,
+        }
+    }
+    Ok(())
+}
+
+fn list<'a>(response: &'a Value, field: &str) -> Vec<&'a Value> {
+    response[field].as_array().into_iter().flatten().collect()
+}
+
+fn at(row: &Value, field: &str) -> String {
+    plain(&row[field])
+}
+
+/// A moment to the second; JSON has the rest.
+fn moment(row: &Value, field: &str) -> String {
+    let text = at(row, field);
+    match text.split_once('.') {
+        Some((seconds, _)) if text.ends_with('Z') => format!("{seconds}Z"),
+        _ => text,
+    }
+}
+
+/// Text without quotes, lists with commas, nothing for nothing.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null | Value::Bool(false) => String::new(),
+        Value::Bool(true) => "yes".into(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.iter().all(Value::is_string) => {
+            items.iter().map(plain).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+fn name(row: &Value) -> String {
+    match row["key"].as_str() {
+        Some(key) => format!("{}:{key}", at(row, "type")),
+        None => {
+            let id = if row["id"].is_string() { at(row, "id") } else { at(row, "object") };
+            format!("{} {id}", at(row, "type"))
+        }
+    }
+}
+
+fn end_name(end: &Value) -> String {
+    let mut shown = name(end);
+    if end["ended"] == true {
+        shown += match end["renamed_to"].as_str() {
+            Some(new) => return format!("{shown} (now {new})"),
+            None => " (ended)",
+        };
+    }
+    shown
+}
+
+fn valid(row: &Value) -> String {
+    let (from, to) = (moment(row, "valid_from"), moment(row, "valid_to"));
+    match (from.is_empty(), to.is_empty()) {
+        (true, true) => "always".into(),
+        (false, true) => format!("since {from}"),
+        (true, false) => format!("until {to}"),
+        (false, false) => format!("{from} to {to}"),
+    }
+}
+
+fn changed(row: &Value) -> String {
+    let mut parts = Vec::new();
+    if row["absent"] == true {
+        parts.push("ended".to_string());
+    }
+    if let Some(from) = row["merged_from"].as_array().into_iter().flatten().find(|m| m["role"] == "source") {
+        parts.push(format!("merged from {}", at(from, "version_id")));
+    }
+    let paths = at(row, "changed");
+    match (parts.is_empty(), paths.is_empty()) {
+        (true, true) => "first".into(),
+        (false, true) => parts.join(", "),
+        _ if row["absent"] == true => parts.join(", "),
+        _ => {
+            parts.push(paths);
+            parts.join(": ")
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Where the store is and whose facts are meant: flags first, then the environment, then the folder.
+
+use clap::ArgMatches;
+use lukasa_model::{Error, ErrorKind, Result, Scope};
+use lukasa_store::postgres::PostgresConfig;
+use lukasa_store::sqlite::Durability;
+use lukasa_store::{Clock, MemoryStore, PostgresStore, SqliteStore, Store, SystemClock};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The folder that holds a project's store, beside `.git`.
+const FOLDER: &str = ".lukasa";
+
+pub struct Opened {
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub scope: Scope,
+    /// Worth telling a person.
+    pub notes: Vec<String>,
+    /// Drives PostgreSQL; must outlive the store.
+    pub _runtime: Option<tokio::runtime::Runtime>,
+}
+
+/// What an operation needs of a store.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// None: it brings its own.
+    Nothing,
+    Existing,
+    MayCreate,
+}
+
+pub fn open(matches: &ArgMatches, need: Need) -> Result<Opened> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let named = text(matches, "store", "LUKASA_STORE");
+    let mut notes = Vec::new();
+    let tenant = text(matches, "tenant", "LUKASA_TENANT").unwrap_or_else(|| "local".into());
+    let project = text(matches, "project", "LUKASA_PROJECT");
+    let (store, runtime, default_project): (Arc<dyn Store>, _, _) = match (need, named) {
+        (Need::Nothing, _) => (Arc::new(MemoryStore::new(Arc::clone(&clock))), None, "demo".into()),
+        (_, Some(url)) if is_postgres(&url) => {
+            let runtime = runtime()?;
+            let mut config = PostgresConfig::new(&url);
+            config.strict = std::env::var("LUKASA_POLICY_STRICT").map_or(true, |v| v != "off");
+            let store = PostgresStore::open(&config, runtime.handle().clone(), None)?;
+            notes.extend(store.warnings().iter().map(|w| format!("warning: {w}")));
+            (Arc::new(store), Some(runtime), folder_name(&here()?))
+        }
+        (_, named) => {
+            let path = match named {
+                Some(path) => PathBuf::from(path),
+                None => find_store(&here()?),
+            };
+            let home = home_of(&path);
+            if !path.exists() {
+                if need == Need::Existing {
+                    return Err(Error::not_found("no_store", format!("there is no store at `{}`", path.display()))
+                        .hint("`lukasa put` or `lukasa import` makes one; --store names another; `lukasa demo` needs none"));
+                }
+                create_folder(&path)?;
+                notes.push(format!("created {}", path.display()));
+            }
+            let store = SqliteStore::open(&path, Arc::clone(&clock), Durability::Full)?;
+            (Arc::new(store), None, folder_name(&home))
+        }
+    };
+    let scope = Scope::new(tenant, project.unwrap_or(default_project))?;
+    Ok(Opened { store, clock, scope, notes, _runtime: runtime })
+}
+
+pub fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|e| Error::internal(format!("no runtime: {e}")))
+}
+
+pub fn is_postgres(url: &str) -> bool {
+    url.starts_with("postgres://") || url.starts_with("postgresql://")
+}
+
+/// A flag, else an environment variable.
+pub fn text(matches: &ArgMatches, flag: &str, variable: &str) -> Option<String> {
+    matches.get_one::<String>(flag).cloned().or_else(|| std::env::var(variable).ok()).filter(|v| !v.is_empty())
+}
+
+fn here() -> Result<PathBuf> {
+    std::env::current_dir()
+        .map_err(|e| Error::new(ErrorKind::Unavailable, "no_folder", format!("no current folder: {e}")))
+}
+
+/// The nearest store upwards, else the one to make here.
+fn find_store(start: &Path) -> PathBuf {
+    let file = |folder: &Path| folder.join(FOLDER).join("lukasa.db");
+    start.ancestors().map(file).find(|path| path.exists()).unwrap_or_else(|| file(start))
+}
+
+/// The folder a store belongs to: the one around `.lukasa`, or the one the file lies in.
+fn home_of(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+    let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    match folder.file_name() {
+        Some(name) if name == FOLDER => folder.parent().map(Path::to_path_buf).unwrap_or_default(),
+        _ => folder,
+    }
+}
+
+fn folder_name(folder: &Path) -> String {
+    folder.file_name().and_then(|n| n.to_str()).filter(|n| !n.is_empty()).unwrap_or("project").to_string()
+}
+
+fn create_folder(path: &Path) -> Result<()> {
+    let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) else { return Ok(()) };
+    let fault = |e: std::io::Error| {
+        Error::new(ErrorKind::Unavailable, "read_only_store", format!("`{}` cannot be made: {e}", folder.display()))
+            .hint("check the permissions of the folder, or name another place with --store")
+    };
+    std::fs::create_dir_all(folder).map_err(fault)?;
+    if folder.file_name().is_some_and(|n| n == FOLDER) {
+        // Facts are not sources: keep them out of commits.
+        std::fs::write(folder.join(".gitignore"), "*\n").map_err(fault)?;
+    }
+    Ok(())
+}
