@@ -27,7 +27,12 @@ impl TestDatabase {
             eprintln!("SKIPPED on PostgreSQL: LUKASA_TEST_POSTGRES is not set (./test starts a server)");
             return None;
         };
-        let server = Config::from_str(&url).expect("LUKASA_TEST_POSTGRES is a PostgreSQL URL");
+        Some(TestDatabase::on(&url))
+    }
+
+    /// Makes the database on the server with this administrator's URL.
+    pub fn on(url: &str) -> TestDatabase {
+        let server = Config::from_str(url).expect("a PostgreSQL URL");
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
         let name = format!("lukasa_{}", uuid::Uuid::now_v7().simple());
@@ -51,7 +56,11 @@ impl TestDatabase {
         database.on_server(&format!("CREATE DATABASE {}", database.name));
         let (admin, app) = (database.admin_url.clone(), database.app_url.clone());
         database.runtime.block_on(setup(&admin, &app)).expect("a new database is set up");
-        Some(database)
+        database
+    }
+
+    pub fn runtime(&self) -> &Runtime {
+        &self.runtime
     }
 
     pub fn open(&self, clock: Option<Arc<dyn Clock>>) -> Result<PostgresStore> {
