@@ -88,3 +88,15 @@ CREATE TABLE client_batches (
     unchanged bigint NOT NULL,
     PRIMARY KEY (tenant, project, client_id)
 );
+
+-- The application may not own tables, and so may not analyse them. After a bulk load the planner must not wait
+-- for autovacuum to learn that one project holds most rows: without that it may read a whole project by one id.
+CREATE FUNCTION refresh_statistics() RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = lukasa, pg_temp AS $$
+BEGIN
+    ANALYZE lukasa.things;
+    ANALYZE lukasa.statements;
+    ANALYZE lukasa.provenance;
+    ANALYZE lukasa.transactions;
+END
+$$;
+REVOKE ALL ON FUNCTION refresh_statistics() FROM PUBLIC;

@@ -51,6 +51,8 @@ impl PostgresStore {
     pub fn open(config: &PostgresConfig, runtime: Handle, clock: Option<Arc<dyn Clock>>) -> Result<PostgresStore> {
         let mut settings = parse_url(&config.url)?;
         settings.connect_timeout(Duration::from_secs(10));
+        // Every query here has its index. A plan made while a table was small must not read it whole later.
+        settings.options("-c enable_seqscan=off -c jit=off");
         let place = place_of(&settings);
         let manager = Manager::from_config(settings, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
         let pool = Pool::builder(manager)

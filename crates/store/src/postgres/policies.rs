@@ -66,6 +66,7 @@ async fn run_setup(client: &mut Client, app: &tokio_postgres::Config, place: &st
     sql += &format!("REVOKE ALL ON ALL TABLES IN SCHEMA {SCHEMA} FROM {role_name}, PUBLIC;");
     sql += &format!("GRANT USAGE ON SCHEMA {SCHEMA} TO {role_name};");
     sql += &format!("GRANT SELECT ON {SCHEMA}.refinery_schema_history TO {role_name};");
+    sql += &format!("GRANT EXECUTE ON FUNCTION {SCHEMA}.refresh_statistics() TO {role_name};");
     for row in client
         .query("SELECT tablename, policyname FROM pg_policies WHERE schemaname = $1", &[&SCHEMA])
         .await

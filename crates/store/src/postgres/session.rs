@@ -25,6 +25,14 @@ pub struct Session<'a> {
     runtime: &'a Handle,
     scope: Scope,
     clock: Option<&'a dyn Clock>,
+    /// The project has outgrown what the planner was told about it.
+    outgrown: bool,
+}
+
+/// A project is analysed each time it has grown fourfold, from the first thousand things on.
+fn grows_out(before: ThingNo, after: ThingNo) -> bool {
+    let step = |n: ThingNo| (n / 1_000).checked_ilog(4).map_or(0, |log| log + 1);
+    step(after) > step(before)
 }
 
 /// Readers see one moment throughout.
@@ -84,7 +92,7 @@ const OWN: &str = "tenant = $1 AND project = $2";
 
 impl<'a> Session<'a> {
     pub fn new(client: Object, runtime: &'a Handle, scope: Scope, clock: Option<&'a dyn Clock>) -> Session<'a> {
-        Session { client: Some(client), runtime, scope, clock }
+        Session { client: Some(client), runtime, scope, clock, outgrown: false }
     }
 
     fn client(&self) -> &Object {
@@ -483,6 +491,7 @@ impl Writer for Session<'_> {
             self.rows(sql, &[&client_id, &&batch.digest.0[..], &tx, &i64::from(batch.unchanged)])?;
         }
         let head = entry.head;
+        self.outgrown |= grows_out(head.next_thing - entry.things.len() as ThingNo, head.next_thing);
         let sql = format!(
             "UPDATE lukasa.projects SET namespace = $3, tx = $4, recorded_at = $5, hash = $6, next_thing = $7,
                                         declared = $8 WHERE {OWN}"
@@ -505,7 +514,13 @@ impl Writer for Session<'_> {
         let client = self.client.take().expect("taken only on drop");
         self.runtime.block_on(async {
             match client.batch_execute("COMMIT").await {
-                Ok(()) => Ok(()),
+                Ok(()) => {
+                    if self.outgrown && client.batch_execute("SELECT lukasa.refresh_statistics()").await.is_err() {
+                        // The commit stands; plans are only worse until autovacuum comes by.
+                        drop(Object::take(client));
+                    }
+                    Ok(())
+                }
                 Err(e) if e.as_db_error().is_some() => {
                     drop(Object::take(client));
                     Err(fault(e))

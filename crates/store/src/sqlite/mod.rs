@@ -8,6 +8,7 @@ use crate::{Clock, Reader, Store, Writer};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use parking_lot::{Mutex, MutexGuard};
 pub(crate) use rows::Names;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use session::Session;
 use std::ops::Deref;
@@ -76,6 +77,8 @@ fn connect(path: &Path, durability: Durability) -> Result<Connection> {
          PRAGMA wal_autocheckpoint = 4096; PRAGMA trusted_schema = OFF;"
     );
     connection.execute_batch(&pragmas).map_err(at)?;
+    // Plans never depend on what is bound, so statements are prepared once and not again for every value.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(at)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
 }
