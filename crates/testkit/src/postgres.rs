@@ -80,6 +80,17 @@ impl TestDatabase {
         self.run(&self.admin_url, sql).expect("the administrator may");
     }
 
+    /// Like `as_admin`, with the first column of each row.
+    pub fn as_admin_rows(&self, sql: &str) -> Vec<String> {
+        self.run(&self.admin_url, sql).expect("the administrator may")
+    }
+
+    /// Whether a server takes connections.
+    pub fn answers(url: &str) -> bool {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async { tokio_postgres::connect(url, NoTls).await.is_ok() })
+    }
+
     /// Runs SQL as the application's role; the first column of each row as text, or the error's code.
     pub fn as_app(&self, sql: &str) -> std::result::Result<Vec<String>, String> {
         self.run(&self.app_url, sql)

@@ -37,29 +37,77 @@ impl Ledger {
     /// Records a batch whole or not at all. Durable when it returns.
     pub fn commit(&self, batch: &Batch) -> Result<Committed> {
         let mut writer = self.store.write(&self.scope)?;
-        let committed = self.commit_in(&mut *writer, batch)?;
+        let (committed, plan) = self.commit_in(&mut *writer, batch)?;
         if committed.tx.is_some() || batch.header.client_id.is_some() && !committed.repeated {
             writer.commit()?;
+        }
+        if let Some(tx) = committed.tx.filter(|_| !committed.repeated) {
+            self.recent.lock().add(tx, plan.things, plan.statements);
         }
         Ok(committed)
     }
 
-    pub(super) fn commit_in(&self, writer: &mut dyn Writer, batch: &Batch) -> Result<Committed> {
+    pub(super) fn commit_in(&self, writer: &mut dyn Writer, batch: &Batch) -> Result<(Committed, Plan)> {
         let head = writer.head()?;
         let digest = batch.header.client_id.as_ref().map(|_| digest(batch));
         if let (Some(client_id), Some(digest)) = (&batch.header.client_id, digest)
             && let Some(earlier) = writer.client_batch(client_id)?
         {
-            return repeated(writer, client_id, digest, earlier);
+            return Ok((repeated(writer, client_id, digest, earlier)?, Plan::default()));
         }
         check_header(&batch.header)?;
         let now = writer.now()?.max(head.recorded_at);
         let registry = self.registry_in(writer, &head)?;
         let target = open_branch(&registry, &batch.branch, head, now)?;
         let drafts = Drafts::read(batch, &registry, head.namespace, now, &mut || self.clock.new_id())?;
-        let plan = prepare(writer, drafts, &target)?;
+        let mut plan = self.prepare(writer, drafts, &target)?;
         let client_batch = batch.header.client_id.as_deref().zip(digest);
-        append(writer, plan, &target, &batch.header, batch.system, client_batch)
+        let committed = append(writer, &mut plan, &target, &batch.header, batch.system, client_batch)?;
+        Ok((committed, plan))
+    }
+
+    /// Loads what the drafts touch and decides about them.
+    pub(super) fn prepare(&self, reader: &mut dyn Reader, drafts: Drafts, target: &Target<'_>) -> Result<Plan> {
+        let mut known = Known::default();
+        let unknown = self.recent.lock().fill(target.head.tx, unique(drafts.ids.clone()), &mut known);
+        let things = reader.things(&unknown)?;
+        learn(reader, &mut known, things)?;
+        let keys = drafts.keys_to_find(&known);
+        if !keys.is_empty() {
+            let keyed = reader.things_keyed(&keys)?;
+            for thing in &keyed {
+                let key = thing.key.clone().unwrap_or_default();
+                known.by_key.entry(key).or_default().push(thing.id);
+            }
+            learn(reader, &mut known, keyed)?;
+        }
+        let resolved = drafts.resolve(&known, &target.lineage, target.now)?;
+        let things = reader.things(&unique(resolved.ids.clone()))?;
+        learn(reader, &mut known, things)?;
+        for (type_name, side, end) in resolved.limited_ends(target.registry) {
+            let Some(number) = known.things.get(&end).map(|t| t.no) else { continue };
+            let mut rivals = reader.relationships(&[(number, side)])?;
+            rivals.retain(|t| t.type_name.eq_ignore_ascii_case(&type_name));
+            known.rivals.extend(rivals.iter().map(|t| t.id));
+            learn(reader, &mut known, rivals)?;
+        }
+        // Only what is written again needs its content, to tell what changed.
+        let again = unique(resolved.targets().filter_map(|id| known.things.get(&id)).map(|t| t.no).collect::<Vec<_>>());
+        for number in &again {
+            known.statements.remove(number);
+        }
+        for statement in reader.statements(&again, Fields::Content)? {
+            known.statements.entry(statement.thing).or_default().push(statement);
+        }
+        let at = Place {
+            registry: target.registry,
+            branch: target.branch,
+            lineage: &target.lineage,
+            tx: target.head.tx + 1,
+            now: target.now,
+            next_thing: target.head.next_thing,
+        };
+        plan::plan(resolved, &known, &at)
     }
 }
 
@@ -74,49 +122,6 @@ pub(super) fn open_branch<'a>(registry: &'a Registry, name: &str, head: Head, no
     Ok(Target { head, now, registry, branch: branch.number, lineage })
 }
 
-/// Loads what the drafts touch and decides about them.
-pub(super) fn prepare(reader: &mut dyn Reader, drafts: Drafts, target: &Target<'_>) -> Result<Plan> {
-    let mut known = Known::default();
-    let things = reader.things(&unique(drafts.ids.clone()))?;
-    learn(reader, &mut known, things)?;
-    let keys = drafts.keys_to_find(&known);
-    if !keys.is_empty() {
-        let keyed = reader.things_keyed(&keys)?;
-        for thing in &keyed {
-            let key = thing.key.clone().unwrap_or_default();
-            known.by_key.entry(key).or_default().push(thing.id);
-        }
-        learn(reader, &mut known, keyed)?;
-    }
-    let resolved = drafts.resolve(&known, &target.lineage, target.now)?;
-    let things = reader.things(&unique(resolved.ids.clone()))?;
-    learn(reader, &mut known, things)?;
-    for (type_name, side, end) in resolved.limited_ends(target.registry) {
-        let Some(number) = known.things.get(&end).map(|t| t.no) else { continue };
-        let mut rivals = reader.relationships(&[(number, side)])?;
-        rivals.retain(|t| t.type_name.eq_ignore_ascii_case(&type_name));
-        known.rivals.extend(rivals.iter().map(|t| t.id));
-        learn(reader, &mut known, rivals)?;
-    }
-    // Only what is written again needs its content, to tell what changed.
-    let again = unique(resolved.targets().filter_map(|id| known.things.get(&id)).map(|t| t.no).collect::<Vec<_>>());
-    for number in &again {
-        known.statements.remove(number);
-    }
-    for statement in reader.statements(&again, Fields::Content)? {
-        known.statements.entry(statement.thing).or_default().push(statement);
-    }
-    let at = Place {
-        registry: target.registry,
-        branch: target.branch,
-        lineage: &target.lineage,
-        tx: target.head.tx + 1,
-        now: target.now,
-        next_thing: target.head.next_thing,
-    };
-    plan::plan(resolved, &known, &at)
-}
-
 fn learn(reader: &mut dyn Reader, known: &mut Known, things: Vec<Thing>) -> Result<()> {
     let new: Vec<_> = things.iter().filter(|t| !known.things.contains_key(&t.id)).map(|t| t.no).collect();
     for statement in reader.statements(&new, Fields::Header)? {
@@ -129,7 +134,7 @@ fn learn(reader: &mut dyn Reader, known: &mut Known, things: Vec<Thing>) -> Resu
 /// Records a plan as the next transaction; a plan that says nothing new makes none.
 pub(super) fn append(
     writer: &mut dyn Writer,
-    mut plan: Plan,
+    plan: &mut Plan,
     target: &Target<'_>,
     header: &Header,
     declares: bool,
@@ -160,7 +165,7 @@ pub(super) fn append(
     let tx = target.head.tx + 1;
     plan.provenance.sort();
     plan.provenance.dedup();
-    let hash = chain_hash(writer, target, header, &plan, tx)?;
+    let hash = chain_hash(writer, target, header, plan, tx)?;
     let transaction = Transaction {
         tx,
         recorded_at: target.now,

@@ -259,7 +259,7 @@ impl Ledger {
         let write = decide(&registry, &head)?;
         let header = Header { kind, ..header.clone() };
         let batch = Batch { header, system: true, ..Batch::on("main") }.write(write);
-        let committed = self.commit_in(&mut *writer, &batch)?;
+        let (committed, _) = self.commit_in(&mut *writer, &batch)?;
         if committed.tx.is_some() {
             writer.commit()?;
         }

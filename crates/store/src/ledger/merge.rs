@@ -1,6 +1,6 @@
 //! Merges one branch into another: finds what differs, decides thing by thing, records one transaction.
 
-use super::commit::{Target, append, open_branch, prepare};
+use super::commit::{Target, append, open_branch};
 use super::{Ledger, by_thing, unique};
 use crate::{Fields, Reader};
 use lukasa_model::branch::Lineage;
@@ -100,13 +100,13 @@ impl Ledger {
         let mut writer = self.store.write(&self.scope)?;
         let now = writer.now()?;
         let (mut report, plan) = self.merge_plan(&mut *writer, request, now)?;
-        let Some(plan) = plan else { return Ok(report) };
+        let Some(mut plan) = plan else { return Ok(report) };
         let head = writer.head()?;
         let registry = self.registry_in(&mut *writer, &head)?;
         let target = open_branch(&registry, &request.target, head, now.max(head.recorded_at))?;
         let mut header = Header { kind: TransactionKind::Merge, ..request.header.clone() };
         header.reason.get_or_insert_with(|| format!("merge of {}", request.source));
-        report.tx = append(&mut *writer, plan, &target, &header, false, None)?.tx;
+        report.tx = append(&mut *writer, &mut plan, &target, &header, false, None)?.tx;
         if report.tx.is_some() {
             writer.commit()?;
         }
@@ -141,7 +141,7 @@ impl Ledger {
             return Ok((decided.report, None));
         }
         let drafts = Drafts::of_merge(head.namespace, &registry, decided.writes)?;
-        let mut plan = prepare(reader, drafts, &target)?;
+        let mut plan = self.prepare(reader, drafts, &target)?;
         plan.provenance.extend(decided.record);
         Ok((decided.report, Some(plan)))
     }

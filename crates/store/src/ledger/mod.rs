@@ -6,6 +6,7 @@ mod diff;
 mod dump;
 mod find;
 mod merge;
+mod recent;
 mod stream;
 mod verify;
 mod views;
@@ -24,6 +25,7 @@ use crate::{Clock, Head, Reader, Store};
 use lukasa_model::types::{Declaration, Registry};
 use lukasa_model::{Result, Scope, Statement, ThingNo, Transaction, Tx};
 use parking_lot::Mutex;
+use recent::Recent;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -34,6 +36,7 @@ pub struct Ledger {
     clock: Arc<dyn Clock>,
     scope: Scope,
     declared: Arc<Mutex<Option<Declared>>>,
+    recent: Arc<Mutex<Recent>>,
 }
 
 /// What was declared up to a transaction, kept until the next declaration.
@@ -46,7 +49,7 @@ struct Declared {
 
 impl Ledger {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, scope: Scope) -> Ledger {
-        Ledger { store, clock, scope, declared: Arc::default() }
+        Ledger { store, clock, scope, declared: Arc::default(), recent: Arc::default() }
     }
 
     pub fn scope(&self) -> &Scope {

@@ -1,0 +1,73 @@
+//! Things written lately by this ledger, so that a bulk load need not look up what it has just written.
+
+use lukasa_model::plan::Known;
+use lukasa_model::{Statement, Thing, ThingNo, Tx};
+use rustc_hash::{FxHashMap, FxHashSet};
+use uuid::Uuid;
+
+/// Most things kept: about 40 MB, whatever is written.
+const THINGS: usize = 1 << 17;
+/// A thing with a longer history than this is read from the store.
+const STATEMENTS: usize = 4;
+
+/// Holds for one transaction number. Whoever else writes moves the log on, and all of it is forgotten.
+#[derive(Default)]
+pub struct Recent {
+    tx: Tx,
+    things: FxHashMap<Uuid, (Thing, Vec<Statement>)>,
+}
+
+impl Recent {
+    /// Fills in what is known at `tx`, and gives back the ids that must be looked up.
+    pub fn fill(&mut self, tx: Tx, ids: Vec<Uuid>, known: &mut Known) -> Vec<Uuid> {
+        if self.tx != tx {
+            self.things.clear();
+            self.tx = tx;
+        }
+        if self.things.is_empty() {
+            return ids;
+        }
+        let mut missing = Vec::new();
+        for id in ids {
+            match self.things.get(&id) {
+                _ if known.things.contains_key(&id) => {}
+                Some((thing, statements)) => {
+                    known.statements.insert(thing.no, statements.clone());
+                    known.things.insert(id, thing.clone());
+                }
+                None => missing.push(id),
+            }
+        }
+        missing
+    }
+
+    /// Takes over what transaction `tx` has added, if nothing came between.
+    pub fn add(&mut self, tx: Tx, things: Vec<Thing>, statements: Vec<Statement>) {
+        if self.tx + 1 != tx {
+            return;
+        }
+        self.tx = tx;
+        if self.things.len() + things.len() > THINGS {
+            self.things.clear();
+        }
+        // New things have numbers in a row; what was written again is simplest read anew.
+        let first = things.first().map_or(ThingNo::MAX, |t| t.no);
+        let mut own: Vec<Vec<Statement>> = vec![Vec::new(); things.len()];
+        let mut again = FxHashSet::default();
+        for s in statements {
+            match s.thing.checked_sub(first) {
+                Some(at) => own[at as usize].push(Statement { content: None, change: None, ..s }),
+                None => drop(again.insert(s.thing)),
+            }
+        }
+        if !again.is_empty() {
+            self.things.retain(|_, (thing, _)| !again.contains(&thing.no));
+        }
+        for (thing, mut statements) in things.into_iter().zip(own) {
+            if thing.ends.is_none() && statements.len() <= STATEMENTS && self.things.len() < THINGS {
+                statements.sort_by_key(|s| (s.branch, s.version));
+                self.things.insert(thing.id, (thing, statements));
+            }
+        }
+    }
+}

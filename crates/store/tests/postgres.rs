@@ -1,0 +1,131 @@
+//! What only PostgreSQL has: row-level security, its set-up and the check that it is as it must be.
+
+use lukasa_model::batch::PutObject;
+use lukasa_model::{Batch, Scope};
+use lukasa_store::postgres::PostgresConfig;
+use lukasa_store::{Ledger, Store, SystemClock};
+use lukasa_testkit::TestDatabase;
+use std::sync::Arc;
+
+const TABLES: [&str; 6] = ["projects", "things", "statements", "provenance", "transactions", "client_batches"];
+
+fn ledger(database: &TestDatabase, tenant: &str) -> Ledger {
+    let store: Arc<dyn Store> = Arc::new(database.open(None).unwrap());
+    Ledger::new(store, Arc::new(SystemClock), Scope::new(tenant, "shop").unwrap())
+}
+
+fn put(ledger: &Ledger, key: &str) {
+    let header = lukasa_model::transaction::Header { client_id: Some(key.into()), ..Default::default() };
+    ledger.commit(&Batch { header, ..Batch::on("main") }.write(PutObject::new("Service", key))).unwrap();
+}
+
+#[test]
+fn raw_sql_as_the_application_sees_nothing_without_a_scope() {
+    let Some(database) = TestDatabase::new() else { return };
+    put(&ledger(&database, "a"), "mine");
+    put(&ledger(&database, "b"), "theirs");
+    let scoped = |tenant: &str, sql: &str| {
+        database.as_app(&format!(
+            "BEGIN; SET LOCAL lukasa.tenant = '{tenant}'; SET LOCAL lukasa.project = 'shop'; {sql}; COMMIT"
+        ))
+    };
+    for table in TABLES {
+        let count = format!("SELECT count(*) FROM lukasa.{table}");
+        assert_eq!(database.as_app(&count).unwrap(), ["0"], "{table} without a scope");
+        let own = if table == "provenance" { "0" } else { "1" };
+        assert_eq!(scoped("a", &count).unwrap(), [own], "{table} with a scope");
+        let others = format!("SELECT count(*) FROM lukasa.{table} WHERE tenant = 'b'");
+        assert_eq!(scoped("a", &others).unwrap(), ["0"], "{table} of another tenant");
+        // An empty scope is no scope.
+        assert_eq!(scoped("", &count).unwrap(), ["0"], "{table} with an empty scope");
+    }
+    // Writing into another scope, changing or removing anything: refused (42501).
+    let insert =
+        "INSERT INTO lukasa.things VALUES ('b', 'shop', 99, gen_random_uuid(), 'X', NULL, NULL, NULL, NULL, false)";
+    assert_eq!(scoped("a", insert).unwrap_err(), "42501");
+    for sql in [
+        "UPDATE lukasa.statements SET content = '{}'",
+        "DELETE FROM lukasa.statements",
+        "TRUNCATE lukasa.transactions",
+        "DELETE FROM lukasa.projects",
+        "ALTER TABLE lukasa.things DISABLE ROW LEVEL SECURITY",
+        "DROP POLICY things_isolation ON lukasa.things",
+        "SET ROLE postgres",
+    ] {
+        assert_eq!(scoped("a", sql).unwrap_err(), "42501", "{sql}");
+    }
+    // Moving the other tenant's head touches no row.
+    assert_eq!(
+        scoped("a", "UPDATE lukasa.projects SET tx = 0 WHERE tenant = 'b' RETURNING 1").unwrap(),
+        Vec::<String>::new()
+    );
+    assert_eq!(ledger(&database, "b").head().unwrap().tx, 1);
+    let role = database
+        .as_app("SELECT rolsuper::text || rolbypassrls::text FROM pg_roles WHERE rolname = current_user")
+        .unwrap();
+    assert_eq!(role, ["falsefalse"]);
+}
+
+#[test]
+fn drift_keeps_a_strict_store_from_starting() {
+    let Some(database) = TestDatabase::new() else { return };
+    assert!(database.open(None).is_ok());
+    let lax = PostgresConfig { strict: false, ..PostgresConfig::new(&database.app_url) };
+    for (sql, says) in [
+        ("CREATE POLICY extra ON lukasa.things USING (true)", "unknown policy `extra` on `things`"),
+        (
+            "DROP POLICY statements_isolation ON lukasa.statements",
+            "policy `statements_isolation` on `statements` is missing",
+        ),
+        (
+            "ALTER POLICY things_isolation ON lukasa.things USING (true)",
+            "policy `things_isolation` on `things` was changed",
+        ),
+        ("ALTER TABLE lukasa.transactions NO FORCE ROW LEVEL SECURITY", "not forced on `transactions`"),
+        ("ALTER TABLE lukasa.provenance DISABLE ROW LEVEL SECURITY", "not forced on `provenance`"),
+        ("CREATE TABLE lukasa.leak (x int)", "unknown table `leak`"),
+    ] {
+        database.as_admin(sql);
+        let error = database.open(None).err().expect(sql);
+        assert_eq!(error.code, "policy_drift", "{sql}");
+        assert!(error.message.contains(says), "{}", error.message);
+        assert!(error.hint.is_some());
+        let store = database.open_with(&lax, None).unwrap();
+        assert!(store.warnings().iter().any(|w| w.contains(says)), "{:?}", store.warnings());
+        database.as_admin("DROP TABLE IF EXISTS lukasa.leak");
+        database.setup_again().unwrap();
+        assert!(database.open(None).unwrap().warnings().is_empty(), "set-up mends it");
+    }
+    let owner = PostgresConfig::new(&database.admin_url);
+    let error = database.open_with(&owner, None).err().expect("a superuser is refused");
+    assert!(error.message.contains("superuser"), "{}", error.message);
+}
+
+#[test]
+fn databases_that_are_newer_or_not_set_up_are_told() {
+    let Some(database) = TestDatabase::new() else { return };
+    database.as_admin("INSERT INTO lukasa.refinery_schema_history (version, name, applied_on, checksum) VALUES (999, 'later', 'x', '1')");
+    let error = database.open(None).err().unwrap();
+    assert_eq!(error.code, "newer_schema");
+    assert!(error.message.contains("schema version 999") && error.hint.is_some(), "{}", error.message);
+    assert_eq!(database.setup_again().unwrap_err().code, "newer_schema");
+    database.as_admin("DROP SCHEMA lukasa CASCADE");
+    assert_eq!(database.open(None).err().unwrap().code, "schema_missing");
+    let nowhere = PostgresConfig::new("postgres://nobody@127.0.0.1:1/none");
+    assert_eq!(database.open_with(&nowhere, None).err().unwrap().code, "store_unreachable");
+    let garbage = PostgresConfig::new("postgres://host:notaport/x");
+    assert_eq!(database.open_with(&garbage, None).err().unwrap().code, "invalid_url");
+}
+
+#[test]
+fn two_servers_on_one_database_share_one_log() {
+    let Some(database) = TestDatabase::new() else { return };
+    let (one, two) = (ledger(&database, "a"), ledger(&database, "a"));
+    put(&one, "x");
+    put(&two, "y");
+    put(&one, "z");
+    assert_eq!(two.head().unwrap().tx, 3);
+    let view = two.view(&Default::default()).unwrap();
+    assert_eq!(two.heads(&view, lukasa_store::Fields::Header).unwrap().count(), 3);
+    one.verify(&mut |_, _| {}).unwrap();
+}

@@ -1,0 +1,222 @@
+//! What only a file has: damage, missing rights, a full disk, other processes, backups while writers run.
+
+use lukasa_model::batch::PutObject;
+use lukasa_model::{Batch, Scope};
+use lukasa_store::sqlite::Durability;
+use lukasa_store::{Ledger, SqliteStore, SystemClock};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn open(path: &Path) -> lukasa_model::Result<Ledger> {
+    let store = SqliteStore::open(path, Arc::new(SystemClock), Durability::Full)?;
+    Ok(Ledger::new(Arc::new(store), Arc::new(SystemClock), Scope::new("local", "shop").unwrap()))
+}
+
+fn put(ledger: &Ledger, key: &str, bytes: usize) -> lukasa_model::Result<()> {
+    let text = "x".repeat(bytes);
+    ledger.commit(&Batch::on("main").write(PutObject::new("Service", key).property("text", text))).map(drop)
+}
+
+/// A small file system of its own, where the machine allows it.
+struct Mount(PathBuf);
+
+impl Mount {
+    fn new(folder: &Path, megabytes: u32) -> Option<Mount> {
+        let size = format!("size={megabytes}m");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder).output();
+        if mounted.is_ok_and(|out| out.status.success()) {
+            return Some(Mount(folder.into()));
+        }
+        assert!(std::env::var_os("CI").is_none(), "CI must be able to mount a small tmpfs");
+        eprintln!("SKIPPED: mounting a small tmpfs needs root");
+        None
+    }
+
+    fn make_read_only(&self) {
+        assert!(Command::new("mount").args(["-o", "remount,ro"]).arg(&self.0).status().unwrap().success());
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_newer_schema_is_refused_in_clear_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lukasa.db");
+    put(&open(&path).unwrap(), "a", 1).unwrap();
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    raw.execute(
+        "INSERT INTO refinery_schema_history (version, name, applied_on, checksum) VALUES (999, 'later', 'x', '1')",
+        [],
+    )
+    .unwrap();
+    drop(raw);
+    let error = open(&path).err().unwrap();
+    assert_eq!(error.code, "newer_schema");
+    assert!(error.message.contains("schema version 999") && error.hint.is_some());
+}
+
+#[test]
+fn rows_cannot_be_changed_and_damage_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lukasa.db");
+    let ledger = open(&path).unwrap();
+    put(&ledger, "a", 10).unwrap();
+    put(&ledger, "b", 10).unwrap();
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    for sql in [
+        "UPDATE statements SET content = '{}'",
+        "DELETE FROM statements",
+        "UPDATE things SET key = 'z'",
+        "DELETE FROM things",
+        "UPDATE transactions SET header = '{}'",
+        "DELETE FROM transactions",
+    ] {
+        assert!(raw.execute(sql, []).is_err(), "{sql}");
+    }
+    // Somebody determined drops the guards first: verification still tells.
+    let version = "(SELECT max(version) FROM statements)";
+    for (sql, says) in [
+        (format!("UPDATE statements SET content = '{{}}' WHERE version = {version}"), "the content of version 2.0 does not match its hash"),
+        (format!("DELETE FROM statements WHERE version = {version}"), "transaction 2 has 0 statements, 1 are due"),
+        ("UPDATE statements SET valid_from = 5 WHERE number = 1".to_string(), "transaction 1 does not match its hash"),
+        ("UPDATE transactions SET header = '{\"kind\":\"merge\"}' WHERE tx = 1".to_string(), "transaction 1 does not match its hash"),
+        ("DELETE FROM transactions WHERE tx = 1".to_string(), "transaction 1 is missing"),
+        ("DELETE FROM transactions WHERE tx = 2".to_string(), "transaction 2 is missing"),
+        ("UPDATE things SET key = 'z' WHERE key = 'b'".to_string(), "the id of `Service:z` (thing 2) does not follow from its name"),
+        ("DELETE FROM things WHERE key = 'a'".to_string(), "thing 1 is missing"),
+        ("UPDATE projects SET hash = zeroblob(32)".to_string(), "the head does not match the last transaction"),
+        ("INSERT INTO statements SELECT tid, 7, version + 8 * 16777216, scope, recorded_at, valid_from, valid_to, number, parents, hash, content, change FROM statements LIMIT 1".to_string(), "3 statements are stored, 2 belong to the log"),
+    ] {
+        let copy = folder.path().join("damaged.db");
+        ledger.store().copy_to(&copy).unwrap();
+        let raw = rusqlite::Connection::open(&copy).unwrap();
+        for trigger in ["things_keep", "things_stay", "statements_keep", "statements_stay", "transactions_keep", "transactions_stay"] {
+            raw.execute(&format!("DROP TRIGGER {trigger}"), []).unwrap();
+        }
+        raw.pragma_update(None, "foreign_keys", false).unwrap();
+        raw.execute(&sql, []).unwrap();
+        drop(raw);
+        let error = open(&copy).unwrap().verify(&mut |_, _| {}).expect_err(&sql);
+        assert_eq!((error.code, error.message.as_str()), ("verification_failed", says), "{sql}");
+        std::fs::remove_file(&copy).unwrap();
+        for rest in ["damaged.db-wal", "damaged.db-shm"] {
+            let _ = std::fs::remove_file(folder.path().join(rest));
+        }
+    }
+}
+
+#[test]
+fn corrupt_files_are_told_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let garbage = folder.path().join("garbage.db");
+    std::fs::write(&garbage, "this is not a database, but it is long enough to look like one".repeat(100)).unwrap();
+    let before = std::fs::read(&garbage).unwrap();
+    let error = open(&garbage).err().unwrap();
+    assert_eq!(error.code, "corrupt_store", "{error:?}");
+    assert!(error.message.contains("garbage.db") && error.hint.is_some());
+    assert_eq!(std::fs::read(&garbage).unwrap(), before);
+    // A real store with a hole in the middle.
+    let path = folder.path().join("lukasa.db");
+    let ledger = open(&path).unwrap();
+    for i in 0..300 {
+        put(&ledger, &format!("k{i}"), 2_000).unwrap();
+    }
+    drop(ledger);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 40_000].fill(0xa5);
+    let torn = folder.path().join("torn.db");
+    std::fs::write(&torn, bytes).unwrap();
+    let error = open(&torn).and_then(|l| l.verify(&mut |_, _| {})).expect_err("damage is noticed");
+    assert!(["corrupt_store", "verification_failed", "internal_error"].contains(&error.code), "{error:?}");
+}
+
+#[test]
+fn a_read_only_folder_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mount) = Mount::new(folder.path(), 8) else { return };
+    let path = folder.path().join("lukasa.db");
+    put(&open(&path).unwrap(), "a", 1).unwrap();
+    mount.make_read_only();
+    for path in [path, folder.path().join("new.db")] {
+        let error = open(&path).and_then(|l| put(&l, "b", 1)).err().unwrap();
+        assert!(["read_only_store", "cannot_open"].contains(&error.code), "{error:?}");
+        assert!(error.hint.is_some());
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_the_batch_and_keeps_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(_mount) = Mount::new(folder.path(), 4) else { return };
+    let path = folder.path().join("lukasa.db");
+    let ledger = open(&path).unwrap();
+    let mut kept = 0;
+    let error = loop {
+        match put(&ledger, &format!("k{kept}"), 100_000) {
+            Ok(()) => kept += 1,
+            Err(e) => break e,
+        }
+        assert!(kept < 1_000, "the disk never filled");
+    };
+    assert_eq!(error.code, "disk_full", "{error:?}");
+    assert!(kept > 3);
+    assert_eq!(ledger.head().unwrap().tx, kept, "the refused batch left no trace");
+    ledger.verify(&mut |_, _| {}).unwrap();
+    drop(ledger);
+    let again = open(&path).unwrap();
+    assert_eq!(again.head().unwrap().tx, kept);
+    again.verify(&mut |_, _| {}).unwrap();
+}
+
+#[test]
+fn a_backup_while_writers_run_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = open(&folder.path().join("lukasa.db")).unwrap();
+    put(&ledger, "first", 1_000).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut i = 0;
+            while !done.load(Ordering::SeqCst) {
+                put(&ledger, &format!("k{i}"), 5_000).unwrap();
+                i += 1;
+            }
+            i
+        });
+        let mut seen = Vec::new();
+        for i in 0..10 {
+            let copy = folder.path().join(format!("copy{i}.db"));
+            ledger.store().copy_to(&copy).unwrap();
+            let copy = open(&copy).unwrap();
+            copy.verify(&mut |_, _| {}).unwrap();
+            seen.push(copy.head().unwrap().tx);
+        }
+        done.store(true, Ordering::SeqCst);
+        assert!(writer.join().unwrap() > 10, "the writer went on meanwhile");
+        assert!(seen.is_sorted());
+        let existing = folder.path().join("copy0.db");
+        assert_eq!(ledger.store().copy_to(&existing).unwrap_err().code, "file_exists");
+    });
+}
+
+#[test]
+fn two_stores_on_one_file_share_one_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lukasa.db");
+    let (one, two) = (open(&path).unwrap(), open(&path).unwrap());
+    std::thread::scope(|scope| {
+        for (name, ledger) in [("a", &one), ("b", &two)] {
+            scope.spawn(move || (0..30).for_each(|i| put(ledger, &format!("{name}{i}"), 10).unwrap()));
+        }
+    });
+    assert_eq!((one.head().unwrap().tx, two.head().unwrap().tx), (60, 60));
+    one.verify(&mut |_, _| {}).unwrap();
+}
