@@ -46,53 +46,34 @@ pub const ABSENT: Hash = Hash([0; 32]);
 impl Content {
     /// Canonical JSON: fields in alphabetical order, empty ones left out.
     pub fn canonical(&self) -> String {
-        let mut out = String::with_capacity(128);
-        let mut field = |name: &str, write: &mut dyn FnMut(&mut String)| {
-            out.push(if out.is_empty() { '{' } else { ',' });
-            write_string(name, &mut out);
-            out.push(':');
-            write(&mut out);
-        };
-        let text = |name: &str, value: &Option<String>, field: &mut dyn FnMut(&str, &mut dyn FnMut(&mut String))| {
-            if let Some(value) = value {
-                field(name, &mut |out| write_string(value, out));
-            }
-        };
+        let mut fields = Fields(String::with_capacity(128));
         if let Some(confidence) = self.confidence {
-            field("confidence", &mut |out| write_f64(confidence, out));
+            write_f64(confidence, fields.next("confidence"));
         }
-        text("derivation", &self.derivation, &mut field);
+        fields.text("derivation", &self.derivation);
         if !self.evidence.is_null() {
-            field("evidence", &mut |out| json::write_canonical(&self.evidence, out));
+            json::write_canonical(&self.evidence, fields.next("evidence"));
         }
         if !self.labels.is_empty() {
-            field("labels", &mut |out| {
-                out.push('[');
-                for (i, label) in self.labels.iter().enumerate() {
-                    if i > 0 {
-                        out.push(',');
-                    }
-                    write_string(label, out);
-                }
-                out.push(']');
-            });
+            let out = fields.next("labels");
+            for (i, label) in self.labels.iter().enumerate() {
+                out.push(if i == 0 { '[' } else { ',' });
+                write_string(label, out);
+            }
+            out.push(']');
         }
         if !self.properties.is_empty() {
-            field("properties", &mut |out| write_map(&self.properties, out));
+            write_map(&self.properties, fields.next("properties"));
         }
-        text("role_dst", &self.role_dst, &mut field);
-        text("role_src", &self.role_src, &mut field);
-        text("status", &self.status, &mut field);
-        text("subtype", &self.subtype, &mut field);
-        text("title", &self.title, &mut field);
+        fields.text("role_dst", &self.role_dst);
+        fields.text("role_src", &self.role_src);
+        fields.text("status", &self.status);
+        fields.text("subtype", &self.subtype);
+        fields.text("title", &self.title);
         if let Some(weight) = self.weight {
-            field("weight", &mut |out| write_f64(weight, out));
+            write_f64(weight, fields.next("weight"));
         }
-        if out.is_empty() {
-            out.push('{');
-        }
-        out.push('}');
-        out
+        fields.finish()
     }
 
     /// Reads stored canonical text back.
@@ -145,6 +126,30 @@ impl Content {
             return Err(Error::invalid("invalid_confidence", "the confidence is outside 0 to 1"));
         }
         Ok(())
+    }
+}
+
+/// An object under construction.
+struct Fields(String);
+
+impl Fields {
+    /// Writes the name of the next field; its value is to follow.
+    fn next(&mut self, name: &str) -> &mut String {
+        self.0.push(if self.0.is_empty() { '{' } else { ',' });
+        write_string(name, &mut self.0);
+        self.0.push(':');
+        &mut self.0
+    }
+
+    fn text(&mut self, name: &str, value: &Option<String>) {
+        if let Some(value) = value {
+            write_string(value, self.next(name));
+        }
+    }
+
+    fn finish(mut self) -> String {
+        self.0.push_str(if self.0.is_empty() { "{}" } else { "}" });
+        self.0
     }
 }
 

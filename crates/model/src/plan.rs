@@ -253,19 +253,15 @@ impl Drafts {
     }
 
     /// What a merge has decided, as drafts of the same kind.
-    pub fn of_merge(
-        namespace: Uuid,
-        registry: &Registry,
-        writes: Vec<(Thing, Option<(Uuid, Uuid)>, MergeWrite)>,
-    ) -> Result<Drafts> {
-        let ids = writes.iter().flat_map(|(thing, ends, _)| {
+    pub fn of_merge(namespace: Uuid, registry: &Registry, writes: Vec<DecidedWrite>) -> Result<Drafts> {
+        let ids = writes.iter().flat_map(|DecidedWrite { thing, ends, .. }| {
             ends.iter().flat_map(|(src, dst)| [*src, *dst]).chain([thing.id]).collect::<Vec<_>>()
         });
         let ids = ids.collect();
         let drafts = writes
             .into_iter()
             .enumerate()
-            .map(|(place, (thing, ends, write))| {
+            .map(|(place, DecidedWrite { thing, ends, write })| {
                 if let Some(text) = &write.content {
                     let relationship = thing.ends.is_some();
                     registry.validate(&thing.type_name, relationship, &Content::parse(text)?.properties).map_err(
@@ -401,6 +397,13 @@ impl Drafts {
         items.sort_by_key(|item| item.ends.is_some());
         Ok(Resolved { items, preconditions, ids, warnings: self.warnings })
     }
+}
+
+/// A write that a merge has decided on, with the ids of a relationship's ends.
+pub struct DecidedWrite {
+    pub thing: Thing,
+    pub ends: Option<(Uuid, Uuid)>,
+    pub write: MergeWrite,
 }
 
 /// A batch in which every name has become an id.
@@ -716,7 +719,7 @@ impl Planner<'_> {
             }
             let statements = self.after(id);
             let there = timeline(&statements, &self.lineage_after(), item.period).iter().any(|s| !s.statement.absent);
-            if !there && !(lasting && !statements.is_empty()) {
+            if !there && (!lasting || statements.is_empty()) {
                 return Err(dangling(side.name(), &Reference::Id(id)));
             }
         }

@@ -1,5 +1,7 @@
 //! What only PostgreSQL has: row-level security, its set-up and the check that it is as it must be.
 
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
 use lukasa_model::batch::PutObject;
 use lukasa_model::{Batch, Scope};
 use lukasa_store::postgres::PostgresConfig;

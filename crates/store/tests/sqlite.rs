@@ -1,5 +1,7 @@
 //! What only a file has: damage, missing rights, a full disk, other processes, backups while writers run.
 
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
 use lukasa_model::batch::PutObject;
 use lukasa_model::{Batch, Scope};
 use lukasa_store::sqlite::Durability;

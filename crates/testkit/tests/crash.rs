@@ -1,5 +1,7 @@
 //! Processes and servers are killed at random moments: what was acknowledged is there, nothing is there in part.
 
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
 use lukasa_model::{Scope, VersionId};
 use lukasa_store::ledger::{Ledger, ViewSpec};
 use lukasa_store::sqlite::Durability;
@@ -108,6 +110,8 @@ fn a_process_killed_200_times_loses_nothing_it_acknowledged() {
 /// A PostgreSQL server of this test's own, that it may kill.
 struct Server {
     keeper: Child,
+    /// Servers started after the first was killed.
+    later: Vec<Child>,
     url: String,
     data: String,
 }
@@ -128,10 +132,10 @@ impl Server {
         if url.is_empty() {
             assert!(std::env::var_os("CI").is_none(), "CI must test PostgreSQL");
             eprintln!("SKIPPED: there is no PostgreSQL server to kill");
-            let _ = keeper.kill();
+            kill(&mut keeper);
             return None;
         }
-        Some(Server { keeper, data: String::new(), url })
+        Some(Server { keeper, later: vec![], data: String::new(), url })
     }
 
     fn learn(&mut self, database: &TestDatabase) {
@@ -148,7 +152,7 @@ impl Server {
     }
 
     /// Starts it again as it was started before, and waits until it answers.
-    fn restart(&self) {
+    fn restart(&mut self) {
         let options = std::fs::read_to_string(format!("{}/postmaster.opts", self.data)).unwrap();
         let script = format!(
             "cd / && if [ $(id -u) = 0 ]; then u=$(stat -c %u {0}); g=$(stat -c %g {0}); \
@@ -157,7 +161,8 @@ impl Server {
             options.trim()
         );
         for _ in 0..20 {
-            Command::new("sh").args(["-c", &script]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            let server = Command::new("sh").args(["-c", &script]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+            self.later.push(server.unwrap());
             for _ in 0..50 {
                 std::thread::sleep(Duration::from_millis(100));
                 if TestDatabase::answers(&self.url) {
@@ -174,6 +179,9 @@ impl Drop for Server {
         // Its standard input closes, the script goes on and stops the server.
         drop(self.keeper.stdin.take());
         let _ = self.keeper.wait();
+        for server in &mut self.later {
+            let _ = server.wait();
+        }
     }
 }
 

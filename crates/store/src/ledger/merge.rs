@@ -5,9 +5,9 @@ use super::{Ledger, by_thing, unique};
 use crate::{Fields, Reader};
 use lukasa_model::branch::Lineage;
 use lukasa_model::id::PROJECT_WIDE;
-use lukasa_model::merge::{Class, MergeWrite, merge_thing};
-use lukasa_model::plan::{Drafts, Plan};
-use lukasa_model::statement::{Provenance, Thing};
+use lukasa_model::merge::{Class, merge_thing};
+use lukasa_model::plan::{DecidedWrite, Drafts, Plan};
+use lukasa_model::statement::Provenance;
 use lukasa_model::transaction::Header;
 use lukasa_model::{Error, Reference, Result, ThingNo, Time, TransactionKind, Tx};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -177,7 +177,7 @@ fn differing(reader: &mut dyn Reader, source: &Lineage, target: &Lineage) -> Res
 #[derive(Default)]
 struct Decided {
     report: MergeReport,
-    writes: Vec<(Thing, Option<(Uuid, Uuid)>, MergeWrite)>,
+    writes: Vec<DecidedWrite>,
     record: Vec<Provenance>,
 }
 
@@ -226,7 +226,11 @@ impl Decided {
                 None => None,
                 Some(ends) => ids.get(&ends.src).copied().zip(ids.get(&ends.dst).copied()),
             };
-            self.writes.extend(outcome.writes.into_iter().map(|write| (thing.clone(), ends, write)));
+            self.writes.extend(outcome.writes.into_iter().map(|write| DecidedWrite {
+                thing: thing.clone(),
+                ends,
+                write,
+            }));
         }
         Ok(())
     }

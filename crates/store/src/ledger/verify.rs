@@ -91,7 +91,8 @@ impl Ledger {
         let end = reader.head()?.next_thing;
         for branch in registry.branches() {
             let lineage = registry.lineage(branch.number, known)?;
-            let mut spans: FxHashMap<(&str, &str, ThingNo), Vec<(Period, ThingNo)>> = FxHashMap::default();
+            // By type, side and end: when which relationship holds.
+            let mut spans: FxHashMap<_, Vec<(Period, ThingNo)>> = FxHashMap::default();
             for start in (0..end).step_by(CHUNK) {
                 let range = start..(start + CHUNK as ThingNo).min(end);
                 let edges = reader.things_in(range.clone())?;
@@ -109,7 +110,7 @@ impl Ledger {
                         [("src", declared.multiplicity.src, ends.src), ("dst", declared.multiplicity.dst, ends.dst)]
                     {
                         if count == Count::One {
-                            spans.entry((&declared.name, side, no)).or_default().extend(&periods);
+                            spans.entry((declared.name.as_str(), side, no)).or_default().extend(&periods);
                         }
                     }
                 }

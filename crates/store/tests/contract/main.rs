@@ -1,5 +1,7 @@
 //! One suite for every store: whatever holds on one must hold on all.
 
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
 mod bad_input;
 mod branches;
 mod dumps;

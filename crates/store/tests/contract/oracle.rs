@@ -90,7 +90,7 @@ impl Rows {
             if let Some(ends) = &thing.ends {
                 let lasting = ["INVOLVES", "APPLIES_TO", "DERIVED_FROM", "RENAMED_FROM"].contains(&&*thing.type_name);
                 let there = |no| self.visible(no, branch, known, known, valid).is_some();
-                if !lasting && !(there(ends.src) && there(ends.dst)) {
+                if !(lasting || there(ends.src) && there(ends.dst)) {
                     continue;
                 }
             }

@@ -1,0 +1,350 @@
+//! The binary as a person or a script uses it, on SQLite and on PostgreSQL.
+
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+use lukasa_testkit::TestDatabase;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// A folder to work in, and the store to use there if not the folder's own.
+struct Desk {
+    folder: tempfile::TempDir,
+    store: Option<String>,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        Desk { folder: tempfile::tempdir().unwrap(), store: None }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lukasa"));
+        command.current_dir(self.folder.path()).env_remove("LUKASA_STORE").env("USER", "tester").stdin(Stdio::null());
+        for variable in ["LUKASA_TENANT", "LUKASA_PROJECT", "LUKASA_AUTHOR", "LUKASA_AGENT", "LUKASA_SESSION"] {
+            command.env_remove(variable);
+        }
+        if let Some(store) = &self.store {
+            command.env("LUKASA_STORE", store);
+        }
+        command.env("LUKASA_PROJECT", "shop");
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.command().args(args).output().unwrap()
+    }
+
+    /// Runs it with `--json` and reads the answer.
+    fn ok(&self, args: &[&str]) -> Value {
+        let out = self.command().args(args).arg("--json").output().unwrap();
+        assert!(out.status.success(), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
+        serde_json::from_slice(&out.stdout).unwrap_or_else(|e| panic!("{args:?}: {e}"))
+    }
+
+    /// Runs it with `--json` and reads the error.
+    fn error(&self, args: &[&str]) -> Value {
+        let out = self.command().args(args).arg("--json").output().unwrap();
+        assert_eq!(out.status.code(), Some(1), "{args:?}");
+        assert!(out.stdout.is_empty(), "an error is no answer");
+        serde_json::from_slice::<Value>(&out.stderr).unwrap_or_else(|e| panic!("{args:?}: {e}"))["error"].clone()
+    }
+
+    fn code(&self, args: &[&str]) -> String {
+        let error = self.error(args);
+        assert!(error["message"].is_string());
+        error["code"].as_str().unwrap().to_string()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.path().join(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(name)).unwrap()
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_string()
+    }
+}
+
+fn text(out: &[u8]) -> String {
+    String::from_utf8(out.to_vec()).unwrap()
+}
+
+#[test]
+fn the_demo_tells_its_story() {
+    let desk = Desk::new();
+    let out = desk.run(&["demo"]);
+    assert!(out.status.success());
+    let told = text(&out.stdout);
+    for part in [
+        "$ lukasa get billing",
+        "patch Service:billing (transaction 8)",
+        "--as-of release:1.0",
+        "1 in conflict",
+        "/properties/port",
+        "merged feature/ports into main: 1 added",
+        "/properties/port: 8081 → 9000",
+        "all is well",
+    ] {
+        assert!(told.contains(part), "{part}\n{told}");
+    }
+    assert!(std::fs::read_dir(desk.folder.path()).unwrap().next().is_none(), "it leaves nothing behind");
+    let steps = desk.ok(&["demo"])["steps"].as_array().unwrap().clone();
+    assert!(steps.iter().all(|s| s.get("error").is_none()), "{steps:?}");
+}
+
+/// Every verb once, in a story; the same on every store.
+fn story(desk: &Desk) {
+    desk.ok(&[
+        "type",
+        "object",
+        "Service",
+        "--schema",
+        r#"{"type":"object","properties":{"port":{"type":"integer"}}}"#,
+    ]);
+    desk.ok(&["type", "relationship", "OWNS", "--src-type", "Team", "--one-per-dst"]);
+    let put = desk.ok(&["put", "Service", "auth", "--title", "Auth", "--set", "port=8080", "--label", "core"]);
+    assert_eq!((&put["tx"], &put["written"][0]["version"]), (&json!(3), &json!(1)));
+    desk.ok(&["put", "Team", "red"]);
+    desk.ok(&["put", "Team", "blue"]);
+    let link = desk.ok(&["link", "Team:red", "OWNS", "auth", "--confidence", "0.9"]);
+    assert_eq!(desk.code(&["link", "Team:blue", "OWNS", "auth"]), "relationship_multiplicity_violation");
+    let error = desk.error(&["put", "Service", "auth", "--set", "port=high"]);
+    assert_eq!(
+        (&error["code"], &error["details"]["fields"][0]["path"]),
+        (&json!("schema_violation"), &json!("/properties/port"))
+    );
+    let got = desk.ok(&["get", "auth"]);
+    assert_eq!((&got["thing"]["properties"]["port"], &got["links"][0]["type"]), (&json!(8080), &json!("OWNS")));
+    assert_eq!(desk.ok(&["get", link["written"][0]["id"].as_str().unwrap()])["thing"]["src"]["key"], "red");
+
+    desk.ok(&["release", "create", "1.0"]);
+    desk.ok(&["tag", "create", "stable", "1.0"]);
+    desk.ok(&["patch", "auth", "--set", "port=9090", "--status", "active", "--reason", "moved"]);
+    assert_eq!(desk.ok(&["get", "auth", "--as-of", "tag:stable"])["thing"]["properties"]["port"], 8080);
+    assert_eq!(desk.code(&["put", "Service", "auth", "--expected-version", "1"]), "version_conflict");
+    let history = desk.ok(&["history", "auth", "--changes"]);
+    assert_eq!(
+        history["versions"][1]["change_summary"]["updated"]["/properties/port"],
+        json!({"from": 8080, "to": 9090})
+    );
+
+    desk.ok(&["branch", "create", "feature", "--pinned"]);
+    desk.ok(&["patch", "auth", "--set", "port=1", "--branch", "feature"]);
+    desk.ok(&["patch", "auth", "--set", "port=2"]);
+    let dry = desk.ok(&["merge", "feature", "--dry-run"]);
+    assert_eq!((&dry["conflicts"][0]["ours"], &dry["conflicts"][0]["theirs"]), (&json!(2), &json!(1)));
+    let error = desk.error(&["merge", "feature"]);
+    assert_eq!(
+        (&error["code"], error["details"]["conflicts"].as_array().unwrap().len()),
+        (&json!("merge_conflict"), 1)
+    );
+    assert_eq!(desk.code(&["merge", "feature", "--into", "feature"]), "merge_into_itself");
+    desk.ok(&["patch", "auth", "--set", "port=2", "--branch", "feature"]);
+    desk.ok(&["put", "Service", "web", "--branch", "feature"]);
+    assert_eq!(desk.ok(&["merge", "feature"])["counts"]["added"], 1);
+    desk.ok(&["branch", "close", "feature"]);
+    assert_eq!(desk.code(&["put", "Service", "x", "--branch", "feature"]), "branch_closed");
+    desk.ok(&["branch", "open", "feature"]);
+    desk.ok(&["branch", "move", "feature"]);
+    assert_eq!(desk.ok(&["branch", "list"])["branches"].as_array().unwrap().len(), 2);
+
+    desk.ok(&["delete", "web", "--reason", "gone"]);
+    assert_eq!(desk.code(&["get", "web"]), "not_found");
+    desk.ok(&["restore", "web"]);
+    desk.ok(&["rename", "web", "front"]);
+    assert_eq!(desk.ok(&["get", "Service:web"])["renamed_from"], "Service:web");
+    desk.ok(&["release", "create", "2.0", "--base", "1.0"]);
+    let diff = desk.ok(&["release", "diff", "1.0", "2.0"]);
+    // The service under its new name, and the relationship that says what it was called.
+    assert_eq!((&diff["added"], &diff["modified"]), (&json!(2), &json!(1)), "{diff}");
+    assert_eq!(desk.ok(&["diff", "release:1.0", "release:2.0"])["modified"], 1);
+    assert_eq!(desk.ok(&["diff", "--from-branch", "main", "--to-branch", "feature"])["added"], 0);
+    let since = desk.ok(&["diff-since", "release:1.0"]);
+    assert!(since["transactions_total"].as_u64().unwrap() > 3);
+    desk.ok(&["tag", "describe", "stable", "for everyone"]);
+    assert_eq!(desk.ok(&["tag", "show", "stable"])["tag"]["description"], "for everyone");
+    desk.ok(&["tag", "delete", "stable"]);
+    assert_eq!(desk.ok(&["tag", "list"])["tags"], json!([]));
+    assert_eq!(desk.ok(&["release", "list"])["releases"].as_array().unwrap().len(), 2);
+    assert_eq!(desk.ok(&["release", "show", "1.0"])["release"]["relationships"], 1);
+    assert_eq!(desk.ok(&["type", "show", "OWNS"])["relationship_type"]["multiplicity"]["dst"], "one");
+    desk.ok(&["type", "strict", "on"]);
+    assert_eq!(desk.code(&["put", "Unheard", "x"]), "unknown_type");
+    desk.ok(&["type", "strict", "off"]);
+    assert_eq!(desk.ok(&["type", "list"])["object_types"][0]["name"], "Service");
+    let batch = desk.ok(&["batch", "--client-id", "b1", "--writes", r#"[{"object":{"type":"Service","key":"b"}}]"#]);
+    assert!(batch["tx"].is_number());
+    let again = desk.ok(&["batch", "--client-id", "b1", "--writes", r#"[{"object":{"type":"Service","key":"b"}}]"#]);
+    assert_eq!((&again["repeated"], &again["tx"]), (&json!(true), &batch["tx"]));
+    assert_eq!(desk.ok(&["list", "Service"])["total"], 3);
+    assert_eq!(desk.ok(&["log", "--limit", "2"])["transactions"].as_array().unwrap().len(), 2);
+    assert_eq!(desk.ok(&["log"])["transactions"][0]["author"], "tester");
+    assert_eq!(desk.ok(&["projects"])["projects"][0]["project"], "shop");
+    desk.ok(&["verify"]);
+
+    // Out and in again: one view, the graph, the whole.
+    desk.ok(&["export", "facts.jsonl"]);
+    desk.ok(&["export", "graph.json", "--format", "node-link"]);
+    desk.ok(&["export", "all.jsonl", "--history"]);
+    let graph: Value = serde_json::from_str(&desk.read("graph.json")).unwrap();
+    assert_eq!((graph["nodes"].as_array().unwrap().len(), graph["links"].as_array().unwrap().len()), (5, 1));
+    let count = |desk: &Desk| (desk.ok(&["list"])["total"].clone(), desk.ok(&["get", "auth"])["links_total"].clone());
+    for (file, format) in [("facts.jsonl", "jsonl"), ("graph.json", "node-link"), ("all.jsonl", "jsonl")] {
+        let copy = Desk::new();
+        copy.ok(&["import", &desk.path(file), "--format", format]);
+        assert_eq!(count(&copy), count(desk), "{file}");
+        copy.ok(&["verify"]);
+        if file == "all.jsonl" {
+            copy.ok(&["export", "again.jsonl", "--history"]);
+            assert_eq!(copy.read("again.jsonl"), desk.read(file), "the same to the letter");
+            assert_eq!(copy.ok(&["get", "auth", "--as-of", "release:1.0"])["thing"]["properties"]["port"], 8080);
+        } else {
+            let again = copy.ok(&["import", &desk.path(file), "--format", format]);
+            assert_eq!(
+                (&again["transactions"], &again["objects"]),
+                (&json!(0), &json!(0)),
+                "{file} again writes nothing"
+            );
+        }
+    }
+    // A backup restores into a store of either kind.
+    desk.ok(&["backup", "dump.jsonl"]);
+    assert_eq!(desk.code(&["backup", "dump.jsonl"]), "file_exists");
+    let restored = Desk::new();
+    restored.ok(&["restore-backup", &desk.path("dump.jsonl")]);
+    assert_eq!(count(&restored), count(desk));
+    assert_eq!(restored.code(&["restore-backup", &desk.path("dump.jsonl")]), "project_not_empty");
+}
+
+#[test]
+fn every_verb_on_sqlite() {
+    let desk = Desk::new();
+    story(&desk);
+    assert!(Path::new(&desk.path(".lukasa/lukasa.db")).exists());
+    assert_eq!(desk.read(".lukasa/.gitignore"), "*\n");
+    // The SQLite kind of backup, with retention.
+    std::fs::create_dir(desk.folder.path().join("backups")).unwrap();
+    for _ in 0..3 {
+        desk.ok(&["backup", "backups", "--keep", "2"]);
+    }
+    let kept = std::fs::read_dir(desk.folder.path().join("backups")).unwrap().count();
+    assert_eq!(kept, 2);
+    desk.ok(&["backup", "copy.db"]);
+    let restored = Desk::new();
+    assert_eq!(restored.ok(&["restore-backup", &desk.path("copy.db")])["projects"], json!(["shop"]));
+    restored.ok(&["verify"]);
+    assert_eq!(restored.ok(&["log"])["head"], desk.ok(&["log"])["head"]);
+    // From a folder below, the same store is found.
+    std::fs::create_dir_all(desk.folder.path().join("src/deep")).unwrap();
+    let below = desk.command().current_dir(desk.folder.path().join("src/deep")).args(["get", "auth"]).output().unwrap();
+    assert!(below.status.success());
+}
+
+#[test]
+fn every_verb_on_postgres() {
+    let Some(database) = TestDatabase::new() else { return };
+    let desk = Desk { store: Some(database.app_url.clone()), ..Desk::new() };
+    story(&desk);
+    assert_eq!(desk.code(&["backup", "copy.db"]), "no_native_copy");
+    // And back: what SQLite saved, PostgreSQL takes.
+    let lite = Desk::new();
+    lite.ok(&["restore-backup", &desk.path("dump.jsonl")]);
+    lite.ok(&["backup", "lite.db"]);
+    let mut restore = lite.command();
+    restore.args(["restore-backup", "lite.db", "--json"]).env("LUKASA_STORE", &database.app_url);
+    let refused = restore.output().unwrap();
+    assert!(text(&refused.stderr).contains("project_not_empty"), "{}", text(&refused.stderr));
+    let second = TestDatabase::new().unwrap();
+    let moved = Desk { store: Some(second.app_url.clone()), ..Desk::new() };
+    moved.ok(&["restore-backup", &lite.path("lite.db")]);
+    assert_eq!(moved.ok(&["log"])["head"], desk.ok(&["log"])["head"]);
+    moved.ok(&["verify"]);
+    // Set-up by its own command, on a database that has none.
+    second.as_admin("DROP SCHEMA lukasa CASCADE");
+    assert_eq!(moved.code(&["log"]), "schema_missing");
+    let set_up = moved.run(&["setup-postgres", "--admin-url", &second.admin_url, "--app-url", &second.app_url]);
+    assert!(set_up.status.success(), "{}", text(&set_up.stderr));
+    moved.ok(&["put", "Service", "again"]);
+}
+
+#[test]
+fn mistakes_are_told_with_what_to_do_next() {
+    let desk = Desk::new();
+    assert_eq!(desk.code(&["get", "x"]), "no_store");
+    assert!(!Path::new(&desk.path(".lukasa")).exists(), "reading makes nothing");
+    desk.ok(&["put", "Service", "auth"]);
+    let before = desk.ok(&["log"])["head"].clone();
+    let long = "k".repeat(1_025);
+    let large = format!("{{\"p\":\"{}\"}}", "x".repeat(1 << 20));
+    let deep = format!("{{\"p\":{}1{}}}", "[".repeat(100), "]".repeat(100));
+    desk.write("large.jsonl", &format!("{{\"object\":{{\"type\":\"S\",\"key\":\"a\",\"properties\":{large}}}}}\n"));
+    for (args, code) in [
+        (vec!["put", "Service", long.as_str()], "text_too_long"),
+        (vec!["put", "Service", "a", "--properties", deep.as_str()], "json_too_deep"),
+        (vec!["put", "Service", "a", "--properties", r#"{"p":"\u0000"}"#], "nul_byte"),
+        (vec!["put", "Service", "a", "--valid-from", "2026-02-01", "--valid-to", "2026-01-01"], "reversed_period"),
+        (vec!["put", "Service", "a", "--valid-from", "soon"], "invalid_request"),
+        (vec!["put", "Service", "a", "--branch", "nowhere"], "unknown_branch"),
+        (vec!["put", "Service", "a", "--set", "novalue"], "invalid_set"),
+        (vec!["put", "two words", "a"], "invalid_type_name"),
+        (vec!["link", "auth", "CALLS", "nobody"], "dangling_end"),
+        (vec!["branch", "create", "b", "--from", "b"], "cyclic_branch"),
+        (vec!["get", "auth", "--as-of", "release:none"], "unknown_release"),
+        (vec!["import", "nothing.jsonl"], "file_failure"),
+        (vec!["import", "large.jsonl"], "properties_too_large"),
+        (vec!["type", "object", "T", "--schema", r#"{"type":"wrong"}"#], "invalid_schema"),
+        (vec!["backup", "somewhere.zip"], "unknown_backup_kind"),
+        (vec!["log", "--limit", "5000"], "limit_too_large"),
+    ] {
+        assert_eq!(desk.code(&args), code, "{args:?}");
+        assert_eq!(desk.ok(&["log"])["head"], before, "{code} changed something");
+    }
+    let nearly = desk.run(&["get", "Service:auht"]);
+    assert_eq!(nearly.status.code(), Some(1));
+    let told = text(&nearly.stderr);
+    assert!(told.starts_with("error: nothing is named `Service:auht` (not_found)\nhint: "), "{told}");
+    // Usage mistakes are clap's, with its own exit code.
+    assert_eq!(desk.run(&["frobnicate"]).status.code(), Some(2));
+    assert_eq!(desk.run(&["put"]).status.code(), Some(2));
+    // A file that is no store.
+    desk.write("garbage.db", &"not a database ".repeat(1_000));
+    let error = desk.error(&["log", "--store", "garbage.db"]);
+    assert_eq!(error["code"], "corrupt_store");
+    assert!(error["hint"].is_string());
+}
+
+#[test]
+fn imports_tell_the_line_and_what_was_written_before() {
+    let desk = Desk::new();
+    let line = |i: usize| format!("{{\"object\":{{\"type\":\"S\",\"key\":\"k{i}\"}}}}\n");
+    let good: String = (0..25).map(line).collect();
+    for (bad, code) in [
+        ("{\"object\":", "malformed_line"),
+        ("[1,2]", "malformed_line"),
+        ("{\"object\":{\"type\":\"S\",\"key\":\"z\",\"tpye\":1}}", "malformed_line"),
+        ("{\"object\":{\"type\":\"S\",\"key\":\"k24\"}}", "duplicate_in_batch"),
+        ("{\"relationship\":{\"type\":\"R\",\"src\":\"k1\",\"dst\":\"nobody\"}}", "dangling_end"),
+        ("{\"end\":{\"ref\":\"nobody\"}}", "not_found"),
+        ("{\"object\":{\"type\":\"S\",\"key\":\"a\\u0000\"}}", "nul_byte"),
+    ] {
+        desk.write("facts.jsonl", &format!("{good}{bad}\n{}", line(99)));
+        let error = desk.error(&["import", "facts.jsonl", "--batch-size", "20"]);
+        assert_eq!(error["code"], code, "{bad}");
+        assert!(error["message"].as_str().unwrap().starts_with("line 26: "), "{error}");
+    }
+    assert_eq!(desk.ok(&["list"])["total"], 20, "the first batch stands, the broken one does not");
+    desk.write("facts.jsonl", &good);
+    let done = desk.ok(&["import", "facts.jsonl", "--batch-size", "20"]);
+    assert_eq!((&done["objects"], &done["unchanged"]), (&json!(5), &json!(20)), "mended, it goes on where it stopped");
+    desk.write("graph.json", "{\"nodes\":[{\"id\":1},{\"noid\":2}],\"links\":[]}");
+    let error = desk.error(&["import", "graph.json", "--format", "node-link"]);
+    assert!(error["message"].as_str().unwrap().starts_with("nodes[1]: "), "{error}");
+    let mut piped =
+        desk.command().args(["import", "-", "--json"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut piped.stdin.take().unwrap(), line(500).as_bytes()).unwrap();
+    assert!(text(&piped.wait_with_output().unwrap().stdout).contains("\"objects\":1"));
+}
