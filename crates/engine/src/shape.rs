@@ -82,6 +82,9 @@ pub struct ChangeOut {
     pub type_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// Names of the ends, of a relationship.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub between: Option<[String; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,11 +93,6 @@ pub struct ChangeOut {
     pub to_version: Option<VersionId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change_summary: Option<ChangeSummary>,
-}
-
-/// `Type:key`, or the id of what has no key.
-pub fn name(thing: &Thing) -> String {
-    thing.key.as_deref().map_or_else(|| thing.id.to_string(), |key| format!("{}:{key}", thing.type_name))
 }
 
 fn open(time: Time) -> Option<Time> {
@@ -108,7 +106,7 @@ impl EndOut {
             type_name: thing.type_name.to_string(),
             key: thing.key.as_deref().map(Into::into),
             ended,
-            renamed_to: renamed_to.map(name),
+            renamed_to: renamed_to.map(Thing::name),
         }
     }
 }

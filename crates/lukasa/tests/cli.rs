@@ -161,8 +161,10 @@ fn story(desk: &Desk) {
     let diff = desk.ok(&["release", "diff", "1.0", "2.0"]);
     // The service under its new name, and the relationship that says what it was called.
     assert_eq!((&diff["added"], &diff["modified"]), (&json!(2), &json!(1)), "{diff}");
+    assert_eq!(diff["changes"][2]["between"], json!(["Service:front", "Service:web"]), "{diff}");
     assert_eq!(desk.ok(&["diff", "release:1.0", "release:2.0"])["modified"], 1);
-    assert_eq!(desk.ok(&["diff", "--from-branch", "main", "--to-branch", "feature"])["added"], 0);
+    let branches = desk.ok(&["diff", "--from-branch", "main", "--to-branch", "feature"]);
+    assert_eq!((&branches["added"], &branches["changes"][0]["key"]), (&json!(1), &json!("web")), "{branches}");
     let since = desk.ok(&["diff-since", "release:1.0"]);
     assert!(since["transactions_total"].as_u64().unwrap() > 3);
     desk.ok(&["tag", "describe", "stable", "for everyone"]);

@@ -38,6 +38,11 @@ impl Thing {
     pub fn kind(&self) -> Kind {
         if self.ends.is_some() { Kind::Relationship } else { Kind::Object }
     }
+
+    /// `Type:key`, or the id of what has no key.
+    pub fn name(&self) -> String {
+        self.key.as_deref().map_or_else(|| self.id.to_string(), |key| format!("{}:{key}", self.type_name))
+    }
 }
 
 /// A version: what is stated about one thing for one period. Never changed once recorded.

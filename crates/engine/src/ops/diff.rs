@@ -94,6 +94,7 @@ fn change_out(change: Change) -> Result<ChangeOut> {
         id: change.thing.id,
         type_name: change.thing.type_name.to_string(),
         key: change.thing.key.as_deref().map(Into::into),
+        between: change.between,
         title: shown.map(|s| s.parsed()).transpose()?.and_then(|c| c.title),
         from_version: change.before.map(|s| s.version),
         to_version: change.after.map(|s| s.version),

@@ -98,7 +98,7 @@ impl Op for Get {
             })
             .collect::<Result<_>>()?;
         let thing = ThingOut::found(&found)?;
-        let name = shape::name(&found.thing);
+        let name = found.thing.name();
         let summary = match &thing.title {
             Some(title) => format!("{name}, {title}: version {}", thing.version),
             None => format!("{name}: version {}", thing.version),

@@ -1,6 +1,6 @@
 //! `history`: every version of a thing, with what it changed.
 
-use super::{META, count, shape};
+use super::{META, count};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::change::ChangeSummary;
@@ -128,7 +128,7 @@ impl Op for History {
             })
             .collect::<Result<Vec<_>>>()?;
         Ok(Response {
-            summary: format!("{}: {}", shape::name(&thing), count(versions.len(), "version")),
+            summary: format!("{}: {}", thing.name(), count(versions.len(), "version")),
             id: thing.id,
             type_name: thing.type_name.to_string(),
             key: thing.key.map(Into::into),

@@ -1,6 +1,6 @@
 //! `patch`: changes some fields of an object or relationship and keeps the rest.
 
-use super::{WRITE, WriteOut, commit, read_set, shape};
+use super::{WRITE, WriteOut, commit, read_set};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
@@ -85,7 +85,7 @@ impl Op for Patch {
         loop {
             let found = ledger.find(&ledger.view(&ViewSpec::on(&branch))?, &reference)?;
             let batch = Batch { header: header.clone(), ..Batch::on(&branch) }.write(patched(&found, &request)?);
-            match commit(&ledger, &batch, &format!("patch {}", shape::name(&found.thing))) {
+            match commit(&ledger, &batch, &format!("patch {}", found.thing.name())) {
                 Err(e) if e.code == "version_conflict" && request.expected_version.is_none() && tries > 0 => tries -= 1,
                 done => return done,
             }

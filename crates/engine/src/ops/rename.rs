@@ -1,6 +1,6 @@
 //! `rename`: ends an object and goes on under another key, so that old names still lead there.
 
-use super::{WRITE, WriteOut, commit, shape};
+use super::{WRITE, WriteOut, commit};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::batch::{End, PutObject, PutRelationship};
@@ -88,6 +88,6 @@ impl Op for Rename {
                 batch = batch.write(End::new(link.thing.id)).write(moved.with_content(link.statement.parsed()?));
             }
         }
-        commit(&ledger, &batch, &format!("rename {} to {}", shape::name(&old.thing), request.to))
+        commit(&ledger, &batch, &format!("rename {} to {}", old.thing.name(), request.to))
     }
 }

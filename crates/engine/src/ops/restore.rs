@@ -1,6 +1,6 @@
 //! `restore`: brings back what was ended, or an earlier version.
 
-use super::{WRITE, WriteOut, commit, shape};
+use super::{WRITE, WriteOut, commit};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
@@ -50,7 +50,7 @@ impl Op for Restore {
             Some(version) => history.iter().filter(with_content).find(|v| v.statement.version == version),
             None => history.iter().rfind(with_content),
         };
-        let name = shape::name(&thing);
+        let name = thing.name();
         let chosen = chosen.ok_or_else(|| {
             Error::not_found("unknown_version", format!("`{name}` has no such version with content on `{branch}`"))
                 .hint(format!("`lukasa history {name}` lists them"))

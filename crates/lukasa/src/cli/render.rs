@@ -342,6 +342,9 @@ fn plain(value: &Value) -> String {
 fn name(row: &Value) -> String {
     match row["key"].as_str() {
         Some(key) => format!("{}:{key}", at(row, "type")),
+        None if row["between"].is_array() => {
+            format!("{} —{}→ {}", plain(&row["between"][0]), at(row, "type"), plain(&row["between"][1]))
+        }
         None => {
             let id = if row["id"].is_string() { at(row, "id") } else { at(row, "object") };
             format!("{} {id}", at(row, "type"))

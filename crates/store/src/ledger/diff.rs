@@ -1,6 +1,6 @@
 //! Compares two views by id: added, removed, modified, with what changed.
 
-use super::{HeadRow, HeadStream, Ledger};
+use super::{HeadRow, HeadStream, Ledger, end_names};
 use crate::Fields;
 use lukasa_model::change::{ChangeSummary, summarise};
 use lukasa_model::statement::{Statement, Thing};
@@ -24,6 +24,8 @@ pub struct Change {
     pub thing: Thing,
     pub before: Option<Statement>,
     pub after: Option<Statement>,
+    /// Names of the ends, of a relationship.
+    pub between: Option<[String; 2]>,
     /// Only for modified things.
     pub summary: Option<ChangeSummary>,
 }
@@ -67,7 +69,7 @@ impl Ledger {
             let thing = b.as_ref().or(a.as_ref()).map(|row| row.thing.clone());
             if let (Some(thing), true) = (thing, out.changes.len() < limit) {
                 let (before, after) = (a.map(|row| row.statement), b.map(|row| row.statement));
-                out.changes.push(Change { class, thing, before, after, summary: None });
+                out.changes.push(Change { class, thing, before, after, between: None, summary: None });
             }
         }
         self.explain(&mut out.changes)?;
@@ -91,7 +93,9 @@ impl Ledger {
                     s.content = contents.get(&s.version).cloned().flatten();
                 }
             };
+            let mut names = end_names(&mut *reader, chunk.iter().map(|c| &c.thing))?;
             for change in chunk {
+                change.between = names.remove(&change.thing.no);
                 fill(&mut change.before);
                 fill(&mut change.after);
                 if change.class == ChangeClass::Modified {

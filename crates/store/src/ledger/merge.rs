@@ -1,7 +1,7 @@
 //! Merges one branch into another: finds what differs, decides thing by thing, records one transaction.
 
 use super::commit::{Target, append, open_branch};
-use super::{Ledger, by_thing, unique};
+use super::{Ledger, by_thing, end_names, unique};
 use crate::{Fields, Reader};
 use lukasa_model::branch::Lineage;
 use lukasa_model::id::PROJECT_WIDE;
@@ -54,6 +54,9 @@ pub struct MergeItem {
     pub type_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// Names of the ends, of a relationship.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub between: Option<[String; 2]>,
     pub class: Class,
 }
 
@@ -65,6 +68,9 @@ pub struct Conflict {
     pub type_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// Names of the ends, of a relationship.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub between: Option<[String; 2]>,
     /// JSON Pointer into the content; empty for the whole thing.
     pub path: String,
     pub base: Value,
@@ -193,6 +199,7 @@ impl Decided {
         things.sort_by_key(|t| t.no);
         let ends: Vec<_> = things.iter().filter_map(|t| t.ends.as_ref()).flat_map(|e| [e.src, e.dst]).collect();
         let ids: FxHashMap<_, _> = reader.things_numbered(&unique(ends))?.into_iter().map(|t| (t.no, t.id)).collect();
+        let mut names = end_names(reader, things.iter())?;
         let mut statements = by_thing(reader.statements(numbers, Fields::Content)?);
         let mut provenance: FxHashMap<ThingNo, Vec<Provenance>> = FxHashMap::default();
         for row in reader.provenance(numbers)? {
@@ -205,12 +212,14 @@ impl Decided {
             let outcome = merge_thing(&own, &family, source, &target.lineage, target.now, &strategies);
             self.count(outcome.class);
             let key = thing.key.as_deref().map(str::to_owned);
+            let between = names.remove(&thing.no);
             let type_name = thing.type_name.to_string();
             for clash in outcome.conflicts {
                 self.report.conflicts.push(Conflict {
                     object: thing.id,
                     type_name: type_name.clone(),
                     key: key.clone(),
+                    between: between.clone(),
                     path: clash.path,
                     base: clash.base.unwrap_or_default(),
                     ours: clash.ours.unwrap_or_default(),
@@ -218,7 +227,7 @@ impl Decided {
                 });
             }
             if outcome.class != Class::Unchanged {
-                self.report.items.push(MergeItem { id: thing.id, type_name, key, class: outcome.class });
+                self.report.items.push(MergeItem { id: thing.id, type_name, key, between, class: outcome.class });
             }
             let row = |(child, parent, role)| Provenance { thing: thing.no, child, parent, role };
             self.record.extend(outcome.record.into_iter().map(row));

@@ -23,7 +23,7 @@ pub use views::ViewSpec;
 
 use crate::{Clock, Head, Reader, Store};
 use lukasa_model::types::{Declaration, Registry};
-use lukasa_model::{Result, Scope, Statement, ThingNo, Transaction, Tx};
+use lukasa_model::{Result, Scope, Statement, Thing, ThingNo, Transaction, Tx};
 use parking_lot::Mutex;
 use recent::Recent;
 use rustc_hash::FxHashMap;
@@ -110,6 +110,18 @@ fn by_thing(statements: Vec<Statement>) -> FxHashMap<ThingNo, Vec<Statement>> {
         found.entry(statement.thing).or_default().push(statement);
     }
     found
+}
+
+/// Names of both ends of relationships, by the number of the relationship: `Type:key`, or an id.
+fn end_names<'a>(
+    reader: &mut dyn Reader,
+    things: impl Iterator<Item = &'a Thing>,
+) -> Result<FxHashMap<ThingNo, [String; 2]>> {
+    let edges: Vec<_> = things.filter_map(|t| t.ends.as_ref().map(|ends| (t.no, ends.src, ends.dst))).collect();
+    let ends = unique(edges.iter().flat_map(|(_, src, dst)| [*src, *dst]).collect());
+    let names: FxHashMap<_, _> = reader.things_numbered(&ends)?.iter().map(|t| (t.no, t.name())).collect();
+    let name = |no: &ThingNo| names.get(no).cloned().unwrap_or_default();
+    Ok(edges.iter().map(|(no, src, dst)| (*no, [name(src), name(dst)])).collect())
 }
 
 fn unique<T: Ord>(mut list: Vec<T>) -> Vec<T> {
