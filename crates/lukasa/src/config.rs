@@ -52,7 +52,7 @@ pub fn open(matches: &ArgMatches, need: Need) -> Result<Opened> {
                 None => find_store(&here()?),
             };
             let home = home_of(&path);
-            if !path.exists() {
+            if path.metadata().map_or(0, |m| m.len()) == 0 {
                 if need == Need::Existing {
                     return Err(Error::not_found("no_store", format!("there is no store at `{}`", path.display()))
                         .hint("`lukasa put` or `lukasa import` makes one; --store names another; `lukasa demo` needs none"));

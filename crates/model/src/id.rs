@@ -88,16 +88,16 @@ pub fn check_text(what: &str, text: &str, max: usize) -> Result<()> {
     Ok(())
 }
 
-/// Type names: letters, digits and `_ - . :`, beginning with a letter.
+/// Type names: letters, digits and `_ - .`, beginning with a letter. No colon: `Type:key` has one reading.
 pub fn check_type_name(name: &str) -> Result<()> {
     check_text("type", name, limits::NAME_BYTES)?;
     let fine = name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.:".contains(c));
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
     if fine {
         Ok(())
     } else {
         Err(Error::invalid("invalid_type_name", format!("`{name}` is not a type name"))
-            .hint("use letters, digits, `_`, `-`, `.` and `:`, beginning with a letter"))
+            .hint("use letters, digits, `_`, `-` and `.`, beginning with a letter"))
     }
 }
 

@@ -346,7 +346,7 @@ impl Drafts {
                     let place = draft.place;
                     let end = |reference, side: &str| {
                         find(reference).map_err(|e| {
-                            let e = if e.code == "not_found" { dangling(side, reference) } else { e };
+                            let e = if e.code == "not_found" { dangling(side, &reference.to_string()) } else { e };
                             at_write(e, place)
                         })
                     };
@@ -708,7 +708,7 @@ impl Planner<'_> {
                 (None, None) => None,
             };
             let allowed = declared.map_or(&[][..], |t| if side == Side::Src { &t.src_types } else { &t.dst_types });
-            let type_name = known_type.ok_or_else(|| dangling(side.name(), &Reference::Id(id)))?;
+            let type_name = known_type.ok_or_else(|| dangling(side.name(), &id.to_string()))?;
             if !allowed.is_empty() && !allowed.iter().any(|t| t.eq_ignore_ascii_case(&type_name)) {
                 return Err(Error::new(
                     crate::ErrorKind::ValidationFailed,
@@ -720,10 +720,15 @@ impl Planner<'_> {
             let statements = self.after(id);
             let there = timeline(&statements, &self.lineage_after(), item.period).iter().any(|s| !s.statement.absent);
             if !there && (!lasting || statements.is_empty()) {
-                return Err(dangling(side.name(), &Reference::Id(id)));
+                return Err(dangling(side.name(), &self.name_of(id)));
             }
         }
         Ok(())
+    }
+
+    fn name_of(&self, id: Uuid) -> String {
+        let new = || self.plan.things.iter().find(|t| t.id == id);
+        self.known.things.get(&id).or_else(new).map_or_else(|| id.to_string(), Thing::name)
     }
 
     fn check_multiplicity(&self, items: &[Item]) -> Result<()> {
@@ -896,11 +901,11 @@ pub fn nothing_named(reference: &Reference) -> Error {
         .hint("name things by `Type:key`, by key, or by id; `lukasa list` shows what there is")
 }
 
-fn dangling(side: &str, reference: &Reference) -> Error {
+fn dangling(side: &str, name: &str) -> Error {
     Error::new(
         crate::ErrorKind::ValidationFailed,
         "dangling_end",
-        format!("the {side} `{reference}` does not exist at that time"),
+        format!("the {side} `{name}` does not exist at that time"),
     )
     .hint("write both ends before, or in the same batch")
 }

@@ -241,6 +241,7 @@ impl Registry {
             (system::OBJECT_TYPE, Some(p)) => {
                 let declared: ObjectType = read(&p)?;
                 self.has_pack |= declared.pack.is_some();
+                self.object_types.retain(|_, t| !t.declared.name.eq_ignore_ascii_case(&key));
                 let names: Vec<_> = declared.aliases.iter().map(|a| a.to_lowercase()).chain([key]).collect();
                 let known = Known::new(declared);
                 self.object_types.extend(names.into_iter().map(|name| (name, Arc::clone(&known))));
@@ -248,6 +249,7 @@ impl Registry {
             (system::RELATIONSHIP_TYPE, Some(p)) => {
                 let declared: RelationshipType = read(&p)?;
                 self.has_pack |= declared.pack.is_some();
+                self.relationship_types.retain(|_, t| !t.declared.name.eq_ignore_ascii_case(&key));
                 let names: Vec<_> = declared.aliases.iter().map(|a| a.to_lowercase()).chain([key]).collect();
                 let known = Known::new(declared);
                 self.relationship_types.extend(names.into_iter().map(|name| (name, Arc::clone(&known))));
@@ -446,6 +448,21 @@ impl Registry {
             Error::not_found("unknown_tag", format!("no tag `{name}`")).hint("`lukasa tag list` shows them")
         })
     }
+}
+
+/// Refuses a name or alias that already stands for another type.
+pub fn check_names<'a>(name: &str, aliases: &[String], known: impl Fn(&str) -> Option<&'a str>) -> Result<()> {
+    let others = |word: &str| known(word).filter(|owner| !owner.eq_ignore_ascii_case(name)).map(str::to_owned);
+    for word in aliases.iter().map(String::as_str).chain([name]) {
+        if let Some(owner) = others(word) {
+            return Err(Error::conflict("name_taken", format!("`{word}` already stands for type `{owner}`"))
+                .hint("choose another name, or take the alias away from the other type first"));
+        }
+        if system::is(word) {
+            return Err(Error::invalid("system_type", format!("`{word}` is a type of Lukasa's own")));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a declaration that could not be enforced.

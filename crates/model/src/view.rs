@@ -82,6 +82,11 @@ impl Moment {
         if let Ok(time) = Time::parse(word) {
             return Ok(vec![Moment::Time(time)]);
         }
+        let looks_like_a_date =
+            word.len() > 5 && word.as_bytes()[4] == b'-' && word.bytes().take(4).all(|b| b.is_ascii_digit());
+        if looks_like_a_date && word.bytes().all(|b| b.is_ascii_digit() || b"-:.+TtZz ".contains(&b)) {
+            return Time::parse(word).map(|time| vec![Moment::Time(time)]);
+        }
         let mut readings = Vec::new();
         if let Ok(tx) = word.parse() {
             readings.push(Moment::Tx(tx));
@@ -124,6 +129,7 @@ mod tests {
             ("tx:x", "invalid_moment"),
             ("tag:", "invalid_moment"),
             ("", "invalid_moment"),
+            ("2026-13-01", "invalid_time"),
             ("commit:ABC1234", "commit:abc1234"),
             ("abc1234", "commit:abc1234 release:abc1234 tag:abc1234 agent:abc1234"),
             ("1234567", "tx:1234567 commit:1234567 release:1234567 tag:1234567 agent:1234567"),

@@ -52,19 +52,17 @@ impl Op for DiffSince {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let ledger = engine.ledger(&context.scope);
-        let spec = |as_of| ViewSpec { branch: request.branch.clone(), as_of, known_at: None };
-        let (from, to) = (ledger.view(&spec(Some(request.since.clone())))?, ledger.view(&spec(None))?);
+        let from = ledger.view_since(request.branch.as_deref(), &request.since)?;
+        let to = ledger.view(&ViewSpec { branch: request.branch, ..ViewSpec::default() })?;
         let registry = ledger.registry()?;
-        // A moment of valid time covers what was recorded after it.
-        let mut next = if from.known < to.known { from.known + 1 } else { 1 };
+        let mut next = from.known + 1;
         let (mut transactions, mut transactions_total) = (Vec::new(), 0);
         while next <= to.known {
             let page = ledger.transactions(next, to.known, 1_000)?;
             let Some(last) = page.last() else { break };
             next = last.tx + 1;
             for t in page {
-                let later = from.known < to.known || t.recorded_at > from.valid;
-                if later && to.lineage.cap(t.branch).is_some_and(|cap| t.tx <= cap) {
+                if to.lineage.cap(t.branch).is_some_and(|cap| t.tx <= cap) {
                     transactions_total += 1;
                     if transactions.len() < LISTED {
                         let branch = registry.branch_name(t.branch).to_string();

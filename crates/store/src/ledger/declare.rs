@@ -7,7 +7,9 @@ use lukasa_model::id::{check_ref_name, check_type_name};
 use lukasa_model::json::{self, Hash, Hasher};
 use lukasa_model::statement::Kind;
 use lukasa_model::transaction::Header;
-use lukasa_model::types::{ObjectType, Registry, RelationshipType, Release, Settings, Tag, check_schema, system};
+use lukasa_model::types::{
+    ObjectType, Registry, RelationshipType, Release, Settings, Tag, check_names, check_schema, system,
+};
 use lukasa_model::{Batch, Branch, BranchMode, Error, Reference, Result, TransactionKind, Tx};
 use serde::Serialize;
 use serde_json::Value;
@@ -194,9 +196,7 @@ impl Ledger {
         check_type_name(&declared.name)?;
         check_schema(&declared.schema)?;
         check_pointers(declared.merge.keys().chain(&declared.ignored_paths).chain(&declared.embedding.relevant_paths))?;
-        if system::is(&declared.name) {
-            return Err(Error::invalid("system_type", format!("`{}` is a type of Lukasa's own", declared.name)));
-        }
+        declared.aliases.iter().try_for_each(|alias| check_type_name(alias))?;
         let used = |type_name: &str| -> Result<bool> {
             let Ok(mut reader) = self.store.read(&self.scope) else { return Ok(false) };
             let end = reader.head()?.next_thing;
@@ -220,6 +220,7 @@ impl Ledger {
             ));
         }
         self.declare(TransactionKind::Type, header, |registry, _| {
+            check_names(&declared.name, &declared.aliases, |n| registry.object_type(n).map(|t| t.name.as_str()))?;
             let key = registry.object_type(&declared.name).map_or(declared.name.clone(), |t| t.name.clone());
             Ok(state(system::OBJECT_TYPE, &key, &ObjectType { name: key.clone(), ..declared.clone() }, None))
         })
@@ -229,7 +230,9 @@ impl Ledger {
         check_type_name(&declared.name)?;
         check_schema(&declared.schema)?;
         check_pointers(declared.merge.keys().chain(&declared.ignored_paths))?;
+        declared.aliases.iter().try_for_each(|alias| check_type_name(alias))?;
         self.declare(TransactionKind::Type, header, |registry, _| {
+            check_names(&declared.name, &declared.aliases, |n| registry.relationship_type(n).map(|t| t.name.as_str()))?;
             let key = registry.relationship_type(&declared.name).map_or(declared.name.clone(), |t| t.name.clone());
             Ok(state(
                 system::RELATIONSHIP_TYPE,

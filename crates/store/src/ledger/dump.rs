@@ -229,6 +229,10 @@ impl Restore {
                 let (Some(id), Some(system)) = (self.ids.get(at), self.system.get(at)) else {
                     return Err(bad(format!("version {} is about a thing not yet named", statement.version)));
                 };
+                let hash = statement.content.as_deref().map_or(ABSENT, |text| Hash::of(text.as_bytes()));
+                if hash != statement.hash {
+                    return Err(bad(format!("the content of version {} does not match its hash", statement.version)));
+                }
                 if statement.version.tx() != self.head.tx + 1 {
                     return Err(bad(format!(
                         "version {} comes in transaction {}",

@@ -156,8 +156,12 @@ impl Lookup<'_> {
             return self.reader.things(&[*id]);
         }
         if let Some((type_name, key)) = reference.typed() {
-            let type_name = self.registry.spelling(type_name, false).to_string();
-            let found = self.reader.things(&[object_id(self.namespace, &type_name, key)])?;
+            let spelled = self.registry.spelling(type_name, false).to_string();
+            let mut found = self.reader.things(&[object_id(self.namespace, &spelled, key)])?;
+            if found.is_empty() {
+                // Stated under this name before it became an alias.
+                found = self.reader.things(&[object_id(self.namespace, type_name, key)])?;
+            }
             if !found.is_empty() {
                 return Ok(found);
             }

@@ -44,6 +44,28 @@ impl Ledger {
         self.view_in(&mut *reader, spec)
     }
 
+    /// The branch as it stood at a moment: what was known then, about then. For comparing with now; `as_of` a
+    /// time or commit would look at that time with today's knowledge.
+    pub fn view_since(&self, branch: Option<&str>, moment: &str) -> Result<View> {
+        let mut reader = self.store.read(&self.scope)?;
+        let head = reader.head()?;
+        let registry = self.registry_in(&mut *reader, &head)?;
+        let named = registry.branch(branch.unwrap_or("main"))?;
+        let lineage = registry.lineage(named.number, head.tx)?;
+        let mut ask = Ask { reader: &mut *reader, registry: &registry, head, lineage: &lineage };
+        let at = ask.moment(moment)?;
+        if at.release.is_some() {
+            drop(reader);
+            return self.view(&ViewSpec { branch: None, as_of: Some(moment.into()), known_at: None });
+        }
+        let (known, valid) = match at.tx {
+            Some(transaction) => transaction,
+            None => (ask.knowledge(&format!("time:{}", at.valid))?, at.valid),
+        };
+        let lineage = registry.lineage(named.number, known)?;
+        Ok(View { branch: named.number, branch_name: named.name.clone(), known, valid, lineage, release: None })
+    }
+
     pub(super) fn view_in(&self, reader: &mut dyn Reader, spec: &ViewSpec) -> Result<View> {
         let head = reader.head()?;
         let registry = self.registry_in(reader, &head)?;
@@ -53,7 +75,7 @@ impl Ledger {
         let mut ask = Ask { reader, registry: &registry, head, lineage: &lineage };
         let at = match &spec.as_of {
             Some(word) => ask.moment(word)?,
-            None => At { known: head.tx, valid: now, release: None },
+            None => At { known: head.tx, valid: now, tx: None, release: None },
         };
         if let Some(name) = at.release {
             if spec.known_at.is_some() || spec.branch.is_some() {
@@ -91,6 +113,8 @@ impl Ledger {
 struct At {
     known: Tx,
     valid: Time,
+    /// The transaction that was named, by number, commit or agent, and when it was recorded.
+    tx: Option<(Tx, Time)>,
     release: Option<String>,
 }
 
@@ -130,21 +154,24 @@ impl Ask<'_> {
 
     fn look_up(&mut self, moment: &Moment) -> Result<At> {
         match moment {
-            Moment::Time(time) => Ok(At { known: self.head.tx, valid: *time, release: None }),
+            Moment::Time(time) => Ok(At { known: self.head.tx, valid: *time, tx: None, release: None }),
             Moment::Tx(tx) => {
                 let transaction = self.transaction(*tx)?;
-                Ok(At { known: *tx, valid: transaction.recorded_at, release: None })
+                let valid = transaction.recorded_at;
+                Ok(At { known: *tx, valid, tx: Some((*tx, valid)), release: None })
             }
             Moment::Commit(prefix) => {
                 let transaction = self.commit(prefix)?;
-                Ok(At { known: self.head.tx, valid: transaction.valid_at(), release: None })
+                let tx = Some((transaction.tx, transaction.recorded_at));
+                Ok(At { known: self.head.tx, valid: transaction.valid_at(), tx, release: None })
             }
             Moment::Agent(agent) => {
                 let last = self.reader.find_transactions(&Find::Agent(agent.clone()), 1)?.pop();
                 let last = last.ok_or_else(|| {
                     Error::not_found("unknown_agent", format!("agent `{agent}` has not written anything"))
                 })?;
-                Ok(At { known: last.tx, valid: last.recorded_at, release: None })
+                let tx = Some((last.tx, last.recorded_at));
+                Ok(At { known: last.tx, valid: last.recorded_at, tx, release: None })
             }
             Moment::Release(name) => self.release(&self.registry.release(name)?.name),
             Moment::Tag(name) => self.release(&self.registry.tag(name)?.release),
@@ -153,7 +180,7 @@ impl Ask<'_> {
 
     fn release(&self, name: &str) -> Result<At> {
         let release = self.registry.release(name)?;
-        Ok(At { known: release.tx, valid: release.valid_at, release: Some(release.name.clone()) })
+        Ok(At { known: release.tx, valid: release.valid_at, tx: None, release: Some(release.name.clone()) })
     }
 
     fn transaction(&mut self, tx: Tx) -> Result<Transaction> {

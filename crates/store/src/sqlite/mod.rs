@@ -45,6 +45,7 @@ pub enum Durability {
 impl SqliteStore {
     /// Opens or creates the file, and brings its schema up to date.
     pub fn open(path: &Path, clock: Arc<dyn Clock>, durability: Durability) -> Result<SqliteStore> {
+        refuse_foreign(path)?;
         let mut writer = connect(path, durability)?;
         migrate(&mut writer, path)?;
         let writer = Mutex::new(writer);
@@ -59,6 +60,33 @@ impl SqliteStore {
         };
         Ok(Pooled { store: self, connection: Some(connection) })
     }
+}
+
+/// A file that is somebody else's database is left alone, to the last byte.
+fn refuse_foreign(path: &Path) -> Result<()> {
+    if path.metadata().map_or(0, |m| m.len()) == 0 {
+        return Ok(());
+    }
+    let at = |e: rusqlite::Error| fault(e).at(path.display());
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(at)?;
+    connection.busy_timeout(BUSY).map_err(at)?;
+    let ours: bool = connection
+        .query_row(
+            "SELECT count(*) = 0 OR total(name = 'refinery_schema_history') > 0 FROM sqlite_schema WHERE type = 'table'",
+            [],
+            |row| row.get(0),
+        )
+        .map_err(at)?;
+    if ours {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::InvalidInput,
+        "not_a_store",
+        format!("`{}` is a database, but not a Lukasa store", path.display()),
+    )
+    .hint("name a store of Lukasa's, or a new file, with --store"))
 }
 
 fn connect(path: &Path, durability: Durability) -> Result<Connection> {

@@ -109,7 +109,7 @@ pub fn diff_since_every_kind_of_moment(f: &Fixture) {
     by("bob", "ccccccc3", valued("a", 2).into());
     by("cat", "ddddddd4", End::new("b").into());
     let since = |moment: &str| {
-        let before = l.view(&ViewSpec::default().as_of(moment)).unwrap();
+        let before = l.view_since(None, moment).unwrap();
         let diff = l.diff(&before, &l.view(&ViewSpec::default()).unwrap(), 99).unwrap();
         (diff.added, diff.removed, diff.modified)
     };
@@ -125,4 +125,9 @@ pub fn diff_since_every_kind_of_moment(f: &Fixture) {
         assert_eq!(since(moment), want, "{moment}");
     }
     assert_eq!(json!(1), x_at(l, "commit:aaaaaaa", "a"));
+    // What is learned later about earlier counts as a change since then.
+    let now = f.clock.advance(10);
+    f.clock.advance(10);
+    write(l, "main", vec![PutObject { valid_from: Some(Time(0)), ..valued("old", 1) }.into()]);
+    assert_eq!(since(&time(now)), (1, 0, 0));
 }

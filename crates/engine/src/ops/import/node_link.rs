@@ -120,12 +120,9 @@ fn labels(item: &mut Map<String, Value>) -> std::collections::BTreeSet<String> {
 }
 
 fn node(mut item: Map<String, Value>) -> Result<Write> {
-    let id = text(&mut item, "id");
-    let key = text(&mut item, "key").or(id);
-    let key = key.ok_or_else(|| Error::invalid("malformed_graph", "a node without `id`"))?;
+    let (id, key) = (text(&mut item, "id"), text(&mut item, "key"));
     let type_name = text(&mut item, "type").unwrap_or_else(|| "Node".into());
-    // Written by `export`, the id repeats the type.
-    let key = key.strip_prefix(&format!("{type_name}:")).map(str::to_owned).unwrap_or(key);
+    let key = key.or(id).ok_or_else(|| Error::invalid("malformed_graph", "a node without `id`"))?;
     Ok(PutObject {
         type_name,
         key: Some(key),
