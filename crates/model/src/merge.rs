@@ -61,11 +61,20 @@ pub fn merge_thing(
     let mut record = Vec::new();
     let mut outcome = loop {
         let mut outcome = Outcome { class: Class::Unchanged, writes: vec![], record: vec![], conflicts: vec![] };
-        for (period, s, t) in &pieces {
-            if t.is_none_or(|t| t.version != s.version) {
-                merge_piece(&ancestry, *period, s, *t, now, strategies, &mut outcome);
+        // What is taken for now is taken for its whole period, so now comes first.
+        let mut taken = None;
+        for at_now in [true, false] {
+            for (period, s, t) in pieces.iter().filter(|(period, ..)| period.holds(now) == at_now) {
+                if t.is_none_or(|t| t.version != s.version) {
+                    let piece = Piece { period: *period, s, t: *t, now, taken };
+                    merge_piece(&ancestry, &piece, strategies, &mut outcome);
+                }
+            }
+            if at_now && matches!(outcome.class, Class::Added | Class::FastForward) {
+                taken = outcome.writes.first().map(|write| write.source);
             }
         }
+        outcome.writes.sort_by_key(|write| write.period);
         // What is found to agree at one time is known when another is looked at.
         for (child, parent, role) in std::mem::take(&mut outcome.record) {
             if ancestry.add(child, parent) {
@@ -87,16 +96,18 @@ pub fn merge_thing(
     outcome
 }
 
-/// Decides about one piece of valid time in which both sides hold still.
-fn merge_piece(
-    ancestry: &Ancestry<'_>,
+/// A piece of valid time in which both sides hold still.
+struct Piece<'a> {
     period: Period,
-    s: &Statement,
-    t: Option<&Statement>,
+    s: &'a Statement,
+    t: Option<&'a Statement>,
     now: Time,
-    strategies: &Strategies,
-    outcome: &mut Outcome,
-) {
+    /// The source's version that is taken for now.
+    taken: Option<VersionId>,
+}
+
+fn merge_piece(ancestry: &Ancestry<'_>, piece: &Piece<'_>, strategies: &Strategies, outcome: &mut Outcome) {
+    let Piece { period, s, t, now, taken } = *piece;
     let mut remember = |t: &Statement| {
         if !ancestry.related(s.version, t.version) {
             outcome.record.push((t.version, s.version, Role::Source));
@@ -104,9 +115,10 @@ fn merge_piece(
     };
     // Of other times than now, an ordinary edit is told by the target where it tells anything. What it
     // states for just such a time was then kept in sight of the source's word, and is remembered so.
+    let ordinary = s.period.holds(now) && !period.holds(now);
     if let Some(t) = t
-        && s.period.holds(now)
-        && !period.holds(now)
+        && ordinary
+        && taken != Some(s.version)
     {
         if !t.period.holds(now) && t.hash != s.hash {
             remember(t);
@@ -131,7 +143,7 @@ fn merge_piece(
         let class = if t.is_none() { Class::Added } else { Class::FastForward };
         return write(class, s.content.clone(), s.hash);
     }
-    if equals_every_base(s.hash) {
+    if equals_every_base(s.hash) || (ordinary && t.is_some_and(|t| t.period.holds(now))) {
         return;
     }
     let whole = |outcome: &mut Outcome| {
@@ -148,7 +160,15 @@ fn merge_piece(
     };
     let base_values: Vec<Value> =
         bases.iter().map(|base| ancestry.value(*base).unwrap_or_else(|| Value::Object(Default::default()))).collect();
-    match three_way::merge(&base_values, &ours, &theirs, strategies) {
+    let whole = |mut value: Value| {
+        // An empty map of properties is left out of content; here it must not look like a removed one.
+        if let Some(map) = value.as_object_mut() {
+            map.entry("properties").or_insert_with(|| Value::Object(Default::default()));
+        }
+        value
+    };
+    let base_values: Vec<Value> = base_values.into_iter().map(whole).collect();
+    match three_way::merge(&base_values, &whole(ours), &whole(theirs), strategies) {
         Err(clashes) => outcome.conflicts.extend(clashes),
         Ok(merged) => {
             let text = serde_json::from_value::<Content>(merged.clone())
@@ -327,6 +347,29 @@ mod tests {
         // One side gone, the other changed: the whole is in conflict.
         check(vec![said(1, 1, &[], A), said(2, 2, &[1], None), said(3, 3, &[1], Y2)], &[], (Conflict, ""));
         check(vec![said(1, 1, &[], A), said(2, 2, &[1], X2), said(3, 3, &[1], None)], &[], (Conflict, ""));
+    }
+
+    #[test]
+    fn taking_the_last_property_away_is_no_quarrel() {
+        let all = vec![
+            said(1, 1, &[], Some(r#"{"properties":{"x":1},"title":"t"}"#)),
+            said(2, 2, &[1], Some(r#"{"title":"t"}"#)),
+            said(3, 3, &[1], Some(r#"{"properties":{"x":1,"y":1},"title":"t"}"#)),
+        ];
+        check(all, &[], (Class::Merged, r#"{"properties":{"y":1},"title":"t"}"#));
+    }
+
+    #[test]
+    fn what_is_taken_is_taken_for_its_whole_period() {
+        // The branch says that it was so all along: the target's unchanged past follows.
+        let all = vec![said(1, 1, &[], A), Statement { period: Period::since(Time(-9)), ..said(2, 2, &[1], X2) }];
+        let mut all: Vec<_> = all;
+        all.insert(0, Statement { period: Period { from: Time(-9), to: Time(1) }, ..said(1, 0, &[], Y2) });
+        all[2].parents.push(VersionId::new(0, 0));
+        all.sort_by_key(|s| (s.branch, s.version));
+        let got = merge_thing(&all, &[], &line(2), &line(3), Time(50), &Strategies::new());
+        let first = got.writes.first().map(|w| w.period.from.0);
+        assert_eq!((got.class, first), (Class::FastForward, Some(-9)), "{:?}", got.writes);
     }
 
     #[test]

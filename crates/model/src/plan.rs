@@ -68,6 +68,8 @@ struct Draft {
     subject: Subject,
     said: Said,
     period: Period,
+    /// No time was given.
+    defaulted: bool,
     /// Absent from the period's end on, as far as nothing else in the batch speaks of that time.
     then_absent: bool,
     expected_version: Option<u32>,
@@ -180,13 +182,27 @@ impl Drafts {
                 }
                 (id, Some(key.as_str().into()))
             }
+            (None, Some(given)) if given.get_version_num() == 5 => {
+                return Err(Error::invalid("derived_id", format!("{given} is an id that follows from a name"))
+                    .hint("give type and key instead, or leave out `id`"));
+            }
             (None, given) => (given.unwrap_or_else(draw), None),
         };
         let said = read_content(&put.content(), registry, &type_name, false)?;
         let (period, then_absent) = read_period(put.valid_from, put.valid_to, put.only_this_period, default_from)?;
+        let defaulted = put.valid_from.is_none() && put.valid_to.is_none();
         self.ids.push(id);
         let subject = Subject::Object { id, type_name, key };
-        Ok(Draft { place: 0, subject, said, period, then_absent, expected_version: put.expected_version, merged: None })
+        Ok(Draft {
+            place: 0,
+            subject,
+            said,
+            period,
+            defaulted,
+            then_absent,
+            expected_version: put.expected_version,
+            merged: None,
+        })
     }
 
     fn relationship(
@@ -202,9 +218,19 @@ impl Drafts {
             id::check_text("discriminator", &put.discriminator, limits::KEY_BYTES)?;
         }
         let (period, then_absent) = read_period(put.valid_from, put.valid_to, put.only_this_period, default_from)?;
+        let defaulted = put.valid_from.is_none() && put.valid_to.is_none();
         let (src, dst) = (self.want(&put.src, registry), self.want(&put.dst, registry));
         let subject = Subject::Relationship { type_name, src, dst, discriminator: put.discriminator.as_str().into() };
-        Ok(Draft { place: 0, subject, said, period, then_absent, expected_version: put.expected_version, merged: None })
+        Ok(Draft {
+            place: 0,
+            subject,
+            said,
+            period,
+            defaulted,
+            then_absent,
+            expected_version: put.expected_version,
+            merged: None,
+        })
     }
 
     fn end(&mut self, end: &End, registry: &Registry, default_from: Time) -> Result<Draft> {
@@ -212,7 +238,16 @@ impl Drafts {
         let period = Period::new(end.from.unwrap_or(default_from), end.to.unwrap_or(Time::MAX))?;
         let subject = Subject::Named(reference);
         let expected_version = end.expected_version;
-        Ok(Draft { place: 0, subject, said: Said::Absent, period, then_absent: false, expected_version, merged: None })
+        Ok(Draft {
+            place: 0,
+            subject,
+            said: Said::Absent,
+            period,
+            defaulted: false,
+            then_absent: false,
+            expected_version,
+            merged: None,
+        })
     }
 
     /// Notes what a reference may stand for, and gives it with the declared spelling of its type.
@@ -264,14 +299,14 @@ impl Drafts {
             .map(|(place, DecidedWrite { thing, ends, write })| {
                 if let Some(text) = &write.content {
                     let relationship = thing.ends.is_some();
-                    registry.validate(&thing.type_name, relationship, &Content::parse(text)?.properties).map_err(
-                        |e| {
-                            e.at(thing
-                                .key
-                                .as_deref()
-                                .map_or_else(|| thing.id.to_string(), |k| format!("`{}:{k}`", thing.type_name)))
-                        },
-                    )?;
+                    let content = Content::parse(text)?;
+                    content.check(text.len())?;
+                    registry.validate(&thing.type_name, relationship, &content.properties).map_err(|e| {
+                        e.at(thing
+                            .key
+                            .as_deref()
+                            .map_or_else(|| thing.id.to_string(), |k| format!("`{}:{k}`", thing.type_name)))
+                    })?;
                 }
                 let said = match write.content {
                     Some(text) => Said::Content { text, hash: write.hash },
@@ -292,6 +327,7 @@ impl Drafts {
                     subject,
                     said,
                     period: write.period,
+                    defaulted: false,
                     then_absent: false,
                     expected_version: None,
                     merged,
@@ -333,7 +369,11 @@ impl Drafts {
             found.dedup();
             match found.as_slice() {
                 [one] => Ok(*one),
-                [] => stored.min().copied().ok_or_else(|| nothing_named(reference)),
+                [] => match known.by_key.get(text.as_str()).map_or(&[][..], Vec::as_slice) {
+                    [] => Err(nothing_named(reference)),
+                    [ended] => Ok(*ended),
+                    many => Err(ambiguous(text, many.iter().filter_map(|id| known.things.get(id)))),
+                },
                 many => Err(ambiguous(text, many.iter().filter_map(|id| known.things.get(id)))),
             }
         };
@@ -374,6 +414,7 @@ impl Drafts {
                 place: draft.place,
                 said: draft.said.clone(),
                 period: draft.period,
+                defaulted: draft.defaulted,
                 then_absent: draft.then_absent,
                 expected_version: draft.expected_version,
                 named: matches!(draft.subject, Subject::Named(_)),
@@ -423,6 +464,7 @@ struct Item {
     ends: Option<(Uuid, Uuid, Box<str>)>,
     said: Said,
     period: Period,
+    defaulted: bool,
     then_absent: bool,
     expected_version: Option<u32>,
     /// Named by an `end`, so the thing is known and brings its own ends.
@@ -507,9 +549,10 @@ pub fn plan(resolved: Resolved, known: &Known, at: &Place<'_>) -> Result<Plan> {
     for (name, id, want) in &resolved.preconditions {
         planner.expect(name, *id, *want)?;
     }
-    let mut told = told_periods(&resolved.items)?;
+    let mut silences = check_told(&resolved.items)?;
     for item in &resolved.items {
-        planner.item(item, &mut told).map_err(|e| at_write(e, item.place))?;
+        let silence = if item.then_absent { silences.remove(&item.id).unwrap_or_default() } else { vec![] };
+        planner.item(item, &silence).map_err(|e| at_write(e, item.place))?;
     }
     for item in resolved.items.iter().filter(|item| item.ends.is_some()) {
         planner.check_ends(item).map_err(|e| at_write(e, item.place))?;
@@ -521,26 +564,57 @@ pub fn plan(resolved: Resolved, known: &Known, at: &Place<'_>) -> Result<Plan> {
     Ok(planner.plan)
 }
 
-/// Periods each thing is explicitly spoken of, refusing two that overlap.
-fn told_periods(items: &[Item]) -> Result<FxHashMap<Uuid, Vec<Period>>> {
-    let mut told: FxHashMap<Uuid, Vec<Period>> = FxHashMap::default();
+/// Refuses two writes about one thing for overlapping times, or under two identities. Gives, for things that
+/// end within the batch, the periods after the first such end of which nothing is said.
+fn check_told(items: &[Item]) -> Result<FxHashMap<Uuid, Vec<Period>>> {
+    let mut told: FxHashMap<Uuid, Vec<&Item>> = FxHashMap::default();
     for item in items {
-        let periods = told.entry(item.id).or_default();
-        if periods.iter().any(|p| p.intersect(&item.period).is_some()) {
-            let name =
-                item.key.as_deref().map_or_else(|| item.id.to_string(), |key| format!("{}:{key}", item.type_name));
-            return Err(at_write(
-                Error::invalid(
-                    "duplicate_in_batch",
-                    format!("`{name}` is written twice for the same time in one batch"),
-                )
-                .hint("write each thing once, or for periods that do not overlap"),
-                item.place,
-            ));
-        }
-        periods.push(item.period);
+        told.entry(item.id).or_default().push(item);
     }
-    Ok(told)
+    let mut silences = FxHashMap::default();
+    for (id, mut items) in told {
+        items.sort_by_key(|item| item.period);
+        for pair in items.windows(2) {
+            let later = if pair[0].place > pair[1].place { pair[0] } else { pair[1] };
+            let name =
+                || later.key.as_deref().map_or_else(|| id.to_string(), |key| format!("{}:{key}", later.type_name));
+            if pair[0].period.to > pair[1].period.from {
+                let error = Error::invalid(
+                    "duplicate_in_batch",
+                    format!("`{}` is written twice for the same time in one batch", name()),
+                );
+                let hint = "write each thing once, or for periods that do not overlap";
+                return Err(at_write(error.hint(hint), later.place));
+            }
+            let identity = |item: &Item| (item.type_name.to_ascii_lowercase(), item.key.clone(), item.ends.is_some());
+            if !pair[0].named && !pair[1].named && identity(pair[0]) != identity(pair[1]) {
+                return Err(at_write(
+                    Error::conflict("type_changed", format!("`{}` is written as two different things", name())),
+                    later.place,
+                ));
+            }
+        }
+        let Some(first_end) = items.iter().filter(|i| i.then_absent).map(|i| i.period.to).min() else { continue };
+        let (mut silent_from, mut silence) = (first_end, Vec::new());
+        for item in items.iter().filter(|item| item.period.to > first_end) {
+            if silent_from < item.period.from {
+                silence.push(Period { from: silent_from, to: item.period.from });
+            }
+            silent_from = silent_from.max(item.period.to);
+        }
+        if silent_from < Time::MAX {
+            silence.push(Period::since(silent_from));
+        }
+        silences.insert(id, silence);
+    }
+    Ok(silences)
+}
+
+/// Relationships of one type at one end, and the periods the batch states some of them for.
+struct Group {
+    place: usize,
+    members: FxHashSet<Uuid>,
+    written: Vec<Period>,
 }
 
 struct Planner<'a> {
@@ -558,7 +632,7 @@ impl Planner<'_> {
         if actual == want { Ok(()) } else { Err(lost_race(name, want, actual)) }
     }
 
-    fn item(&mut self, item: &Item, told: &mut FxHashMap<Uuid, Vec<Period>>) -> Result<()> {
+    fn item(&mut self, item: &Item, silence: &[Period]) -> Result<()> {
         let before = self.known.statements_of(item.id);
         let thing = self.known.things.get(&item.id);
         if let Some(thing) = thing {
@@ -574,17 +648,10 @@ impl Planner<'_> {
         if item.merged.is_some() || !says_already(before, self.at.lineage, item, ignored) {
             last = Some(self.record(item, before, item.said.clone(), item.period, ignored)?);
         }
-        if item.then_absent {
-            let mut open = vec![Period { from: item.period.to, to: Time::MAX }];
-            for period in told.get(&item.id).into_iter().flatten() {
-                open = open.iter().flat_map(|piece| piece.minus(period)).collect();
-            }
-            for period in open {
-                let line = timeline(before, self.at.lineage, period);
-                if !(covers(&line, period) && line.iter().all(|s| s.statement.absent)) {
-                    self.record(item, before, Said::Absent, period, ignored)?;
-                    told.entry(item.id).or_default().push(period);
-                }
+        for period in silence {
+            let line = timeline(before, self.at.lineage, *period);
+            if !(covers(&line, *period) && line.iter().all(|s| s.statement.absent)) {
+                self.record(item, before, Said::Absent, *period, ignored)?;
             }
         }
         self.plan.unchanged += usize::from(last.is_none());
@@ -615,7 +682,7 @@ impl Planner<'_> {
             serde_json::to_string(&summary).expect("a summary is plain data").into()
         });
         let earlier = self.fresh.entry(thing).or_default();
-        let number = last_number(before, self.at.lineage) + earlier.len() as u32 + 1;
+        let number = last_number(before, self.at.lineage).saturating_add(earlier.len() as u32 + 1);
         let version = VersionId::new(self.at.tx, self.plan.statements.len() as u32);
         earlier.push(self.plan.statements.len());
         if let Some(merged) = &item.merged {
@@ -679,8 +746,22 @@ impl Planner<'_> {
         if fresh.is_empty() {
             return Cow::Borrowed(before);
         }
-        let mut all = before.to_vec();
-        all.extend(fresh.iter().map(|i| self.plan.statements[*i].clone()));
+        // Contents do not matter here, and may be large.
+        let header = |s: &Statement| Statement {
+            parents: vec![],
+            content: None,
+            change: None,
+            thing: s.thing,
+            branch: s.branch,
+            version: s.version,
+            recorded_at: s.recorded_at,
+            period: s.period,
+            number: s.number,
+            hash: s.hash,
+            absent: s.absent,
+        };
+        let mut all: Vec<_> = before.iter().map(header).collect();
+        all.extend(fresh.iter().map(|i| header(&self.plan.statements[*i])));
         all.sort_by_key(|s| (s.branch, s.version));
         Cow::Owned(all)
     }
@@ -732,13 +813,19 @@ impl Planner<'_> {
     }
 
     fn check_multiplicity(&self, items: &[Item]) -> Result<()> {
-        let mut groups: FxHashMap<(String, Side, Uuid), (usize, FxHashSet<Uuid>)> = FxHashMap::default();
+        let mut groups: FxHashMap<(String, Side, Uuid), Group> = FxHashMap::default();
         for item in items {
             let (Some((src, dst, _)), Said::Content { .. }) = (&item.ends, &item.said) else { continue };
             for side in limited_sides(self.at.registry, &item.type_name) {
                 let end = if side == Side::Src { *src } else { *dst };
                 let key = (item.type_name.to_ascii_lowercase(), side, end);
-                groups.entry(key).or_insert_with(|| (item.place, FxHashSet::default())).1.insert(item.id);
+                let group = groups.entry(key).or_insert_with(|| Group {
+                    place: item.place,
+                    members: FxHashSet::default(),
+                    written: vec![],
+                });
+                group.members.insert(item.id);
+                group.written.push(item.period);
             }
         }
         if groups.is_empty() {
@@ -750,20 +837,23 @@ impl Planner<'_> {
             let Some(ends) = &thing.ends else { continue };
             for (side, no) in [(Side::Src, ends.src), (Side::Dst, ends.dst)] {
                 let Some(end) = by_number.get(&no) else { continue };
-                if let Some((_, members)) = groups.get_mut(&(thing.type_name.to_ascii_lowercase(), side, *end)) {
-                    members.insert(*rival);
+                if let Some(group) = groups.get_mut(&(thing.type_name.to_ascii_lowercase(), side, *end)) {
+                    group.members.insert(*rival);
                 }
             }
         }
         let lineage = self.lineage_after();
         let mut groups: Vec<_> = groups.into_iter().collect();
-        groups.sort_by_key(|(_, (place, _))| *place);
-        for ((type_name, side, end), (place, members)) in groups {
+        groups.sort_by_key(|(_, group)| group.place);
+        for ((type_name, side, end), Group { place, members, written }) in groups {
             let mut spans: Vec<(Period, Uuid)> = Vec::new();
             for member in members {
                 let statements = self.after(member);
                 let line = timeline(&statements, &lineage, Period::ALWAYS);
-                spans.extend(line.iter().filter(|s| !s.statement.absent).map(|s| (s.period, member)));
+                // Only times the batch speaks of: an old quarrel elsewhere must not keep new facts out.
+                for segment in line.iter().filter(|s| !s.statement.absent) {
+                    spans.extend(written.iter().filter_map(|w| Some((segment.period.intersect(w)?, member))));
+                }
             }
             spans.sort();
             let clash = spans.windows(2).find(|w| w[0].0.to > w[1].0.from && w[0].1 != w[1].1);
@@ -814,14 +904,20 @@ fn same_identity(thing: &Thing, item: &Item) -> Result<()> {
 
 /// Whether all of the period already holds what is said.
 fn says_already(before: &[Statement], lineage: &Lineage, item: &Item, ignored: &[String]) -> bool {
-    let line = timeline(before, lineage, item.period);
+    // Without a time, what counts is what is visible at that moment, whatever is planned for later.
+    let window = if item.defaulted {
+        Period { from: item.period.from, to: Time(item.period.from.0.saturating_add(1)) }
+    } else {
+        item.period
+    };
+    let line = timeline(before, lineage, window);
     let same = |s: &Statement| {
         s.hash == item.said.hash() || (!ignored.is_empty() && !s.absent && same_but_for(s, item.said.text(), ignored))
     };
     match item.said {
         // Silence is as good as absence.
         Said::Absent => line.iter().all(|s| s.statement.absent),
-        Said::Content { .. } => covers(&line, item.period) && line.iter().all(|s| same(s.statement)),
+        Said::Content { .. } => covers(&line, window) && line.iter().all(|s| same(s.statement)),
     }
 }
 

@@ -91,19 +91,27 @@ impl Chain {
         Chain(sha)
     }
 
-    /// Statements come in the order of their version ids, with the id of their thing.
-    pub fn statement(&mut self, id: Uuid, s: &Statement) {
+    /// Statements come in the order of their version ids, with the id and type of their thing.
+    pub fn statement(&mut self, id: Uuid, type_name: &str, s: &Statement) {
         self.0.add(b"s");
         self.0.add(id.as_bytes());
+        self.text(type_name);
         self.0.add(&s.version.0.to_be_bytes());
         self.0.add(&s.branch.to_be_bytes());
         self.0.add(&s.period.from.0.to_be_bytes());
         self.0.add(&s.period.to.0.to_be_bytes());
         self.0.add(&s.number.to_be_bytes());
+        self.0.add(&(s.parents.len() as u64).to_be_bytes());
         for parent in &s.parents {
             self.0.add(&parent.0.to_be_bytes());
         }
         self.0.add(&s.hash.0);
+        self.text(s.change.as_deref().unwrap_or_default());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.0.add(&(text.len() as u64).to_be_bytes());
+        self.0.add(text.as_bytes());
     }
 
     /// Provenance comes sorted.
@@ -115,7 +123,10 @@ impl Chain {
         self.0.add(&[p.role as u8]);
     }
 
-    pub fn finish(self) -> Hash {
+    pub fn finish(mut self, objects: u32, relationships: u32) -> Hash {
+        self.0.add(b"e");
+        self.0.add(&objects.to_be_bytes());
+        self.0.add(&relationships.to_be_bytes());
         self.0.finish()
     }
 }

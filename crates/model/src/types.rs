@@ -314,7 +314,8 @@ impl Registry {
         } else {
             self.object_type(name).map(|t| t.name.as_str())
         };
-        declared.or_else(|| system::ALL.into_iter().find(|s| s.eq_ignore_ascii_case(name))).unwrap_or(name)
+        let own = system::ALL.into_iter().find(|s| !relationship && s.eq_ignore_ascii_case(name));
+        own.or(declared).unwrap_or(name)
     }
 
     pub fn is_branchless(&self, object_type: &str) -> bool {

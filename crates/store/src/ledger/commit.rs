@@ -198,20 +198,20 @@ pub(super) fn append(
 fn chain_hash(reader: &mut dyn Reader, target: &Target<'_>, header: &Header, plan: &Plan, tx: Tx) -> Result<Hash> {
     let first_new = target.head.next_thing;
     let old = unique(plan.statements.iter().map(|s| s.thing).filter(|no| *no < first_new).collect());
-    let mut old: Vec<_> = reader.things_numbered(&old)?.into_iter().map(|t| (t.no, t.id)).collect();
-    old.sort_unstable();
+    let mut old = reader.things_numbered(&old)?;
+    old.sort_unstable_by_key(|t| t.no);
     let mut chain = Chain::new(target.head.hash, tx, target.now, target.branch, header);
     for statement in &plan.statements {
-        let id = if statement.thing >= first_new {
-            plan.things.get((statement.thing - first_new) as usize).map(|t| t.id)
+        let thing = if statement.thing >= first_new {
+            plan.things.get((statement.thing - first_new) as usize)
         } else {
-            old.binary_search_by_key(&statement.thing, |(no, _)| *no).ok().map(|i| old[i].1)
+            old.binary_search_by_key(&statement.thing, |t| t.no).ok().map(|i| &old[i])
         };
-        let id = id.ok_or_else(|| Error::internal("a statement was planned about nothing"))?;
-        chain.statement(id, statement);
+        let thing = thing.ok_or_else(|| Error::internal("a statement was planned about nothing"))?;
+        chain.statement(thing.id, &thing.type_name, statement);
     }
     plan.provenance.iter().for_each(|p| chain.provenance(p));
-    Ok(chain.finish())
+    Ok(chain.finish(plan.objects, plan.relationships))
 }
 
 fn repeated(writer: &mut dyn Writer, client_id: &str, digest: Hash, earlier: ClientBatch) -> Result<Committed> {
@@ -240,7 +240,7 @@ fn digest(batch: &Batch) -> Hash {
     Hash::of(text.expect("a batch is plain data").as_bytes())
 }
 
-fn check_header(header: &Header) -> Result<()> {
+pub(super) fn check_header(header: &Header) -> Result<()> {
     use lukasa_model::id::check_text;
     use lukasa_model::limits::{KEY_BYTES, NAME_BYTES, TITLE_BYTES};
     for (what, text, max) in [

@@ -1,7 +1,7 @@
 //! Branches, releases, tags, types and settings: system objects, written as batches like everything else.
 
 use super::{Committed, Ledger, ViewSpec};
-use crate::{Fields, Head};
+use crate::{Fields, Head, Reader, Writer};
 use lukasa_model::batch::{End, PutObject};
 use lukasa_model::id::{check_ref_name, check_type_name};
 use lukasa_model::json::{self, Hash, Hasher};
@@ -197,31 +197,19 @@ impl Ledger {
         check_schema(&declared.schema)?;
         check_pointers(declared.merge.keys().chain(&declared.ignored_paths).chain(&declared.embedding.relevant_paths))?;
         declared.aliases.iter().try_for_each(|alias| check_type_name(alias))?;
-        let used = |type_name: &str| -> Result<bool> {
-            let Ok(mut reader) = self.store.read(&self.scope) else { return Ok(false) };
-            let end = reader.head()?.next_thing;
-            for start in (0..end).step_by(10_000) {
-                let things = reader.things_in(start..(start + 10_000).min(end))?;
-                if things.iter().any(|t| t.ends.is_none() && t.type_name.eq_ignore_ascii_case(type_name)) {
-                    return Ok(true);
-                }
-            }
-            Ok(false)
-        };
-        let was =
-            self.registry().ok().and_then(|r| r.object_type(&declared.name).map(|t| t.branchless)).unwrap_or(false);
-        if was != declared.branchless && used(&declared.name)? {
+        let mut writer = self.store.write(&self.scope)?;
+        let head = writer.head()?;
+        let registry = self.registry_in(&mut *writer, &head)?;
+        let known = registry.object_type(&declared.name);
+        let key = known.map_or(declared.name.clone(), |t| t.name.clone());
+        if known.is_some_and(|t| t.branchless) != declared.branchless && is_used(&mut *writer, &key)? {
             return Err(Error::conflict(
                 "type_in_use",
-                format!(
-                    "there are objects of type `{}`; whether it is branchless cannot change any more",
-                    declared.name
-                ),
+                format!("there are objects of type `{key}`; whether it is branchless cannot change any more"),
             ));
         }
-        self.declare(TransactionKind::Type, header, |registry, _| {
-            check_names(&declared.name, &declared.aliases, |n| registry.object_type(n).map(|t| t.name.as_str()))?;
-            let key = registry.object_type(&declared.name).map_or(declared.name.clone(), |t| t.name.clone());
+        self.declare_in(writer, TransactionKind::Type, header, |registry, _| {
+            check_names(&key, &declared.aliases, |n| registry.object_type(n).map(|t| t.name.as_str()))?;
             Ok(state(system::OBJECT_TYPE, &key, &ObjectType { name: key.clone(), ..declared.clone() }, None))
         })
     }
@@ -256,7 +244,16 @@ impl Ledger {
         header: &Header,
         decide: impl FnOnce(&Registry, &Head) -> Result<lukasa_model::Write>,
     ) -> Result<Committed> {
-        let mut writer = self.store.write(&self.scope)?;
+        self.declare_in(self.store.write(&self.scope)?, kind, header, decide)
+    }
+
+    fn declare_in(
+        &self,
+        mut writer: Box<dyn Writer + '_>,
+        kind: TransactionKind,
+        header: &Header,
+        decide: impl FnOnce(&Registry, &Head) -> Result<lukasa_model::Write>,
+    ) -> Result<Committed> {
         let head = writer.head()?;
         let registry = self.registry_in(&mut *writer, &head)?;
         let write = decide(&registry, &head)?;
@@ -268,6 +265,17 @@ impl Ledger {
         }
         Ok(committed)
     }
+}
+
+fn is_used(reader: &mut dyn Reader, type_name: &str) -> Result<bool> {
+    let end = reader.head()?.next_thing;
+    for start in (0..end).step_by(10_000) {
+        let things = reader.things_in(start..(start + 10_000).min(end))?;
+        if things.iter().any(|t| t.ends.is_none() && t.type_name.eq_ignore_ascii_case(type_name)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn fork_point(at: Option<Tx>, head: &Head) -> Result<Tx> {

@@ -5,6 +5,7 @@
 //! versions, times and hashes survive, and a restored project gives the same answers in every view.
 
 use super::Ledger;
+use super::verify::{check_identity, check_statement};
 use crate::{ClientBatch, Entry, Head, Reader, Writer};
 use lukasa_model::content::ABSENT;
 use lukasa_model::json::Hash;
@@ -13,13 +14,20 @@ use lukasa_model::transaction::Chain;
 use lukasa_model::types::system;
 use lukasa_model::{BranchNo, Error, Period, Result, ThingNo, Time, Transaction, Tx, VersionId};
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read, Write};
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// Of the format, not of Lukasa.
 const FORMAT: u32 = 1;
-/// Rows read or written at a time.
+/// Things read at a time, and the most rows written at a time.
 const CHUNK: usize = 10_000;
+/// Statements are read with their contents, which may be large.
+const STATEMENTS: usize = 1_000;
+/// Contents written at a time, in bytes.
+const BYTES: usize = 32 << 20;
+/// The longest line: 1 MiB of content and its change summary, with every byte escaped.
+const LINE_BYTES: u64 = 16 << 20;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DumpReport {
@@ -44,7 +52,7 @@ enum Line {
     Provenance { thing: ThingNo, child: VersionId, parent: VersionId, role: Role },
     Transaction(Transaction),
     ClientBatch { client_id: String, digest: Hash, tx: Option<Tx>, unchanged: u32 },
-    End { tx: Tx, things: u64, statements: u64, hash: Hash },
+    End { tx: Tx, things: u64, statements: u64, client_batches: u64, hash: Hash },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -91,7 +99,11 @@ impl Ledger {
         let mut statements = Statements { after: VersionId(0), page: Vec::new().into_iter().peekable() };
         let mut next = 1;
         while next <= head.tx {
-            for transaction in reader.transactions(next, head.tx, 1_000)? {
+            let page = reader.transactions(next, head.tx, 1_000)?;
+            if page.is_empty() {
+                return Err(Error::internal(format!("transaction {next} is missing")).hint("run `lukasa verify`"));
+            }
+            for transaction in page {
                 next = transaction.tx + 1;
                 while let Some(statement) = statements.next_of(&mut *reader, transaction.tx)? {
                     while things.next <= statement.thing {
@@ -108,14 +120,16 @@ impl Ledger {
                 lines.put(&Line::Transaction(transaction))?;
             }
         }
+        let mut client_batches = 0;
         for (client_id, batch) in reader.client_batches()? {
             if batch.tx.is_none_or(|tx| tx <= head.tx) {
                 let ClientBatch { digest, tx, unchanged } = batch;
                 lines.put(&Line::ClientBatch { client_id, digest, tx, unchanged })?;
+                client_batches += 1;
             }
         }
         let (tx, things, statements) = (report.tx, report.things, report.statements);
-        lines.put(&Line::End { tx, things, statements, hash: head.hash })?;
+        lines.put(&Line::End { tx, things, statements, client_batches, hash: head.hash })?;
         lines.out.flush().map_err(|e| write_fault(&e))?;
         Ok(report)
     }
@@ -133,7 +147,7 @@ impl Ledger {
         loop {
             line.clear();
             number += 1;
-            let read = input.read_line(&mut line).map_err(|e| {
+            let read = (&mut *input).take(LINE_BYTES).read_line(&mut line).map_err(|e| {
                 Error::invalid("unreadable_input", format!("the dump could not be read: {e}"))
                     .at(format_args!("line {number}"))
             })?;
@@ -163,12 +177,15 @@ struct Restore {
     things: Vec<Thing>,
     statements: Vec<Statement>,
     provenance: Vec<Provenance>,
-    /// Ids by thing number, for the chain.
-    ids: Vec<Uuid>,
-    system: Vec<bool>,
-    stated: Vec<(Uuid, Statement)>,
+    /// Ids and types by thing number, and which are relationships.
+    known: Vec<(Uuid, Arc<str>)>,
+    edges: Vec<bool>,
+    /// What the transaction being read has said so far, without contents.
+    stated: Vec<Statement>,
+    bytes: usize,
     things_seen: u64,
     statements_seen: u64,
+    client_batches: u64,
 }
 
 impl Restore {
@@ -180,11 +197,13 @@ impl Restore {
             things: vec![],
             statements: vec![],
             provenance: vec![],
-            ids: vec![Uuid::nil()],
-            system: vec![false],
+            known: vec![(Uuid::nil(), "".into())],
+            edges: vec![false],
             stated: vec![],
+            bytes: 0,
             things_seen: 0,
             statements_seen: 0,
+            client_batches: 0,
         }
     }
 
@@ -211,47 +230,49 @@ impl Restore {
                 if line.no != self.head.next_thing {
                     return Err(bad(format!("thing {} comes where {} is due", line.no, self.head.next_thing)));
                 }
-                self.head.next_thing += 1;
-                self.things_seen += 1;
-                self.ids.push(line.id);
-                self.system.push(system::is(&line.type_name));
-                self.things.push(Thing {
+                let thing = Thing {
                     no: line.no,
                     id: line.id,
                     type_name: line.type_name.into(),
                     key: line.key,
                     ends: line.ends.map(|(src, dst)| Ends { src, dst, discriminator: line.discriminator }),
-                });
+                };
+                // Ends come before their relationships, and are objects: nothing reaches beyond this project.
+                check_identity(&thing, &self.known, self.head.namespace).map_err(|e| bad(e.message))?;
+                if thing.ends.as_ref().is_some_and(|e| self.edges[e.src as usize] || self.edges[e.dst as usize]) {
+                    return Err(bad(format!("relationship {} has a relationship as its end", thing.id)));
+                }
+                self.head.next_thing += 1;
+                self.things_seen += 1;
+                self.known.push((thing.id, Arc::clone(&thing.type_name)));
+                self.edges.push(thing.ends.is_some());
+                self.things.push(thing);
             }
             Line::Statement(line) => {
                 let statement = read_statement(line);
-                let at = statement.thing as usize;
-                let (Some(id), Some(system)) = (self.ids.get(at), self.system.get(at)) else {
-                    return Err(bad(format!("version {} is about a thing not yet named", statement.version)));
-                };
-                let hash = statement.content.as_deref().map_or(ABSENT, |text| Hash::of(text.as_bytes()));
-                if hash != statement.hash {
-                    return Err(bad(format!("the content of version {} does not match its hash", statement.version)));
-                }
-                if statement.version.tx() != self.head.tx + 1 {
-                    return Err(bad(format!(
-                        "version {} comes in transaction {}",
-                        statement.version,
-                        self.head.tx + 1
-                    )));
-                }
-                if *system {
-                    self.head.declared = statement.version.tx();
+                let due = VersionId::new(self.head.tx + 1, self.stated.len() as u32);
+                let (_, type_name) =
+                    check_statement(&statement, &self.known, due, statement.recorded_at).map_err(|e| bad(e.message))?;
+                if system::is(type_name) {
+                    self.head.declared = due.tx();
                 }
                 self.statements_seen += 1;
+                self.bytes += statement.content.as_ref().map_or(0, |c| c.len());
                 // The chain needs no content.
-                self.stated.push((*id, Statement { content: None, change: None, ..statement.clone() }));
+                self.stated.push(Statement { content: None, ..statement.clone() });
                 self.statements.push(statement);
-                if self.statements.len() >= CHUNK {
+                if self.statements.len() >= CHUNK || self.bytes >= BYTES {
                     self.flush(writer, None)?;
                 }
             }
             Line::Provenance { thing, child, parent, role } => {
+                if thing == 0
+                    || thing >= self.head.next_thing
+                    || child.tx() > self.head.tx + 1
+                    || parent.tx() > self.head.tx + 1
+                {
+                    return Err(bad(format!("provenance of version {child} reaches beyond this project")));
+                }
                 self.provenance.push(Provenance { thing, child, parent, role });
             }
             Line::Transaction(transaction) => {
@@ -260,10 +281,20 @@ impl Restore {
                 }
                 let t = &transaction;
                 let mut chain = Chain::new(self.head.hash, t.tx, t.recorded_at, t.branch, &t.header);
-                self.stated.drain(..).for_each(|(id, s)| chain.statement(id, &s));
+                let counts = self.stated.len() as u64 == u64::from(t.objects) + u64::from(t.relationships);
+                if !counts
+                    || t.recorded_at < self.head.recorded_at
+                    || self.stated.iter().any(|s| s.recorded_at != t.recorded_at)
+                {
+                    return Err(bad(format!("transaction {} has impossible times or counts", t.tx)));
+                }
+                for s in self.stated.drain(..) {
+                    let (id, type_name) = &self.known[s.thing as usize];
+                    chain.statement(*id, type_name, &s);
+                }
                 self.provenance.sort();
                 self.provenance.iter().for_each(|p| chain.provenance(p));
-                if chain.finish() != t.hash {
+                if chain.finish(t.objects, t.relationships) != t.hash {
                     return Err(bad(format!("transaction {} does not match its hash", t.tx)));
                 }
                 (self.head.hash, self.head.recorded_at) = (t.hash, t.recorded_at);
@@ -271,14 +302,15 @@ impl Restore {
                 progress(transaction.tx, self.last);
             }
             Line::ClientBatch { client_id, digest, tx, unchanged } => {
+                self.client_batches += 1;
                 let client_batch = Some((client_id.as_str(), ClientBatch { digest, tx, unchanged }));
                 let (things, statements, provenance) = (&[][..], &[][..], &[][..]);
                 let head = self.head;
                 writer.append(&Entry { transaction: None, things, statements, provenance, client_batch, head })?;
             }
-            Line::End { tx, things, statements, hash } => {
-                let here = (self.head.tx, self.things_seen, self.statements_seen, self.head.hash);
-                if (tx, things, statements, hash) != here {
+            Line::End { tx, things, statements, client_batches, hash } => {
+                let here = (self.head.tx, self.things_seen, self.statements_seen, self.client_batches, self.head.hash);
+                if (tx, things, statements, client_batches, hash) != here {
                     return Err(bad("counts or hash at the end do not match what came before".into()));
                 }
                 return Ok(true);
@@ -301,6 +333,7 @@ impl Restore {
         })?;
         self.things.clear();
         self.statements.clear();
+        self.bytes = 0;
         if transaction.is_some() {
             self.head.tx += 1;
         }
@@ -368,7 +401,7 @@ struct Statements {
 impl Statements {
     fn next_of(&mut self, reader: &mut dyn Reader, tx: Tx) -> Result<Option<Statement>> {
         if self.page.peek().is_none() {
-            self.page = reader.statements_after(self.after, CHUNK)?.into_iter().peekable();
+            self.page = reader.statements_after(self.after, STATEMENTS)?.into_iter().peekable();
         }
         let next = self.page.next_if(|s| s.version.tx() == tx);
         if let Some(statement) = &next {

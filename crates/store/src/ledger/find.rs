@@ -6,9 +6,9 @@ use lukasa_model::branch::Lineage;
 use lukasa_model::id::object_id;
 use lukasa_model::plan::{Side, ambiguous, nothing_named};
 use lukasa_model::statement::{Provenance, Statement, Thing};
-use lukasa_model::timeline::{superseded_at, visible};
+use lukasa_model::timeline::{superseded_at, timeline, visible};
 use lukasa_model::types::{RENAMED_FROM, Registry};
-use lukasa_model::{Error, Reference, Result, ThingNo, Time, View};
+use lukasa_model::{Error, Period, Reference, Result, ThingNo, Time, View};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -56,6 +56,13 @@ impl Ledger {
         lookup.find(reference)
     }
 
+    /// Until when the visible statement about a thing goes on to hold in this view; open when it does for ever.
+    pub fn holds_until(&self, view: &View, thing: &Thing) -> Result<Time> {
+        let own = self.store.read(&self.scope)?.statements(&[thing.no], Fields::Header)?;
+        let line = timeline(&own, &view.lineage, Period::since(view.valid));
+        Ok(line.first().map_or(Time::MAX, |segment| segment.period.to))
+    }
+
     /// All statements about a thing along the view's line, oldest first; `all_branches` adds the others.
     pub fn history(
         &self,
@@ -95,14 +102,14 @@ impl Ledger {
         lookup.links(object, limit)
     }
 
-    fn lookup<'a>(&self, reader: &'a mut dyn Reader, view: &'a View) -> Result<Lookup<'a>> {
+    pub(super) fn lookup<'a>(&self, reader: &'a mut dyn Reader, view: &'a View) -> Result<Lookup<'a>> {
         let head = reader.head()?;
         let registry = self.registry_at(reader, &head, view.known)?;
         Ok(Lookup { namespace: head.namespace, reader, registry, lineage: &view.lineage, at: view.valid })
     }
 }
 
-struct Lookup<'a> {
+pub(super) struct Lookup<'a> {
     reader: &'a mut dyn Reader,
     registry: Arc<Registry>,
     lineage: &'a Lineage,
@@ -138,7 +145,7 @@ impl Lookup<'_> {
     }
 
     /// A thing by name, visible or not.
-    fn any(&mut self, reference: &Reference) -> Result<Thing> {
+    pub(super) fn any(&mut self, reference: &Reference) -> Result<Thing> {
         let mut candidates = self.candidates(reference)?;
         if candidates.len() > 1 {
             let seen = self.seen(candidates.clone(), Fields::Header)?;
@@ -213,7 +220,12 @@ impl Lookup<'_> {
             let Some((edge, _)) = self.seen(edges, Fields::Header)?.pop() else { break };
             let Some(ends) = edge.ends else { break };
             number = ends.src;
-            last = self.reader.things_numbered(&[number])?.pop();
+            let new = self.reader.things_numbered(&[number])?;
+            last = new.first().cloned();
+            // It may have been renamed back and forth: the first one that is there counts.
+            if !self.seen(new, Fields::Header)?.is_empty() {
+                break;
+            }
         }
         Ok(last)
     }

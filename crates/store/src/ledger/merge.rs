@@ -1,6 +1,6 @@
 //! Merges one branch into another: finds what differs, decides thing by thing, records one transaction.
 
-use super::commit::{Target, append, open_branch};
+use super::commit::{Target, append, check_header, open_branch};
 use super::{Ledger, by_thing, end_names, unique};
 use crate::{Fields, Reader};
 use lukasa_model::branch::Lineage;
@@ -101,6 +101,7 @@ impl Ledger {
             let mut reader = self.store.read(&self.scope)?;
             return self.merge_plan(&mut *reader, request, self.clock.now()).map(|(report, _)| report);
         }
+        check_header(&request.header)?;
         // A merge must not be what makes a project.
         self.head()?;
         let mut writer = self.store.write(&self.scope)?;
@@ -153,14 +154,9 @@ impl Ledger {
     }
 
     fn chosen(&self, reader: &mut dyn Reader, request: &MergeRequest) -> Result<FxHashSet<ThingNo>> {
-        let mut chosen = FxHashSet::default();
-        for reference in &request.keys {
-            let spec = super::ViewSpec::on(&request.source);
-            let view = self.view_in(reader, &spec)?;
-            let (thing, _) = self.history(&view, reference, true)?;
-            chosen.insert(thing.no);
-        }
-        Ok(chosen)
+        let view = self.view_in(reader, &super::ViewSpec::on(&request.source))?;
+        let mut lookup = self.lookup(reader, &view)?;
+        request.keys.iter().map(|reference| Ok(lookup.any(reference)?.no)).collect()
     }
 }
 

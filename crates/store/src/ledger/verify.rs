@@ -8,7 +8,7 @@ use lukasa_model::json::Hash;
 use lukasa_model::statement::{Statement, Thing};
 use lukasa_model::timeline::timeline;
 use lukasa_model::transaction::Chain;
-use lukasa_model::types::{Count, Registry, Release};
+use lukasa_model::types::{Count, Registry, Release, system};
 use lukasa_model::{Error, ErrorKind, Period, Result, ThingNo, Time, Tx, VersionId, View};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -30,6 +30,8 @@ pub struct VerifyReport {
 }
 
 const CHUNK: usize = 10_000;
+/// Statements are read with their contents, which may be large.
+const STATEMENTS: usize = 1_000;
 
 impl Ledger {
     /// An error with code `verification_failed` names what is wrong first.
@@ -38,8 +40,12 @@ impl Ledger {
         let head = reader.head()?;
         let mut report = VerifyReport { transactions: head.tx, head_hash: head.hash.to_string(), ..Default::default() };
         let things = check_things(&mut *reader, head.next_thing, head.namespace)?;
+        let declared = Declared::count(&mut *reader, head.tx)?;
         report.things = things.len() as u64 - 1;
-        check_log(&mut *reader, &things, &head, &mut report, progress)?;
+        let stated = check_log(&mut *reader, &things, &head, &mut report, progress)?;
+        if declared != stated || stated.last != head.declared {
+            return Err(wrong("branches, releases, tags or types are not found by the marks they should have".into()));
+        }
         let counts = reader.counts()?;
         // Writers may have gone on meanwhile; less than was read cannot be.
         for (what, counted, read) in [
@@ -135,16 +141,34 @@ fn wrong(what: String) -> Error {
     Error::new(ErrorKind::Internal, "verification_failed", what).hint("restore a backup made before this happened")
 }
 
-/// Reads all things, checks that ids follow from names, and gives their ids by number.
-fn check_things(reader: &mut dyn Reader, next: ThingNo, namespace: Uuid) -> Result<Vec<Uuid>> {
-    let mut ids = vec![Uuid::nil()];
+/// What was said about system objects: how often, and when last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Declared {
+    count: usize,
+    last: Tx,
+}
+
+impl Declared {
+    /// As the store finds them by its marks.
+    fn count(reader: &mut dyn Reader, known: Tx) -> Result<Declared> {
+        let all: Vec<_> = reader.declarations()?.into_iter().filter(|d| d.tx <= known).collect();
+        Ok(Declared { count: all.len(), last: all.last().map_or(0, |d| d.tx) })
+    }
+}
+
+/// Ids and types by thing number.
+type Known = Vec<(Uuid, Arc<str>)>;
+
+/// Reads all things, checks that ids follow from names, and gives their ids and types by number.
+fn check_things(reader: &mut dyn Reader, next: ThingNo, namespace: Uuid) -> Result<Known> {
+    let mut ids: Known = vec![(Uuid::nil(), "".into())];
     for start in (1..next).step_by(CHUNK) {
         for thing in reader.things_in(start..(start + CHUNK as ThingNo).min(next))? {
             if thing.no != ids.len() as ThingNo {
                 return Err(wrong(format!("thing {} is missing", ids.len())));
             }
             check_identity(&thing, &ids, namespace)?;
-            ids.push(thing.id);
+            ids.push((thing.id, thing.type_name));
         }
     }
     if ids.len() as ThingNo != next {
@@ -153,13 +177,14 @@ fn check_things(reader: &mut dyn Reader, next: ThingNo, namespace: Uuid) -> Resu
     Ok(ids)
 }
 
-fn check_identity(thing: &Thing, ids: &[Uuid], namespace: Uuid) -> Result<()> {
+pub(super) fn check_identity(thing: &Thing, ids: &[(Uuid, Arc<str>)], namespace: Uuid) -> Result<()> {
     let derived = match (&thing.ends, &thing.key) {
         (Some(ends), _) => {
-            let (Some(src), Some(dst)) = (ids.get(ends.src as usize), ids.get(ends.dst as usize)) else {
+            let end = |no: ThingNo| usize::try_from(no).ok().filter(|no| *no > 0).and_then(|no| ids.get(no));
+            let (Some(src), Some(dst)) = (end(ends.src), end(ends.dst)) else {
                 return Err(wrong(format!("relationship {} comes before its ends", thing.id)));
             };
-            relationship_id(namespace, &thing.type_name, *src, *dst, &ends.discriminator)
+            relationship_id(namespace, &thing.type_name, src.0, dst.0, &ends.discriminator)
         }
         (None, Some(key)) => object_id(namespace, &thing.type_name, key),
         (None, None) => thing.id,
@@ -173,11 +198,12 @@ fn check_identity(thing: &Thing, ids: &[Uuid], namespace: Uuid) -> Result<()> {
 
 fn check_log(
     reader: &mut dyn Reader,
-    ids: &[Uuid],
+    things: &[(Uuid, Arc<str>)],
     head: &crate::Head,
     report: &mut VerifyReport,
     progress: &mut dyn FnMut(Tx, Tx),
-) -> Result<()> {
+) -> Result<Declared> {
+    let mut stated = Declared::default();
     let (mut previous, mut recorded_at, mut due) = (Chain::START, Time::MIN, 1);
     let mut page: Vec<Statement> = Vec::new();
     let mut after = VersionId(0);
@@ -197,13 +223,16 @@ fn check_log(
             let mut place = 0;
             loop {
                 if page.is_empty() {
-                    page = reader.statements_after(after, CHUNK)?;
+                    page = reader.statements_after(after, STATEMENTS)?;
                     page.reverse();
                 }
                 let Some(statement) = page.pop_if(|s| s.version.tx() <= due) else { break };
                 after = statement.version;
-                let id = check_statement(&statement, ids, VersionId::new(due, place), t.recorded_at)?;
-                chain.statement(id, &statement);
+                let (id, type_name) = check_statement(&statement, things, VersionId::new(due, place), t.recorded_at)?;
+                chain.statement(*id, type_name, &statement);
+                if system::is(type_name) {
+                    stated = Declared { count: stated.count + 1, last: due };
+                }
                 place += 1;
             }
             if place != t.objects + t.relationships {
@@ -216,7 +245,7 @@ fn check_log(
                 chain.provenance(&p);
                 report.provenance += 1;
             }
-            if chain.finish() != t.hash {
+            if chain.finish(t.objects, t.relationships) != t.hash {
                 return Err(wrong(format!("transaction {due} does not match its hash")));
             }
             report.statements += u64::from(place);
@@ -228,10 +257,15 @@ fn check_log(
     if previous != head.hash {
         return Err(wrong("the head does not match the last transaction".into()));
     }
-    Ok(())
+    Ok(stated)
 }
 
-fn check_statement(s: &Statement, ids: &[Uuid], due: VersionId, recorded_at: Time) -> Result<Uuid> {
+pub(super) fn check_statement<'a>(
+    s: &Statement,
+    things: &'a [(Uuid, Arc<str>)],
+    due: VersionId,
+    recorded_at: Time,
+) -> Result<&'a (Uuid, Arc<str>)> {
     if s.version != due {
         return Err(wrong(format!("version {due} is missing")));
     }
@@ -242,7 +276,9 @@ fn check_statement(s: &Statement, ids: &[Uuid], due: VersionId, recorded_at: Tim
     if s.recorded_at != recorded_at || s.period.from >= s.period.to || s.parents.iter().any(|p| *p >= due) {
         return Err(wrong(format!("version {due} has impossible times or parents")));
     }
-    ids.get(s.thing as usize)
-        .copied()
+    usize::try_from(s.thing)
+        .ok()
+        .filter(|no| *no > 0)
+        .and_then(|no| things.get(no))
         .ok_or_else(|| wrong(format!("version {due} is about a thing that does not exist")))
 }

@@ -12,12 +12,13 @@ use crate::memory::unknown_project;
 use crate::{Clock, Reader, Store, Writer};
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
-use session::{Session, begin_read, begin_write};
+use session::Session;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::NoTls;
 use tokio_postgres::error::SqlState;
 
@@ -42,9 +43,14 @@ pub struct PostgresStore {
     runtime: Handle,
     /// Overrides the server's clock, for tests.
     clock: Option<Arc<dyn Clock>>,
+    /// Half of the connections, at most, are for writers.
+    writers: Arc<Semaphore>,
     place: String,
     warnings: Vec<String>,
 }
+
+/// How long to wait for a connection, or for the project's lock.
+const WAIT: Duration = Duration::from_secs(30);
 
 impl PostgresStore {
     /// Connects as the application role and checks schema, role and policies.
@@ -57,7 +63,7 @@ impl PostgresStore {
         let manager = Manager::from_config(settings, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
         let pool = Pool::builder(manager)
             .max_size(config.connections)
-            .wait_timeout(Some(Duration::from_secs(30)))
+            .wait_timeout(Some(WAIT))
             .create_timeout(Some(Duration::from_secs(10)))
             .runtime(Runtime::Tokio1)
             .build()
@@ -75,7 +81,8 @@ impl PostgresStore {
             )
             .hint("run `lukasa setup-postgres` with an administrator's URL, then connect as the application role"));
         }
-        Ok(PostgresStore { pool, runtime, clock, place, warnings: drift })
+        let writers = Arc::new(Semaphore::new((config.connections / 2).max(1)));
+        Ok(PostgresStore { pool, runtime, clock, writers, place, warnings: drift })
     }
 
     /// What is not as it should be, where that does not keep the store from starting.
@@ -133,16 +140,23 @@ impl Store for PostgresStore {
 
 impl PostgresStore {
     fn session(&self, scope: &Scope, write: bool) -> Result<Session<'_>> {
-        let client = self.runtime.block_on(async {
-            let client = self.pool.get().await.map_err(pool_fault)?;
-            if write {
-                begin_write(&client, scope).await?
-            } else {
-                begin_read(&client, scope).await?
-            }
-            Ok::<_, Error>(client)
+        let (client, permit) = self.runtime.block_on(async {
+            let permit = if write { Some(self.writer_permit().await?) } else { None };
+            Ok::<_, Error>((self.pool.get().await.map_err(pool_fault)?, permit))
         })?;
-        Ok(Session::new(client, &self.runtime, scope.clone(), self.clock.as_deref()))
+        // From here on a failure is rolled back by the session's drop.
+        let session = Session::new(client, &self.runtime, scope.clone(), self.clock.as_deref(), permit);
+        session.begin(write)?;
+        Ok(session)
+    }
+
+    /// Writers that wait for a project must not hold every connection: readers never wait for them.
+    async fn writer_permit(&self) -> Result<OwnedSemaphorePermit> {
+        let permit = tokio::time::timeout(WAIT, Arc::clone(&self.writers).acquire_owned()).await;
+        permit.ok().and_then(Result::ok).ok_or_else(|| {
+            Error::new(ErrorKind::Unavailable, "store_busy", "too many writers are waiting")
+                .hint("try again in a moment")
+        })
     }
 }
 

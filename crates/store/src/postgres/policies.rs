@@ -45,7 +45,7 @@ async fn run_setup(client: &mut Client, app: &tokio_postgres::Config, place: &st
     client.batch_execute("SELECT pg_advisory_lock(7813501)").await.map_err(fault)?;
     client.batch_execute("CREATE SCHEMA IF NOT EXISTS lukasa; SET search_path TO lukasa").await.map_err(fault)?;
     refuse_newer(client, place).await?;
-    embedded::migrations::runner().run_async(client).await.map_err(|e| {
+    embedded::migrations::runner().set_grouped(true).run_async(client).await.map_err(|e| {
         Error::new(
             ErrorKind::Unavailable,
             "migration_failed",

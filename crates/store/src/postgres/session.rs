@@ -15,6 +15,7 @@ use lukasa_model::{
 };
 use std::ops::Range;
 use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
@@ -27,6 +28,7 @@ pub struct Session<'a> {
     clock: Option<&'a dyn Clock>,
     /// The project has outgrown what the planner was told about it.
     outgrown: bool,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 /// A project is analysed each time it has grown fourfold, from the first thousand things on.
@@ -36,13 +38,13 @@ fn grows_out(before: ThingNo, after: ThingNo) -> bool {
 }
 
 /// Readers see one moment throughout.
-pub async fn begin_read(client: &Object, scope: &Scope) -> Result<()> {
+async fn begin_read(client: &Object, scope: &Scope) -> Result<()> {
     client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await.map_err(fault)?;
     set_scope(client, scope).await
 }
 
 /// Takes the project's lock first; numbers are handed out only behind it, so they come in commit order.
-pub async fn begin_write(client: &Object, scope: &Scope) -> Result<()> {
+async fn begin_write(client: &Object, scope: &Scope) -> Result<()> {
     client
         .batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '30s'")
         .await
@@ -91,8 +93,25 @@ const TRANSACTION: &str = "tx, recorded_at, branch, objects, relationships, head
 const OWN: &str = "tenant = $1 AND project = $2";
 
 impl<'a> Session<'a> {
-    pub fn new(client: Object, runtime: &'a Handle, scope: Scope, clock: Option<&'a dyn Clock>) -> Session<'a> {
-        Session { client: Some(client), runtime, scope, clock, outgrown: false }
+    /// Takes a connection; `begin` must follow.
+    pub fn new(
+        client: Object,
+        runtime: &'a Handle,
+        scope: Scope,
+        clock: Option<&'a dyn Clock>,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> Session<'a> {
+        Session { client: Some(client), runtime, scope, clock, outgrown: false, _permit: permit }
+    }
+
+    pub fn begin(&self, write: bool) -> Result<()> {
+        self.runtime.block_on(async {
+            if write {
+                begin_write(self.client(), &self.scope).await
+            } else {
+                begin_read(self.client(), &self.scope).await
+            }
+        })
     }
 
     fn client(&self) -> &Object {
@@ -375,6 +394,26 @@ impl Reader for Session<'_> {
     }
 }
 
+/// Statements in pieces that fit into one message, whatever their contents weigh.
+fn in_pieces(mut rest: &[Statement]) -> Vec<&[Statement]> {
+    /// The server refuses a value over 1 GB, and nobody is served by messages near that.
+    const BYTES: usize = 32 << 20;
+    let weight =
+        |s: &Statement| 200 + s.content.as_ref().map_or(0, |c| c.len()) + s.change.as_ref().map_or(0, |c| c.len());
+    let mut pieces = Vec::new();
+    while !rest.is_empty() {
+        let mut bytes = 0;
+        let fits = rest.iter().take_while(|s| {
+            bytes += weight(s);
+            bytes <= BYTES
+        });
+        let (piece, later) = rest.split_at(fits.count().max(1));
+        pieces.push(piece);
+        rest = later;
+    }
+    pieces
+}
+
 fn client_batch(row: &Row, at: usize) -> Result<ClientBatch> {
     Ok(ClientBatch {
         digest: hash(row.get(at))?,
@@ -422,8 +461,7 @@ impl Writer for Session<'_> {
                 ],
             )?;
         }
-        if !entry.statements.is_empty() {
-            let s = entry.statements;
+        for s in in_pieces(entry.statements) {
             let parents = |s: &Statement| {
                 (!s.parents.is_empty()).then(|| s.parents.iter().flat_map(|v| v.0.to_be_bytes()).collect::<Vec<u8>>())
             };

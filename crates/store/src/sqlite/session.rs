@@ -196,8 +196,8 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
     fn relationships(&mut self, ends: &[(ThingNo, Side)]) -> Result<Vec<Thing>> {
         let mut found = Vec::new();
         for (number, side) in ends {
-            let condition = if *side == Side::Src { "src = ?1" } else { "dst = ?1" };
-            self.things_where(condition, [tid(self.scope, *number)], &mut found)?;
+            let condition = if *side == Side::Src { "src = ?1 AND scope = ?2" } else { "dst = ?1 AND scope = ?2" };
+            self.things_where(condition, [tid(self.scope, *number), self.scope], &mut found)?;
         }
         found.sort_by_key(|t| t.no);
         found.dedup_by_key(|t| t.no);

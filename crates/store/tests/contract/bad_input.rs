@@ -39,7 +39,7 @@ pub fn every_mistake_has_a_code_and_changes_nothing(f: &Fixture) {
         ("reversed_period", one(PutObject { valid_from: Some(Time(5)), valid_to: Some(Time(4)), ..object("a") })),
         ("reversed_period", batch(vec![End { from: Some(Time(5)), to: Some(Time(5)), ..End::new("a") }.into()])),
         ("id_and_key", one(PutObject { id: Some(uuid::Uuid::from_u128(1)), ..object("a") })),
-        ("kind_changed", one(PutObject { key: None, id: Some(relationship), ..object("") })),
+        ("derived_id", one(PutObject { key: None, id: Some(relationship), ..object("") })),
         ("version_conflict", one(PutObject { expected_version: Some(7), ..object("a") })),
         ("version_conflict", one(PutObject { expected_version: Some(0), ..object("a") })),
         ("system_type", one(PutObject::new("branch", "x"))),
