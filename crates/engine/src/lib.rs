@@ -60,7 +60,17 @@ impl Engine {
         let operation = registry::find(name).ok_or_else(|| {
             Error::not_found("unknown_operation", format!("no operation `{name}`")).hint("`lukasa --help` lists them")
         })?;
-        operation.run(self, context, request)
+        operation.run(self, context, request).map_err(|e| self.explain(context, e))
+    }
+
+    /// Adds what only the whole store knows.
+    fn explain(&self, context: &Context<'_>, error: Error) -> Error {
+        match self.store.projects(&context.scope.tenant) {
+            Ok(projects) if error.code == "unknown_project" && !projects.is_empty() => {
+                error.hint(format!("projects here: {}; name one with --project", projects.join(", ")))
+            }
+            _ => error,
+        }
     }
 
     pub fn ledger(&self, scope: &Scope) -> Ledger {

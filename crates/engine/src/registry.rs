@@ -63,7 +63,13 @@ impl Operation {
             response: schemars::schema_for!(O::Response),
             run: |engine, context, request| {
                 let request = serde_json::from_value(request).map_err(|e| {
-                    Error::invalid("invalid_request", format!("the request does not fit `{}`: {e}", O::META.name))
+                    let error =
+                        Error::invalid("invalid_request", format!("the request does not fit `{}`: {e}", O::META.name));
+                    if e.to_string().contains("is not a time") {
+                        error.hint("write times as 2026-01-31 or 2026-01-31T09:00:00Z")
+                    } else {
+                        error
+                    }
                 })?;
                 let response = O::run(engine, context, request)?;
                 serde_json::to_value(response).map_err(|e| Error::internal(format!("an answer cannot be written: {e}")))

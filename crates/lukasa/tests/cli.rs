@@ -229,12 +229,14 @@ fn every_verb_on_sqlite() {
     assert!(Path::new(&desk.path(".lukasa/lukasa.db")).exists());
     assert_eq!(desk.read(".lukasa/.gitignore"), "*\n");
     // The SQLite kind of backup, with retention.
-    std::fs::create_dir(desk.folder.path().join("backups")).unwrap();
     for _ in 0..3 {
         desk.ok(&["backup", "backups", "--keep", "2"]);
     }
     let kept = std::fs::read_dir(desk.folder.path().join("backups")).unwrap().count();
     assert_eq!(kept, 2);
+    desk.write("backups/lukasa-shop-20990101000000.db", "from a clock that ran ahead");
+    let new = desk.ok(&["backup", "backups", "--keep", "1"])["path"].as_str().unwrap().to_string();
+    assert!(Path::new(&desk.path(&new)).exists(), "the new one is never the one to go");
     desk.ok(&["backup", "copy.db"]);
     let restored = Desk::new();
     assert_eq!(restored.ok(&["restore-backup", &desk.path("copy.db")])["projects"], json!(["shop"]));
@@ -300,7 +302,14 @@ fn mistakes_are_told_with_what_to_do_next() {
         (vec!["import", "large.jsonl"], "properties_too_large"),
         (vec!["type", "object", "T", "--schema", r#"{"type":"wrong"}"#], "invalid_schema"),
         (vec!["backup", "somewhere.zip"], "unknown_backup_kind"),
-        (vec!["log", "--limit", "5000"], "limit_too_large"),
+        (vec!["backup", "x.db", "--keep", "3"], "keep_needs_folder"),
+        (vec!["log", "--limit", "5000"], "invalid_limit"),
+        (vec!["list", "--limit", "0"], "invalid_limit"),
+        (vec!["diff"], "nothing_to_compare"),
+        (vec!["branch", "create", "b", "--at", "1"], "at_needs_pinned"),
+        (vec!["get", "auth", "--as-of", "2026-13-01"], "invalid_time"),
+        (vec!["rename", "auth", "auth"], "key_taken"),
+        (vec!["type", "object", "T", "--alias", "Branch"], "system_type"),
     ] {
         assert_eq!(desk.code(&args), code, "{args:?}");
         assert_eq!(desk.ok(&["log"])["head"], before, "{code} changed something");
@@ -312,6 +321,21 @@ fn mistakes_are_told_with_what_to_do_next() {
     // Usage mistakes are clap's, with its own exit code.
     assert_eq!(desk.run(&["frobnicate"]).status.code(), Some(2));
     assert_eq!(desk.run(&["put"]).status.code(), Some(2));
+    // A failed export leaves what was there alone.
+    desk.write("precious.txt", "mine");
+    assert_eq!(desk.code(&["export", "precious.txt", "--branch", "nowhere"]), "unknown_branch");
+    assert_eq!(desk.read("precious.txt"), "mine");
+    // Somebody else's database is not touched.
+    let foreign = desk.path("foreign.db");
+    let made = Command::new("sqlite3").args([&foreign, "create table t (x)"]).status();
+    if made.is_ok_and(|s| s.success()) {
+        let before = std::fs::read(&foreign).unwrap();
+        assert_eq!(desk.code(&["list", "--store", &foreign]), "not_a_store");
+        assert_eq!(desk.code(&["put", "Service", "x", "--store", &foreign]), "not_a_store");
+        assert_eq!(std::fs::read(&foreign).unwrap(), before);
+    }
+    let error = desk.error(&["list", "--project", "elsewhere"]);
+    assert_eq!(error["hint"], "projects here: shop; name one with --project");
     // A file that is no store.
     desk.write("garbage.db", &"not a database ".repeat(1_000));
     let error = desk.error(&["log", "--store", "garbage.db"]);

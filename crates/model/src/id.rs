@@ -73,7 +73,7 @@ fn derive(namespace: Uuid, parts: &[&[u8]]) -> Uuid {
 /// Text that may be stored: not empty, no NUL, not longer than `max` bytes.
 pub fn check_text(what: &str, text: &str, max: usize) -> Result<()> {
     if text.is_empty() {
-        return Err(Error::invalid("empty_name", format!("the {what} is empty")));
+        return Err(Error::invalid("empty_name", format!("the name or text of the {what} is empty")));
     }
     if text.len() > max {
         let start: String = text.chars().take(40).collect();

@@ -54,18 +54,37 @@ impl Op for Backup {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let ledger = engine.ledger(&context.scope);
         let native = engine.store().describe().starts_with("sqlite");
-        let folder = request.path.is_dir().then(|| request.path.clone());
+        let named_as_folder = request.path.extension().is_none();
+        if request.keep.is_some() && !named_as_folder {
+            return Err(Error::invalid("keep_needs_folder", "`keep` counts the backups in a folder")
+                .hint("name a folder, or leave out `keep`"));
+        }
+        if request.keep == Some(0) {
+            return Err(Error::invalid("invalid_keep", "at least one backup must be kept"));
+        }
+        let folder = named_as_folder.then(|| request.path.clone());
+        let home = folder.clone().or_else(|| request.path.parent().map(Path::to_path_buf));
+        if let Some(home) = home.filter(|h| !h.as_os_str().is_empty()) {
+            std::fs::create_dir_all(&home).map_err(|e| file_fault(&home, &e))?;
+        }
         let path = match &folder {
             Some(folder) => {
                 let stamp: String =
                     engine.clock().now().to_string().chars().filter(|c| c.is_ascii_digit()).take(20).collect();
-                folder.join(format!("lukasa-{stamp}.{}", if native { "db" } else { "jsonl" }))
+                folder.join(format!("{}{stamp}.{}", prefix(&context.scope), if native { "db" } else { "jsonl" }))
             }
             None => request.path.clone(),
         };
-        match path.extension().and_then(|e| e.to_str()) {
-            Some("db") => engine.store().copy_to(&path)?,
-            Some("jsonl") => dump(&ledger, &path, context.progress)?,
+        if path.exists() {
+            return Err(
+                Error::conflict("file_exists", format!("`{}` exists already", path.display())).hint("name a new file")
+            );
+        }
+        // It gets its name once it has been checked: what lies there under a backup's name is one.
+        let unchecked = path.with_extension(format!("unchecked-{}", engine.clock().new_id().simple()));
+        let made = match path.extension().and_then(|e| e.to_str()) {
+            Some("db") => engine.store().copy_to(&unchecked),
+            Some("jsonl") => dump(&ledger, &unchecked, context.progress),
             _ => {
                 return Err(Error::invalid(
                     "unknown_backup_kind",
@@ -73,11 +92,16 @@ impl Op for Backup {
                 )
                 .hint("name a .db file, a .jsonl file or an existing folder"));
             }
+        };
+        let made = made.and_then(|()| check(engine, &unchecked, &context.scope));
+        let made = made.and_then(|()| std::fs::rename(&unchecked, &path).map_err(|e| file_fault(&path, &e)));
+        if made.is_err() {
+            let _ = std::fs::remove_file(&unchecked);
         }
-        check(engine, &path, &context.scope)?;
+        made?;
         let bytes = path.metadata().map_err(|e| file_fault(&path, &e))?.len();
         let removed = match (folder, request.keep) {
-            (Some(folder), Some(keep)) => prune(&folder, keep.max(1))?,
+            (Some(folder), Some(keep)) => prune(&folder, &prefix(&context.scope), &path, keep)?,
             _ => vec![],
         };
         let summary = format!("backed up to {} ({bytes} bytes, verified)", path.display());
@@ -138,17 +162,23 @@ fn is_dump(path: &Path) -> Result<bool> {
     Ok(reader(path)?.fill_buf().map_err(|e| file_fault(path, &e))?.starts_with(b"{"))
 }
 
-/// Removes all but the newest backups; their names sort by time.
-fn prune(folder: &Path, keep: usize) -> Result<Vec<PathBuf>> {
+/// What names of a project's backups begin with.
+fn prefix(scope: &Scope) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
+    format!("lukasa-{}-", scope.project.chars().map(plain).collect::<String>())
+}
+
+/// Removes older backups of the same project until `keep` are left, the new one among them.
+fn prune(folder: &Path, prefix: &str, new: &Path, keep: usize) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).map_err(|e| file_fault(folder, &e))?;
     let ours = |path: &PathBuf| {
         let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
-        let stamp = name.strip_prefix("lukasa-").and_then(|rest| rest.split('.').next()).unwrap_or_default();
-        stamp.len() >= 14 && stamp.bytes().all(|b| b.is_ascii_digit())
+        let stamp = name.strip_prefix(prefix).and_then(|rest| rest.split('.').next()).unwrap_or_default();
+        path != new && stamp.len() >= 14 && stamp.bytes().all(|b| b.is_ascii_digit())
     };
     let mut found: Vec<_> = entries.filter_map(|e| e.ok().map(|e| e.path())).filter(ours).collect();
     found.sort();
-    let old: Vec<_> = found[..found.len().saturating_sub(keep)].to_vec();
+    let old: Vec<_> = found[..found.len().saturating_sub(keep - 1)].to_vec();
     for path in &old {
         std::fs::remove_file(path).map_err(|e| file_fault(path, &e))?;
     }
@@ -209,7 +239,7 @@ impl Op for RestoreBackup {
                 done?;
             }
         }
-        let summary = format!("restored and verified: {}", projects.join(", "));
+        let summary = format!("restored and verified project {}", projects.join(", "));
         Ok(RestoreResponse { summary, projects })
     }
 }

@@ -3,7 +3,7 @@
 use super::{META, WRITE};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
-use lukasa_model::{Branch, BranchMode, Result, Tx};
+use lukasa_model::{Branch, BranchMode, Error, Result, Tx};
 use lukasa_store::ledger::NewBranch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -83,6 +83,13 @@ impl Op for Create {
     type Response = One;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: CreateRequest) -> Result<One> {
+        if request.at.is_some() && !request.pinned {
+            return Err(Error::invalid(
+                "at_needs_pinned",
+                "a live branch follows its parent and has no place to fork at",
+            )
+            .hint("add `pinned`, or leave out `at`"));
+        }
         let new = NewBranch {
             name: request.name,
             parent: request.from.unwrap_or_default(),

@@ -5,7 +5,7 @@ use crate::registry::{Meta, Op};
 use crate::shape::ChangeOut;
 use crate::{Context, Engine};
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Result, View};
+use lukasa_model::{Error, Result, View};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::{Change, ViewSpec};
 use schemars::JsonSchema;
@@ -63,6 +63,11 @@ impl Op for Diff {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        let one_branch = request.to_branch.is_none() || request.to_branch == request.from_branch;
+        if request.from.is_none() && request.to.is_none() && one_branch {
+            return Err(Error::invalid("nothing_to_compare", "both sides are the same")
+                .hint("name two moments, or two branches with --from-branch and --to-branch"));
+        }
         let ledger = engine.ledger(&context.scope);
         let to_branch = request.to_branch.or_else(|| request.from_branch.clone());
         let spec = |branch, as_of| ViewSpec { branch, as_of, known_at: None };

@@ -49,6 +49,8 @@ pub struct Response {
     pub summary: String,
     pub objects: u64,
     pub relationships: u64,
+    /// Lasting relationships to what has ended: there is nothing they could be attached to. `history` has them.
+    pub left_out: u64,
 }
 
 impl Op for Export {
@@ -85,37 +87,45 @@ impl Op for Export {
                 done.things,
                 done.statements
             );
-            return Ok(Response { summary, objects: done.things, relationships: 0 });
+            return Ok(Response { summary, objects: done.things, relationships: 0, left_out: 0 });
         }
         let view = ledger.view(&request.view)?;
         let output = context.output()?;
-        let (objects, relationships) = match request.format {
+        let (objects, relationships, left_out) = match request.format {
             Format::Jsonl => jsonl(&ledger, &view, output)?,
             Format::NodeLink => node_link(&ledger, &view, output)?,
         };
         output.flush().map_err(|e| unwritable(&e))?;
-        let summary = format!("exported {objects} objects, {relationships} relationships of {}", view.branch_name);
-        Ok(Response { summary, objects, relationships })
+        let (o, r) = (count(objects as usize, "object"), count(relationships as usize, "relationship"));
+        let mut summary = format!("exported {o} and {r} of {}", view.branch_name);
+        if left_out > 0 {
+            summary += &format!("; left out {} to ended objects", count(left_out as usize, "relationship"));
+        }
+        Ok(Response { summary, objects, relationships, left_out })
     }
 }
 
 fn unwritable(error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::Unavailable, "cannot_write", format!("the output could not be written: {error}"))
+    let code = if error.kind() == std::io::ErrorKind::BrokenPipe { "broken_pipe" } else { "cannot_write" };
+    Error::new(ErrorKind::Unavailable, code, format!("the output could not be written: {error}"))
 }
 
 /// How ends are named, by thing number.
 type Names = FxHashMap<ThingNo, String>;
 
-fn jsonl(ledger: &Ledger, view: &View, out: &mut dyn Write) -> Result<(u64, u64)> {
-    let (mut objects, mut relationships) = (0, 0);
+fn jsonl(ledger: &Ledger, view: &View, out: &mut dyn Write) -> Result<(u64, u64, u64)> {
+    let (mut objects, mut relationships, mut left_out) = (0, 0, 0);
     let mut names = Names::default();
     for row in ledger.heads(view, Fields::Content)? {
         let row = row?;
-        let Some(fact) = fact(&row, &mut names)? else { continue };
+        let Some(fact) = fact(&row, &mut names)? else {
+            left_out += u64::from(row.thing.ends.is_some());
+            continue;
+        };
         *(if row.thing.ends.is_none() { &mut objects } else { &mut relationships }) += 1;
         line(out, &fact)?;
     }
-    Ok((objects, relationships))
+    Ok((objects, relationships, left_out))
 }
 
 fn line(out: &mut dyn Write, value: &impl Serialize) -> Result<()> {
@@ -155,8 +165,8 @@ fn fact(row: &HeadRow, names: &mut Names) -> Result<Option<Fact>> {
     })
 }
 
-fn node_link(ledger: &Ledger, view: &View, out: &mut dyn Write) -> Result<(u64, u64)> {
-    let mut names = Names::default();
+fn node_link(ledger: &Ledger, view: &View, out: &mut dyn Write) -> Result<(u64, u64, u64)> {
+    let (mut names, mut left_out) = (Names::default(), 0);
     let mut counts = [0, 0];
     let put = |out: &mut dyn Write, text: &str| out.write_all(text.as_bytes()).map_err(|e| unwritable(&e));
     put(out, "{\"directed\":true,\"multigraph\":true,\"graph\":{},\"nodes\":[\n")?;
@@ -169,7 +179,10 @@ fn node_link(ledger: &Ledger, view: &View, out: &mut dyn Write) -> Result<(u64, 
             if (section == 1) != row.thing.ends.is_some() {
                 continue;
             }
-            let Some(fact) = fact(&row, &mut names)? else { continue };
+            let Some(fact) = fact(&row, &mut names)? else {
+                left_out += u64::from(row.thing.ends.is_some());
+                continue;
+            };
             if *counted > 0 {
                 put(out, ",")?;
             }
@@ -178,7 +191,7 @@ fn node_link(ledger: &Ledger, view: &View, out: &mut dyn Write) -> Result<(u64, 
         }
     }
     put(out, "]}\n")?;
-    Ok((counts[0], counts[1]))
+    Ok((counts[0], counts[1], left_out))
 }
 
 fn node_or_link(row: &HeadRow, fact: &Fact, names: &Names) -> Value {

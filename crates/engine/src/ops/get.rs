@@ -98,7 +98,10 @@ impl Op for Get {
             })
             .collect::<Result<_>>()?;
         let thing = ThingOut::found(&found)?;
-        let name = found.thing.name();
+        let name = match &found.ends {
+            Some(ends) => format!("{} —{}→ {}", ends[0].0.name(), found.thing.type_name, ends[1].0.name()),
+            None => found.thing.name(),
+        };
         let summary = match &thing.title {
             Some(title) => format!("{name}, {title}: version {}", thing.version),
             None => format!("{name}: version {}", thing.version),

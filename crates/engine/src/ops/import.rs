@@ -8,7 +8,7 @@ use lukasa_model::{Batch, Error, Result, Time, TransactionKind, Tx, Write};
 use lukasa_store::Ledger;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::BufRead;
 
 mod node_link;
@@ -119,7 +119,7 @@ impl Op for Import {
                     return restore(&ledger, *input, *progress);
                 }
                 let mut lines = Lines { input: *input, number: 0 };
-                while let Some(write) = lines.next()? {
+                while let Some(write) = lines.next().map_err(|e| importer.told(e))? {
                     let place = format!("line {}", lines.number);
                     importer.take(place, write, *progress)?;
                 }
@@ -128,10 +128,10 @@ impl Op for Import {
         importer.flush()?;
         let mut done = importer.done;
         done.summary = format!(
-            "imported {}: {} objects, {} relationships written, {} unchanged, in {}",
+            "imported {}: {} and {} written, {} unchanged, in {}",
             count(done.lines as usize, "line"),
-            done.objects,
-            done.relationships,
+            count(done.objects as usize, "object"),
+            count(done.relationships as usize, "relationship"),
             done.unchanged,
             count(done.transactions as usize, "transaction")
         );
@@ -202,10 +202,18 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// Says where in the input it went wrong, and how much was written before.
+    /// Says where in the input a batch went wrong.
     fn explain(&self, error: Error) -> Error {
-        let place =
-            error.details.get("write").and_then(Value::as_u64).and_then(|i| self.places.get(i as usize)).cloned();
+        let error = self.told(error);
+        let place = error.details.get("write").and_then(Value::as_u64).and_then(|i| self.places.get(i as usize));
+        match place {
+            Some(place) => error.clone().at(place),
+            None => error,
+        }
+    }
+
+    /// Adds how much was written before.
+    fn told(&self, error: Error) -> Error {
         let written = match self.done.last_tx {
             Some(tx) => format!(
                 "transactions up to {tx} were written; mend the input and import it again: what is there already writes nothing"
@@ -213,11 +221,7 @@ impl Importer<'_> {
             None => "nothing was written".into(),
         };
         let hint = error.hint.as_ref().map_or_else(|| written.clone(), |hint| format!("{hint}; {written}"));
-        let error = error.hint(hint);
-        match place {
-            Some(place) => error.at(place),
-            None => error,
-        }
+        error.hint(hint)
     }
 }
 
@@ -245,10 +249,20 @@ impl Lines<'_> {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            return serde_json::from_slice(&line).map(Some).map_err(|e| {
-                Error::invalid("malformed_line", format!("not a fact: {e}"))
-                    .hint("a line is {\"object\": {…}}, {\"relationship\": {…}} or {\"end\": {…}}")
-                    .at(format_args!("line {}", self.number))
+            let text = if self.number == 1 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line) } else { &line };
+            return serde_json::from_slice(text).map(Some).map_err(|e| {
+                // serde counts lines in what it was given, which is always one.
+                let why = e.to_string();
+                let why = why.split(" at line ").next().unwrap_or(&why);
+                let error = if why.contains("recursion limit") {
+                    Error::too_large("json_too_deep", "the JSON is nested too deeply")
+                } else {
+                    Error::invalid("malformed_line", format!("not a fact: {why} (column {})", e.column())).hint(
+                        "a line is {\"object\": {…}}, {\"relationship\": {…}} or {\"end\": {…}}; a graph in one piece is \
+                         read with --format node-link",
+                    )
+                };
+                error.details(json!({"line": self.number})).at(format_args!("line {}", self.number))
             });
         }
     }

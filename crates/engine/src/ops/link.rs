@@ -72,7 +72,7 @@ impl Op for LinkOp {
         name: "link",
         summary: "State a relationship between two objects",
         description: "States the whole content of a relationship from now on, or for a period. Both ends must exist \
-                      at that time. Type rules and multiplicity are checked.",
+                      at some time in it. Type rules and multiplicity are checked.",
         verb: "link",
         positional: &["src", "type", "dst"],
         examples: &["lukasa link checkout CALLS auth --confidence 0.9 --derivation import"],

@@ -1,11 +1,11 @@
 //! `list`: objects in a view, by type, label or status.
 
-use super::{META, count, shape};
+use super::{META, check_limit, count, shape};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
+use lukasa_model::Result;
 use lukasa_model::statement::Kind;
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Error, Result};
 use lukasa_store::Fields;
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
@@ -27,6 +27,9 @@ pub struct Request {
     pub status: Option<String>,
     #[serde(flatten)]
     pub view: ViewSpec,
+    /// Go on after this place: `next` of the page before.
+    #[serde(default)]
+    pub after: Option<u64>,
     /// Most objects to list, up to 1,000.
     #[serde(default = "limit")]
     pub limit: usize,
@@ -43,6 +46,9 @@ pub struct Response {
     /// How many fit; more than `objects` when that was cut.
     pub total: usize,
     pub truncated: bool,
+    /// Where the next page begins, when there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
     pub view: ViewEcho,
 }
 
@@ -61,14 +67,12 @@ impl Op for List {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        if request.limit > 1_000 {
-            return Err(Error::too_large("limit_too_large", format!("limit {} is over 1000", request.limit)));
-        }
+        check_limit(request.limit)?;
         let ledger = engine.ledger(&context.scope);
         let view = ledger.view(&request.view)?;
         let registry = ledger.registry()?;
         let wanted = request.type_name.as_deref().map(|t| registry.spelling(t, false));
-        let (mut objects, mut total) = (Vec::new(), 0);
+        let (mut objects, mut total, mut before, mut last) = (Vec::new(), 0, 0, None);
         for row in ledger.heads(&view, Fields::Content)?.only(Kind::Object) {
             let row = row?;
             let by_type = match wanted {
@@ -83,16 +87,20 @@ impl Op for List {
                 && request.status.as_ref().is_none_or(|s| thing.status.as_ref() == Some(s));
             if fits {
                 total += 1;
-                if objects.len() < request.limit {
+                if request.after.is_some_and(|after| row.thing.no <= after) {
+                    before += 1;
+                } else if objects.len() < request.limit {
                     objects.push(thing);
+                    last = Some(row.thing.no);
                 }
             }
         }
-        let truncated = total > objects.len();
+        let truncated = total > before + objects.len();
         let mut summary = count(total, "object");
-        if truncated {
-            summary += &format!(", the first {} of them", objects.len());
+        if total > objects.len() {
+            summary += &format!(", {} to {} of them", before + 1, before + objects.len());
         }
-        Ok(Response { summary, objects, total, truncated, view: view.echo() })
+        let next = last.filter(|_| truncated);
+        Ok(Response { summary, objects, total, truncated, next, view: view.echo() })
     }
 }

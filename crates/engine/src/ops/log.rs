@@ -1,9 +1,9 @@
 //! `log`: the project's transactions, newest first.
 
-use super::{META, count};
+use super::{META, check_limit, count};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
-use lukasa_model::{Error, Result, Time, Transaction, TransactionKind, Tx};
+use lukasa_model::{Result, Time, Transaction, TransactionKind, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -96,16 +96,11 @@ impl Op for Log {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        if request.limit > 1_000 || request.limit == 0 {
-            return Err(Error::too_large(
-                "limit_too_large",
-                format!("limit {} is not within 1 to 1000", request.limit),
-            ));
-        }
+        check_limit(request.limit)?;
         let ledger = engine.ledger(&context.scope);
         let (head, registry) = (ledger.head()?.tx, ledger.registry()?);
         let (from, to) = match (request.after, request.before) {
-            (Some(after), before) => (after + 1, before.map_or(head, |b| b.saturating_sub(1)).min(head)),
+            (Some(after), before) => (after.saturating_add(1), before.map_or(head, |b| b.saturating_sub(1)).min(head)),
             (None, before) => {
                 let to = before.map_or(head, |b| b.saturating_sub(1)).min(head);
                 (to.saturating_sub(request.limit as Tx - 1).max(1), to)

@@ -27,7 +27,7 @@ pub mod verify;
 
 use crate::registry::{Effect, Meta};
 use crate::shape;
-use lukasa_model::{Batch, Result, Tx};
+use lukasa_model::{Batch, Error, Result, Tx};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::Committed;
 use schemars::JsonSchema;
@@ -99,13 +99,27 @@ fn commit(ledger: &Ledger, batch: &Batch, what: &str) -> Result<WriteOut> {
 fn read_set(pairs: &[String], into: &mut Map<String, Value>) -> Result<()> {
     for pair in pairs {
         let Some((name, value)) = pair.split_once('=') else {
-            return Err(lukasa_model::Error::invalid("invalid_set", format!("`{pair}` is not a property"))
+            return Err(Error::invalid("invalid_set", format!("`{pair}` is not a property"))
                 .hint("write it as name=value, for example --set port=8080"));
         };
-        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()));
+        let value = match serde_json::from_str(value) {
+            Ok(value) => value,
+            Err(e) if e.to_string().contains("recursion limit") => {
+                return Err(Error::too_large("json_too_deep", format!("the value of `{name}` is nested too deeply")));
+            }
+            Err(_) => Value::String(value.into()),
+        };
         into.insert(name.into(), value);
     }
     Ok(())
+}
+
+/// Refuses a page size outside 1 to 1,000.
+fn check_limit(limit: usize) -> Result<()> {
+    match limit {
+        1..=1_000 => Ok(()),
+        _ => Err(Error::invalid("invalid_limit", format!("limit {limit} is not within 1 to 1000"))),
+    }
 }
 
 fn count(n: usize, one: &str) -> String {

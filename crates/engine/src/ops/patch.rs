@@ -4,7 +4,7 @@ use super::{WRITE, WriteOut, commit, read_set};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
-use lukasa_model::{Batch, Error, Reference, Result, Write};
+use lukasa_model::{Batch, Error, Reference, Result, Time, Write};
 use lukasa_store::ledger::{Found, ViewSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -83,8 +83,10 @@ impl Op for Patch {
         let reference = Reference::from(request.reference.as_str());
         let mut tries = TRIES;
         loop {
-            let found = ledger.find(&ledger.view(&ViewSpec::on(&branch))?, &reference)?;
-            let batch = Batch { header: header.clone(), ..Batch::on(&branch) }.write(patched(&found, &request)?);
+            let view = ledger.view(&ViewSpec::on(&branch))?;
+            let found = ledger.find(&view, &reference)?;
+            let until = ledger.holds_until(&view, &found.thing)?;
+            let batch = Batch { header: header.clone(), ..Batch::on(&branch) }.write(patched(&found, until, &request)?);
             match commit(&ledger, &batch, &format!("patch {}", found.thing.name())) {
                 Err(e) if e.code == "version_conflict" && request.expected_version.is_none() && tries > 0 => tries -= 1,
                 done => return done,
@@ -93,7 +95,10 @@ impl Op for Patch {
     }
 }
 
-fn patched(found: &Found, request: &Request) -> Result<Write> {
+/// Only the version seen is changed: what is planned for later stays planned.
+fn patched(found: &Found, until: Time, request: &Request) -> Result<Write> {
+    let valid_to = (until != Time::MAX).then_some(until);
+    let only_this_period = valid_to.is_some();
     let mut content = found.statement.parsed()?;
     let replace = |field: &mut Option<String>, new: &Option<String>| {
         if new.is_some() {
@@ -126,13 +131,17 @@ fn patched(found: &Found, request: &Request) -> Result<Write> {
                 None => (Some(found.thing.id), None),
             };
             let type_name = found.thing.type_name.to_string();
-            Ok(PutObject { type_name, key, id, expected_version, ..PutObject::default() }.with_content(content).into())
+            Ok(PutObject { type_name, key, id, expected_version, valid_to, only_this_period, ..PutObject::default() }
+                .with_content(content)
+                .into())
         }
         Some(ends) => {
             content.confidence = request.confidence.or(content.confidence);
             let discriminator = found.thing.ends.as_ref().map(|e| e.discriminator.to_string()).unwrap_or_default();
             let put = PutRelationship::new(&found.thing.type_name, ends[0].0.id, ends[1].0.id);
-            Ok(PutRelationship { discriminator, expected_version, ..put }.with_content(content).into())
+            Ok(PutRelationship { discriminator, expected_version, valid_to, only_this_period, ..put }
+                .with_content(content)
+                .into())
         }
     }
 }

@@ -1,11 +1,11 @@
 //! `release …`: freeze what is visible under a name, and compare such names.
 
 use super::diff::{self, compare};
-use super::{META, WRITE, count};
+use super::{META, WRITE, check_limit, count};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::types::Release;
-use lukasa_model::{Error, Registry, Result, Time, Tx};
+use lukasa_model::{Registry, Result, Time, Tx};
 use lukasa_store::ledger::{NewRelease, ViewSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,10 @@ fn out(release: &Release, registry: &Registry) -> ReleaseOut {
 pub struct One {
     pub summary: String,
     pub release: ReleaseOut,
+}
+
+fn members(release: &ReleaseOut) -> String {
+    format!("{}, {}", count(release.objects as usize, "object"), count(release.relationships as usize, "relationship"))
 }
 
 pub struct Create;
@@ -95,10 +99,7 @@ impl Op for Create {
         };
         let release = ledger.create_release(&new, &context.header(request.reason))?;
         let release = out(&release, &*ledger.registry()?);
-        let summary = format!(
-            "release {} of {}: {} objects, {} relationships",
-            release.name, release.branch, release.objects, release.relationships
-        );
+        let summary = format!("release {} of {}: {}", release.name, release.branch, members(&release));
         Ok(One { summary, release })
     }
 }
@@ -140,9 +141,7 @@ impl Op for List {
     type Response = Many;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: ListRequest) -> Result<Many> {
-        if request.limit > 1_000 {
-            return Err(Error::too_large("limit_too_large", format!("limit {} is over 1000", request.limit)));
-        }
+        check_limit(request.limit)?;
         let registry = engine.ledger(&context.scope).registry()?;
         let after = request.after.map(|a| a.to_lowercase());
         let mut fitting = registry.releases().filter(|r| after.as_ref().is_none_or(|a| r.name.to_lowercase() > *a));
@@ -176,8 +175,7 @@ impl Op for Show {
     fn run(engine: &Engine, context: &mut Context<'_>, request: ShowRequest) -> Result<One> {
         let registry = engine.ledger(&context.scope).registry()?;
         let release = out(registry.release(&request.name)?, &registry);
-        let summary =
-            format!("release {}: {} objects, {} relationships", release.name, release.objects, release.relationships);
+        let summary = format!("release {}: {}", release.name, members(&release));
         Ok(One { summary, release })
     }
 }

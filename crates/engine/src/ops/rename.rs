@@ -5,7 +5,7 @@ use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::batch::{End, PutObject, PutRelationship};
 use lukasa_model::types::RENAMED_FROM;
-use lukasa_model::{Batch, Error, Reference, Result};
+use lukasa_model::{Batch, Error, Reference, Result, Time};
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,19 +19,16 @@ pub struct Request {
     pub reference: String,
     /// The new key.
     pub to: String,
-    /// Move its relationships along; lasting ones keep showing the old object under its new name.
-    #[serde(default = "yes")]
-    pub with_links: bool,
+    /// Leave its relationships with the old object, where they are hidden; lasting ones always stay there and
+    /// show it under its new name.
+    #[serde(default)]
+    pub leave_links: bool,
     /// The branch to write to.
     #[serde(default)]
     pub branch: Option<String>,
     /// Why, for the log.
     #[serde(default)]
     pub reason: Option<String>,
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// More relationships than this are better moved by an import.
@@ -61,14 +58,21 @@ impl Op for Rename {
             return Err(Error::invalid("no_key", format!("`{}` has no key to rename", request.reference)));
         }
         let type_name = &*old.thing.type_name;
+        let name = format!("{type_name}:{}", request.to);
+        if ledger.find(&view, &Reference::exact(type_name, &request.to)).is_ok_and(|found| found.renamed_from.is_none())
+        {
+            return Err(Error::conflict("key_taken", format!("`{name}` exists already")).hint("choose another key"));
+        }
+        let until = ledger.holds_until(&view, &old.thing)?;
+        let valid_to = (until != Time::MAX).then_some(until);
         let new = Reference::exact(type_name, &request.to);
-        let put = PutObject { expected_version: Some(0), ..PutObject::new(type_name, &request.to) };
+        let put = PutObject { expected_version: Some(0), valid_to, ..PutObject::new(type_name, &request.to) };
         let end = End { expected_version: Some(old.statement.number), ..End::new(old.thing.id) };
         let mut batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }
             .write(put.with_content(old.statement.parsed()?))
             .write(end)
             .write(PutRelationship::new(RENAMED_FROM, new.clone(), old.thing.id));
-        if request.with_links {
+        if !request.leave_links {
             let registry = ledger.registry()?;
             let (links, total) = ledger.links(&view, &old.thing, LINKS)?;
             if total > links.len() {
@@ -85,7 +89,9 @@ impl Op for Rename {
                 };
                 let discriminator = link.thing.ends.as_ref().map(|e| e.discriminator.to_string()).unwrap_or_default();
                 let moved = PutRelationship { discriminator, ..PutRelationship::new(&link.thing.type_name, src, dst) };
-                batch = batch.write(End::new(link.thing.id)).write(moved.with_content(link.statement.parsed()?));
+                batch = batch
+                    .write(End { expected_version: Some(link.statement.number), ..End::new(link.thing.id) })
+                    .write(moved.with_content(link.statement.parsed()?));
             }
         }
         commit(&ledger, &batch, &format!("rename {} to {}", old.thing.name(), request.to))

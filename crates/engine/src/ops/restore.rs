@@ -4,8 +4,8 @@ use super::{WRITE, WriteOut, commit};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
-use lukasa_model::{Batch, Error, Reference, Result, VersionId, Write};
-use lukasa_store::ledger::ViewSpec;
+use lukasa_model::{Batch, Error, Reference, Result, Time, VersionId, Write};
+use lukasa_store::ledger::{HistoryEntry, ViewSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -27,6 +27,12 @@ pub struct Request {
     pub reason: Option<String>,
 }
 
+/// The version that the thing's end overrides.
+fn ended(history: &[HistoryEntry]) -> Option<&HistoryEntry> {
+    let end = history.iter().rfind(|v| v.statement.absent && v.statement.period.to == Time::MAX)?;
+    history.iter().rfind(|v| !v.statement.absent && end.statement.parents.contains(&v.statement.version))
+}
+
 impl Op for Restore {
     const META: Meta = Meta {
         name: "restore",
@@ -45,10 +51,11 @@ impl Op for Restore {
         let branch = request.branch.unwrap_or_else(|| "main".into());
         let view = ledger.view(&ViewSpec::on(&branch))?;
         let (thing, history) = ledger.history(&view, &Reference::from(request.reference.as_str()), false)?;
-        let with_content = |v: &&lukasa_store::ledger::HistoryEntry| !v.statement.absent;
+        let with_content = |v: &&HistoryEntry| !v.statement.absent;
         let chosen = match request.version_id {
             Some(version) => history.iter().filter(with_content).find(|v| v.statement.version == version),
-            None => history.iter().rfind(with_content),
+            // What the end has ended, rather than what was recorded last.
+            None => ended(&history).or_else(|| history.iter().rfind(with_content)),
         };
         let name = thing.name();
         let chosen = chosen.ok_or_else(|| {

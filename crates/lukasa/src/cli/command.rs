@@ -117,8 +117,6 @@ struct Field {
 
 enum Shape {
     Flag,
-    /// A flag that is on unless `--no-…` is given.
-    OnFlag,
     Text,
     Number,
     Choice(Vec<String>),
@@ -174,7 +172,6 @@ fn shape(root: &Value, field: &Value) -> Shape {
         _ => "",
     };
     match kind {
-        "boolean" if field.get("default") == Some(&Value::Bool(true)) => Shape::OnFlag,
         "boolean" => Shape::Flag,
         "integer" | "number" => Shape::Number,
         "string" => Shape::Text,
@@ -206,8 +203,7 @@ fn choices(field: &Value) -> Option<Vec<String>> {
 
 impl Field {
     fn flag(&self) -> String {
-        let flag = self.name.replace('_', "-");
-        if matches!(self.shape, Shape::OnFlag) { format!("no-{flag}") } else { flag }
+        self.name.replace('_', "-")
     }
 
     fn arg(&self) -> Arg {
@@ -228,9 +224,12 @@ impl Field {
         };
         match &self.shape {
             Shape::Flag => arg.action(ArgAction::SetTrue).value_name(""),
-            Shape::OnFlag => arg.action(ArgAction::SetTrue).value_name("").help(format!("Not: {}", self.help)),
             Shape::Choice(choices) => arg.value_parser(PossibleValuesParser::new(choices.clone())).value_name("CHOICE"),
-            Shape::Texts => arg.action(ArgAction::Append),
+            Shape::Texts => {
+                let help =
+                    if self.help.is_empty() { "Repeatable".into() } else { format!("{}; repeatable", self.help) };
+                arg.action(ArgAction::Append).help(help)
+            }
             Shape::Number => arg.allow_negative_numbers(true),
             Shape::Text | Shape::Json => arg.allow_hyphen_values(self.position.is_none()),
         }
@@ -239,11 +238,12 @@ impl Field {
     fn read(&self, matches: &ArgMatches) -> Result<Option<Value>> {
         let one = || matches.get_one::<String>(&self.name);
         let not = |what: &str, text: &str| {
-            Error::invalid("invalid_argument", format!("--{}: `{text}` is not {what}", self.flag()))
+            let shown: String = text.chars().take(60).collect();
+            let dots = if shown.len() < text.len() { "…" } else { "" };
+            Error::invalid("invalid_argument", format!("--{}: `{shown}{dots}` is not {what}", self.flag()))
         };
         Ok(match &self.shape {
             Shape::Flag => matches.get_flag(&self.name).then_some(Value::Bool(true)),
-            Shape::OnFlag => matches.get_flag(&self.name).then_some(Value::Bool(false)),
             Shape::Text | Shape::Choice(_) => one().map(|t| Value::String(t.clone())),
             Shape::Texts => matches
                 .get_many::<String>(&self.name)
@@ -256,7 +256,12 @@ impl Field {
                 None => None,
             },
             Shape::Json => match one() {
-                Some(text) => Some(serde_json::from_str(text).map_err(|e| not(&format!("JSON ({e})"), text))?),
+                Some(text) => Some(serde_json::from_str(text).map_err(|e| match e.to_string() {
+                    why if why.contains("recursion limit") => {
+                        Error::too_large("json_too_deep", format!("--{}: the JSON is nested too deeply", self.flag()))
+                    }
+                    why => not(&format!("JSON ({why})"), text),
+                })?),
                 None => None,
             },
         })
@@ -302,10 +307,10 @@ mod tests {
         let want = serde_json::json!({"type": "Service", "key": "auth", "set": ["port=1", "x=y"],
             "only_this_period": true, "expected_version": 3, "properties": {"a": 1}});
         assert_eq!(request(operation, sub).unwrap(), want);
-        let typed = ["lukasa", "rename", "a", "b", "--no-with-links"];
+        let typed = ["lukasa", "rename", "a", "b", "--leave-links"];
         let matches = build().try_get_matches_from(typed).unwrap();
         let (operation, sub) = chosen(&matches).unwrap();
-        assert_eq!(request(operation, sub).unwrap()["with_links"], false);
+        assert_eq!(request(operation, sub).unwrap()["leave_links"], true);
         let typed = ["lukasa", "log", "--limit", "x"];
         let matches = build().try_get_matches_from(typed).unwrap();
         let (operation, sub) = chosen(&matches).unwrap();

@@ -9,8 +9,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use lukasa_engine::{Context, Effect, Engine, Operation};
 use lukasa_model::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
+use std::cell::OnceCell;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -19,6 +21,8 @@ pub fn run() -> ExitCode {
     let as_json = matches.get_flag("json");
     match dispatch(&matches, as_json) {
         Ok(()) => ExitCode::SUCCESS,
+        // Whoever read our output has seen enough.
+        Err(error) if error.code == "broken_pipe" => ExitCode::SUCCESS,
         Err(error) => {
             let mut out = std::io::stderr().lock();
             // When nobody listens any more there is nobody to tell.
@@ -85,7 +89,28 @@ fn call(matches: &ArgMatches, operation: &Operation, request: Value, as_json: bo
         output: output.as_mut().map(|o| &mut **o as &mut dyn Write),
         progress: &mut |done, of| bar.show(done, of),
     };
-    engine.call(&mut context, operation.meta.name, request)
+    let answer = engine.call(&mut context, operation.meta.name, request.clone());
+    drop(output);
+    settle(&request, answer)
+}
+
+/// An export is written beside its place and put there once it is whole.
+fn settle(request: &Value, answer: Result<Value>) -> Result<Value> {
+    let part = file_of(request).filter(|file| *file != "-").map(|file| (part_of(file), file));
+    let Some((part, file)) = part.filter(|(part, _)| part.exists()) else { return answer };
+    let moved = answer.and_then(|answer| {
+        std::fs::rename(&part, file)
+            .map(|()| answer)
+            .map_err(|e| Error::new(ErrorKind::Unavailable, "file_failure", format!("`{file}`: {e}")))
+    });
+    if moved.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    moved
+}
+
+fn part_of(file: &str) -> PathBuf {
+    PathBuf::from(format!("{file}.{}.part", std::process::id()))
 }
 
 type Input = Option<Box<dyn BufRead>>;
@@ -103,7 +128,7 @@ fn streams(operation: &Operation, request: &Value) -> Result<(Input, Output)> {
         ("import", path) => (Some(Box::new(BufReader::with_capacity(1 << 16, File::open(path).map_err(fault)?))), None),
         ("export", "-") => (None, Some(Box::new(BufWriter::new(std::io::stdout())))),
         ("export", path) => {
-            (None, Some(Box::new(BufWriter::with_capacity(1 << 16, File::create(path).map_err(fault)?))))
+            (None, Some(Box::new(BufWriter::with_capacity(1 << 16, File::create(part_of(path)).map_err(fault)?))))
         }
         _ => (None, None),
     })
@@ -113,35 +138,37 @@ fn file_of(request: &Value) -> Option<&str> {
     request.get("file").and_then(Value::as_str)
 }
 
-/// Progress on a terminal, and nowhere else.
-struct Bar(Option<ProgressBar>);
+/// Progress on a terminal and nowhere else, and only once there is some to show.
+struct Bar {
+    what: &'static str,
+    bar: OnceCell<ProgressBar>,
+}
 
 impl Bar {
     fn new(what: &'static str) -> Bar {
-        Bar(std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::no_length().with_message(what);
-            bar.enable_steady_tick(Duration::from_millis(120));
-            bar
-        }))
+        Bar { what, bar: OnceCell::new() }
     }
 
     fn show(&self, done: u64, of: Option<u64>) {
-        let Some(bar) = &self.0 else { return };
-        if let (Some(of), None) = (of, bar.length()) {
-            bar.set_length(of);
-            let style = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} {eta}");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        } else if of.is_none() {
-            let style = ProgressStyle::with_template("{spinner} {msg} {human_pos} ({per_sec})");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        if !std::io::stderr().is_terminal() {
+            return;
         }
+        let bar = self.bar.get_or_init(|| {
+            let (bar, template) = match of {
+                Some(of) => (ProgressBar::new(of), "{msg} {wide_bar} {human_pos}/{human_len} {eta}"),
+                None => (ProgressBar::no_length(), "{spinner} {msg} {human_pos} ({per_sec})"),
+            };
+            let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+            bar.enable_steady_tick(Duration::from_millis(120));
+            bar.with_style(style).with_message(self.what)
+        });
         bar.set_position(done);
     }
 }
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        if let Some(bar) = &self.0 {
+        if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();
         }
     }

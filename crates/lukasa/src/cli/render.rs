@@ -11,7 +11,7 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
         return demo(out, response);
     }
     if let Some(summary) = response["summary"].as_str() {
-        writeln!(out, "{summary}")?;
+        writeln!(out, "{}", safe(summary))?;
     }
     let warnings: Vec<_> = list(response, "warnings").into_iter().map(plain).collect();
     if !warnings.is_empty() {
@@ -119,7 +119,13 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
         _ => rest(out, response)?,
     }
     if response["truncated"] == true {
-        writeln!(out, "… and more: raise --limit, or use --json")?;
+        match response["next"].as_u64() {
+            Some(next) => writeln!(out, "… and more: go on with --after {next}")?,
+            None if operation == "log" => {
+                writeln!(out, "… and more: raise --limit, or go on with --before or --after")?
+            }
+            None => writeln!(out, "… and more: raise --limit")?,
+        }
     }
     Ok(())
 }
@@ -197,7 +203,7 @@ fn get(out: &mut dyn Write, response: &Value) -> Result<()> {
         pairs.push((field.into(), at(thing, field)));
     }
     for (property, value) in thing["properties"].as_object().into_iter().flatten() {
-        pairs.push((property.clone(), plain(value)));
+        pairs.push((safe(property), exact(value)));
     }
     pairs.push(("evidence".into(), at(thing, "evidence")));
     pairs.push(("true".into(), valid(thing)));
@@ -231,22 +237,30 @@ fn get(out: &mut dyn Write, response: &Value) -> Result<()> {
 }
 
 fn changes(out: &mut dyn Write, response: &Value) -> Result<()> {
-    let what = |r: &Value| {
-        let updated = r["change_summary"]["updated"].as_object().cloned().unwrap_or_default();
-        let shown = |(path, values): (&String, &Value)| match (values.get("from"), values.get("to")) {
-            (Some(from), Some(to)) => format!("{path}: {} → {}", plain(from), plain(to)),
-            _ => path.clone(),
-        };
-        let mut parts: Vec<_> = updated.iter().filter(|(_, v)| v.is_object()).map(shown).collect();
-        let told = |path: &&Value| !updated.contains_key(path.as_str().unwrap_or_default());
-        parts.extend(r["change_summary"]["paths"].as_array().into_iter().flatten().filter(told).map(plain));
-        parts.join("\n")
-    };
+    let what = |r: &Value| differences(&r["change_summary"]);
     rows(
         out,
         list(response, "changes"),
         &[("change", &|r| at(r, "change")), ("thing", &name), ("title", &|r| at(r, "title")), ("what", &what)],
     )
+}
+
+/// A change summary, one path per line.
+fn differences(summary: &Value) -> String {
+    let updated = summary["updated"].as_object().cloned().unwrap_or_default();
+    let added = summary["added"].as_object().cloned().unwrap_or_default();
+    let shown = |path: &Value| {
+        let path = path.as_str().unwrap_or_default();
+        match (updated.get(path), added.get(path)) {
+            (Some(values), _) if values.get("from").is_some() => {
+                format!("{path}: {} → {}", exact(&values["from"]), exact(&values["to"]))
+            }
+            (None, Some(value)) => format!("{path}: {}", exact(value)),
+            (None, None) => format!("{path}: gone"),
+            _ => path.to_string(),
+        }
+    };
+    summary["paths"].as_array().into_iter().flatten().map(shown).collect::<Vec<_>>().join("\n")
 }
 
 fn transactions(out: &mut dyn Write, list: Vec<&Value>) -> Result<()> {
@@ -331,7 +345,7 @@ fn plain(value: &Value) -> String {
     match value {
         Value::Null | Value::Bool(false) => String::new(),
         Value::Bool(true) => "yes".into(),
-        Value::String(text) => text.clone(),
+        Value::String(text) => safe(text),
         Value::Array(items) if items.iter().all(Value::is_string) => {
             items.iter().map(plain).collect::<Vec<_>>().join(", ")
         }
@@ -339,9 +353,23 @@ fn plain(value: &Value) -> String {
     }
 }
 
+/// A property as it is: text as it stands, everything else as JSON.
+fn exact(value: &Value) -> String {
+    match value {
+        Value::String(text) if !text.is_empty() => safe(text),
+        other => other.to_string(),
+    }
+}
+
+/// Text that cannot steer the terminal.
+fn safe(text: &str) -> String {
+    let show = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    if text.contains(char::is_control) { text.chars().map(show).collect() } else { text.to_string() }
+}
+
 fn name(row: &Value) -> String {
     match row["key"].as_str() {
-        Some(key) => format!("{}:{key}", at(row, "type")),
+        Some(key) => format!("{}:{}", at(row, "type"), safe(key)),
         None if row["between"].is_array() => {
             format!("{} —{}→ {}", plain(&row["between"][0]), at(row, "type"), plain(&row["between"][1]))
         }
@@ -364,6 +392,10 @@ fn end_name(end: &Value) -> String {
 }
 
 fn valid(row: &Value) -> String {
+    // The usual case needs few words.
+    if row["valid_from"] == row["recorded_at"] && row["valid_to"].is_null() {
+        return "since then".into();
+    }
     let (from, to) = (moment(row, "valid_from"), moment(row, "valid_to"));
     match (from.is_empty(), to.is_empty()) {
         (true, true) => "always".into(),
@@ -381,7 +413,8 @@ fn changed(row: &Value) -> String {
     if let Some(from) = row["merged_from"].as_array().into_iter().flatten().find(|m| m["role"] == "source") {
         parts.push(format!("merged from {}", at(from, "version_id")));
     }
-    let paths = at(row, "changed");
+    let paths =
+        if row["change_summary"].is_object() { differences(&row["change_summary"]) } else { at(row, "changed") };
     match (parts.is_empty(), paths.is_empty()) {
         (true, true) => "first".into(),
         (false, true) => parts.join(", "),

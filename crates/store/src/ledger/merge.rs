@@ -82,9 +82,10 @@ impl MergeReport {
     /// The error an execution ends with when there are conflicts.
     pub fn refusal(&self, source: &str, target: &str) -> Error {
         let count = self.conflicts.len();
+        let places = if count == 1 { "1 place".to_string() } else { format!("{count} places") };
         Error::conflict(
             "merge_conflict",
-            format!("`{source}` and `{target}` disagree in {count} places; nothing was written"),
+            format!("`{source}` and `{target}` disagree in {places}; nothing was written"),
         )
         .hint("change one side so that they agree, or declare a merge strategy for the path")
         .details(json!({"conflicts": self.conflicts}))

@@ -122,10 +122,14 @@ fn labels(item: &mut Map<String, Value>) -> std::collections::BTreeSet<String> {
 fn node(mut item: Map<String, Value>) -> Result<Write> {
     let (id, key) = (text(&mut item, "id"), text(&mut item, "key"));
     let type_name = text(&mut item, "type").unwrap_or_else(|| "Node".into());
-    let key = key.or(id).ok_or_else(|| Error::invalid("malformed_graph", "a node without `id`"))?;
+    let id = id.or_else(|| key.clone()).ok_or_else(|| Error::invalid("malformed_graph", "a node without `id`"))?;
+    // An object without key is known by its UUID.
+    let uuid = uuid::Uuid::try_parse(&id).ok().filter(|_| key.is_none());
+    let key = if uuid.is_some() { None } else { Some(key.unwrap_or(id)) };
     Ok(PutObject {
         type_name,
-        key: Some(key),
+        key,
+        id: uuid,
         title: text(&mut item, "title"),
         subtype: text(&mut item, "subtype"),
         status: text(&mut item, "status"),
