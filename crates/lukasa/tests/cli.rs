@@ -325,15 +325,6 @@ fn mistakes_are_told_with_what_to_do_next() {
     desk.write("precious.txt", "mine");
     assert_eq!(desk.code(&["export", "precious.txt", "--branch", "nowhere"]), "unknown_branch");
     assert_eq!(desk.read("precious.txt"), "mine");
-    // Somebody else's database is not touched.
-    let foreign = desk.path("foreign.db");
-    let made = Command::new("sqlite3").args([&foreign, "create table t (x)"]).status();
-    if made.is_ok_and(|s| s.success()) {
-        let before = std::fs::read(&foreign).unwrap();
-        assert_eq!(desk.code(&["list", "--store", &foreign]), "not_a_store");
-        assert_eq!(desk.code(&["put", "Service", "x", "--store", &foreign]), "not_a_store");
-        assert_eq!(std::fs::read(&foreign).unwrap(), before);
-    }
     let error = desk.error(&["list", "--project", "elsewhere"]);
     assert_eq!(error["hint"], "projects here: shop; name one with --project");
     // A file that is no store.

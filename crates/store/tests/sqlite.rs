@@ -141,6 +141,18 @@ fn corrupt_files_are_told_and_left_alone() {
 }
 
 #[test]
+fn somebody_elses_database_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("foreign.db");
+    rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (1);").unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let error = open(&path).err().unwrap();
+    assert_eq!(error.code, "not_a_store");
+    assert!(error.hint.is_some());
+    assert_eq!(std::fs::read(&path).unwrap(), before, "to the last byte");
+}
+
+#[test]
 fn a_read_only_folder_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let Some(mount) = Mount::new(folder.path(), 8) else { return };

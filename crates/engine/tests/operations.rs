@@ -1,0 +1,177 @@
+//! Operations through the one way in, on every store.
+
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+use lukasa_engine::{Context, Engine, operations};
+use lukasa_model::Error;
+use lukasa_store::Clock;
+use lukasa_testkit::{Fixture, fixtures};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+struct Desk {
+    fixture: Fixture,
+    engine: Engine,
+}
+
+impl Desk {
+    fn all() -> Vec<Desk> {
+        fixtures()
+            .into_iter()
+            .map(|fixture| {
+                let clock = Arc::clone(&fixture.clock) as Arc<dyn Clock>;
+                let engine = Engine::new(Arc::clone(&fixture.store), clock, std::env::temp_dir());
+                Desk { fixture, engine }
+            })
+            .collect()
+    }
+
+    fn call(&self, name: &str, request: Value) -> Result<Value, Error> {
+        let mut context = Context {
+            scope: self.fixture.ledger.scope().clone(),
+            author: Some("ann".into()),
+            agent: None,
+            session: None,
+            input: None,
+            output: None,
+            progress: &mut |_, _| {},
+        };
+        self.engine.call(&mut context, name, request)
+    }
+
+    fn ok(&self, name: &str, request: Value) -> Value {
+        self.call(name, request).unwrap_or_else(|e| panic!("{name} on {}: {e:?}", self.fixture.name))
+    }
+
+    fn port(&self, reference: &str) -> Value {
+        self.call("get", json!({"ref": reference}))
+            .map_or(Value::Null, |got| got["thing"]["properties"]["port"].clone())
+    }
+}
+
+#[test]
+fn every_operation_is_named_once_and_explained() {
+    let mut names: Vec<_> = operations().iter().map(|o| o.meta.name).collect();
+    let mut verbs: Vec<_> = operations().iter().map(|o| o.meta.verb).collect();
+    let count = names.len();
+    for list in [&mut names, &mut verbs] {
+        list.sort_unstable();
+        list.dedup();
+        assert_eq!(list.len(), count, "two operations share a name");
+    }
+    for o in operations() {
+        assert!(!o.meta.summary.is_empty() && !o.meta.description.is_empty(), "{}", o.meta.name);
+        assert!(o.meta.examples.iter().all(|e| e.starts_with(&format!("lukasa {}", o.meta.verb))), "{}", o.meta.name);
+        for field in o.meta.positional {
+            assert!(o.fields().contains_key(*field), "{} has no field {field}", o.meta.name);
+        }
+        for (name, field) in o.fields() {
+            assert!(field.get("description").is_some(), "{}.{name} is not explained", o.meta.name);
+        }
+    }
+}
+
+#[test]
+fn requests_take_camel_case_and_refuse_what_does_not_exist() {
+    for desk in Desk::all() {
+        desk.ok("put", json!({"type": "Service", "key": "a", "expectedVersion": 0, "validFrom": "2026-01-01"}));
+        let error = desk.call("put", json!({"type": "Service", "key": "a", "tilte": "x"})).unwrap_err();
+        assert_eq!((error.code, &error.details["field"]), ("unknown_field", &json!("tilte")));
+        assert!(error.hint.unwrap().contains("title"));
+        assert_eq!(desk.call("get", json!([])).unwrap_err().code, "invalid_request");
+        assert_eq!(desk.call("get", json!({"ref": 7})).unwrap_err().code, "invalid_request");
+        assert_eq!(desk.call("frobnicate", json!({})).unwrap_err().code, "unknown_operation");
+    }
+}
+
+#[test]
+fn a_patch_changes_only_the_version_it_saw() {
+    for desk in Desk::all() {
+        let now = desk.fixture.clock.advance(1);
+        let later = |s: i64| lukasa_model::Time(now.0 + s * 1_000_000).to_string();
+        desk.ok("put", json!({"type": "Service", "key": "a", "set": ["port=1"], "valid_to": later(100)}));
+        desk.ok("patch", json!({"ref": "a", "set": ["port=2"]}));
+        assert_eq!(desk.port("a"), 2);
+        desk.fixture.clock.advance(200);
+        assert_eq!(desk.port("a"), Value::Null, "its end was not put off");
+        desk.ok("put", json!({"type": "Service", "key": "b", "set": ["port=1"]}));
+        desk.ok("put", json!({"type": "Service", "key": "b", "set": ["port=9"], "valid_from": later(1000)}));
+        desk.ok("patch", json!({"ref": "b", "set": ["port=2"]}));
+        desk.fixture.clock.advance(2000);
+        assert_eq!(desk.port("b"), 9, "what was planned still comes");
+    }
+}
+
+#[test]
+fn names_lead_on_after_renames_there_and_back() {
+    for desk in Desk::all() {
+        desk.ok(
+            "batch",
+            json!({"writes": [
+            {"object": {"type": "Service", "key": "a", "properties": {"port": 1}}},
+            {"object": {"type": "Service", "key": "web"}},
+            {"object": {"type": "Episode", "key": "e"}},
+            {"relationship": {"type": "CALLS", "src": "web", "dst": "a"}},
+            {"relationship": {"type": "INVOLVES", "src": "e", "dst": "a"}}]}),
+        );
+        desk.fixture.clock.advance(1);
+        desk.ok("rename", json!({"ref": "a", "to": "b"}));
+        assert_eq!((desk.port("Service:a"), desk.port("b")), (json!(1), json!(1)));
+        let got = desk.ok("get", json!({"ref": "web"}));
+        assert_eq!(got["links"][0]["other"]["key"], "b", "the call moved along");
+        let got = desk.ok("get", json!({"ref": "e"}));
+        assert_eq!(got["links"][0]["other"]["renamed_to"], "Service:b", "what lasts shows the new name");
+        assert_eq!(desk.call("rename", json!({"ref": "web", "to": "b"})).unwrap_err().code, "key_taken");
+        desk.fixture.clock.advance(1);
+        desk.ok("rename", json!({"ref": "b", "to": "a"}));
+        assert_eq!((desk.port("Service:a"), desk.port("Service:b")), (json!(1), json!(1)));
+        desk.ok("verify", json!({}));
+    }
+}
+
+#[test]
+fn restore_brings_back_what_was_ended() {
+    for desk in Desk::all() {
+        let now = desk.fixture.clock.advance(1_000);
+        let earlier = |s: i64| lukasa_model::Time(now.0 - s * 1_000_000).to_string();
+        desk.ok("put", json!({"type": "Service", "key": "a", "set": ["port=1"]}));
+        desk.ok(
+            "put",
+            json!({"type": "Service", "key": "a", "set": ["port=7"], "valid_from": earlier(500),
+            "valid_to": earlier(400), "only_this_period": true}),
+        );
+        desk.fixture.clock.advance(1);
+        desk.ok("delete", json!({"ref": "a"}));
+        desk.fixture.clock.advance(1);
+        desk.ok("restore", json!({"ref": "a"}));
+        assert_eq!(desk.port("a"), 1, "not the backfill, though it was recorded later");
+        desk.fixture.clock.advance(1);
+        desk.ok("restore", json!({"ref": "a", "version_id": "2.0"}));
+        assert_eq!(desk.port("a"), 7);
+        assert_eq!(
+            desk.call("restore", json!({"ref": "a", "version_id": "99.0"})).unwrap_err().code,
+            "unknown_version"
+        );
+    }
+}
+
+#[test]
+fn lists_come_in_pages_that_fit_together() {
+    for desk in Desk::all() {
+        let writes: Vec<_> = (0..25).map(|i| json!({"object": {"type": "Service", "key": format!("k{i}")}})).collect();
+        desk.ok("batch", json!({"writes": writes}));
+        let mut seen = Vec::new();
+        let mut after = Value::Null;
+        loop {
+            let page = desk.ok("list", json!({"limit": 10, "after": after}));
+            assert_eq!(page["total"], 25);
+            seen.extend(page["objects"].as_array().unwrap().iter().map(|o| o["key"].as_str().unwrap().to_string()));
+            after = page["next"].clone();
+            if after.is_null() {
+                assert_eq!(page["truncated"], false);
+                break;
+            }
+        }
+        assert_eq!(seen, (0..25).map(|i| format!("k{i}")).collect::<Vec<_>>());
+    }
+}
