@@ -78,13 +78,23 @@ struct Draft {
 
 enum Subject {
     Object { id: Uuid, type_name: Arc<str>, key: Option<Box<str>> },
-    Relationship { type_name: Arc<str>, src: Reference, dst: Reference, discriminator: Box<str> },
-    Named(Reference),
+    Relationship { type_name: Arc<str>, src: Named, dst: Named, discriminator: Box<str> },
+    Named(Named),
+}
+
+/// A reference, and the id its `Type:key` reading has.
+struct Named {
+    reference: Reference,
+    typed: Option<Uuid>,
 }
 
 #[derive(Clone)]
 enum Said {
-    Content { text: Box<str>, hash: Hash },
+    /// Shared, for it is handed on from step to step.
+    Content {
+        text: Arc<str>,
+        hash: Hash,
+    },
     Absent,
 }
 
@@ -234,9 +244,9 @@ impl Drafts {
     }
 
     fn end(&mut self, end: &End, registry: &Registry, default_from: Time) -> Result<Draft> {
-        let reference = self.want(&end.reference, registry);
+        let named = self.want(&end.reference, registry);
         let period = Period::new(end.from.unwrap_or(default_from), end.to.unwrap_or(Time::MAX))?;
-        let subject = Subject::Named(reference);
+        let subject = Subject::Named(named);
         let expected_version = end.expected_version;
         Ok(Draft {
             place: 0,
@@ -251,7 +261,7 @@ impl Drafts {
     }
 
     /// Notes what a reference may stand for, and gives it with the declared spelling of its type.
-    fn want(&mut self, reference: &Reference, registry: &Registry) -> Reference {
+    fn want(&mut self, reference: &Reference, registry: &Registry) -> Named {
         let alias = reference.typed().filter(|(t, _)| !registry.spelling(t, false).eq_ignore_ascii_case(t));
         let reference = match alias {
             Some((alias, key)) => &Reference::exact(registry.spelling(alias, false), key),
@@ -265,7 +275,7 @@ impl Drafts {
         if let Reference::Text(text) = reference {
             self.keys.push((text.clone(), typed));
         }
-        reference.clone()
+        Named { reference: reference.clone(), typed }
     }
 
     /// Keys to look up once `ids` are loaded: those whose `Type:key` reading names nothing.
@@ -309,14 +319,14 @@ impl Drafts {
                     })?;
                 }
                 let said = match write.content {
-                    Some(text) => Said::Content { text, hash: write.hash },
+                    Some(text) => Said::Content { text: text.into(), hash: write.hash },
                     None => Said::Absent,
                 };
                 let subject = match (thing.ends, ends) {
                     (Some(named), Some((src, dst))) => Subject::Relationship {
                         type_name: thing.type_name,
-                        src: Reference::Id(src),
-                        dst: Reference::Id(dst),
+                        src: Named { reference: Reference::Id(src), typed: None },
+                        dst: Named { reference: Reference::Id(dst), typed: None },
                         discriminator: named.discriminator,
                     },
                     _ => Subject::Object { id: thing.id, type_name: thing.type_name, key: thing.key },
@@ -349,16 +359,13 @@ impl Drafts {
                 local_keys.entry(key).or_default().push(*id);
             }
         }
-        let find = |reference: &Reference| -> Result<Uuid> {
+        let find = |Named { reference, typed }: &Named| -> Result<Uuid> {
             let exists = |id: &Uuid| local_ids.contains(id) || known.things.contains_key(id);
             if let Reference::Id(id) = reference {
                 return if exists(id) { Ok(*id) } else { Err(nothing_named(reference)) };
             }
-            if let Some((type_name, key)) = reference.typed() {
-                let id = id::object_id(self.namespace, type_name, key);
-                if exists(&id) {
-                    return Ok(id);
-                }
+            if let Some(id) = typed.filter(exists) {
+                return Ok(id);
             }
             let Reference::Text(text) = reference else { return Err(nothing_named(reference)) };
             let seen = |id: &&Uuid| visible(known.statements_of(**id), lineage, now).is_some();
@@ -384,9 +391,10 @@ impl Drafts {
                 Subject::Object { id, type_name, key } => (*id, Arc::clone(type_name), key.clone(), None),
                 Subject::Relationship { type_name, src, dst, discriminator } => {
                     let place = draft.place;
-                    let end = |reference, side: &str| {
-                        find(reference).map_err(|e| {
-                            let e = if e.code == "not_found" { dangling(side, &reference.to_string()) } else { e };
+                    let end = |named: &Named, side: &str| {
+                        find(named).map_err(|e| {
+                            let e =
+                                if e.code == "not_found" { dangling(side, &named.reference.to_string()) } else { e };
                             at_write(e, place)
                         })
                     };
@@ -395,14 +403,14 @@ impl Drafts {
                     ids.push(id);
                     (id, Arc::clone(type_name), None, Some((src, dst, discriminator.clone())))
                 }
-                Subject::Named(reference) => {
-                    let id = find(reference).map_err(|e| at_write(e, draft.place))?;
+                Subject::Named(named) => {
+                    let id = find(named).map_err(|e| at_write(e, draft.place))?;
                     match known.things.get(&id) {
                         Some(thing) if system::is(&thing.type_name) && !self.system => {
                             return Err(at_write(kept_by_lukasa(&thing.type_name), draft.place));
                         }
                         Some(thing) => (id, Arc::clone(&thing.type_name), thing.key.clone(), None),
-                        None => return Err(at_write(nothing_named(reference), draft.place)),
+                        None => return Err(at_write(nothing_named(&named.reference), draft.place)),
                     }
                 }
             };
@@ -427,7 +435,8 @@ impl Drafts {
                 Precondition::Version { reference, expected_version } => (reference, *expected_version),
                 Precondition::Absent { reference } => (reference, 0),
             };
-            match find(reference) {
+            let typed = reference.typed().map(|(type_name, key)| id::object_id(self.namespace, type_name, key));
+            match find(&Named { reference: reference.clone(), typed }) {
                 Ok(id) => preconditions.push((reference.to_string(), id, want)),
                 Err(e) if e.code == "not_found" && want == 0 => {}
                 Err(e) if e.code == "not_found" => return Err(lost_race(&reference.to_string(), want, 0)),
@@ -567,13 +576,11 @@ pub fn plan(resolved: Resolved, known: &Known, at: &Place<'_>) -> Result<Plan> {
 /// Refuses two writes about one thing for overlapping times, or under two identities. Gives, for things that
 /// end within the batch, the periods after the first such end of which nothing is said.
 fn check_told(items: &[Item]) -> Result<FxHashMap<Uuid, Vec<Period>>> {
-    let mut told: FxHashMap<Uuid, Vec<&Item>> = FxHashMap::default();
-    for item in items {
-        told.entry(item.id).or_default().push(item);
-    }
+    let mut told: Vec<&Item> = items.iter().collect();
+    told.sort_unstable_by_key(|item| (item.id, item.period));
     let mut silences = FxHashMap::default();
-    for (id, mut items) in told {
-        items.sort_by_key(|item| item.period);
+    for items in told.chunk_by(|a, b| a.id == b.id) {
+        let id = items[0].id;
         for pair in items.windows(2) {
             let later = if pair[0].place > pair[1].place { pair[0] } else { pair[1] };
             let name =
@@ -705,7 +712,7 @@ impl Planner<'_> {
             hash: said.hash(),
             absent: matches!(said, Said::Absent),
             content: match said {
-                Said::Content { text, .. } => Some(text),
+                Said::Content { text, .. } => Some((*text).into()),
                 Said::Absent => None,
             },
             change,
