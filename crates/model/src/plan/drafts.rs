@@ -1,0 +1,512 @@
+//! A batch before it is planned: content checked and hashed, names turned into ids.
+
+use super::{Known, Side, ambiguous, at_write, dangling, limited_sides, lost_race, nothing_named};
+use crate::batch::{Batch, End, Precondition, PutObject, PutRelationship, Reference, Write};
+use crate::branch::Lineage;
+use crate::content::{ABSENT, Content};
+use crate::error::{Error, Result};
+use crate::id::{self, VersionId};
+use crate::json::Hash;
+use crate::limits;
+use crate::merge::MergeWrite;
+use crate::statement::Thing;
+use crate::time::{Period, Time};
+use crate::timeline::visible;
+use crate::types::{Registry, system};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Writes with their content checked and hashed, and their own ids where those follow from names.
+pub struct Drafts {
+    drafts: Vec<Draft>,
+    preconditions: Vec<Precondition>,
+    namespace: Uuid,
+    system: bool,
+    /// Things to load before `resolve`.
+    pub ids: Vec<Uuid>,
+    /// Keys given without a type that is sure, each with the id its `Type:key` reading has.
+    keys: Vec<(String, Option<Uuid>)>,
+    pub warnings: Vec<String>,
+}
+
+struct Draft {
+    place: usize,
+    subject: Subject,
+    said: Said,
+    period: Period,
+    /// No time was given.
+    defaulted: bool,
+    /// Absent from the period's end on, as far as nothing else in the batch speaks of that time.
+    then_absent: bool,
+    expected_version: Option<u32>,
+    merged: Option<Merged>,
+}
+
+enum Subject {
+    Object { id: Uuid, type_name: Arc<str>, key: Option<Box<str>> },
+    Relationship { type_name: Arc<str>, src: Named, dst: Named, discriminator: Box<str> },
+    Named(Named),
+}
+
+/// A reference, and the id its `Type:key` reading has.
+struct Named {
+    reference: Reference,
+    typed: Option<Uuid>,
+}
+
+#[derive(Clone)]
+pub(super) enum Said {
+    /// Shared, for it is handed on from step to step.
+    Content {
+        text: Arc<str>,
+        hash: Hash,
+    },
+    Absent,
+}
+
+impl Said {
+    pub(super) fn hash(&self) -> Hash {
+        match self {
+            Said::Content { hash, .. } => *hash,
+            Said::Absent => ABSENT,
+        }
+    }
+
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Said::Content { text, .. } => Some(text),
+            Said::Absent => None,
+        }
+    }
+}
+
+pub(super) struct Merged {
+    pub(super) source: VersionId,
+    pub(super) target: Option<VersionId>,
+    pub(super) bases: Vec<VersionId>,
+}
+
+impl Drafts {
+    /// Checks everything that needs nothing but the batch and the registry. `draw` gives ids to objects
+    /// without key.
+    pub fn read(
+        batch: &Batch,
+        registry: &Registry,
+        namespace: Uuid,
+        now: Time,
+        draw: &mut dyn FnMut() -> Uuid,
+    ) -> Result<Drafts> {
+        if batch.writes.len() > limits::BATCH_WRITES {
+            return Err(Error::too_large(
+                "batch_too_large",
+                format!("{} writes in one batch, {} are allowed", batch.writes.len(), limits::BATCH_WRITES),
+            )
+            .hint("send several batches"));
+        }
+        let mut drafts = Drafts {
+            drafts: Vec::with_capacity(batch.writes.len()),
+            preconditions: batch.preconditions.clone(),
+            namespace,
+            system: batch.system,
+            ids: vec![],
+            keys: vec![],
+            warnings: vec![],
+        };
+        let mut types = TypeNames::default();
+        let default_from = batch.header.valid_at.unwrap_or(now);
+        for (place, write) in batch.writes.iter().enumerate() {
+            let draft = match write {
+                Write::Object(put) => drafts.object(put, batch.system, registry, &mut types, default_from, draw),
+                Write::Relationship(put) => drafts.relationship(put, registry, &mut types, default_from),
+                Write::End(end) => drafts.end(end, registry, default_from),
+            };
+            let mut draft = draft.map_err(|e| at_write(e, place))?;
+            draft.place = place;
+            drafts.drafts.push(draft);
+        }
+        for precondition in &batch.preconditions {
+            let (Precondition::Version { reference, .. } | Precondition::Absent { reference }) = precondition;
+            drafts.want(reference, registry);
+        }
+        drafts.warnings = types.warnings;
+        Ok(drafts)
+    }
+
+    fn object(
+        &mut self,
+        put: &PutObject,
+        may_be_system: bool,
+        registry: &Registry,
+        types: &mut TypeNames,
+        default_from: Time,
+        draw: &mut dyn FnMut() -> Uuid,
+    ) -> Result<Draft> {
+        let type_name = types.read(registry, &put.type_name, false)?;
+        if system::is(&type_name) && !may_be_system {
+            return Err(kept_by_lukasa(&type_name));
+        }
+        let (id, key) = match (&put.key, put.id) {
+            (Some(key), given) => {
+                id::check_text("key", key, limits::KEY_BYTES)?;
+                let id = id::object_id(self.namespace, &type_name, key);
+                if given.is_some_and(|given| given != id) {
+                    return Err(Error::invalid(
+                        "id_and_key",
+                        format!("the id of `{type_name}:{key}` is {id}, not the one given"),
+                    )
+                    .hint("leave out `id`: it follows from type and key"));
+                }
+                (id, Some(key.as_str().into()))
+            }
+            (None, Some(given)) if given.get_version_num() == 5 => {
+                return Err(Error::invalid("derived_id", format!("{given} is an id that follows from a name"))
+                    .hint("give type and key instead, or leave out `id`"));
+            }
+            (None, given) => (given.unwrap_or_else(draw), None),
+        };
+        let said = read_content(&put.content(), registry, &type_name, false)?;
+        let (period, then_absent) = read_period(put.valid_from, put.valid_to, put.only_this_period, default_from)?;
+        let defaulted = put.valid_from.is_none() && put.valid_to.is_none();
+        self.ids.push(id);
+        let subject = Subject::Object { id, type_name, key };
+        Ok(Draft {
+            place: 0,
+            subject,
+            said,
+            period,
+            defaulted,
+            then_absent,
+            expected_version: put.expected_version,
+            merged: None,
+        })
+    }
+
+    fn relationship(
+        &mut self,
+        put: &PutRelationship,
+        registry: &Registry,
+        types: &mut TypeNames,
+        default_from: Time,
+    ) -> Result<Draft> {
+        let type_name = types.read(registry, &put.type_name, true)?;
+        let said = read_content(&put.content(), registry, &type_name, true)?;
+        if !put.discriminator.is_empty() {
+            id::check_text("discriminator", &put.discriminator, limits::KEY_BYTES)?;
+        }
+        let (period, then_absent) = read_period(put.valid_from, put.valid_to, put.only_this_period, default_from)?;
+        let defaulted = put.valid_from.is_none() && put.valid_to.is_none();
+        let (src, dst) = (self.want(&put.src, registry), self.want(&put.dst, registry));
+        let subject = Subject::Relationship { type_name, src, dst, discriminator: put.discriminator.as_str().into() };
+        Ok(Draft {
+            place: 0,
+            subject,
+            said,
+            period,
+            defaulted,
+            then_absent,
+            expected_version: put.expected_version,
+            merged: None,
+        })
+    }
+
+    fn end(&mut self, end: &End, registry: &Registry, default_from: Time) -> Result<Draft> {
+        let named = self.want(&end.reference, registry);
+        let period = Period::new(end.from.unwrap_or(default_from), end.to.unwrap_or(Time::MAX))?;
+        let subject = Subject::Named(named);
+        let expected_version = end.expected_version;
+        Ok(Draft {
+            place: 0,
+            subject,
+            said: Said::Absent,
+            period,
+            defaulted: false,
+            then_absent: false,
+            expected_version,
+            merged: None,
+        })
+    }
+
+    /// Notes what a reference may stand for, and gives it with the declared spelling of its type.
+    fn want(&mut self, reference: &Reference, registry: &Registry) -> Named {
+        let alias = reference.typed().filter(|(t, _)| !registry.spelling(t, false).eq_ignore_ascii_case(t));
+        let reference = match alias {
+            Some((alias, key)) => &Reference::exact(registry.spelling(alias, false), key),
+            None => reference,
+        };
+        if let Reference::Id(id) = reference {
+            self.ids.push(*id);
+        }
+        let typed = reference.typed().map(|(type_name, key)| id::object_id(self.namespace, type_name, key));
+        self.ids.extend(typed);
+        if let Reference::Text(text) = reference {
+            self.keys.push((text.clone(), typed));
+        }
+        Named { reference: reference.clone(), typed }
+    }
+
+    /// Keys to look up once `ids` are loaded: those whose `Type:key` reading names nothing.
+    pub fn keys_to_find(&self, known: &Known) -> Vec<String> {
+        let local: FxHashSet<Uuid> = self
+            .drafts
+            .iter()
+            .filter_map(|draft| if let Subject::Object { id, .. } = draft.subject { Some(id) } else { None })
+            .collect();
+        let sure = |id: &Uuid| local.contains(id) || known.things.contains_key(id);
+        let mut keys: Vec<_> = self
+            .keys
+            .iter()
+            .filter(|(_, typed)| !typed.as_ref().is_some_and(sure))
+            .map(|(key, _)| key.clone())
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// What a merge has decided, as drafts of the same kind.
+    pub fn of_merge(namespace: Uuid, registry: &Registry, writes: Vec<DecidedWrite>) -> Result<Drafts> {
+        let ids = writes.iter().flat_map(|DecidedWrite { thing, ends, .. }| {
+            ends.iter().flat_map(|(src, dst)| [*src, *dst]).chain([thing.id]).collect::<Vec<_>>()
+        });
+        let ids = ids.collect();
+        let drafts = writes
+            .into_iter()
+            .enumerate()
+            .map(|(place, DecidedWrite { thing, ends, write })| {
+                if let Some(text) = &write.content {
+                    let relationship = thing.ends.is_some();
+                    let content = Content::parse(text)?;
+                    content.check(text.len())?;
+                    registry.validate(&thing.type_name, relationship, &content.properties).map_err(|e| {
+                        e.at(thing
+                            .key
+                            .as_deref()
+                            .map_or_else(|| thing.id.to_string(), |k| format!("`{}:{k}`", thing.type_name)))
+                    })?;
+                }
+                let said = match write.content {
+                    Some(text) => Said::Content { text: text.into(), hash: write.hash },
+                    None => Said::Absent,
+                };
+                let subject = match (thing.ends, ends) {
+                    (Some(named), Some((src, dst))) => Subject::Relationship {
+                        type_name: thing.type_name,
+                        src: Named { reference: Reference::Id(src), typed: None },
+                        dst: Named { reference: Reference::Id(dst), typed: None },
+                        discriminator: named.discriminator,
+                    },
+                    _ => Subject::Object { id: thing.id, type_name: thing.type_name, key: thing.key },
+                };
+                let merged = Some(Merged { source: write.source, target: write.target, bases: write.bases });
+                Ok(Draft {
+                    place,
+                    subject,
+                    said,
+                    period: write.period,
+                    defaulted: false,
+                    then_absent: false,
+                    expected_version: None,
+                    merged,
+                })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Drafts { drafts, preconditions: vec![], namespace, system: false, ids, keys: vec![], warnings: vec![] })
+    }
+
+    /// Turns every name into an id. Afterwards the ids of relationships are in `Resolved::ids` to be loaded.
+    pub fn resolve(self, known: &Known, lineage: &Lineage, now: Time) -> Result<Resolved> {
+        let mut local_ids = FxHashSet::default();
+        let mut local_keys: FxHashMap<&str, Vec<Uuid>> = FxHashMap::default();
+        for draft in &self.drafts {
+            if let Subject::Object { id, key, .. } = &draft.subject
+                && local_ids.insert(*id)
+                && let Some(key) = key
+            {
+                local_keys.entry(key).or_default().push(*id);
+            }
+        }
+        let find = |Named { reference, typed }: &Named| -> Result<Uuid> {
+            let exists = |id: &Uuid| local_ids.contains(id) || known.things.contains_key(id);
+            if let Reference::Id(id) = reference {
+                return if exists(id) { Ok(*id) } else { Err(nothing_named(reference)) };
+            }
+            if let Some(id) = typed.filter(exists) {
+                return Ok(id);
+            }
+            let Reference::Text(text) = reference else { return Err(nothing_named(reference)) };
+            let seen = |id: &&Uuid| visible(known.statements_of(**id), lineage, now).is_some();
+            let stored = known.by_key.get(text.as_str()).into_iter().flatten();
+            let mut found: Vec<Uuid> = stored.clone().filter(seen).copied().collect();
+            found.extend(local_keys.get(text.as_str()).into_iter().flatten());
+            found.sort_unstable();
+            found.dedup();
+            match found.as_slice() {
+                [one] => Ok(*one),
+                [] => match known.by_key.get(text.as_str()).map_or(&[][..], Vec::as_slice) {
+                    [] => Err(nothing_named(reference)),
+                    [ended] => Ok(*ended),
+                    many => Err(ambiguous(text, many.iter().filter_map(|id| known.things.get(id)))),
+                },
+                many => Err(ambiguous(text, many.iter().filter_map(|id| known.things.get(id)))),
+            }
+        };
+        let mut items = Vec::with_capacity(self.drafts.len());
+        let mut ids = Vec::new();
+        for draft in &self.drafts {
+            let (id, type_name, key, ends) = match &draft.subject {
+                Subject::Object { id, type_name, key } => (*id, Arc::clone(type_name), key.clone(), None),
+                Subject::Relationship { type_name, src, dst, discriminator } => {
+                    let place = draft.place;
+                    let end = |named: &Named, side: &str| {
+                        find(named).map_err(|e| {
+                            let e =
+                                if e.code == "not_found" { dangling(side, &named.reference.to_string()) } else { e };
+                            at_write(e, place)
+                        })
+                    };
+                    let (src, dst) = (end(src, "src")?, end(dst, "dst")?);
+                    let id = id::relationship_id(self.namespace, type_name, src, dst, discriminator);
+                    ids.push(id);
+                    (id, Arc::clone(type_name), None, Some((src, dst, discriminator.clone())))
+                }
+                Subject::Named(named) => {
+                    let id = find(named).map_err(|e| at_write(e, draft.place))?;
+                    match known.things.get(&id) {
+                        Some(thing) if system::is(&thing.type_name) && !self.system => {
+                            return Err(at_write(kept_by_lukasa(&thing.type_name), draft.place));
+                        }
+                        Some(thing) => (id, Arc::clone(&thing.type_name), thing.key.clone(), None),
+                        None => return Err(at_write(nothing_named(&named.reference), draft.place)),
+                    }
+                }
+            };
+            items.push(Item {
+                id,
+                type_name,
+                key,
+                ends,
+                place: draft.place,
+                said: draft.said.clone(),
+                period: draft.period,
+                defaulted: draft.defaulted,
+                then_absent: draft.then_absent,
+                expected_version: draft.expected_version,
+                named: matches!(draft.subject, Subject::Named(_)),
+                merged: draft.merged.as_ref().map(|m| Merged { bases: m.bases.clone(), ..*m }),
+            });
+        }
+        let mut preconditions = Vec::new();
+        for precondition in &self.preconditions {
+            let (reference, want) = match precondition {
+                Precondition::Version { reference, expected_version } => (reference, *expected_version),
+                Precondition::Absent { reference } => (reference, 0),
+            };
+            let typed = reference.typed().map(|(type_name, key)| id::object_id(self.namespace, type_name, key));
+            match find(&Named { reference: reference.clone(), typed }) {
+                Ok(id) => preconditions.push((reference.to_string(), id, want)),
+                Err(e) if e.code == "not_found" && want == 0 => {}
+                Err(e) if e.code == "not_found" => return Err(lost_race(&reference.to_string(), want, 0)),
+                Err(e) => return Err(e),
+            }
+        }
+        // Objects first: a relationship's number is above those of its ends.
+        items.sort_by_key(|item| item.ends.is_some());
+        Ok(Resolved { items, preconditions, ids, warnings: self.warnings })
+    }
+}
+
+/// A write that a merge has decided on, with the ids of a relationship's ends.
+pub struct DecidedWrite {
+    pub thing: Thing,
+    pub ends: Option<(Uuid, Uuid)>,
+    pub write: MergeWrite,
+}
+
+/// A batch in which every name has become an id.
+pub struct Resolved {
+    pub(super) items: Vec<Item>,
+    pub(super) preconditions: Vec<(String, Uuid, u32)>,
+    /// Relationships to load before `plan`.
+    pub ids: Vec<Uuid>,
+    pub(super) warnings: Vec<String>,
+}
+
+pub(super) struct Item {
+    pub(super) place: usize,
+    pub(super) id: Uuid,
+    pub(super) type_name: Arc<str>,
+    pub(super) key: Option<Box<str>>,
+    pub(super) ends: Option<(Uuid, Uuid, Box<str>)>,
+    pub(super) said: Said,
+    pub(super) period: Period,
+    pub(super) defaulted: bool,
+    pub(super) then_absent: bool,
+    pub(super) expected_version: Option<u32>,
+    /// Named by an `end`, so the thing is known and brings its own ends.
+    pub(super) named: bool,
+    pub(super) merged: Option<Merged>,
+}
+
+impl Resolved {
+    /// Ends whose relationships of one type must be loaded as rivals before `plan`.
+    pub fn limited_ends(&self, registry: &Registry) -> Vec<(Arc<str>, Side, Uuid)> {
+        let mut wanted = FxHashSet::default();
+        for item in &self.items {
+            let (Some((src, dst, _)), Said::Content { .. }) = (&item.ends, &item.said) else { continue };
+            for side in limited_sides(registry, &item.type_name) {
+                wanted.insert((Arc::clone(&item.type_name), side, if side == Side::Src { *src } else { *dst }));
+            }
+        }
+        let mut wanted: Vec<_> = wanted.into_iter().collect();
+        wanted.sort();
+        wanted
+    }
+
+    /// Things whose stored content is compared with what is written.
+    pub fn targets(&self) -> impl Iterator<Item = Uuid> {
+        self.items.iter().map(|item| item.id)
+    }
+}
+
+/// Type names met in a batch: each checked, spelled and admitted once.
+#[derive(Default)]
+struct TypeNames {
+    seen: FxHashMap<(String, bool), Arc<str>>,
+    warnings: Vec<String>,
+}
+
+impl TypeNames {
+    fn read(&mut self, registry: &Registry, name: &str, relationship: bool) -> Result<Arc<str>> {
+        if let Some(seen) = self.seen.get(&(name.to_string(), relationship)) {
+            return Ok(Arc::clone(seen));
+        }
+        id::check_type_name(name)?;
+        self.warnings.extend(registry.admit(name, relationship)?);
+        let spelled: Arc<str> = registry.spelling(name, relationship).into();
+        self.seen.insert((name.to_string(), relationship), Arc::clone(&spelled));
+        Ok(spelled)
+    }
+}
+
+fn read_content(content: &Content, registry: &Registry, type_name: &str, relationship: bool) -> Result<Said> {
+    let text = content.canonical();
+    content.check(text.len())?;
+    registry.validate(type_name, relationship, &content.properties)?;
+    let hash = Hash::of(text.as_bytes());
+    Ok(Said::Content { text: text.into(), hash })
+}
+
+fn read_period(from: Option<Time>, to: Option<Time>, only: bool, default_from: Time) -> Result<(Period, bool)> {
+    let period = Period::new(from.unwrap_or(default_from), to.unwrap_or(Time::MAX))?;
+    Ok((period, to.is_some() && !only))
+}
+
+fn kept_by_lukasa(type_name: &str) -> Error {
+    Error::new(
+        crate::ErrorKind::Forbidden,
+        "system_type",
+        format!("objects of type `{type_name}` are kept by Lukasa itself"),
+    )
+    .hint("use `lukasa branch`, `release`, `tag` or `type`")
+}
