@@ -4,10 +4,11 @@
 
 use lukasa_engine::{Context, Engine, operations};
 use lukasa_model::Error;
-use lukasa_store::Clock;
-use lukasa_testkit::{Fixture, fixtures};
+use lukasa_store::{Clock, Store};
+use lukasa_testkit::{FaultyStore, Fixture, fixtures};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 struct Desk {
     fixture: Fixture,
@@ -152,6 +153,33 @@ fn restore_brings_back_what_was_ended() {
             desk.call("restore", json!({"ref": "a", "version_id": "99.0"})).unwrap_err().code,
             "unknown_version"
         );
+    }
+}
+
+#[test]
+fn a_store_that_takes_no_writes_is_still_read() {
+    for desk in Desk::all() {
+        desk.ok("put", json!({"type": "Service", "key": "a", "set": ["port=1"]}));
+        let faulty = Arc::new(FaultyStore::new(Arc::clone(&desk.fixture.store)));
+        let clock = Arc::clone(&desk.fixture.clock) as Arc<dyn Clock>;
+        let engine = Engine::new(Arc::clone(&faulty) as Arc<dyn Store>, clock, std::env::temp_dir());
+        let desk = Desk { engine, ..desk };
+        faulty.broken.store(true, Ordering::SeqCst);
+        for (name, request) in [
+            ("put", json!({"type": "Service", "key": "a", "set": ["port=2"]})),
+            ("patch", json!({"ref": "a", "set": ["port=2"]})),
+            ("branch_create", json!({"name": "b"})),
+            ("release_create", json!({"name": "1"})),
+            ("type_object", json!({"name": "T"})),
+        ] {
+            let error = desk.call(name, request).unwrap_err();
+            assert_eq!((error.code, error.kind.http_status()), ("store_busy", 503), "{name}");
+        }
+        assert_eq!(desk.port("a"), 1);
+        assert_eq!(desk.ok("log", json!({}))["head"], 1, "no refused write left a trace");
+        faulty.broken.store(false, Ordering::SeqCst);
+        desk.ok("put", json!({"type": "Service", "key": "a", "set": ["port=2"]}));
+        assert_eq!(desk.port("a"), 2);
     }
 }
 

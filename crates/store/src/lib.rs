@@ -48,6 +48,11 @@ pub trait Store: Send + Sync {
     /// `unsupported` where there is no such format; a logical dump always works.
     fn copy_to(&self, path: &Path) -> Result<()>;
 
+    /// Whether `copy_to` works here.
+    fn has_own_format(&self) -> bool {
+        false
+    }
+
     /// For people: what kind of store, and where.
     fn describe(&self) -> String;
 }

@@ -38,6 +38,10 @@ impl Store for FaultyStore {
         self.inner.copy_to(path)
     }
 
+    fn has_own_format(&self) -> bool {
+        self.inner.has_own_format()
+    }
+
     fn describe(&self) -> String {
         format!("faulty {}", self.inner.describe())
     }

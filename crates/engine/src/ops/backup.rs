@@ -53,7 +53,7 @@ impl Op for Backup {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let ledger = engine.ledger(&context.scope);
-        let native = engine.store().describe().starts_with("sqlite");
+        let native = engine.store().has_own_format();
         let named_as_folder = request.path.extension().is_none();
         if request.keep.is_some() && !named_as_folder {
             return Err(Error::invalid("keep_needs_folder", "`keep` counts the backups in a folder")

@@ -1,6 +1,6 @@
 //! `type …`: declare what objects and relationships may look like.
 
-use super::{META, WRITE, WriteOut};
+use super::{META, WRITE, WriteOut, count};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::types::{Count, Embedding, Multiplicity, Ranking, Settings};
@@ -206,9 +206,9 @@ impl Op for List {
         let relationship_types: Vec<_> = registry.relationship_types().into_iter().cloned().collect();
         let strict = registry.settings().strict;
         let summary = format!(
-            "{} object types, {} relationship types; unknown types are {}",
-            object_types.len(),
-            relationship_types.len(),
+            "{}, {}; unknown types are {}",
+            count(object_types.len(), "object type"),
+            count(relationship_types.len(), "relationship type"),
             if strict { "refused" } else { "accepted with a warning" }
         );
         Ok(Many { summary, strict, object_types, relationship_types })

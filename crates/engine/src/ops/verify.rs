@@ -1,6 +1,6 @@
 //! `verify`: recomputes everything and names the first thing that is wrong.
 
-use super::META;
+use super::{META, count};
 use crate::registry::{Effect, Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::Result;
@@ -39,10 +39,15 @@ impl Op for Verify {
     fn run(engine: &Engine, context: &mut Context<'_>, _: Request) -> Result<Response> {
         let progress = &mut *context.progress;
         let report = engine.ledger(&context.scope).verify(&mut |done, of| progress(done, Some(of)))?;
-        let summary = format!(
-            "all is well: {} transactions, {} things, {} statements, {} releases",
-            report.transactions, report.things, report.statements, report.releases
-        );
+        let verdict =
+            if report.warnings.is_empty() { "all is well" } else { "nothing is damaged, but there are warnings" };
+        let counts = [
+            count(report.transactions as usize, "transaction"),
+            count(report.things as usize, "thing"),
+            count(report.statements as usize, "statement"),
+            count(report.releases as usize, "release"),
+        ];
+        let summary = format!("{verdict}: {}", counts.join(", "));
         Ok(Response { summary, report })
     }
 }

@@ -394,7 +394,7 @@ fn end_name(end: &Value) -> String {
 fn valid(row: &Value) -> String {
     // The usual case needs few words.
     if row["valid_from"] == row["recorded_at"] && row["valid_to"].is_null() {
-        return "since then".into();
+        return "since recorded".into();
     }
     let (from, to) = (moment(row, "valid_from"), moment(row, "valid_to"));
     match (from.is_empty(), to.is_empty()) {

@@ -202,6 +202,10 @@ impl Store for SqliteStore {
         target.close().map_err(|(_, e)| fault(e))
     }
 
+    fn has_own_format(&self) -> bool {
+        true
+    }
+
     fn describe(&self) -> String {
         format!("sqlite {}", self.path.display())
     }
