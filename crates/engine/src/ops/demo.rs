@@ -29,6 +29,8 @@ pub struct Step {
     /// As one would type it.
     pub command: String,
     pub operation: String,
+    /// What that command asks of the operation.
+    pub request: Value,
     /// What the operation answered.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub response: Value,
@@ -88,11 +90,13 @@ fn story(engine: &Engine, context: &mut Context<'_>) -> Result<Vec<Step>> {
         {"relationship": {"type": "OWNS", "src": "Team:platform", "dst": "Service:billing"}},
         {"relationship": {"type": "APPLIES_TO", "src": "Decision:decision:7", "dst": "Service:billing"}}
     ]);
-    teller.tell(
+    let lines: String = facts.as_array().into_iter().flatten().map(|fact| format!("{fact}\n")).collect();
+    teller.tell_reading(
         "Facts go in as one batch: all of it or none of it.",
         "lukasa import shop.jsonl",
-        "batch",
-        json!({"writes": facts, "reason": "what we know about the shop"}),
+        "import",
+        json!({"file": "shop.jsonl"}),
+        &lines,
     )?;
     teller.tell(
         "Ask for one, and see what it hangs together with.",
@@ -110,7 +114,7 @@ fn story(engine: &Engine, context: &mut Context<'_>) -> Result<Vec<Step>> {
         "The world changes. Nothing is overwritten: this is version 2.",
         "lukasa patch billing --set tier=1 --status active",
         "patch",
-        json!({"ref": "billing", "set": ["tier=1"], "status": "active", "reason": "billing is critical now"}),
+        json!({"ref": "billing", "set": ["tier=1"], "status": "active"}),
     )?;
     teller.tell(
         "Look back: the same question, as of then.",
@@ -147,7 +151,7 @@ fn story(engine: &Engine, context: &mut Context<'_>) -> Result<Vec<Step>> {
         "They agree on 9000 …",
         "lukasa patch billing --set port=9000",
         "patch",
-        json!({"ref": "billing", "set": ["port=9000"], "reason": "as on feature/ports"}),
+        json!({"ref": "billing", "set": ["port=9000"]}),
     )?;
     teller.tell(
         "… the branch also gains a service …",
@@ -163,7 +167,7 @@ fn story(engine: &Engine, context: &mut Context<'_>) -> Result<Vec<Step>> {
     )?;
     teller.tell(
         "Freeze again, and compare the two releases.",
-        "lukasa release create 2.0",
+        "lukasa release create 2.0 --base 1.0",
         "release_create",
         json!({"name": "2.0", "base": "1.0"}),
     )?;
@@ -187,21 +191,27 @@ impl Teller<'_, '_> {
     }
 
     fn tell(&mut self, says: &str, command: &str, operation: &str, request: Value) -> Result<()> {
+        self.tell_reading(says, command, operation, request, "")
+    }
+
+    /// `input` is what the file holds that the command names.
+    fn tell_reading(&mut self, says: &str, command: &str, operation: &str, request: Value, input: &str) -> Result<()> {
+        let mut input = input.as_bytes();
         let mut context = Context {
             scope: Scope::new("local", "demo")?,
             author: Some("demo".into()),
             agent: self.context.agent.clone(),
             session: None,
-            input: None,
+            input: Some(&mut input),
             output: None,
             progress: &mut |_, _| {},
         };
-        let (response, error) = match self.engine.call(&mut context, operation, request) {
+        let (response, error) = match self.engine.call(&mut context, operation, request.clone()) {
             Ok(response) => (response, Value::Null),
             Err(e) => (Value::Null, serde_json::to_value(&e).unwrap_or_default()),
         };
         let (says, command, operation) = (says.into(), command.into(), operation.into());
-        self.steps.push(Step { says, command, operation, response, error });
+        self.steps.push(Step { says, command, operation, request, response, error });
         Ok(())
     }
 }

@@ -285,6 +285,33 @@ mod tests {
     }
 
     #[test]
+    fn the_demo_runs_the_commands_it_shows() {
+        use lukasa_store::{Clock, MemoryStore, SystemClock};
+        use std::sync::Arc;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let store = Arc::new(MemoryStore::new(Arc::clone(&clock)));
+        let engine = lukasa_engine::Engine::new(store, clock, std::env::temp_dir());
+        let mut context = lukasa_engine::Context {
+            scope: lukasa_model::Scope::new("local", "demo").unwrap(),
+            author: None,
+            agent: None,
+            session: None,
+            input: None,
+            output: None,
+            progress: &mut |_, _| {},
+        };
+        let told = engine.call(&mut context, "demo", serde_json::json!({})).unwrap();
+        let steps = told["steps"].as_array().unwrap();
+        assert!(steps.len() > 10);
+        for step in steps {
+            let matches = build().try_get_matches_from(step["command"].as_str().unwrap().split(' ')).unwrap();
+            let (operation, sub) = chosen(&matches).unwrap();
+            assert_eq!(operation.meta.name, step["operation"], "{}", step["command"]);
+            assert_eq!(request(operation, sub).unwrap(), step["request"], "{}", step["command"]);
+        }
+    }
+
+    #[test]
     fn what_is_typed_becomes_the_request() {
         let typed = [
             "lukasa",
