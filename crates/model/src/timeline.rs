@@ -47,6 +47,15 @@ pub fn timeline<'a>(statements: &'a [Statement], lineage: &Lineage, window: Peri
     found
 }
 
+/// The next moment after `after` at which another statement may begin to hold; `Time::MAX` when there is none.
+pub fn next_border(statements: &[Statement], lineage: &Lineage, after: Time) -> Time {
+    by_precedence(statements, lineage)
+        .flat_map(|s| [s.period.from, s.period.to])
+        .filter(|border| *border > after)
+        .min()
+        .unwrap_or(Time::MAX)
+}
+
 /// Statements that count, the one that wins first: nearest branch, then recorded last.
 fn by_precedence<'a>(statements: &'a [Statement], lineage: &Lineage) -> impl Iterator<Item = &'a Statement> {
     debug_assert!(statements.is_sorted_by_key(|s| (s.branch, s.version)));
@@ -161,6 +170,15 @@ pub(crate) mod tests {
             for at in -1..26 {
                 let here = line.iter().find(|s| s.period.holds(Time(at))).map(|s| s.statement);
                 prop_assert_eq!(here, naive(&all, branch, known, Time(at)));
+            }
+        }
+
+        #[test]
+        fn nothing_changes_before_the_next_border(all in statements(), branch in 1u32..=3, known in 0u64..13, at in -1i64..26) {
+            let lineage = Lineage::of(branch, known, branches).unwrap();
+            let next = next_border(&all, &lineage, Time(at));
+            for later in (at..26).take_while(|t| Time(*t) < next) {
+                prop_assert_eq!(holding(&all, &lineage, Time(later)), holding(&all, &lineage, Time(at)));
             }
         }
 

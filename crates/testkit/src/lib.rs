@@ -3,6 +3,7 @@
 mod clock;
 mod faulty;
 mod fixture;
+pub mod history;
 mod postgres;
 
 pub use clock::ManualClock;

@@ -42,6 +42,7 @@ impl Ledger {
             writer.commit()?;
         }
         if let Some(tx) = committed.tx.filter(|_| !committed.repeated) {
+            self.tail.lock().add(tx, &plan.things, &plan.statements);
             self.recent.lock().add(tx, plan.things, plan.statements);
         }
         Ok(committed)

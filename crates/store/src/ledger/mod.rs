@@ -5,6 +5,7 @@ mod declare;
 mod diff;
 mod dump;
 mod find;
+mod follow;
 mod merge;
 mod recent;
 mod stream;
@@ -16,12 +17,14 @@ pub use declare::{NewBranch, NewRelease};
 pub use diff::{Change, ChangeClass, Difference};
 pub use dump::{DumpReport, RestoreReport};
 pub use find::{Found, HistoryEntry, Link};
+pub use follow::{Changes, State};
 pub use merge::{Conflict, MergeCounts, MergeItem, MergeReport, MergeRequest};
 pub use stream::{HeadRow, HeadStream};
 pub use verify::VerifyReport;
 pub use views::ViewSpec;
 
 use crate::{Clock, Head, Reader, Store};
+use follow::Tail;
 use lukasa_model::types::{Declaration, Registry};
 use lukasa_model::{Result, Scope, Statement, Thing, ThingNo, Transaction, Tx};
 use parking_lot::Mutex;
@@ -37,6 +40,7 @@ pub struct Ledger {
     scope: Scope,
     declared: Arc<Mutex<Option<Declared>>>,
     recent: Arc<Mutex<Recent>>,
+    tail: Arc<Mutex<Tail>>,
 }
 
 /// What was declared up to a transaction, kept until the next declaration.
@@ -49,7 +53,7 @@ struct Declared {
 
 impl Ledger {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, scope: Scope) -> Ledger {
-        Ledger { store, clock, scope, declared: Arc::default(), recent: Arc::default() }
+        Ledger { store, clock, scope, declared: Arc::default(), recent: Arc::default(), tail: Arc::default() }
     }
 
     pub fn scope(&self) -> &Scope {
@@ -58,6 +62,10 @@ impl Ledger {
 
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
+    }
+
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
     }
 
     pub fn head(&self) -> Result<Head> {
@@ -74,6 +82,13 @@ impl Ledger {
         let mut reader = self.store.read(&self.scope)?;
         let head = reader.head()?;
         self.registry_in(&mut *reader, &head)
+    }
+
+    /// Everything declared up to a transaction, as a view that knows it sees it.
+    pub fn registry_known(&self, known: Tx) -> Result<Arc<Registry>> {
+        let mut reader = self.store.read(&self.scope)?;
+        let head = reader.head()?;
+        self.registry_at(&mut *reader, &head, known)
     }
 
     fn registry_in(&self, reader: &mut dyn Reader, head: &Head) -> Result<Arc<Registry>> {

@@ -3,9 +3,9 @@
 use super::Ledger;
 use crate::{Fields, Store};
 use lukasa_model::statement::{Kind, Statement, Thing};
-use lukasa_model::timeline::visible;
+use lukasa_model::timeline::{next_border, visible};
 use lukasa_model::types::{Registry, system};
-use lukasa_model::{Result, Scope, ThingNo, View};
+use lukasa_model::{Result, Scope, ThingNo, Time, View};
 use std::sync::Arc;
 
 /// Thing numbers looked at per page: large enough to hide the cost of a query, small enough for any memory.
@@ -41,6 +41,7 @@ pub struct HeadStream {
     end: ThingNo,
     seen: Bits,
     page: std::vec::IntoIter<HeadRow>,
+    upcoming: Vec<(Time, ThingNo)>,
 }
 
 impl Ledger {
@@ -59,6 +60,7 @@ impl Ledger {
             end: head.next_thing,
             seen: Bits::default(),
             page: Vec::new().into_iter(),
+            upcoming: Vec::new(),
         })
     }
 }
@@ -90,12 +92,26 @@ impl HeadStream {
             while let Some(statement) = rest.next_if(|s| s.thing <= thing.no) {
                 own.push(statement);
             }
+            let border = next_border(&own, &self.view.lineage, self.view.valid);
+            if border < Time::MAX {
+                self.upcoming.push((border, thing.no));
+            }
             let Some(at) = visible(&own, &self.view.lineage, self.view.valid).map(|s| s.version) else { continue };
             let Some(place) = own.iter().position(|s| s.version == at) else { continue };
             let statement = own.swap_remove(place);
             rows.extend(self.row(thing, statement));
         }
         Ok(Some(rows))
+    }
+
+    /// Which of the things passed so far, visible or not, may look different later by the clock alone, and when.
+    pub fn upcoming(&mut self) -> Vec<(Time, ThingNo)> {
+        std::mem::take(&mut self.upcoming)
+    }
+
+    /// How many things there are to look at.
+    pub fn things(&self) -> ThingNo {
+        self.end
     }
 
     fn row(&mut self, thing: Thing, statement: Statement) -> Option<HeadRow> {

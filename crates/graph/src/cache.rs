@@ -1,0 +1,279 @@
+//! Projections in use: loaded when first asked for, followed when asked again, dropped when memory runs short.
+
+use crate::projection::Projection;
+use crate::snapshot::Snapshot;
+use lukasa_model::{BranchNo, Result, Scope, Time, Tx, View};
+use lukasa_store::Ledger;
+use lukasa_store::ledger::ViewSpec;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Snapshots kept for whoever reads on with a cursor.
+const PINS: usize = 64;
+
+/// Told how far long work has come: done, of how many if that is known.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, Option<u64>);
+
+/// The graphs of any number of projects and views.
+pub struct Projections {
+    limit: usize,
+    entries: Mutex<FxHashMap<Key, Arc<Entry>>>,
+    uses: AtomicU64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    scope: Scope,
+    branch: BranchNo,
+    /// What was known, and the moment asked about; none for the head of the branch, now.
+    past: Option<(Tx, Time)>,
+}
+
+#[derive(Default)]
+struct Entry {
+    held: Mutex<Held>,
+    used: AtomicU64,
+    bytes: AtomicUsize,
+    /// Nodes and edges when the bytes were last counted.
+    counted: AtomicUsize,
+    pinned: Option<Pin>,
+}
+
+/// What a pinned snapshot shares with the head it was taken from.
+struct Pin {
+    build: u64,
+    copied: u64,
+    whole: usize,
+}
+
+#[derive(Default)]
+enum Held {
+    #[default]
+    Nothing,
+    /// Can be moved on.
+    Projection(Box<Projection>),
+    /// Only to be read.
+    Snapshot(Arc<Snapshot>),
+}
+
+/// One graph that is held.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Use {
+    pub scope: Scope,
+    pub branch: BranchNo,
+    /// Of a view of the past: what was known, and the moment asked about.
+    pub past: Option<(Tx, Time)>,
+    pub bytes: usize,
+}
+
+impl Projections {
+    /// Keeps to about `limit` bytes: a graph that is being used is kept even when it is larger.
+    pub fn new(limit: usize) -> Projections {
+        Projections { limit, entries: Mutex::default(), uses: AtomicU64::default() }
+    }
+
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// The view that a request means, and the graph as it is there.
+    pub fn look(&self, ledger: &Ledger, spec: &ViewSpec, progress: Progress<'_>) -> Result<(View, Arc<Snapshot>)> {
+        let view = ledger.view(spec)?;
+        if spec.as_of.is_none() && spec.known_at.is_none() {
+            self.head(ledger, spec, view, progress)
+        } else {
+            let snapshot = self.at(ledger, &view, progress)?;
+            Ok((view, snapshot))
+        }
+    }
+
+    /// The graph at a fixed view.
+    pub fn at(&self, ledger: &Ledger, view: &View, progress: Progress<'_>) -> Result<Arc<Snapshot>> {
+        let key = Key { scope: ledger.scope().clone(), branch: view.branch, past: Some((view.known, view.valid)) };
+        let entry = self.entry_or_older(&key);
+        let mut held = entry.held.lock();
+        let snapshot = match std::mem::take(&mut *held) {
+            Held::Snapshot(snapshot) => {
+                *held = Held::Snapshot(Arc::clone(&snapshot));
+                snapshot
+            }
+            Held::Projection(projection) => renew(&mut held, Some(projection), ledger, view, progress)?,
+            Held::Nothing => renew(&mut held, None, ledger, view, progress)?,
+        };
+        drop(held);
+        self.settle(&key, &entry, &snapshot);
+        Ok(snapshot)
+    }
+
+    fn head(
+        &self,
+        ledger: &Ledger,
+        spec: &ViewSpec,
+        mut view: View,
+        progress: Progress<'_>,
+    ) -> Result<(View, Arc<Snapshot>)> {
+        let key = Key { scope: ledger.scope().clone(), branch: view.branch, past: None };
+        let entry = self.entry(&key);
+        let mut held = entry.held.lock();
+        let projection = match std::mem::take(&mut *held) {
+            Held::Projection(projection) => {
+                let at = &projection.snapshot().view;
+                if view.known < at.known {
+                    // Another request has seen a later commit: so does this one.
+                    view = ledger.view(spec)?;
+                }
+                view.valid = view.valid.max(at.valid);
+                Some(projection)
+            }
+            _ => None,
+        };
+        let snapshot = renew(&mut held, projection, ledger, &view, progress)?;
+        drop(held);
+        self.settle(&key, &entry, &snapshot);
+        Ok((view, snapshot))
+    }
+
+    /// Keeps a snapshot for who comes back to read on. It shares with the head what has not changed since.
+    pub fn pin(&self, scope: &Scope, view: &View, snapshot: &Arc<Snapshot>) {
+        let key = Key { scope: scope.clone(), branch: view.branch, past: Some((view.known, view.valid)) };
+        if self.entries.lock().contains_key(&key) {
+            return;
+        }
+        let entry = Entry {
+            held: Mutex::new(Held::Snapshot(Arc::clone(snapshot))),
+            used: AtomicU64::new(self.uses.fetch_add(1, Ordering::Relaxed)),
+            pinned: Some(Pin {
+                build: snapshot.build,
+                copied: snapshot.copied(),
+                whole: self.bytes_of(scope, view.branch),
+            }),
+            ..Entry::default()
+        };
+        let mut entries = self.entries.lock();
+        entries.insert(key, Arc::new(entry));
+        let pins = || entries.iter().filter(|(_, e)| e.pinned.is_some());
+        if pins().count() > PINS {
+            let oldest = pins().min_by_key(|(_, e)| e.used.load(Ordering::Relaxed)).map(|(key, _)| key.clone());
+            oldest.map(|key| entries.remove(&key));
+        }
+    }
+
+    /// What is held now, largest first.
+    pub fn uses(&self) -> Vec<Use> {
+        let entries = self.entries.lock();
+        let mut all: Vec<_> = entries
+            .iter()
+            .map(|(key, entry)| Use {
+                scope: key.scope.clone(),
+                branch: key.branch,
+                past: key.past,
+                bytes: entry.bytes.load(Ordering::Relaxed),
+            })
+            .collect();
+        all.sort_by(|a, b| {
+            b.bytes.cmp(&a.bytes).then_with(|| (&a.scope, a.branch, a.past).cmp(&(&b.scope, b.branch, b.past)))
+        });
+        all
+    }
+
+    fn bytes_of(&self, scope: &Scope, branch: BranchNo) -> usize {
+        let head = Key { scope: scope.clone(), branch, past: None };
+        self.entries.lock().get(&head).map_or(0, |e| e.bytes.load(Ordering::Relaxed))
+    }
+
+    fn entry(&self, key: &Key) -> Arc<Entry> {
+        let mut entries = self.entries.lock();
+        let entry = Arc::clone(entries.entry(key.clone()).or_default());
+        entry.used.store(self.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        entry
+    }
+
+    /// The entry of a past view; if there is none, one of the same moment that knows less is moved on to it.
+    fn entry_or_older(&self, key: &Key) -> Arc<Entry> {
+        if let Some((known, valid)) = key.past {
+            let mut entries = self.entries.lock();
+            let older = |(other, entry): &(&Key, &Arc<Entry>)| {
+                (&other.scope, other.branch) == (&key.scope, key.branch)
+                    && other.past.is_some_and(|(k, v)| k < known && v == valid)
+                    && entry.pinned.is_none()
+            };
+            if !entries.contains_key(key)
+                && let Some(other) = entries.iter().filter(older).map(|(k, _)| k.clone()).max_by_key(|k| k.past)
+                && let Some(entry) = entries.remove(&other)
+            {
+                entries.insert(key.clone(), entry);
+            }
+        }
+        self.entry(key)
+    }
+
+    /// Counts what an entry takes, and drops what was used longest ago until all fit.
+    fn settle(&self, key: &Key, entry: &Arc<Entry>, snapshot: &Arc<Snapshot>) {
+        let things = snapshot.node_count() + snapshot.edge_count();
+        let counted = entry.counted.load(Ordering::Relaxed);
+        // Counting looks at every chunk, so it waits until enough has changed.
+        if entry.bytes.load(Ordering::Relaxed) == 0 || things.abs_diff(counted) > counted / 20 {
+            entry.bytes.store(snapshot.memory().bytes.max(1), Ordering::Relaxed);
+            entry.counted.store(things, Ordering::Relaxed);
+        }
+        let mut entries = self.entries.lock();
+        if key.past.is_none() {
+            for (other, entry) in entries.iter().filter(|(other, _)| same_branch(other, key)) {
+                let Some(pin) = entry.pinned.as_ref().filter(|_| other.past.is_some()) else { continue };
+                // Shared with the head but for what has been copied since; alone once the head is another build.
+                let shared = pin.build == snapshot.build;
+                let own = if shared { snapshot.copied().saturating_sub(pin.copied) as usize } else { pin.whole };
+                entry.bytes.store(own, Ordering::Relaxed);
+            }
+        }
+        let beside = snapshot.bytes_beside();
+        loop {
+            let total: usize = entries.values().map(|e| e.bytes.load(Ordering::Relaxed)).sum();
+            if total + beside <= self.limit {
+                return;
+            }
+            let oldest = entries
+                .iter()
+                .filter(|(other, _)| *other != key)
+                .min_by_key(|(_, e)| e.used.load(Ordering::Relaxed))
+                .map(|(other, _)| other.clone());
+            match oldest {
+                Some(other) => {
+                    entries.remove(&other);
+                    if other.past.is_none() {
+                        // What was shared with it would now be theirs alone.
+                        entries.retain(|pin, entry| !(same_branch(pin, &other) && entry.pinned.is_some()));
+                    }
+                }
+                None => return,
+            }
+        }
+    }
+}
+
+fn same_branch(a: &Key, b: &Key) -> bool {
+    (&a.scope, a.branch) == (&b.scope, b.branch)
+}
+
+/// Moves a projection on to a view, or builds one. What is held is put back only when that went well.
+fn renew(
+    held: &mut Held,
+    projection: Option<Box<Projection>>,
+    ledger: &Ledger,
+    view: &View,
+    progress: Progress<'_>,
+) -> Result<Arc<Snapshot>> {
+    let moved = match projection {
+        Some(mut projection) => projection.advance(ledger, view)?.then_some(projection),
+        None => None,
+    };
+    let projection = match moved {
+        Some(projection) => projection,
+        None => Box::new(Projection::build(ledger, view, progress)?),
+    };
+    let snapshot = Arc::clone(projection.snapshot());
+    *held = Held::Projection(projection);
+    Ok(snapshot)
+}

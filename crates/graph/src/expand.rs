@@ -1,0 +1,290 @@
+//! Hop by hop, each with its own rules, asking about contents where a rule needs them.
+
+use crate::snapshot::{Edge, Node, Snapshot};
+use crate::walk::{Cap, Direction, Filter, sides};
+use lukasa_model::Result;
+use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is visited once only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Dedupe {
+    /// A node is gone on from once, when it is first reached.
+    #[default]
+    Node,
+    /// An edge is walked once; a node may be gone on from at several depths.
+    Edge,
+    /// Every way without a circle is walked.
+    Path,
+}
+
+/// One hop.
+#[derive(Clone, Debug, Default)]
+pub struct Phase {
+    pub direction: Direction,
+    pub filter: Filter,
+}
+
+#[derive(Clone, Debug)]
+pub struct Expand {
+    /// One for each hop.
+    pub phases: Vec<Phase>,
+    pub dedupe: Dedupe,
+    pub max_nodes: usize,
+    pub max_edges: usize,
+    pub max_paths: usize,
+}
+
+/// Decides about edges and nodes by their contents, a layer at a time: one answer for each, in order.
+pub trait Judge {
+    fn edges(&mut self, edges: &[Edge]) -> Result<Vec<bool>>;
+    fn nodes(&mut self, nodes: &[Node]) -> Result<Vec<bool>>;
+}
+
+/// Lets everything pass.
+pub struct Everything;
+
+impl Judge for Everything {
+    fn edges(&mut self, edges: &[Edge]) -> Result<Vec<bool>> {
+        Ok(vec![true; edges.len()])
+    }
+
+    fn nodes(&mut self, nodes: &[Node]) -> Result<Vec<bool>> {
+        Ok(vec![true; nodes.len()])
+    }
+}
+
+/// Nodes and edges in the order they were found, roots first.
+#[derive(Clone, Debug, Default)]
+pub struct Expanded {
+    pub nodes: Vec<Node>,
+    /// The hop that first reached each node.
+    pub depths: Vec<u32>,
+    pub edges: Vec<Edge>,
+    /// The hop that first walked each edge, from 1.
+    pub edge_depths: Vec<u32>,
+    /// Whether it was first walked against its direction.
+    pub against: Vec<bool>,
+    /// Ways that go no further: nodes, and the edges between them.
+    pub paths: Vec<(Vec<Node>, Vec<Edge>)>,
+    pub cut: Option<Cap>,
+    /// Edges looked at.
+    pub scanned: usize,
+    /// Nodes that a rule kept out.
+    pub refused: usize,
+    pub depth_reached: u32,
+    /// The first hop that found nothing to go on from, from 1.
+    pub empty_phase: Option<u32>,
+}
+
+/// Most edges looked at in one expansion: a hub of hubs is cut, not waited for.
+const STEPS: usize = 1_000_000;
+
+/// A step of a way: where it came from, by which edge, to which node.
+struct Step {
+    before: usize,
+    edge: Option<Edge>,
+    node: Node,
+    gone_on: bool,
+}
+
+/// Runs the phases one after the other, until one finds nothing.
+pub fn expand(snapshot: &Snapshot, roots: &[Node], plan: &Expand, judge: &mut dyn Judge) -> Result<Expanded> {
+    let mut state = State { snapshot, plan, found: Expanded::default(), places: FxHashMap::default(), steps: vec![] };
+    let mut frontier = vec![];
+    for root in roots {
+        if state.places.contains_key(root) {
+            continue;
+        }
+        if !state.list(*root, 0) {
+            return Ok(state.finish());
+        }
+        state.steps.push(Step { before: usize::MAX, edge: None, node: *root, gone_on: false });
+        frontier.push(state.steps.len() - 1);
+    }
+    let mut walked: FxHashMap<Edge, bool> = FxHashMap::default();
+    let mut judged: FxHashMap<Node, bool> = FxHashMap::default();
+    for (hop, phase) in (1..).zip(&plan.phases) {
+        let (candidates, complete) = state.candidates(&frontier, phase);
+        state.judge(&candidates, judge, &mut walked, &mut judged)?;
+        let (next, more) = state.accept(&candidates, hop, &walked, &judged);
+        if !complete {
+            state.found.cut = Some(Cap::Steps);
+        }
+        if next.is_empty() && state.found.cut.is_none() {
+            state.found.empty_phase = Some(hop);
+        }
+        if next.is_empty() || !more || !complete {
+            break;
+        }
+        frontier = next;
+    }
+    Ok(state.finish())
+}
+
+struct State<'a> {
+    snapshot: &'a Snapshot,
+    plan: &'a Expand,
+    found: Expanded,
+    places: FxHashMap<Node, usize>,
+    steps: Vec<Step>,
+}
+
+/// A way that may be taken: from a step, by an edge (outgoing or not), to a node.
+struct Candidate {
+    step: usize,
+    edge: Edge,
+    node: Node,
+    against: bool,
+}
+
+impl State<'_> {
+    /// Lists a node when it is new; `false` when there is no room.
+    fn list(&mut self, node: Node, depth: u32) -> bool {
+        if self.places.contains_key(&node) {
+            return true;
+        }
+        if self.found.nodes.len() == self.plan.max_nodes {
+            self.found.cut = Some(Cap::Node);
+            return false;
+        }
+        self.places.insert(node, self.found.nodes.len());
+        self.found.nodes.push(node);
+        self.found.depths.push(depth);
+        self.found.depth_reached = self.found.depth_reached.max(depth);
+        true
+    }
+
+    fn candidates(&mut self, frontier: &[usize], phase: &Phase) -> (Vec<Candidate>, bool) {
+        let mut all = Vec::new();
+        for &step in frontier {
+            let node = self.steps[step].node;
+            for (links, outgoing) in sides(self.snapshot, node, phase.direction) {
+                for (other, edge, type_no) in links.iter() {
+                    if self.found.scanned == STEPS {
+                        return (all, false);
+                    }
+                    self.found.scanned += 1;
+                    // A loop is walked once, on the way out.
+                    let twice = other == node && !outgoing && phase.direction == Direction::Both;
+                    if twice || !phase.filter.edge(self.snapshot, edge, type_no) {
+                        continue;
+                    }
+                    if phase.filter.node(self.snapshot, other) {
+                        all.push(Candidate { step, edge, node: other, against: !outgoing });
+                    } else {
+                        self.found.refused += 1;
+                    }
+                }
+            }
+        }
+        (all, true)
+    }
+
+    fn judge(
+        &mut self,
+        candidates: &[Candidate],
+        judge: &mut dyn Judge,
+        walked: &mut FxHashMap<Edge, bool>,
+        judged: &mut FxHashMap<Node, bool>,
+    ) -> Result<()> {
+        let mut seen = FxHashSet::default();
+        let edges: Vec<Edge> =
+            candidates.iter().map(|c| c.edge).filter(|e| !walked.contains_key(e) && seen.insert(*e)).collect();
+        walked.extend(edges.iter().copied().zip(judge.edges(&edges)?));
+        let mut seen = FxHashSet::default();
+        let open = candidates.iter().filter(|c| walked[&c.edge]).map(|c| c.node);
+        let nodes: Vec<Node> = open.filter(|n| !judged.contains_key(n) && seen.insert(*n)).collect();
+        let answers = judge.nodes(&nodes)?;
+        self.found.refused += answers.iter().filter(|a| !**a).count();
+        judged.extend(nodes.into_iter().zip(answers));
+        Ok(())
+    }
+
+    /// Takes what may be taken; the steps to go on from, and whether there is room for more.
+    fn accept(
+        &mut self,
+        candidates: &[Candidate],
+        hop: u32,
+        walked: &FxHashMap<Edge, bool>,
+        judged: &FxHashMap<Node, bool>,
+    ) -> (Vec<usize>, bool) {
+        let mut next = Vec::new();
+        let mut in_layer: FxHashSet<Node> = FxHashSet::default();
+        let mut listed: FxHashSet<Edge> = self.found.edges.iter().copied().collect();
+        for c in candidates {
+            if !walked[&c.edge] || !judged[&c.node] || self.plan.dedupe == Dedupe::Path && self.passed(c.step, c.node) {
+                continue;
+            }
+            let new_node = !self.places.contains_key(&c.node);
+            let new_edge = !listed.contains(&c.edge);
+            if new_edge && self.found.edges.len() == self.plan.max_edges {
+                self.found.cut = Some(Cap::Edge);
+                return (next, false);
+            }
+            if !self.list(c.node, hop) {
+                return (next, false);
+            }
+            if new_edge {
+                listed.insert(c.edge);
+                self.found.edges.push(c.edge);
+                self.found.edge_depths.push(hop);
+                self.found.against.push(c.against);
+            }
+            let go_on = match self.plan.dedupe {
+                Dedupe::Node => new_node,
+                Dedupe::Edge => new_edge && in_layer.insert(c.node),
+                Dedupe::Path => true,
+            };
+            if !go_on {
+                continue;
+            }
+            if self.plan.dedupe == Dedupe::Path && self.steps.len() >= self.plan.max_paths.saturating_mul(8) {
+                self.found.cut = Some(Cap::Path);
+                return (next, false);
+            }
+            self.steps[c.step].gone_on = true;
+            self.steps.push(Step { before: c.step, edge: Some(c.edge), node: c.node, gone_on: false });
+            next.push(self.steps.len() - 1);
+        }
+        (next, true)
+    }
+
+    /// Whether a way has come by a node already.
+    fn passed(&self, mut step: usize, node: Node) -> bool {
+        loop {
+            if self.steps[step].node == node {
+                return true;
+            }
+            step = self.steps[step].before;
+            if step == usize::MAX {
+                return false;
+            }
+        }
+    }
+
+    fn finish(mut self) -> Expanded {
+        for last in 0..self.steps.len() {
+            if self.steps[last].gone_on || self.steps[last].edge.is_none() {
+                continue;
+            }
+            if self.found.paths.len() == self.plan.max_paths {
+                self.found.cut = self.found.cut.or(Some(Cap::Path));
+                break;
+            }
+            let (mut nodes, mut edges, mut at) = (vec![], vec![], last);
+            while at != usize::MAX {
+                let step = &self.steps[at];
+                nodes.push(step.node);
+                edges.extend(step.edge);
+                at = step.before;
+            }
+            nodes.reverse();
+            edges.reverse();
+            self.found.paths.push((nodes, edges));
+        }
+        self.found
+    }
+}

@@ -1,0 +1,129 @@
+//! A whole graph as flat arrays with dense numbers, for algorithms that look at all of it.
+
+use crate::snapshot::{Node, Snapshot, TypeNo};
+
+/// Neighbours of dense node numbers `0..n`, one after the other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Csr {
+    /// Where each node's list begins; one more entry than nodes.
+    pub offsets: Vec<u32>,
+    pub targets: Vec<u32>,
+    pub types: Vec<TypeNo>,
+}
+
+impl Csr {
+    /// From `(from, to, type)`, keeping the order of edges within a node.
+    pub fn new(nodes: usize, edges: impl Iterator<Item = (u32, u32, TypeNo)> + Clone) -> Csr {
+        let mut offsets = vec![0u32; nodes + 1];
+        for (from, _, _) in edges.clone() {
+            offsets[from as usize + 1] += 1;
+        }
+        for i in 0..nodes {
+            offsets[i + 1] += offsets[i];
+        }
+        let mut next = offsets.clone();
+        let total = offsets[nodes] as usize;
+        let (mut targets, mut types) = (vec![0; total], vec![0; total]);
+        for (from, to, type_no) in edges {
+            let i = next[from as usize] as usize;
+            targets[i] = to;
+            types[i] = type_no;
+            next[from as usize] += 1;
+        }
+        Csr { offsets, targets, types }
+    }
+
+    pub fn len(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline]
+    pub fn range(&self, node: usize) -> std::ops::Range<usize> {
+        self.offsets[node] as usize..self.offsets[node + 1] as usize
+    }
+
+    #[inline]
+    pub fn of(&self, node: usize) -> &[u32] {
+        &self.targets[self.range(node)]
+    }
+
+    pub fn degree(&self, node: usize) -> usize {
+        (self.offsets[node + 1] - self.offsets[node]) as usize
+    }
+}
+
+/// Both directions of a graph. Visible nodes only, numbered in the order of their things, so that two snapshots
+/// of the same view are the same whatever their history.
+pub struct Flat {
+    /// The node that a dense number stands for.
+    pub nodes: Vec<Node>,
+    dense: Vec<u32>,
+    pub out: Csr,
+    pub into: Csr,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Flat {
+    pub fn of(snapshot: &Snapshot) -> Flat {
+        let nodes = snapshot.nodes();
+        let mut dense = vec![NONE; snapshot.node_places()];
+        for (i, node) in nodes.iter().enumerate() {
+            dense[*node as usize] = i as u32;
+        }
+        let gather = |outgoing: bool| {
+            let mut csr = Csr {
+                offsets: Vec::with_capacity(nodes.len() + 1),
+                targets: Vec::with_capacity(snapshot.edge_count()),
+                types: Vec::with_capacity(snapshot.edge_count()),
+            };
+            csr.offsets.push(0);
+            for node in &nodes {
+                let links = if outgoing { snapshot.outgoing(*node) } else { snapshot.incoming(*node) };
+                for (other, type_no) in links.nodes.iter().zip(links.types) {
+                    let to = dense[*other as usize];
+                    if to != NONE {
+                        csr.targets.push(to);
+                        csr.types.push(*type_no);
+                    }
+                }
+                csr.offsets.push(csr.targets.len() as u32);
+            }
+            csr
+        };
+        let (out, into) = (gather(true), gather(false));
+        Flat { nodes, dense, out, into }
+    }
+
+    /// From bare edges, for measuring.
+    pub fn from_edges(nodes: usize, edges: &[(u32, u32, TypeNo)]) -> Flat {
+        Flat {
+            nodes: (0..nodes as u32).collect(),
+            dense: (0..nodes as u32).collect(),
+            out: Csr::new(nodes, edges.iter().copied()),
+            into: Csr::new(nodes, edges.iter().map(|(a, b, t)| (*b, *a, *t))),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The dense number of a visible node.
+    pub fn dense(&self, node: Node) -> Option<u32> {
+        self.dense.get(node as usize).copied().filter(|d| *d != NONE)
+    }
+
+    pub fn bytes(&self) -> usize {
+        let csr = |c: &Csr| c.offsets.capacity() * 4 + c.targets.capacity() * 4 + c.types.capacity() * 2;
+        (self.nodes.capacity() + self.dense.capacity()) * 4 + csr(&self.out) + csr(&self.into)
+    }
+}

@@ -1,0 +1,24 @@
+//! The graph in memory: a projection of one view that follows the log, and everything that walks it.
+//!
+//! Readers hold an [`Arc`](std::sync::Arc) of a [`Snapshot`] that never changes; a [`Projection`] makes the next
+//! one from what was committed since. [`Projections`] keeps those in use within a memory limit.
+
+pub mod cache;
+mod chunked;
+pub mod community;
+pub mod expand;
+pub mod flat;
+pub mod measures;
+pub mod names;
+pub mod paths;
+pub mod predicate;
+pub mod projection;
+pub mod rank;
+pub mod score;
+pub mod snapshot;
+pub mod walk;
+
+pub use cache::Projections;
+pub use flat::{Csr, Flat};
+pub use projection::Projection;
+pub use snapshot::{Edge, Links, Memory, Node, Snapshot, TypeNo};

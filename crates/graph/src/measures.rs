@@ -1,0 +1,133 @@
+//! Plain facts about a whole graph: components, distances, degrees.
+
+use crate::flat::{Csr, Flat};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Hops from a node along `csr`; `None` where it does not lead.
+pub fn distances(csr: &Csr, from: u32) -> Vec<Option<u32>> {
+    let mut found = vec![None; csr.len()];
+    found[from as usize] = Some(0);
+    let mut queue = VecDeque::from([from]);
+    while let Some(v) = queue.pop_front() {
+        let next = found[v as usize].map(|d: u32| d + 1);
+        for u in csr.of(v as usize) {
+            if found[*u as usize].is_none() {
+                found[*u as usize] = next;
+                queue.push_back(*u);
+            }
+        }
+    }
+    found
+}
+
+/// Cheapest ways from a node, with a cost of at least 0 for each entry of `csr.targets`; infinite where it does
+/// not lead.
+pub fn costs(csr: &Csr, cost: &[f64], from: u32) -> Vec<f64> {
+    #[derive(PartialEq)]
+    struct At(f64, u32);
+    impl Eq for At {}
+    impl PartialOrd for At {
+        fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+    impl Ord for At {
+        fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+            self.0.total_cmp(&other.0).then(self.1.cmp(&other.1))
+        }
+    }
+    let mut best = vec![f64::INFINITY; csr.len()];
+    best[from as usize] = 0.0;
+    let mut heap = BinaryHeap::from([Reverse(At(0.0, from))]);
+    while let Some(Reverse(At(so_far, v))) = heap.pop() {
+        if so_far > best[v as usize] {
+            continue;
+        }
+        for i in csr.range(v as usize) {
+            let (u, there) = (csr.targets[i], so_far + cost[i]);
+            if there < best[u as usize] {
+                best[u as usize] = there;
+                heap.push(Reverse(At(there, u)));
+            }
+        }
+    }
+    best
+}
+
+/// For each node the smallest node number of its component, edges taken both ways.
+pub fn components(flat: &Flat) -> Vec<u32> {
+    let n = flat.len();
+    let mut parent: Vec<u32> = (0..n as u32).collect();
+    fn root(parent: &mut [u32], mut v: u32) -> u32 {
+        while parent[v as usize] != v {
+            parent[v as usize] = parent[parent[v as usize] as usize];
+            v = parent[v as usize];
+        }
+        v
+    }
+    for v in 0..n {
+        for u in flat.out.of(v) {
+            let (a, b) = (root(&mut parent, v as u32), root(&mut parent, *u));
+            // The smaller number leads, so that a component is named after its first node.
+            parent[a.max(b) as usize] = a.min(b);
+        }
+    }
+    (0..n as u32).map(|v| root(&mut parent, v)).collect()
+}
+
+/// How many components there are, and the size of the largest.
+pub fn component_sizes(of: &[u32]) -> (usize, usize) {
+    let mut sizes = vec![0usize; of.len()];
+    of.iter().for_each(|c| sizes[*c as usize] += 1);
+    (sizes.iter().filter(|s| **s > 0).count(), sizes.into_iter().max().unwrap_or(0))
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Degrees {
+    pub mean: f64,
+    pub median: usize,
+    pub p95: usize,
+    pub max: usize,
+    /// Nodes without any edge.
+    pub isolated: usize,
+}
+
+/// Degrees of a list, by any measure of it.
+pub fn degrees(mut all: Vec<usize>) -> Degrees {
+    if all.is_empty() {
+        return Degrees::default();
+    }
+    all.sort_unstable();
+    let at = |share: f64| all[((all.len() - 1) as f64 * share).round() as usize];
+    Degrees {
+        mean: all.iter().sum::<usize>() as f64 / all.len() as f64,
+        median: at(0.5),
+        p95: at(0.95),
+        max: at(1.0),
+        isolated: all.iter().take_while(|d| **d == 0).count(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_costs_components_degrees() {
+        let edges = [(0, 1, 0), (1, 2, 0), (0, 2, 0), (3, 4, 0), (4, 4, 0)];
+        let flat = Flat::from_edges(6, &edges);
+        assert_eq!(distances(&flat.out, 0), [Some(0), Some(1), Some(1), None, None, None]);
+        assert_eq!(distances(&flat.into, 2), [Some(1), Some(1), Some(0), None, None, None]);
+        // 0→1, 0→2, 1→2, 3→4, 4→4 in the order of the lists.
+        let costs = costs(&flat.out, &[1.0, 5.0, 1.5, 1.0, 0.0], 0);
+        assert_eq!(&costs[..3], [0.0, 1.0, 2.5]);
+        assert!(costs[3..].iter().all(|c| c.is_infinite()));
+        assert_eq!(components(&flat), [0, 0, 0, 3, 3, 5]);
+        assert_eq!(component_sizes(&components(&flat)), (3, 3));
+        let all = degrees((0..6).map(|v| flat.out.degree(v) + flat.into.degree(v)).collect());
+        assert_eq!((all.max, all.isolated, all.median), (3, 1, 2));
+        assert_eq!(degrees(vec![]), Degrees::default());
+    }
+}

@@ -1,0 +1,105 @@
+//! Names of types, labels and derivations, each kept once; numbers stand for them in the graph.
+
+use lukasa_model::types::Registry;
+use lukasa_model::{Error, Result};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Numbers never change their meaning while a projection lives, so snapshots can share this.
+#[derive(Clone, Default)]
+pub struct Names {
+    types: Interner,
+    labels: Vec<Arc<[Arc<str>]>>,
+    label_sets: FxHashMap<Arc<[Arc<str>]>, u32>,
+    derivations: Interner,
+}
+
+#[derive(Clone, Default)]
+struct Interner {
+    names: Vec<Arc<str>>,
+    numbers: FxHashMap<Arc<str>, u16>,
+}
+
+impl Interner {
+    fn find(&self, name: &str) -> Option<u16> {
+        self.numbers.get(name).copied()
+    }
+
+    fn add(&mut self, name: &str) -> Result<u16> {
+        let number = u16::try_from(self.names.len()).ok().filter(|n| *n < u16::MAX).ok_or_else(|| {
+            Error::too_large("too_many_types", format!("more than {} different names in one graph", u16::MAX))
+        })?;
+        let name: Arc<str> = name.into();
+        self.names.push(Arc::clone(&name));
+        self.numbers.insert(name, number);
+        Ok(number)
+    }
+}
+
+impl Names {
+    /// The number of a type; names are copied only when a new one comes.
+    pub(crate) fn type_no(names: &mut Arc<Names>, name: &str) -> Result<u16> {
+        match names.types.find(name) {
+            Some(number) => Ok(number),
+            None => Arc::make_mut(names).types.add(name),
+        }
+    }
+
+    pub(crate) fn derivation_no(names: &mut Arc<Names>, name: Option<&str>) -> Result<u16> {
+        let Some(name) = name else { return Ok(0) };
+        match names.derivations.find(name) {
+            Some(number) => Ok(number + 1),
+            None => Ok(Arc::make_mut(names).derivations.add(name)? + 1),
+        }
+    }
+
+    /// `labels` are sorted, each once.
+    pub(crate) fn label_set_no(names: &mut Arc<Names>, labels: &[impl AsRef<str>]) -> u32 {
+        if labels.is_empty() {
+            return 0;
+        }
+        let set: Arc<[Arc<str>]> = labels.iter().map(|l| Arc::from(l.as_ref())).collect();
+        if let Some(number) = names.label_sets.get(&set) {
+            return *number;
+        }
+        let names = Arc::make_mut(names);
+        names.labels.push(Arc::clone(&set));
+        let number = names.labels.len() as u32;
+        names.label_sets.insert(set, number);
+        number
+    }
+
+    pub fn type_name(&self, number: u16) -> &Arc<str> {
+        &self.types.names[usize::from(number)]
+    }
+
+    /// Every type name so far, of nodes and edges, by number.
+    pub fn types(&self) -> &[Arc<str>] {
+        &self.types.names
+    }
+
+    pub fn labels(&self, set: u32) -> &[Arc<str>] {
+        match set {
+            0 => &[],
+            set => &self.labels[set as usize - 1],
+        }
+    }
+
+    /// How many different sets of labels there are, the empty one included.
+    pub fn label_sets(&self) -> usize {
+        self.labels.len() + 1
+    }
+
+    pub fn derivation(&self, number: u16) -> Option<&Arc<str>> {
+        number.checked_sub(1).map(|n| &self.derivations.names[usize::from(n)])
+    }
+
+    /// Which types are meant by these names, in any spelling the registry knows, as a table by number.
+    pub fn chosen(&self, names: &[String], registry: &Registry, relationships: bool) -> Vec<bool> {
+        let spelled: Vec<&str> = names.iter().map(|n| registry.spelling(n, relationships)).collect();
+        let meant = |name: &Arc<str>| {
+            names.iter().map(String::as_str).chain(spelled.iter().copied()).any(|n| name.eq_ignore_ascii_case(n))
+        };
+        self.types.names.iter().map(meant).collect()
+    }
+}

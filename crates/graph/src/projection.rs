@@ -1,0 +1,191 @@
+//! A graph that stays current: built from a view once, then following the log and the clock at the cost of
+//! what changes.
+
+mod build;
+mod edit;
+
+use crate::snapshot::{Place, Presence, Snapshot};
+use lukasa_model::statement::{Statement, Thing};
+use lukasa_model::types::{Registry, system};
+use lukasa_model::{Lineage, Result, ThingNo, Time, Tx, View};
+use lukasa_store::ledger::State;
+use lukasa_store::{Fields, Ledger};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The one writer of a graph. Readers hold snapshots, which it never changes while they do.
+pub struct Projection {
+    snapshot: Arc<Snapshot>,
+    registry: Arc<Registry>,
+    /// Things that may look different by the clock alone, and when.
+    agenda: BTreeSet<(Time, ThingNo)>,
+    /// Things with this number or a higher one were not there when it was built or last moved on.
+    next_thing: ThingNo,
+    free_nodes: Vec<u32>,
+    free_edges: Vec<u32>,
+}
+
+impl Projection {
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+
+    /// Moves on to a later view of the same branch. `false` when that cannot be done by following (a fork was
+    /// moved, a type became lasting, the view is an earlier one): build anew. After an error it must not be
+    /// used again.
+    pub fn advance(&mut self, ledger: &Ledger, view: &View) -> Result<bool> {
+        let old = &self.snapshot.view;
+        if view.known == old.known && view.lineage == old.lineage && view.valid < self.snapshot.until {
+            if view.valid < old.valid {
+                return Ok(false);
+            }
+            return Ok(true);
+        }
+        if view.known < old.known || view.valid < old.valid || !follows(old.known, &old.lineage, view) {
+            return Ok(false);
+        }
+        let registry = ledger.registry_known(view.known)?;
+        if self.lasting_changed(&registry) {
+            return Ok(false);
+        }
+        self.registry = registry;
+        let next_thing = ledger.head()?.next_thing;
+        let changes = ledger.changes(old.known, view.known)?;
+        let mut at_hand: FxHashMap<ThingNo, Thing> = changes.things.into_iter().map(|t| (t.no, t)).collect();
+        let mut said: FxHashMap<ThingNo, Statement> = FxHashMap::default();
+        let mut ask: FxHashSet<ThingNo> = FxHashSet::default();
+        let nearest = view.lineage.entries()[0].0;
+        for statement in changes.statements {
+            if view.lineage.cap(statement.branch).is_none_or(|cap| statement.version.tx() > cap) {
+                continue;
+            }
+            if statement.branch != nearest {
+                // A nearer branch may say otherwise.
+                ask.insert(statement.thing);
+                continue;
+            }
+            let borders = [statement.period.from, statement.period.to];
+            for border in borders.into_iter().filter(|b| *b > view.valid && *b < Time::MAX) {
+                self.agenda.insert((border, statement.thing));
+            }
+            if statement.period.holds(view.valid) {
+                // Recorded last on the nearest branch: nothing can override it.
+                said.insert(statement.thing, statement);
+            }
+        }
+        while let Some((_, thing)) = self.agenda.first().copied().filter(|(due, _)| *due <= view.valid) {
+            self.agenda.pop_first();
+            ask.insert(thing);
+        }
+        said.retain(|thing, _| !ask.contains(thing));
+        let mut states = self.states(ledger, view, sorted(ask))?;
+        let strangers = said.keys().filter(|no| !at_hand.contains_key(no) && self.snapshot.place(**no).is_none());
+        let strangers = sorted(strangers.copied());
+        at_hand.extend(ledger.things(&strangers)?.into_iter().map(|t| (t.no, t)));
+        for (no, statement) in said {
+            let thing = at_hand.remove(&no);
+            states.push(Seen { no, thing, statement: Some(statement).filter(|s| !s.absent) });
+        }
+        states.sort_unstable_by_key(|s| s.no);
+        self.apply(ledger, view, states)?;
+        self.next_thing = next_thing;
+        Ok(true)
+    }
+
+    /// How things stand in the view, as far as the store must be asked.
+    fn states(&mut self, ledger: &Ledger, view: &View, things: Vec<ThingNo>) -> Result<Vec<Seen>> {
+        if things.is_empty() {
+            return Ok(vec![]);
+        }
+        let states = ledger.states(view, &things, Fields::Content)?;
+        Ok(states.into_iter().map(|state| self.seen(state)).collect())
+    }
+
+    fn seen(&mut self, state: State) -> Seen {
+        if state.next < Time::MAX {
+            self.agenda.insert((state.next, state.thing.no));
+        }
+        Seen { no: state.thing.no, thing: Some(state.thing), statement: state.statement }
+    }
+
+    /// Objects first: what ends or appears takes its relationships along.
+    fn apply(&mut self, ledger: &Ledger, view: &View, states: Vec<Seen>) -> Result<()> {
+        let mut edges = Vec::new();
+        let mut back = Vec::new();
+        for seen in states {
+            let is_node = match self.snapshot.place(seen.no) {
+                Some(place) => matches!(place, Place::Node(_)),
+                None => seen.thing.as_ref().is_some_and(|t| t.ends.is_none()),
+            };
+            if !is_node {
+                edges.push(seen);
+            } else if seen.thing.as_ref().is_none_or(|t| !system::is(&t.type_name)) && self.set_node(&seen)? {
+                back.push(seen.no);
+            }
+        }
+        // What is new has no relationships but those that come with it.
+        let first_new = self.next_thing;
+        for node in back.into_iter().filter(|no| *no < first_new) {
+            let hidden: Vec<_> = ledger.relationships_at(node)?.into_iter().map(|t| t.no).collect();
+            let known: FxHashSet<_> = edges.iter().map(|e| e.no).collect();
+            let hidden = hidden.into_iter().filter(|no| !known.contains(no)).collect();
+            edges.extend(self.states(ledger, view, hidden)?);
+        }
+        edges.sort_unstable_by_key(|e| e.no);
+        let stubs = self.missing_ends(&edges);
+        if !stubs.is_empty() {
+            for thing in ledger.things(&stubs)? {
+                self.add_node(&thing, None, Presence::Ended)?;
+            }
+        }
+        for seen in edges {
+            self.set_edge(&seen)?;
+        }
+        let until = self.agenda.first().map_or(Time::MAX, |(due, _)| *due);
+        let snapshot = Arc::make_mut(&mut self.snapshot);
+        snapshot.view = view.clone();
+        snapshot.until = until;
+        snapshot.beside = Arc::default();
+        Ok(())
+    }
+
+    /// Ends that lasting relationships show although they are not there.
+    fn missing_ends(&self, edges: &[Seen]) -> Vec<ThingNo> {
+        let shown = edges.iter().filter(|seen| seen.statement.is_some() && self.snapshot.place(seen.no).is_none());
+        let lasting = shown.filter_map(|seen| seen.thing.as_ref()).filter(|t| self.registry.is_lasting(&t.type_name));
+        let ends = lasting.filter_map(|t| t.ends.as_ref()).flat_map(|ends| [ends.src, ends.dst]);
+        sorted(ends.filter(|no| self.snapshot.find(*no).is_none()))
+    }
+
+    fn lasting_changed(&self, registry: &Registry) -> bool {
+        let types = self.snapshot.names.types();
+        // A type that has not come by yet is read from the new registry when it does.
+        types.iter().any(|t| self.registry.is_lasting(t) != registry.is_lasting(t))
+    }
+}
+
+/// A thing and the statement that makes it visible; `thing` may be left out of what is in the graph.
+struct Seen {
+    no: ThingNo,
+    thing: Option<Thing>,
+    statement: Option<Statement>,
+}
+
+/// Whether the line only went on: every ancestor counts up to where it did before, or up to the new head.
+fn follows(known: Tx, old: &Lineage, view: &View) -> bool {
+    let new = view.lineage.entries();
+    new.len() == old.entries().len()
+        && old
+            .entries()
+            .iter()
+            .zip(new)
+            .all(|(&(branch, cap), &(now, to))| branch == now && (cap == to || (cap == known && to == view.known)))
+}
+
+fn sorted(numbers: impl IntoIterator<Item = ThingNo>) -> Vec<ThingNo> {
+    let mut all: Vec<_> = numbers.into_iter().collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}

@@ -1,0 +1,170 @@
+//! The first state of a projection, from everything visible in a view.
+
+use super::Projection;
+use crate::chunked::Chunked;
+use crate::snapshot::{Adjacency, EDGES, Edge, NODES, Node, Presence, Snapshot};
+use lukasa_model::types::Registry;
+use lukasa_model::{Error, Result, Time, View};
+use lukasa_store::ledger::HeadRow;
+use lukasa_store::{Fields, Ledger};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+
+/// Pages of rows read ahead while the ones before are taken in.
+const AHEAD: usize = 4;
+
+static BUILDS: AtomicU64 = AtomicU64::new(1);
+
+impl Projection {
+    /// Reads everything visible in the view. `progress` is told how many things of how many have passed.
+    pub fn build(ledger: &Ledger, view: &View, progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<Projection> {
+        let registry = ledger.registry_known(view.known)?;
+        let next_thing = ledger.head()?.next_thing;
+        let mut stream = ledger.heads(view, Fields::Content)?;
+        let things = stream.things();
+        let mut growing = Growing::new(view, ledger, registry);
+        let mut agenda = std::collections::BTreeSet::new();
+        // One thread reads the store while this one takes the rows in.
+        std::thread::scope(|scope| -> Result<()> {
+            let (send, receive) = sync_channel(AHEAD);
+            scope.spawn(move || {
+                loop {
+                    let page = stream.next_page();
+                    let last = !matches!(page, Ok(Some(_)));
+                    let upcoming = stream.upcoming();
+                    // The other side has gone away if it failed; then there is nobody to tell.
+                    if send.send((page, upcoming)).is_err() || last {
+                        return;
+                    }
+                }
+            });
+            for (page, upcoming) in receive {
+                agenda.extend(upcoming);
+                let Some(rows) = page? else { break };
+                if let Some(last) = rows.last() {
+                    progress(last.thing.no, Some(things));
+                }
+                growing.take_in(rows)?;
+            }
+            Ok(())
+        })?;
+        let until = agenda.first().map_or(Time::MAX, |(due, _)| *due);
+        let (snapshot, registry) = growing.finish(until);
+        let (free_nodes, free_edges) = (vec![], vec![]);
+        Ok(Projection { snapshot: Arc::new(snapshot), registry, agenda, next_thing, free_nodes, free_edges })
+    }
+}
+
+/// Nodes and edges as they come; adjacency is laid out at the end, when degrees are known.
+struct Growing<'a> {
+    ledger: &'a Ledger,
+    registry: Arc<Registry>,
+    snapshot: Snapshot,
+}
+
+impl<'a> Growing<'a> {
+    fn new(view: &View, ledger: &'a Ledger, registry: Arc<Registry>) -> Growing<'a> {
+        let snapshot = Snapshot {
+            view: view.clone(),
+            until: Time::MAX,
+            nodes: Chunked::default(),
+            out: Chunked::default(),
+            into: Chunked::default(),
+            edges: Chunked::default(),
+            places: Chunked::default(),
+            names: Arc::default(),
+            live: 0,
+            node_places: 0,
+            edge_count: 0,
+            edge_places: 0,
+            beside: Arc::default(),
+            build: BUILDS.fetch_add(1, Ordering::Relaxed),
+        };
+        Growing { ledger, registry, snapshot }
+    }
+
+    fn take_in(&mut self, rows: Vec<HeadRow>) -> Result<()> {
+        let ended = rows.iter().filter(|row| row.src_ended || row.dst_ended);
+        let mut stubs: Vec<_> = ended
+            .filter_map(|row| row.thing.ends.as_ref().map(|ends| (row, ends)))
+            .flat_map(|(row, ends)| [row.src_ended.then_some(ends.src), row.dst_ended.then_some(ends.dst)])
+            .flatten()
+            .filter(|no| self.snapshot.find(*no).is_none())
+            .collect();
+        stubs.sort_unstable();
+        stubs.dedup();
+        if !stubs.is_empty() {
+            let mut things = self.ledger.things(&stubs)?;
+            things.sort_unstable_by_key(|t| t.no);
+            for thing in things {
+                self.snapshot.append_node(&thing, None, Presence::Ended)?;
+            }
+        }
+        for row in rows.iter().filter(|row| !row.is_system()) {
+            match &row.thing.ends {
+                None => drop(self.snapshot.append_node(&row.thing, Some(&row.statement), Presence::Live)?),
+                Some(ends) => {
+                    let (Some(src), Some(dst)) = (self.snapshot.find(ends.src), self.snapshot.find(ends.dst)) else {
+                        return Err(Error::internal("a relationship without its ends").hint("run `lukasa verify`"));
+                    };
+                    self.snapshot.append_edge(&row.thing, &row.statement, src, dst)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, until: Time) -> (Snapshot, Arc<Registry>) {
+        for chunk in 0..self.snapshot.nodes.len() {
+            self.snapshot.nodes.chunk_mut(chunk).shrink();
+        }
+        self.snapshot.out = lay_out(&self.snapshot, |src, _| src, |_, dst| dst);
+        self.snapshot.into = lay_out(&self.snapshot, |_, dst| dst, |src, _| src);
+        self.snapshot.until = until;
+        (self.snapshot, self.registry)
+    }
+}
+
+/// Sorts all edges by one end. Edges came in order of thing numbers and stay so within a node.
+fn lay_out(
+    snapshot: &Snapshot,
+    at: impl Fn(Node, Node) -> Node,
+    other: impl Fn(Node, Node) -> Node,
+) -> Chunked<Adjacency> {
+    let places = snapshot.nodes.len() * NODES;
+    let mut next = vec![0u32; places + 1];
+    let all = || {
+        (0..snapshot.edge_places).map(|edge| {
+            let chunk = snapshot.edges.chunk(edge / EDGES);
+            let i = edge % EDGES;
+            (edge as Edge, chunk.src[i], chunk.dst[i], chunk.types[i])
+        })
+    };
+    for (_, src, dst, _) in all() {
+        next[at(src, dst) as usize + 1] += 1;
+    }
+    for i in 0..places {
+        next[i + 1] += next[i];
+    }
+    let starts: Vec<u32> = next.clone();
+    let total = snapshot.edge_places;
+    let (mut nodes, mut edges, mut types) = (vec![0; total], vec![0; total], vec![0; total]);
+    for (edge, src, dst, type_no) in all() {
+        let place = &mut next[at(src, dst) as usize];
+        let i = *place as usize;
+        nodes[i] = other(src, dst);
+        edges[i] = edge;
+        types[i] = type_no;
+        *place += 1;
+    }
+    (0..snapshot.nodes.len())
+        .map(|chunk| {
+            let first = starts[chunk * NODES];
+            let last = starts[(chunk + 1) * NODES];
+            let ends = std::array::from_fn(|i| starts[chunk * NODES + i + 1] - first);
+            let range = first as usize..last as usize;
+            Adjacency::new(ends, &nodes[range.clone()], &edges[range.clone()], &types[range])
+        })
+        .collect()
+}

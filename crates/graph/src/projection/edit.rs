@@ -1,0 +1,307 @@
+//! Changes of single nodes and edges, each keeping places, adjacency and counts in step.
+
+use super::{Projection, Seen};
+use crate::names::Names;
+use crate::snapshot::{Adjacency, EDGES, Edge, EdgeChunk, MOST, NODES, Node, NodeChunk, PLACES, Place, Places};
+use crate::snapshot::{Presence, Snapshot};
+use lukasa_model::statement::{Statement, Thing};
+use lukasa_model::{Error, Result, ThingNo, Time};
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// The part of a content that the graph keeps; the rest stays in the store.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Hot<'a> {
+    #[serde(borrow)]
+    labels: Vec<Cow<'a, str>>,
+    confidence: Option<f64>,
+    weight: Option<f64>,
+    #[serde(borrow)]
+    derivation: Option<Cow<'a, str>>,
+}
+
+impl Hot<'_> {
+    fn read(text: Option<&str>) -> Result<Hot<'_>> {
+        text.map_or_else(
+            || Ok(Hot::default()),
+            |text| {
+                serde_json::from_str(text).map_err(|e| {
+                    Error::internal(format!("stored content is not readable: {e}")).hint("run `lukasa verify`")
+                })
+            },
+        )
+    }
+
+    /// Most objects have no labels, and canonical text shows that at a glance.
+    fn labels(text: Option<&str>) -> Result<Hot<'_>> {
+        Hot::read(text.filter(|t| t.contains("\"labels\":[")))
+    }
+}
+
+fn minutes(statement: &Statement) -> i32 {
+    let since = if statement.period.from == Time::MIN { statement.recorded_at } else { statement.period.from };
+    i32::try_from(since.0.div_euclid(60_000_000)).unwrap_or(if since.0 < 0 { i32::MIN } else { i32::MAX })
+}
+
+fn full() -> Error {
+    Error::too_large("graph_too_large", format!("more than {MOST} nodes or edges in one graph"))
+}
+
+impl Snapshot {
+    pub(super) fn set_place(&mut self, thing: ThingNo, place: Option<Place>) {
+        let (chunk, at) = (thing as usize / PLACES, thing as usize % PLACES);
+        while self.places.len() <= chunk {
+            self.places.push(Places::default());
+        }
+        self.places.chunk_mut(chunk).0[at] = place.map_or(0, Place::tagged);
+    }
+
+    fn write_node(
+        &mut self,
+        node: Node,
+        thing: &Thing,
+        statement: Option<&Statement>,
+        presence: Presence,
+    ) -> Result<()> {
+        let type_no = Names::type_no(&mut self.names, &thing.type_name)?;
+        let hot = Hot::labels(statement.and_then(|s| s.content.as_deref()))?;
+        let labels = Names::label_set_no(&mut self.names, &hot.labels);
+        let chunk = self.nodes.chunk_mut(node as usize / NODES);
+        let at = node as usize % NODES;
+        chunk.things[at] = thing.no;
+        chunk.ids[at] = thing.id;
+        chunk.types[at] = type_no;
+        chunk.labels[at] = labels;
+        chunk.presence[at] = presence;
+        chunk.set_key(at, thing.key.as_deref());
+        Ok(())
+    }
+
+    fn write_edge(&mut self, edge: Edge, statement: &Statement) -> Result<()> {
+        let hot = Hot::read(statement.content.as_deref())?;
+        let derivation = Names::derivation_no(&mut self.names, hot.derivation.as_deref())?;
+        let chunk = self.edges.chunk_mut(edge as usize / EDGES);
+        let at = edge as usize % EDGES;
+        chunk.confidences[at] = hot.confidence.unwrap_or(f64::NAN);
+        chunk.weights[at] = hot.weight.unwrap_or(f64::NAN);
+        chunk.since[at] = minutes(statement);
+        chunk.derivations[at] = derivation;
+        Ok(())
+    }
+
+    /// Adds a row to the edges without telling the nodes.
+    pub(super) fn append_edge(&mut self, thing: &Thing, statement: &Statement, src: Node, dst: Node) -> Result<Edge> {
+        let edge = self.edge_places;
+        if edge >= MOST {
+            return Err(full());
+        }
+        if edge / EDGES == self.edges.len() {
+            self.edges.push(EdgeChunk::default());
+        }
+        self.edge_places += 1;
+        self.name_edge(edge as Edge, thing, statement, src, dst)?;
+        Ok(edge as Edge)
+    }
+
+    fn name_edge(&mut self, edge: Edge, thing: &Thing, statement: &Statement, src: Node, dst: Node) -> Result<()> {
+        let type_no = Names::type_no(&mut self.names, &thing.type_name)?;
+        let chunk = self.edges.chunk_mut(edge as usize / EDGES);
+        let at = edge as usize % EDGES;
+        chunk.things[at] = thing.no;
+        chunk.ids[at] = thing.id;
+        chunk.src[at] = src;
+        chunk.dst[at] = dst;
+        chunk.types[at] = type_no;
+        self.write_edge(edge, statement)?;
+        self.set_place(thing.no, Some(Place::Edge(edge)));
+        self.edge_count += 1;
+        Ok(())
+    }
+
+    pub(super) fn append_node(
+        &mut self,
+        thing: &Thing,
+        statement: Option<&Statement>,
+        presence: Presence,
+    ) -> Result<Node> {
+        let node = self.node_places;
+        if node >= MOST {
+            return Err(full());
+        }
+        if node / NODES == self.nodes.len() {
+            self.nodes.push(NodeChunk::default());
+            self.out.push(Adjacency::default());
+            self.into.push(Adjacency::default());
+        }
+        self.node_places += 1;
+        self.enter_node(node as Node, thing, statement, presence)?;
+        Ok(node as Node)
+    }
+
+    fn enter_node(
+        &mut self,
+        node: Node,
+        thing: &Thing,
+        statement: Option<&Statement>,
+        presence: Presence,
+    ) -> Result<()> {
+        self.write_node(node, thing, statement, presence)?;
+        self.set_place(thing.no, Some(Place::Node(node)));
+        self.live += usize::from(presence == Presence::Live);
+        Ok(())
+    }
+
+    fn presence(&self, node: Node) -> Presence {
+        self.nodes.chunk(node as usize / NODES).presence[node as usize % NODES]
+    }
+
+    fn set_presence(&mut self, node: Node, presence: Presence) {
+        self.live -= usize::from(self.presence(node) == Presence::Live);
+        self.live += usize::from(presence == Presence::Live);
+        self.nodes.chunk_mut(node as usize / NODES).presence[node as usize % NODES] = presence;
+    }
+
+    /// Tells both ends of an edge about it, in the order of thing numbers.
+    fn tie(&mut self, edge: Edge) {
+        let (src, dst) = self.ends(edge);
+        let thing = self.edge_thing(edge);
+        let type_no = self.edges.chunk(edge as usize / EDGES).types[edge as usize % EDGES];
+        let place = |links: crate::snapshot::Links<'_>| links.edges.partition_point(|e| self.edge_thing(*e) < thing);
+        let (after, before) = (place(self.outgoing(src)), place(self.incoming(dst)));
+        self.out.chunk_mut(src as usize / NODES).insert(src as usize % NODES, after, dst, edge, type_no);
+        self.into.chunk_mut(dst as usize / NODES).insert(dst as usize % NODES, before, src, edge, type_no);
+    }
+
+    fn untie(&mut self, edge: Edge) {
+        let (src, dst) = self.ends(edge);
+        self.out.chunk_mut(src as usize / NODES).remove(src as usize % NODES, edge);
+        self.into.chunk_mut(dst as usize / NODES).remove(dst as usize % NODES, edge);
+    }
+}
+
+impl Projection {
+    fn edit(&mut self) -> &mut Snapshot {
+        Arc::make_mut(&mut self.snapshot)
+    }
+
+    pub(super) fn add_node(
+        &mut self,
+        thing: &Thing,
+        statement: Option<&Statement>,
+        presence: Presence,
+    ) -> Result<Node> {
+        match self.free_nodes.pop() {
+            Some(node) => self.edit().enter_node(node, thing, statement, presence).map(|()| node),
+            None => self.edit().append_node(thing, statement, presence),
+        }
+    }
+
+    /// Brings a node in line with what is visible. `true` when it was not there before: it may have
+    /// relationships that were hidden.
+    pub(super) fn set_node(&mut self, seen: &Seen) -> Result<bool> {
+        match (self.snapshot.find(seen.no), &seen.statement) {
+            (None, None) => Ok(false),
+            (None, Some(statement)) => {
+                let thing = seen.thing.as_ref().ok_or_else(|| Error::internal("a node appeared without a name"))?;
+                self.add_node(thing, Some(statement), Presence::Live)?;
+                Ok(true)
+            }
+            (Some(node), Some(statement)) => {
+                let was = self.snapshot.presence(node);
+                let hot = Hot::labels(statement.content.as_deref())?;
+                let snapshot = self.edit();
+                let labels = Names::label_set_no(&mut snapshot.names, &hot.labels);
+                if snapshot.label_set(node) != labels {
+                    snapshot.nodes.chunk_mut(node as usize / NODES).labels[node as usize % NODES] = labels;
+                }
+                if was != Presence::Live {
+                    snapshot.set_presence(node, Presence::Live);
+                }
+                Ok(was != Presence::Live)
+            }
+            (Some(node), None) => {
+                if self.snapshot.presence(node) == Presence::Live {
+                    self.end_node(node);
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    fn end_node(&mut self, node: Node) {
+        let ties = [self.snapshot.outgoing(node), self.snapshot.incoming(node)];
+        let mut edges: Vec<Edge> = ties.iter().flat_map(|links| links.edges.iter().copied()).collect();
+        edges.sort_unstable();
+        edges.dedup();
+        let registry = Arc::clone(&self.registry);
+        let snapshot = self.edit();
+        snapshot.set_presence(node, Presence::Ended);
+        snapshot.nodes.chunk_mut(node as usize / NODES).labels[node as usize % NODES] = 0;
+        for edge in edges {
+            if !registry.is_lasting(self.snapshot.edge_type(edge)) {
+                self.remove_edge(edge);
+            }
+        }
+        self.release(node);
+    }
+
+    /// Frees an ended node that nothing shows any more.
+    fn release(&mut self, node: Node) {
+        if self.snapshot.presence(node) != Presence::Ended || self.snapshot.degree(node) > 0 {
+            return;
+        }
+        let thing = self.snapshot.thing(node);
+        let snapshot = self.edit();
+        snapshot.set_place(thing, None);
+        let chunk = snapshot.nodes.chunk_mut(node as usize / NODES);
+        chunk.presence[node as usize % NODES] = Presence::Free;
+        chunk.labels[node as usize % NODES] = 0;
+        chunk.set_key(node as usize % NODES, None);
+        self.free_nodes.push(node);
+    }
+
+    fn remove_edge(&mut self, edge: Edge) {
+        let thing = self.snapshot.edge_thing(edge);
+        let (src, dst) = self.snapshot.ends(edge);
+        let snapshot = self.edit();
+        snapshot.untie(edge);
+        snapshot.set_place(thing, None);
+        snapshot.edge_count -= 1;
+        self.free_edges.push(edge);
+        self.release(src);
+        self.release(dst);
+    }
+
+    /// Brings an edge in line with what is visible, its ends being as they are now.
+    pub(super) fn set_edge(&mut self, seen: &Seen) -> Result<()> {
+        match (self.snapshot.find_edge(seen.no), &seen.statement) {
+            (None, None) => Ok(()),
+            (Some(edge), None) => {
+                self.remove_edge(edge);
+                Ok(())
+            }
+            (Some(edge), Some(statement)) => self.edit().write_edge(edge, statement),
+            (None, Some(statement)) => {
+                let thing = seen.thing.as_ref().ok_or_else(|| Error::internal("an edge appeared without a name"))?;
+                let Some(ends) = &thing.ends else { return Ok(()) };
+                let (src, dst) = (self.snapshot.find(ends.src), self.snapshot.find(ends.dst));
+                let (Some(src), Some(dst)) = (src, dst) else { return Ok(()) };
+                let live = |node| self.snapshot.presence(node) == Presence::Live;
+                if !(live(src) && live(dst) || self.registry.is_lasting(&thing.type_name)) {
+                    return Ok(());
+                }
+                let edge = match self.free_edges.pop() {
+                    Some(edge) => {
+                        self.edit().name_edge(edge, thing, statement, src, dst)?;
+                        edge
+                    }
+                    None => self.edit().append_edge(thing, statement, src, dst)?,
+                };
+                self.edit().tie(edge);
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! How central nodes are: PageRank of all, and personalized PageRank around some.
+
+use crate::flat::{Csr, Flat};
+use crate::snapshot::{Node, Snapshot, TypeNo};
+use lukasa_model::types::Registry;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+pub const DAMPING: f64 = 0.85;
+/// Iterations of personalized PageRank.
+pub const ITERATIONS: usize = 20;
+
+/// When PageRank stops.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stop {
+    After(usize),
+    /// When ranks move by less than this in all, at the latest after 200 rounds.
+    Below(f64),
+}
+
+/// PageRank; sums to 1. Nodes that lead nowhere spread their rank over all.
+pub fn pagerank(out: &Csr, into: &Csr, damping: f64, stop: Stop) -> Vec<f64> {
+    let n = out.len();
+    if n == 0 {
+        return vec![];
+    }
+    let count = n as f64;
+    let mut rank = vec![1.0 / count; n];
+    let mut next = vec![0.0; n];
+    let mut share = vec![0.0; n];
+    let (rounds, tolerance) = match stop {
+        Stop::After(rounds) => (rounds, -1.0),
+        Stop::Below(tolerance) => (200, tolerance),
+    };
+    for _ in 0..rounds {
+        let mut loose = 0.0;
+        for v in 0..n {
+            match out.degree(v) {
+                0 => loose += rank[v],
+                degree => share[v] = rank[v] / degree as f64,
+            }
+        }
+        let base = (1.0 - damping) / count + damping * loose / count;
+        let mut moved = 0.0;
+        for v in 0..n {
+            let sum: f64 = into.of(v).iter().map(|u| share[*u as usize]).sum();
+            next[v] = base + damping * sum;
+            moved += (next[v] - rank[v]).abs();
+        }
+        std::mem::swap(&mut rank, &mut next);
+        if moved < tolerance {
+            break;
+        }
+    }
+    rank
+}
+
+impl Snapshot {
+    /// PageRank of every visible node, by dense number; computed once per snapshot.
+    pub fn ranks(&self) -> &Arc<Vec<f64>> {
+        self.beside.ranks.get_or_init(|| {
+            let flat = self.flat();
+            Arc::new(pagerank(&flat.out, &flat.into, DAMPING, Stop::Below(1e-9)))
+        })
+    }
+
+    /// PageRank of one node; 0 for one that has ended.
+    pub fn rank(&self, node: Node) -> f64 {
+        self.flat().dense(node).map_or(0.0, |dense| self.ranks()[dense as usize])
+    }
+}
+
+/// How much a walk along a type of edge counts, and against it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weights {
+    forward: Vec<f64>,
+    backward: Vec<f64>,
+}
+
+/// Against an edge a walk counts half, unless the type is declared reciprocal.
+pub const REVERSE: f64 = 0.5;
+/// Weights of the types that Lukasa itself knows.
+const KNOWN: [(&str, f64); 7] = [
+    ("CALLS", 0.9),
+    ("IMPORTS", 0.7),
+    ("DEFINED_IN", 0.6),
+    ("CONTAINS", 0.5),
+    ("TESTS", 0.4),
+    ("APPLIES_TO", 0.4),
+    ("INVOLVES", 0.3),
+];
+/// What any other type counts when nobody declared it.
+const OTHER: f64 = 0.5;
+
+impl Weights {
+    /// By type number, from the registry's declarations and Lukasa's defaults; `given` overrides both.
+    pub fn new(snapshot: &Snapshot, registry: &Registry, given: &[(String, f64)]) -> Weights {
+        let named = |name: &str| given.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, weight)| *weight);
+        let known = |name: &str| KNOWN.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, weight)| *weight);
+        let (mut forward, mut backward) = (vec![], vec![]);
+        for name in snapshot.names().types() {
+            let declared = registry.relationship_type(name).map(|t| t.ranking);
+            // A declaration that says nothing about ranking leaves Lukasa's own weight.
+            let stated = declared.map(|r| r.base_weight).filter(|w| *w != 1.0 || known(name).is_none());
+            let weight = named(name).or(stated).or_else(|| known(name)).unwrap_or(OTHER).max(0.0);
+            let reverse = if declared.is_some_and(|r| r.reciprocal_boost) { 1.0 } else { REVERSE };
+            forward.push(weight);
+            backward.push(weight * reverse);
+        }
+        Weights { forward, backward }
+    }
+
+    /// By type number, directly.
+    pub fn by_type(forward: Vec<f64>, reverse: f64) -> Weights {
+        let backward = forward.iter().map(|w| w * reverse).collect();
+        Weights { forward, backward }
+    }
+
+    #[inline]
+    fn forward(&self, type_no: TypeNo) -> f64 {
+        self.forward[usize::from(type_no)]
+    }
+
+    #[inline]
+    fn backward(&self, type_no: TypeNo) -> f64 {
+        self.backward[usize::from(type_no)]
+    }
+}
+
+/// Personalized PageRank by power iteration over the whole graph, by dense number. The walk goes both ways; a
+/// node without edges sends its walkers home. `seeds` are dense numbers with weights; sums to 1.
+pub fn ppr(flat: &Flat, weights: &Weights, seeds: &[(u32, f64)], damping: f64, iterations: usize) -> Vec<f64> {
+    let n = flat.len();
+    let home = normalised(seeds);
+    if n == 0 || home.is_empty() {
+        return vec![0.0; n];
+    }
+    let (forward, backward) = (&weights.forward[..], &weights.backward[..]);
+    let total: Vec<f64> = (0..n)
+        .map(|v| {
+            let out: f64 = flat.out.types[flat.out.range(v)].iter().map(|t| forward[usize::from(*t)]).sum();
+            let into: f64 = flat.into.types[flat.into.range(v)].iter().map(|t| backward[usize::from(*t)]).sum();
+            out + into
+        })
+        .collect();
+    let mut rank = vec![0.0; n];
+    home.iter().for_each(|(v, weight)| rank[*v as usize] += weight);
+    let mut share = vec![0.0; n];
+    for _ in 0..iterations {
+        let mut loose = 0.0;
+        for v in 0..n {
+            if total[v] > 0.0 {
+                share[v] = damping * rank[v] / total[v];
+            } else {
+                share[v] = 0.0;
+                loose += rank[v];
+            }
+        }
+        for (v, rank) in rank.iter_mut().enumerate() {
+            // Walkers come along edges into v, and against edges out of v.
+            let range = flat.into.range(v);
+            let along = flat.into.targets[range.clone()].iter().zip(&flat.into.types[range]);
+            let mut sum = 0.0;
+            for (u, t) in along {
+                sum += share[*u as usize] * forward[usize::from(*t)];
+            }
+            let range = flat.out.range(v);
+            let against = flat.out.targets[range.clone()].iter().zip(&flat.out.types[range]);
+            for (u, t) in against {
+                sum += share[*u as usize] * backward[usize::from(*t)];
+            }
+            *rank = sum;
+        }
+        let back = (1.0 - damping) + damping * loose;
+        home.iter().for_each(|(v, weight)| rank[*v as usize] += back * weight);
+    }
+    rank
+}
+
+/// Personalized PageRank by forward push from the seeds: looks only at what matters, and leaves at most
+/// `rest` of the mass unspread at each node per unit of its weight. Largest first, ties by thing number.
+pub fn push(
+    snapshot: &Snapshot,
+    weights: &Weights,
+    seeds: &[(Node, f64)],
+    damping: f64,
+    rest: f64,
+) -> Vec<(Node, f64)> {
+    let home = normalised(seeds);
+    let total = |v: Node| -> f64 {
+        let out: f64 = snapshot.outgoing(v).types.iter().map(|t| weights.forward(*t)).sum();
+        out + snapshot.incoming(v).types.iter().map(|t| weights.backward(*t)).sum::<f64>()
+    };
+    let mut totals: FxHashMap<Node, f64> = FxHashMap::default();
+    let mut rank: FxHashMap<Node, f64> = FxHashMap::default();
+    let mut left: FxHashMap<Node, f64> = FxHashMap::default();
+    let mut queue: VecDeque<Node> = VecDeque::new();
+    for (node, weight) in &home {
+        *left.entry(*node).or_default() += weight;
+        queue.push_back(*node);
+    }
+    while let Some(v) = queue.pop_front() {
+        let here = *totals.entry(v).or_insert_with(|| total(v));
+        let mass = left.insert(v, 0.0).unwrap_or(0.0);
+        if mass <= rest * here.max(1.0) && mass < 1.0 {
+            // Too little to matter; it waits here for more.
+            left.insert(v, mass);
+            continue;
+        }
+        *rank.entry(v).or_default() += (1.0 - damping) * mass;
+        let mut give = |node: Node, mass: f64| {
+            let there = *totals.entry(node).or_insert_with(|| total(node));
+            let waiting = left.entry(node).or_default();
+            let was = *waiting;
+            *waiting += mass;
+            let enough = rest * there.max(1.0);
+            if was <= enough && *waiting > enough {
+                queue.push_back(node);
+            }
+        };
+        if here > 0.0 {
+            let share = damping * mass / here;
+            let links = snapshot.outgoing(v);
+            for (node, type_no) in links.nodes.iter().zip(links.types) {
+                give(*node, share * weights.forward(*type_no));
+            }
+            let links = snapshot.incoming(v);
+            for (node, type_no) in links.nodes.iter().zip(links.types) {
+                give(*node, share * weights.backward(*type_no));
+            }
+        } else {
+            home.iter().for_each(|(node, weight)| give(*node, damping * mass * weight));
+        }
+    }
+    // What still waits is where it is.
+    for (node, mass) in left.into_iter().filter(|(_, mass)| *mass > 0.0) {
+        *rank.entry(node).or_default() += mass;
+    }
+    let mut all: Vec<_> = rank.into_iter().filter(|(_, r)| *r > 0.0).collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| snapshot.thing(a.0).cmp(&snapshot.thing(b.0))));
+    all
+}
+
+/// Beyond this many edges only what is near the seeds is looked at.
+pub const WHOLE: usize = 200_000;
+/// Mass left unspread by default: far below what decides an order among the first hundreds.
+pub const REST: f64 = 1e-7;
+
+/// How a ranking was computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    PowerIteration,
+    ForwardPush,
+}
+
+/// Personalized PageRank by whichever way suits the size of the graph; nodes with rank, largest first.
+pub fn around(
+    snapshot: &Snapshot,
+    weights: &Weights,
+    seeds: &[(Node, f64)],
+    damping: f64,
+) -> (Vec<(Node, f64)>, Method) {
+    if snapshot.edge_count() > WHOLE {
+        return (push(snapshot, weights, seeds, damping, REST), Method::ForwardPush);
+    }
+    let flat = snapshot.flat();
+    let dense: Vec<_> = seeds.iter().filter_map(|(node, w)| flat.dense(*node).map(|d| (d, *w))).collect();
+    let ranks = ppr(flat, weights, &dense, damping, ITERATIONS);
+    let mut all: Vec<_> =
+        ranks.into_iter().enumerate().filter(|(_, r)| *r > 0.0).map(|(i, r)| (flat.nodes[i], r)).collect();
+    // Dense numbers are in the order of things, and the sort is stable.
+    all.sort_by(|a, b| b.1.total_cmp(&a.1));
+    (all, Method::PowerIteration)
+}
+
+/// Seeds with weights that sum to 1; those without weight are left out.
+fn normalised(seeds: &[(u32, f64)]) -> Vec<(u32, f64)> {
+    let total: f64 = seeds.iter().map(|(_, w)| w.max(0.0)).sum();
+    seeds.iter().filter(|(_, w)| *w > 0.0).map(|(v, w)| (*v, w / total)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The definition, as a matrix.
+    fn by_matrix(n: usize, edges: &[(u32, u32, u16)], seeds: &[(u32, f64)], w: &Weights, rounds: usize) -> Vec<f64> {
+        let mut m = vec![vec![0.0; n]; n];
+        for (a, b, t) in edges {
+            m[*a as usize][*b as usize] += w.forward(*t);
+            m[*b as usize][*a as usize] += w.backward(*t);
+        }
+        let home = normalised(seeds);
+        let mut rank = vec![0.0; n];
+        home.iter().for_each(|(v, x)| rank[*v as usize] += x);
+        for _ in 0..rounds {
+            let mut next = vec![0.0; n];
+            for u in 0..n {
+                let total: f64 = m[u].iter().sum();
+                for v in 0..n {
+                    if total > 0.0 {
+                        next[v] += 0.85 * rank[u] * m[u][v] / total;
+                    }
+                }
+                let back = if total > 0.0 { 0.15 } else { 1.0 };
+                home.iter().for_each(|(v, x)| next[*v as usize] += back * rank[u] * x);
+            }
+            rank = next;
+        }
+        rank
+    }
+
+    fn graphs() -> impl Strategy<Value = (usize, Vec<(u32, u32, u16)>)> {
+        (1usize..12).prop_flat_map(|n| {
+            let n32 = n as u32;
+            (Just(n), prop::collection::vec((0..n32, 0..n32, 0u16..2), 0..30))
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn power_iteration_is_the_definition((n, edges) in graphs(), a in 0u32..12, b in 0u32..12) {
+            let flat = Flat::from_edges(n, &edges);
+            let weights = Weights::by_type(vec![0.9, 0.4], REVERSE);
+            let seeds = [(a % n as u32, 1.0), (b % n as u32, 0.25)];
+            let got = ppr(&flat, &weights, &seeds, DAMPING, ITERATIONS);
+            let want = by_matrix(n, &edges, &seeds, &weights, ITERATIONS);
+            for v in 0..n {
+                prop_assert!((got[v] - want[v]).abs() < 1e-12);
+            }
+            prop_assert!((got.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        }
+
+        #[test]
+        fn pagerank_sums_to_one((n, edges) in graphs()) {
+            let flat = Flat::from_edges(n, &edges);
+            let rank = pagerank(&flat.out, &flat.into, DAMPING, Stop::Below(1e-12));
+            prop_assert!((rank.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+            prop_assert!(rank.iter().all(|r| *r > 0.0));
+        }
+    }
+
+    #[test]
+    fn a_walk_from_nowhere_is_nowhere() {
+        let flat = Flat::from_edges(3, &[(0, 1, 0)]);
+        let weights = Weights::by_type(vec![1.0], REVERSE);
+        assert_eq!(ppr(&flat, &weights, &[], DAMPING, 5), [0.0; 3]);
+        assert_eq!(ppr(&flat, &weights, &[(2, 1.0)], DAMPING, 5), [0.0, 0.0, 1.0]);
+        assert!(pagerank(&Csr::new(0, [].into_iter()), &Csr::default(), DAMPING, Stop::After(3)).is_empty());
+    }
+}

@@ -1,0 +1,116 @@
+//! How much an edge says about its other end: the score by which neighbours are chosen and explained.
+
+use crate::snapshot::{Edge, Snapshot};
+use lukasa_model::Time;
+use lukasa_model::types::{Ranking, Registry};
+
+/// After this long an edge counts 1/e of a fresh one.
+pub const HALF_LIFE: i64 = 30 * DAY;
+const DAY: i64 = 86_400_000_000;
+/// Weights outside this range are taken as its borders.
+const WEIGHT: std::ops::RangeInclusive<f64> = 0.25..=2.0;
+/// For a type that is worth as much to whoever comes the other way.
+const RECIPROCAL: f64 = 1.15;
+
+/// The factors of a score; `score` is their product squashed into 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Score {
+    pub type_factor: f64,
+    pub confidence_factor: f64,
+    pub recency_factor: f64,
+    pub direction_factor: f64,
+    pub depth_penalty: f64,
+    pub hub_damping: f64,
+    pub score: f64,
+}
+
+/// Base weights before a type is declared, as the relation tells more or less.
+pub fn base_weight(type_name: &str, registry: &Registry) -> f64 {
+    if let Some(declared) = registry.relationship_type(type_name) {
+        return declared.ranking.base_weight;
+    }
+    match type_name.to_ascii_lowercase().as_str() {
+        "decides" | "satisfy" | "verify" => 1.6,
+        "trace_to" | "refine" => 1.3,
+        "implement" | "realize" => 1.2,
+        "depend_on" => 1.0,
+        "relate_to" => 0.6,
+        _ => Ranking::default().base_weight,
+    }
+}
+
+/// What is known of an edge when it is scored.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    pub base_weight: f64,
+    pub weight: Option<f64>,
+    pub age: i64,
+    /// It is walked against its direction, and its type counts that more.
+    pub boosted: bool,
+    pub depth: u32,
+    pub src_degree: usize,
+    pub dst_degree: usize,
+}
+
+pub fn score(facts: &Facts) -> Score {
+    let type_factor = facts.base_weight;
+    let confidence_factor = facts.weight.unwrap_or(1.0).clamp(*WEIGHT.start(), *WEIGHT.end());
+    let recency_factor = (-(facts.age.max(0) as f64) / HALF_LIFE as f64).exp();
+    let direction_factor = if facts.boosted { RECIPROCAL } else { 1.0 };
+    let depth_penalty = 1.0 / (1.0 + f64::from(facts.depth));
+    let hub_damping = 1.0 / (1.0 + (facts.src_degree as f64).ln_1p() + (facts.dst_degree as f64).ln_1p());
+    let raw = type_factor * confidence_factor * recency_factor * direction_factor * depth_penalty * hub_damping;
+    let score = raw / (raw + 1.0);
+    Score { type_factor, confidence_factor, recency_factor, direction_factor, depth_penalty, hub_damping, score }
+}
+
+impl Snapshot {
+    /// The score of an edge walked at a depth, at the snapshot's time.
+    pub fn edge_score(&self, edge: Edge, against: bool, depth: u32, registry: &Registry) -> Score {
+        let (src, dst) = self.ends(edge);
+        let type_name = self.edge_type(edge);
+        let since: Time = self.since(edge);
+        let boost = registry.relationship_type(type_name).is_some_and(|t| t.ranking.reciprocal_boost);
+        score(&Facts {
+            base_weight: base_weight(type_name, registry),
+            weight: self.weight(edge),
+            age: self.view.valid.0.saturating_sub(since.0),
+            boosted: against && boost,
+            depth,
+            src_degree: self.degree(src),
+            dst_degree: self.degree(dst),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Facts =
+        Facts { base_weight: 1.0, weight: None, age: 0, boosted: false, depth: 1, src_degree: 3, dst_degree: 3 };
+
+    fn of(facts: Facts) -> f64 {
+        score(&facts).score
+    }
+
+    #[test]
+    fn every_factor_pulls_its_way() {
+        let plain = of(PLAIN);
+        assert!(of(Facts { base_weight: 1.6, ..PLAIN }) > plain, "a telling type outranks a generic one");
+        assert!(of(Facts { age: HALF_LIFE, ..PLAIN }) < plain, "an old edge counts less");
+        assert!(of(Facts { depth: 2, ..PLAIN }) < plain);
+        assert!(of(Facts { src_degree: 900, ..PLAIN }) < plain, "hubs are damped");
+        assert!(of(Facts { boosted: true, ..PLAIN }) > plain);
+        assert_eq!(of(Facts { weight: Some(99.0), ..PLAIN }), of(Facts { weight: Some(2.0), ..PLAIN }));
+        assert_eq!(of(Facts { weight: Some(-1.0), ..PLAIN }), of(Facts { weight: Some(0.25), ..PLAIN }));
+        assert_eq!(of(Facts { age: -5, ..PLAIN }), plain, "the future is not fresher than now");
+    }
+
+    #[test]
+    fn the_formula_to_the_digit() {
+        let s = score(&Facts { weight: Some(0.5), age: HALF_LIFE, boosted: true, ..PLAIN });
+        let raw = 1.0 * 0.5 * (-1.0f64).exp() * 1.15 * 0.5 / (1.0 + 2.0 * 4.0f64.ln());
+        assert!((s.score - raw / (raw + 1.0)).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,483 @@
+//! One immutable state of a graph: nodes, edges and both directions of adjacency, in shared chunks.
+
+use crate::chunked::{Chunked, Heap};
+use crate::flat::Flat;
+use crate::names::Names;
+use lukasa_model::{ThingNo, Time, View};
+use std::sync::{Arc, OnceLock};
+use uuid::Uuid;
+
+/// Place of a node in a snapshot. Places of ended nodes are used again; `Snapshot::thing` is what lasts.
+pub type Node = u32;
+/// Place of an edge in a snapshot.
+pub type Edge = u32;
+/// Number of an interned type name.
+pub type TypeNo = u16;
+
+pub(crate) const NODES: usize = 64;
+pub(crate) const EDGES: usize = 128;
+pub(crate) const PLACES: usize = 1_024;
+const EDGE_TAG: u32 = 1 << 31;
+
+/// Most nodes, and most edges, of one graph.
+pub const MOST: usize = (EDGE_TAG - 2) as usize;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Node(Node),
+    Edge(Edge),
+}
+
+/// What is known of a node in a chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Presence {
+    #[default]
+    Free,
+    Live,
+    /// No longer visible itself; kept because a lasting relationship shows it as ended.
+    Ended,
+}
+
+#[derive(Clone)]
+pub(crate) struct NodeChunk {
+    pub things: [ThingNo; NODES],
+    pub ids: [Uuid; NODES],
+    pub types: [TypeNo; NODES],
+    pub labels: [u32; NODES],
+    pub presence: [Presence; NODES],
+    keyed: u64,
+    key_ends: [u32; NODES],
+    keys: String,
+}
+
+impl Default for NodeChunk {
+    fn default() -> Self {
+        NodeChunk {
+            things: [0; NODES],
+            ids: [Uuid::nil(); NODES],
+            types: [0; NODES],
+            labels: [0; NODES],
+            presence: [Presence::Free; NODES],
+            keyed: 0,
+            key_ends: [0; NODES],
+            keys: String::new(),
+        }
+    }
+}
+
+impl NodeChunk {
+    pub fn key(&self, at: usize) -> Option<&str> {
+        (self.keyed >> at & 1 == 1).then(|| &self.keys[self.key_range(at)])
+    }
+
+    fn key_range(&self, at: usize) -> std::ops::Range<usize> {
+        let from = if at == 0 { 0 } else { self.key_ends[at - 1] };
+        from as usize..self.key_ends[at] as usize
+    }
+
+    pub fn set_key(&mut self, at: usize, key: Option<&str>) {
+        let range = self.key_range(at);
+        let (old, new) = (range.len(), key.map_or(0, str::len));
+        self.keys.replace_range(range, key.unwrap_or_default());
+        for end in &mut self.key_ends[at..] {
+            *end = (*end as usize + new - old) as u32;
+        }
+        self.keyed = self.keyed & !(1 << at) | u64::from(key.is_some()) << at;
+    }
+
+    pub fn shrink(&mut self) {
+        self.keys.shrink_to_fit();
+    }
+}
+
+impl Heap for NodeChunk {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.keys.capacity()
+    }
+}
+
+/// One direction of the edges of a chunk of nodes; each node's list is in order of the edges' thing numbers.
+#[derive(Clone)]
+pub(crate) struct Adjacency {
+    ends: [u32; NODES],
+    nodes: Vec<Node>,
+    edges: Vec<Edge>,
+    types: Vec<TypeNo>,
+}
+
+impl Default for Adjacency {
+    fn default() -> Self {
+        Adjacency { ends: [0; NODES], nodes: vec![], edges: vec![], types: vec![] }
+    }
+}
+
+impl Adjacency {
+    pub fn new(ends: [u32; NODES], nodes: &[Node], edges: &[Edge], types: &[TypeNo]) -> Adjacency {
+        Adjacency { ends, nodes: nodes.to_vec(), edges: edges.to_vec(), types: types.to_vec() }
+    }
+
+    #[inline]
+    fn range(&self, at: usize) -> std::ops::Range<usize> {
+        let from = if at == 0 { 0 } else { self.ends[at - 1] };
+        from as usize..self.ends[at] as usize
+    }
+
+    #[inline]
+    pub fn links(&self, at: usize) -> Links<'_> {
+        let range = self.range(at);
+        Links { nodes: &self.nodes[range.clone()], edges: &self.edges[range.clone()], types: &self.types[range] }
+    }
+
+    /// Puts an edge at a place of a node's list.
+    pub fn insert(&mut self, at: usize, place: usize, node: Node, edge: Edge, type_no: TypeNo) {
+        let i = self.range(at).start + place;
+        self.nodes.insert(i, node);
+        self.edges.insert(i, edge);
+        self.types.insert(i, type_no);
+        self.ends[at..].iter_mut().for_each(|end| *end += 1);
+    }
+
+    pub fn remove(&mut self, at: usize, edge: Edge) {
+        let range = self.range(at);
+        let Some(place) = self.edges[range.clone()].iter().position(|e| *e == edge) else { return };
+        let i = range.start + place;
+        self.nodes.remove(i);
+        self.edges.remove(i);
+        self.types.remove(i);
+        self.ends[at..].iter_mut().for_each(|end| *end -= 1);
+    }
+}
+
+impl Heap for Adjacency {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.nodes.capacity() * 4 + self.edges.capacity() * 4 + self.types.capacity() * 2
+    }
+}
+
+/// The edges of one node in one direction, as columns of equal length.
+#[derive(Clone, Copy)]
+pub struct Links<'a> {
+    /// The other ends.
+    pub nodes: &'a [Node],
+    pub edges: &'a [Edge],
+    pub types: &'a [TypeNo],
+}
+
+impl Links<'_> {
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Node, Edge, TypeNo)> {
+        (0..self.nodes.len()).map(|i| (self.nodes[i], self.edges[i], self.types[i]))
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct EdgeChunk {
+    pub things: [ThingNo; EDGES],
+    pub ids: [Uuid; EDGES],
+    pub src: [Node; EDGES],
+    pub dst: [Node; EDGES],
+    /// NaN where nothing was stated; so are weights.
+    pub confidences: [f64; EDGES],
+    pub weights: [f64; EDGES],
+    /// Since when it holds (or was recorded, if it always held), in minutes since 1970.
+    pub since: [i32; EDGES],
+    pub types: [TypeNo; EDGES],
+    pub derivations: [u16; EDGES],
+}
+
+impl Default for EdgeChunk {
+    fn default() -> Self {
+        EdgeChunk {
+            things: [0; EDGES],
+            ids: [Uuid::nil(); EDGES],
+            src: [0; EDGES],
+            dst: [0; EDGES],
+            confidences: [f64::NAN; EDGES],
+            weights: [f64::NAN; EDGES],
+            since: [0; EDGES],
+            types: [0; EDGES],
+            derivations: [0; EDGES],
+        }
+    }
+}
+
+impl Heap for EdgeChunk {
+    fn bytes(&self) -> usize {
+        size_of::<Self>()
+    }
+}
+
+/// Where a run of things stands, by thing number: 0 is nowhere.
+#[derive(Clone)]
+pub(crate) struct Places(pub Vec<u32>);
+
+impl Default for Places {
+    fn default() -> Self {
+        Places(vec![0; PLACES])
+    }
+}
+
+impl Heap for Places {
+    fn bytes(&self) -> usize {
+        self.0.capacity() * 4
+    }
+}
+
+/// A graph as it is in one view. Cheap to clone, never changes.
+#[derive(Clone)]
+pub struct Snapshot {
+    /// The view it was made for.
+    pub view: View,
+    /// The moment before which the clock alone changes nothing.
+    pub until: Time,
+    pub(crate) nodes: Chunked<NodeChunk>,
+    pub(crate) out: Chunked<Adjacency>,
+    pub(crate) into: Chunked<Adjacency>,
+    pub(crate) edges: Chunked<EdgeChunk>,
+    pub(crate) places: Chunked<Places>,
+    pub(crate) names: Arc<Names>,
+    pub(crate) live: usize,
+    pub(crate) node_places: usize,
+    pub(crate) edge_count: usize,
+    pub(crate) edge_places: usize,
+    pub(crate) beside: Arc<Beside>,
+    /// Which build it goes back to; snapshots of one build share what did not change between them.
+    pub(crate) build: u64,
+}
+
+/// What is computed from a snapshot when first asked for, and kept with it.
+#[derive(Default)]
+pub(crate) struct Beside {
+    pub flat: OnceLock<Arc<Flat>>,
+    pub ranks: OnceLock<Arc<Vec<f64>>>,
+}
+
+/// How much memory a snapshot takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Memory {
+    pub bytes: usize,
+    pub bytes_per_node: f64,
+    pub bytes_per_edge: f64,
+}
+
+impl Snapshot {
+    /// Visible nodes.
+    pub fn node_count(&self) -> usize {
+        self.live
+    }
+
+    pub fn edge_count(&self) -> usize {
+        self.edge_count
+    }
+
+    /// One more than the largest node place in use: the size of an array indexed by `Node`.
+    pub fn node_places(&self) -> usize {
+        self.node_places
+    }
+
+    /// Every visible node, in order of thing numbers.
+    pub fn nodes(&self) -> Vec<Node> {
+        let mut all: Vec<(ThingNo, Node)> = Vec::with_capacity(self.live);
+        for (c, chunk) in self.nodes.iter().enumerate() {
+            for at in 0..NODES {
+                if chunk.presence[at] == Presence::Live {
+                    all.push((chunk.things[at], (c * NODES + at) as Node));
+                }
+            }
+        }
+        if !all.is_sorted() {
+            all.sort_unstable();
+        }
+        all.into_iter().map(|(_, node)| node).collect()
+    }
+
+    #[inline]
+    fn node(&self, node: Node) -> (&NodeChunk, usize) {
+        (self.nodes.chunk(node as usize / NODES), node as usize % NODES)
+    }
+
+    /// The number of the object, which orders nodes in every answer.
+    pub fn thing(&self, node: Node) -> ThingNo {
+        let (chunk, at) = self.node(node);
+        chunk.things[at]
+    }
+
+    pub fn id(&self, node: Node) -> Uuid {
+        let (chunk, at) = self.node(node);
+        chunk.ids[at]
+    }
+
+    pub fn key(&self, node: Node) -> Option<&str> {
+        let (chunk, at) = self.node(node);
+        chunk.key(at)
+    }
+
+    #[inline]
+    pub fn type_no(&self, node: Node) -> TypeNo {
+        let (chunk, at) = self.node(node);
+        chunk.types[at]
+    }
+
+    pub fn type_name(&self, node: Node) -> &Arc<str> {
+        self.names.type_name(self.type_no(node))
+    }
+
+    /// `Type:key`, or the id of what has no key.
+    pub fn name(&self, node: Node) -> String {
+        match self.key(node) {
+            Some(key) => format!("{}:{key}", self.type_name(node)),
+            None => self.id(node).to_string(),
+        }
+    }
+
+    /// Number of the node's set of labels; 0 is the empty one.
+    #[inline]
+    pub fn label_set(&self, node: Node) -> u32 {
+        let (chunk, at) = self.node(node);
+        chunk.labels[at]
+    }
+
+    pub fn labels(&self, node: Node) -> &[Arc<str>] {
+        self.names.labels(self.label_set(node))
+    }
+
+    /// It is only there because a lasting relationship shows it.
+    pub fn is_ended(&self, node: Node) -> bool {
+        let (chunk, at) = self.node(node);
+        chunk.presence[at] == Presence::Ended
+    }
+
+    #[inline]
+    pub fn outgoing(&self, node: Node) -> Links<'_> {
+        self.out.chunk(node as usize / NODES).links(node as usize % NODES)
+    }
+
+    #[inline]
+    pub fn incoming(&self, node: Node) -> Links<'_> {
+        self.into.chunk(node as usize / NODES).links(node as usize % NODES)
+    }
+
+    pub fn degree(&self, node: Node) -> usize {
+        self.outgoing(node).len() + self.incoming(node).len()
+    }
+
+    fn edge(&self, edge: Edge) -> (&EdgeChunk, usize) {
+        (self.edges.chunk(edge as usize / EDGES), edge as usize % EDGES)
+    }
+
+    pub fn edge_thing(&self, edge: Edge) -> ThingNo {
+        let (chunk, at) = self.edge(edge);
+        chunk.things[at]
+    }
+
+    pub fn edge_id(&self, edge: Edge) -> Uuid {
+        let (chunk, at) = self.edge(edge);
+        chunk.ids[at]
+    }
+
+    /// Source and destination.
+    pub fn ends(&self, edge: Edge) -> (Node, Node) {
+        let (chunk, at) = self.edge(edge);
+        (chunk.src[at], chunk.dst[at])
+    }
+
+    pub fn edge_type(&self, edge: Edge) -> &Arc<str> {
+        let (chunk, at) = self.edge(edge);
+        self.names.type_name(chunk.types[at])
+    }
+
+    /// As stated; `None` when nothing was.
+    pub fn confidence(&self, edge: Edge) -> Option<f64> {
+        let (chunk, at) = self.edge(edge);
+        Some(chunk.confidences[at]).filter(|c| !c.is_nan())
+    }
+
+    pub fn weight(&self, edge: Edge) -> Option<f64> {
+        let (chunk, at) = self.edge(edge);
+        Some(chunk.weights[at]).filter(|w| !w.is_nan())
+    }
+
+    /// Since when the edge holds, to the minute.
+    pub fn since(&self, edge: Edge) -> Time {
+        let (chunk, at) = self.edge(edge);
+        Time(i64::from(chunk.since[at]) * 60_000_000)
+    }
+
+    pub fn derivation(&self, edge: Edge) -> Option<&Arc<str>> {
+        let (chunk, at) = self.edge(edge);
+        self.names.derivation(chunk.derivations[at])
+    }
+
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    pub(crate) fn place(&self, thing: ThingNo) -> Option<Place> {
+        match self.places.get(thing as usize / PLACES)?.0[thing as usize % PLACES] {
+            0 => None,
+            place if place & EDGE_TAG != 0 => Some(Place::Edge((place & !EDGE_TAG) - 1)),
+            place => Some(Place::Node(place - 1)),
+        }
+    }
+
+    /// The node of an object, if it is in the graph.
+    pub fn find(&self, thing: ThingNo) -> Option<Node> {
+        match self.place(thing)? {
+            Place::Node(node) => Some(node),
+            Place::Edge(_) => None,
+        }
+    }
+
+    /// The edge of a relationship, if it is in the graph.
+    pub fn find_edge(&self, thing: ThingNo) -> Option<Edge> {
+        match self.place(thing)? {
+            Place::Edge(edge) => Some(edge),
+            Place::Node(_) => None,
+        }
+    }
+
+    /// The whole graph as flat arrays, for algorithms that look at all of it. Made once per snapshot.
+    pub fn flat(&self) -> &Arc<Flat> {
+        self.beside.flat.get_or_init(|| Arc::new(Flat::of(self)))
+    }
+
+    /// Counts what the graph itself takes, without what is computed beside it.
+    pub fn memory(&self) -> Memory {
+        let around_edges = self.out.bytes() + self.into.bytes() + self.edges.bytes();
+        let around_nodes = self.nodes.bytes();
+        let bytes = around_edges + around_nodes + self.places.bytes();
+        let per = |bytes: usize, count: usize| if count == 0 { 0.0 } else { bytes as f64 / count as f64 };
+        Memory {
+            bytes,
+            bytes_per_node: per(around_nodes, self.live),
+            bytes_per_edge: per(around_edges, self.edge_count),
+        }
+    }
+
+    /// What is computed and kept beside the graph so far.
+    pub fn bytes_beside(&self) -> usize {
+        let flat = self.beside.flat.get().map_or(0, |flat| flat.bytes());
+        flat + self.beside.ranks.get().map_or(0, |ranks| ranks.capacity() * 8)
+    }
+
+    /// Bytes that newer states of the same graph have had to copy so far; see [`Chunked::copied`].
+    pub fn copied(&self) -> u64 {
+        self.nodes.copied() + self.out.copied() + self.into.copied() + self.edges.copied() + self.places.copied()
+    }
+}
+
+impl Place {
+    pub(crate) fn tagged(self) -> u32 {
+        match self {
+            Place::Node(node) => node + 1,
+            Place::Edge(edge) => (edge + 1) | EDGE_TAG,
+        }
+    }
+}

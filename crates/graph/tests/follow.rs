@@ -1,0 +1,170 @@
+//! A projection that follows the log is the one that would be built afresh, and the one the ledger describes.
+
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+use lukasa_graph::{Projection, Snapshot};
+use lukasa_model::types::RelationshipType;
+use lukasa_model::{Content, View};
+use lukasa_store::ledger::ViewSpec;
+use lukasa_store::{Fields, Ledger};
+use lukasa_testkit::history::{Step, step, take};
+use lukasa_testkit::{Fixture, ManualClock};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use std::collections::BTreeMap;
+
+type EdgeTold = (String, u64, u64, Option<f64>, Option<f64>, Option<String>, i64);
+
+/// Everything a snapshot says, whatever places it uses.
+#[derive(Debug, PartialEq)]
+struct Told {
+    nodes: BTreeMap<u64, (String, Option<String>, Vec<String>, bool)>,
+    edges: BTreeMap<u64, EdgeTold>,
+    out: BTreeMap<u64, Vec<u64>>,
+    into: BTreeMap<u64, Vec<u64>>,
+    counts: (usize, usize),
+}
+
+fn tell(s: &Snapshot, things: u64) -> Told {
+    let (mut nodes, mut edges, mut out, mut into) =
+        (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    // Also ended nodes, which are there because a lasting relationship shows them.
+    let every = (0..things).filter_map(|no| s.find(no));
+    for node in every {
+        let labels = s.labels(node).iter().map(|l| l.to_string()).collect();
+        nodes.insert(
+            s.thing(node),
+            (s.type_name(node).to_string(), s.key(node).map(Into::into), labels, s.is_ended(node)),
+        );
+        out.insert(s.thing(node), s.outgoing(node).edges.iter().map(|e| s.edge_thing(*e)).collect::<Vec<_>>());
+        into.insert(s.thing(node), s.incoming(node).edges.iter().map(|e| s.edge_thing(*e)).collect::<Vec<_>>());
+        for (other, edge, _) in s.outgoing(node).iter() {
+            assert_eq!(s.ends(edge), (node, other));
+            assert_eq!(s.find_edge(s.edge_thing(edge)), Some(edge));
+            edges.insert(
+                s.edge_thing(edge),
+                (
+                    s.edge_type(edge).to_string(),
+                    s.thing(node),
+                    s.thing(other),
+                    s.confidence(edge),
+                    s.weight(edge),
+                    s.derivation(edge).map(|d| d.to_string()),
+                    s.since(edge).0,
+                ),
+            );
+        }
+    }
+    Told { nodes, edges, out, into, counts: (s.node_count(), s.edge_count()) }
+}
+
+/// What the ledger says is visible, told apart from all the machinery of snapshots.
+fn visible(ledger: &Ledger, view: &View) -> (Vec<u64>, Vec<u64>, BTreeMap<u64, Vec<String>>) {
+    let (mut nodes, mut edges, mut labels) = (vec![], vec![], BTreeMap::new());
+    for row in ledger.heads(view, Fields::Content).unwrap() {
+        let row = row.unwrap();
+        match row.thing.ends {
+            Some(_) => edges.push(row.thing.no),
+            None if row.is_system() => {}
+            None => {
+                let content = Content::parse(row.statement.content.as_deref().unwrap()).unwrap();
+                labels.insert(row.thing.no, content.labels.into_iter().collect());
+                nodes.push(row.thing.no);
+            }
+        }
+    }
+    (nodes, edges, labels)
+}
+
+fn check(ledger: &Ledger, branch: &str, follower: &mut Option<Projection>) -> Result<(), TestCaseError> {
+    let view = ledger.view(&ViewSpec::on(branch)).unwrap();
+    let fresh = Projection::build(ledger, &view, &mut |_, _| {}).unwrap();
+    let followed = match follower {
+        Some(projection) => projection.advance(ledger, &view).unwrap(),
+        None => false,
+    };
+    if !followed {
+        *follower = Some(Projection::build(ledger, &view, &mut |_, _| {}).unwrap());
+    }
+    let things = ledger.head().unwrap().next_thing;
+    let told = tell(follower.as_ref().unwrap().snapshot(), things);
+    prop_assert_eq!(&told, &tell(fresh.snapshot(), things), "{}", branch);
+    prop_assert_eq!(fresh.snapshot().nodes().len(), fresh.snapshot().node_count());
+    prop_assert_eq!(follower.as_ref().unwrap().snapshot().until, fresh.snapshot().until);
+    let (nodes, edges, labels) = visible(ledger, &view);
+    prop_assert_eq!(told.nodes.iter().filter(|(_, n)| !n.3).map(|(no, _)| *no).collect::<Vec<_>>(), nodes);
+    prop_assert_eq!(told.edges.keys().copied().collect::<Vec<_>>(), edges.clone());
+    prop_assert_eq!(told.counts, (labels.len(), edges.len()));
+    for (no, labels) in labels {
+        prop_assert_eq!(&told.nodes[&no].2, &labels);
+    }
+    Ok(())
+}
+
+fn run(fixture: &Fixture, cases: u32) {
+    let config =
+        ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 2_000, ..ProptestConfig::default() };
+    let count = std::cell::Cell::new(0);
+    let tried = TestRunner::new(config).run(&prop::collection::vec(step(), 1..60), |steps: Vec<(u8, Step)>| {
+        count.set(count.get() + 1);
+        fixture.clock.set(ManualClock::START);
+        let ledger = fixture.project("graph", &format!("p{}", count.get()));
+        let mut followers: BTreeMap<String, Option<Projection>> = BTreeMap::new();
+        for (i, one) in steps.iter().enumerate() {
+            take(&ledger, &fixture.clock, one);
+            let Ok(registry) = ledger.registry() else { continue };
+            for branch in registry.branches() {
+                // Some follow every step, some several at once.
+                if i % (branch.number as usize) == 0 {
+                    check(&ledger, &branch.name, followers.entry(branch.name.clone()).or_default())?;
+                }
+            }
+        }
+        Ok(())
+    });
+    if let Err(e) = tried {
+        panic!("{e}");
+    }
+}
+
+#[test]
+fn following_equals_building_afresh_in_memory() {
+    run(&Fixture::memory(), std::env::var("CASES").map_or(128, |c| c.parse().unwrap()));
+}
+
+#[test]
+fn following_equals_building_afresh_on_sqlite() {
+    run(&Fixture::sqlite(), 24);
+}
+
+#[test]
+fn following_equals_building_afresh_on_postgres() {
+    if let Some(fixture) = Fixture::postgres() {
+        run(&fixture, 4);
+    }
+}
+
+#[test]
+fn a_type_that_becomes_lasting_is_seen_at_once() {
+    use lukasa_model::batch::{End, PutObject, PutRelationship};
+    use lukasa_model::{Batch, Write};
+    let fixture = Fixture::memory();
+    let ledger = &fixture.ledger;
+    let write = |w: Vec<Write>| ledger.commit(&Batch { writes: w, ..Batch::on("main") }).unwrap();
+    write(vec![
+        PutObject::new("A", "x").into(),
+        PutObject::new("A", "y").into(),
+        PutRelationship::new("SEES", "x", "y").into(),
+    ]);
+    let view = || ledger.view(&ViewSpec::default()).unwrap();
+    let mut projection = Projection::build(ledger, &view(), &mut |_, _| {}).unwrap();
+    fixture.clock.advance(1);
+    write(vec![End::new("y").into()]);
+    assert!(projection.advance(ledger, &view()).unwrap());
+    assert_eq!((projection.snapshot().node_count(), projection.snapshot().edge_count()), (1, 0));
+    let lasting = RelationshipType { name: "SEES".into(), lasting: true, ..Default::default() };
+    ledger.declare_relationship_type(&lasting, &Default::default()).unwrap();
+    assert!(!projection.advance(ledger, &view()).unwrap(), "what was hidden is to be seen: build anew");
+    let rebuilt = Projection::build(ledger, &view(), &mut |_, _| {}).unwrap();
+    assert_eq!((rebuilt.snapshot().node_count(), rebuilt.snapshot().edge_count()), (1, 1));
+}

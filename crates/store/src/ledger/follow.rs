@@ -1,0 +1,124 @@
+//! For read models that follow the log: what was stated after a transaction, and how things stand in a view.
+
+use super::{Ledger, by_thing};
+use crate::Fields;
+use lukasa_model::plan::Side;
+use lukasa_model::timeline::{next_border, visible};
+use lukasa_model::{Error, Result, Statement, Thing, ThingNo, Time, Tx, VersionId, View};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What some transactions stated, in order of recording, with content.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// Those of the things stated about that are at hand without asking the store.
+    pub things: Vec<Thing>,
+    pub statements: Vec<Statement>,
+}
+
+/// How a thing stands in a view by its own statements, whatever its ends do.
+#[derive(Clone, Debug)]
+pub struct State {
+    pub thing: Thing,
+    /// The visible statement, if there is one.
+    pub statement: Option<Statement>,
+    /// When that may change by the clock alone.
+    pub next: Time,
+}
+
+/// Statements fetched at a time when the log is read from the store.
+const PAGE: usize = 10_000;
+/// Larger transactions are read from the store again rather than kept.
+const KEPT_EACH: usize = 4_096;
+/// Statements kept in all: a few hundred ordinary commits.
+const KEPT: usize = 65_536;
+
+/// The last transactions this process wrote, so that its read models need not read them back.
+#[derive(Default)]
+pub(super) struct Tail {
+    entries: VecDeque<(Tx, Arc<Changes>)>,
+    statements: usize,
+}
+
+impl Tail {
+    pub fn add(&mut self, tx: Tx, things: &[Thing], statements: &[Statement]) {
+        if statements.len() > KEPT_EACH {
+            return;
+        }
+        let statements: Vec<_> = statements.iter().map(|s| Statement { change: None, ..s.clone() }).collect();
+        self.statements += statements.len();
+        self.entries.push_back((tx, Arc::new(Changes { things: things.to_vec(), statements })));
+        while self.statements > KEPT {
+            let Some((_, oldest)) = self.entries.pop_front() else { break };
+            self.statements -= oldest.statements.len();
+        }
+    }
+
+    /// All of `after+1..=to`, or `None` when one of them is not here.
+    fn get(&self, after: Tx, to: Tx) -> Option<Vec<Arc<Changes>>> {
+        // Two writers may have come by in either order, so the place is not computed.
+        let mut found: Vec<_> = self.entries.iter().filter(|(tx, _)| (after + 1..=to).contains(tx)).cloned().collect();
+        found.sort_by_key(|(tx, _)| *tx);
+        found.dedup_by_key(|(tx, _)| *tx);
+        (found.len() as u64 == to - after).then(|| found.into_iter().map(|(_, changes)| changes).collect())
+    }
+}
+
+impl Ledger {
+    /// What transactions `after+1..=to` stated.
+    pub fn changes(&self, after: Tx, to: Tx) -> Result<Changes> {
+        if after >= to {
+            return Ok(Changes::default());
+        }
+        let kept = self.tail.lock().get(after, to);
+        if let Some(kept) = kept {
+            let mut all = Changes::default();
+            for changes in kept {
+                all.things.extend_from_slice(&changes.things);
+                all.statements.extend_from_slice(&changes.statements);
+            }
+            return Ok(all);
+        }
+        let mut reader = self.store.read(&self.scope)?;
+        let mut statements: Vec<Statement> = Vec::new();
+        let mut last = VersionId::last_of(after);
+        loop {
+            let page = reader.statements_after(last, PAGE)?;
+            let full = page.len() == PAGE;
+            last = page.last().map_or(last, |s| s.version);
+            statements.extend(page.into_iter().filter(|s| s.version.tx() <= to));
+            if !full || last.tx() > to {
+                return Ok(Changes { things: vec![], statements });
+            }
+        }
+    }
+
+    /// How these things stand in a view, ascending by number. Unknown numbers are an error: numbers come from
+    /// the log.
+    pub fn states(&self, view: &View, things: &[ThingNo], fields: Fields) -> Result<Vec<State>> {
+        let mut reader = self.store.read(&self.scope)?;
+        let mut found = reader.things_numbered(things)?;
+        if found.len() < things.len() {
+            return Err(Error::internal("the log speaks of things that are not there").hint("run `lukasa verify`"));
+        }
+        found.sort_by_key(|t| t.no);
+        let mut statements: FxHashMap<_, _> = by_thing(reader.statements(things, fields)?);
+        let states = found.into_iter().map(|thing| {
+            let own = statements.remove(&thing.no).unwrap_or_default();
+            let next = next_border(&own, &view.lineage, view.valid);
+            State { statement: visible(&own, &view.lineage, view.valid).cloned(), thing, next }
+        });
+        Ok(states.collect())
+    }
+
+    /// Every relationship that ever was at this object, ascending by number.
+    pub fn relationships_at(&self, object: ThingNo) -> Result<Vec<Thing>> {
+        self.store.read(&self.scope)?.relationships(&[(object, Side::Src), (object, Side::Dst)])
+    }
+
+    /// Things by number, in no particular order.
+    pub fn things(&self, numbers: &[ThingNo]) -> Result<Vec<Thing>> {
+        self.store.read(&self.scope)?.things_numbered(numbers)
+    }
+}
