@@ -1,8 +1,12 @@
 //! `lukasa-evals`: measures Lukasa beside a reference in the same run; one JSON object per line.
 
+mod community;
+mod graph;
+mod graphalytics;
 mod store;
 
 use clap::{Arg, ArgAction, Command};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -21,6 +25,33 @@ fn main() -> ExitCode {
                         .help("sqlite, postgres (server from LUKASA_TEST_POSTGRES, see tools/with-postgres) or an administrator's postgres:// URL"),
                 )
                 .arg(Arg::new("objects").long("objects").default_value("100000").value_parser(clap::value_parser!(u64)))
+                .arg(json.clone()),
+        )
+        .subcommand(
+            Command::new("graph")
+                .about("Building, walking, ranking and following a graph, beside bare arrays")
+                .arg(number("nodes", "50000"))
+                .arg(number("edges", "250000"))
+                .arg(number("seed", "1"))
+                .arg(
+                    Arg::new("peers")
+                        .long("peers")
+                        .action(ArgAction::SetTrue)
+                        .help("Also measure networkx, rustworkx, igraph, leidenalg, kuzu and falkordb on the same graph"),
+                )
+                .arg(json.clone()),
+        )
+        .subcommand(
+            Command::new("graphalytics")
+                .about("Breadth-first search, PageRank, components and shortest paths against LDBC's validation graphs")
+                .arg(data())
+                .arg(json.clone()),
+        )
+        .subcommand(
+            Command::new("community")
+                .about("Communities of given graphs: GML or edge lists, with planted truth where there is a .truth file")
+                .arg(data())
+                .arg(Arg::new("peers").long("peers").action(ArgAction::SetTrue).help("Also run leidenalg and igraph"))
                 .arg(json),
         )
         .get_matches();
@@ -29,6 +60,18 @@ fn main() -> ExitCode {
             let backend = m.get_one::<String>("backend").map_or("sqlite", String::as_str);
             store::run(backend, m.get_one::<u64>("objects").copied().unwrap_or(100_000), m.get_flag("json"))
         }
+        Some(("graph", m)) => {
+            let number = |name: &str| m.get_one::<u64>(name).copied().unwrap_or_default();
+            graph::run(&graph::Ask {
+                nodes: number("nodes"),
+                edges: number("edges"),
+                seed: number("seed"),
+                peers: m.get_flag("peers"),
+                json: m.get_flag("json"),
+            })
+        }
+        Some(("graphalytics", m)) => graphalytics::run(&folder(m), m.get_flag("json")),
+        Some(("community", m)) => community::run(&folder(m), m.get_flag("peers"), m.get_flag("json")),
         _ => Err("unknown suite".into()),
     };
     match done {
@@ -38,4 +81,41 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn number(name: &'static str, default: &'static str) -> Arg {
+    Arg::new(name).long(name).default_value(default).value_parser(clap::value_parser!(u64))
+}
+
+fn data() -> Arg {
+    Arg::new("data").long("data").required(true).value_name("DIR").help("Folder with the data")
+}
+
+fn folder(matches: &clap::ArgMatches) -> PathBuf {
+    matches.get_one::<String>("data").map(PathBuf::from).unwrap_or_default()
+}
+
+/// Prints one line of figures: as JSON, or readable.
+fn print(line: &serde_json::Value, as_json: bool) {
+    if as_json {
+        println!("{line}");
+    } else {
+        println!("{line:#}");
+    }
+}
+
+/// Two digits are enough.
+fn round(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
+
+/// The most memory this process has held so far, as the kernel counts it.
+fn peak_rss_mb() -> Option<u64> {
+    status_mb("VmHWM:")
+}
+
+fn status_mb(field: &str) -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|l| l.starts_with(field))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? / 1024)
 }

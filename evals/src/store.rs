@@ -3,6 +3,7 @@
 mod facts;
 mod reference;
 
+use crate::{peak_rss_mb, print};
 use facts::Facts;
 use lukasa_model::{Batch, BranchMode, Reference, Scope};
 use lukasa_store::ledger::{MergeRequest, NewBranch, NewRelease, ViewSpec};
@@ -48,6 +49,7 @@ pub fn run(backend: &str, objects: u64, as_json: bool) -> Result<(), Box<dyn Err
         ledger.commit(&batch)?;
         committing += start.elapsed();
     }
+    // Right after the commits: batches are made one at a time, so what grows with the import would show here.
     let peak_rss_mb = peak_rss_mb();
 
     eprintln!("writing the same rows into plain tables …");
@@ -116,18 +118,6 @@ pub fn run(backend: &str, objects: u64, as_json: bool) -> Result<(), Box<dyn Err
         "stream_rows_per_s": (rows as f64 / streamed).round(),
         "peak_rss_mb": peak_rss_mb,
     });
-    if as_json {
-        println!("{line}");
-    } else {
-        println!("{line:#}");
-    }
+    print(&line, as_json);
     Ok(())
-}
-
-/// The most memory this process has held so far, as the kernel counts it (VmHWM). Read right after the
-/// commits: batches are made one at a time, so what grows with the import would show here.
-fn peak_rss_mb() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
-    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? / 1024)
 }

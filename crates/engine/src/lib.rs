@@ -1,27 +1,39 @@
 //! What the product does: every operation, defined once, over a ledger.
 
+pub mod cursor;
+pub mod graph;
 pub mod ops;
 pub mod registry;
 pub mod shape;
 
 pub use registry::{Effect, Meta, Operation, operations};
 
+use graph::Graphs;
 use lukasa_model::transaction::Header;
 use lukasa_model::{Error, Result, Scope};
 use lukasa_store::{Clock, Ledger, Store};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
 use serde_json::Value;
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Answers requests over one store.
+/// Answers requests over one store. Cheap to clone; clones share what is held in memory.
 #[derive(Clone)]
 pub struct Engine {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     /// Where operations may make temporary stores.
     pub temp_dir: PathBuf,
+    ledgers: Arc<Mutex<FxHashMap<Scope, Ledger>>>,
+    graphs: Arc<Graphs>,
 }
+
+/// Memory for graphs when nobody says otherwise: one of a million nodes and five million edges, and room for more.
+pub const GRAPH_MEMORY: usize = 2 << 30;
+/// Ledgers remembered; each is small.
+const LEDGERS: usize = 4_096;
 
 /// Who asks, about what, and the streams of operations that carry bulk data.
 pub struct Context<'a> {
@@ -52,7 +64,14 @@ impl Context<'_> {
 
 impl Engine {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, temp_dir: PathBuf) -> Engine {
-        Engine { store, clock, temp_dir }
+        Engine { store, clock, temp_dir, ledgers: Arc::default(), graphs: Arc::new(Graphs::new(GRAPH_MEMORY)) }
+    }
+
+    /// Keeps graphs within about this many bytes.
+    #[must_use]
+    pub fn with_graph_memory(mut self, bytes: usize) -> Engine {
+        self.graphs = Arc::new(Graphs::new(bytes));
+        self
     }
 
     /// Runs an operation by name. The one way in, for every surface.
@@ -73,8 +92,23 @@ impl Engine {
         }
     }
 
+    /// The ledger of a project, the same for all requests, so that they share what it remembers.
     pub fn ledger(&self, scope: &Scope) -> Ledger {
-        Ledger::new(Arc::clone(&self.store), Arc::clone(&self.clock), scope.clone())
+        let mut ledgers = self.ledgers.lock();
+        if let Some(ledger) = ledgers.get(scope) {
+            return ledger.clone();
+        }
+        if ledgers.len() == LEDGERS {
+            ledgers.clear();
+        }
+        let ledger = Ledger::new(Arc::clone(&self.store), Arc::clone(&self.clock), scope.clone());
+        ledgers.insert(scope.clone(), ledger.clone());
+        ledger
+    }
+
+    /// Graphs in memory, of all projects.
+    pub fn graphs(&self) -> &Arc<Graphs> {
+        &self.graphs
     }
 
     pub fn store(&self) -> &Arc<dyn Store> {

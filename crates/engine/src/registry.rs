@@ -33,6 +33,8 @@ pub struct Meta {
     pub verb: &'static str,
     /// Request fields that the command takes by position.
     pub positional: &'static [&'static str],
+    /// Other names of request fields that are accepted, with the names they stand for.
+    pub aliases: &'static [(&'static str, &'static str)],
     /// Commands as a user types them.
     pub examples: &'static [&'static str],
 }
@@ -94,7 +96,10 @@ impl Operation {
         let fields = self.fields();
         let mut read = Map::new();
         for (name, value) in given {
-            let snake = snake_case(&name);
+            let mut snake = snake_case(&name);
+            if let Some((_, field)) = self.meta.aliases.iter().find(|(alias, _)| *alias == snake) {
+                snake = (*field).to_string();
+            }
             if !fields.contains_key(&snake) {
                 let known: Vec<_> = fields.keys().map(String::as_str).collect();
                 return Err(Error::invalid("unknown_field", format!("`{}` has no field `{name}`", self.meta.name))
@@ -132,6 +137,17 @@ pub fn operations() -> &'static [Operation] {
             Operation::of::<ops::restore::Restore>(),
             Operation::of::<ops::rename::Rename>(),
             Operation::of::<ops::batch::BatchOp>(),
+            Operation::of::<ops::neighbors::Neighbors>(),
+            Operation::of::<ops::impact::Impact>(),
+            Operation::of::<ops::traverse::Traverse>(),
+            Operation::of::<ops::expand::Expand>(),
+            Operation::of::<ops::graph_traverse::GraphTraverse>(),
+            Operation::of::<ops::paths::ShortestPath>(),
+            Operation::of::<ops::paths::Paths>(),
+            Operation::of::<ops::subgraph::Subgraph>(),
+            Operation::of::<ops::rank::Rank>(),
+            Operation::of::<ops::communities::Communities>(),
+            Operation::of::<ops::graph_stats::GraphStats>(),
             Operation::of::<ops::history::History>(),
             Operation::of::<ops::log::Log>(),
             Operation::of::<ops::diff::Diff>(),

@@ -4,7 +4,7 @@ use super::{WRITE, WriteOut, commit, count};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::transaction::Header;
-use lukasa_model::{Batch, Precondition, Result, Time, TransactionKind, Write};
+use lukasa_model::{Batch, Error, Precondition, Result, Time, TransactionKind, Write};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -29,6 +29,9 @@ pub struct Request {
     /// The git commit whose tree this is exactly.
     #[serde(default)]
     pub git_commit: Option<String>,
+    /// What kind of write it is, for the log; after a `full_rebuild` communities are found anew.
+    #[serde(default)]
+    pub kind: Option<TransactionKind>,
     /// When what is said without a time began; now when left out.
     #[serde(default)]
     pub valid_at: Option<Time>,
@@ -49,8 +52,13 @@ impl Op for BatchOp {
     type Response = WriteOut;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<WriteOut> {
+        use TransactionKind::{Branch, Merge, Release, Tag, Type};
+        if matches!(request.kind, Some(Branch | Merge | Release | Tag | Type)) {
+            return Err(Error::invalid("invalid_kind", "this kind is kept for operations of their own")
+                .hint("use full_rebuild, incremental_rebuild, file_change, agent_edit, api or import"));
+        }
         let header = Header {
-            kind: TransactionKind::Api,
+            kind: request.kind.unwrap_or(TransactionKind::Api),
             client_id: request.client_id,
             git_commit: request.git_commit,
             valid_at: request.valid_at,
@@ -60,6 +68,10 @@ impl Op for BatchOp {
         let (writes, preconditions) = (request.writes, request.preconditions);
         let branch = request.branch.unwrap_or_default();
         let batch = Batch { header, writes, preconditions, ..Batch::on(&branch) };
-        commit(&engine.ledger(&context.scope), &batch, &what)
+        let done = commit(&engine.ledger(&context.scope), &batch, &what)?;
+        if batch.header.kind == TransactionKind::FullRebuild {
+            engine.rebuilt(&context.scope, &branch);
+        }
+        Ok(done)
     }
 }

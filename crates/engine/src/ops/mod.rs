@@ -3,25 +3,35 @@
 pub mod backup;
 pub mod batch;
 pub mod branch;
+pub mod communities;
 pub mod delete;
 pub mod demo;
 pub mod diff;
 pub mod diff_since;
+pub mod expand;
 pub mod export;
 pub mod get;
+pub mod graph_stats;
+pub mod graph_traverse;
 pub mod history;
+pub mod impact;
 pub mod import;
 pub mod link;
 pub mod list;
 pub mod log;
 pub mod merge;
+pub mod neighbors;
 pub mod patch;
+pub mod paths;
 pub mod projects;
 pub mod put;
+pub mod rank;
 pub mod release;
 pub mod rename;
 pub mod restore;
+pub mod subgraph;
 pub mod tag;
+pub mod traverse;
 pub mod types;
 pub mod verify;
 
@@ -45,6 +55,7 @@ const META: Meta = Meta {
     toolset: "facts",
     verb: "",
     positional: &[],
+    aliases: &[],
     examples: &[],
 };
 

@@ -228,7 +228,8 @@ impl Field {
             Shape::Texts => {
                 let help =
                     if self.help.is_empty() { "Repeatable".into() } else { format!("{}; repeatable", self.help) };
-                arg.action(ArgAction::Append).help(help)
+                let arg = arg.action(ArgAction::Append).help(help);
+                if self.position.is_some() { arg.num_args(1..) } else { arg }
             }
             Shape::Number => arg.allow_negative_numbers(true),
             Shape::Text | Shape::Json => arg.allow_hyphen_values(self.position.is_none()),

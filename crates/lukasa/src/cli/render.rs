@@ -1,5 +1,7 @@
 //! Answers for people: the summary first, then tables.
 
+mod graph;
+
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 use lukasa_model::Error;
 use serde_json::{Map, Value};
@@ -111,6 +113,7 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
             list(response, "projects"),
             &[("project", &|r| at(r, "project")), ("transactions", &|r| at(r, "transactions"))],
         )?,
+        operation if graph::OPERATIONS.contains(&operation) => graph::answer(out, operation, response)?,
         // The summary says it all.
         "put" | "patch" | "link" | "delete" | "restore" | "rename" | "batch" | "backup" | "restore_backup"
         | "tag_delete" | "type_object" | "type_relationship" | "type_strict" | "branch_create" | "branch_move"
@@ -118,7 +121,7 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
         | "verify" => {}
         _ => rest(out, response)?,
     }
-    if response["truncated"] == true {
+    if response["truncated"] == true && !graph::OPERATIONS.contains(&operation) {
         match response["next"].as_u64() {
             Some(next) => writeln!(out, "… and more: go on with --after {next}")?,
             None if operation == "log" => {

@@ -3,7 +3,7 @@
 use super::Ledger;
 use crate::{Find, Head, Reader};
 use lukasa_model::types::Registry;
-use lukasa_model::{Error, Lineage, Moment, Result, Time, Transaction, Tx, View};
+use lukasa_model::{BranchNo, Error, Lineage, Moment, Result, Time, Transaction, Tx, View};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -64,6 +64,16 @@ impl Ledger {
         };
         let lineage = registry.lineage(named.number, known)?;
         Ok(View { branch: named.number, branch_name: named.name.clone(), known, valid, lineage, release: None })
+    }
+
+    /// The view of a branch at a state of knowledge and a moment that were told before.
+    pub fn view_fixed(&self, branch: BranchNo, known: Tx, valid: Time) -> Result<View> {
+        let mut reader = self.store.read(&self.scope)?;
+        let head = reader.head()?;
+        let registry = self.registry_in(&mut *reader, &head)?;
+        let branch_name = registry.branch_name(branch).to_string();
+        let lineage = registry.lineage(branch, known.min(head.tx))?;
+        Ok(View { branch, branch_name, known: known.min(head.tx), valid, lineage, release: None })
     }
 
     pub(super) fn view_in(&self, reader: &mut dyn Reader, spec: &ViewSpec) -> Result<View> {

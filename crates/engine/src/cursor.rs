@@ -1,0 +1,123 @@
+//! Places to read on from, signed so that a changed one is refused instead of leading astray.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit, Mac};
+use lukasa_model::json::Hash;
+use lukasa_model::{BranchNo, Error, Result, Time, Tx, View};
+use sha2::Sha256;
+
+/// A place in the answer to one request, seen from one view. Opaque to whoever holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    pub branch: BranchNo,
+    pub known: Tx,
+    pub valid: Time,
+    /// The page begins here, or ends here when it is read backwards.
+    pub place: u32,
+    pub backwards: bool,
+    /// Of the request without its paging.
+    pub request: [u8; 8],
+}
+
+const FORM: u8 = 1;
+const BODY: usize = 1 + 4 + 8 + 8 + 4 + 1 + 8;
+const TAG: usize = 16;
+
+impl Cursor {
+    pub fn new(view: &View, request: &Hash, place: usize, backwards: bool) -> Cursor {
+        let mut short = [0; 8];
+        short.copy_from_slice(&request.0[..8]);
+        let place = u32::try_from(place).unwrap_or(u32::MAX);
+        Cursor { branch: view.branch, known: view.known, valid: view.valid, place, backwards, request: short }
+    }
+
+    /// `key` is the project's own.
+    pub fn seal(&self, key: &Hash) -> String {
+        let mut bytes = Vec::with_capacity(BODY + TAG);
+        bytes.push(FORM);
+        bytes.extend(self.branch.to_be_bytes());
+        bytes.extend(self.known.to_be_bytes());
+        bytes.extend(self.valid.0.to_be_bytes());
+        bytes.extend(self.place.to_be_bytes());
+        bytes.push(u8::from(self.backwards));
+        bytes.extend(self.request);
+        let tag = sign(key, &bytes).finalize().into_bytes();
+        bytes.extend(&tag[..TAG]);
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// Refuses what was not sealed with this key, and what belongs to another request.
+    pub fn open(text: &str, key: &Hash, request: &Hash) -> Result<Cursor> {
+        let fault = || {
+            Error::invalid("invalid_cursor", "this cursor was not given by this project")
+                .hint("ask again without a cursor, and go on with the ones in the answer")
+        };
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| fault())?;
+        if bytes.len() != BODY + TAG || bytes[0] != FORM {
+            return Err(fault());
+        }
+        let (body, tag) = bytes.split_at(BODY);
+        sign(key, body).verify_truncated_left(tag).map_err(|_| fault())?;
+        let mut rest = &body[1..];
+        let cursor = Cursor {
+            branch: u32::from_be_bytes(take(&mut rest)),
+            known: u64::from_be_bytes(take(&mut rest)),
+            valid: Time(i64::from_be_bytes(take(&mut rest))),
+            place: u32::from_be_bytes(take(&mut rest)),
+            backwards: take::<1>(&mut rest)[0] == 1,
+            request: take(&mut rest),
+        };
+        if cursor.request != request.0[..8] {
+            return Err(Error::invalid("cursor_of_another_request", "this cursor belongs to another request")
+                .hint("repeat the request that gave it, with the cursor added"));
+        }
+        Ok(cursor)
+    }
+}
+
+fn sign(key: &Hash, body: &[u8]) -> Hmac<Sha256> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key.0).expect("any length is a key");
+    mac.update(b"lukasa cursor");
+    mac.update(body);
+    mac
+}
+
+/// The next bytes; the length was checked.
+fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
+    let mut bytes = [0; N];
+    let (head, tail) = rest.split_at(N);
+    bytes.copy_from_slice(head);
+    *rest = tail;
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_sealed_opens() {
+        let (key, request) = (Hash::of(b"project"), Hash::of(b"request"));
+        let mut short = [0; 8];
+        short.copy_from_slice(&request.0[..8]);
+        let cursor = Cursor { branch: 3, known: 42, valid: Time(-7), place: 50, backwards: true, request: short };
+        let sealed = cursor.seal(&key);
+        assert_eq!(Cursor::open(&sealed, &key, &request).unwrap(), cursor);
+        let code = |text: &str, key: &Hash, request: &Hash| Cursor::open(text, key, request).unwrap_err().code;
+        assert_eq!(code(&sealed, &Hash::of(b"another"), &request), "invalid_cursor");
+        assert_eq!(code(&sealed, &key, &Hash::of(b"other")), "cursor_of_another_request");
+        for at in 0..sealed.len() {
+            let mut forged = sealed.clone().into_bytes();
+            forged[at] = if forged[at] == b'A' { b'B' } else { b'A' };
+            let forged = String::from_utf8(forged).unwrap();
+            // The last letter carries bits that do not count; it must not decode to something else.
+            if let Ok(opened) = Cursor::open(&forged, &key, &request) {
+                assert_eq!(opened, cursor);
+            }
+        }
+        for bad in ["", "x", "\u{1F600}", &sealed[1..], &format!("{sealed}A"), &"A".repeat(5_000)] {
+            assert_eq!(code(bad, &key, &request), "invalid_cursor", "{bad}");
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! What operations on the graph share: the snapshot of a view, names to nodes, and how nodes and edges look.
+
+use crate::{Context, Engine};
+use lukasa_graph::cache::Projections;
+use lukasa_graph::walk::Filter;
+use lukasa_graph::{Edge, Node, Snapshot};
+use lukasa_model::json::Hash;
+use lukasa_model::types::Registry;
+use lukasa_model::{Content, Error, Reference, Result, Scope, ThingNo, View};
+use lukasa_store::ledger::ViewSpec;
+use lukasa_store::{Fields, Ledger};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::fmt::Display;
+use std::sync::Arc;
+use uuid::Uuid;
+
+mod communities;
+
+pub use communities::{COMMUNITY, CommunityOut, Kept, options};
+
+/// Graphs held in memory, and what is derived from them.
+pub struct Graphs {
+    pub projections: Projections,
+    keys: Mutex<FxHashMap<Scope, Hash>>,
+    derived: communities::Derived,
+}
+
+impl Graphs {
+    pub fn new(limit: usize) -> Graphs {
+        Graphs {
+            projections: Projections::new(limit),
+            keys: Mutex::default(),
+            derived: communities::Derived::default(),
+        }
+    }
+
+    /// What a project seals its cursors with: the hash of its first transaction, which is its own and stays.
+    pub fn cursor_key(&self, ledger: &Ledger) -> Result<Hash> {
+        if let Some(key) = self.keys.lock().get(ledger.scope()) {
+            return Ok(*key);
+        }
+        let first = ledger.transactions(1, 1, 1)?.pop();
+        let key = first.map(|t| t.hash).ok_or_else(|| Error::not_found("not_found", "the project is empty"))?;
+        self.keys.lock().insert(ledger.scope().clone(), key);
+        Ok(key)
+    }
+}
+
+/// A view with its graph.
+pub struct Look {
+    pub ledger: Ledger,
+    pub view: View,
+    pub snapshot: Arc<Snapshot>,
+    pub registry: Arc<Registry>,
+}
+
+impl Engine {
+    /// The graph in the view that a request names.
+    pub fn look(&self, context: &mut Context<'_>, spec: &ViewSpec) -> Result<Look> {
+        let ledger = self.ledger(&context.scope);
+        let (view, snapshot) = self.graphs().projections.look(&ledger, spec, context.progress)?;
+        Look::new(ledger, view, snapshot)
+    }
+
+    /// The graph in a view that was told before.
+    pub fn look_at(&self, context: &mut Context<'_>, view: View) -> Result<Look> {
+        let ledger = self.ledger(&context.scope);
+        let snapshot = self.graphs().projections.at(&ledger, &view, context.progress)?;
+        Look::new(ledger, view, snapshot)
+    }
+}
+
+impl Look {
+    fn new(ledger: Ledger, view: View, snapshot: Arc<Snapshot>) -> Result<Look> {
+        let registry = ledger.registry_known(view.known)?;
+        Ok(Look { ledger, view, snapshot, registry })
+    }
+
+    /// The node that a name stands for.
+    pub fn node(&self, name: &str) -> Result<Node> {
+        let found = self.ledger.find(&self.view, &Reference::from(name))?;
+        if found.thing.ends.is_some() {
+            return Err(
+                Error::invalid("not_an_object", format!("`{name}` is a relationship")).hint("name one of its ends")
+            );
+        }
+        self.snapshot.find(found.thing.no).ok_or_else(|| {
+            Error::invalid("not_in_the_graph", format!("`{name}` is kept by Lukasa itself and is not in the graph"))
+        })
+    }
+
+    /// The nodes that names stand for, each once, in the order given.
+    pub fn nodes(&self, names: &[String]) -> Result<Vec<Node>> {
+        let mut nodes = Vec::with_capacity(names.len());
+        for name in names {
+            let node = self.node(name)?;
+            if !nodes.contains(&node) {
+                nodes.push(node);
+            }
+        }
+        Ok(nodes)
+    }
+
+    /// A filter by types and labels; empty lists let everything pass.
+    pub fn filter(&self, edge_types: &[String], node_types: &[String], labels: &[String]) -> Filter {
+        let names = self.snapshot.names();
+        let some = |list: &[String]| !list.is_empty();
+        Filter {
+            edge_types: some(edge_types).then(|| names.chosen(edge_types, &self.registry, true)),
+            node_types: some(node_types).then(|| names.chosen(node_types, &self.registry, false)),
+            label_sets: some(labels).then(|| Filter::label_sets(&self.snapshot, labels)),
+            min_confidence: None,
+        }
+    }
+
+    /// Contents of things as they are in the view.
+    pub fn contents(&self, things: &[ThingNo]) -> Result<FxHashMap<ThingNo, Content>> {
+        let mut numbers = things.to_vec();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let states = self.ledger.states(&self.view, &numbers, Fields::Content)?;
+        let read = |s: lukasa_store::ledger::State| {
+            let content = s.statement.map(|statement| statement.parsed()).transpose()?.unwrap_or_default();
+            Ok((s.thing.no, content))
+        };
+        states.into_iter().map(read).collect()
+    }
+
+    pub fn node_out(&self, node: Node) -> NodeOut {
+        let s = &self.snapshot;
+        NodeOut {
+            id: s.id(node),
+            type_name: Arc::clone(s.type_name(node)),
+            key: s.key(node).map(Into::into),
+            labels: s.labels(node).to_vec(),
+            ended: s.is_ended(node),
+        }
+    }
+
+    pub fn edge_out(&self, edge: Edge) -> EdgeOut {
+        let s = &self.snapshot;
+        let (src, dst) = s.ends(edge);
+        EdgeOut {
+            id: s.edge_id(edge),
+            type_name: Arc::clone(s.edge_type(edge)),
+            src_id: s.id(src),
+            dst_id: s.id(dst),
+            confidence: s.confidence(edge),
+            weight: s.weight(edge),
+            derivation: s.derivation(edge).cloned(),
+        }
+    }
+
+    /// A way in words: names of nodes, and between them types with an arrow.
+    pub fn path_out(&self, nodes: &[Node], edges: &[Edge]) -> PathOut {
+        let s = &self.snapshot;
+        let steps = edges.iter().zip(nodes).map(|(edge, from)| StepOut {
+            type_name: Arc::clone(s.edge_type(*edge)),
+            direction: if s.ends(*edge).0 == *from { "out" } else { "in" },
+            confidence: s.confidence(*edge),
+        });
+        PathOut {
+            hops: edges.len(),
+            nodes: nodes.iter().map(|n| s.name(*n)).collect(),
+            node_ids: nodes.iter().map(|n| s.id(*n)).collect(),
+            edges: steps.collect(),
+            confidence: edges.iter().map(|e| s.confidence(*e).unwrap_or(1.0)).product(),
+        }
+    }
+}
+
+/// A node in an answer.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct NodeOut {
+    pub id: Uuid,
+    #[serde(rename = "type")]
+    #[schemars(with = "String")]
+    pub type_name: Arc<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub labels: Vec<Arc<str>>,
+    /// It is no longer there; a lasting relationship shows it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ended: bool,
+}
+
+/// An edge in an answer, with how sure it is and how that is known.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct EdgeOut {
+    pub id: Uuid,
+    #[serde(rename = "type")]
+    #[schemars(with = "String")]
+    pub type_name: Arc<str>,
+    pub src_id: Uuid,
+    pub dst_id: Uuid,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub derivation: Option<Arc<str>>,
+}
+
+/// A way from one node to another.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PathOut {
+    pub hops: usize,
+    /// Names in order.
+    pub nodes: Vec<String>,
+    pub node_ids: Vec<Uuid>,
+    pub edges: Vec<StepOut>,
+    /// Product of the confidences on the way; an edge that says nothing counts as sure.
+    pub confidence: f64,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct StepOut {
+    #[serde(rename = "type")]
+    #[schemars(with = "String")]
+    pub type_name: Arc<str>,
+    /// `in`: walked from destination to source.
+    pub direction: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+}
+
+/// Which relationships and objects to walk on; shared by several operations.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Types {
+    /// Only relationships of these types, at most 32; all when left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub relationship_types: Vec<String>,
+    /// Only objects of these types, at most 64; all when left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub object_types: Vec<String>,
+}
+
+impl Types {
+    pub fn check(&self) -> Result<()> {
+        check_range("relationship_types", self.relationship_types.len(), 0, 32)?;
+        check_range("object_types", self.object_types.len(), 0, 64)
+    }
+
+    pub fn filter(&self, look: &Look, labels: &[String]) -> Filter {
+        look.filter(&self.relationship_types, &self.object_types, labels)
+    }
+}
+
+/// Refuses a number outside its range, and says the range.
+pub fn check_range<T: PartialOrd + Display + Serialize>(field: &str, value: T, least: T, most: T) -> Result<()> {
+    if value >= least && value <= most {
+        return Ok(());
+    }
+    Err(Error::invalid("out_of_range", format!("`{field}` is {value}, allowed is {least} to {most}"))
+        .details(json!({"field": field, "minimum": least, "maximum": most})))
+}

@@ -1,0 +1,172 @@
+//! Communities as derived objects: found in a graph, kept under the transaction they were found at, never stated.
+
+use super::{Graphs, Look};
+use crate::Engine;
+use lukasa_graph::community::{self, Algorithm, Options, Undirected, describe, detect};
+use lukasa_model::id::object_id;
+use lukasa_model::{BranchNo, Error, Result, Scope, ThingNo, Tx};
+use lukasa_store::ledger::ViewSpec;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use uuid::Uuid;
+
+/// The type under which communities are shown.
+pub const COMMUNITY: &str = "COMMUNITY";
+
+/// The communities of a branch as they were found at a transaction.
+pub struct Kept {
+    pub tx: Tx,
+    pub options: Options,
+    pub modularity: f64,
+    pub communities: Vec<CommunityOut>,
+    members: Vec<Vec<ThingNo>>,
+}
+
+/// A community as an object. Its id follows from its key, as that of a stated object does.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CommunityOut {
+    pub id: Uuid,
+    #[serde(rename = "type")]
+    pub type_name: &'static str,
+    pub key: String,
+    pub label: String,
+    pub summary: String,
+    pub size: usize,
+    /// The member with most edges inside.
+    pub central_node: String,
+    /// Relationships between members.
+    pub inside: usize,
+    /// Relationships between members and others.
+    pub outside: usize,
+}
+
+impl Kept {
+    /// The things that belong to a community, the most central first.
+    pub fn members(&self, community: usize) -> &[ThingNo] {
+        &self.members[community]
+    }
+
+    /// The community a word stands for: its key, label, id, or `COMMUNITY:key`.
+    pub fn find(&self, word: &str) -> Result<usize> {
+        let key = word.strip_prefix("COMMUNITY:").unwrap_or(word);
+        let is = |c: &CommunityOut| c.key == key || c.label == key || c.id.to_string() == key;
+        self.communities.iter().position(is).ok_or_else(|| {
+            let near: Vec<_> = self.communities.iter().take(5).map(|c| format!("`{}`", c.key)).collect();
+            Error::not_found("not_found", format!("no community `{key}`"))
+                .hint(format!("the largest are {}", near.join(", ")))
+        })
+    }
+
+    /// The community a thing belongs to.
+    pub fn of(&self, thing: ThingNo) -> Option<usize> {
+        self.members.iter().position(|members| members.contains(&thing))
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Derived {
+    kept: Mutex<FxHashMap<(Scope, BranchNo), Arc<Kept>>>,
+    running: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// Communities of more branches than this are found again when asked for.
+const KEPT: usize = 256;
+
+impl Graphs {
+    /// The communities last found on a branch, if they were found this way and are not from later than `known`.
+    pub fn kept(&self, scope: &Scope, branch: BranchNo, known: Tx, options: &Options) -> Option<Arc<Kept>> {
+        let kept = self.derived.kept.lock();
+        kept.get(&(scope.clone(), branch)).filter(|k| k.options == *options && k.tx <= known).cloned()
+    }
+
+    fn keep(&self, scope: &Scope, branch: BranchNo, found: &Arc<Kept>) {
+        let mut kept = self.derived.kept.lock();
+        if kept.len() >= KEPT {
+            kept.clear();
+        }
+        let slot = kept.entry((scope.clone(), branch)).or_insert_with(|| Arc::clone(found));
+        if slot.tx <= found.tx {
+            *slot = Arc::clone(found);
+        }
+    }
+
+    /// Waits for background work; for tests, and before an orderly end.
+    pub fn settle(&self) {
+        let running: Vec<_> = self.derived.running.lock().drain(..).collect();
+        for thread in running {
+            // A thread that panicked has told so itself, and has kept nothing.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Engine {
+    /// Finds the communities of what is looked at, and keeps them when it is the head of a branch.
+    pub fn find_communities(&self, look: &Look, options: &Options, keep: bool) -> Result<Arc<Kept>> {
+        let flat = look.snapshot.flat();
+        let graph = Undirected::of(flat);
+        let found = detect(&graph, options);
+        let namespace = look.ledger.head()?.namespace;
+        let described = describe(&look.snapshot, flat, &found);
+        let members = |c: &community::Community| c.members.iter().map(|n| look.snapshot.thing(*n)).collect();
+        let kept = Arc::new(Kept {
+            tx: look.view.known,
+            options: *options,
+            modularity: found.modularity,
+            members: described.iter().map(members).collect(),
+            communities: described
+                .into_iter()
+                .map(|c| CommunityOut {
+                    id: object_id(namespace, COMMUNITY, &c.key),
+                    type_name: COMMUNITY,
+                    size: c.members.len(),
+                    central_node: look.snapshot.name(c.central),
+                    key: c.key,
+                    label: c.label,
+                    summary: c.summary,
+                    inside: c.inside,
+                    outside: c.outside,
+                })
+                .collect(),
+        });
+        if keep {
+            self.graphs().keep(look.ledger.scope(), look.view.branch, &kept);
+        }
+        Ok(kept)
+    }
+
+    /// To be told after a rebuild of everything: finds communities anew, in the background.
+    pub fn rebuilt(&self, scope: &Scope, branch: &str) {
+        let (engine, scope) = (self.clone(), scope.clone());
+        let spec = ViewSpec { branch: (!branch.is_empty()).then(|| branch.to_string()), ..ViewSpec::default() };
+        let work = move || {
+            let ledger = engine.ledger(&scope);
+            let found =
+                engine.graphs().projections.look(&ledger, &spec, &mut |_, _| {}).and_then(|(view, snapshot)| {
+                    engine.find_communities(&Look::new(ledger, view, snapshot)?, &Options::default(), true)
+                });
+            // Who asks next finds them in the foreground, and is told what went wrong if it does again.
+            drop(found);
+        };
+        let mut running = self.graphs().derived.running.lock();
+        running.retain(|thread| !thread.is_finished());
+        if let Ok(thread) = std::thread::Builder::new().name("communities".into()).spawn(work) {
+            running.push(thread);
+        }
+    }
+}
+
+/// As they are asked for.
+pub fn options(algorithm: Algorithm, resolution: f64, seed: u64) -> Result<Options> {
+    if !(resolution.is_finite() && resolution > 0.0 && resolution <= 1_000.0) {
+        return Err(Error::invalid(
+            "out_of_range",
+            format!("`resolution` is {resolution}, allowed is above 0 to 1000"),
+        ));
+    }
+    Ok(Options { algorithm, resolution, seed })
+}

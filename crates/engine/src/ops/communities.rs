@@ -1,0 +1,146 @@
+//! `communities`: groups of objects that belong together, found in the graph and never stated.
+
+use super::{META, check_limit, count};
+use crate::graph::{self, CommunityOut, Kept, Look, NodeOut};
+use crate::registry::{Meta, Op};
+use crate::{Context, Engine};
+use lukasa_graph::Node;
+use lukasa_graph::community::Algorithm;
+use lukasa_model::view::ViewEcho;
+use lukasa_model::{Result, Tx};
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+pub struct Communities;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// Show the members of this one: its key or label.
+    #[serde(default)]
+    pub community: Option<String>,
+    /// Show the one that this object belongs to.
+    #[serde(default)]
+    pub of: Option<String>,
+    /// How they are found.
+    #[serde(default)]
+    pub algorithm: Algorithm,
+    /// Larger: more and smaller communities.
+    #[serde(default = "resolution")]
+    pub resolution: f64,
+    /// The same seed gives the same communities.
+    #[serde(default = "seed")]
+    pub seed: u64,
+    /// Find them anew, even if those found after the last rebuild are at hand.
+    #[serde(default)]
+    pub fresh: bool,
+    /// Most communities, or members, to list, up to 1,000.
+    #[serde(default = "limit")]
+    pub limit: usize,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+fn resolution() -> f64 {
+    1.0
+}
+
+fn seed() -> u64 {
+    42
+}
+
+fn limit() -> usize {
+    20
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    /// Largest first. Objects without company are in none.
+    pub communities: Vec<CommunityOut>,
+    pub total: usize,
+    /// Of the one that was asked for, the most central first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub members: Option<Vec<NodeOut>>,
+    pub truncated: bool,
+    pub modularity: f64,
+    /// The transaction they were found at.
+    pub computed_at: Tx,
+    /// Transactions since then.
+    pub transactions_since: u64,
+    pub view: ViewEcho,
+}
+
+impl Op for Communities {
+    const META: Meta = Meta {
+        name: "communities",
+        summary: "Show groups of objects that belong together",
+        description: "Finds groups with more relationships inside than chance would give (Leiden, or Louvain), names \
+                      them after what their members share and sums them up, without a language model. They are kept \
+                      under the transaction they were found at, found anew in the background after a full rebuild, \
+                      and never stated: --fresh finds them now.",
+        verb: "communities",
+        toolset: "graph",
+        positional: &["community"],
+        examples: &["lukasa communities", "lukasa communities auth", "lukasa communities --of src/auth.ts::login"],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        check_limit(request.limit)?;
+        let options = graph::options(request.algorithm, request.resolution, request.seed)?;
+        let look = engine.look(context, &request.view)?;
+        let head = request.view.as_of.is_none() && request.view.known_at.is_none();
+        let at_hand = engine.graphs().kept(&context.scope, look.view.branch, look.view.known, &options);
+        let kept = match at_hand.filter(|_| head && !request.fresh) {
+            Some(kept) => kept,
+            None => engine.find_communities(&look, &options, head)?,
+        };
+        let chosen = match (&request.community, &request.of) {
+            (Some(word), _) => Some(kept.find(word)?),
+            (None, Some(name)) => Some(of(&look, &kept, name)?),
+            (None, None) => None,
+        };
+        Ok(answer(&look, &kept, chosen, request.limit))
+    }
+}
+
+fn of(look: &Look, kept: &Arc<Kept>, name: &str) -> Result<usize> {
+    let node = look.node(name)?;
+    kept.of(look.snapshot.thing(node)).ok_or_else(|| {
+        lukasa_model::Error::not_found("not_found", format!("`{name}` is in no community"))
+            .hint("objects without relationships have no company")
+    })
+}
+
+fn answer(look: &Look, kept: &Arc<Kept>, chosen: Option<usize>, limit: usize) -> Response {
+    let total = kept.communities.len();
+    let (communities, members, truncated, summary) = match chosen {
+        Some(i) => {
+            let community = kept.communities[i].clone();
+            let nodes: Vec<Node> = kept.members(i).iter().filter_map(|t| look.snapshot.find(*t)).collect();
+            let told = nodes.iter().take(limit).map(|n| look.node_out(*n)).collect();
+            let summary = format!("{}: {}", community.label, community.summary);
+            (vec![community], Some(told), nodes.len() > limit, summary)
+        }
+        None => {
+            let told = kept.communities.iter().take(limit).cloned().collect();
+            let found = count(total, "community").replace("communitys", "communities");
+            (told, None, total > limit, format!("{found}, modularity {:.3}", kept.modularity))
+        }
+    };
+    Response {
+        summary,
+        communities,
+        total,
+        members,
+        truncated,
+        modularity: kept.modularity,
+        computed_at: kept.tx,
+        transactions_since: look.view.known - kept.tx.min(look.view.known),
+        view: look.view.echo(),
+    }
+}

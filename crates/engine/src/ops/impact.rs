@@ -1,0 +1,378 @@
+//! `impact`: what a change of one object reaches, and what it stands on.
+
+use super::{META, count};
+use crate::graph::{Look, check_range};
+use crate::registry::{Meta, Op};
+use crate::{Context, Engine};
+use lukasa_graph::Node;
+use lukasa_graph::walk::{Direction, Filter, Reached, Walk, walk};
+use lukasa_model::Result;
+use lukasa_model::view::ViewEcho;
+use lukasa_store::ledger::ViewSpec;
+use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+pub struct Impact;
+
+/// Objects followed in each direction before it is cut.
+const MOST: usize = 20_000;
+/// Objects asked for the name of their service when no relationship tells it.
+const ASKED: usize = 2_000;
+/// From what contains to what is contained, and the other way round.
+const CONTAINS: [&str; 8] = [
+    "CONTAINS",
+    "CONTAINS_FILE",
+    "DEFINES",
+    "DEFINES_SYMBOL",
+    "OWNS",
+    "OWNS_ENTITY",
+    "PROVIDES_CONTRACT",
+    "EXPOSES_ENDPOINT",
+];
+const CONTAINED: [&str; 3] = ["DEFINED_IN", "BELONGS_TO", "PART_OF"];
+/// Containers above one another, at most.
+const LEVELS: usize = 8;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// The object that changes: `Type:key`, a key alone, or an id.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// Hops to follow, 1 to 8.
+    #[serde(default = "max_depth")]
+    pub max_depth: u32,
+    /// Only along these types; all but those that merely record (INVOLVES and the like) when left out.
+    #[serde(default)]
+    pub relationship_types: Vec<String>,
+    /// Most dependents, and most dependencies, to list, 1 to 1,000.
+    #[serde(default = "limit")]
+    pub limit: usize,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+fn max_depth() -> u32 {
+    3
+}
+
+fn limit() -> usize {
+    50
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    pub source_node: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_service: Option<String>,
+    /// How many objects depend on it within the depth.
+    pub blast_radius: usize,
+    /// Tests that use it, or what contains it, directly.
+    pub direct_tests: Vec<String>,
+    /// Tests reached through others.
+    pub transitive_tests: Vec<String>,
+    /// Other services among what is reached either way.
+    pub impacted_services: Vec<ServiceOut>,
+    pub impacted_contracts: Vec<ContractOut>,
+    pub impacted_entities: Vec<EntityOut>,
+    /// What depends on it, nearest first.
+    pub dependents: Vec<ReachedOut>,
+    pub total_dependents: usize,
+    /// What it depends on, nearest first.
+    pub dependencies: Vec<ReachedOut>,
+    pub total_dependencies: usize,
+    pub total_impacted_nodes: usize,
+    /// A list is shorter than what there is, or the walk was cut.
+    pub truncated: bool,
+    pub view: ViewEcho,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ReachedOut {
+    pub id: Uuid,
+    pub name: String,
+    pub distance: u32,
+    /// The relationship by which it was reached.
+    pub via: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ServiceOut {
+    pub service_name: String,
+    pub impact_count: usize,
+    /// The shortest way to one of its objects.
+    pub path: Vec<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ContractOut {
+    pub contract: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_name: Option<String>,
+    pub endpoints_affected: Vec<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct EntityOut {
+    pub entity: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owning_service: Option<String>,
+}
+
+impl Op for Impact {
+    const META: Meta = Meta {
+        name: "impact",
+        summary: "Tell what a change of an object reaches",
+        description: "Follows relationships backwards to what depends on it and forwards to what it depends on. Groups \
+                      what is reached by service, with a shortest way to each, and names tests, contracts and domain \
+                      entities where such objects exist.",
+        verb: "impact",
+        toolset: "graph",
+        positional: &["ref"],
+        aliases: &[("node_id", "ref")],
+        examples: &["lukasa impact src/auth.ts::login", "lukasa impact Service:auth --max-depth 2"],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        check_range("max_depth", request.max_depth, 1, 8)?;
+        check_range("limit", request.limit, 1, 1_000)?;
+        check_range("relationship_types", request.relationship_types.len(), 0, 32)?;
+        let look = engine.look(context, &request.view)?;
+        let source = look.node(&request.reference)?;
+        let filter = filter(&look, &request.relationship_types);
+        let follow = |direction| {
+            let plan =
+                Walk { direction, depth: request.max_depth, max_nodes: MOST, max_edges: usize::MAX, filter: &filter };
+            walk(&look.snapshot, &[source], &plan)
+        };
+        let (up, down) = (follow(Direction::In), follow(Direction::Out));
+        let mut services = Services { look: &look, known: FxHashMap::default() };
+        let source_service = services.of(source);
+        let reached = Both { up: &up, down: &down };
+        services.ask(&reached.nodes())?;
+        let impacted_services = reached.services(&look, &mut services, source_service.as_deref());
+        let (direct_tests, transitive_tests) = tests(&look, source, &up);
+        let (total_dependents, total_dependencies) = (up.nodes.len() - 1, down.nodes.len() - 1);
+        let truncated =
+            up.cut.is_some() || down.cut.is_some() || total_dependents.max(total_dependencies) > request.limit;
+        let name = look.snapshot.name(source);
+        let mut summary = format!(
+            "{} on {name} within {}",
+            if total_dependents == 1 {
+                "1 object depends".into()
+            } else {
+                format!("{total_dependents} objects depend")
+            },
+            count(request.max_depth as usize, "hop")
+        );
+        for (n, what) in
+            [(direct_tests.len() + transitive_tests.len(), "test"), (impacted_services.len(), "other service")]
+        {
+            if n > 0 {
+                summary += &format!(", {}", count(n, what));
+            }
+        }
+        Ok(Response {
+            summary,
+            source_node: name,
+            source_service,
+            blast_radius: total_dependents,
+            direct_tests,
+            transitive_tests,
+            impacted_services,
+            impacted_contracts: reached.contracts(&look, &mut services),
+            impacted_entities: reached.entities(&look, &mut services),
+            dependents: list(&look, &up, request.limit),
+            total_dependents,
+            dependencies: list(&look, &down, request.limit),
+            total_dependencies,
+            total_impacted_nodes: reached.nodes().len(),
+            truncated,
+            view: look.view.echo(),
+        })
+    }
+}
+
+/// Along what was asked for, else along everything that does not merely record.
+fn filter(look: &Look, types: &[String]) -> Filter {
+    if !types.is_empty() {
+        return look.filter(types, &[], &[]);
+    }
+    let lasting = look.snapshot.names().types().iter().map(|t| !look.registry.is_lasting(t));
+    Filter { edge_types: Some(lasting.collect()), ..Filter::default() }
+}
+
+fn is_type(look: &Look, node: Node, names: &[&str]) -> bool {
+    let name = look.snapshot.type_name(node).to_ascii_lowercase().replace(['_', '-'], "");
+    names.contains(&name.as_str())
+}
+
+fn list(look: &Look, found: &Reached, limit: usize) -> Vec<ReachedOut> {
+    let s = &look.snapshot;
+    let all = (1..found.nodes.len()).take(limit);
+    all.map(|i| ReachedOut {
+        id: s.id(found.nodes[i]),
+        name: s.name(found.nodes[i]),
+        distance: found.depths[i],
+        via: found.from[i].map(|(_, edge)| s.edge_type(edge).to_string()).unwrap_or_default(),
+    })
+    .collect()
+}
+
+/// What contains a node directly.
+fn containers(look: &Look, node: Node) -> Vec<Node> {
+    let s = &look.snapshot;
+    let named = |type_no: u16, names: &[&str]| {
+        let name = s.names().type_name(type_no);
+        names.iter().any(|n| name.eq_ignore_ascii_case(n))
+    };
+    let above = s.incoming(node);
+    let below = s.outgoing(node);
+    let above = above.iter().filter(|(_, _, t)| named(*t, &CONTAINS)).map(|(n, _, _)| n).collect::<Vec<_>>();
+    above
+        .into_iter()
+        .chain(below.iter().filter(|(_, _, t)| named(*t, &CONTAINED)).map(|(n, _, _)| n).collect::<Vec<_>>())
+        .collect()
+}
+
+/// Tests by their type, or by a TESTS relationship to something that is reached.
+fn tests(look: &Look, source: Node, up: &Reached) -> (Vec<String>, Vec<String>) {
+    let s = &look.snapshot;
+    let is_test = |node: Node| {
+        s.type_name(node).to_ascii_lowercase().contains("test")
+            || s.outgoing(node).iter().any(|(_, _, t)| s.names().type_name(t).eq_ignore_ascii_case("TESTS"))
+    };
+    let mut whole: FxHashSet<Node> = FxHashSet::from_iter([source]);
+    let mut level = vec![source];
+    for _ in 0..LEVELS {
+        level = level.iter().flat_map(|n| containers(look, *n)).filter(|n| whole.insert(*n)).collect();
+    }
+    let (mut direct, mut transitive) = (vec![], vec![]);
+    for i in 1..up.nodes.len() {
+        let node = up.nodes[i];
+        if whole.contains(&node) || !is_test(node) {
+            continue;
+        }
+        let uses_it = s.outgoing(node).nodes.iter().any(|n| whole.contains(n));
+        if uses_it { direct.push(s.name(node)) } else { transitive.push(s.name(node)) }
+    }
+    (direct, transitive)
+}
+
+/// What is reached in either direction; what is reached in both counts as depending.
+struct Both<'a> {
+    up: &'a Reached,
+    down: &'a Reached,
+}
+
+impl Both<'_> {
+    /// Without the source.
+    fn nodes(&self) -> Vec<Node> {
+        let mut seen: FxHashSet<Node> = self.up.nodes.iter().take(1).copied().collect();
+        self.up.nodes.iter().chain(&self.down.nodes).copied().filter(|n| seen.insert(*n)).collect()
+    }
+
+    fn services(&self, look: &Look, services: &mut Services<'_>, own: Option<&str>) -> Vec<ServiceOut> {
+        let mut found: BTreeMap<String, (usize, usize, Vec<Node>)> = BTreeMap::new();
+        let mut seen: FxHashSet<Node> = self.up.nodes.iter().take(1).copied().collect();
+        for reached in [self.up, self.down] {
+            for i in 1..reached.nodes.len() {
+                let node = reached.nodes[i];
+                let Some(service) = services.of(node).filter(|s| Some(s.as_str()) != own) else { continue };
+                if !seen.insert(node) {
+                    continue;
+                }
+                let distance = reached.depths[i] as usize;
+                let entry = found.entry(service).or_insert((0, usize::MAX, vec![]));
+                entry.0 += 1;
+                if distance < entry.1 {
+                    (entry.1, entry.2) = (distance, reached.path(i).0);
+                }
+            }
+        }
+        let mut all: Vec<_> = found
+            .into_iter()
+            .map(|(service_name, (impact_count, _, path))| ServiceOut {
+                service_name,
+                impact_count,
+                path: path.iter().map(|n| look.snapshot.name(*n)).collect(),
+            })
+            .collect();
+        all.sort_by(|a, b| b.impact_count.cmp(&a.impact_count).then(a.service_name.cmp(&b.service_name)));
+        all
+    }
+
+    fn contracts(&self, look: &Look, services: &mut Services<'_>) -> Vec<ContractOut> {
+        let s = &look.snapshot;
+        let nodes = self.nodes();
+        let reached: FxHashSet<Node> = nodes.iter().copied().collect();
+        let endpoints = |contract: Node| {
+            let near = s.outgoing(contract).nodes.iter().chain(s.incoming(contract).nodes);
+            let mut names: Vec<_> =
+                near.filter(|n| reached.contains(n) && is_type(look, **n, &["endpoint"])).map(|n| s.name(*n)).collect();
+            names.sort();
+            names.dedup();
+            names
+        };
+        let contracts = nodes.iter().filter(|n| is_type(look, **n, &["contract"]));
+        contracts
+            .map(|n| ContractOut {
+                contract: s.name(*n),
+                service_name: services.of(*n),
+                endpoints_affected: endpoints(*n),
+            })
+            .collect()
+    }
+
+    fn entities(&self, look: &Look, services: &mut Services<'_>) -> Vec<EntityOut> {
+        let nodes = self.nodes();
+        let entities = nodes.iter().filter(|n| is_type(look, **n, &["domainentity", "entity"]));
+        entities.map(|n| EntityOut { entity: look.snapshot.name(*n), owning_service: services.of(*n) }).collect()
+    }
+}
+
+/// The service each node belongs to: the nearest one that contains it, else what its own content says.
+struct Services<'a> {
+    look: &'a Look,
+    known: FxHashMap<Node, Option<String>>,
+}
+
+impl Services<'_> {
+    fn of(&mut self, node: Node) -> Option<String> {
+        if let Some(known) = self.known.get(&node) {
+            return known.clone();
+        }
+        let (mut level, mut seen) = (vec![node], FxHashSet::from_iter([node]));
+        let mut found = None;
+        for _ in 0..=LEVELS {
+            let services = level.iter().filter(|n| is_type(self.look, **n, &["service"]));
+            if let Some(service) = services.min_by_key(|n| self.look.snapshot.thing(**n)) {
+                found = Some(self.look.snapshot.name(*service));
+                break;
+            }
+            level = level.iter().flat_map(|n| containers(self.look, *n)).filter(|n| seen.insert(*n)).collect();
+        }
+        self.known.insert(node, found.clone());
+        found
+    }
+
+    /// Reads `service_name` of those that nothing contains.
+    fn ask(&mut self, nodes: &[Node]) -> Result<()> {
+        let s = &self.look.snapshot;
+        let homeless: Vec<Node> = nodes.iter().copied().filter(|n| self.of(*n).is_none()).take(ASKED).collect();
+        let contents = self.look.contents(&homeless.iter().map(|n| s.thing(*n)).collect::<Vec<_>>())?;
+        for node in homeless {
+            let name = contents.get(&s.thing(node)).and_then(|c| c.properties.get("service_name")?.as_str());
+            if let Some(name) = name {
+                self.known.insert(node, Some(format!("Service:{name}")));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,170 @@
+//! `neighbors`: what is around one object, nearest first, then most central.
+
+use super::{META, count};
+use crate::graph::{EdgeOut, Look, NodeOut, Types, check_range};
+use crate::registry::{Meta, Op};
+use crate::{Context, Engine};
+use lukasa_graph::walk::{Direction, Filter, Walk, walk};
+use lukasa_graph::{Edge, Node};
+use lukasa_model::Result;
+use lukasa_model::view::ViewEcho;
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub struct Neighbors;
+
+/// Objects looked at before it is said that there are more.
+const MOST: usize = 200_000;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// The object in the middle: `Type:key`, a key alone, or an id.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// Hops, 1 to 8.
+    #[serde(default = "radius")]
+    pub radius: u32,
+    /// Which way to follow relationships.
+    #[serde(default)]
+    pub direction: Direction,
+    #[serde(flatten)]
+    pub types: Types,
+    /// Most objects to tell, 1 to 1,000, the middle included.
+    #[serde(default = "max_nodes")]
+    pub max_nodes: usize,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+fn radius() -> u32 {
+    2
+}
+
+fn max_nodes() -> usize {
+    50
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    pub center_node: NodeOut,
+    /// The middle first, then by distance, then by PageRank.
+    pub nodes: Vec<NearNode>,
+    /// Relationships among these.
+    pub edges: Vec<EdgeOut>,
+    /// How many there are within the radius.
+    pub total_nodes_in_neighborhood: usize,
+    pub truncated: bool,
+    pub view: ViewEcho,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct NearNode {
+    #[serde(flatten)]
+    pub node: NodeOut,
+    pub distance: u32,
+    pub pagerank: f64,
+}
+
+impl Op for Neighbors {
+    const META: Meta = Meta {
+        name: "neighbors",
+        summary: "Show what is around an object",
+        description: "Everything within a radius, nearest first and the most central first among those equally near, \
+                      with the relationships among what is told. Types keep out what they do not name; what is kept \
+                      out is still walked through.",
+        verb: "neighbors",
+        toolset: "graph",
+        positional: &["ref"],
+        aliases: &[
+            ("node_id", "ref"),
+            ("entity", "ref"),
+            ("filter_node_types", "object_types"),
+            ("node_types", "object_types"),
+            ("filter_edge_types", "relationship_types"),
+            ("edge_types", "relationship_types"),
+        ],
+        examples: &["lukasa neighbors Service:auth", "lukasa neighbors auth --radius 1 --direction in"],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        check_range("radius", request.radius, 1, 8)?;
+        check_range("max_nodes", request.max_nodes, 1, 1_000)?;
+        request.types.check()?;
+        let look = engine.look(context, &request.view)?;
+        let center = look.node(&request.reference)?;
+        let walked = Filter { node_types: None, ..request.types.filter(&look, &[]) };
+        let plan = Walk {
+            direction: request.direction,
+            depth: request.radius,
+            max_nodes: MOST,
+            max_edges: usize::MAX,
+            filter: &walked,
+        };
+        let found = walk(&look.snapshot, &[center], &plan);
+        let told = request.types.filter(&look, &[]);
+        let s = &look.snapshot;
+        let mut near: Vec<(u32, Node)> = found
+            .depths
+            .iter()
+            .copied()
+            .zip(found.nodes.iter().copied())
+            .filter(|(depth, node)| *depth == 0 || told.node(s, *node))
+            .collect();
+        let total = near.len();
+        near.sort_by(|a, b| {
+            let central = s.rank(b.1).total_cmp(&s.rank(a.1));
+            a.0.cmp(&b.0).then(central).then(s.thing(a.1).cmp(&s.thing(b.1)))
+        });
+        near.truncate(request.max_nodes);
+        let nodes: Vec<Node> = near.iter().map(|(_, node)| *node).collect();
+        let edges = among(&look, &nodes, &walked);
+        let truncated = total > near.len() || found.cut.is_some();
+        let mut summary = format!(
+            "{} within {} of {}",
+            count(total - 1, "object"),
+            count(request.radius as usize, "hop"),
+            s.name(center)
+        );
+        if found.cut.is_some() {
+            summary = format!("more than {summary}");
+        }
+        if truncated {
+            summary += &format!("; the nearest {} are shown", near.len() - 1);
+        }
+        Ok(Response {
+            summary,
+            center_node: look.node_out(center),
+            nodes: near
+                .iter()
+                .map(|(distance, node)| NearNode {
+                    node: look.node_out(*node),
+                    distance: *distance,
+                    pagerank: s.rank(*node),
+                })
+                .collect(),
+            edges: edges.iter().map(|e| look.edge_out(*e)).collect(),
+            total_nodes_in_neighborhood: total,
+            truncated,
+            view: look.view.echo(),
+        })
+    }
+}
+
+/// Relationships with both ends among these nodes, in the order they were first stated.
+pub(super) fn among(look: &Look, nodes: &[Node], filter: &Filter) -> Vec<Edge> {
+    let s = &look.snapshot;
+    let inside: rustc_hash::FxHashSet<Node> = nodes.iter().copied().collect();
+    let mut edges: Vec<Edge> = nodes
+        .iter()
+        .flat_map(|node| s.outgoing(*node).iter().collect::<Vec<_>>())
+        .filter(|(other, edge, type_no)| inside.contains(other) && filter.edge(s, *edge, *type_no))
+        .map(|(_, edge, _)| edge)
+        .collect();
+    edges.sort_by_key(|e| s.edge_thing(*e));
+    edges
+}

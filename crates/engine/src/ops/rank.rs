@@ -1,0 +1,152 @@
+//! `rank`: the most central objects, of all or around some.
+
+use super::{META, check_limit, count};
+use crate::graph::{NodeOut, check_range};
+use crate::registry::{Meta, Op};
+use crate::{Context, Engine};
+use lukasa_graph::Node;
+use lukasa_graph::rank::{DAMPING, Method, Weights, around};
+use lukasa_model::view::ViewEcho;
+use lukasa_model::{Error, Result};
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+pub struct Rank;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// Rank by closeness to these, at most 50, `name` or `name=weight`; of all when left out.
+    #[serde(default)]
+    pub seeds: Vec<String>,
+    /// Weights of relationship types in place of the usual ones, around seeds: `{"CALLS": 1.0}`.
+    #[serde(default)]
+    pub edge_weights: BTreeMap<String, f64>,
+    /// How far a walk goes before it starts again, 0 to 0.99.
+    #[serde(default = "damping")]
+    pub damping: f64,
+    /// Only objects of this type.
+    #[serde(default, rename = "type")]
+    pub type_name: Option<String>,
+    /// Most objects to list, up to 1,000.
+    #[serde(default = "limit")]
+    pub limit: usize,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+fn damping() -> f64 {
+    DAMPING
+}
+
+fn limit() -> usize {
+    20
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    pub nodes: Vec<RankedOut>,
+    /// `pagerank`, or how the ranks around seeds were found: `power_iteration`, `forward_push`.
+    pub method: &'static str,
+    /// Objects with a rank; more than `nodes` when that was cut.
+    pub total: usize,
+    pub truncated: bool,
+    pub view: ViewEcho,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct RankedOut {
+    #[serde(flatten)]
+    pub node: NodeOut,
+    pub score: f64,
+    /// Relationships, in both directions.
+    pub degree: usize,
+}
+
+impl Op for Rank {
+    const META: Meta = Meta {
+        name: "rank",
+        summary: "List the most central objects",
+        description: "PageRank of all objects, or personalized PageRank around seeds: a walk that goes along \
+                      relationships by the weight of their type, against them at half of it, and starts again at \
+                      the seeds.",
+        verb: "rank",
+        toolset: "graph",
+        positional: &["seeds"],
+        examples: &["lukasa rank --limit 10", "lukasa rank Service:auth Service:web=0.5 --type Function"],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        check_limit(request.limit)?;
+        check_range("seeds", request.seeds.len(), 0, 50)?;
+        check_range("damping", request.damping, 0.0, 0.99)?;
+        if let Some((name, weight)) = request.edge_weights.iter().find(|(_, w)| !(0.0..=1_000.0).contains(*w)) {
+            return Err(Error::invalid(
+                "out_of_range",
+                format!("the weight of `{name}` is {weight}, allowed is 0 to 1000"),
+            ));
+        }
+        let look = engine.look(context, &request.view)?;
+        let s = &look.snapshot;
+        let (mut ranked, method): (Vec<(Node, f64)>, _) = if request.seeds.is_empty() {
+            let flat = s.flat();
+            let mut all: Vec<_> = flat.nodes.iter().copied().zip(s.ranks().iter().copied()).collect();
+            // Nodes are in the order of things, and the sort is stable.
+            all.sort_by(|a, b| b.1.total_cmp(&a.1));
+            (all, "pagerank")
+        } else {
+            let seeds = request.seeds.iter().map(|seed| seed_of(&look, seed)).collect::<Result<Vec<_>>>()?;
+            let given: Vec<_> = request.edge_weights.into_iter().collect();
+            let weights = Weights::new(s, &look.registry, &given);
+            let (all, method) = around(s, &weights, &seeds, request.damping);
+            (all, if method == Method::PowerIteration { "power_iteration" } else { "forward_push" })
+        };
+        if let Some(type_name) = request.type_name {
+            let filter = look.filter(&[], &[type_name], &[]);
+            ranked.retain(|(node, _)| filter.node(s, *node));
+        }
+        let total = ranked.len();
+        ranked.truncate(request.limit);
+        let summary = match ranked.first() {
+            Some((node, _)) if request.seeds.is_empty() => {
+                format!("{} ranked; the most central is {}", count(total, "object"), s.name(*node))
+            }
+            Some(_) => format!("{} near {}", count(total, "object"), request.seeds.join(", ")),
+            None => "nothing to rank".into(),
+        };
+        let out = |(node, score): &(Node, f64)| RankedOut {
+            node: look.node_out(*node),
+            score: *score,
+            degree: s.degree(*node),
+        };
+        Ok(Response {
+            summary,
+            nodes: ranked.iter().map(out).collect(),
+            method,
+            total,
+            truncated: total > request.limit,
+            view: look.view.echo(),
+        })
+    }
+}
+
+/// `name=weight`, or a name, which counts 1. A name may contain `=` itself.
+fn seed_of(look: &crate::graph::Look, seed: &str) -> Result<(Node, f64)> {
+    if let Some((name, weight)) = seed.rsplit_once('=')
+        && let Ok(weight) = weight.parse::<f64>()
+    {
+        if !(weight > 0.0 && weight <= 1e6) {
+            return Err(Error::invalid(
+                "out_of_range",
+                format!("the weight of seed `{name}` is {weight}, allowed is above 0 to 1000000"),
+            ));
+        }
+        return Ok((look.node(name)?, weight));
+    }
+    Ok((look.node(seed)?, 1.0))
+}

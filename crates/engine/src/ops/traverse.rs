@@ -1,0 +1,262 @@
+//! `traverse`: what lies within some hops of some objects, in pages.
+
+use super::{META, count};
+use crate::cursor::Cursor;
+use crate::graph::{EdgeOut, Look, NodeOut, Types, check_range};
+use crate::registry::{Meta, Op};
+use crate::{Context, Engine};
+use lukasa_graph::walk::{Cap, Direction, Reached, Walk, walk};
+use lukasa_model::Result;
+use lukasa_model::json::{self, Hash};
+use lukasa_model::view::ViewEcho;
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+use uuid::Uuid;
+
+pub struct Traverse;
+
+#[derive(Clone, Deserialize, Serialize, JsonSchema)]
+pub struct Request {
+    /// Where to begin: 1 to 50 names (`Type:key`, a key alone, or an id).
+    pub roots: Vec<String>,
+    /// Which way to follow relationships.
+    #[serde(default)]
+    pub direction: Direction,
+    /// Hops from the roots, 0 to 8.
+    #[serde(default = "max_depth")]
+    pub max_depth: u32,
+    /// Most objects, 1 to 5,000.
+    #[serde(default = "max_nodes")]
+    pub max_nodes: usize,
+    /// Most relationships, 1 to 10,000.
+    #[serde(default = "max_edges")]
+    pub max_edges: usize,
+    #[serde(flatten)]
+    pub types: Types,
+    /// Only objects with at least one of these labels, at most 64; all when left out.
+    #[serde(default)]
+    pub labels: Vec<String>,
+    /// Objects of a page, 1 to 1,000.
+    #[serde(default = "limit")]
+    pub limit: usize,
+    /// Go on from here: `next_cursor` or `previous_cursor` of an answer to the same request.
+    #[serde(default)]
+    pub cursor: Option<String>,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+fn max_depth() -> u32 {
+    2
+}
+
+fn max_nodes() -> usize {
+    200
+}
+
+fn max_edges() -> usize {
+    400
+}
+
+fn limit() -> usize {
+    200
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    pub roots: Vec<Uuid>,
+    /// Nearest first; those equally near in the order they are first led to.
+    pub nodes: Vec<DeepNode>,
+    /// Each relationship once, on the page where its second end appears.
+    pub edges: Vec<EdgeOut>,
+    /// A cap was met: there is more than was looked at.
+    pub truncated: bool,
+    /// Which cap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overflow_type: Option<Cap>,
+    pub max_depth_reached: u32,
+    /// Objects on all pages.
+    pub total_nodes: usize,
+    pub has_next_page: bool,
+    pub has_previous_page: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_cursor: Option<String>,
+    pub meta: PageMeta,
+    pub view: ViewEcho,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct DeepNode {
+    #[serde(flatten)]
+    pub node: NodeOut,
+    pub depth: u32,
+}
+
+/// How the page was made.
+#[derive(Serialize, JsonSchema)]
+pub struct PageMeta {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub roots_count: usize,
+    pub direction: Direction,
+    pub page_direction: &'static str,
+    pub requested_limit: usize,
+    pub effective_limit: usize,
+    pub page_item_count: usize,
+    pub max_depth_requested: u32,
+    /// Places of the page's first and last object among all.
+    pub approx_position_start: usize,
+    pub approx_position_end: usize,
+    pub edge_scan_count: usize,
+    pub elapsed_ms: f64,
+    /// Milliseconds since 1970.
+    pub ts: i64,
+}
+
+impl Op for Traverse {
+    const META: Meta = Meta {
+        name: "traverse",
+        summary: "Walk from objects along relationships",
+        description: "Breadth-first from 1 to 50 objects, with filters and caps. The roots are always there; what a \
+                      filter keeps out is not walked through. Long answers come in pages that stay the same while \
+                      others write: go on with the cursors.",
+        verb: "traverse",
+        toolset: "graph",
+        positional: &["roots"],
+        aliases: &[("root_ids", "roots")],
+        examples: &[
+            "lukasa traverse Service:auth --direction in --max-depth 3",
+            "lukasa traverse auth billing --relationship-types CALLS --as-of release:1.0",
+        ],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        let start = Instant::now();
+        check(&request)?;
+        let unpaged = Request { cursor: None, limit: 0, ..request.clone() };
+        let digest = digest(&unpaged);
+        let ledger = engine.ledger(&context.scope);
+        let (look, cursor) = match &request.cursor {
+            None => (engine.look(context, &request.view)?, None),
+            Some(text) => {
+                let cursor = Cursor::open(text, &engine.graphs().cursor_key(&ledger)?, &digest)?;
+                (at_cursor(engine, context, &request.view, &cursor)?, Some(cursor))
+            }
+        };
+        let roots = look.nodes(&request.roots)?;
+        let filter = request.types.filter(&look, &request.labels);
+        let plan = Walk {
+            direction: request.direction,
+            depth: request.max_depth,
+            max_nodes: request.max_nodes,
+            max_edges: request.max_edges,
+            filter: &filter,
+        };
+        let found = walk(&look.snapshot, &roots, &plan);
+        let total = found.nodes.len();
+        let (from, to) = match cursor {
+            None => (0, request.limit.min(total)),
+            Some(c) if c.backwards => ((c.place as usize).saturating_sub(request.limit), (c.place as usize).min(total)),
+            Some(c) => ((c.place as usize).min(total), (c.place as usize).saturating_add(request.limit).min(total)),
+        };
+        let (has_next_page, has_previous_page) = (to < total, from > 0);
+        let (mut next_cursor, mut previous_cursor) = (None, None);
+        if has_next_page || has_previous_page {
+            let key = engine.graphs().cursor_key(&ledger)?;
+            let seal = |place, back| Cursor::new(&look.view, &digest, place, back).seal(&key);
+            next_cursor = has_next_page.then(|| seal(to, false));
+            previous_cursor = has_previous_page.then(|| seal(from, true));
+            engine.graphs().projections.pin(&context.scope, &look.view, &look.snapshot);
+        }
+        let node = |i: usize| DeepNode { node: look.node_out(found.nodes[i]), depth: found.depths[i] };
+        let told =
+            found.edges.iter().zip(&found.edge_places).filter(|(_, place)| (from..to).contains(&(**place as usize)));
+        Ok(Response {
+            summary: summary(&look, &request, &found, from..to),
+            roots: roots.iter().map(|r| look.snapshot.id(*r)).collect(),
+            nodes: (from..to).map(node).collect(),
+            edges: told.map(|(edge, _)| look.edge_out(*edge)).collect(),
+            truncated: found.cut.is_some(),
+            overflow_type: found.cut,
+            max_depth_reached: found.depth_reached(),
+            total_nodes: total,
+            has_next_page,
+            has_previous_page,
+            next_cursor,
+            previous_cursor,
+            meta: PageMeta {
+                kind: "graph.traverse.page",
+                roots_count: roots.len(),
+                direction: request.direction,
+                page_direction: if cursor.is_some_and(|c| c.backwards) { "backward" } else { "forward" },
+                requested_limit: request.limit,
+                effective_limit: request.limit,
+                page_item_count: to - from,
+                max_depth_requested: request.max_depth,
+                approx_position_start: from,
+                approx_position_end: to.saturating_sub(1).max(from),
+                edge_scan_count: found.scanned,
+                elapsed_ms: start.elapsed().as_secs_f64() * 1e3,
+                ts: engine.clock().now().0 / 1_000,
+            },
+            view: look.view.echo(),
+        })
+    }
+}
+
+fn check(request: &Request) -> Result<()> {
+    check_range("roots", request.roots.len(), 1, 50)?;
+    check_range("max_depth", request.max_depth, 0, 8)?;
+    check_range("max_nodes", request.max_nodes, 1, 5_000)?;
+    check_range("max_edges", request.max_edges, 1, 10_000)?;
+    check_range("labels", request.labels.len(), 0, 64)?;
+    check_range("limit", request.limit, 1, 1_000)?;
+    request.types.check()
+}
+
+fn digest(request: &Request) -> Hash {
+    let value = serde_json::to_value(request).expect("a request is plain data");
+    Hash::of(json::canonical(&value).as_bytes())
+}
+
+/// The view in which the cursor was given, whatever has happened since.
+fn at_cursor(engine: &Engine, context: &mut Context<'_>, spec: &ViewSpec, cursor: &Cursor) -> Result<Look> {
+    let ledger = engine.ledger(&context.scope);
+    let mut view = ledger.view(spec)?;
+    if (view.branch, view.known, view.valid) != (cursor.branch, cursor.known, cursor.valid) {
+        view = ledger.view_fixed(cursor.branch, cursor.known, cursor.valid)?;
+    }
+    engine.look_at(context, view)
+}
+
+fn summary(look: &Look, request: &Request, found: &Reached, page: std::ops::Range<usize>) -> String {
+    let others = found.depths.iter().filter(|d| **d > 0).count();
+    let from = match found.nodes.as_slice() {
+        [] => String::new(),
+        [root, ..] if request.roots.len() == 1 => format!(" of {}", look.snapshot.name(*root)),
+        _ => format!(" of {}", count(request.roots.len(), "root")),
+    };
+    let mut text = format!(
+        "{} within {}{from}, {}",
+        count(others, "object"),
+        count(request.max_depth as usize, "hop"),
+        count(found.edges.len(), "relationship")
+    );
+    match found.cut {
+        Some(Cap::Edge) => text += &format!("; cut at {} relationships", request.max_edges),
+        Some(_) => text += &format!("; cut at {} objects", request.max_nodes),
+        None => {}
+    }
+    if page.len() < found.nodes.len() {
+        text += &format!("; {} to {} of {}", page.start + 1, page.end, found.nodes.len());
+    }
+    text
+}

@@ -1,0 +1,244 @@
+//! Answers of the operations that walk the graph.
+
+use super::{at, list, name, plain, rows, safe};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::io::{Result, Write};
+
+pub const OPERATIONS: [&str; 11] = [
+    "neighbors",
+    "traverse",
+    "subgraph",
+    "expand",
+    "rank",
+    "impact",
+    "graph_traverse",
+    "shortest_path",
+    "paths",
+    "communities",
+    "graph_stats",
+];
+
+pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
+    match operation {
+        "neighbors" => {
+            nodes(out, response, "distance")?;
+            edges(out, response)
+        }
+        "traverse" | "expand" => {
+            nodes(out, response, "depth")?;
+            edges(out, response)?;
+            paths(out, &list(response, "paths"))?;
+            if let Some(cursor) = response["next_cursor"].as_str() {
+                writeln!(out, "… more: the same command with --cursor {cursor}")?;
+            }
+            Ok(())
+        }
+        "subgraph" => match response["drawing"].as_str() {
+            Some(drawing) => write!(out, "{drawing}"),
+            None => {
+                nodes(out, response, "")?;
+                edges(out, response)
+            }
+        },
+        "rank" => rows(
+            out,
+            list(response, "nodes"),
+            &[("object", &shown), ("rank", &|r| small(&r["score"])), ("relationships", &|r| at(r, "degree"))],
+        ),
+        "impact" => impact(out, response),
+        "graph_traverse" => rows(
+            out,
+            list(response, "entities"),
+            &[
+                ("entity", &shown),
+                ("name", &|r| at(r, "name")),
+                ("hops", &|r| at(r, "hops")),
+                ("confidence", &|r| small(&r["confidence"])),
+            ],
+        ),
+        "shortest_path" => {
+            paths(out, &response["path"].as_object().map(|_| &response["path"]).into_iter().collect::<Vec<_>>())
+        }
+        "paths" => paths(out, &list(response, "paths")),
+        "communities" => communities(out, response),
+        _ => stats(out, response),
+    }
+}
+
+/// Numbers worth four digits.
+fn small(value: &Value) -> String {
+    match value.as_f64() {
+        Some(number) if number != 0.0 && number.abs() < 0.001 => format!("{number:.2e}"),
+        Some(number) => format!("{:.4}", number).trim_end_matches('0').trim_end_matches('.').to_string(),
+        None => String::new(),
+    }
+}
+
+fn shown(row: &Value) -> String {
+    if row["ended"] == true { format!("{} (ended)", name(row)) } else { name(row) }
+}
+
+fn nodes(out: &mut dyn Write, response: &Value, far: &'static str) -> Result<()> {
+    rows(
+        out,
+        list(response, "nodes"),
+        &[
+            ("object", &shown),
+            ("title", &|r| at(r, "title")),
+            ("status", &|r| at(r, "status")),
+            ("labels", &|r| at(r, "labels")),
+            ("hops", &|r| at(r, far)),
+            ("pagerank", &|r| small(&r["pagerank"])),
+        ],
+    )
+}
+
+fn edges(out: &mut dyn Write, response: &Value) -> Result<()> {
+    let mut names: HashMap<&str, String> = HashMap::new();
+    for node in list(response, "nodes") {
+        names.insert(node["id"].as_str().unwrap_or_default(), name(node));
+    }
+    let end = |row: &Value, fields: [&str; 2]| {
+        let id = fields.iter().find_map(|f| row[*f].as_str()).unwrap_or_default();
+        // On a page, an end may have been told on an earlier one.
+        names.get(id).cloned().unwrap_or_else(|| id.to_string())
+    };
+    rows(
+        out,
+        list(response, "edges"),
+        &[
+            ("from", &|r| end(r, ["src_id", "src"])),
+            ("relationship", &|r| format!("—{}→", at(r, "type"))),
+            ("to", &|r| end(r, ["dst_id", "dst"])),
+            ("confidence", &|r| small(&r["confidence"])),
+            ("weight", &|r| small(&r["weight"])),
+            ("derivation", &|r| at(r, "derivation")),
+            ("score", &|r| small(&r["score"])),
+        ],
+    )
+}
+
+fn paths(out: &mut dyn Write, paths: &[&Value]) -> Result<()> {
+    for path in paths {
+        let nodes = list(path, "nodes");
+        let mut line = String::new();
+        for (i, node) in nodes.iter().enumerate() {
+            line += &plain(node);
+            if let Some(edge) = path["edges"].get(i) {
+                let type_name = at(edge, "type");
+                line += &if edge["direction"] == "in" {
+                    format!(" ←{type_name}— ")
+                } else {
+                    format!(" —{type_name}→ ")
+                };
+            }
+        }
+        match path["confidence"].as_f64() {
+            Some(confidence) if confidence < 1.0 => {
+                writeln!(out, "  {line}  (confidence {})", small(&path["confidence"]))?;
+            }
+            _ => writeln!(out, "  {line}")?,
+        }
+    }
+    Ok(())
+}
+
+fn impact(out: &mut dyn Write, response: &Value) -> Result<()> {
+    for (field, title) in [("direct_tests", "direct tests"), ("transitive_tests", "transitive tests")] {
+        let tests: Vec<_> = list(response, field).into_iter().map(plain).collect();
+        if !tests.is_empty() {
+            writeln!(out, "{title}: {}", tests.join(", "))?;
+        }
+    }
+    let path = |r: &Value| list(r, "path").into_iter().map(plain).collect::<Vec<_>>().join(" → ");
+    rows(
+        out,
+        list(response, "impacted_services"),
+        &[("service", &|r| at(r, "service_name")), ("objects", &|r| at(r, "impact_count")), ("nearest by", &path)],
+    )?;
+    rows(
+        out,
+        list(response, "impacted_contracts"),
+        &[
+            ("contract", &|r| at(r, "contract")),
+            ("service", &|r| at(r, "service_name")),
+            ("endpoints", &|r| at(r, "endpoints_affected")),
+        ],
+    )?;
+    rows(
+        out,
+        list(response, "impacted_entities"),
+        &[("entity", &|r| at(r, "entity")), ("owned by", &|r| at(r, "owning_service"))],
+    )?;
+    for (field, title) in [("dependents", "depends on it"), ("dependencies", "it depends on")] {
+        let all = list(response, field);
+        let (told, total) = (all.len() as u64, response[format!("total_{field}")].as_u64().unwrap_or(0));
+        rows(out, all, &[(title, &|r| at(r, "name")), ("hops", &|r| at(r, "distance")), ("by", &|r| at(r, "via"))])?;
+        if total > told {
+            writeln!(out, "… {told} of {total}: raise --limit")?;
+        }
+    }
+    Ok(())
+}
+
+fn communities(out: &mut dyn Write, response: &Value) -> Result<()> {
+    let since = response["transactions_since"].as_u64().unwrap_or(0);
+    if since > 0 {
+        writeln!(out, "found {since} transactions ago; --fresh finds them now")?;
+    }
+    if response["members"].is_array() {
+        return rows(out, list(response, "members"), &[("member", &shown), ("labels", &|r| at(r, "labels"))]);
+    }
+    rows(
+        out,
+        list(response, "communities"),
+        &[
+            ("community", &|r| at(r, "key")),
+            ("objects", &|r| at(r, "size")),
+            ("around", &|r| at(r, "central_node")),
+            ("summary", &|r| at(r, "summary")),
+        ],
+    )?;
+    let (told, total) = (list(response, "communities").len() as u64, response["total"].as_u64().unwrap_or(0));
+    if total > told {
+        writeln!(out, "… {told} of {total}: raise --limit")?;
+    }
+    Ok(())
+}
+
+fn stats(out: &mut dyn Write, response: &Value) -> Result<()> {
+    for field in ["nodes_by_type", "edges_by_type"] {
+        let counts: Vec<_> = response[field].as_object().into_iter().flatten().collect();
+        if !counts.is_empty() {
+            let shown: Vec<_> = counts.iter().map(|(name, n)| format!("{n} {}", safe(name))).collect();
+            writeln!(
+                out,
+                "  {:<14}  {}",
+                if field == "nodes_by_type" { "objects" } else { "relationships" },
+                shown.join(", ")
+            )?;
+        }
+    }
+    let degrees = &response["degrees"];
+    writeln!(
+        out,
+        "  {:<14}  mean {}, median {}, 95 of 100 at most {}, most {}, none {}",
+        "per object",
+        small(&degrees["mean"]),
+        at(degrees, "median"),
+        at(degrees, "p95"),
+        at(degrees, "max"),
+        at(degrees, "isolated")
+    )?;
+    writeln!(out, "  {:<14}  {} objects", "largest part", at(response, "largest_component"))?;
+    let memory = &response["memory"];
+    writeln!(
+        out,
+        "  {:<14}  {} KiB, {} bytes per object, {} per relationship",
+        "memory",
+        memory["bytes"].as_u64().unwrap_or(0) / 1024,
+        at(memory, "bytes_per_node"),
+        at(memory, "bytes_per_edge")
+    )
+}
