@@ -6,7 +6,7 @@ pub mod ops;
 pub mod registry;
 pub mod shape;
 
-pub use registry::{Effect, Meta, Operation, operations};
+pub use registry::{Answer, Effect, Meta, Operation, operations};
 
 use graph::Graphs;
 use lukasa_model::transaction::Header;
@@ -74,8 +74,13 @@ impl Engine {
         self
     }
 
-    /// Runs an operation by name. The one way in, for every surface.
+    /// Runs an operation by name, for who wants the answer as a value.
     pub fn call(&self, context: &mut Context<'_>, name: &str, request: Value) -> Result<Value> {
+        self.answer(context, name, request)?.value()
+    }
+
+    /// Runs an operation by name. The one way in, for every surface.
+    pub fn answer(&self, context: &mut Context<'_>, name: &str, request: Value) -> Result<Answer> {
         let operation = registry::find(name).ok_or_else(|| {
             Error::not_found("unknown_operation", format!("no operation `{name}`")).hint("`lukasa --help` lists them")
         })?;

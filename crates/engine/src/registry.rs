@@ -43,11 +43,44 @@ pub struct Meta {
 pub trait Op {
     const META: Meta;
     type Request: DeserializeOwned + JsonSchema;
-    type Response: Serialize + JsonSchema;
+    type Response: Serialize + JsonSchema + 'static;
     fn run(engine: &Engine, context: &mut Context<'_>, request: Self::Request) -> Result<Self::Response>;
 }
 
-type Run = fn(&Engine, &mut Context<'_>, Value) -> Result<Value>;
+type Run = fn(&Engine, &mut Context<'_>, Value) -> Result<Answer>;
+
+/// What an operation answered, to be written in whichever form a surface needs.
+pub struct Answer(Box<dyn Body>);
+
+trait Body {
+    fn text(&self) -> serde_json::Result<String>;
+    fn value(&self) -> serde_json::Result<Value>;
+}
+
+impl<T: Serialize> Body for T {
+    fn text(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+
+    fn value(&self) -> serde_json::Result<Value> {
+        serde_json::to_value(self)
+    }
+}
+
+impl Answer {
+    /// JSON, fields in the order of the operation's type: the summary first.
+    pub fn text(&self) -> Result<String> {
+        self.0.text().map_err(unwritable)
+    }
+
+    pub fn value(&self) -> Result<Value> {
+        self.0.value().map_err(unwritable)
+    }
+}
+
+fn unwritable(e: serde_json::Error) -> Error {
+    Error::internal(format!("an answer cannot be written: {e}"))
+}
 
 /// An operation as surfaces see it.
 pub struct Operation {
@@ -73,8 +106,7 @@ impl Operation {
                         error
                     }
                 })?;
-                let response = O::run(engine, context, request)?;
-                serde_json::to_value(response).map_err(|e| Error::internal(format!("an answer cannot be written: {e}")))
+                O::run(engine, context, request).map(|response| Answer(Box::new(response)))
             },
         }
     }
@@ -84,7 +116,7 @@ impl Operation {
         self.request.as_value().get("properties").and_then(Value::as_object).cloned().unwrap_or_default()
     }
 
-    pub(crate) fn run(&self, engine: &Engine, context: &mut Context<'_>, request: Value) -> Result<Value> {
+    pub(crate) fn run(&self, engine: &Engine, context: &mut Context<'_>, request: Value) -> Result<Answer> {
         (self.run)(engine, context, self.read(request)?)
     }
 

@@ -65,6 +65,19 @@ impl Snapshot {
         })
     }
 
+    /// How walkers spread by these weights. The last one asked for is kept.
+    pub fn spread(&self, weights: &Weights) -> Arc<Spread> {
+        let mut kept = self.beside.spread.lock();
+        match &*kept {
+            Some((by, spread)) if by == weights => Arc::clone(spread),
+            _ => {
+                let spread = Arc::new(Spread::new(self.flat(), weights));
+                *kept = Some((weights.clone(), Arc::clone(&spread)));
+                spread
+            }
+        }
+    }
+
     /// PageRank of one node; 0 for one that has ended.
     pub fn rank(&self, node: Node) -> f64 {
         self.flat().dense(node).map_or(0.0, |dense| self.ranks()[dense as usize])
@@ -128,52 +141,76 @@ impl Weights {
     }
 }
 
+/// Where walkers come from: for each node its neighbours in both directions, and the share of them that come.
+pub struct Spread {
+    offsets: Vec<u32>,
+    sources: Vec<u32>,
+    shares: Vec<f64>,
+    /// Nodes that nothing leads away from; their walkers go home.
+    loose: Vec<u32>,
+}
+
+impl Spread {
+    pub fn new(flat: &Flat, weights: &Weights) -> Spread {
+        let n = flat.len();
+        let (forward, backward) = (&weights.forward[..], &weights.backward[..]);
+        let sum = |csr: &Csr, v: usize, by: &[f64]| -> f64 {
+            csr.types[csr.range(v)].iter().map(|t| by[usize::from(*t)]).sum()
+        };
+        let total: Vec<f64> = (0..n).map(|v| sum(&flat.out, v, forward) + sum(&flat.into, v, backward)).collect();
+        let entries = flat.out.targets.len() * 2;
+        let mut spread = Spread {
+            offsets: Vec::with_capacity(n + 1),
+            sources: Vec::with_capacity(entries),
+            shares: Vec::with_capacity(entries),
+            loose: (0..n as u32).filter(|v| total[*v as usize] <= 0.0).collect(),
+        };
+        spread.offsets.push(0);
+        for v in 0..n {
+            // Along edges into it, and against edges out of it.
+            for (csr, by) in [(&flat.into, forward), (&flat.out, backward)] {
+                for i in csr.range(v) {
+                    let (from, weight) = (csr.targets[i], by[usize::from(csr.types[i])]);
+                    if weight > 0.0 {
+                        spread.sources.push(from);
+                        spread.shares.push(weight / total[from as usize]);
+                    }
+                }
+            }
+            spread.offsets.push(spread.sources.len() as u32);
+        }
+        spread
+    }
+
+    pub fn bytes(&self) -> usize {
+        (self.offsets.capacity() + self.sources.capacity() + self.loose.capacity()) * 4 + self.shares.capacity() * 8
+    }
+}
+
 /// Personalized PageRank by power iteration over the whole graph, by dense number. The walk goes both ways; a
 /// node without edges sends its walkers home. `seeds` are dense numbers with weights; sums to 1.
-pub fn ppr(flat: &Flat, weights: &Weights, seeds: &[(u32, f64)], damping: f64, iterations: usize) -> Vec<f64> {
-    let n = flat.len();
+pub fn ppr(spread: &Spread, seeds: &[(u32, f64)], damping: f64, iterations: usize) -> Vec<f64> {
+    let n = spread.offsets.len() - 1;
     let home = normalised(seeds);
-    if n == 0 || home.is_empty() {
-        return vec![0.0; n];
-    }
-    let (forward, backward) = (&weights.forward[..], &weights.backward[..]);
-    let total: Vec<f64> = (0..n)
-        .map(|v| {
-            let out: f64 = flat.out.types[flat.out.range(v)].iter().map(|t| forward[usize::from(*t)]).sum();
-            let into: f64 = flat.into.types[flat.into.range(v)].iter().map(|t| backward[usize::from(*t)]).sum();
-            out + into
-        })
-        .collect();
     let mut rank = vec![0.0; n];
+    if home.is_empty() {
+        return rank;
+    }
     home.iter().for_each(|(v, weight)| rank[*v as usize] += weight);
-    let mut share = vec![0.0; n];
+    let mut next = vec![0.0; n];
     for _ in 0..iterations {
-        let mut loose = 0.0;
-        for v in 0..n {
-            if total[v] > 0.0 {
-                share[v] = damping * rank[v] / total[v];
-            } else {
-                share[v] = 0.0;
-                loose += rank[v];
-            }
-        }
-        for (v, rank) in rank.iter_mut().enumerate() {
-            // Walkers come along edges into v, and against edges out of v.
-            let range = flat.into.range(v);
-            let along = flat.into.targets[range.clone()].iter().zip(&flat.into.types[range]);
+        let loose: f64 = spread.loose.iter().map(|v| rank[*v as usize]).sum();
+        for (next, bounds) in next.iter_mut().zip(spread.offsets.windows(2)) {
+            let range = bounds[0] as usize..bounds[1] as usize;
             let mut sum = 0.0;
-            for (u, t) in along {
-                sum += share[*u as usize] * forward[usize::from(*t)];
+            for (u, share) in spread.sources[range.clone()].iter().zip(&spread.shares[range]) {
+                sum += rank[*u as usize] * share;
             }
-            let range = flat.out.range(v);
-            let against = flat.out.targets[range.clone()].iter().zip(&flat.out.types[range]);
-            for (u, t) in against {
-                sum += share[*u as usize] * backward[usize::from(*t)];
-            }
-            *rank = sum;
+            *next = damping * sum;
         }
         let back = (1.0 - damping) + damping * loose;
-        home.iter().for_each(|(v, weight)| rank[*v as usize] += back * weight);
+        home.iter().for_each(|(v, weight)| next[*v as usize] += back * weight);
+        std::mem::swap(&mut rank, &mut next);
     }
     rank
 }
@@ -244,8 +281,8 @@ pub fn push(
 
 /// Beyond this many edges only what is near the seeds is looked at.
 pub const WHOLE: usize = 200_000;
-/// Mass left unspread by default: far below what decides an order among the first hundreds.
-pub const REST: f64 = 1e-7;
+/// Mass left unspread by default: below what decides the order of the first hundred.
+pub const REST: f64 = 1e-5;
 
 /// How a ranking was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -267,7 +304,7 @@ pub fn around(
     }
     let flat = snapshot.flat();
     let dense: Vec<_> = seeds.iter().filter_map(|(node, w)| flat.dense(*node).map(|d| (d, *w))).collect();
-    let ranks = ppr(flat, weights, &dense, damping, ITERATIONS);
+    let ranks = ppr(&snapshot.spread(weights), &dense, damping, ITERATIONS);
     let mut all: Vec<_> =
         ranks.into_iter().enumerate().filter(|(_, r)| *r > 0.0).map(|(i, r)| (flat.nodes[i], r)).collect();
     // Dense numbers are in the order of things, and the sort is stable.
@@ -326,7 +363,7 @@ mod tests {
             let flat = Flat::from_edges(n, &edges);
             let weights = Weights::by_type(vec![0.9, 0.4], REVERSE);
             let seeds = [(a % n as u32, 1.0), (b % n as u32, 0.25)];
-            let got = ppr(&flat, &weights, &seeds, DAMPING, ITERATIONS);
+            let got = ppr(&Spread::new(&flat, &weights), &seeds, DAMPING, ITERATIONS);
             let want = by_matrix(n, &edges, &seeds, &weights, ITERATIONS);
             for v in 0..n {
                 prop_assert!((got[v] - want[v]).abs() < 1e-12);
@@ -346,9 +383,9 @@ mod tests {
     #[test]
     fn a_walk_from_nowhere_is_nowhere() {
         let flat = Flat::from_edges(3, &[(0, 1, 0)]);
-        let weights = Weights::by_type(vec![1.0], REVERSE);
-        assert_eq!(ppr(&flat, &weights, &[], DAMPING, 5), [0.0; 3]);
-        assert_eq!(ppr(&flat, &weights, &[(2, 1.0)], DAMPING, 5), [0.0, 0.0, 1.0]);
+        let spread = Spread::new(&flat, &Weights::by_type(vec![1.0], REVERSE));
+        assert_eq!(ppr(&spread, &[], DAMPING, 5), [0.0; 3]);
+        assert_eq!(ppr(&spread, &[(2, 1.0)], DAMPING, 5), [0.0, 0.0, 1.0]);
         assert!(pagerank(&Csr::new(0, [].into_iter()), &Csr::default(), DAMPING, Stop::After(3)).is_empty());
     }
 }

@@ -3,7 +3,9 @@
 use crate::chunked::{Chunked, Heap};
 use crate::flat::Flat;
 use crate::names::Names;
+use crate::rank::{Spread, Weights};
 use lukasa_model::{ThingNo, Time, View};
+use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use uuid::Uuid;
 
@@ -257,6 +259,7 @@ pub struct Snapshot {
 pub(crate) struct Beside {
     pub flat: OnceLock<Arc<Flat>>,
     pub ranks: OnceLock<Arc<Vec<f64>>>,
+    pub spread: Mutex<Option<(Weights, Arc<Spread>)>>,
 }
 
 /// How much memory a snapshot takes.
@@ -464,7 +467,8 @@ impl Snapshot {
     /// What is computed and kept beside the graph so far.
     pub fn bytes_beside(&self) -> usize {
         let flat = self.beside.flat.get().map_or(0, |flat| flat.bytes());
-        flat + self.beside.ranks.get().map_or(0, |ranks| ranks.capacity() * 8)
+        let spread = self.beside.spread.lock().as_ref().map_or(0, |(_, spread)| spread.bytes());
+        flat + spread + self.beside.ranks.get().map_or(0, |ranks| ranks.capacity() * 8)
     }
 
     /// Bytes that newer states of the same graph have had to copy so far; see [`Chunked::copied`].

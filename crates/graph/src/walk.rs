@@ -1,6 +1,7 @@
 //! Breadth-first walks with filters and caps: what lies within some hops of some nodes.
 
 use crate::snapshot::{Edge, Links, Node, Snapshot, TypeNo};
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -96,35 +97,96 @@ pub enum Cap {
     Steps,
 }
 
-/// What a walk found, in the order it was found.
-#[derive(Clone, Debug, Default)]
-pub struct Reached {
+/// What a walk found. Its room is used again by the next walk of the thread.
+#[derive(Debug, Default)]
+pub struct Reached(Found);
+
+impl std::ops::Deref for Reached {
+    type Target = Found;
+    fn deref(&self) -> &Found {
+        &self.0
+    }
+}
+
+/// Nodes and edges in the order they were found.
+#[derive(Debug, Default)]
+pub struct Found {
     /// Roots first. A root is there whatever the filter says.
     pub nodes: Vec<Node>,
-    pub depths: Vec<u32>,
     /// Each edge once, if both its ends are in `nodes`.
     pub edges: Vec<Edge>,
-    /// For each edge, the place in `nodes` of the end that was found later.
-    pub edge_places: Vec<u32>,
-    /// For each node, the place in `nodes` it was found from, and by which edge; none for roots.
-    pub from: Vec<Option<(u32, Edge)>>,
     pub cut: Option<Cap>,
     /// Edges looked at.
     pub scanned: usize,
+    /// Where in `nodes` each depth begins.
+    layers: Vec<u32>,
+    /// For each node that was left, in order, how many edges there were afterwards.
+    left: Vec<u32>,
 }
 
-impl Reached {
+impl Found {
     pub fn depth_reached(&self) -> u32 {
-        self.depths.last().copied().unwrap_or(0)
+        self.depth(self.nodes.len().saturating_sub(1))
+    }
+
+    /// Hops from the nearest root to the node at a place.
+    pub fn depth(&self, place: usize) -> u32 {
+        self.layers.partition_point(|first| *first as usize <= place).saturating_sub(1) as u32
+    }
+
+    /// How each node was come to and where each edge belongs; gone through again only by who asks.
+    pub fn trails(&self, snapshot: &Snapshot) -> Trails<'_> {
+        let mut places: FxHashMap<Node, u32> = FxHashMap::default();
+        let roots = self.layers.get(1).map_or(self.nodes.len(), |first| *first as usize);
+        places.extend(self.nodes[..roots].iter().copied().zip(0..));
+        let mut from = vec![None; roots];
+        let mut edge_places = Vec::with_capacity(self.edges.len());
+        let mut first = 0;
+        for (at, end) in self.left.iter().map(|end| *end as usize).enumerate() {
+            for &edge in &self.edges[first..end] {
+                let (src, dst) = snapshot.ends(edge);
+                let other = if src == self.nodes[at] { dst } else { src };
+                let place = *places.entry(other).or_insert_with(|| {
+                    from.push(Some((at as u32, edge)));
+                    from.len() as u32 - 1
+                });
+                edge_places.push(place.max(at as u32));
+            }
+            first = end;
+        }
+        Trails { found: self, from, edge_places }
+    }
+
+    fn clear(&mut self) {
+        self.nodes.clear();
+        self.edges.clear();
+        self.layers.clear();
+        self.left.clear();
+        (self.cut, self.scanned) = (None, 0);
+    }
+}
+
+/// How a walk came to what it found.
+pub struct Trails<'a> {
+    found: &'a Found,
+    from: Vec<Option<(u32, Edge)>>,
+    /// For each edge, the place in `nodes` of the end that was found later.
+    pub edge_places: Vec<u32>,
+}
+
+impl Trails<'_> {
+    /// The edge by which the node at a place was found; none for roots.
+    pub fn edge_to(&self, place: usize) -> Option<Edge> {
+        self.from[place].map(|(_, edge)| edge)
     }
 
     /// The way from a root to the node at a place: nodes and the edges between them.
     pub fn path(&self, place: usize) -> (Vec<Node>, Vec<Edge>) {
-        let (mut nodes, mut edges) = (vec![self.nodes[place]], vec![]);
+        let (mut nodes, mut edges) = (vec![self.found.nodes[place]], vec![]);
         let mut at = place;
         while let Some((before, edge)) = self.from[at] {
             at = before as usize;
-            nodes.push(self.nodes[at]);
+            nodes.push(self.found.nodes[at]);
             edges.push(edge);
         }
         nodes.reverse();
@@ -133,20 +195,33 @@ impl Reached {
     }
 }
 
-/// Where nodes stand in the walk of this thread; emptied by counting on, not by clearing.
-#[derive(Default)]
-struct Marks {
-    round: u32,
-    places: Vec<u64>,
+impl Drop for Reached {
+    fn drop(&mut self) {
+        // Unless it has grown out of proportion. A thread that is about to end needs no room.
+        if self.nodes.capacity().max(self.edges.capacity()) <= 1 << 16 {
+            let room = std::mem::take(&mut self.0);
+            let _ = SCRATCH.try_with(|scratch| scratch.borrow_mut().room = room);
+        }
+    }
 }
 
+/// Marks what a filter keeps out.
 const OUT: u32 = u32::MAX;
 
-thread_local! {
-    static MARKS: RefCell<Marks> = RefCell::default();
+/// Where nodes stand in the walk of this thread; emptied by counting on, not by clearing.
+#[derive(Default)]
+struct Scratch {
+    round: u32,
+    places: Vec<u64>,
+    /// Of the last answer that was let go.
+    room: Found,
 }
 
-impl Marks {
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+impl Scratch {
     fn begin(&mut self, nodes: usize) {
         // Room for a graph much larger than this one is given back.
         if self.places.len() < nodes || self.places.len() > nodes * 4 + (1 << 16) || self.round == u32::MAX {
@@ -170,69 +245,125 @@ impl Marks {
 
 /// Walks from the roots, nearest first, in the order of edges' thing numbers.
 pub fn walk(snapshot: &Snapshot, roots: &[Node], walk: &Walk<'_>) -> Reached {
-    MARKS.with_borrow_mut(|marks| {
-        marks.begin(snapshot.node_places());
-        run(snapshot, roots, walk, marks)
+    SCRATCH.with_borrow_mut(|scratch| {
+        scratch.begin(snapshot.node_places());
+        let mut found = std::mem::take(&mut scratch.room);
+        found.clear();
+        let filter = walk.filter;
+        let plain = filter.is_open_to_nodes() && filter.edge_types.is_none() && filter.min_confidence.is_none();
+        let mut run = Run { snapshot, walk, marks: scratch, found: &mut found };
+        match (plain, walk.direction == Direction::Both) {
+            (true, false) => run.all::<true, false>(roots),
+            (true, true) => run.all::<true, true>(roots),
+            (false, false) => run.all::<false, false>(roots),
+            (false, true) => run.all::<false, true>(roots),
+        }
+        Reached(found)
     })
 }
 
-fn run(snapshot: &Snapshot, roots: &[Node], walk: &Walk<'_>, marks: &mut Marks) -> Reached {
-    let mut found = Reached::default();
-    let free = walk.filter.is_open_to_nodes();
-    let plain = walk.filter.edge_types.is_none() && walk.filter.min_confidence.is_none();
-    let both = walk.direction == Direction::Both;
-    for root in roots {
-        if marks.get(*root).is_none() {
-            if found.nodes.len() == walk.max_nodes {
-                found.cut = Some(Cap::Node);
-                return found;
+struct Run<'a> {
+    snapshot: &'a Snapshot,
+    walk: &'a Walk<'a>,
+    marks: &'a mut Scratch,
+    found: &'a mut Found,
+}
+
+/// There is no room for more.
+struct Full;
+
+impl Run<'_> {
+    fn all<const PLAIN: bool, const BOTH: bool>(&mut self, roots: &[Node]) {
+        self.found.layers.push(0);
+        for root in roots {
+            if self.marks.get(*root).is_none() {
+                if self.found.nodes.len() == self.walk.max_nodes {
+                    self.found.cut = Some(Cap::Node);
+                    return;
+                }
+                self.marks.set(*root, self.found.nodes.len() as u32);
+                self.found.nodes.push(*root);
             }
-            marks.set(*root, found.nodes.len() as u32);
-            found.nodes.push(*root);
-            found.depths.push(0);
-            found.from.push(None);
+        }
+        let mut first = 0;
+        for _ in 0..self.walk.depth {
+            let end = self.found.nodes.len();
+            if first == end {
+                return;
+            }
+            self.found.layers.push(end as u32);
+            for at in first..end {
+                let node = self.found.nodes[at];
+                let full = match self.walk.direction {
+                    Direction::Out => self.leave::<PLAIN, BOTH, true>(at, self.snapshot.outgoing(node)),
+                    Direction::In => self.leave::<PLAIN, BOTH, false>(at, self.snapshot.incoming(node)),
+                    Direction::Both => self
+                        .leave::<PLAIN, BOTH, true>(at, self.snapshot.outgoing(node))
+                        .and_then(|()| self.leave::<PLAIN, BOTH, false>(at, self.snapshot.incoming(node))),
+                };
+                self.found.left.push(self.found.edges.len() as u32);
+                if full.is_err() {
+                    return;
+                }
+            }
+            first = end;
         }
     }
-    let mut at = 0;
-    while at < found.nodes.len() && found.depths[at] < walk.depth {
-        let (node, depth) = (found.nodes[at], found.depths[at]);
-        for (links, outgoing) in sides(snapshot, node, walk.direction) {
-            found.scanned += links.len();
-            for i in 0..links.nodes.len() {
-                let (other, edge) = (links.nodes[i], links.edges[i]);
-                if !plain && !walk.filter.edge(snapshot, edge, links.types[i]) {
-                    continue;
+
+    /// Follows one side of the edges of the node at a place.
+    #[inline]
+    fn leave<const PLAIN: bool, const BOTH: bool, const OUTGOING: bool>(
+        &mut self,
+        at: usize,
+        links: Links<'_>,
+    ) -> Result<(), Full> {
+        self.found.scanned += links.len();
+        let room = (self.walk.max_nodes - self.found.nodes.len()).min(self.walk.max_edges - self.found.edges.len());
+        if PLAIN && !BOTH && links.len() <= room {
+            // Nothing to ask and room for all: every edge is told, and every new end.
+            self.found.edges.extend_from_slice(links.edges);
+            for &other in links.nodes {
+                if self.marks.get(other).is_none() {
+                    self.marks.set(other, self.found.nodes.len() as u32);
+                    self.found.nodes.push(other);
                 }
-                let place = match marks.get(other) {
-                    Some(OUT) => continue,
-                    // It was told when the other end was left, or, if it leads back to itself, on the way out.
-                    Some(place) if both && ((place as usize) < at || place as usize == at && !outgoing) => continue,
-                    Some(place) => place,
-                    None if !free && !walk.filter.node(snapshot, other) => {
-                        marks.set(other, OUT);
+            }
+            return Ok(());
+        }
+        for (i, (&other, &edge)) in links.nodes.iter().zip(links.edges).enumerate() {
+            if !PLAIN && !self.walk.filter.edge(self.snapshot, edge, links.types[i]) {
+                continue;
+            }
+            match self.marks.get(other) {
+                Some(OUT) => continue,
+                // It was told when the other end was left, or, if it leads back to itself, on the way out.
+                Some(place) if BOTH && ((place as usize) < at || place as usize == at && !OUTGOING) => continue,
+                Some(_) => self.room_for_an_edge()?,
+                None => {
+                    if !PLAIN && !self.walk.filter.node(self.snapshot, other) {
+                        self.marks.set(other, OUT);
                         continue;
                     }
-                    None if found.nodes.len() == walk.max_nodes => {
-                        found.cut = Some(Cap::Node);
-                        return found;
+                    if self.found.nodes.len() == self.walk.max_nodes {
+                        self.found.cut = Some(Cap::Node);
+                        return Err(Full);
                     }
-                    None => found.nodes.len() as u32,
-                };
-                if found.edges.len() == walk.max_edges {
-                    found.cut = Some(Cap::Edge);
-                    return found;
+                    self.room_for_an_edge()?;
+                    self.marks.set(other, self.found.nodes.len() as u32);
+                    self.found.nodes.push(other);
                 }
-                if place as usize == found.nodes.len() {
-                    marks.set(other, place);
-                    found.nodes.push(other);
-                    found.depths.push(depth + 1);
-                    found.from.push(Some((at as u32, edge)));
-                }
-                found.edges.push(edge);
-                found.edge_places.push(place.max(at as u32));
             }
+            self.found.edges.push(edge);
         }
-        at += 1;
+        Ok(())
     }
-    found
+
+    #[inline]
+    fn room_for_an_edge(&mut self) -> Result<(), Full> {
+        if self.found.edges.len() < self.walk.max_edges {
+            return Ok(());
+        }
+        self.found.cut = Some(Cap::Edge);
+        Err(Full)
+    }
 }

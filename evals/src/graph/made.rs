@@ -43,14 +43,18 @@ impl Made {
         let mut seen = std::collections::HashSet::with_capacity(edges as usize);
         let mut made = Vec::with_capacity(edges as usize);
         while (made.len() as u64) < edges {
-            let src = dice.below(nodes);
-            let dst = if dice.below(3) < 2 {
+            let mut src = dice.below(nodes);
+            let mut dst = if dice.below(3) < 2 {
                 let module = src / MODULE * MODULE;
                 module + dice.below(MODULE.min(nodes - module))
             } else {
                 let popular = (nodes as f64 * dice.share().powi(4)) as u64;
                 (popular.min(nodes - 1) * stride) % nodes
             };
+            // Some of the popular are so because they use many.
+            if src / MODULE != dst / MODULE && dice.below(3) == 0 {
+                std::mem::swap(&mut src, &mut dst);
+            }
             let mut roll = dice.below(100);
             let type_no = TYPES.iter().position(|(_, _, share)| {
                 let hit = roll < *share;

@@ -215,12 +215,13 @@ fn is_type(look: &Look, node: Node, names: &[&str]) -> bool {
 
 fn list(look: &Look, found: &Reached, limit: usize) -> Vec<ReachedOut> {
     let s = &look.snapshot;
+    let trails = found.trails(s);
     let all = (1..found.nodes.len()).take(limit);
     all.map(|i| ReachedOut {
         id: s.id(found.nodes[i]),
         name: s.name(found.nodes[i]),
-        distance: found.depths[i],
-        via: found.from[i].map(|(_, edge)| s.edge_type(edge).to_string()).unwrap_or_default(),
+        distance: found.depth(i),
+        via: trails.edge_to(i).map(|edge| s.edge_type(edge).to_string()).unwrap_or_default(),
     })
     .collect()
 }
@@ -282,17 +283,18 @@ impl Both<'_> {
         let mut found: BTreeMap<String, (usize, usize, Vec<Node>)> = BTreeMap::new();
         let mut seen: FxHashSet<Node> = self.up.nodes.iter().take(1).copied().collect();
         for reached in [self.up, self.down] {
+            let trails = reached.trails(&look.snapshot);
             for i in 1..reached.nodes.len() {
                 let node = reached.nodes[i];
                 let Some(service) = services.of(node).filter(|s| Some(s.as_str()) != own) else { continue };
                 if !seen.insert(node) {
                     continue;
                 }
-                let distance = reached.depths[i] as usize;
+                let distance = reached.depth(i) as usize;
                 let entry = found.entry(service).or_insert((0, usize::MAX, vec![]));
                 entry.0 += 1;
                 if distance < entry.1 {
-                    (entry.1, entry.2) = (distance, reached.path(i).0);
+                    (entry.1, entry.2) = (distance, trails.path(i).0);
                 }
             }
         }

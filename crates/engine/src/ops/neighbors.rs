@@ -108,11 +108,8 @@ impl Op for Neighbors {
         let found = walk(&look.snapshot, &[center], &plan);
         let told = request.types.filter(&look, &[]);
         let s = &look.snapshot;
-        let mut near: Vec<(u32, Node)> = found
-            .depths
-            .iter()
-            .copied()
-            .zip(found.nodes.iter().copied())
+        let mut near: Vec<(u32, Node)> = (0..found.nodes.len())
+            .map(|i| (found.depth(i), found.nodes[i]))
             .filter(|(depth, node)| *depth == 0 || told.node(s, *node))
             .collect();
         let total = near.len();

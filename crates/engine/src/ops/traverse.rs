@@ -176,14 +176,19 @@ impl Op for Traverse {
             previous_cursor = has_previous_page.then(|| seal(from, true));
             engine.graphs().projections.pin(&context.scope, &look.view, &look.snapshot);
         }
-        let node = |i: usize| DeepNode { node: look.node_out(found.nodes[i]), depth: found.depths[i] };
-        let told =
-            found.edges.iter().zip(&found.edge_places).filter(|(_, place)| (from..to).contains(&(**place as usize)));
+        let node = |i: usize| DeepNode { node: look.node_out(found.nodes[i]), depth: found.depth(i) };
+        let edges: Vec<_> = if to - from == total {
+            found.edges.clone()
+        } else {
+            let places = found.trails(&look.snapshot).edge_places;
+            let here = found.edges.iter().zip(places).filter(|(_, place)| (from..to).contains(&(*place as usize)));
+            here.map(|(edge, _)| *edge).collect()
+        };
         Ok(Response {
             summary: summary(&look, &request, &found, from..to),
             roots: roots.iter().map(|r| look.snapshot.id(*r)).collect(),
             nodes: (from..to).map(node).collect(),
-            edges: told.map(|(edge, _)| look.edge_out(*edge)).collect(),
+            edges: edges.iter().map(|edge| look.edge_out(*edge)).collect(),
             truncated: found.cut.is_some(),
             overflow_type: found.cut,
             max_depth_reached: found.depth_reached(),
@@ -238,7 +243,7 @@ fn at_cursor(engine: &Engine, context: &mut Context<'_>, spec: &ViewSpec, cursor
 }
 
 fn summary(look: &Look, request: &Request, found: &Reached, page: std::ops::Range<usize>) -> String {
-    let others = found.depths.iter().filter(|d| **d > 0).count();
+    let others = (0..found.nodes.len()).filter(|i| found.depth(*i) > 0).count();
     let from = match found.nodes.as_slice() {
         [] => String::new(),
         [root, ..] if request.roots.len() == 1 => format!(" of {}", look.snapshot.name(*root)),
