@@ -11,9 +11,10 @@ use lukasa_store::ledger::ViewSpec;
 use lukasa_store::{Fields, Ledger};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -63,21 +64,21 @@ impl Engine {
     pub fn look(&self, context: &mut Context<'_>, spec: &ViewSpec) -> Result<Look> {
         let ledger = self.ledger(&context.scope);
         let (view, snapshot) = self.graphs().projections.look(&ledger, spec, context.progress)?;
-        Look::new(ledger, view, snapshot)
+        Ok(Look::new(ledger, view, snapshot))
     }
 
     /// The graph in a view that was told before.
     pub fn look_at(&self, context: &mut Context<'_>, view: View) -> Result<Look> {
         let ledger = self.ledger(&context.scope);
         let snapshot = self.graphs().projections.at(&ledger, &view, context.progress)?;
-        Look::new(ledger, view, snapshot)
+        Ok(Look::new(ledger, view, snapshot))
     }
 }
 
 impl Look {
-    fn new(ledger: Ledger, view: View, snapshot: Arc<Snapshot>) -> Result<Look> {
-        let registry = ledger.registry_known(view.known)?;
-        Ok(Look { ledger, view, snapshot, registry })
+    fn new(ledger: Ledger, view: View, snapshot: Arc<Snapshot>) -> Look {
+        let registry = Arc::clone(&snapshot.registry);
+        Look { ledger, view, snapshot, registry }
     }
 
     /// The node that a name stands for.
@@ -130,29 +131,14 @@ impl Look {
         states.into_iter().map(read).collect()
     }
 
-    pub fn node_out(&self, node: Node) -> NodeOut {
-        let s = &self.snapshot;
-        NodeOut {
-            id: s.id(node),
-            type_name: Arc::clone(s.type_name(node)),
-            key: s.key(node).map(Into::into),
-            labels: s.labels(node).to_vec(),
-            ended: s.is_ended(node),
-        }
+    /// A list of nodes to answer with.
+    pub fn nodes_out(&self, rows: Vec<NodeRow>) -> NodesOut {
+        NodesOut { snapshot: Arc::clone(&self.snapshot), rows }
     }
 
-    pub fn edge_out(&self, edge: Edge) -> EdgeOut {
-        let s = &self.snapshot;
-        let (src, dst) = s.ends(edge);
-        EdgeOut {
-            id: s.edge_id(edge),
-            type_name: Arc::clone(s.edge_type(edge)),
-            src_id: s.id(src),
-            dst_id: s.id(dst),
-            confidence: s.confidence(edge),
-            weight: s.weight(edge),
-            derivation: s.derivation(edge).cloned(),
-        }
+    /// A list of edges to answer with.
+    pub fn edges_out(&self, edges: Vec<Edge>) -> EdgesOut {
+        EdgesOut { snapshot: Arc::clone(&self.snapshot), edges }
     }
 
     /// A way in words: names of nodes, and between them types with an arrow.
@@ -173,39 +159,135 @@ impl Look {
     }
 }
 
-/// A node in an answer.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct NodeOut {
-    pub id: Uuid,
-    #[serde(rename = "type")]
-    #[schemars(with = "String")]
-    pub type_name: Arc<str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<String>")]
-    pub labels: Vec<Arc<str>>,
-    /// It is no longer there; a lasting relationship shows it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub ended: bool,
+/// Nodes in an answer; written straight from the snapshot.
+pub struct NodesOut {
+    snapshot: Arc<Snapshot>,
+    rows: Vec<NodeRow>,
 }
 
-/// An edge in an answer, with how sure it is and how that is known.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct EdgeOut {
-    pub id: Uuid,
+/// A node and what the operation found out about it.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeRow {
+    pub node: Node,
+    pub depth: Option<u32>,
+    pub distance: Option<u32>,
+    pub pagerank: Option<f64>,
+    pub score: Option<f64>,
+    pub degree: Option<usize>,
+}
+
+impl NodeRow {
+    pub fn new(node: Node) -> NodeRow {
+        NodeRow { node, depth: None, distance: None, pagerank: None, score: None, degree: None }
+    }
+}
+
+/// A node as it is written.
+#[derive(Serialize, JsonSchema)]
+pub struct NodeOut<'a> {
+    id: Uuid,
     #[serde(rename = "type")]
-    #[schemars(with = "String")]
-    pub type_name: Arc<str>,
-    pub src_id: Uuid,
-    pub dst_id: Uuid,
+    type_name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub confidence: Option<f64>,
+    key: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    labels: &'a [Arc<str>],
+    /// It is no longer there; a lasting relationship shows it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    ended: bool,
+    /// Hops from the nearest root.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub weight: Option<f64>,
+    depth: Option<u32>,
+    /// Hops from the middle.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
-    pub derivation: Option<Arc<str>>,
+    distance: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pagerank: Option<f64>,
+    /// The rank that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f64>,
+    /// Relationships, in both directions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    degree: Option<usize>,
+}
+
+impl Serialize for NodesOut {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let s = &self.snapshot;
+        serializer.collect_seq(self.rows.iter().map(|row| NodeOut {
+            id: s.id(row.node),
+            type_name: s.type_name(row.node),
+            key: s.key(row.node),
+            labels: s.labels(row.node),
+            ended: s.is_ended(row.node),
+            depth: row.depth,
+            distance: row.distance,
+            pagerank: row.pagerank,
+            score: row.score,
+            degree: row.degree,
+        }))
+    }
+}
+
+impl JsonSchema for NodesOut {
+    fn schema_name() -> Cow<'static, str> {
+        "Nodes".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        <Vec<NodeOut<'static>>>::json_schema(generator)
+    }
+}
+
+/// Edges in an answer; written straight from the snapshot.
+pub struct EdgesOut {
+    snapshot: Arc<Snapshot>,
+    edges: Vec<Edge>,
+}
+
+/// An edge as it is written, with how sure it is and how that is known.
+#[derive(Serialize, JsonSchema)]
+pub struct EdgeOut<'a> {
+    id: Uuid,
+    #[serde(rename = "type")]
+    type_name: &'a str,
+    src_id: Uuid,
+    dst_id: Uuid,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confidence: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weight: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    derivation: Option<&'a str>,
+}
+
+impl Serialize for EdgesOut {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let s = &self.snapshot;
+        serializer.collect_seq(self.edges.iter().map(|edge| {
+            let (src, dst) = s.ends(*edge);
+            EdgeOut {
+                id: s.edge_id(*edge),
+                type_name: s.edge_type(*edge),
+                src_id: s.id(src),
+                dst_id: s.id(dst),
+                confidence: s.confidence(*edge),
+                weight: s.weight(*edge),
+                derivation: s.derivation(*edge).map(|d| &**d),
+            }
+        }))
+    }
+}
+
+impl JsonSchema for EdgesOut {
+    fn schema_name() -> Cow<'static, str> {
+        "Edges".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        <Vec<EdgeOut<'static>>>::json_schema(generator)
+    }
 }
 
 /// A way from one node to another.

@@ -59,7 +59,9 @@ trait Body {
 
 impl<T: Serialize> Body for T {
     fn text(&self) -> serde_json::Result<String> {
-        serde_json::to_string(self)
+        let mut text = Vec::with_capacity(1 << 14);
+        serde_json::to_writer(&mut text, self)?;
+        Ok(String::from_utf8(text).expect("JSON is text"))
     }
 
     fn value(&self) -> serde_json::Result<Value> {

@@ -17,7 +17,6 @@ use std::sync::Arc;
 /// The one writer of a graph. Readers hold snapshots, which it never changes while they do.
 pub struct Projection {
     snapshot: Arc<Snapshot>,
-    registry: Arc<Registry>,
     /// Things that may look different by the clock alone, and when.
     agenda: BTreeSet<(Time, ThingNo)>,
     /// Things with this number or a higher one were not there when it was built or last moved on.
@@ -49,7 +48,8 @@ impl Projection {
         if self.lasting_changed(&registry) {
             return Ok(false);
         }
-        self.registry = registry;
+        Arc::make_mut(&mut self.snapshot).registry = registry;
+        let old = &self.snapshot.view;
         let next_thing = ledger.head()?.next_thing;
         let changes = ledger.changes(old.known, view.known)?;
         let mut at_hand: FxHashMap<ThingNo, Thing> = changes.things.into_iter().map(|t| (t.no, t)).collect();
@@ -153,7 +153,8 @@ impl Projection {
     /// Ends that lasting relationships show although they are not there.
     fn missing_ends(&self, edges: &[Seen]) -> Vec<ThingNo> {
         let shown = edges.iter().filter(|seen| seen.statement.is_some() && self.snapshot.place(seen.no).is_none());
-        let lasting = shown.filter_map(|seen| seen.thing.as_ref()).filter(|t| self.registry.is_lasting(&t.type_name));
+        let lasting =
+            shown.filter_map(|seen| seen.thing.as_ref()).filter(|t| self.snapshot.registry.is_lasting(&t.type_name));
         let ends = lasting.filter_map(|t| t.ends.as_ref()).flat_map(|ends| [ends.src, ends.dst]);
         sorted(ends.filter(|no| self.snapshot.find(*no).is_none()))
     }
@@ -161,7 +162,7 @@ impl Projection {
     fn lasting_changed(&self, registry: &Registry) -> bool {
         let types = self.snapshot.names.types();
         // A type that has not come by yet is read from the new registry when it does.
-        types.iter().any(|t| self.registry.is_lasting(t) != registry.is_lasting(t))
+        types.iter().any(|t| self.snapshot.registry.is_lasting(t) != registry.is_lasting(t))
     }
 }
 

@@ -4,6 +4,7 @@ use crate::chunked::{Chunked, Heap};
 use crate::flat::Flat;
 use crate::names::Names;
 use crate::rank::{Spread, Weights};
+use lukasa_model::types::Registry;
 use lukasa_model::{ThingNo, Time, View};
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
@@ -237,6 +238,8 @@ impl Heap for Places {
 pub struct Snapshot {
     /// The view it was made for.
     pub view: View,
+    /// What was declared, as the view knows it.
+    pub registry: Arc<Registry>,
     /// The moment before which the clock alone changes nothing.
     pub until: Time,
     pub(crate) nodes: Chunked<NodeChunk>,

@@ -147,7 +147,7 @@ impl Engine {
             let ledger = engine.ledger(&scope);
             let found =
                 engine.graphs().projections.look(&ledger, &spec, &mut |_, _| {}).and_then(|(view, snapshot)| {
-                    engine.find_communities(&Look::new(ledger, view, snapshot)?, &Options::default(), true)
+                    engine.find_communities(&Look::new(ledger, view, snapshot), &Options::default(), true)
                 });
             // Who asks next finds them in the foreground, and is told what went wrong if it does again.
             drop(found);

@@ -1,7 +1,7 @@
 //! `communities`: groups of objects that belong together, found in the graph and never stated.
 
 use super::{META, check_limit, count};
-use crate::graph::{self, CommunityOut, Kept, Look, NodeOut};
+use crate::graph::{self, CommunityOut, Kept, Look, NodeRow, NodesOut};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
@@ -62,7 +62,7 @@ pub struct Response {
     pub total: usize,
     /// Of the one that was asked for, the most central first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub members: Option<Vec<NodeOut>>,
+    pub members: Option<NodesOut>,
     pub truncated: bool,
     pub modularity: f64,
     /// The transaction they were found at.
@@ -122,7 +122,7 @@ fn answer(look: &Look, kept: &Arc<Kept>, chosen: Option<usize>, limit: usize) ->
         Some(i) => {
             let community = kept.communities[i].clone();
             let nodes: Vec<Node> = kept.members(i).iter().filter_map(|t| look.snapshot.find(*t)).collect();
-            let told = nodes.iter().take(limit).map(|n| look.node_out(*n)).collect();
+            let told = look.nodes_out(nodes.iter().take(limit).map(|n| NodeRow::new(*n)).collect());
             let summary = format!("{}: {}", community.label, community.summary);
             (vec![community], Some(told), nodes.len() > limit, summary)
         }

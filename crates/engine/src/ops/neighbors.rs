@@ -1,7 +1,7 @@
 //! `neighbors`: what is around one object, nearest first, then most central.
 
 use super::{META, count};
-use crate::graph::{EdgeOut, Look, NodeOut, Types, check_range};
+use crate::graph::{EdgesOut, Look, NodeRow, NodesOut, Types, check_range};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_graph::walk::{Direction, Filter, Walk, walk};
@@ -48,23 +48,16 @@ fn max_nodes() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    pub center_node: NodeOut,
+    /// The name of the object in the middle.
+    pub center_node: String,
     /// The middle first, then by distance, then by PageRank.
-    pub nodes: Vec<NearNode>,
+    pub nodes: NodesOut,
     /// Relationships among these.
-    pub edges: Vec<EdgeOut>,
+    pub edges: EdgesOut,
     /// How many there are within the radius.
     pub total_nodes_in_neighborhood: usize,
     pub truncated: bool,
     pub view: ViewEcho,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub struct NearNode {
-    #[serde(flatten)]
-    pub node: NodeOut,
-    pub distance: u32,
-    pub pagerank: f64,
 }
 
 impl Op for Neighbors {
@@ -133,18 +126,16 @@ impl Op for Neighbors {
         if truncated {
             summary += &format!("; the nearest {} are shown", near.len() - 1);
         }
+        let row = |(distance, node): &(u32, Node)| NodeRow {
+            distance: Some(*distance),
+            pagerank: Some(s.rank(*node)),
+            ..NodeRow::new(*node)
+        };
         Ok(Response {
             summary,
-            center_node: look.node_out(center),
-            nodes: near
-                .iter()
-                .map(|(distance, node)| NearNode {
-                    node: look.node_out(*node),
-                    distance: *distance,
-                    pagerank: s.rank(*node),
-                })
-                .collect(),
-            edges: edges.iter().map(|e| look.edge_out(*e)).collect(),
+            center_node: s.name(center),
+            nodes: look.nodes_out(near.iter().map(row).collect()),
+            edges: look.edges_out(edges),
             total_nodes_in_neighborhood: total,
             truncated,
             view: look.view.echo(),

@@ -1,7 +1,7 @@
 //! `rank`: the most central objects, of all or around some.
 
 use super::{META, check_limit, count};
-use crate::graph::{NodeOut, check_range};
+use crate::graph::{NodeRow, NodesOut, check_range};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
@@ -47,22 +47,13 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    pub nodes: Vec<RankedOut>,
+    pub nodes: NodesOut,
     /// `pagerank`, or how the ranks around seeds were found: `power_iteration`, `forward_push`.
     pub method: &'static str,
     /// Objects with a rank; more than `nodes` when that was cut.
     pub total: usize,
     pub truncated: bool,
     pub view: ViewEcho,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub struct RankedOut {
-    #[serde(flatten)]
-    pub node: NodeOut,
-    pub score: f64,
-    /// Relationships, in both directions.
-    pub degree: usize,
 }
 
 impl Op for Rank {
@@ -119,14 +110,14 @@ impl Op for Rank {
             Some(_) => format!("{} near {}", count(total, "object"), request.seeds.join(", ")),
             None => "nothing to rank".into(),
         };
-        let out = |(node, score): &(Node, f64)| RankedOut {
-            node: look.node_out(*node),
-            score: *score,
-            degree: s.degree(*node),
+        let row = |(node, score): &(Node, f64)| NodeRow {
+            score: Some(*score),
+            degree: Some(s.degree(*node)),
+            ..NodeRow::new(*node)
         };
         Ok(Response {
             summary,
-            nodes: ranked.iter().map(out).collect(),
+            nodes: look.nodes_out(ranked.iter().map(row).collect()),
             method,
             total,
             truncated: total > request.limit,

@@ -2,7 +2,7 @@
 
 use super::neighbors::among;
 use super::{META, count};
-use crate::graph::{EdgeOut, Look, NodeOut, Types, check_range};
+use crate::graph::{EdgesOut, Look, NodeRow, NodesOut, Types, check_range};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_graph::walk::{Direction, Walk, walk};
@@ -62,9 +62,9 @@ fn max_edges() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    pub nodes: Vec<NodeOut>,
+    pub nodes: NodesOut,
     /// Every relationship whose ends are both among these objects.
-    pub edges: Vec<EdgeOut>,
+    pub edges: EdgesOut,
     pub truncated: bool,
     /// How many relationships there are; more than `edges` when that was cut.
     pub total_edges: usize,
@@ -121,8 +121,8 @@ impl Op for Subgraph {
         };
         Ok(Response {
             summary,
-            nodes: found.nodes.iter().map(|n| look.node_out(*n)).collect(),
-            edges: edges.iter().map(|e| look.edge_out(*e)).collect(),
+            nodes: look.nodes_out(found.nodes.iter().map(|n| NodeRow::new(*n)).collect()),
+            edges: look.edges_out(edges),
             truncated,
             total_edges,
             drawing,

@@ -2,7 +2,7 @@
 
 use super::{META, count};
 use crate::cursor::Cursor;
-use crate::graph::{EdgeOut, Look, NodeOut, Types, check_range};
+use crate::graph::{EdgesOut, Look, NodeRow, NodesOut, Types, check_range};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_graph::walk::{Cap, Direction, Reached, Walk, walk};
@@ -69,9 +69,9 @@ pub struct Response {
     pub summary: String,
     pub roots: Vec<Uuid>,
     /// Nearest first; those equally near in the order they are first led to.
-    pub nodes: Vec<DeepNode>,
+    pub nodes: NodesOut,
     /// Each relationship once, on the page where its second end appears.
-    pub edges: Vec<EdgeOut>,
+    pub edges: EdgesOut,
     /// A cap was met: there is more than was looked at.
     pub truncated: bool,
     /// Which cap.
@@ -88,13 +88,6 @@ pub struct Response {
     pub previous_cursor: Option<String>,
     pub meta: PageMeta,
     pub view: ViewEcho,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub struct DeepNode {
-    #[serde(flatten)]
-    pub node: NodeOut,
-    pub depth: u32,
 }
 
 /// How the page was made.
@@ -176,7 +169,7 @@ impl Op for Traverse {
             previous_cursor = has_previous_page.then(|| seal(from, true));
             engine.graphs().projections.pin(&context.scope, &look.view, &look.snapshot);
         }
-        let node = |i: usize| DeepNode { node: look.node_out(found.nodes[i]), depth: found.depth(i) };
+        let node = |i: usize| NodeRow { depth: Some(found.depth(i)), ..NodeRow::new(found.nodes[i]) };
         let edges: Vec<_> = if to - from == total {
             found.edges.clone()
         } else {
@@ -187,8 +180,8 @@ impl Op for Traverse {
         Ok(Response {
             summary: summary(&look, &request, &found, from..to),
             roots: roots.iter().map(|r| look.snapshot.id(*r)).collect(),
-            nodes: (from..to).map(node).collect(),
-            edges: edges.iter().map(|edge| look.edge_out(*edge)).collect(),
+            nodes: look.nodes_out((from..to).map(node).collect()),
+            edges: look.edges_out(edges),
             truncated: found.cut.is_some(),
             overflow_type: found.cut,
             max_depth_reached: found.depth_reached(),

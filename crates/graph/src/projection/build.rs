@@ -50,16 +50,15 @@ impl Projection {
             Ok(())
         })?;
         let until = agenda.first().map_or(Time::MAX, |(due, _)| *due);
-        let (snapshot, registry) = growing.finish(until);
+        let snapshot = growing.finish(until);
         let (free_nodes, free_edges) = (vec![], vec![]);
-        Ok(Projection { snapshot: Arc::new(snapshot), registry, agenda, next_thing, free_nodes, free_edges })
+        Ok(Projection { snapshot: Arc::new(snapshot), agenda, next_thing, free_nodes, free_edges })
     }
 }
 
 /// Nodes and edges as they come; adjacency is laid out at the end, when degrees are known.
 struct Growing<'a> {
     ledger: &'a Ledger,
-    registry: Arc<Registry>,
     snapshot: Snapshot,
 }
 
@@ -67,6 +66,7 @@ impl<'a> Growing<'a> {
     fn new(view: &View, ledger: &'a Ledger, registry: Arc<Registry>) -> Growing<'a> {
         let snapshot = Snapshot {
             view: view.clone(),
+            registry,
             until: Time::MAX,
             nodes: Chunked::default(),
             out: Chunked::default(),
@@ -81,7 +81,7 @@ impl<'a> Growing<'a> {
             beside: Arc::default(),
             build: BUILDS.fetch_add(1, Ordering::Relaxed),
         };
-        Growing { ledger, registry, snapshot }
+        Growing { ledger, snapshot }
     }
 
     fn take_in(&mut self, rows: Vec<HeadRow>) -> Result<()> {
@@ -115,14 +115,14 @@ impl<'a> Growing<'a> {
         Ok(())
     }
 
-    fn finish(mut self, until: Time) -> (Snapshot, Arc<Registry>) {
+    fn finish(mut self, until: Time) -> Snapshot {
         for chunk in 0..self.snapshot.nodes.len() {
             self.snapshot.nodes.chunk_mut(chunk).shrink();
         }
         self.snapshot.out = lay_out(&self.snapshot, |src, _| src, |_, dst| dst);
         self.snapshot.into = lay_out(&self.snapshot, |_, dst| dst, |src, _| src);
         self.snapshot.until = until;
-        (self.snapshot, self.registry)
+        self.snapshot
     }
 }
 

@@ -235,7 +235,7 @@ impl Projection {
         let mut edges: Vec<Edge> = ties.iter().flat_map(|links| links.edges.iter().copied()).collect();
         edges.sort_unstable();
         edges.dedup();
-        let registry = Arc::clone(&self.registry);
+        let registry = Arc::clone(&self.snapshot.registry);
         let snapshot = self.edit();
         snapshot.set_presence(node, Presence::Ended);
         snapshot.nodes.chunk_mut(node as usize / NODES).labels[node as usize % NODES] = 0;
@@ -289,7 +289,7 @@ impl Projection {
                 let (src, dst) = (self.snapshot.find(ends.src), self.snapshot.find(ends.dst));
                 let (Some(src), Some(dst)) = (src, dst) else { return Ok(()) };
                 let live = |node| self.snapshot.presence(node) == Presence::Live;
-                if !(live(src) && live(dst) || self.registry.is_lasting(&thing.type_name)) {
+                if !(live(src) && live(dst) || self.snapshot.registry.is_lasting(&thing.type_name)) {
                     return Ok(());
                 }
                 let edge = match self.free_edges.pop() {
