@@ -214,7 +214,8 @@ impl Projections {
         let things = snapshot.node_count() + snapshot.edge_count();
         let counted = entry.counted.load(Ordering::Relaxed);
         // Counting looks at every chunk, so it waits until enough has changed.
-        if entry.bytes.load(Ordering::Relaxed) == 0 || things.abs_diff(counted) > counted / 20 {
+        let stale = entry.bytes.load(Ordering::Relaxed) == 0 || things.abs_diff(counted) > counted / 20;
+        if stale && entry.pinned.is_none() {
             entry.bytes.store(snapshot.memory().bytes.max(1), Ordering::Relaxed);
             entry.counted.store(things, Ordering::Relaxed);
         }

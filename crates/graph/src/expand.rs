@@ -157,6 +157,11 @@ impl State<'_> {
         true
     }
 
+    /// Roots were named, so no rule keeps them out.
+    fn is_root(&self, node: Node) -> bool {
+        self.places.get(&node).is_some_and(|place| self.found.depths[*place] == 0)
+    }
+
     fn candidates(&mut self, frontier: &[usize], phase: &Phase) -> (Vec<Candidate>, bool) {
         let mut all = Vec::new();
         for &step in frontier {
@@ -172,7 +177,7 @@ impl State<'_> {
                     if twice || !phase.filter.edge(self.snapshot, edge, type_no) {
                         continue;
                     }
-                    if phase.filter.node(self.snapshot, other) {
+                    if self.is_root(other) || phase.filter.node(self.snapshot, other) {
                         all.push(Candidate { step, edge, node: other, against: !outgoing });
                     } else {
                         self.found.refused += 1;
@@ -196,7 +201,8 @@ impl State<'_> {
         walked.extend(edges.iter().copied().zip(judge.edges(&edges)?));
         let mut seen = FxHashSet::default();
         let open = candidates.iter().filter(|c| walked[&c.edge]).map(|c| c.node);
-        let nodes: Vec<Node> = open.filter(|n| !judged.contains_key(n) && seen.insert(*n)).collect();
+        let nodes: Vec<Node> =
+            open.filter(|n| !judged.contains_key(n) && !self.is_root(*n) && seen.insert(*n)).collect();
         let answers = judge.nodes(&nodes)?;
         self.found.refused += answers.iter().filter(|a| !**a).count();
         judged.extend(nodes.into_iter().zip(answers));
@@ -215,7 +221,8 @@ impl State<'_> {
         let mut in_layer: FxHashSet<Node> = FxHashSet::default();
         let mut listed: FxHashSet<Edge> = self.found.edges.iter().copied().collect();
         for c in candidates {
-            if !walked[&c.edge] || !judged[&c.node] || self.plan.dedupe == Dedupe::Path && self.passed(c.step, c.node) {
+            let refused = !walked[&c.edge] || judged.get(&c.node) == Some(&false);
+            if refused || self.plan.dedupe == Dedupe::Path && self.passed(c.step, c.node) {
                 continue;
             }
             let new_node = !self.places.contains_key(&c.node);

@@ -134,6 +134,12 @@ impl Adjacency {
     /// Puts an edge at a place of a node's list.
     pub fn insert(&mut self, at: usize, place: usize, node: Node, edge: Edge, type_no: TypeNo) {
         let i = self.range(at).start + place;
+        if self.nodes.len() == self.nodes.capacity() {
+            // A chunk is small and copied often: room for a few more, not for twice as many.
+            self.nodes.reserve_exact(8);
+            self.edges.reserve_exact(8);
+            self.types.reserve_exact(8);
+        }
         self.nodes.insert(i, node);
         self.edges.insert(i, edge);
         self.types.insert(i, type_no);

@@ -168,3 +168,58 @@ fn a_type_that_becomes_lasting_is_seen_at_once() {
     let rebuilt = Projection::build(ledger, &view(), &mut |_, _| {}).unwrap();
     assert_eq!((rebuilt.snapshot().node_count(), rebuilt.snapshot().edge_count()), (1, 1));
 }
+
+#[test]
+fn a_thousand_commits_of_updates_leave_memory_flat() {
+    use lukasa_model::batch::{End, PutObject, PutRelationship};
+    use lukasa_model::id::{object_id, relationship_id};
+    use lukasa_model::{Batch, Reference, Write};
+    let fixture = Fixture::sqlite();
+    let ledger = &fixture.ledger;
+    let key = |i: u64| format!("src/file_{:03}.rs::f{i}", i / 20);
+    let object = |i: u64, round: u64| {
+        let labels = [format!("r{}", round % 5)].into();
+        Write::from(PutObject { labels, ..PutObject::new("Function", &key(i)).property("round", round) })
+    };
+    let edge = |src: u64, dst: u64, round: u64| {
+        let put = PutRelationship::new("CALLS", key(src).as_str(), key(dst).as_str());
+        Write::from(PutRelationship { confidence: Some((round % 10) as f64 / 10.0), ..put })
+    };
+    const N: u64 = 1_000;
+    let mut first = Batch::on("main");
+    first.writes.extend((0..N).map(|i| object(i, 0)));
+    first.writes.extend((0..N * 4).map(|e| edge(e % N, (e * 7 + e / N + 1) % N, 0)));
+    let namespace = {
+        ledger.commit(&first).unwrap();
+        ledger.head().unwrap().namespace
+    };
+    let id = |i: u64| object_id(namespace, "Function", &key(i));
+    let view = || ledger.view(&ViewSpec::default()).unwrap();
+    let mut projection = Projection::build(ledger, &view(), &mut |_, _| {}).unwrap();
+    let before = projection.snapshot().memory().bytes;
+    let mut most = 0;
+    for round in 1..=1_000u64 {
+        fixture.clock.advance(1);
+        let start = round * 20 % N;
+        let mut batch = Batch::on("main");
+        batch.writes.extend((start..start + 20).map(|i| object(i, round)));
+        // Some edges are said anew, some end, and what ended comes back the next time round.
+        for i in start..start + 20 {
+            let dst = (i * 7 + 1) % N;
+            batch.writes.push(edge(i, (i * 7 + 2) % N, round));
+            let calls = relationship_id(namespace, "CALLS", id(i), id(dst), "");
+            let again = round / (N / 20) % 2 == 1;
+            batch.writes.push(if again { edge(i, dst, round) } else { End::new(Reference::Id(calls)).into() });
+        }
+        ledger.commit(&batch).unwrap();
+        // A reader holds on to the state before, as readers do.
+        let held = std::sync::Arc::clone(projection.snapshot());
+        assert!(projection.advance(ledger, &view()).unwrap());
+        drop(held);
+        most = most.max(projection.snapshot().memory().bytes);
+    }
+    assert!(most < before * 11 / 10, "{before} bytes have become {most}");
+    let fresh = Projection::build(ledger, &view(), &mut |_, _| {}).unwrap();
+    let things = ledger.head().unwrap().next_thing;
+    assert_eq!(tell(projection.snapshot(), things), tell(fresh.snapshot(), things));
+}
