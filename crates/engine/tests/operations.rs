@@ -2,52 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
-use lukasa_engine::{Context, Engine, operations};
-use lukasa_model::Error;
+mod desk;
+
+use desk::Desk;
+use lukasa_engine::{Engine, operations};
 use lukasa_store::{Clock, Store};
-use lukasa_testkit::{FaultyStore, Fixture, fixtures};
+use lukasa_testkit::FaultyStore;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-struct Desk {
-    fixture: Fixture,
-    engine: Engine,
-}
-
-impl Desk {
-    fn all() -> Vec<Desk> {
-        fixtures()
-            .into_iter()
-            .map(|fixture| {
-                let clock = Arc::clone(&fixture.clock) as Arc<dyn Clock>;
-                let engine = Engine::new(Arc::clone(&fixture.store), clock, std::env::temp_dir());
-                Desk { fixture, engine }
-            })
-            .collect()
-    }
-
-    fn call(&self, name: &str, request: Value) -> Result<Value, Error> {
-        let mut context = Context {
-            scope: self.fixture.ledger.scope().clone(),
-            author: Some("ann".into()),
-            agent: None,
-            session: None,
-            input: None,
-            output: None,
-            progress: &mut |_, _| {},
-        };
-        self.engine.call(&mut context, name, request)
-    }
-
-    fn ok(&self, name: &str, request: Value) -> Value {
-        self.call(name, request).unwrap_or_else(|e| panic!("{name} on {}: {e:?}", self.fixture.name))
-    }
-
-    fn port(&self, reference: &str) -> Value {
-        self.call("get", json!({"ref": reference}))
-            .map_or(Value::Null, |got| got["thing"]["properties"]["port"].clone())
-    }
+fn port(desk: &Desk, reference: &str) -> Value {
+    desk.call("get", json!({"ref": reference})).map_or(Value::Null, |got| got["thing"]["properties"]["port"].clone())
 }
 
 #[test]
@@ -92,14 +58,14 @@ fn a_patch_changes_only_the_version_it_saw() {
         let later = |s: i64| lukasa_model::Time(now.0 + s * 1_000_000).to_string();
         desk.ok("put", json!({"type": "Service", "key": "a", "set": ["port=1"], "valid_to": later(100)}));
         desk.ok("patch", json!({"ref": "a", "set": ["port=2"]}));
-        assert_eq!(desk.port("a"), 2);
+        assert_eq!(port(&desk, "a"), 2);
         desk.fixture.clock.advance(200);
-        assert_eq!(desk.port("a"), Value::Null, "its end was not put off");
+        assert_eq!(port(&desk, "a"), Value::Null, "its end was not put off");
         desk.ok("put", json!({"type": "Service", "key": "b", "set": ["port=1"]}));
         desk.ok("put", json!({"type": "Service", "key": "b", "set": ["port=9"], "valid_from": later(1000)}));
         desk.ok("patch", json!({"ref": "b", "set": ["port=2"]}));
         desk.fixture.clock.advance(2000);
-        assert_eq!(desk.port("b"), 9, "what was planned still comes");
+        assert_eq!(port(&desk, "b"), 9, "what was planned still comes");
     }
 }
 
@@ -117,7 +83,7 @@ fn names_lead_on_after_renames_there_and_back() {
         );
         desk.fixture.clock.advance(1);
         desk.ok("rename", json!({"ref": "a", "to": "b"}));
-        assert_eq!((desk.port("Service:a"), desk.port("b")), (json!(1), json!(1)));
+        assert_eq!((port(&desk, "Service:a"), port(&desk, "b")), (json!(1), json!(1)));
         let got = desk.ok("get", json!({"ref": "web"}));
         assert_eq!(got["links"][0]["other"]["key"], "b", "the call moved along");
         let got = desk.ok("get", json!({"ref": "e"}));
@@ -125,7 +91,7 @@ fn names_lead_on_after_renames_there_and_back() {
         assert_eq!(desk.call("rename", json!({"ref": "web", "to": "b"})).unwrap_err().code, "key_taken");
         desk.fixture.clock.advance(1);
         desk.ok("rename", json!({"ref": "b", "to": "a"}));
-        assert_eq!((desk.port("Service:a"), desk.port("Service:b")), (json!(1), json!(1)));
+        assert_eq!((port(&desk, "Service:a"), port(&desk, "Service:b")), (json!(1), json!(1)));
         desk.ok("verify", json!({}));
     }
 }
@@ -145,10 +111,10 @@ fn restore_brings_back_what_was_ended() {
         desk.ok("delete", json!({"ref": "a"}));
         desk.fixture.clock.advance(1);
         desk.ok("restore", json!({"ref": "a"}));
-        assert_eq!(desk.port("a"), 1, "not the backfill, though it was recorded later");
+        assert_eq!(port(&desk, "a"), 1, "not the backfill, though it was recorded later");
         desk.fixture.clock.advance(1);
         desk.ok("restore", json!({"ref": "a", "version_id": "2.0"}));
-        assert_eq!(desk.port("a"), 7);
+        assert_eq!(port(&desk, "a"), 7);
         assert_eq!(
             desk.call("restore", json!({"ref": "a", "version_id": "99.0"})).unwrap_err().code,
             "unknown_version"
@@ -175,11 +141,11 @@ fn a_store_that_takes_no_writes_is_still_read() {
             let error = desk.call(name, request).unwrap_err();
             assert_eq!((error.code, error.kind.http_status()), ("store_busy", 503), "{name}");
         }
-        assert_eq!(desk.port("a"), 1);
+        assert_eq!(port(&desk, "a"), 1);
         assert_eq!(desk.ok("log", json!({}))["head"], 1, "no refused write left a trace");
         faulty.broken.store(false, Ordering::SeqCst);
         desk.ok("put", json!({"type": "Service", "key": "a", "set": ["port=2"]}));
-        assert_eq!(desk.port("a"), 2);
+        assert_eq!(port(&desk, "a"), 2);
     }
 }
 

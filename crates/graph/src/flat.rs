@@ -84,11 +84,11 @@ impl Flat {
             csr.offsets.push(0);
             for node in &nodes {
                 let links = if outgoing { snapshot.outgoing(*node) } else { snapshot.incoming(*node) };
-                for (other, type_no) in links.nodes.iter().zip(links.types) {
-                    let to = dense[*other as usize];
+                for (other, _, type_no) in links.iter() {
+                    let to = dense[other as usize];
                     if to != NONE {
                         csr.targets.push(to);
-                        csr.types.push(*type_no);
+                        csr.types.push(type_no);
                     }
                 }
                 csr.offsets.push(csr.targets.len() as u32);

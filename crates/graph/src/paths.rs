@@ -19,7 +19,7 @@ fn steps<'a>(
     filter: &'a Filter,
 ) -> impl Iterator<Item = (Node, Edge)> + 'a {
     sides(snapshot, node, direction)
-        .flat_map(|(links, _)| (0..links.len()).map(move |i| (links.nodes[i], links.edges[i], links.types[i])))
+        .flat_map(|(links, _)| links.iter())
         .filter(move |(_, edge, type_no)| filter.edge(snapshot, *edge, *type_no))
         .map(|(other, edge, _)| (other, edge))
 }

@@ -259,12 +259,12 @@ pub fn push(
         if here > 0.0 {
             let share = damping * mass / here;
             let links = snapshot.outgoing(v);
-            for (node, type_no) in links.nodes.iter().zip(links.types) {
-                give(*node, share * weights.forward(*type_no));
+            for (node, _, type_no) in links.iter() {
+                give(node, share * weights.forward(type_no));
             }
             let links = snapshot.incoming(v);
-            for (node, type_no) in links.nodes.iter().zip(links.types) {
-                give(*node, share * weights.backward(*type_no));
+            for (node, _, type_no) in links.iter() {
+                give(node, share * weights.backward(type_no));
             }
         } else {
             home.iter().for_each(|(node, weight)| give(*node, damping * mass * weight));

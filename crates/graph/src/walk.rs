@@ -205,14 +205,17 @@ impl Drop for Reached {
     }
 }
 
-/// Marks what a filter keeps out.
+/// Stands for the place of what a filter keeps out.
 const OUT: u32 = u32::MAX;
 
 /// Where nodes stand in the walk of this thread; emptied by counting on, not by clearing.
 #[derive(Default)]
 struct Scratch {
     round: u32,
-    places: Vec<u64>,
+    /// The round in which a node was last come by.
+    seen: Vec<u32>,
+    /// Its place in that round, if anybody will ask.
+    places: Vec<u32>,
     /// Of the last answer that was let go.
     room: Found,
 }
@@ -222,37 +225,48 @@ thread_local! {
 }
 
 impl Scratch {
-    fn begin(&mut self, nodes: usize) {
+    fn begin(&mut self, nodes: usize, places: bool) {
         // Room for a graph much larger than this one is given back.
-        if self.places.len() < nodes || self.places.len() > nodes * 4 + (1 << 16) || self.round == u32::MAX {
-            self.places = vec![0; nodes];
+        if self.seen.len() < nodes || self.seen.len() > nodes * 4 + (1 << 16) || self.round == u32::MAX {
+            self.seen = vec![0; nodes];
+            self.places = Vec::new();
             self.round = 0;
+        }
+        if places && self.places.len() < self.seen.len() {
+            self.places = vec![0; self.seen.len()];
         }
         self.round += 1;
     }
 
+    /// Whether it is come by for the first time; then it is marked.
+    #[inline]
+    fn is_new(&mut self, node: Node) -> bool {
+        std::mem::replace(&mut self.seen[node as usize], self.round) != self.round
+    }
+
     #[inline]
     fn get(&self, node: Node) -> Option<u32> {
-        let mark = self.places[node as usize];
-        (mark >> 32 == u64::from(self.round)).then_some(mark as u32)
+        (self.seen[node as usize] == self.round).then(|| self.places[node as usize])
     }
 
     #[inline]
     fn set(&mut self, node: Node, place: u32) {
-        self.places[node as usize] = u64::from(self.round) << 32 | u64::from(place);
+        self.seen[node as usize] = self.round;
+        self.places[node as usize] = place;
     }
 }
 
 /// Walks from the roots, nearest first, in the order of edges' thing numbers.
 pub fn walk(snapshot: &Snapshot, roots: &[Node], walk: &Walk<'_>) -> Reached {
     SCRATCH.with_borrow_mut(|scratch| {
-        scratch.begin(snapshot.node_places());
-        let mut found = std::mem::take(&mut scratch.room);
-        found.clear();
         let filter = walk.filter;
         let plain = filter.is_open_to_nodes() && filter.edge_types.is_none() && filter.min_confidence.is_none();
+        let both = walk.direction == Direction::Both;
+        scratch.begin(snapshot.node_places(), !plain || both);
+        let mut found = std::mem::take(&mut scratch.room);
+        found.clear();
         let mut run = Run { snapshot, walk, marks: scratch, found: &mut found };
-        match (plain, walk.direction == Direction::Both) {
+        match (plain, both) {
             (true, false) => run.all::<true, false>(roots),
             (true, true) => run.all::<true, true>(roots),
             (false, false) => run.all::<false, false>(roots),
@@ -276,12 +290,14 @@ impl Run<'_> {
     fn all<const PLAIN: bool, const BOTH: bool>(&mut self, roots: &[Node]) {
         self.found.layers.push(0);
         for root in roots {
-            if self.marks.get(*root).is_none() {
+            if self.marks.is_new(*root) {
                 if self.found.nodes.len() == self.walk.max_nodes {
                     self.found.cut = Some(Cap::Node);
                     return;
                 }
-                self.marks.set(*root, self.found.nodes.len() as u32);
+                if !PLAIN || BOTH {
+                    self.marks.set(*root, self.found.nodes.len() as u32);
+                }
                 self.found.nodes.push(*root);
             }
         }
@@ -318,20 +334,11 @@ impl Run<'_> {
         links: Links<'_>,
     ) -> Result<(), Full> {
         self.found.scanned += links.len();
-        let room = (self.walk.max_nodes - self.found.nodes.len()).min(self.walk.max_edges - self.found.edges.len());
-        if PLAIN && !BOTH && links.len() <= room {
-            // Nothing to ask and room for all: every edge is told, and every new end.
-            self.found.edges.extend_from_slice(links.edges);
-            for &other in links.nodes {
-                if self.marks.get(other).is_none() {
-                    self.marks.set(other, self.found.nodes.len() as u32);
-                    self.found.nodes.push(other);
-                }
-            }
-            return Ok(());
+        if PLAIN && !BOTH {
+            return self.leave_plainly(links);
         }
-        for (i, (&other, &edge)) in links.nodes.iter().zip(links.edges).enumerate() {
-            if !PLAIN && !self.walk.filter.edge(self.snapshot, edge, links.types[i]) {
+        for (other, edge, type_no) in links.iter() {
+            if !PLAIN && !self.walk.filter.edge(self.snapshot, edge, type_no) {
                 continue;
             }
             match self.marks.get(other) {
@@ -344,10 +351,7 @@ impl Run<'_> {
                         self.marks.set(other, OUT);
                         continue;
                     }
-                    if self.found.nodes.len() == self.walk.max_nodes {
-                        self.found.cut = Some(Cap::Node);
-                        return Err(Full);
-                    }
+                    self.room_for_a_node()?;
                     self.room_for_an_edge()?;
                     self.marks.set(other, self.found.nodes.len() as u32);
                     self.found.nodes.push(other);
@@ -356,6 +360,40 @@ impl Run<'_> {
             self.found.edges.push(edge);
         }
         Ok(())
+    }
+
+    /// Nothing to ask and nothing seen from both ends: every edge is told, and every new end.
+    #[inline]
+    fn leave_plainly(&mut self, links: Links<'_>) -> Result<(), Full> {
+        let room = (self.walk.max_nodes - self.found.nodes.len()).min(self.walk.max_edges - self.found.edges.len());
+        if links.len() <= room {
+            self.found.edges.extend(links.edges());
+            for other in links.nodes() {
+                if self.marks.is_new(other) {
+                    self.found.nodes.push(other);
+                }
+            }
+            return Ok(());
+        }
+        for tie in links.ties {
+            if self.marks.is_new(tie.node) {
+                self.room_for_a_node()?;
+                self.room_for_an_edge()?;
+                self.found.nodes.push(tie.node);
+            }
+            self.room_for_an_edge()?;
+            self.found.edges.push(tie.edge);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn room_for_a_node(&mut self) -> Result<(), Full> {
+        if self.found.nodes.len() < self.walk.max_nodes {
+            return Ok(());
+        }
+        self.found.cut = Some(Cap::Node);
+        Err(Full)
     }
 
     #[inline]
