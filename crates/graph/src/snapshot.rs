@@ -41,13 +41,19 @@ pub(crate) enum Presence {
     Ended,
 }
 
+/// What is kept of a node beside its key, together, because it is read together.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct NodeRow {
+    pub id: Uuid,
+    pub thing: ThingNo,
+    pub labels: u32,
+    pub type_no: TypeNo,
+    pub presence: Presence,
+}
+
 #[derive(Clone)]
 pub(crate) struct NodeChunk {
-    pub things: [ThingNo; NODES],
-    pub ids: [Uuid; NODES],
-    pub types: [TypeNo; NODES],
-    pub labels: [u32; NODES],
-    pub presence: [Presence; NODES],
+    pub rows: [NodeRow; NODES],
     keyed: u64,
     key_ends: [u32; NODES],
     keys: String,
@@ -55,16 +61,7 @@ pub(crate) struct NodeChunk {
 
 impl Default for NodeChunk {
     fn default() -> Self {
-        NodeChunk {
-            things: [0; NODES],
-            ids: [Uuid::nil(); NODES],
-            types: [0; NODES],
-            labels: [0; NODES],
-            presence: [Presence::Free; NODES],
-            keyed: 0,
-            key_ends: [0; NODES],
-            keys: String::new(),
-        }
+        NodeChunk { rows: [NodeRow::default(); NODES], keyed: 0, key_ends: [0; NODES], keys: String::new() }
     }
 }
 
@@ -198,34 +195,30 @@ impl<'a> Links<'a> {
     }
 }
 
-#[derive(Clone)]
-pub(crate) struct EdgeChunk {
-    pub things: [ThingNo; EDGES],
-    pub ids: [Uuid; EDGES],
-    pub src: [Node; EDGES],
-    pub dst: [Node; EDGES],
-    /// NaN where nothing was stated; so are weights.
-    pub confidences: [f64; EDGES],
-    pub weights: [f64; EDGES],
+/// What is kept of an edge, together, because it is read together.
+#[derive(Clone, Copy)]
+pub(crate) struct EdgeRow {
+    pub id: Uuid,
+    pub thing: ThingNo,
+    /// NaN where nothing was stated; so is the weight.
+    pub confidence: f64,
+    pub weight: f64,
+    pub src: Node,
+    pub dst: Node,
     /// Since when it holds (or was recorded, if it always held), in minutes since 1970.
-    pub since: [i32; EDGES],
-    pub types: [TypeNo; EDGES],
-    pub derivations: [u16; EDGES],
+    pub since: i32,
+    pub type_no: TypeNo,
+    pub derivation: u16,
 }
+
+#[derive(Clone)]
+pub(crate) struct EdgeChunk(pub [EdgeRow; EDGES]);
 
 impl Default for EdgeChunk {
     fn default() -> Self {
-        EdgeChunk {
-            things: [0; EDGES],
-            ids: [Uuid::nil(); EDGES],
-            src: [0; EDGES],
-            dst: [0; EDGES],
-            confidences: [f64::NAN; EDGES],
-            weights: [f64::NAN; EDGES],
-            since: [0; EDGES],
-            types: [0; EDGES],
-            derivations: [0; EDGES],
-        }
+        let (id, thing, confidence, weight) = (Uuid::nil(), 0, f64::NAN, f64::NAN);
+        let none = EdgeRow { id, thing, confidence, weight, src: 0, dst: 0, since: 0, type_no: 0, derivation: 0 };
+        EdgeChunk([none; EDGES])
     }
 }
 
@@ -311,8 +304,8 @@ impl Snapshot {
         let mut all: Vec<(ThingNo, Node)> = Vec::with_capacity(self.live);
         for (c, chunk) in self.nodes.iter().enumerate() {
             for at in 0..NODES {
-                if chunk.presence[at] == Presence::Live {
-                    all.push((chunk.things[at], (c * NODES + at) as Node));
+                if chunk.rows[at].presence == Presence::Live {
+                    all.push((chunk.rows[at].thing, (c * NODES + at) as Node));
                 }
             }
         }
@@ -323,30 +316,26 @@ impl Snapshot {
     }
 
     #[inline]
-    fn node(&self, node: Node) -> (&NodeChunk, usize) {
-        (self.nodes.chunk(node as usize / NODES), node as usize % NODES)
+    pub(crate) fn node(&self, node: Node) -> &NodeRow {
+        &self.nodes.chunk(node as usize / NODES).rows[node as usize % NODES]
     }
 
     /// The number of the object, which orders nodes in every answer.
     pub fn thing(&self, node: Node) -> ThingNo {
-        let (chunk, at) = self.node(node);
-        chunk.things[at]
+        self.node(node).thing
     }
 
     pub fn id(&self, node: Node) -> Uuid {
-        let (chunk, at) = self.node(node);
-        chunk.ids[at]
+        self.node(node).id
     }
 
     pub fn key(&self, node: Node) -> Option<&str> {
-        let (chunk, at) = self.node(node);
-        chunk.key(at)
+        self.nodes.chunk(node as usize / NODES).key(node as usize % NODES)
     }
 
     #[inline]
     pub fn type_no(&self, node: Node) -> TypeNo {
-        let (chunk, at) = self.node(node);
-        chunk.types[at]
+        self.node(node).type_no
     }
 
     pub fn type_name(&self, node: Node) -> &Arc<str> {
@@ -364,8 +353,7 @@ impl Snapshot {
     /// Number of the node's set of labels; 0 is the empty one.
     #[inline]
     pub fn label_set(&self, node: Node) -> u32 {
-        let (chunk, at) = self.node(node);
-        chunk.labels[at]
+        self.node(node).labels
     }
 
     pub fn labels(&self, node: Node) -> &[Arc<str>] {
@@ -374,8 +362,7 @@ impl Snapshot {
 
     /// It is only there because a lasting relationship shows it.
     pub fn is_ended(&self, node: Node) -> bool {
-        let (chunk, at) = self.node(node);
-        chunk.presence[at] == Presence::Ended
+        self.node(node).presence == Presence::Ended
     }
 
     #[inline]
@@ -392,51 +379,45 @@ impl Snapshot {
         self.outgoing(node).len() + self.incoming(node).len()
     }
 
-    fn edge(&self, edge: Edge) -> (&EdgeChunk, usize) {
-        (self.edges.chunk(edge as usize / EDGES), edge as usize % EDGES)
+    #[inline]
+    pub(crate) fn edge(&self, edge: Edge) -> &EdgeRow {
+        &self.edges.chunk(edge as usize / EDGES).0[edge as usize % EDGES]
     }
 
     pub fn edge_thing(&self, edge: Edge) -> ThingNo {
-        let (chunk, at) = self.edge(edge);
-        chunk.things[at]
+        self.edge(edge).thing
     }
 
     pub fn edge_id(&self, edge: Edge) -> Uuid {
-        let (chunk, at) = self.edge(edge);
-        chunk.ids[at]
+        self.edge(edge).id
     }
 
     /// Source and destination.
     pub fn ends(&self, edge: Edge) -> (Node, Node) {
-        let (chunk, at) = self.edge(edge);
-        (chunk.src[at], chunk.dst[at])
+        let row = self.edge(edge);
+        (row.src, row.dst)
     }
 
     pub fn edge_type(&self, edge: Edge) -> &Arc<str> {
-        let (chunk, at) = self.edge(edge);
-        self.names.type_name(chunk.types[at])
+        self.names.type_name(self.edge(edge).type_no)
     }
 
     /// As stated; `None` when nothing was.
     pub fn confidence(&self, edge: Edge) -> Option<f64> {
-        let (chunk, at) = self.edge(edge);
-        Some(chunk.confidences[at]).filter(|c| !c.is_nan())
+        Some(self.edge(edge).confidence).filter(|c| !c.is_nan())
     }
 
     pub fn weight(&self, edge: Edge) -> Option<f64> {
-        let (chunk, at) = self.edge(edge);
-        Some(chunk.weights[at]).filter(|w| !w.is_nan())
+        Some(self.edge(edge).weight).filter(|w| !w.is_nan())
     }
 
     /// Since when the edge holds, to the minute.
     pub fn since(&self, edge: Edge) -> Time {
-        let (chunk, at) = self.edge(edge);
-        Time(i64::from(chunk.since[at]) * 60_000_000)
+        Time(i64::from(self.edge(edge).since) * 60_000_000)
     }
 
     pub fn derivation(&self, edge: Edge) -> Option<&Arc<str>> {
-        let (chunk, at) = self.edge(edge);
-        self.names.derivation(chunk.derivations[at])
+        self.names.derivation(self.edge(edge).derivation)
     }
 
     pub fn names(&self) -> &Names {

@@ -2,7 +2,7 @@
 
 use super::Projection;
 use crate::chunked::Chunked;
-use crate::snapshot::{Adjacency, EDGES, Edge, NODES, Node, Presence, Snapshot, Tie};
+use crate::snapshot::{Adjacency, Edge, NODES, Node, Presence, Snapshot, Tie};
 use lukasa_model::types::Registry;
 use lukasa_model::{Error, Result, Time, View};
 use lukasa_store::ledger::HeadRow;
@@ -136,9 +136,8 @@ fn lay_out(
     let mut next = vec![0u32; places + 1];
     let all = || {
         (0..snapshot.edge_places).map(|edge| {
-            let chunk = snapshot.edges.chunk(edge / EDGES);
-            let i = edge % EDGES;
-            (edge as Edge, chunk.src[i], chunk.dst[i], chunk.types[i])
+            let row = snapshot.edge(edge as Edge);
+            (edge as Edge, row.src, row.dst, row.type_no)
         })
     };
     for (_, src, dst, _) in all() {

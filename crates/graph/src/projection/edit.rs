@@ -3,7 +3,7 @@
 use super::{Projection, Seen};
 use crate::names::Names;
 use crate::snapshot::{Adjacency, EDGES, Edge, EdgeChunk, MOST, NODES, Node, NodeChunk, PLACES, Place, Places};
-use crate::snapshot::{Presence, Snapshot};
+use crate::snapshot::{EdgeRow, NodeRow, Presence, Snapshot};
 use lukasa_model::statement::{Statement, Thing};
 use lukasa_model::{Error, Result, ThingNo, Time};
 use serde::Deserialize;
@@ -58,6 +58,14 @@ impl Snapshot {
         self.places.chunk_mut(chunk).0[at] = place.map_or(0, Place::tagged);
     }
 
+    fn node_mut(&mut self, node: Node) -> &mut NodeRow {
+        &mut self.nodes.chunk_mut(node as usize / NODES).rows[node as usize % NODES]
+    }
+
+    fn edge_mut(&mut self, edge: Edge) -> &mut EdgeRow {
+        &mut self.edges.chunk_mut(edge as usize / EDGES).0[edge as usize % EDGES]
+    }
+
     fn write_node(
         &mut self,
         node: Node,
@@ -70,11 +78,7 @@ impl Snapshot {
         let labels = Names::label_set_no(&mut self.names, &hot.labels);
         let chunk = self.nodes.chunk_mut(node as usize / NODES);
         let at = node as usize % NODES;
-        chunk.things[at] = thing.no;
-        chunk.ids[at] = thing.id;
-        chunk.types[at] = type_no;
-        chunk.labels[at] = labels;
-        chunk.presence[at] = presence;
+        chunk.rows[at] = NodeRow { id: thing.id, thing: thing.no, labels, type_no, presence };
         chunk.set_key(at, thing.key.as_deref());
         Ok(())
     }
@@ -82,12 +86,11 @@ impl Snapshot {
     fn write_edge(&mut self, edge: Edge, statement: &Statement) -> Result<()> {
         let hot = Hot::read(statement.content.as_deref())?;
         let derivation = Names::derivation_no(&mut self.names, hot.derivation.as_deref())?;
-        let chunk = self.edges.chunk_mut(edge as usize / EDGES);
-        let at = edge as usize % EDGES;
-        chunk.confidences[at] = hot.confidence.unwrap_or(f64::NAN);
-        chunk.weights[at] = hot.weight.unwrap_or(f64::NAN);
-        chunk.since[at] = minutes(statement);
-        chunk.derivations[at] = derivation;
+        let row = self.edge_mut(edge);
+        row.confidence = hot.confidence.unwrap_or(f64::NAN);
+        row.weight = hot.weight.unwrap_or(f64::NAN);
+        row.since = minutes(statement);
+        row.derivation = derivation;
         Ok(())
     }
 
@@ -107,13 +110,8 @@ impl Snapshot {
 
     fn name_edge(&mut self, edge: Edge, thing: &Thing, statement: &Statement, src: Node, dst: Node) -> Result<()> {
         let type_no = Names::type_no(&mut self.names, &thing.type_name)?;
-        let chunk = self.edges.chunk_mut(edge as usize / EDGES);
-        let at = edge as usize % EDGES;
-        chunk.things[at] = thing.no;
-        chunk.ids[at] = thing.id;
-        chunk.src[at] = src;
-        chunk.dst[at] = dst;
-        chunk.types[at] = type_no;
+        let row = self.edge_mut(edge);
+        (row.id, row.thing, row.src, row.dst, row.type_no) = (thing.id, thing.no, src, dst, type_no);
         self.write_edge(edge, statement)?;
         self.set_place(thing.no, Some(Place::Edge(edge)));
         self.edge_count += 1;
@@ -154,20 +152,20 @@ impl Snapshot {
     }
 
     fn presence(&self, node: Node) -> Presence {
-        self.nodes.chunk(node as usize / NODES).presence[node as usize % NODES]
+        self.node(node).presence
     }
 
     fn set_presence(&mut self, node: Node, presence: Presence) {
         self.live -= usize::from(self.presence(node) == Presence::Live);
         self.live += usize::from(presence == Presence::Live);
-        self.nodes.chunk_mut(node as usize / NODES).presence[node as usize % NODES] = presence;
+        self.node_mut(node).presence = presence;
     }
 
     /// Tells both ends of an edge about it, in the order of thing numbers.
     fn tie(&mut self, edge: Edge) {
         let (src, dst) = self.ends(edge);
         let thing = self.edge_thing(edge);
-        let type_no = self.edges.chunk(edge as usize / EDGES).types[edge as usize % EDGES];
+        let type_no = self.edge(edge).type_no;
         let place = |links: crate::snapshot::Links<'_>| links.ties.partition_point(|t| self.edge_thing(t.edge) < thing);
         let (after, before) = (place(self.outgoing(src)), place(self.incoming(dst)));
         self.out.chunk_mut(src as usize / NODES).insert(src as usize % NODES, after, dst, edge, type_no);
@@ -214,7 +212,7 @@ impl Projection {
                 let snapshot = self.edit();
                 let labels = Names::label_set_no(&mut snapshot.names, &hot.labels);
                 if snapshot.label_set(node) != labels {
-                    snapshot.nodes.chunk_mut(node as usize / NODES).labels[node as usize % NODES] = labels;
+                    snapshot.node_mut(node).labels = labels;
                 }
                 if was != Presence::Live {
                     snapshot.set_presence(node, Presence::Live);
@@ -238,7 +236,7 @@ impl Projection {
         let registry = Arc::clone(&self.snapshot.registry);
         let snapshot = self.edit();
         snapshot.set_presence(node, Presence::Ended);
-        snapshot.nodes.chunk_mut(node as usize / NODES).labels[node as usize % NODES] = 0;
+        snapshot.node_mut(node).labels = 0;
         for edge in edges {
             if !registry.is_lasting(self.snapshot.edge_type(edge)) {
                 self.remove_edge(edge);
@@ -256,8 +254,7 @@ impl Projection {
         let snapshot = self.edit();
         snapshot.set_place(thing, None);
         let chunk = snapshot.nodes.chunk_mut(node as usize / NODES);
-        chunk.presence[node as usize % NODES] = Presence::Free;
-        chunk.labels[node as usize % NODES] = 0;
+        chunk.rows[node as usize % NODES] = NodeRow::default();
         chunk.set_key(node as usize % NODES, None);
         self.free_nodes.push(node);
     }
