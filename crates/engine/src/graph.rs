@@ -57,6 +57,8 @@ pub struct Look {
     pub view: View,
     pub snapshot: Arc<Snapshot>,
     pub registry: Arc<Registry>,
+    /// It is the head of a branch, now.
+    pub is_head: bool,
 }
 
 impl Engine {
@@ -64,21 +66,21 @@ impl Engine {
     pub fn look(&self, context: &mut Context<'_>, spec: &ViewSpec) -> Result<Look> {
         let ledger = self.ledger(&context.scope);
         let (view, snapshot) = self.graphs().projections.look(&ledger, spec, context.progress)?;
-        Ok(Look::new(ledger, view, snapshot))
+        Ok(Look::new(ledger, view, snapshot, spec.as_of.is_none() && spec.known_at.is_none()))
     }
 
     /// The graph in a view that was told before.
     pub fn look_at(&self, context: &mut Context<'_>, view: View) -> Result<Look> {
         let ledger = self.ledger(&context.scope);
         let snapshot = self.graphs().projections.at(&ledger, &view, context.progress)?;
-        Ok(Look::new(ledger, view, snapshot))
+        Ok(Look::new(ledger, view, snapshot, false))
     }
 }
 
 impl Look {
-    fn new(ledger: Ledger, view: View, snapshot: Arc<Snapshot>) -> Look {
+    fn new(ledger: Ledger, view: View, snapshot: Arc<Snapshot>, is_head: bool) -> Look {
         let registry = Arc::clone(&snapshot.registry);
-        Look { ledger, view, snapshot, registry }
+        Look { ledger, view, snapshot, registry, is_head }
     }
 
     /// The node that a name stands for.
@@ -92,18 +94,6 @@ impl Look {
         self.snapshot.find(found.thing.no).ok_or_else(|| {
             Error::invalid("not_in_the_graph", format!("`{name}` is kept by Lukasa itself and is not in the graph"))
         })
-    }
-
-    /// The nodes that names stand for, each once, in the order given.
-    pub fn nodes(&self, names: &[String]) -> Result<Vec<Node>> {
-        let mut nodes = Vec::with_capacity(names.len());
-        for name in names {
-            let node = self.node(name)?;
-            if !nodes.contains(&node) {
-                nodes.push(node);
-            }
-        }
-        Ok(nodes)
     }
 
     /// A filter by types and labels; empty lists let everything pass.

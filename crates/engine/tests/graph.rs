@@ -440,6 +440,11 @@ fn communities_are_found_named_and_never_written() {
         assert_eq!((&found["computed_at"], &found["transactions_since"]), (&json!(1), &json!(0)));
         let members = desk.ok("communities", json!({"community": "COMMUNITY:auth"}));
         assert_eq!(members["members"].as_array().unwrap().len(), 6);
+        let part = desk.ok("subgraph", json!({"roots": ["COMMUNITY:auth"]}));
+        assert_eq!((&part["nodes"].as_array().unwrap().len(), &part["total_edges"]), (&6, &json!(15)));
+        assert_eq!(code(&desk, "traverse", json!({"roots": ["COMMUNITY:nope"]})), "not_found");
+        let near = desk.ok("rank", json!({"seeds": ["COMMUNITY:auth"], "limit": 6}));
+        assert!(keys(&near["nodes"]).iter().all(|k| k.starts_with("src/auth/")), "{near}");
         let own = desk.ok("communities", json!({"of": "src/billing/f3.ts::run"}));
         assert_eq!(own["communities"][0]["label"], "billing");
         assert_eq!(code(&desk, "communities", json!({"of": "alone"})), "not_found");

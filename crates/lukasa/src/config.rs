@@ -68,6 +68,16 @@ pub fn open(matches: &ArgMatches, need: Need) -> Result<Opened> {
     Ok(Opened { store, clock, scope, notes, _runtime: runtime })
 }
 
+/// Memory for graphs, in bytes.
+pub fn graph_memory() -> Result<usize> {
+    let Some(text) = std::env::var("LUKASA_GRAPH_MEMORY_MB").ok().filter(|v| !v.is_empty()) else {
+        return Ok(lukasa_engine::GRAPH_MEMORY);
+    };
+    text.parse::<usize>().ok().and_then(|mb| mb.checked_mul(1 << 20)).ok_or_else(|| {
+        Error::invalid("invalid_argument", format!("LUKASA_GRAPH_MEMORY_MB: `{text}` is not a number of megabytes"))
+    })
+}
+
 pub fn runtime() -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

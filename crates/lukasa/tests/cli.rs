@@ -121,6 +121,30 @@ fn story(desk: &Desk) {
     assert_eq!((&got["thing"]["properties"]["port"], &got["links"][0]["type"]), (&json!(8080), &json!("OWNS")));
     assert_eq!(desk.ok(&["get", link["written"][0]["id"].as_str().unwrap()])["thing"]["src"]["key"], "red");
 
+    // The graph: every verb that walks it.
+    let near = desk.ok(&["neighbors", "auth"]);
+    assert_eq!((&near["nodes"][1]["key"], &near["edges"][0]["confidence"]), (&json!("red"), &json!(0.9)));
+    assert_eq!(desk.ok(&["traverse", "auth", "Team:blue", "--max-depth", "1"])["total_nodes"], 3);
+    let team = r#"{"node":{"type":"Team"}}"#;
+    assert_eq!(desk.ok(&["expand", "auth", "--filters", team, "--return-paths"])["meta"]["nodes_returned"], 2);
+    assert_eq!(desk.ok(&["graph-traverse", "auth", "--min-confidence", "0.95"])["total_entities"], 0);
+    assert_eq!(desk.ok(&["impact", "auth"])["blast_radius"], 1);
+    assert_eq!(desk.ok(&["shortest-path", "Team:red", "auth"])["path"]["hops"], 1);
+    assert_eq!(desk.ok(&["paths", "Team:red", "auth"])["paths"].as_array().unwrap().len(), 1);
+    assert_eq!(desk.ok(&["subgraph", "auth", "Team:red", "Team:blue"])["total_edges"], 1);
+    assert_eq!(desk.ok(&["rank", "--limit", "1"])["nodes"][0]["key"], "auth");
+    assert_eq!(desk.ok(&["communities"])["total"], 1);
+    assert_eq!(desk.ok(&["graph-stats"])["components"], 2);
+    let shown = desk.run(&["neighbors", "auth"]);
+    let shown = text(&shown.stdout);
+    assert!(shown.starts_with("1 object within 2 hops of Service:auth") && shown.contains("—OWNS→"), "{shown}");
+    for verb in ["impact", "traverse", "graph-stats", "rank", "communities"] {
+        let arguments: &[&str] = if verb == "impact" || verb == "traverse" { &[verb, "auth"] } else { &[verb] };
+        assert!(desk.run(arguments).status.success(), "{verb}");
+    }
+    let json = desk.run(&["neighbors", "auth", "--json"]);
+    assert!(text(&json.stdout).starts_with("{\"summary\":"), "answers begin with their summary");
+
     desk.ok(&["release", "create", "1.0"]);
     desk.ok(&["tag", "create", "stable", "1.0"]);
     desk.ok(&["patch", "auth", "--set", "port=9090", "--status", "active", "--reason", "moved"]);

@@ -2,9 +2,10 @@
 
 use super::{Graphs, Look};
 use crate::Engine;
+use lukasa_graph::Node;
 use lukasa_graph::community::{self, Algorithm, Options, Undirected, describe, detect};
 use lukasa_model::id::object_id;
-use lukasa_model::{BranchNo, Error, Result, Scope, ThingNo, Tx};
+use lukasa_model::{BranchNo, Error, ErrorKind, Result, Scope, ThingNo, Tx};
 use lukasa_store::ledger::ViewSpec;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -16,6 +17,9 @@ use uuid::Uuid;
 
 /// The type under which communities are shown.
 pub const COMMUNITY: &str = "COMMUNITY";
+const PREFIX: &str = "COMMUNITY:";
+/// A community that is named as a root stands for so many of its members, the most central ones.
+const MEMBERS: usize = 500;
 
 /// The communities of a branch as they were found at a transaction.
 pub struct Kept {
@@ -52,7 +56,7 @@ impl Kept {
 
     /// The community a word stands for: its key, label, id, or `COMMUNITY:key`.
     pub fn find(&self, word: &str) -> Result<usize> {
-        let key = word.strip_prefix("COMMUNITY:").unwrap_or(word);
+        let key = word.strip_prefix(PREFIX).unwrap_or(word);
         let is = |c: &CommunityOut| c.key == key || c.label == key || c.id.to_string() == key;
         self.communities.iter().position(is).ok_or_else(|| {
             let near: Vec<_> = self.communities.iter().take(5).map(|c| format!("`{}`", c.key)).collect();
@@ -139,6 +143,39 @@ impl Engine {
         Ok(kept)
     }
 
+    /// The communities of what is looked at: those kept for its branch, else found now.
+    pub fn communities(&self, look: &Look, options: &Options) -> Result<Arc<Kept>> {
+        let head = look.is_head;
+        let at_hand = self.graphs().kept(look.ledger.scope(), look.view.branch, look.view.known, options);
+        match at_hand.filter(|_| head) {
+            Some(kept) => Ok(kept),
+            None => self.find_communities(look, options, head),
+        }
+    }
+
+    /// The nodes that names stand for, each once, in the order given. `COMMUNITY:key` stands for its members.
+    pub fn nodes(&self, look: &Look, names: &[String]) -> Result<Vec<Node>> {
+        let mut nodes = Vec::with_capacity(names.len());
+        let mut add = |node| {
+            if !nodes.contains(&node) {
+                nodes.push(node);
+            }
+        };
+        for name in names {
+            match look.node(name) {
+                Ok(node) => add(node),
+                // Nobody has stated an object of this name, so the derived one is meant.
+                Err(e) if e.kind == ErrorKind::NotFound && name.starts_with(PREFIX) => {
+                    let kept = self.communities(look, &Options::default())?;
+                    let members = kept.members(kept.find(name)?);
+                    members.iter().take(MEMBERS).filter_map(|t| look.snapshot.find(*t)).for_each(&mut add);
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(nodes)
+    }
+
     /// To be told after a rebuild of everything: finds communities anew, in the background.
     pub fn rebuilt(&self, scope: &Scope, branch: &str) {
         let (engine, scope) = (self.clone(), scope.clone());
@@ -147,7 +184,7 @@ impl Engine {
             let ledger = engine.ledger(&scope);
             let found =
                 engine.graphs().projections.look(&ledger, &spec, &mut |_, _| {}).and_then(|(view, snapshot)| {
-                    engine.find_communities(&Look::new(ledger, view, snapshot), &Options::default(), true)
+                    engine.find_communities(&Look::new(ledger, view, snapshot, true), &Options::default(), true)
                 });
             // Who asks next finds them in the foreground, and is told what went wrong if it does again.
             drop(found);

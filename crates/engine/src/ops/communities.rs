@@ -93,11 +93,10 @@ impl Op for Communities {
         check_limit(request.limit)?;
         let options = graph::options(request.algorithm, request.resolution, request.seed)?;
         let look = engine.look(context, &request.view)?;
-        let head = request.view.as_of.is_none() && request.view.known_at.is_none();
-        let at_hand = engine.graphs().kept(&context.scope, look.view.branch, look.view.known, &options);
-        let kept = match at_hand.filter(|_| head && !request.fresh) {
-            Some(kept) => kept,
-            None => engine.find_communities(&look, &options, head)?,
+        let kept = if request.fresh {
+            engine.find_communities(&look, &options, look.is_head)?
+        } else {
+            engine.communities(&look, &options)?
         };
         let chosen = match (&request.community, &request.of) {
             (Some(word), _) => Some(kept.find(word)?),

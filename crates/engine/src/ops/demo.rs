@@ -105,6 +105,12 @@ fn story(engine: &Engine, context: &mut Context<'_>) -> Result<Vec<Step>> {
         json!({"ref": "billing"}),
     )?;
     teller.tell(
+        "Before touching it: what would a change reach?",
+        "lukasa impact billing",
+        "impact",
+        json!({"ref": "billing"}),
+    )?;
+    teller.tell(
         "Freeze this moment under a name.",
         "lukasa release create 1.0",
         "release_create",

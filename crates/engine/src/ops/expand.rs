@@ -177,7 +177,7 @@ impl Op for Expand {
             spec.as_of = Some(format!("time:{time}"));
         }
         let look = engine.look(context, &spec)?;
-        let roots = look.nodes(&request.roots)?;
+        let roots = engine.nodes(&look, &request.roots)?;
         let plan = plan(&look, &request, depth);
         let mut judge = ByContent { look: &look, nodes, edges, read: FxHashMap::default() };
         let found = expand(&look.snapshot, &roots, &plan, &mut judge)?;

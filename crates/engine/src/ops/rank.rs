@@ -1,7 +1,7 @@
 //! `rank`: the most central objects, of all or around some.
 
 use super::{META, check_limit, count};
-use crate::graph::{NodeRow, NodesOut, check_range};
+use crate::graph::{Look, NodeRow, NodesOut, check_range};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
@@ -91,7 +91,10 @@ impl Op for Rank {
             all.sort_by(|a, b| b.1.total_cmp(&a.1));
             (all, "pagerank")
         } else {
-            let seeds = request.seeds.iter().map(|seed| seed_of(&look, seed)).collect::<Result<Vec<_>>>()?;
+            let mut seeds = Vec::new();
+            for seed in &request.seeds {
+                seeds.extend(seeds_of(engine, &look, seed)?);
+            }
             let given: Vec<_> = request.edge_weights.into_iter().collect();
             let weights = Weights::new(s, &look.registry, &given);
             let (all, method) = around(s, &weights, &seeds, request.damping);
@@ -126,18 +129,19 @@ impl Op for Rank {
     }
 }
 
-/// `name=weight`, or a name, which counts 1. A name may contain `=` itself.
-fn seed_of(look: &crate::graph::Look, seed: &str) -> Result<(Node, f64)> {
-    if let Some((name, weight)) = seed.rsplit_once('=')
-        && let Ok(weight) = weight.parse::<f64>()
-    {
-        if !(weight > 0.0 && weight <= 1e6) {
-            return Err(Error::invalid(
-                "out_of_range",
-                format!("the weight of seed `{name}` is {weight}, allowed is above 0 to 1000000"),
-            ));
-        }
-        return Ok((look.node(name)?, weight));
+/// `name=weight`, or a name, which counts 1. A name may contain `=` itself. A community shares its weight out.
+fn seeds_of(engine: &Engine, look: &Look, seed: &str) -> Result<Vec<(Node, f64)>> {
+    let (name, weight) = match seed.rsplit_once('=').map(|(name, weight)| (name, weight.parse::<f64>())) {
+        Some((name, Ok(weight))) => (name, weight),
+        _ => (seed, 1.0),
+    };
+    if !(weight > 0.0 && weight <= 1e6) {
+        return Err(Error::invalid(
+            "out_of_range",
+            format!("the weight of seed `{name}` is {weight}, allowed is above 0 to 1000000"),
+        ));
     }
-    Ok((look.node(seed)?, 1.0))
+    let nodes = engine.nodes(look, &[name.to_string()])?;
+    let each = weight / nodes.len().max(1) as f64;
+    Ok(nodes.into_iter().map(|node| (node, each)).collect())
 }

@@ -95,7 +95,7 @@ impl Op for Subgraph {
         check_range("max_edges", request.max_edges, 1, 20_000)?;
         request.types.check()?;
         let look = engine.look(context, &request.view)?;
-        let roots = look.nodes(&request.roots)?;
+        let roots = engine.nodes(&look, &request.roots)?;
         let filter = request.types.filter(&look, &[]);
         let plan = Walk {
             direction: Direction::Both,

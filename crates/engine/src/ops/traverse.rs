@@ -144,7 +144,7 @@ impl Op for Traverse {
                 (at_cursor(engine, context, &request.view, &cursor)?, Some(cursor))
             }
         };
-        let roots = look.nodes(&request.roots)?;
+        let roots = engine.nodes(&look, &request.roots)?;
         let filter = request.types.filter(&look, &request.labels);
         let plan = Walk {
             direction: request.direction,

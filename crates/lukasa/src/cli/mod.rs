@@ -6,7 +6,7 @@ mod render;
 use crate::config::{self, Need};
 use clap::ArgMatches;
 use indicatif::{ProgressBar, ProgressStyle};
-use lukasa_engine::{Context, Effect, Engine, Operation};
+use lukasa_engine::{Answer, Context, Effect, Engine, Operation};
 use lukasa_model::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 use std::cell::OnceCell;
@@ -43,17 +43,17 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
     if operation.meta.name == "export" && request.get("file").is_none() {
         request["file"] = json!("-");
     }
-    let response = call(matches, operation, request.clone(), as_json)?;
+    let answer = call(matches, operation, request.clone(), as_json)?;
     // An export to standard output has used it up.
     let to_stderr = operation.meta.name == "export" && file_of(&request) == Some("-");
     let written = if to_stderr {
-        writeln!(std::io::stderr(), "{}", response["summary"].as_str().unwrap_or_default())
+        writeln!(std::io::stderr(), "{}", answer.value()?["summary"].as_str().unwrap_or_default())
     } else {
         let mut out = BufWriter::new(std::io::stdout().lock());
         let shown = if as_json {
-            writeln!(out, "{response}")
+            writeln!(out, "{}", answer.text()?)
         } else {
-            render::answer(&mut out, operation.meta.name, &response)
+            render::answer(&mut out, operation.meta.name, &answer.value()?)
         };
         shown.and_then(|()| out.flush())
     };
@@ -65,7 +65,7 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
     }
 }
 
-fn call(matches: &ArgMatches, operation: &Operation, request: Value, as_json: bool) -> Result<Value> {
+fn call(matches: &ArgMatches, operation: &Operation, request: Value, as_json: bool) -> Result<Answer> {
     let need = match (operation.meta.name, operation.meta.effect) {
         ("demo", _) => Need::Nothing,
         ("restore_backup", _) | (_, Effect::Write) => Need::MayCreate,
@@ -77,7 +77,8 @@ fn call(matches: &ArgMatches, operation: &Operation, request: Value, as_json: bo
             let _ = writeln!(std::io::stderr(), "{note}");
         }
     }
-    let engine = Engine::new(opened.store, opened.clock, std::env::temp_dir());
+    let engine =
+        Engine::new(opened.store, opened.clock, std::env::temp_dir()).with_graph_memory(config::graph_memory()?);
     let (mut input, mut output) = streams(operation, &request)?;
     let bar = Bar::new(operation.meta.summary);
     let mut context = Context {
@@ -89,13 +90,13 @@ fn call(matches: &ArgMatches, operation: &Operation, request: Value, as_json: bo
         output: output.as_mut().map(|o| &mut **o as &mut dyn Write),
         progress: &mut |done, of| bar.show(done, of),
     };
-    let answer = engine.call(&mut context, operation.meta.name, request.clone());
+    let answer = engine.answer(&mut context, operation.meta.name, request.clone());
     drop(output);
     settle(&request, answer)
 }
 
 /// An export is written beside its place and put there once it is whole.
-fn settle(request: &Value, answer: Result<Value>) -> Result<Value> {
+fn settle(request: &Value, answer: Result<Answer>) -> Result<Answer> {
     let part = file_of(request).filter(|file| *file != "-").map(|file| (part_of(file), file));
     let Some((part, file)) = part.filter(|(part, _)| part.exists()) else { return answer };
     let moved = answer.and_then(|answer| {
