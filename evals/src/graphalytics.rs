@@ -186,8 +186,8 @@ impl Graph {
         let costs: Vec<f64> = flat
             .nodes
             .iter()
-            .flat_map(|node| snapshot.outgoing(*node).edges())
-            .map(|edge| snapshot.weight(edge).unwrap_or(1.0))
+            .flat_map(|node| snapshot.outgoing(*node).edges)
+            .map(|edge| snapshot.weight(*edge).unwrap_or(1.0))
             .collect();
         let out: &Csr = &flat.out;
         assert_eq!(costs.len(), out.targets.len());

@@ -100,27 +100,20 @@ impl Heap for NodeChunk {
 #[derive(Clone)]
 pub(crate) struct Adjacency {
     ends: [u32; NODES],
-    ties: Vec<Tie>,
+    nodes: Vec<Node>,
+    edges: Vec<Edge>,
     types: Vec<TypeNo>,
-}
-
-/// One edge of a node. Both numbers are needed together, so they lie together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tie {
-    /// The other end.
-    pub node: Node,
-    pub edge: Edge,
 }
 
 impl Default for Adjacency {
     fn default() -> Self {
-        Adjacency { ends: [0; NODES], ties: vec![], types: vec![] }
+        Adjacency { ends: [0; NODES], nodes: vec![], edges: vec![], types: vec![] }
     }
 }
 
 impl Adjacency {
-    pub fn new(ends: [u32; NODES], ties: &[Tie], types: &[TypeNo]) -> Adjacency {
-        Adjacency { ends, ties: ties.to_vec(), types: types.to_vec() }
+    pub fn new(ends: [u32; NODES], nodes: &[Node], edges: &[Edge], types: &[TypeNo]) -> Adjacency {
+        Adjacency { ends, nodes: nodes.to_vec(), edges: edges.to_vec(), types: types.to_vec() }
     }
 
     #[inline]
@@ -132,27 +125,30 @@ impl Adjacency {
     #[inline]
     pub fn links(&self, at: usize) -> Links<'_> {
         let range = self.range(at);
-        Links { ties: &self.ties[range.clone()], types: &self.types[range] }
+        Links { nodes: &self.nodes[range.clone()], edges: &self.edges[range.clone()], types: &self.types[range] }
     }
 
     /// Puts an edge at a place of a node's list.
     pub fn insert(&mut self, at: usize, place: usize, node: Node, edge: Edge, type_no: TypeNo) {
         let i = self.range(at).start + place;
-        if self.ties.len() == self.ties.capacity() {
+        if self.nodes.len() == self.nodes.capacity() {
             // A chunk is small and copied often: room for a few more, not for twice as many.
-            self.ties.reserve_exact(8);
+            self.nodes.reserve_exact(8);
+            self.edges.reserve_exact(8);
             self.types.reserve_exact(8);
         }
-        self.ties.insert(i, Tie { node, edge });
+        self.nodes.insert(i, node);
+        self.edges.insert(i, edge);
         self.types.insert(i, type_no);
         self.ends[at..].iter_mut().for_each(|end| *end += 1);
     }
 
     pub fn remove(&mut self, at: usize, edge: Edge) {
         let range = self.range(at);
-        let Some(place) = self.ties[range.clone()].iter().position(|t| t.edge == edge) else { return };
+        let Some(place) = self.edges[range.clone()].iter().position(|e| *e == edge) else { return };
         let i = range.start + place;
-        self.ties.remove(i);
+        self.nodes.remove(i);
+        self.edges.remove(i);
         self.types.remove(i);
         self.ends[at..].iter_mut().for_each(|end| *end -= 1);
     }
@@ -160,38 +156,32 @@ impl Adjacency {
 
 impl Heap for Adjacency {
     fn bytes(&self) -> usize {
-        size_of::<Self>() + self.ties.capacity() * size_of::<Tie>() + self.types.capacity() * 2
+        size_of::<Self>() + self.nodes.capacity() * 4 + self.edges.capacity() * 4 + self.types.capacity() * 2
     }
 }
 
-/// The edges of one node in one direction, and in the same order their types.
+/// The edges of one node in one direction, as columns of equal length. Most walks need the other ends only.
 #[derive(Clone, Copy)]
 pub struct Links<'a> {
-    pub ties: &'a [Tie],
+    /// The other ends.
+    pub nodes: &'a [Node],
+    pub edges: &'a [Edge],
     pub types: &'a [TypeNo],
 }
 
 impl<'a> Links<'a> {
     pub fn len(&self) -> usize {
-        self.ties.len()
+        self.nodes.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.ties.is_empty()
+        self.nodes.is_empty()
     }
 
     /// Other end, edge and type of each.
     pub fn iter(&self) -> impl Iterator<Item = (Node, Edge, TypeNo)> + use<'a> {
-        self.ties.iter().zip(self.types).map(|(tie, type_no)| (tie.node, tie.edge, *type_no))
-    }
-
-    /// The other ends.
-    pub fn nodes(&self) -> impl Iterator<Item = Node> + use<'a> {
-        self.ties.iter().map(|tie| tie.node)
-    }
-
-    pub fn edges(&self) -> impl Iterator<Item = Edge> + use<'a> {
-        self.ties.iter().map(|tie| tie.edge)
+        let links = *self;
+        (0..links.nodes.len()).map(move |i| (links.nodes[i], links.edges[i], links.types[i]))
     }
 }
 

@@ -113,8 +113,6 @@ impl std::ops::Deref for Reached {
 pub struct Found {
     /// Roots first. A root is there whatever the filter says.
     pub nodes: Vec<Node>,
-    /// Each edge once, if both its ends are in `nodes`.
-    pub edges: Vec<Edge>,
     pub cut: Option<Cap>,
     /// Edges looked at.
     pub scanned: usize,
@@ -122,6 +120,10 @@ pub struct Found {
     layers: Vec<u32>,
     /// For each node that was left, in order, how many edges there were afterwards.
     left: Vec<u32>,
+    /// Edges that were told, where not every edge of a node is.
+    chosen: Vec<Edge>,
+    /// Set when every edge on this side of a node was told.
+    whole: Option<Direction>,
 }
 
 impl Found {
@@ -134,16 +136,34 @@ impl Found {
         self.layers.partition_point(|first| *first as usize <= place).saturating_sub(1) as u32
     }
 
+    /// How many edges there are.
+    pub fn edge_count(&self) -> usize {
+        self.left.last().map_or(0, |end| *end as usize)
+    }
+
+    /// Each edge once, if both its ends are in `nodes`, in the order it was walked.
+    pub fn edges(&self, snapshot: &Snapshot) -> Vec<Edge> {
+        let Some(direction) = self.whole else { return self.chosen.clone() };
+        let mut edges = Vec::with_capacity(self.edge_count());
+        for node in &self.nodes[..self.left.len()] {
+            sides(snapshot, *node, direction).for_each(|(links, _)| edges.extend_from_slice(links.edges));
+        }
+        // The last node may have been left half-way.
+        edges.truncate(self.edge_count());
+        edges
+    }
+
     /// How each node was come to and where each edge belongs; gone through again only by who asks.
     pub fn trails(&self, snapshot: &Snapshot) -> Trails<'_> {
         let mut places: FxHashMap<Node, u32> = FxHashMap::default();
         let roots = self.layers.get(1).map_or(self.nodes.len(), |first| *first as usize);
         places.extend(self.nodes[..roots].iter().copied().zip(0..));
         let mut from = vec![None; roots];
-        let mut edge_places = Vec::with_capacity(self.edges.len());
+        let edges = self.edges(snapshot);
+        let mut edge_places = Vec::with_capacity(edges.len());
         let mut first = 0;
         for (at, end) in self.left.iter().map(|end| *end as usize).enumerate() {
-            for &edge in &self.edges[first..end] {
+            for &edge in &edges[first..end] {
                 let (src, dst) = snapshot.ends(edge);
                 let other = if src == self.nodes[at] { dst } else { src };
                 let place = *places.entry(other).or_insert_with(|| {
@@ -154,12 +174,13 @@ impl Found {
             }
             first = end;
         }
-        Trails { found: self, from, edge_places }
+        Trails { found: self, from, edges, edge_places }
     }
 
     fn clear(&mut self) {
         self.nodes.clear();
-        self.edges.clear();
+        self.chosen.clear();
+        self.whole = None;
         self.layers.clear();
         self.left.clear();
         (self.cut, self.scanned) = (None, 0);
@@ -170,6 +191,7 @@ impl Found {
 pub struct Trails<'a> {
     found: &'a Found,
     from: Vec<Option<(u32, Edge)>>,
+    pub edges: Vec<Edge>,
     /// For each edge, the place in `nodes` of the end that was found later.
     pub edge_places: Vec<u32>,
 }
@@ -198,7 +220,7 @@ impl Trails<'_> {
 impl Drop for Reached {
     fn drop(&mut self) {
         // Unless it has grown out of proportion. A thread that is about to end needs no room.
-        if self.nodes.capacity().max(self.edges.capacity()) <= 1 << 16 {
+        if self.nodes.capacity().max(self.chosen.capacity()) <= 1 << 16 {
             let room = std::mem::take(&mut self.0);
             let _ = SCRATCH.try_with(|scratch| scratch.borrow_mut().room = room);
         }
@@ -265,7 +287,8 @@ pub fn walk(snapshot: &Snapshot, roots: &[Node], walk: &Walk<'_>) -> Reached {
         scratch.begin(snapshot.node_places(), !plain || both);
         let mut found = std::mem::take(&mut scratch.room);
         found.clear();
-        let mut run = Run { snapshot, walk, marks: scratch, found: &mut found };
+        found.whole = (plain && !both).then_some(walk.direction);
+        let mut run = Run { snapshot, walk, marks: scratch, found: &mut found, told: 0 };
         match (plain, both) {
             (true, false) => run.all::<true, false>(roots),
             (true, true) => run.all::<true, true>(roots),
@@ -281,6 +304,8 @@ struct Run<'a> {
     walk: &'a Walk<'a>,
     marks: &'a mut Scratch,
     found: &'a mut Found,
+    /// Edges so far.
+    told: usize,
 }
 
 /// There is no room for more.
@@ -317,7 +342,7 @@ impl Run<'_> {
                         .leave::<PLAIN, BOTH, true>(at, self.snapshot.outgoing(node))
                         .and_then(|()| self.leave::<PLAIN, BOTH, false>(at, self.snapshot.incoming(node))),
                 };
-                self.found.left.push(self.found.edges.len() as u32);
+                self.found.left.push(self.told as u32);
                 if full.is_err() {
                     return;
                 }
@@ -357,7 +382,8 @@ impl Run<'_> {
                     self.found.nodes.push(other);
                 }
             }
-            self.found.edges.push(edge);
+            self.found.chosen.push(edge);
+            self.told += 1;
         }
         Ok(())
     }
@@ -365,24 +391,24 @@ impl Run<'_> {
     /// Nothing to ask and nothing seen from both ends: every edge is told, and every new end.
     #[inline]
     fn leave_plainly(&mut self, links: Links<'_>) -> Result<(), Full> {
-        let room = (self.walk.max_nodes - self.found.nodes.len()).min(self.walk.max_edges - self.found.edges.len());
+        let room = (self.walk.max_nodes - self.found.nodes.len()).min(self.walk.max_edges - self.told);
         if links.len() <= room {
-            self.found.edges.extend(links.edges());
-            for other in links.nodes() {
+            for &other in links.nodes {
                 if self.marks.is_new(other) {
                     self.found.nodes.push(other);
                 }
             }
+            self.told += links.len();
             return Ok(());
         }
-        for tie in links.ties {
-            if self.marks.is_new(tie.node) {
+        for &other in links.nodes {
+            if self.marks.is_new(other) {
                 self.room_for_a_node()?;
                 self.room_for_an_edge()?;
-                self.found.nodes.push(tie.node);
+                self.found.nodes.push(other);
             }
             self.room_for_an_edge()?;
-            self.found.edges.push(tie.edge);
+            self.told += 1;
         }
         Ok(())
     }
@@ -398,7 +424,7 @@ impl Run<'_> {
 
     #[inline]
     fn room_for_an_edge(&mut self) -> Result<(), Full> {
-        if self.found.edges.len() < self.walk.max_edges {
+        if self.told < self.walk.max_edges {
             return Ok(());
         }
         self.found.cut = Some(Cap::Edge);

@@ -36,8 +36,8 @@ fn tell(s: &Snapshot, things: u64) -> Told {
             s.thing(node),
             (s.type_name(node).to_string(), s.key(node).map(Into::into), labels, s.is_ended(node)),
         );
-        out.insert(s.thing(node), s.outgoing(node).edges().map(|e| s.edge_thing(e)).collect::<Vec<_>>());
-        into.insert(s.thing(node), s.incoming(node).edges().map(|e| s.edge_thing(e)).collect::<Vec<_>>());
+        out.insert(s.thing(node), s.outgoing(node).edges.iter().map(|e| s.edge_thing(*e)).collect::<Vec<_>>());
+        into.insert(s.thing(node), s.incoming(node).edges.iter().map(|e| s.edge_thing(*e)).collect::<Vec<_>>());
         for (other, edge, _) in s.outgoing(node).iter() {
             assert_eq!(s.ends(edge), (node, other));
             assert_eq!(s.find_edge(s.edge_thing(edge)), Some(edge));

@@ -44,7 +44,7 @@ fn whole(s: &Snapshot) -> u64 {
         assert_eq!(*s.labels(*node)[0], *format!("g{g}"), "half a batch");
         let out = s.outgoing(*node);
         assert_eq!((out.len(), s.incoming(*node).len()), (1, 1), "half a batch");
-        assert_eq!(s.weight(out.ties[0].edge), Some(g as f64), "half a batch");
+        assert_eq!(s.weight(out.edges[0]), Some(g as f64), "half a batch");
     }
     g
 }

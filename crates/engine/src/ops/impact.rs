@@ -260,7 +260,7 @@ fn tests(look: &Look, source: Node, up: &Reached) -> (Vec<String>, Vec<String>) 
         if whole.contains(&node) || !is_test(node) {
             continue;
         }
-        let uses_it = s.outgoing(node).nodes().any(|n| whole.contains(&n));
+        let uses_it = s.outgoing(node).nodes.iter().any(|n| whole.contains(n));
         if uses_it { direct.push(s.name(node)) } else { transitive.push(s.name(node)) }
     }
     (direct, transitive)
@@ -315,7 +315,7 @@ impl Both<'_> {
         let nodes = self.nodes();
         let reached: FxHashSet<Node> = nodes.iter().copied().collect();
         let endpoints = |contract: Node| {
-            let near = s.outgoing(contract).nodes().chain(s.incoming(contract).nodes());
+            let near = s.outgoing(contract).nodes.iter().chain(s.incoming(contract).nodes).copied();
             let mut names: Vec<_> =
                 near.filter(|n| reached.contains(n) && is_type(look, *n, &["endpoint"])).map(|n| s.name(n)).collect();
             names.sort();

@@ -171,11 +171,11 @@ impl Op for Traverse {
         }
         let node = |i: usize| NodeRow { depth: Some(found.depth(i)), ..NodeRow::new(found.nodes[i]) };
         let edges: Vec<_> = if to - from == total {
-            found.edges.clone()
+            found.edges(&look.snapshot)
         } else {
-            let places = found.trails(&look.snapshot).edge_places;
-            let here = found.edges.iter().zip(places).filter(|(_, place)| (from..to).contains(&(*place as usize)));
-            here.map(|(edge, _)| *edge).collect()
+            let trails = found.trails(&look.snapshot);
+            let all = trails.edges.iter().zip(&trails.edge_places);
+            all.filter(|(_, place)| (from..to).contains(&(**place as usize))).map(|(edge, _)| *edge).collect()
         };
         Ok(Response {
             summary: summary(&look, &request, &found, from..to),
@@ -246,7 +246,7 @@ fn summary(look: &Look, request: &Request, found: &Reached, page: std::ops::Rang
         "{} within {}{from}, {}",
         count(others, "object"),
         count(request.max_depth as usize, "hop"),
-        count(found.edges.len(), "relationship")
+        count(found.edge_count(), "relationship")
     );
     match found.cut {
         Some(Cap::Edge) => text += &format!("; cut at {} relationships", request.max_edges),

@@ -2,7 +2,7 @@
 
 use super::Projection;
 use crate::chunked::Chunked;
-use crate::snapshot::{Adjacency, Edge, NODES, Node, Presence, Snapshot, Tie};
+use crate::snapshot::{Adjacency, Edge, NODES, Node, Presence, Snapshot};
 use lukasa_model::types::Registry;
 use lukasa_model::{Error, Result, Time, View};
 use lukasa_store::ledger::HeadRow;
@@ -148,11 +148,12 @@ fn lay_out(
     }
     let starts: Vec<u32> = next.clone();
     let total = snapshot.edge_places;
-    let (mut ties, mut types) = (vec![Tie::default(); total], vec![0; total]);
+    let (mut nodes, mut edges, mut types) = (vec![0; total], vec![0; total], vec![0; total]);
     for (edge, src, dst, type_no) in all() {
         let place = &mut next[at(src, dst) as usize];
         let i = *place as usize;
-        ties[i] = Tie { node: other(src, dst), edge };
+        nodes[i] = other(src, dst);
+        edges[i] = edge;
         types[i] = type_no;
         *place += 1;
     }
@@ -162,7 +163,7 @@ fn lay_out(
             let last = starts[(chunk + 1) * NODES];
             let ends = std::array::from_fn(|i| starts[chunk * NODES + i + 1] - first);
             let range = first as usize..last as usize;
-            Adjacency::new(ends, &ties[range.clone()], &types[range])
+            Adjacency::new(ends, &nodes[range.clone()], &edges[range.clone()], &types[range])
         })
         .collect()
 }

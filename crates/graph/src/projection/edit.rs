@@ -166,7 +166,7 @@ impl Snapshot {
         let (src, dst) = self.ends(edge);
         let thing = self.edge_thing(edge);
         let type_no = self.edge(edge).type_no;
-        let place = |links: crate::snapshot::Links<'_>| links.ties.partition_point(|t| self.edge_thing(t.edge) < thing);
+        let place = |links: crate::snapshot::Links<'_>| links.edges.partition_point(|e| self.edge_thing(*e) < thing);
         let (after, before) = (place(self.outgoing(src)), place(self.incoming(dst)));
         self.out.chunk_mut(src as usize / NODES).insert(src as usize % NODES, after, dst, edge, type_no);
         self.into.chunk_mut(dst as usize / NODES).insert(dst as usize % NODES, before, src, edge, type_no);
@@ -230,7 +230,7 @@ impl Projection {
 
     fn end_node(&mut self, node: Node) {
         let ties = [self.snapshot.outgoing(node), self.snapshot.incoming(node)];
-        let mut edges: Vec<Edge> = ties.iter().flat_map(|links| links.edges()).collect();
+        let mut edges: Vec<Edge> = ties.iter().flat_map(|links| links.edges.iter().copied()).collect();
         edges.sort_unstable();
         edges.dedup();
         let registry = Arc::clone(&self.snapshot.registry);
