@@ -47,8 +47,8 @@ impl Cursor {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Refuses what was not sealed with this key, and what belongs to another request.
-    pub fn open(text: &str, key: &Hash, request: &Hash) -> Result<Cursor> {
+    /// Refuses what was not sealed with this key.
+    pub fn open(text: &str, key: &Hash) -> Result<Cursor> {
         let fault = || {
             Error::invalid("invalid_cursor", "this cursor was not given by this project")
                 .hint("ask again without a cursor, and go on with the ones in the answer")
@@ -60,19 +60,23 @@ impl Cursor {
         let (body, tag) = bytes.split_at(BODY);
         sign(key, body).verify_truncated_left(tag).map_err(|_| fault())?;
         let mut rest = &body[1..];
-        let cursor = Cursor {
+        Ok(Cursor {
             branch: u32::from_be_bytes(take(&mut rest)),
             known: u64::from_be_bytes(take(&mut rest)),
             valid: Time(i64::from_be_bytes(take(&mut rest))),
             place: u32::from_be_bytes(take(&mut rest)),
             backwards: take::<1>(&mut rest)[0] == 1,
             request: take(&mut rest),
-        };
-        if cursor.request != request.0[..8] {
-            return Err(Error::invalid("cursor_of_another_request", "this cursor belongs to another request")
-                .hint("repeat the request that gave it, with the cursor added"));
+        })
+    }
+
+    /// Refuses to lead on in the answer to another request.
+    pub fn check(&self, request: &Hash) -> Result<()> {
+        if self.request == request.0[..8] {
+            return Ok(());
         }
-        Ok(cursor)
+        Err(Error::invalid("cursor_of_another_request", "this cursor belongs to another request")
+            .hint("repeat the request that gave it, with the cursor added"))
     }
 }
 
@@ -103,21 +107,22 @@ mod tests {
         short.copy_from_slice(&request.0[..8]);
         let cursor = Cursor { branch: 3, known: 42, valid: Time(-7), place: 50, backwards: true, request: short };
         let sealed = cursor.seal(&key);
-        assert_eq!(Cursor::open(&sealed, &key, &request).unwrap(), cursor);
-        let code = |text: &str, key: &Hash, request: &Hash| Cursor::open(text, key, request).unwrap_err().code;
-        assert_eq!(code(&sealed, &Hash::of(b"another"), &request), "invalid_cursor");
-        assert_eq!(code(&sealed, &key, &Hash::of(b"other")), "cursor_of_another_request");
+        assert_eq!(Cursor::open(&sealed, &key).unwrap(), cursor);
+        assert!(cursor.check(&request).is_ok());
+        assert_eq!(cursor.check(&Hash::of(b"other")).unwrap_err().code, "cursor_of_another_request");
+        let code = |text: &str, key: &Hash| Cursor::open(text, key).unwrap_err().code;
+        assert_eq!(code(&sealed, &Hash::of(b"another")), "invalid_cursor");
         for at in 0..sealed.len() {
             let mut forged = sealed.clone().into_bytes();
             forged[at] = if forged[at] == b'A' { b'B' } else { b'A' };
             let forged = String::from_utf8(forged).unwrap();
             // The last letter carries bits that do not count; it must not decode to something else.
-            if let Ok(opened) = Cursor::open(&forged, &key, &request) {
+            if let Ok(opened) = Cursor::open(&forged, &key) {
                 assert_eq!(opened, cursor);
             }
         }
         for bad in ["", "x", "\u{1F600}", &sealed[1..], &format!("{sealed}A"), &"A".repeat(5_000)] {
-            assert_eq!(code(bad, &key, &request), "invalid_cursor", "{bad}");
+            assert_eq!(code(bad, &key), "invalid_cursor", "{bad}");
         }
     }
 }

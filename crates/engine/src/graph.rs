@@ -39,7 +39,8 @@ impl Graphs {
         }
     }
 
-    /// What a project seals its cursors with: the hash of its first transaction, which is its own and stays.
+    /// What a project seals its cursors with: the hash of its first transaction, which is its own and stays. It keeps
+    /// damaged and foreign cursors out; whoever can read the project's log could make one, and gain nothing by it.
     pub fn cursor_key(&self, ledger: &Ledger) -> Result<Hash> {
         if let Some(key) = self.keys.lock().get(ledger.scope()) {
             return Ok(*key);
@@ -69,11 +70,11 @@ impl Engine {
         Ok(Look::new(ledger, view, snapshot, spec.as_of.is_none() && spec.known_at.is_none()))
     }
 
-    /// The graph in a view that was told before.
-    pub fn look_at(&self, context: &mut Context<'_>, view: View) -> Result<Look> {
+    /// The graph in a view that was told before, when it was or was not the head of its branch.
+    pub fn look_at(&self, context: &mut Context<'_>, view: View, was_head: bool) -> Result<Look> {
         let ledger = self.ledger(&context.scope);
         let snapshot = self.graphs().projections.at(&ledger, &view, context.progress)?;
-        Ok(Look::new(ledger, view, snapshot, false))
+        Ok(Look::new(ledger, view, snapshot, was_head))
     }
 }
 

@@ -36,6 +36,8 @@ struct Entry {
     held: Mutex<Held>,
     used: AtomicU64,
     bytes: AtomicUsize,
+    /// What was computed beside it, when it was last looked at.
+    beside: AtomicUsize,
     /// Nodes and edges when the bytes were last counted.
     counted: AtomicUsize,
     pinned: Option<Pin>,
@@ -46,6 +48,12 @@ struct Pin {
     build: u64,
     copied: u64,
     whole: usize,
+}
+
+impl Entry {
+    fn total(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed) + self.beside.load(Ordering::Relaxed)
+    }
 }
 
 #[derive(Default)]
@@ -142,7 +150,8 @@ impl Projections {
             return;
         }
         let entry = Entry {
-            held: Mutex::new(Held::Snapshot(Arc::clone(snapshot))),
+            // Without what was computed beside it: who reads on needs the graph only.
+            held: Mutex::new(Held::Snapshot(Arc::new(snapshot.bare()))),
             used: AtomicU64::new(self.uses.fetch_add(1, Ordering::Relaxed)),
             pinned: Some(Pin {
                 build: snapshot.build,
@@ -169,7 +178,7 @@ impl Projections {
                 scope: key.scope.clone(),
                 branch: key.branch,
                 past: key.past,
-                bytes: entry.bytes.load(Ordering::Relaxed),
+                bytes: entry.total(),
             })
             .collect();
         all.sort_by(|a, b| {
@@ -219,6 +228,7 @@ impl Projections {
             entry.bytes.store(snapshot.memory().bytes.max(1), Ordering::Relaxed);
             entry.counted.store(things, Ordering::Relaxed);
         }
+        entry.beside.store(snapshot.bytes_beside(), Ordering::Relaxed);
         let mut entries = self.entries.lock();
         if key.past.is_none() {
             for (other, entry) in entries.iter().filter(|(other, _)| same_branch(other, key)) {
@@ -229,10 +239,9 @@ impl Projections {
                 entry.bytes.store(own, Ordering::Relaxed);
             }
         }
-        let beside = snapshot.bytes_beside();
         loop {
-            let total: usize = entries.values().map(|e| e.bytes.load(Ordering::Relaxed)).sum();
-            if total + beside <= self.limit {
+            let total: usize = entries.values().map(|e| e.total()).sum();
+            if total <= self.limit {
                 return;
             }
             let oldest = entries

@@ -34,6 +34,7 @@ pub struct Expand {
     pub dedupe: Dedupe,
     pub max_nodes: usize,
     pub max_edges: usize,
+    /// Most ways to tell; 0 when they are not asked for.
     pub max_paths: usize,
 }
 
@@ -81,6 +82,9 @@ pub struct Expanded {
 
 /// Most edges looked at in one expansion: a hub of hubs is cut, not waited for.
 const STEPS: usize = 1_000_000;
+
+/// Most ways kept in mind when every way without a circle is walked.
+const WAYS: usize = 100_000;
 
 /// A step of a way: where it came from, by which edge, to which node.
 struct Step {
@@ -248,7 +252,7 @@ impl State<'_> {
             if !go_on {
                 continue;
             }
-            if self.plan.dedupe == Dedupe::Path && self.steps.len() >= self.plan.max_paths.saturating_mul(8) {
+            if self.plan.dedupe == Dedupe::Path && self.steps.len() >= WAYS {
                 self.found.cut = Some(Cap::Path);
                 return (next, false);
             }
@@ -273,6 +277,9 @@ impl State<'_> {
     }
 
     fn finish(mut self) -> Expanded {
+        if self.plan.max_paths == 0 {
+            return self.found;
+        }
         for last in 0..self.steps.len() {
             if self.steps[last].gone_on || self.steps[last].edge.is_none() {
                 continue;

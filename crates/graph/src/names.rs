@@ -11,7 +11,8 @@ pub struct Names {
     types: Interner,
     labels: Vec<Arc<[Arc<str>]>>,
     label_sets: FxHashMap<Arc<[Arc<str>]>, u32>,
-    derivations: Interner,
+    derivations: Vec<Arc<str>>,
+    derivation_numbers: FxHashMap<Arc<str>, u32>,
 }
 
 #[derive(Clone, Default)]
@@ -45,12 +46,23 @@ impl Names {
         }
     }
 
-    pub(crate) fn derivation_no(names: &mut Arc<Names>, name: Option<&str>) -> Result<u16> {
-        let Some(name) = name else { return Ok(0) };
-        match names.derivations.find(name) {
-            Some(number) => Ok(number + 1),
-            None => Ok(Arc::make_mut(names).derivations.add(name)? + 1),
+    /// 0 when nothing is said.
+    pub(crate) fn derivation_no(names: &mut Arc<Names>, name: Option<&str>) -> u32 {
+        let Some(name) = name else { return 0 };
+        if let Some(number) = names.derivation_numbers.get(name) {
+            return *number;
         }
+        let names = Arc::make_mut(names);
+        let name: Arc<str> = name.into();
+        names.derivations.push(Arc::clone(&name));
+        let number = names.derivations.len() as u32;
+        names.derivation_numbers.insert(name, number);
+        number
+    }
+
+    /// Whether so many names have come and gone that a graph built anew would be much smaller.
+    pub(crate) fn outgrow(&self, nodes: usize) -> bool {
+        self.labels.len() + self.derivations.len() > 2 * nodes + 10_000
     }
 
     /// `labels` are sorted, each once.
@@ -90,8 +102,8 @@ impl Names {
         self.labels.len() + 1
     }
 
-    pub fn derivation(&self, number: u16) -> Option<&Arc<str>> {
-        number.checked_sub(1).map(|n| &self.derivations.names[usize::from(n)])
+    pub fn derivation(&self, number: u32) -> Option<&Arc<str>> {
+        number.checked_sub(1).map(|n| &self.derivations[n as usize])
     }
 
     /// Which types are meant by these names, in any spelling the registry knows, as a table by number.

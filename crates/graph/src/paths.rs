@@ -185,10 +185,11 @@ pub struct Sure {
 const EXPLORED: usize = 100_000;
 
 /// Everything within some hops of the roots by its surest way, edges that say nothing counting as sure. Roots
-/// are not told. Also how many nodes were looked at, and whether it was cut.
+/// are not told; a `goal` is, whatever the filter says. Also how many nodes were looked at, and whether it was cut.
 pub fn surest(
     snapshot: &Snapshot,
     roots: &[Node],
+    goal: Option<Node>,
     direction: Direction,
     filter: &Filter,
     hops: u32,
@@ -218,7 +219,9 @@ pub fn surest(
             for (other, edge) in steps(snapshot, node, direction, filter) {
                 let confidence = so_far * snapshot.confidence(edge).unwrap_or(1.0);
                 let known = best.get(&other).map(|b| &trail[*b]);
-                if known.is_some_and(|k| k.confidence >= confidence) || !filter.node(snapshot, other) {
+                if known.is_some_and(|k| k.confidence >= confidence)
+                    || !(filter.node(snapshot, other) || goal == Some(other))
+                {
                     continue;
                 }
                 if known.is_none() {

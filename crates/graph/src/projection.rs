@@ -23,6 +23,8 @@ pub struct Projection {
     next_thing: ThingNo,
     free_nodes: Vec<u32>,
     free_edges: Vec<u32>,
+    /// Nodes that may have to go once all edges are in place.
+    loose: Vec<u32>,
 }
 
 impl Projection {
@@ -45,7 +47,7 @@ impl Projection {
             return Ok(false);
         }
         let registry = ledger.registry_known(view.known)?;
-        if self.lasting_changed(&registry) {
+        if self.lasting_changed(&registry) || self.snapshot.names.outgrow(self.snapshot.live) {
             return Ok(false);
         }
         Arc::make_mut(&mut self.snapshot).registry = registry;
@@ -126,22 +128,24 @@ impl Projection {
         }
         // What is new has no relationships but those that come with it.
         let first_new = self.next_thing;
-        for node in back.into_iter().filter(|no| *no < first_new) {
-            let hidden: Vec<_> = ledger.relationships_at(node)?.into_iter().map(|t| t.no).collect();
+        back.retain(|no| *no < first_new);
+        if !back.is_empty() {
             let known: FxHashSet<_> = edges.iter().map(|e| e.no).collect();
-            let hidden = hidden.into_iter().filter(|no| !known.contains(no)).collect();
+            let all = ledger.relationships_at(&back)?.into_iter().map(|t| t.no);
+            let hidden = all.filter(|no| !known.contains(no)).collect();
             edges.extend(self.states(ledger, view, hidden)?);
         }
         edges.sort_unstable_by_key(|e| e.no);
         let stubs = self.missing_ends(&edges);
         if !stubs.is_empty() {
-            for thing in ledger.things(&stubs)? {
+            for thing in ledger.things(&stubs)?.into_iter().filter(|t| !system::is(&t.type_name)) {
                 self.add_node(&thing, None, Presence::Ended)?;
             }
         }
         for seen in edges {
             self.set_edge(&seen)?;
         }
+        self.release_loose();
         let until = self.agenda.first().map_or(Time::MAX, |(due, _)| *due);
         let snapshot = Arc::make_mut(&mut self.snapshot);
         snapshot.view = view.clone();
@@ -159,10 +163,16 @@ impl Projection {
         sorted(ends.filter(|no| self.snapshot.find(*no).is_none()))
     }
 
+    /// Whether relationships that are hidden now may have to be shown, or the other way round.
     fn lasting_changed(&self, registry: &Registry) -> bool {
-        let types = self.snapshot.names.types();
-        // A type that has not come by yet is read from the new registry when it does.
-        types.iter().any(|t| self.snapshot.registry.is_lasting(t) != registry.is_lasting(t))
+        let old = &self.snapshot.registry;
+        if std::ptr::eq(&**old, registry) {
+            return false;
+        }
+        let declared = old.relationship_types().into_iter().chain(registry.relationship_types());
+        let names = declared.flat_map(|t| t.aliases.iter().chain([&t.name])).map(String::as_str);
+        let here = self.snapshot.names.types().iter().map(|t| &**t);
+        names.chain(here).any(|name| old.is_lasting(name) != registry.is_lasting(name))
     }
 }
 

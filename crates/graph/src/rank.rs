@@ -225,9 +225,11 @@ pub fn push(
     rest: f64,
 ) -> Vec<(Node, f64)> {
     let home = normalised(seeds);
+    // What has ended is no place to walk to, as it is none for `ppr`.
+    let open = |v: Node| !snapshot.has_ended() || !snapshot.is_ended(v);
     let total = |v: Node| -> f64 {
-        let out: f64 = snapshot.outgoing(v).types.iter().map(|t| weights.forward(*t)).sum();
-        out + snapshot.incoming(v).types.iter().map(|t| weights.backward(*t)).sum::<f64>()
+        let out: f64 = snapshot.outgoing(v).iter().filter(|l| open(l.0)).map(|l| weights.forward(l.2)).sum();
+        out + snapshot.incoming(v).iter().filter(|l| open(l.0)).map(|l| weights.backward(l.2)).sum::<f64>()
     };
     let mut totals: FxHashMap<Node, f64> = FxHashMap::default();
     let mut rank: FxHashMap<Node, f64> = FxHashMap::default();
@@ -258,12 +260,10 @@ pub fn push(
         };
         if here > 0.0 {
             let share = damping * mass / here;
-            let links = snapshot.outgoing(v);
-            for (node, _, type_no) in links.iter() {
+            for (node, _, type_no) in snapshot.outgoing(v).iter().filter(|l| open(l.0)) {
                 give(node, share * weights.forward(type_no));
             }
-            let links = snapshot.incoming(v);
-            for (node, _, type_no) in links.iter() {
+            for (node, _, type_no) in snapshot.incoming(v).iter().filter(|l| open(l.0)) {
                 give(node, share * weights.backward(type_no));
             }
         } else {

@@ -1,12 +1,11 @@
 //! How much an edge says about its other end: the score by which neighbours are chosen and explained.
 
-use crate::snapshot::{Edge, Snapshot};
+use crate::snapshot::{DAY, Edge, Snapshot};
 use lukasa_model::Time;
 use lukasa_model::types::{Ranking, Registry};
 
 /// After this long an edge counts 1/e of a fresh one.
 pub const HALF_LIFE: i64 = 30 * DAY;
-const DAY: i64 = 86_400_000_000;
 /// Weights outside this range are taken as its borders.
 const WEIGHT: std::ops::RangeInclusive<f64> = 0.25..=2.0;
 /// For a type that is worth as much to whoever comes the other way.
@@ -65,8 +64,9 @@ pub fn score(facts: &Facts) -> Score {
 }
 
 impl Snapshot {
-    /// The score of an edge walked at a depth, at the snapshot's time.
-    pub fn edge_score(&self, edge: Edge, against: bool, depth: u32, registry: &Registry) -> Score {
+    /// The score of an edge walked at a depth, at a moment.
+    pub fn edge_score(&self, edge: Edge, against: bool, depth: u32, at: Time) -> Score {
+        let registry = &*self.registry;
         let (src, dst) = self.ends(edge);
         let type_name = self.edge_type(edge);
         let since: Time = self.since(edge);
@@ -74,7 +74,7 @@ impl Snapshot {
         score(&Facts {
             base_weight: base_weight(type_name, registry),
             weight: self.weight(edge),
-            age: self.view.valid.0.saturating_sub(since.0),
+            age: at.0.saturating_sub(since.0),
             boosted: against && boost,
             depth,
             src_degree: self.degree(src),

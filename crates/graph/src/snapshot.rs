@@ -195,11 +195,14 @@ pub(crate) struct EdgeRow {
     pub weight: f64,
     pub src: Node,
     pub dst: Node,
-    /// Since when it holds (or was recorded, if it always held), in minutes since 1970.
-    pub since: i32,
+    pub derivation: u32,
+    /// Since when it holds (or was recorded, if it always held), in days since 1970.
+    pub since: u16,
     pub type_no: TypeNo,
-    pub derivation: u16,
 }
+
+/// Microseconds.
+pub(crate) const DAY: i64 = 86_400_000_000;
 
 #[derive(Clone)]
 pub(crate) struct EdgeChunk(pub [EdgeRow; EDGES]);
@@ -250,6 +253,7 @@ pub struct Snapshot {
     pub(crate) places: Chunked<Places>,
     pub(crate) names: Arc<Names>,
     pub(crate) live: usize,
+    pub(crate) ended: usize,
     pub(crate) node_places: usize,
     pub(crate) edge_count: usize,
     pub(crate) edge_places: usize,
@@ -350,6 +354,11 @@ impl Snapshot {
         self.names.labels(self.label_set(node))
     }
 
+    /// Whether there are nodes that are only there because a lasting relationship shows them.
+    pub fn has_ended(&self) -> bool {
+        self.ended > 0
+    }
+
     /// It is only there because a lasting relationship shows it.
     pub fn is_ended(&self, node: Node) -> bool {
         self.node(node).presence == Presence::Ended
@@ -401,9 +410,9 @@ impl Snapshot {
         Some(self.edge(edge).weight).filter(|w| !w.is_nan())
     }
 
-    /// Since when the edge holds, to the minute.
+    /// Since when the edge holds, to the day.
     pub fn since(&self, edge: Edge) -> Time {
-        Time(i64::from(self.edge(edge).since) * 60_000_000)
+        Time(i64::from(self.edge(edge).since) * DAY)
     }
 
     pub fn derivation(&self, edge: Edge) -> Option<&Arc<str>> {
@@ -454,6 +463,11 @@ impl Snapshot {
             bytes_per_node: per(around_nodes, self.live),
             bytes_per_edge: per(around_edges, self.edge_count),
         }
+    }
+
+    /// The same graph without what was computed beside it.
+    pub(crate) fn bare(&self) -> Snapshot {
+        Snapshot { beside: Arc::default(), ..self.clone() }
     }
 
     /// What is computed and kept beside the graph so far.

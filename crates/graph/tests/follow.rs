@@ -4,7 +4,7 @@
 
 use lukasa_graph::{Projection, Snapshot};
 use lukasa_model::types::RelationshipType;
-use lukasa_model::{Content, View};
+use lukasa_model::{Content, Time, View};
 use lukasa_store::ledger::ViewSpec;
 use lukasa_store::{Fields, Ledger};
 use lukasa_testkit::history::{Step, step, take};
@@ -76,8 +76,8 @@ fn visible(ledger: &Ledger, view: &View) -> (Vec<u64>, Vec<u64>, BTreeMap<u64, V
     (nodes, edges, labels)
 }
 
-fn check(ledger: &Ledger, branch: &str, follower: &mut Option<Projection>) -> Result<(), TestCaseError> {
-    let view = ledger.view(&ViewSpec::on(branch)).unwrap();
+fn check(ledger: &Ledger, spec: ViewSpec, follower: &mut Option<Projection>) -> Result<(), TestCaseError> {
+    let view = ledger.view(&spec).unwrap();
     let fresh = Projection::build(ledger, &view, &mut |_, _| {}).unwrap();
     let followed = match follower {
         Some(projection) => projection.advance(ledger, &view).unwrap(),
@@ -88,7 +88,7 @@ fn check(ledger: &Ledger, branch: &str, follower: &mut Option<Projection>) -> Re
     }
     let things = ledger.head().unwrap().next_thing;
     let told = tell(follower.as_ref().unwrap().snapshot(), things);
-    prop_assert_eq!(&told, &tell(fresh.snapshot(), things), "{}", branch);
+    prop_assert_eq!(&told, &tell(fresh.snapshot(), things), "{:?}", spec);
     prop_assert_eq!(fresh.snapshot().nodes().len(), fresh.snapshot().node_count());
     prop_assert_eq!(follower.as_ref().unwrap().snapshot().until, fresh.snapshot().until);
     let (nodes, edges, labels) = visible(ledger, &view);
@@ -114,9 +114,15 @@ fn run(fixture: &Fixture, cases: u32) {
             take(&ledger, &fixture.clock, one);
             let Ok(registry) = ledger.registry() else { continue };
             for branch in registry.branches() {
-                // Some follow every step, some several at once.
-                if i % (branch.number as usize) == 0 {
-                    check(&ledger, &branch.name, followers.entry(branch.name.clone()).or_default())?;
+                // Now every step, now several at once.
+                if (i * 7 + branch.number as usize * 5) % 11 < 4 {
+                    check(&ledger, ViewSpec::on(&branch.name), followers.entry(branch.name.clone()).or_default())?;
+                }
+                // A moment of the past, about which more and more becomes known.
+                if (i * 5 + branch.number as usize * 3) % 7 < 2 {
+                    let then = Time(ManualClock::START.0 + 10_000_000).to_string();
+                    let spec = ViewSpec::on(&branch.name).as_of(&format!("time:{then}"));
+                    check(&ledger, spec, followers.entry(format!("{} then", branch.name)).or_default())?;
                 }
             }
         }
@@ -167,6 +173,67 @@ fn a_type_that_becomes_lasting_is_seen_at_once() {
     assert!(!projection.advance(ledger, &view()).unwrap(), "what was hidden is to be seen: build anew");
     let rebuilt = Projection::build(ledger, &view(), &mut |_, _| {}).unwrap();
     assert_eq!((rebuilt.snapshot().node_count(), rebuilt.snapshot().edge_count()), (1, 1));
+    // Also when no relationship of that type was to be seen when the graph was built.
+    write(vec![PutObject::new("A", "y").into(), PutRelationship::new("HEARS", "x", "y").into()]);
+    fixture.clock.advance(1);
+    write(vec![End::new("y").into()]);
+    let mut built_late = Projection::build(ledger, &view(), &mut |_, _| {}).unwrap();
+    let lasting = RelationshipType { name: "HEARS".into(), lasting: true, ..Default::default() };
+    ledger.declare_relationship_type(&lasting, &Default::default()).unwrap();
+    assert!(!built_late.advance(ledger, &view()).unwrap());
+}
+
+#[test]
+fn what_lasts_is_handed_over_in_one_step() {
+    use lukasa_model::batch::{End, PutObject, PutRelationship};
+    use lukasa_model::id::{object_id, relationship_id};
+    use lukasa_model::{Batch, Reference, Write};
+    let fixture = Fixture::memory();
+    let ledger = &fixture.ledger;
+    let write = |w: Vec<Write>| {
+        fixture.clock.advance(1);
+        ledger.commit(&Batch { writes: w, ..Batch::on("main") }).unwrap()
+    };
+    write(vec![
+        PutObject::new("E", "a").into(),
+        PutObject::new("E", "b").into(),
+        PutObject::new("F", "x").into(),
+        PutObject::new("F", "z").into(),
+        PutRelationship::new("INVOLVES", "a", "x").into(),
+        PutRelationship::new("CALLS", "x", "z").into(),
+    ]);
+    let namespace = ledger.head().unwrap().namespace;
+    let view = || ledger.view(&ViewSpec::default()).unwrap();
+    let mut projection = Projection::build(ledger, &view(), &mut |_, _| {}).unwrap();
+    // An edge is said anew and then goes with its end, in one look.
+    let call = PutRelationship { confidence: Some(0.5), ..PutRelationship::new("CALLS", "x", "z") };
+    write(vec![call.into()]);
+    write(vec![End::new("x").into()]);
+    assert!(projection.advance(ledger, &view()).unwrap());
+    assert_eq!((projection.snapshot().node_count(), projection.snapshot().edge_count()), (3, 1));
+    // The one relationship that shows the ended object goes as another comes.
+    let (a, x) = (object_id(namespace, "E", "a"), object_id(namespace, "F", "x"));
+    let first = relationship_id(namespace, "INVOLVES", a, x, "");
+    let second = PutRelationship::new("INVOLVES", "b", Reference::Id(x));
+    write(vec![End::new(Reference::Id(first)).into(), second.into()]);
+    assert!(projection.advance(ledger, &view()).unwrap());
+    let fresh = Projection::build(ledger, &view(), &mut |_, _| {}).unwrap();
+    let things = ledger.head().unwrap().next_thing;
+    assert_eq!(fresh.snapshot().edge_count(), 1);
+    assert_eq!(tell(projection.snapshot(), things), tell(fresh.snapshot(), things));
+}
+
+#[test]
+fn nothing_can_be_tied_to_what_lukasa_keeps_for_itself() {
+    use lukasa_model::Batch;
+    use lukasa_model::batch::{PutObject, PutRelationship};
+    use lukasa_store::ledger::NewRelease;
+    let fixture = Fixture::memory();
+    let ledger = &fixture.ledger;
+    ledger.commit(&Batch::on("main").write(PutObject::new("Decision", "7"))).unwrap();
+    ledger.create_release(&NewRelease { name: "1.0".into(), ..Default::default() }, &Default::default()).unwrap();
+    let tie = Batch::on("main").write(PutRelationship::new("APPLIES_TO", "7", "Release:1.0"));
+    assert_eq!(ledger.commit(&tie).unwrap_err().code, "system_type");
 }
 
 #[test]

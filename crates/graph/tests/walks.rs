@@ -228,7 +228,7 @@ proptest! {
             let best = want.entry(*nodes.last().unwrap()).or_insert(0.0);
             *best = best.max(product);
         }
-        let (got, explored, cut) = surest(&s, &[root], d, &filter, hops);
+        let (got, explored, cut) = surest(&s, &[root], None, d, &filter, hops);
         prop_assert_eq!((explored, cut), (want.len(), None));
         want.remove(&root);
         prop_assert_eq!(got.len(), want.len());

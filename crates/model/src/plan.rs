@@ -340,6 +340,14 @@ impl Planner<'_> {
                     )
                     .hint("relationships connect objects"));
                 }
+                (Some(thing), _) if crate::types::system::is(&thing.type_name) => {
+                    return Err(Error::new(
+                        crate::ErrorKind::Forbidden,
+                        "system_type",
+                        format!("the {} is a {} that Lukasa keeps for itself", side.name(), thing.type_name),
+                    )
+                    .hint("name it in a property instead"));
+                }
                 (Some(thing), _) => Some(Arc::clone(&thing.type_name)),
                 (None, Some(no)) => Some(Arc::clone(&self.plan.things[(no - self.at.next_thing) as usize].type_name)),
                 (None, None) => None,

@@ -8,7 +8,7 @@ use lukasa_model::id::object_id;
 use lukasa_model::{BranchNo, Error, ErrorKind, Result, Scope, ThingNo, Tx};
 use lukasa_store::ledger::ViewSpec;
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use uuid::Uuid;
 /// The type under which communities are shown.
 pub const COMMUNITY: &str = "COMMUNITY";
 const PREFIX: &str = "COMMUNITY:";
-/// A community that is named as a root stands for so many of its members, the most central ones.
-const MEMBERS: usize = 500;
+/// A community of more members than this cannot be named as a root.
+const MEMBERS: usize = 5_000;
 
 /// The communities of a branch as they were found at a transaction.
 pub struct Kept {
@@ -155,9 +155,9 @@ impl Engine {
 
     /// The nodes that names stand for, each once, in the order given. `COMMUNITY:key` stands for its members.
     pub fn nodes(&self, look: &Look, names: &[String]) -> Result<Vec<Node>> {
-        let mut nodes = Vec::with_capacity(names.len());
+        let (mut nodes, mut seen) = (Vec::with_capacity(names.len()), FxHashSet::default());
         let mut add = |node| {
-            if !nodes.contains(&node) {
+            if seen.insert(node) {
                 nodes.push(node);
             }
         };
@@ -168,7 +168,12 @@ impl Engine {
                 Err(e) if e.kind == ErrorKind::NotFound && name.starts_with(PREFIX) => {
                     let kept = self.communities(look, &Options::default())?;
                     let members = kept.members(kept.find(name)?);
-                    members.iter().take(MEMBERS).filter_map(|t| look.snapshot.find(*t)).for_each(&mut add);
+                    if members.len() > MEMBERS {
+                        let message = format!("`{name}` has {} members, at most {MEMBERS} can be roots", members.len());
+                        return Err(Error::too_large("community_too_large", message)
+                            .hint("name some of its members, or find smaller ones with --resolution"));
+                    }
+                    members.iter().filter_map(|t| look.snapshot.find(*t)).for_each(&mut add);
                 }
                 Err(e) => return Err(e),
             }

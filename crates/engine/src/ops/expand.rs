@@ -266,7 +266,7 @@ fn plan(look: &Look, request: &Request, depth: u32) -> Plan {
         dedupe: request.dedupe,
         max_nodes: request.limit_nodes,
         max_edges: request.limit_edges,
-        max_paths: request.limit_paths,
+        max_paths: if request.return_paths { request.limit_paths } else { 0 },
     }
 }
 
@@ -326,7 +326,7 @@ impl ByContent<'_> {
         out.insert("type".into(), json!(&**s.edge_type(edge)));
         out.insert("src".into(), json!(s.id(src)));
         out.insert("dst".into(), json!(s.id(dst)));
-        let score = s.edge_score(edge, found.against[place], found.edge_depths[place], &self.look.registry);
+        let score = s.edge_score(edge, found.against[place], found.edge_depths[place], self.look.view.valid);
         out.insert("score".into(), json!((score.score * 1e6).round() / 1e6));
         let (weight, confidence) = (s.weight(edge), s.confidence(edge));
         let at_hand = Content { weight, confidence, ..Content::default() };

@@ -23,7 +23,11 @@ pub struct Request {
 pub struct Response {
     pub summary: String,
     pub nodes: usize,
+    /// Between visible objects.
     pub edges: usize,
+    /// Lasting relationships that show an object which has ended.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub edges_to_ended: usize,
     pub nodes_by_type: BTreeMap<String, usize>,
     pub edges_by_type: BTreeMap<String, usize>,
     pub components: usize,
@@ -44,6 +48,10 @@ pub struct MemoryOut {
     pub graphs_held: usize,
     pub bytes_held: usize,
     pub limit: usize,
+}
+
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 impl Op for GraphStats {
@@ -71,6 +79,7 @@ impl Op for GraphStats {
         for type_no in &flat.out.types {
             *edges_by_type.entry(s.names().type_name(*type_no).to_string()).or_default() += 1;
         }
+        let edges = flat.out.targets.len();
         let (components, largest_component) = component_sizes(&components(flat));
         let held = engine.graphs().projections.uses();
         let mine = held.iter().filter(|u| u.scope.tenant == context.scope.tenant);
@@ -78,13 +87,14 @@ impl Op for GraphStats {
         let summary = format!(
             "{}, {}, {}",
             count(s.node_count(), "object"),
-            count(s.edge_count(), "relationship"),
+            count(edges, "relationship"),
             count(components, "component")
         );
         Ok(Response {
             summary,
             nodes: s.node_count(),
-            edges: s.edge_count(),
+            edges,
+            edges_to_ended: s.edge_count() - edges,
             nodes_by_type,
             edges_by_type,
             components,

@@ -151,7 +151,8 @@ impl Op for GraphTraverse {
             min_confidence: Some(request.min_confidence),
             ..look.filter(&request.relationship_types, &[], &[])
         };
-        let (reached, explored, cut) = surest(&look.snapshot, &roots, request.direction, &filter, request.max_hops);
+        let (reached, explored, cut) =
+            surest(&look.snapshot, &roots, None, request.direction, &filter, request.max_hops);
         let wanted = look.filter(&[], &request.entity_types, &[]);
         let mut told: Vec<&Sure> = reached.iter().filter(|sure| wanted.node(&look.snapshot, sure.node)).collect();
         let s = &look.snapshot;

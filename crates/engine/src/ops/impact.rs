@@ -153,14 +153,17 @@ impl Op for Impact {
         };
         let (up, down) = (follow(Direction::In), follow(Direction::Out));
         let mut services = Services { look: &look, known: FxHashMap::default() };
-        let source_service = services.of(source);
         let reached = Both { up: &up, down: &down };
-        services.ask(&reached.nodes())?;
+        services.ask(&[source])?;
+        let all_asked = services.ask(&reached.nodes())?;
+        let source_service = services.of(source);
         let impacted_services = reached.services(&look, &mut services, source_service.as_deref());
         let (direct_tests, transitive_tests) = tests(&look, source, &up);
         let (total_dependents, total_dependencies) = (up.nodes.len() - 1, down.nodes.len() - 1);
-        let truncated =
-            up.cut.is_some() || down.cut.is_some() || total_dependents.max(total_dependencies) > request.limit;
+        let truncated = !all_asked
+            || up.cut.is_some()
+            || down.cut.is_some()
+            || total_dependents.max(total_dependencies) > request.limit;
         let name = look.snapshot.name(source);
         let mut summary = format!(
             "{} on {name} within {}",
@@ -254,16 +257,14 @@ fn tests(look: &Look, source: Node, up: &Reached) -> (Vec<String>, Vec<String>) 
     for _ in 0..LEVELS {
         level = level.iter().flat_map(|n| containers(look, *n)).filter(|n| whole.insert(*n)).collect();
     }
-    let (mut direct, mut transitive) = (vec![], vec![]);
-    for i in 1..up.nodes.len() {
-        let node = up.nodes[i];
-        if whole.contains(&node) || !is_test(node) {
-            continue;
-        }
-        let uses_it = s.outgoing(node).nodes.iter().any(|n| whole.contains(n));
-        if uses_it { direct.push(s.name(node)) } else { transitive.push(s.name(node)) }
-    }
-    (direct, transitive)
+    // Of what contains it, only those that use it are of interest; they need not be on the way.
+    let mut users: Vec<Node> = whole.iter().flat_map(|n| s.incoming(*n).nodes).copied().collect();
+    users.sort_by_key(|n| s.thing(*n));
+    users.dedup();
+    let direct: Vec<Node> = users.into_iter().filter(|n| !whole.contains(n) && is_test(*n)).collect();
+    let others = up.nodes.iter().skip(1).filter(|n| !whole.contains(n) && !direct.contains(n) && is_test(**n));
+    let transitive = others.map(|n| s.name(*n)).collect();
+    (direct.iter().map(|n| s.name(*n)).collect(), transitive)
 }
 
 /// What is reached in either direction; what is reached in both counts as depending.
@@ -364,10 +365,12 @@ impl Services<'_> {
         found
     }
 
-    /// Reads `service_name` of those that nothing contains.
-    fn ask(&mut self, nodes: &[Node]) -> Result<()> {
+    /// Reads `service_name` of those that nothing contains; `false` when there were too many to read.
+    fn ask(&mut self, nodes: &[Node]) -> Result<bool> {
         let s = &self.look.snapshot;
-        let homeless: Vec<Node> = nodes.iter().copied().filter(|n| self.of(*n).is_none()).take(ASKED).collect();
+        let mut homeless: Vec<Node> = nodes.iter().copied().filter(|n| self.of(*n).is_none()).collect();
+        let all = homeless.len() <= ASKED;
+        homeless.truncate(ASKED);
         let contents = self.look.contents(&homeless.iter().map(|n| s.thing(*n)).collect::<Vec<_>>())?;
         for node in homeless {
             let name = contents.get(&s.thing(node)).and_then(|c| c.properties.get("service_name")?.as_str());
@@ -375,6 +378,6 @@ impl Services<'_> {
                 self.known.insert(node, Some(format!("Service:{name}")));
             }
         }
-        Ok(())
+        Ok(all)
     }
 }

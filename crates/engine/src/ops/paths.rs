@@ -93,13 +93,16 @@ impl Op for ShortestPath {
             By::Hops => (shortest(s, from, to, request.direction, &filter, depth), None),
             By::Confidence if from == to => (shortest(s, from, to, request.direction, &filter, depth), None),
             By::Confidence => {
-                let (reached, _, cut) = surest(s, &[from], request.direction, &filter, depth);
+                let (reached, _, cut) = surest(s, &[from], Some(to), request.direction, &filter, depth);
                 (reached.into_iter().find(|sure| sure.node == to).map(|sure| sure.path), cut)
             }
         };
         let (a, b) = (s.name(from), s.name(to));
         let summary = match &found {
             Some(path) => format!("{} from {a} to {b}", count(path.edges.len(), "hop")),
+            None if cut.is_some() => {
+                format!("no way from {a} to {b} among the nearest objects; there may be one further")
+            }
             None => format!("no way from {a} to {b} within {}", count(depth as usize, "hop")),
         };
         Ok(ShortestResponse {

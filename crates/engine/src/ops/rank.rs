@@ -131,8 +131,9 @@ impl Op for Rank {
 
 /// `name=weight`, or a name, which counts 1. A name may contain `=` itself. A community shares its weight out.
 fn seeds_of(engine: &Engine, look: &Look, seed: &str) -> Result<Vec<(Node, f64)>> {
-    let (name, weight) = match seed.rsplit_once('=').map(|(name, weight)| (name, weight.parse::<f64>())) {
-        Some((name, Ok(weight))) => (name, weight),
+    let weighted = seed.rsplit_once('=').and_then(|(name, weight)| Some((name, weight.parse::<f64>().ok()?)));
+    let (name, weight) = match weighted {
+        Some(weighted) if look.node(seed).is_err() => weighted,
         _ => (seed, 1.0),
     };
     if !(weight > 0.0 && weight <= 1e6) {

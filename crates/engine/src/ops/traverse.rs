@@ -5,6 +5,7 @@ use crate::cursor::Cursor;
 use crate::graph::{EdgesOut, Look, NodeRow, NodesOut, Types, check_range};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
+use lukasa_graph::Node;
 use lukasa_graph::walk::{Cap, Direction, Reached, Walk, walk};
 use lukasa_model::Result;
 use lukasa_model::json::{self, Hash};
@@ -134,17 +135,17 @@ impl Op for Traverse {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let start = Instant::now();
         check(&request)?;
-        let unpaged = Request { cursor: None, limit: 0, ..request.clone() };
-        let digest = digest(&unpaged);
         let ledger = engine.ledger(&context.scope);
         let (look, cursor) = match &request.cursor {
             None => (engine.look(context, &request.view)?, None),
             Some(text) => {
-                let cursor = Cursor::open(text, &engine.graphs().cursor_key(&ledger)?, &digest)?;
+                let cursor = Cursor::open(text, &engine.graphs().cursor_key(&ledger)?)?;
                 (at_cursor(engine, context, &request.view, &cursor)?, Some(cursor))
             }
         };
         let roots = engine.nodes(&look, &request.roots)?;
+        let digest = digest(&request, &look, &roots);
+        cursor.map_or(Ok(()), |c| c.check(&digest))?;
         let filter = request.types.filter(&look, &request.labels);
         let plan = Walk {
             direction: request.direction,
@@ -157,7 +158,10 @@ impl Op for Traverse {
         let total = found.nodes.len();
         let (from, to) = match cursor {
             None => (0, request.limit.min(total)),
-            Some(c) if c.backwards => ((c.place as usize).saturating_sub(request.limit), (c.place as usize).min(total)),
+            Some(c) if c.backwards => {
+                let end = (c.place as usize).min(total);
+                (end.saturating_sub(request.limit), end)
+            }
             Some(c) => ((c.place as usize).min(total), (c.place as usize).saturating_add(request.limit).min(total)),
         };
         let (has_next_page, has_previous_page) = (to < total, from > 0);
@@ -220,8 +224,11 @@ fn check(request: &Request) -> Result<()> {
     request.types.check()
 }
 
-fn digest(request: &Request) -> Hash {
-    let value = serde_json::to_value(request).expect("a request is plain data");
+/// What a cursor belongs to: the request without its paging, and the objects its roots stand for.
+fn digest(request: &Request, look: &Look, roots: &[Node]) -> Hash {
+    let unpaged = Request { cursor: None, limit: 0, ..request.clone() };
+    let things: Vec<_> = roots.iter().map(|r| look.snapshot.thing(*r)).collect();
+    let value = serde_json::to_value((unpaged, things)).expect("a request is plain data");
     Hash::of(json::canonical(&value).as_bytes())
 }
 
@@ -232,7 +239,8 @@ fn at_cursor(engine: &Engine, context: &mut Context<'_>, spec: &ViewSpec, cursor
     if (view.branch, view.known, view.valid) != (cursor.branch, cursor.known, cursor.valid) {
         view = ledger.view_fixed(cursor.branch, cursor.known, cursor.valid)?;
     }
-    engine.look_at(context, view)
+    let head = spec.as_of.is_none() && spec.known_at.is_none();
+    engine.look_at(context, view, head)
 }
 
 fn summary(look: &Look, request: &Request, found: &Reached, page: std::ops::Range<usize>) -> String {

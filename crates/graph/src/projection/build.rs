@@ -3,8 +3,8 @@
 use super::Projection;
 use crate::chunked::Chunked;
 use crate::snapshot::{Adjacency, Edge, NODES, Node, Presence, Snapshot};
-use lukasa_model::types::Registry;
-use lukasa_model::{Error, Result, Time, View};
+use lukasa_model::types::{Registry, system};
+use lukasa_model::{Result, Time, View};
 use lukasa_store::ledger::HeadRow;
 use lukasa_store::{Fields, Ledger};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl Projection {
         let until = agenda.first().map_or(Time::MAX, |(due, _)| *due);
         let snapshot = growing.finish(until);
         let (free_nodes, free_edges) = (vec![], vec![]);
-        Ok(Projection { snapshot: Arc::new(snapshot), agenda, next_thing, free_nodes, free_edges })
+        Ok(Projection { snapshot: Arc::new(snapshot), agenda, next_thing, free_nodes, free_edges, loose: vec![] })
     }
 }
 
@@ -75,6 +75,7 @@ impl<'a> Growing<'a> {
             places: Chunked::default(),
             names: Arc::default(),
             live: 0,
+            ended: 0,
             node_places: 0,
             edge_count: 0,
             edge_places: 0,
@@ -97,7 +98,7 @@ impl<'a> Growing<'a> {
         if !stubs.is_empty() {
             let mut things = self.ledger.things(&stubs)?;
             things.sort_unstable_by_key(|t| t.no);
-            for thing in things {
+            for thing in things.into_iter().filter(|t| !system::is(&t.type_name)) {
                 self.snapshot.append_node(&thing, None, Presence::Ended)?;
             }
         }
@@ -105,8 +106,9 @@ impl<'a> Growing<'a> {
             match &row.thing.ends {
                 None => drop(self.snapshot.append_node(&row.thing, Some(&row.statement), Presence::Live)?),
                 Some(ends) => {
+                    // What Lukasa keeps for itself is not in the graph, and nothing new can be tied to it.
                     let (Some(src), Some(dst)) = (self.snapshot.find(ends.src), self.snapshot.find(ends.dst)) else {
-                        return Err(Error::internal("a relationship without its ends").hint("run `lukasa verify`"));
+                        continue;
                     };
                     self.snapshot.append_edge(&row.thing, &row.statement, src, dst)?;
                 }

@@ -3,7 +3,7 @@
 use super::{Projection, Seen};
 use crate::names::Names;
 use crate::snapshot::{Adjacency, EDGES, Edge, EdgeChunk, MOST, NODES, Node, NodeChunk, PLACES, Place, Places};
-use crate::snapshot::{EdgeRow, NodeRow, Presence, Snapshot};
+use crate::snapshot::{DAY, EdgeRow, NodeRow, Presence, Snapshot};
 use lukasa_model::statement::{Statement, Thing};
 use lukasa_model::{Error, Result, ThingNo, Time};
 use serde::Deserialize;
@@ -40,9 +40,9 @@ impl Hot<'_> {
     }
 }
 
-fn minutes(statement: &Statement) -> i32 {
+fn day(statement: &Statement) -> u16 {
     let since = if statement.period.from == Time::MIN { statement.recorded_at } else { statement.period.from };
-    i32::try_from(since.0.div_euclid(60_000_000)).unwrap_or(if since.0 < 0 { i32::MIN } else { i32::MAX })
+    u16::try_from(since.0.max(0) / DAY).unwrap_or(u16::MAX)
 }
 
 fn full() -> Error {
@@ -85,11 +85,11 @@ impl Snapshot {
 
     fn write_edge(&mut self, edge: Edge, statement: &Statement) -> Result<()> {
         let hot = Hot::read(statement.content.as_deref())?;
-        let derivation = Names::derivation_no(&mut self.names, hot.derivation.as_deref())?;
+        let derivation = Names::derivation_no(&mut self.names, hot.derivation.as_deref());
         let row = self.edge_mut(edge);
         row.confidence = hot.confidence.unwrap_or(f64::NAN);
         row.weight = hot.weight.unwrap_or(f64::NAN);
-        row.since = minutes(statement);
+        row.since = day(statement);
         row.derivation = derivation;
         Ok(())
     }
@@ -148,6 +148,7 @@ impl Snapshot {
         self.write_node(node, thing, statement, presence)?;
         self.set_place(thing.no, Some(Place::Node(node)));
         self.live += usize::from(presence == Presence::Live);
+        self.ended += usize::from(presence == Presence::Ended);
         Ok(())
     }
 
@@ -156,8 +157,11 @@ impl Snapshot {
     }
 
     fn set_presence(&mut self, node: Node, presence: Presence) {
-        self.live -= usize::from(self.presence(node) == Presence::Live);
+        let was = self.presence(node);
+        self.live -= usize::from(was == Presence::Live);
         self.live += usize::from(presence == Presence::Live);
+        self.ended -= usize::from(was == Presence::Ended);
+        self.ended += usize::from(presence == Presence::Ended);
         self.node_mut(node).presence = presence;
     }
 
@@ -242,10 +246,16 @@ impl Projection {
                 self.remove_edge(edge);
             }
         }
-        self.release(node);
+        self.loose.push(node);
     }
 
-    /// Frees an ended node that nothing shows any more.
+    /// Frees ended nodes that nothing shows any more, once all edges are in place.
+    pub(super) fn release_loose(&mut self) {
+        for node in std::mem::take(&mut self.loose) {
+            self.release(node);
+        }
+    }
+
     fn release(&mut self, node: Node) {
         if self.snapshot.presence(node) != Presence::Ended || self.snapshot.degree(node) > 0 {
             return;
@@ -253,6 +263,7 @@ impl Projection {
         let thing = self.snapshot.thing(node);
         let snapshot = self.edit();
         snapshot.set_place(thing, None);
+        snapshot.ended -= 1;
         let chunk = snapshot.nodes.chunk_mut(node as usize / NODES);
         chunk.rows[node as usize % NODES] = NodeRow::default();
         chunk.set_key(node as usize % NODES, None);
@@ -267,8 +278,7 @@ impl Projection {
         snapshot.set_place(thing, None);
         snapshot.edge_count -= 1;
         self.free_edges.push(edge);
-        self.release(src);
-        self.release(dst);
+        self.loose.extend([src, dst]);
     }
 
     /// Brings an edge in line with what is visible, its ends being as they are now.
@@ -281,7 +291,8 @@ impl Projection {
             }
             (Some(edge), Some(statement)) => self.edit().write_edge(edge, statement),
             (None, Some(statement)) => {
-                let thing = seen.thing.as_ref().ok_or_else(|| Error::internal("an edge appeared without a name"))?;
+                // One that was here and is no longer went with one of its ends just now.
+                let Some(thing) = &seen.thing else { return Ok(()) };
                 let Some(ends) = &thing.ends else { return Ok(()) };
                 let (src, dst) = (self.snapshot.find(ends.src), self.snapshot.find(ends.dst));
                 let (Some(src), Some(dst)) = (src, dst) else { return Ok(()) };

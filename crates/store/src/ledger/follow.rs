@@ -112,9 +112,10 @@ impl Ledger {
         Ok(states.collect())
     }
 
-    /// Every relationship that ever was at this object, ascending by number.
-    pub fn relationships_at(&self, object: ThingNo) -> Result<Vec<Thing>> {
-        self.store.read(&self.scope)?.relationships(&[(object, Side::Src), (object, Side::Dst)])
+    /// Every relationship that ever was at one of these objects, ascending by number.
+    pub fn relationships_at(&self, objects: &[ThingNo]) -> Result<Vec<Thing>> {
+        let ends: Vec<_> = objects.iter().flat_map(|no| [(*no, Side::Src), (*no, Side::Dst)]).collect();
+        self.store.read(&self.scope)?.relationships(&ends)
     }
 
     /// Things by number, in no particular order.
