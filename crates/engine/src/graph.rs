@@ -86,7 +86,13 @@ impl Look {
 
     /// The node that a name stands for.
     pub fn node(&self, name: &str) -> Result<Node> {
-        let found = self.ledger.find(&self.view, &Reference::from(name))?;
+        let found = self.ledger.find(&self.view, &Reference::from(name)).map_err(|e| {
+            if e.code == "not_found" && name.starts_with(communities::PREFIX) {
+                e.hint("a community can be a root of traverse, expand, graph-traverse and subgraph, and a seed of rank")
+            } else {
+                e
+            }
+        })?;
         if found.thing.ends.is_some() {
             return Err(
                 Error::invalid("not_an_object", format!("`{name}` is a relationship")).hint("name one of its ends")
@@ -97,16 +103,55 @@ impl Look {
         })
     }
 
-    /// A filter by types and labels; empty lists let everything pass.
-    pub fn filter(&self, edge_types: &[String], node_types: &[String], labels: &[String]) -> Filter {
+    /// A filter by types and labels; empty lists let everything pass. A type that nobody has stated or declared is
+    /// refused: an answer of nothing would look like a fact.
+    pub fn filter(&self, edge_types: &[String], node_types: &[String], labels: &[String]) -> Result<Filter> {
         let names = self.snapshot.names();
+        self.check_types(edge_types, true)?;
+        self.check_types(node_types, false)?;
         let some = |list: &[String]| !list.is_empty();
-        Filter {
+        Ok(Filter {
             edge_types: some(edge_types).then(|| names.chosen(edge_types, &self.registry, true)),
             node_types: some(node_types).then(|| names.chosen(node_types, &self.registry, false)),
             label_sets: some(labels).then(|| Filter::label_sets(&self.snapshot, labels)),
             min_confidence: None,
+        })
+    }
+
+    fn check_types(&self, asked: &[String], relationships: bool) -> Result<()> {
+        let (what, declared) = if relationships {
+            ("relationship", self.registry.relationship_types().iter().map(|t| t.name.clone()).collect::<Vec<_>>())
+        } else {
+            ("object", self.registry.object_types().iter().map(|t| t.name.clone()).collect())
+        };
+        for name in asked {
+            let spelled = self.registry.spelling(name, relationships);
+            let stated = self.snapshot.names().types().iter().any(|t| t.eq_ignore_ascii_case(spelled));
+            if !stated && !declared.iter().any(|t| t.eq_ignore_ascii_case(spelled)) {
+                let mut known = self.types_in_use(relationships);
+                known.extend(declared);
+                known.sort();
+                known.dedup();
+                known.truncate(30);
+                return Err(Error::invalid("no_such_type", format!("no {what} here has the type `{name}`"))
+                    .hint(format!("there are: {}", known.join(", "))));
+            }
         }
+        Ok(())
+    }
+
+    fn types_in_use(&self, relationships: bool) -> Vec<String> {
+        let s = &self.snapshot;
+        let mut seen = vec![false; s.names().types().len()];
+        for node in s.nodes() {
+            if relationships {
+                s.outgoing(node).types.iter().for_each(|t| seen[usize::from(*t)] = true);
+            } else {
+                seen[usize::from(s.type_no(node))] = true;
+            }
+        }
+        let named = s.names().types().iter().zip(seen).filter(|(_, seen)| *seen);
+        named.map(|(name, _)| name.to_string()).collect()
     }
 
     /// Contents of things as they are in the view.
@@ -124,7 +169,14 @@ impl Look {
 
     /// A list of nodes to answer with.
     pub fn nodes_out(&self, rows: Vec<NodeRow>) -> NodesOut {
-        NodesOut { snapshot: Arc::clone(&self.snapshot), rows }
+        NodesOut { snapshot: Arc::clone(&self.snapshot), rows, titles: FxHashMap::default() }
+    }
+
+    /// The same with titles, which are read from the store.
+    pub fn titled_out(&self, rows: Vec<NodeRow>) -> Result<NodesOut> {
+        let things: Vec<_> = rows.iter().map(|row| self.snapshot.thing(row.node)).collect();
+        let titles = self.contents(&things)?.into_iter().filter_map(|(no, content)| Some((no, content.title?)));
+        Ok(NodesOut { titles: titles.collect(), ..self.nodes_out(rows) })
     }
 
     /// A list of edges to answer with.
@@ -132,12 +184,17 @@ impl Look {
         EdgesOut { snapshot: Arc::clone(&self.snapshot), edges }
     }
 
+    /// `in` when an edge is walked from its destination.
+    pub fn direction(&self, edge: Edge, from: Node) -> &'static str {
+        if self.snapshot.ends(edge).0 == from { "out" } else { "in" }
+    }
+
     /// A way in words: names of nodes, and between them types with an arrow.
     pub fn path_out(&self, nodes: &[Node], edges: &[Edge]) -> PathOut {
         let s = &self.snapshot;
         let steps = edges.iter().zip(nodes).map(|(edge, from)| StepOut {
             type_name: Arc::clone(s.edge_type(*edge)),
-            direction: if s.ends(*edge).0 == *from { "out" } else { "in" },
+            direction: self.direction(*edge, *from),
             confidence: s.confidence(*edge),
         });
         PathOut {
@@ -154,6 +211,7 @@ impl Look {
 pub struct NodesOut {
     snapshot: Arc<Snapshot>,
     rows: Vec<NodeRow>,
+    titles: FxHashMap<ThingNo, String>,
 }
 
 /// A node and what the operation found out about it.
@@ -181,6 +239,8 @@ pub struct NodeOut<'a> {
     type_name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schemars(with = "Vec<String>")]
     labels: &'a [Arc<str>],
@@ -210,6 +270,7 @@ impl Serialize for NodesOut {
             id: s.id(row.node),
             type_name: s.type_name(row.node),
             key: s.key(row.node),
+            title: self.titles.get(&s.thing(row.node)).map(String::as_str),
             labels: s.labels(row.node),
             ended: s.is_ended(row.node),
             depth: row.depth,
@@ -322,7 +383,7 @@ impl Types {
         check_range("object_types", self.object_types.len(), 0, 64)
     }
 
-    pub fn filter(&self, look: &Look, labels: &[String]) -> Filter {
+    pub fn filter(&self, look: &Look, labels: &[String]) -> Result<Filter> {
         look.filter(&self.relationship_types, &self.object_types, labels)
     }
 }

@@ -89,7 +89,14 @@ fn a_walk_tells_what_is_near_and_what_was_left_out() {
         assert_eq!(keys(&core["nodes"]), ["handbook", "auth"]);
         let people = desk.ok("traverse", json!({"roots": ["sprint-34"], "object_types": ["Person"]}));
         assert_eq!(keys(&people["nodes"]), ["sprint-34", "ann", "bob"]);
-        assert_eq!(desk.ok("traverse", json!({"roots": ["web"], "relationship_types": ["NO_SUCH"]}))["total_nodes"], 1);
+        let error = desk.call("traverse", json!({"roots": ["web"], "relationship_types": ["NO_SUCH"]})).unwrap_err();
+        assert_eq!(error.code, "no_such_type");
+        assert!(error.hint.unwrap().contains("CALLS, CONTAINS"), "the types there are");
+        for request in
+            [json!({"ref": "web", "object_types": ["Fil"]}), json!({"ref": "web", "object_types": ["Service,File"]})]
+        {
+            assert_eq!(code(&desk, "neighbors", request), "no_such_type");
+        }
     }
 }
 
@@ -178,6 +185,7 @@ fn bad_input_is_refused_with_the_way_out() {
         ] {
             assert_eq!(code(&desk, name, request), "out_of_range");
         }
+        assert_eq!(code(&desk, "rank", json!({"edge_weights": {"CALLS": 1.0}})), "weights_need_seeds");
         for (request, want) in [
             (json!({"filters": {"node": {"evidence": 1}}}), "forbidden_path"),
             (json!({"filters": {"edge": {"$where": 1}}}), "forbidden_path"),
@@ -223,7 +231,7 @@ fn an_expansion_follows_its_phases_and_rules() {
         assert_eq!(people["paths"][1]["nodes"], json!(["Decision:flags", "Meeting:sprint-34", "Person:bob"]));
         assert_eq!((&people["paths"][1]["confidence"], &people["meta"]["depth_reached"]), (&json!(0.4), &json!(2)));
         assert_eq!(people["nodes"][0]["title"], "Adopt flags");
-        let stopped = desk.ok("expand", json!({"roots": ["flags"], "phases": [{"edge_types": ["addresses"]}, {}]}));
+        let stopped = desk.ok("expand", json!({"roots": ["flags"], "phases": [{"edge_types": ["TESTS"]}, {}]}));
         assert_eq!((&stopped["meta"]["stopped_at_phase"], stopped["nodes"].as_array().unwrap().len()), (&json!(1), 1));
         let open = desk.ok(
             "expand",
@@ -364,9 +372,21 @@ fn impact_names_dependents_tests_services_and_contracts() {
             .iter()
             .map(|s| s["service_name"].as_str().unwrap())
             .collect();
-        assert_eq!(services, ["Service:web", "Service:cron"]);
+        assert_eq!(services, ["Service:cron", "Service:web"]);
         assert_eq!(
-            impact["impacted_services"][0]["path"],
+            (&impact["impacted_services"][1]["impact_count"], &impact["impacted_services"][1]["dependencies"]),
+            (&json!(1), &json!(0))
+        );
+        let file = desk.ok("impact", json!({"ref": "src/auth/login.ts"}));
+        assert_eq!(file["blast_radius"], impact["blast_radius"], "a change of a file is one of what it contains");
+        let test = desk.ok("impact", json!({"ref": "src/web/page.test.ts"}));
+        assert!(
+            test["summary"].as_str().unwrap().starts_with("0 objects depend")
+                && !test["summary"].as_str().unwrap().contains("service"),
+            "{test}"
+        );
+        assert_eq!(
+            impact["impacted_services"][1]["path"],
             json!(["Function:src/auth/login.ts::login", "Function:src/web/page.ts::render"])
         );
         assert_eq!(

@@ -19,7 +19,8 @@ pub enum Stop {
     Below(f64),
 }
 
-/// PageRank; sums to 1. Nodes that lead nowhere spread their rank over all.
+/// PageRank; sums to 1. Nodes that lead nowhere else spread their rank over all: an edge from a node to itself says
+/// nothing about others.
 pub fn pagerank(out: &Csr, into: &Csr, damping: f64, stop: Stop) -> Vec<f64> {
     let n = out.len();
     if n == 0 {
@@ -29,6 +30,7 @@ pub fn pagerank(out: &Csr, into: &Csr, damping: f64, stop: Stop) -> Vec<f64> {
     let mut rank = vec![1.0 / count; n];
     let mut next = vec![0.0; n];
     let mut share = vec![0.0; n];
+    let away: Vec<usize> = (0..n).map(|v| out.of(v).iter().filter(|u| **u as usize != v).count()).collect();
     let (rounds, tolerance) = match stop {
         Stop::After(rounds) => (rounds, -1.0),
         Stop::Below(tolerance) => (200, tolerance),
@@ -36,7 +38,7 @@ pub fn pagerank(out: &Csr, into: &Csr, damping: f64, stop: Stop) -> Vec<f64> {
     for _ in 0..rounds {
         let mut loose = 0.0;
         for v in 0..n {
-            match out.degree(v) {
+            match away[v] {
                 0 => loose += rank[v],
                 degree => share[v] = rank[v] / degree as f64,
             }
@@ -44,7 +46,7 @@ pub fn pagerank(out: &Csr, into: &Csr, damping: f64, stop: Stop) -> Vec<f64> {
         let base = (1.0 - damping) / count + damping * loose / count;
         let mut moved = 0.0;
         for v in 0..n {
-            let sum: f64 = into.of(v).iter().map(|u| share[*u as usize]).sum();
+            let sum: f64 = into.of(v).iter().filter(|u| **u as usize != v).map(|u| share[*u as usize]).sum();
             next[v] = base + damping * sum;
             moved += (next[v] - rank[v]).abs();
         }
@@ -155,7 +157,8 @@ impl Spread {
         let n = flat.len();
         let (forward, backward) = (&weights.forward[..], &weights.backward[..]);
         let sum = |csr: &Csr, v: usize, by: &[f64]| -> f64 {
-            csr.types[csr.range(v)].iter().map(|t| by[usize::from(*t)]).sum()
+            let away = csr.range(v).filter(|i| csr.targets[*i] as usize != v);
+            away.map(|i| by[usize::from(csr.types[i])]).sum()
         };
         let total: Vec<f64> = (0..n).map(|v| sum(&flat.out, v, forward) + sum(&flat.into, v, backward)).collect();
         let entries = flat.out.targets.len() * 2;
@@ -171,7 +174,7 @@ impl Spread {
             for (csr, by) in [(&flat.into, forward), (&flat.out, backward)] {
                 for i in csr.range(v) {
                     let (from, weight) = (csr.targets[i], by[usize::from(csr.types[i])]);
-                    if weight > 0.0 {
+                    if weight > 0.0 && from as usize != v {
                         spread.sources.push(from);
                         spread.shares.push(weight / total[from as usize]);
                     }
@@ -225,11 +228,11 @@ pub fn push(
     rest: f64,
 ) -> Vec<(Node, f64)> {
     let home = normalised(seeds);
-    // What has ended is no place to walk to, as it is none for `ppr`.
-    let open = |v: Node| !snapshot.has_ended() || !snapshot.is_ended(v);
+    // What has ended, and where one is already, are no places to walk to; nor are they for `ppr`.
+    let open = |from: Node, v: Node| v != from && (!snapshot.has_ended() || !snapshot.is_ended(v));
     let total = |v: Node| -> f64 {
-        let out: f64 = snapshot.outgoing(v).iter().filter(|l| open(l.0)).map(|l| weights.forward(l.2)).sum();
-        out + snapshot.incoming(v).iter().filter(|l| open(l.0)).map(|l| weights.backward(l.2)).sum::<f64>()
+        let out: f64 = snapshot.outgoing(v).iter().filter(|l| open(v, l.0)).map(|l| weights.forward(l.2)).sum();
+        out + snapshot.incoming(v).iter().filter(|l| open(v, l.0)).map(|l| weights.backward(l.2)).sum::<f64>()
     };
     let mut totals: FxHashMap<Node, f64> = FxHashMap::default();
     let mut rank: FxHashMap<Node, f64> = FxHashMap::default();
@@ -260,10 +263,10 @@ pub fn push(
         };
         if here > 0.0 {
             let share = damping * mass / here;
-            for (node, _, type_no) in snapshot.outgoing(v).iter().filter(|l| open(l.0)) {
+            for (node, _, type_no) in snapshot.outgoing(v).iter().filter(|l| open(v, l.0)) {
                 give(node, share * weights.forward(type_no));
             }
-            for (node, _, type_no) in snapshot.incoming(v).iter().filter(|l| open(l.0)) {
+            for (node, _, type_no) in snapshot.incoming(v).iter().filter(|l| open(v, l.0)) {
                 give(node, share * weights.backward(type_no));
             }
         } else {
@@ -326,7 +329,7 @@ mod tests {
     /// The definition, as a matrix.
     fn by_matrix(n: usize, edges: &[(u32, u32, u16)], seeds: &[(u32, f64)], w: &Weights, rounds: usize) -> Vec<f64> {
         let mut m = vec![vec![0.0; n]; n];
-        for (a, b, t) in edges {
+        for (a, b, t) in edges.iter().filter(|(a, b, _)| a != b) {
             m[*a as usize][*b as usize] += w.forward(*t);
             m[*b as usize][*a as usize] += w.backward(*t);
         }

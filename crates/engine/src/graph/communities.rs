@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 /// The type under which communities are shown.
 pub const COMMUNITY: &str = "COMMUNITY";
-const PREFIX: &str = "COMMUNITY:";
+pub(super) const PREFIX: &str = "COMMUNITY:";
 /// A community of more members than this cannot be named as a root.
 const MEMBERS: usize = 5_000;
 

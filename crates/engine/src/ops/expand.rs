@@ -26,7 +26,7 @@ pub struct Request {
     /// Which way to follow relationships.
     #[serde(default)]
     pub direction: Direction,
-    /// Hops from the roots, 0 to 6; with `phases`, their number.
+    /// Hops from the roots, 0 to 6; left out, 2, or the number of `phases`.
     #[serde(default)]
     pub max_depth: Option<u32>,
     /// Only relationships of these types.
@@ -178,7 +178,7 @@ impl Op for Expand {
         }
         let look = engine.look(context, &spec)?;
         let roots = engine.nodes(&look, &request.roots)?;
-        let plan = plan(&look, &request, depth);
+        let plan = plan(&look, &request, depth)?;
         let mut judge = ByContent { look: &look, nodes, edges, read: FxHashMap::default() };
         let found = expand(&look.snapshot, &roots, &plan, &mut judge)?;
         judge.read_nodes(&found.nodes, &show_nodes)?;
@@ -250,24 +250,23 @@ fn paths(names: &[String], relationship: bool) -> Result<Vec<Path>> {
     names.iter().filter(|n| !own.contains(&n.as_str())).map(|n| Path::parse(n, relationship)).collect()
 }
 
-fn plan(look: &Look, request: &Request, depth: u32) -> Plan {
-    let general =
-        || Phase { direction: request.direction, filter: look.filter(&request.edge_types, &request.node_types, &[]) };
-    let special = |phase: &PhaseIn| Phase {
-        direction: phase.direction,
-        filter: look.filter(&phase.edge_types, &phase.node_types, &[]),
+fn plan(look: &Look, request: &Request, depth: u32) -> Result<Plan> {
+    let phase = |direction, edge_types: &[String], node_types: &[String]| {
+        look.filter(edge_types, node_types, &[]).map(|filter| Phase { direction, filter })
     };
-    Plan {
-        phases: if request.phases.is_empty() {
-            (0..depth).map(|_| general()).collect()
-        } else {
-            request.phases.iter().take(depth as usize).map(special).collect()
-        },
+    let phases: Result<Vec<Phase>> = if request.phases.is_empty() {
+        (0..depth).map(|_| phase(request.direction, &request.edge_types, &request.node_types)).collect()
+    } else {
+        let each = request.phases.iter().take(depth as usize);
+        each.map(|p| phase(p.direction, &p.edge_types, &p.node_types)).collect()
+    };
+    Ok(Plan {
+        phases: phases?,
         dedupe: request.dedupe,
         max_nodes: request.limit_nodes,
         max_edges: request.limit_edges,
         max_paths: if request.return_paths { request.limit_paths } else { 0 },
-    }
+    })
 }
 
 /// Reads contents from the store, a layer at a time, and only where a condition or a field asks for them.

@@ -43,7 +43,7 @@ pub struct Request {
     /// Leave out the ways that were walked.
     #[serde(default)]
     pub no_paths: bool,
-    /// `false` is the same as `no_paths`.
+    /// For programs: `false` is the same as `no_paths`.
     #[serde(default)]
     pub include_paths: Option<bool>,
     #[serde(flatten)]
@@ -98,6 +98,9 @@ pub struct EntityOut {
     pub centrality_score: f64,
     pub hops: u32,
     pub confidence: f64,
+    /// It is no longer there; a lasting relationship shows it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ended: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -108,7 +111,9 @@ pub struct RelationshipOut {
     pub to_entity_id: Uuid,
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub properties: Map<String, Value>,
-    pub confidence: f64,
+    /// Left out when nothing was stated; it then counts as sure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derivation: Option<String>,
 }
@@ -117,6 +122,8 @@ pub struct RelationshipOut {
 pub struct GraphPath {
     pub nodes: Vec<Uuid>,
     pub edges: Vec<String>,
+    /// For each edge `out`, or `in` when it was walked from its destination.
+    pub directions: Vec<&'static str>,
     /// Product of the confidences on the way.
     pub total_confidence: f64,
 }
@@ -149,11 +156,11 @@ impl Op for GraphTraverse {
         let roots = engine.nodes(&look, &request.entry_entity_ids)?;
         let filter = Filter {
             min_confidence: Some(request.min_confidence),
-            ..look.filter(&request.relationship_types, &[], &[])
+            ..look.filter(&request.relationship_types, &[], &[])?
         };
         let (reached, explored, cut) =
             surest(&look.snapshot, &roots, None, request.direction, &filter, request.max_hops);
-        let wanted = look.filter(&[], &request.entity_types, &[]);
+        let wanted = look.filter(&[], &request.entity_types, &[])?;
         let mut told: Vec<&Sure> = reached.iter().filter(|sure| wanted.node(&look.snapshot, sure.node)).collect();
         let s = &look.snapshot;
         told.sort_by(|a, b| {
@@ -195,6 +202,7 @@ fn path(look: &Look, sure: &Sure) -> GraphPath {
     GraphPath {
         nodes: sure.path.nodes.iter().map(|n| look.snapshot.id(*n)).collect(),
         edges: sure.path.edges.iter().map(|e| look.snapshot.edge_type(*e).to_string()).collect(),
+        directions: sure.path.edges.iter().zip(&sure.path.nodes).map(|(e, from)| look.direction(*e, *from)).collect(),
         total_confidence: sure.confidence,
     }
 }
@@ -215,6 +223,7 @@ fn shape(look: &Look, told: &[&Sure], edges: &[Edge]) -> Result<(Vec<EntityOut>,
             centrality_score: s.rank(sure.node),
             hops: sure.hops,
             confidence: sure.confidence,
+            ended: s.is_ended(sure.node),
         }
     });
     let entities = entities.collect();
@@ -225,7 +234,7 @@ fn shape(look: &Look, told: &[&Sure], edges: &[Edge]) -> Result<(Vec<EntityOut>,
             from_entity_id: s.id(src),
             to_entity_id: s.id(dst),
             properties: contents.remove(&s.edge_thing(*edge)).unwrap_or_default().properties,
-            confidence: s.confidence(*edge).unwrap_or(1.0),
+            confidence: s.confidence(*edge),
             derivation: s.derivation(*edge).map(|d| d.to_string()),
         }
     });

@@ -22,16 +22,8 @@ const MOST: usize = 20_000;
 /// Objects asked for the name of their service when no relationship tells it.
 const ASKED: usize = 2_000;
 /// From what contains to what is contained, and the other way round.
-const CONTAINS: [&str; 8] = [
-    "CONTAINS",
-    "CONTAINS_FILE",
-    "DEFINES",
-    "DEFINES_SYMBOL",
-    "OWNS",
-    "OWNS_ENTITY",
-    "PROVIDES_CONTRACT",
-    "EXPOSES_ENDPOINT",
-];
+const CONTAINS: [&str; 7] =
+    ["CONTAINS", "CONTAINS_FILE", "DEFINES", "DEFINES_SYMBOL", "OWNS_ENTITY", "PROVIDES_CONTRACT", "EXPOSES_ENDPOINT"];
 const CONTAINED: [&str; 3] = ["DEFINED_IN", "BELONGS_TO", "PART_OF"];
 /// Containers above one another, at most.
 const LEVELS: usize = 8;
@@ -44,7 +36,8 @@ pub struct Request {
     /// Hops to follow, 1 to 8.
     #[serde(default = "max_depth")]
     pub max_depth: u32,
-    /// Only along these types; all but those that merely record (INVOLVES and the like) when left out.
+    /// Only along these types, and from the object alone; when left out, all but those that merely record (INVOLVES
+    /// and the like) or contain.
     #[serde(default)]
     pub relationship_types: Vec<String>,
     /// Most dependents, and most dependencies, to list, 1 to 1,000.
@@ -70,11 +63,11 @@ pub struct Response {
     pub source_service: Option<String>,
     /// How many objects depend on it within the depth.
     pub blast_radius: usize,
-    /// Tests that use it, or what contains it, directly.
+    /// Tests that use it, what it contains, or what contains it, directly.
     pub direct_tests: Vec<String>,
     /// Tests reached through others.
     pub transitive_tests: Vec<String>,
-    /// Other services among what is reached either way.
+    /// Other services among what is reached, with how many of their objects depend on it, or are depended on.
     pub impacted_services: Vec<ServiceOut>,
     pub impacted_contracts: Vec<ContractOut>,
     pub impacted_entities: Vec<EntityOut>,
@@ -95,6 +88,9 @@ pub struct ReachedOut {
     pub id: Uuid,
     pub name: String,
     pub distance: u32,
+    /// It is no longer there; a lasting relationship shows it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ended: bool,
     /// The relationship by which it was reached.
     pub via: String,
 }
@@ -102,7 +98,10 @@ pub struct ReachedOut {
 #[derive(Serialize, JsonSchema)]
 pub struct ServiceOut {
     pub service_name: String,
+    /// Its objects that depend on the source.
     pub impact_count: usize,
+    /// Its objects that the source depends on.
+    pub dependencies: usize,
     /// The shortest way to one of its objects.
     pub path: Vec<String>,
 }
@@ -126,7 +125,8 @@ impl Op for Impact {
     const META: Meta = Meta {
         name: "impact",
         summary: "Tell what a change of an object reaches",
-        description: "Follows relationships backwards to what depends on it and forwards to what it depends on. Groups \
+        description: "Begins with the object, what it contains and what contains it below its service; follows \
+                      relationships backwards to what depends on it and forwards to what it depends on. Groups \
                       what is reached by service, with a shortest way to each, and names tests, contracts and domain \
                       entities where such objects exist.",
         verb: "impact",
@@ -145,21 +145,24 @@ impl Op for Impact {
         check_range("relationship_types", request.relationship_types.len(), 0, 32)?;
         let look = engine.look(context, &request.view)?;
         let source = look.node(&request.reference)?;
-        let filter = filter(&look, &request.relationship_types);
+        let containment = Containment::new(&look);
+        let given = !request.relationship_types.is_empty();
+        let whole = if given { vec![source] } else { containment.whole(source) };
+        let filter = filter(&look, &request.relationship_types, &containment)?;
         let follow = |direction| {
             let plan =
                 Walk { direction, depth: request.max_depth, max_nodes: MOST, max_edges: usize::MAX, filter: &filter };
-            walk(&look.snapshot, &[source], &plan)
+            walk(&look.snapshot, &whole, &plan)
         };
         let (up, down) = (follow(Direction::In), follow(Direction::Out));
-        let mut services = Services { look: &look, known: FxHashMap::default() };
-        let reached = Both { up: &up, down: &down };
+        let mut services = Services { look: &look, containment: &containment, known: FxHashMap::default() };
+        let reached = Both { up: &up, down: &down, whole: whole.len() };
         services.ask(&[source])?;
         let all_asked = services.ask(&reached.nodes())?;
         let source_service = services.of(source);
         let impacted_services = reached.services(&look, &mut services, source_service.as_deref());
-        let (direct_tests, transitive_tests) = tests(&look, source, &up);
-        let (total_dependents, total_dependencies) = (up.nodes.len() - 1, down.nodes.len() - 1);
+        let (direct_tests, transitive_tests) = tests(&look, &whole, &up);
+        let (total_dependents, total_dependencies) = (up.nodes.len() - whole.len(), down.nodes.len() - whole.len());
         let truncated = !all_asked
             || up.cut.is_some()
             || down.cut.is_some()
@@ -174,9 +177,10 @@ impl Op for Impact {
             },
             count(request.max_depth as usize, "hop")
         );
-        for (n, what) in
-            [(direct_tests.len() + transitive_tests.len(), "test"), (impacted_services.len(), "other service")]
-        {
+        for (n, what) in [
+            (direct_tests.len() + transitive_tests.len(), "test"),
+            (impacted_services.iter().filter(|s| s.impact_count > 0).count(), "other service"),
+        ] {
             if n > 0 {
                 summary += &format!(", {}", count(n, what));
             }
@@ -191,9 +195,9 @@ impl Op for Impact {
             impacted_services,
             impacted_contracts: reached.contracts(&look, &mut services),
             impacted_entities: reached.entities(&look, &mut services),
-            dependents: list(&look, &up, request.limit),
+            dependents: list(&look, &up, whole.len(), request.limit),
             total_dependents,
-            dependencies: list(&look, &down, request.limit),
+            dependencies: list(&look, &down, whole.len(), request.limit),
             total_dependencies,
             total_impacted_nodes: reached.nodes().len(),
             truncated,
@@ -202,13 +206,14 @@ impl Op for Impact {
     }
 }
 
-/// Along what was asked for, else along everything that does not merely record.
-fn filter(look: &Look, types: &[String]) -> Filter {
+/// Along what was asked for, else along everything that does not merely record or contain.
+fn filter(look: &Look, types: &[String], containment: &Containment<'_>) -> Result<Filter> {
     if !types.is_empty() {
         return look.filter(types, &[], &[]);
     }
-    let lasting = look.snapshot.names().types().iter().map(|t| !look.registry.is_lasting(t));
-    Filter { edge_types: Some(lasting.collect()), ..Filter::default() }
+    let names = look.snapshot.names().types().iter().enumerate();
+    let follow = names.map(|(i, t)| !look.registry.is_lasting(t) && !containment.above[i] && !containment.below[i]);
+    Ok(Filter { edge_types: Some(follow.collect()), ..Filter::default() })
 }
 
 fn is_type(look: &Look, node: Node, names: &[&str]) -> bool {
@@ -216,98 +221,130 @@ fn is_type(look: &Look, node: Node, names: &[&str]) -> bool {
     names.contains(&name.as_str())
 }
 
-fn list(look: &Look, found: &Reached, limit: usize) -> Vec<ReachedOut> {
+fn list(look: &Look, found: &Reached, roots: usize, limit: usize) -> Vec<ReachedOut> {
     let s = &look.snapshot;
     let trails = found.trails(s);
-    let all = (1..found.nodes.len()).take(limit);
+    let all = (roots..found.nodes.len()).take(limit);
     all.map(|i| ReachedOut {
         id: s.id(found.nodes[i]),
         name: s.name(found.nodes[i]),
         distance: found.depth(i),
+        ended: s.is_ended(found.nodes[i]),
         via: trails.edge_to(i).map(|edge| s.edge_type(edge).to_string()).unwrap_or_default(),
     })
     .collect()
 }
 
-/// What contains a node directly.
-fn containers(look: &Look, node: Node) -> Vec<Node> {
-    let s = &look.snapshot;
-    let named = |type_no: u16, names: &[&str]| {
-        let name = s.names().type_name(type_no);
-        names.iter().any(|n| name.eq_ignore_ascii_case(n))
-    };
-    let above = s.incoming(node);
-    let below = s.outgoing(node);
-    let above = above.iter().filter(|(_, _, t)| named(*t, &CONTAINS)).map(|(n, _, _)| n).collect::<Vec<_>>();
-    above
-        .into_iter()
-        .chain(below.iter().filter(|(_, _, t)| named(*t, &CONTAINED)).map(|(n, _, _)| n).collect::<Vec<_>>())
-        .collect()
+/// Which types of edges contain: tables by type number.
+struct Containment<'a> {
+    look: &'a Look,
+    /// Lead from the container.
+    above: Vec<bool>,
+    /// Lead to the container.
+    below: Vec<bool>,
 }
 
-/// Tests by their type, or by a TESTS relationship to something that is reached.
-fn tests(look: &Look, source: Node, up: &Reached) -> (Vec<String>, Vec<String>) {
+impl Containment<'_> {
+    fn new(look: &Look) -> Containment<'_> {
+        let table = |names: &[&str]| {
+            let all = look.snapshot.names().types().iter();
+            all.map(|t| names.iter().any(|n| t.eq_ignore_ascii_case(n))).collect()
+        };
+        Containment { look, above: table(&CONTAINS), below: table(&CONTAINED) }
+    }
+
+    fn ends(links: lukasa_graph::Links<'_>, table: &[bool]) -> Vec<Node> {
+        links.iter().filter(|(_, _, t)| table[usize::from(*t)]).map(|(node, _, _)| node).collect()
+    }
+
+    /// What contains a node directly.
+    fn containers(&self, node: Node) -> Vec<Node> {
+        let s = &self.look.snapshot;
+        let mut all = Self::ends(s.incoming(node), &self.above);
+        all.extend(Self::ends(s.outgoing(node), &self.below));
+        all
+    }
+
+    /// What a node contains directly.
+    fn contents(&self, node: Node) -> Vec<Node> {
+        let s = &self.look.snapshot;
+        let mut all = Self::ends(s.outgoing(node), &self.above);
+        all.extend(Self::ends(s.incoming(node), &self.below));
+        all
+    }
+
+    /// The node first, then all that changes with it: what it contains, and what contains it below its service.
+    fn whole(&self, node: Node) -> Vec<Node> {
+        let mut seen: FxHashSet<Node> = FxHashSet::from_iter([node]);
+        let mut all = vec![node];
+        let mut level = vec![node];
+        for _ in 0..LEVELS {
+            level = level.iter().flat_map(|n| self.contents(*n)).filter(|n| seen.insert(*n)).collect();
+            all.extend(&level);
+            if all.len() > MOST / 2 {
+                break;
+            }
+        }
+        let mut level = vec![node];
+        for _ in 0..LEVELS {
+            let above = level.iter().flat_map(|n| self.containers(*n));
+            level = above.filter(|n| !is_type(self.look, *n, &["service"]) && seen.insert(*n)).collect();
+            all.extend(&level);
+        }
+        all
+    }
+}
+
+/// Tests by their type, or by a TESTS relationship: those that use it directly, and those reached through others.
+fn tests(look: &Look, whole: &[Node], up: &Reached) -> (Vec<String>, Vec<String>) {
     let s = &look.snapshot;
     let is_test = |node: Node| {
         s.type_name(node).to_ascii_lowercase().contains("test")
             || s.outgoing(node).iter().any(|(_, _, t)| s.names().type_name(t).eq_ignore_ascii_case("TESTS"))
     };
-    let mut whole: FxHashSet<Node> = FxHashSet::from_iter([source]);
-    let mut level = vec![source];
-    for _ in 0..LEVELS {
-        level = level.iter().flat_map(|n| containers(look, *n)).filter(|n| whole.insert(*n)).collect();
+    let (mut direct, mut transitive) = (vec![], vec![]);
+    for (i, node) in up.nodes.iter().enumerate().skip(whole.len()).filter(|(_, n)| is_test(**n)) {
+        if up.depth(i) == 1 { direct.push(s.name(*node)) } else { transitive.push(s.name(*node)) }
     }
-    // Of what contains it, only those that use it are of interest; they need not be on the way.
-    let mut users: Vec<Node> = whole.iter().flat_map(|n| s.incoming(*n).nodes).copied().collect();
-    users.sort_by_key(|n| s.thing(*n));
-    users.dedup();
-    let direct: Vec<Node> = users.into_iter().filter(|n| !whole.contains(n) && is_test(*n)).collect();
-    let others = up.nodes.iter().skip(1).filter(|n| !whole.contains(n) && !direct.contains(n) && is_test(**n));
-    let transitive = others.map(|n| s.name(*n)).collect();
-    (direct.iter().map(|n| s.name(*n)).collect(), transitive)
+    (direct, transitive)
 }
 
 /// What is reached in either direction; what is reached in both counts as depending.
 struct Both<'a> {
     up: &'a Reached,
     down: &'a Reached,
+    /// The first so many of each are where it began.
+    whole: usize,
 }
 
 impl Both<'_> {
-    /// Without the source.
+    /// Without the source, but with what changes with it.
     fn nodes(&self) -> Vec<Node> {
         let mut seen: FxHashSet<Node> = self.up.nodes.iter().take(1).copied().collect();
         self.up.nodes.iter().chain(&self.down.nodes).copied().filter(|n| seen.insert(*n)).collect()
     }
 
     fn services(&self, look: &Look, services: &mut Services<'_>, own: Option<&str>) -> Vec<ServiceOut> {
-        let mut found: BTreeMap<String, (usize, usize, Vec<Node>)> = BTreeMap::new();
-        let mut seen: FxHashSet<Node> = self.up.nodes.iter().take(1).copied().collect();
-        for reached in [self.up, self.down] {
+        let mut found: BTreeMap<String, ServiceOut> = BTreeMap::new();
+        for (reached, depends) in [(self.up, true), (self.down, false)] {
             let trails = reached.trails(&look.snapshot);
-            for i in 1..reached.nodes.len() {
-                let node = reached.nodes[i];
-                let Some(service) = services.of(node).filter(|s| Some(s.as_str()) != own) else { continue };
-                if !seen.insert(node) {
-                    continue;
-                }
-                let distance = reached.depth(i) as usize;
-                let entry = found.entry(service).or_insert((0, usize::MAX, vec![]));
-                entry.0 += 1;
-                if distance < entry.1 {
-                    (entry.1, entry.2) = (distance, trails.path(i).0);
-                }
+            for i in self.whole..reached.nodes.len() {
+                let Some(name) = services.of(reached.nodes[i]).filter(|s| Some(s.as_str()) != own) else { continue };
+                let entry = found.entry(name.clone()).or_insert_with(|| ServiceOut {
+                    service_name: name,
+                    impact_count: 0,
+                    dependencies: 0,
+                    // What is nearest comes first.
+                    path: trails.path(i).0.iter().map(|n| look.snapshot.name(*n)).collect(),
+                });
+                if depends { entry.impact_count += 1 } else { entry.dependencies += 1 }
             }
         }
-        let mut all: Vec<_> = found
-            .into_iter()
-            .map(|(service_name, (impact_count, _, path))| ServiceOut {
-                service_name,
-                impact_count,
-                path: path.iter().map(|n| look.snapshot.name(*n)).collect(),
-            })
-            .collect();
-        all.sort_by(|a, b| b.impact_count.cmp(&a.impact_count).then(a.service_name.cmp(&b.service_name)));
+        let mut all: Vec<_> = found.into_values().collect();
+        all.sort_by(|a, b| {
+            let more = (b.impact_count, b.dependencies).cmp(&(a.impact_count, a.dependencies));
+            more.then(a.service_name.cmp(&b.service_name))
+        });
         all
     }
 
@@ -343,6 +380,7 @@ impl Both<'_> {
 /// The service each node belongs to: the nearest one that contains it, else what its own content says.
 struct Services<'a> {
     look: &'a Look,
+    containment: &'a Containment<'a>,
     known: FxHashMap<Node, Option<String>>,
 }
 
@@ -359,7 +397,7 @@ impl Services<'_> {
                 found = Some(self.look.snapshot.name(*service));
                 break;
             }
-            level = level.iter().flat_map(|n| containers(self.look, *n)).filter(|n| seen.insert(*n)).collect();
+            level = level.iter().flat_map(|n| self.containment.containers(*n)).filter(|n| seen.insert(*n)).collect();
         }
         self.known.insert(node, found.clone());
         found

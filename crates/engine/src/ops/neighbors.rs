@@ -90,7 +90,7 @@ impl Op for Neighbors {
         request.types.check()?;
         let look = engine.look(context, &request.view)?;
         let center = look.node(&request.reference)?;
-        let walked = Filter { node_types: None, ..request.types.filter(&look, &[]) };
+        let walked = Filter { node_types: None, ..request.types.filter(&look, &[])? };
         let plan = Walk {
             direction: request.direction,
             depth: request.radius,
@@ -99,7 +99,7 @@ impl Op for Neighbors {
             filter: &walked,
         };
         let found = walk(&look.snapshot, &[center], &plan);
-        let told = request.types.filter(&look, &[]);
+        let told = request.types.filter(&look, &[])?;
         let s = &look.snapshot;
         let mut near: Vec<(u32, Node)> = (0..found.nodes.len())
             .map(|i| (found.depth(i), found.nodes[i]))
@@ -134,7 +134,7 @@ impl Op for Neighbors {
         Ok(Response {
             summary,
             center_node: s.name(center),
-            nodes: look.nodes_out(near.iter().map(row).collect()),
+            nodes: look.titled_out(near.iter().map(row).collect())?,
             edges: look.edges_out(edges),
             total_nodes_in_neighborhood: total,
             truncated,

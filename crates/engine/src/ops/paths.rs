@@ -35,7 +35,7 @@ pub struct ShortestRequest {
     /// Which way to follow relationships.
     #[serde(default)]
     pub direction: Direction,
-    /// Most hops, 1 to 32; 1 to 8 by confidence.
+    /// Most hops, 1 to 32, 16 when left out; by confidence 1 to 8, 6 when left out.
     #[serde(default)]
     pub max_depth: Option<u32>,
     /// What makes a way the best.
@@ -87,7 +87,7 @@ impl Op for ShortestPath {
         request.types.check()?;
         let look = engine.look(context, &request.view)?;
         let (from, to) = (look.node(&request.from)?, look.node(&request.to)?);
-        let filter = Filter { min_confidence: request.min_confidence, ..request.types.filter(&look, &[]) };
+        let filter = Filter { min_confidence: request.min_confidence, ..request.types.filter(&look, &[])? };
         let s = &look.snapshot;
         let (found, cut) = match request.by {
             By::Hops => (shortest(s, from, to, request.direction, &filter, depth), None),
@@ -179,7 +179,7 @@ impl Op for Paths {
         request.types.check()?;
         let look = engine.look(context, &request.view)?;
         let (from, to) = (look.node(&request.from)?, look.node(&request.to)?);
-        let filter = Filter { min_confidence: request.min_confidence, ..request.types.filter(&look, &[]) };
+        let filter = Filter { min_confidence: request.min_confidence, ..request.types.filter(&look, &[])? };
         let s = &look.snapshot;
         let (found, cut) = all_simple(s, from, to, request.direction, &filter, request.max_depth, request.limit);
         let mut summary = format!(

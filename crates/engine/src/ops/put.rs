@@ -83,6 +83,7 @@ impl Op for Put {
         read_set(&request.set, &mut properties)?;
         let name =
             request.key.as_ref().map_or_else(|| request.type_name.clone(), |k| format!("{}:{k}", request.type_name));
+        let put_without_key = request.key.is_none();
         let put = PutObject {
             type_name: request.type_name,
             key: request.key,
@@ -100,6 +101,11 @@ impl Op for Put {
         };
         let branch = request.branch.unwrap_or_default();
         let batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }.write(put);
-        commit(&engine.ledger(&context.scope), &batch, &format!("put {name}"))
+        let mut done = commit(&engine.ledger(&context.scope), &batch, &format!("put {name}"))?;
+        if let (true, Some(written)) = (put_without_key, done.written.first()) {
+            // Without a key, its id is the only way to name it.
+            done.summary += &format!(", id {}", written.id);
+        }
+        Ok(done)
     }
 }

@@ -82,6 +82,10 @@ impl Op for Rank {
                 format!("the weight of `{name}` is {weight}, allowed is 0 to 1000"),
             ));
         }
+        if request.seeds.is_empty() && !request.edge_weights.is_empty() {
+            return Err(Error::invalid("weights_need_seeds", "weights of types count around seeds only")
+                .hint("name at least one seed, or leave out `edge_weights`"));
+        }
         let look = engine.look(context, &request.view)?;
         let s = &look.snapshot;
         let (mut ranked, method): (Vec<(Node, f64)>, _) = if request.seeds.is_empty() {
@@ -101,7 +105,7 @@ impl Op for Rank {
             (all, if method == Method::PowerIteration { "power_iteration" } else { "forward_push" })
         };
         if let Some(type_name) = request.type_name {
-            let filter = look.filter(&[], &[type_name], &[]);
+            let filter = look.filter(&[], &[type_name], &[])?;
             ranked.retain(|(node, _)| filter.node(s, *node));
         }
         let total = ranked.len();
@@ -120,7 +124,7 @@ impl Op for Rank {
         };
         Ok(Response {
             summary,
-            nodes: look.nodes_out(ranked.iter().map(row).collect()),
+            nodes: look.titled_out(ranked.iter().map(row).collect())?,
             method,
             total,
             truncated: total > request.limit,

@@ -96,7 +96,7 @@ impl Op for Subgraph {
         request.types.check()?;
         let look = engine.look(context, &request.view)?;
         let roots = engine.nodes(&look, &request.roots)?;
-        let filter = request.types.filter(&look, &[]);
+        let filter = request.types.filter(&look, &[])?;
         let plan = Walk {
             direction: Direction::Both,
             depth: request.radius,
@@ -112,12 +112,12 @@ impl Op for Subgraph {
         let mut summary =
             format!("{} and {} among them", count(found.nodes.len(), "object"), count(total_edges, "relationship"));
         if truncated {
-            summary += "; cut";
+            summary += "; cut by max_nodes or max_edges";
         }
         let drawing = match request.draw {
             Drawing::None => None,
-            Drawing::Dot => Some(dot(&look, &found.nodes, &edges)),
-            Drawing::Mermaid => Some(mermaid(&look, &found.nodes, &edges)),
+            Drawing::Dot => Some(dot(&look, &found.nodes, &captions(&look, &found.nodes)?, &edges)),
+            Drawing::Mermaid => Some(mermaid(&look, &found.nodes, &captions(&look, &found.nodes)?, &edges)),
         };
         Ok(Response {
             summary,
@@ -131,16 +131,33 @@ impl Op for Subgraph {
     }
 }
 
+/// What stands in a drawing: a name, or the type and title of what has no key.
+fn captions(look: &Look, nodes: &[Node]) -> Result<Vec<String>> {
+    let s = &look.snapshot;
+    let nameless: Vec<_> = nodes.iter().filter(|n| s.key(**n).is_none()).map(|n| s.thing(*n)).collect();
+    let contents = look.contents(&nameless)?;
+    let caption = |node: &Node| {
+        let title = contents.get(&s.thing(*node)).and_then(|c| c.title.clone());
+        let name = match (s.key(*node), title) {
+            (None, Some(title)) => format!("{} {title}", s.type_name(*node)),
+            (None, None) => format!("{} {}", s.type_name(*node), s.id(*node)),
+            _ => s.name(*node),
+        };
+        if s.is_ended(*node) { format!("{name} (ended)") } else { name }
+    };
+    Ok(nodes.iter().map(caption).collect())
+}
+
 fn numbered(nodes: &[Node]) -> FxHashMap<Node, usize> {
     nodes.iter().enumerate().map(|(i, node)| (*node, i)).collect()
 }
 
-fn dot(look: &Look, nodes: &[Node], edges: &[Edge]) -> String {
+fn dot(look: &Look, nodes: &[Node], captions: &[String], edges: &[Edge]) -> String {
     let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
     let (s, numbers) = (&look.snapshot, numbered(nodes));
     let mut text = String::from("digraph lukasa {\n");
-    for node in nodes {
-        let _ = writeln!(text, "  n{} [label={}];", numbers[node], quoted(&s.name(*node)));
+    for (i, caption) in captions.iter().enumerate() {
+        let _ = writeln!(text, "  n{i} [label={}];", quoted(caption));
     }
     for edge in edges {
         let (src, dst) = s.ends(*edge);
@@ -149,12 +166,12 @@ fn dot(look: &Look, nodes: &[Node], edges: &[Edge]) -> String {
     text + "}\n"
 }
 
-fn mermaid(look: &Look, nodes: &[Node], edges: &[Edge]) -> String {
+fn mermaid(look: &Look, nodes: &[Node], captions: &[String], edges: &[Edge]) -> String {
     let quoted = |text: &str| format!("\"{}\"", text.replace('"', "#quot;"));
     let (s, numbers) = (&look.snapshot, numbered(nodes));
     let mut text = String::from("graph LR\n");
-    for node in nodes {
-        let _ = writeln!(text, "  n{}[{}]", numbers[node], quoted(&s.name(*node)));
+    for (i, caption) in captions.iter().enumerate() {
+        let _ = writeln!(text, "  n{i}[{}]", quoted(caption));
     }
     for edge in edges {
         let (src, dst) = s.ends(*edge);

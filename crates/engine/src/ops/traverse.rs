@@ -11,6 +11,7 @@ use lukasa_model::Result;
 use lukasa_model::json::{self, Hash};
 use lukasa_model::view::ViewEcho;
 use lukasa_store::ledger::ViewSpec;
+use rustc_hash::FxHashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
@@ -71,8 +72,12 @@ pub struct Response {
     pub roots: Vec<Uuid>,
     /// Nearest first; those equally near in the order they are first led to.
     pub nodes: NodesOut,
-    /// Each relationship once, on the page where its second end appears.
+    /// Each relationship once, on the page where its second end appears. Those between two objects at the last hop are
+    /// not followed; `neighbors` and `subgraph` tell them.
     pub edges: EdgesOut,
+    /// Ends of these that were told on an earlier page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub earlier_nodes: Option<NodesOut>,
     /// A cap was met: there is more than was looked at.
     pub truncated: bool,
     /// Which cap.
@@ -117,8 +122,9 @@ impl Op for Traverse {
         name: "traverse",
         summary: "Walk from objects along relationships",
         description: "Breadth-first from 1 to 50 objects, with filters and caps. The roots are always there; what a \
-                      filter keeps out is not walked through. Long answers come in pages that stay the same while \
-                      others write: go on with the cursors.",
+                      filter keeps out is not walked through. Relationships between two objects at the last hop are not \
+                      followed. Long answers come in pages that stay the same while others write: go on with the \
+                      cursors.",
         verb: "traverse",
         toolset: "graph",
         positional: &["roots"],
@@ -146,7 +152,7 @@ impl Op for Traverse {
         let roots = engine.nodes(&look, &request.roots)?;
         let digest = digest(&request, &look, &roots);
         cursor.map_or(Ok(()), |c| c.check(&digest))?;
-        let filter = request.types.filter(&look, &request.labels);
+        let filter = request.types.filter(&look, &request.labels)?;
         let plan = Walk {
             direction: request.direction,
             depth: request.max_depth,
@@ -181,8 +187,19 @@ impl Op for Traverse {
             let all = trails.edges.iter().zip(&trails.edge_places);
             all.filter(|(_, place)| (from..to).contains(&(**place as usize))).map(|(edge, _)| *edge).collect()
         };
+        let mut earlier: Vec<Node> = if to - from == total {
+            vec![]
+        } else {
+            let here: FxHashSet<Node> = found.nodes[from..to].iter().copied().collect();
+            let ends = edges.iter().flat_map(|e| <[Node; 2]>::from(look.snapshot.ends(*e)));
+            ends.filter(|n| !here.contains(n)).collect()
+        };
+        earlier.sort_by_key(|n| look.snapshot.thing(*n));
+        earlier.dedup();
+        let earlier = (!earlier.is_empty()).then(|| earlier.into_iter().map(NodeRow::new).collect());
         Ok(Response {
-            summary: summary(&look, &request, &found, from..to),
+            earlier_nodes: earlier.map(|rows| look.nodes_out(rows)),
+            summary: summary(&look, &request, roots.len(), &found, from..to),
             roots: roots.iter().map(|r| look.snapshot.id(*r)).collect(),
             nodes: look.nodes_out((from..to).map(node).collect()),
             edges: look.edges_out(edges),
@@ -243,12 +260,12 @@ fn at_cursor(engine: &Engine, context: &mut Context<'_>, spec: &ViewSpec, cursor
     engine.look_at(context, view, head)
 }
 
-fn summary(look: &Look, request: &Request, found: &Reached, page: std::ops::Range<usize>) -> String {
+fn summary(look: &Look, request: &Request, roots: usize, found: &Reached, page: std::ops::Range<usize>) -> String {
     let others = (0..found.nodes.len()).filter(|i| found.depth(*i) > 0).count();
     let from = match found.nodes.as_slice() {
         [] => String::new(),
-        [root, ..] if request.roots.len() == 1 => format!(" of {}", look.snapshot.name(*root)),
-        _ => format!(" of {}", count(request.roots.len(), "root")),
+        [root, ..] if roots == 1 => format!(" of {}", look.snapshot.name(*root)),
+        _ => format!(" of {}", count(roots, "root")),
     };
     let mut text = format!(
         "{} within {}{from}, {}",
@@ -257,8 +274,8 @@ fn summary(look: &Look, request: &Request, found: &Reached, page: std::ops::Rang
         count(found.edge_count(), "relationship")
     );
     match found.cut {
-        Some(Cap::Edge) => text += &format!("; cut at {} relationships", request.max_edges),
-        Some(_) => text += &format!("; cut at {} objects", request.max_nodes),
+        Some(Cap::Edge) => text += &format!("; cut by max_edges {}", request.max_edges),
+        Some(_) => text += &format!("; cut by max_nodes {}", request.max_nodes),
         None => {}
     }
     if page.len() < found.nodes.len() {

@@ -151,7 +151,11 @@ fn summary(snapshot: &Snapshot, community: &Community, others: &FxHashMap<u32, u
     community.members.iter().for_each(|m| *types.entry(snapshot.type_name(*m)).or_default() += 1);
     let mut types: Vec<_> = types.into_iter().collect();
     types.sort_by_key(|(name, count)| (Reverse(*count), *name));
-    let kinds: Vec<_> = types.iter().take(3).map(|(name, count)| format!("{count} {name}")).collect();
+    let mut kinds: Vec<_> = types.iter().take(3).map(|(name, count)| format!("{count} {name}")).collect();
+    let more: usize = types.iter().skip(3).map(|(_, count)| count).sum();
+    if more > 0 {
+        kinds.push(format!("{more} other"));
+    }
     let mut text = format!("{} around {}", kinds.join(", "), snapshot.name(community.central));
     let shared: Vec<_> = common(snapshot, &community.members);
     let places: Vec<_> =
@@ -159,7 +163,9 @@ fn summary(snapshot: &Snapshot, community: &Community, others: &FxHashMap<u32, u
     if !places.is_empty() {
         text += &format!(", mostly in {}", places.join(", "));
     }
-    text += &format!("; {} relationships inside, {} to others", community.inside, community.outside);
+    let inside =
+        if community.inside == 1 { "1 relationship".into() } else { format!("{} relationships", community.inside) };
+    text += &format!("; {inside} inside, {} to others", community.outside);
     let mut others: Vec<_> = others.iter().filter(|(c, _)| (**c as usize) < labels.len()).collect();
     others.sort_by_key(|(c, count)| (Reverse(**count), **c));
     let near: Vec<_> = others.iter().take(2).map(|(c, _)| labels[**c as usize].as_str()).collect();

@@ -197,8 +197,16 @@ fn choices(field: &Value) -> Option<Vec<String>> {
     if let Some(list) = field.get("enum").and_then(Value::as_array) {
         return list.iter().filter(|v| !v.is_null()).map(text).collect();
     }
+    // Variants that are explained stand alone, the others together.
     let list = field.get("oneOf").and_then(Value::as_array)?;
-    list.iter().map(|v| v.get("const").and_then(text)).collect()
+    let mut all = Vec::new();
+    for variant in list {
+        match variant.get("const") {
+            Some(one) => all.push(text(one)?),
+            None => all.extend(variant.get("enum")?.as_array()?.iter().filter_map(text)),
+        }
+    }
+    Some(all)
 }
 
 impl Field {
@@ -282,6 +290,35 @@ mod tests {
             typed.push("--help");
             let help = build().try_get_matches_from(typed).expect_err("help is printed").to_string();
             assert!(help.contains(operation.meta.summary), "{}: {help}", operation.meta.name);
+        }
+    }
+
+    /// As a shell would take a line apart: words, and text in quotes.
+    fn words(line: &str) -> Vec<String> {
+        let (mut all, mut word, mut quote) = (vec![], String::new(), None);
+        for c in line.chars() {
+            match (quote, c) {
+                (None, ' ') if word.is_empty() => {}
+                (None, ' ') => all.push(std::mem::take(&mut word)),
+                (None, '"' | '\'') => quote = Some(c),
+                (Some(q), c) if c == q => quote = None,
+                _ => word.push(c),
+            }
+        }
+        all.push(word);
+        all
+    }
+
+    #[test]
+    fn every_example_is_a_command_that_works() {
+        for operation in operations() {
+            for example in operation.meta.examples {
+                let typed = example.split(" > ").next().unwrap();
+                let matches = build().try_get_matches_from(words(typed)).unwrap_or_else(|e| panic!("{example}: {e}"));
+                let (chosen, sub) = chosen(&matches).unwrap();
+                assert_eq!(chosen.meta.name, operation.meta.name, "{example}");
+                request(chosen, sub).unwrap_or_else(|e| panic!("{example}: {e:?}"));
+            }
         }
     }
 

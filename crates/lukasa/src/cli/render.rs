@@ -12,6 +12,10 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
     if operation == "demo" {
         return demo(out, response);
     }
+    if let Some(drawing) = response["drawing"].as_str() {
+        // It is piped into something that draws.
+        return write!(out, "{drawing}");
+    }
     if let Some(summary) = response["summary"].as_str() {
         writeln!(out, "{}", safe(summary))?;
     }

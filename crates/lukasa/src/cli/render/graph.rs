@@ -29,22 +29,26 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
             nodes(out, response, "depth")?;
             edges(out, response)?;
             paths(out, &list(response, "paths"))?;
-            if let Some(cursor) = response["next_cursor"].as_str() {
-                writeln!(out, "… more: the same command with --cursor {cursor}")?;
+            for (field, word) in [("next_cursor", "more"), ("previous_cursor", "back")] {
+                if let Some(cursor) = response[field].as_str() {
+                    writeln!(out, "… {word}: the same command with --cursor {cursor}")?;
+                }
             }
             Ok(())
         }
-        "subgraph" => match response["drawing"].as_str() {
-            Some(drawing) => write!(out, "{drawing}"),
-            None => {
-                nodes(out, response, "")?;
-                edges(out, response)
-            }
-        },
+        "subgraph" => {
+            nodes(out, response, "")?;
+            edges(out, response)
+        }
         "rank" => rows(
             out,
             list(response, "nodes"),
-            &[("object", &shown), ("rank", &|r| small(&r["score"])), ("relationships", &|r| at(r, "degree"))],
+            &[
+                ("object", &shown),
+                ("title", &|r| at(r, "title")),
+                ("rank", &|r| small(&r["score"])),
+                ("relationships", &|r| at(r, "degree")),
+            ],
         ),
         "impact" => impact(out, response),
         "graph_traverse" => rows(
@@ -52,7 +56,8 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
             list(response, "entities"),
             &[
                 ("entity", &shown),
-                ("name", &|r| at(r, "name")),
+                ("name", &|r| if r["name"] == r["key"] { String::new() } else { at(r, "name") }),
+                ("by", &|r| way(response, r)),
                 ("hops", &|r| at(r, "hops")),
                 ("confidence", &|r| small(&r["confidence"])),
             ],
@@ -64,6 +69,16 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
         "communities" => communities(out, response),
         _ => stats(out, response),
     }
+}
+
+/// The way to an entity: types with arrows.
+fn way(response: &Value, entity: &Value) -> String {
+    let last = |path: &&Value| path["nodes"].as_array().and_then(|n| n.last()) == Some(&entity["id"]);
+    let Some(path) = list(response, "paths").into_iter().find(last) else { return String::new() };
+    let arrow = |(i, edge): (usize, &Value)| {
+        if path["directions"][i] == "in" { format!("←{}—", plain(edge)) } else { format!("—{}→", plain(edge)) }
+    };
+    list(path, "edges").into_iter().enumerate().map(arrow).collect::<Vec<_>>().join(" ")
 }
 
 /// Numbers worth four digits.
@@ -88,6 +103,7 @@ fn nodes(out: &mut dyn Write, response: &Value, far: &'static str) -> Result<()>
             ("title", &|r| at(r, "title")),
             ("status", &|r| at(r, "status")),
             ("labels", &|r| at(r, "labels")),
+            ("properties", &|r| if r["properties"].is_object() { r["properties"].to_string() } else { String::new() }),
             ("hops", &|r| at(r, far)),
             ("pagerank", &|r| small(&r["pagerank"])),
         ],
@@ -96,12 +112,11 @@ fn nodes(out: &mut dyn Write, response: &Value, far: &'static str) -> Result<()>
 
 fn edges(out: &mut dyn Write, response: &Value) -> Result<()> {
     let mut names: HashMap<&str, String> = HashMap::new();
-    for node in list(response, "nodes") {
-        names.insert(node["id"].as_str().unwrap_or_default(), name(node));
+    for node in list(response, "nodes").into_iter().chain(list(response, "earlier_nodes")) {
+        names.insert(node["id"].as_str().unwrap_or_default(), shown(node));
     }
     let end = |row: &Value, fields: [&str; 2]| {
         let id = fields.iter().find_map(|f| row[*f].as_str()).unwrap_or_default();
-        // On a page, an end may have been told on an earlier one.
         names.get(id).cloned().unwrap_or_else(|| id.to_string())
     };
     rows(
@@ -144,18 +159,31 @@ fn paths(out: &mut dyn Write, paths: &[&Value]) -> Result<()> {
     Ok(())
 }
 
+/// Tests named in one line.
+const TESTS: usize = 10;
+
 fn impact(out: &mut dyn Write, response: &Value) -> Result<()> {
     for (field, title) in [("direct_tests", "direct tests"), ("transitive_tests", "transitive tests")] {
         let tests: Vec<_> = list(response, field).into_iter().map(plain).collect();
         if !tests.is_empty() {
-            writeln!(out, "{title}: {}", tests.join(", "))?;
+            let more = if tests.len() > TESTS {
+                format!(" and {} more (--json has all)", tests.len() - TESTS)
+            } else {
+                String::new()
+            };
+            writeln!(out, "{title}: {}{more}", tests[..tests.len().min(TESTS)].join(", "))?;
         }
     }
     let path = |r: &Value| list(r, "path").into_iter().map(plain).collect::<Vec<_>>().join(" → ");
     rows(
         out,
         list(response, "impacted_services"),
-        &[("service", &|r| at(r, "service_name")), ("objects", &|r| at(r, "impact_count")), ("nearest by", &path)],
+        &[
+            ("service", &|r| at(r, "service_name")),
+            ("depend on it", &|r| at(r, "impact_count")),
+            ("it depends on", &|r| at(r, "dependencies")),
+            ("nearest by", &path),
+        ],
     )?;
     rows(
         out,
@@ -174,7 +202,15 @@ fn impact(out: &mut dyn Write, response: &Value) -> Result<()> {
     for (field, title) in [("dependents", "depends on it"), ("dependencies", "it depends on")] {
         let all = list(response, field);
         let (told, total) = (all.len() as u64, response[format!("total_{field}")].as_u64().unwrap_or(0));
-        rows(out, all, &[(title, &|r| at(r, "name")), ("hops", &|r| at(r, "distance")), ("by", &|r| at(r, "via"))])?;
+        rows(
+            out,
+            all,
+            &[
+                (title, &|r| if r["ended"] == true { format!("{} (ended)", at(r, "name")) } else { at(r, "name") }),
+                ("hops", &|r| at(r, "distance")),
+                ("by", &|r| at(r, "via")),
+            ],
+        )?;
         if total > told {
             writeln!(out, "… {told} of {total}: raise --limit")?;
         }
@@ -193,12 +229,7 @@ fn communities(out: &mut dyn Write, response: &Value) -> Result<()> {
     rows(
         out,
         list(response, "communities"),
-        &[
-            ("community", &|r| at(r, "key")),
-            ("objects", &|r| at(r, "size")),
-            ("around", &|r| at(r, "central_node")),
-            ("summary", &|r| at(r, "summary")),
-        ],
+        &[("community", &|r| at(r, "key")), ("objects", &|r| at(r, "size")), ("summary", &|r| at(r, "summary"))],
     )?;
     let (told, total) = (list(response, "communities").len() as u64, response["total"].as_u64().unwrap_or(0));
     if total > told {
