@@ -4,6 +4,8 @@ mod community;
 mod graph;
 mod graphalytics;
 mod store;
+#[cfg(test)]
+mod tck;
 
 use clap::{Arg, ArgAction, Command};
 use std::path::PathBuf;

@@ -6,6 +6,7 @@
 pub mod cache;
 mod chunked;
 pub mod community;
+pub mod cypher;
 pub mod expand;
 pub mod flat;
 pub mod measures;

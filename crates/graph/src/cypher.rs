@@ -1,0 +1,11 @@
+//! openCypher, read-only: a query is taken apart here; what runs it comes next.
+
+pub mod ast;
+pub mod fault;
+mod parse;
+pub mod temporal;
+mod token;
+pub mod value;
+
+pub use fault::{Class, Fault};
+pub use parse::parse;

@@ -1,0 +1,79 @@
+//! What can be wrong with a query, in openCypher's classes, and where.
+
+use lukasa_model::{Error, ErrorKind};
+use serde_json::json;
+
+/// openCypher's classes of errors, as far as a read-only query can meet them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    Syntax,
+    Semantic,
+    Parameter,
+    Type,
+    Argument,
+    Procedure,
+    /// A write in a language that only reads.
+    ReadOnly,
+}
+
+impl Class {
+    /// As the TCK names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Syntax => "SyntaxError",
+            Class::Semantic => "SemanticError",
+            Class::Parameter => "ParameterMissing",
+            Class::Type => "TypeError",
+            Class::Argument => "ArgumentError",
+            Class::Procedure => "ProcedureError",
+            Class::ReadOnly => "ReadOnly",
+        }
+    }
+
+    fn code(self) -> &'static str {
+        match self {
+            Class::Syntax => "cypher_syntax_error",
+            Class::Semantic => "cypher_semantic_error",
+            Class::Parameter => "cypher_parameter_missing",
+            Class::Type => "cypher_type_error",
+            Class::Argument => "cypher_argument_error",
+            Class::Procedure => "cypher_procedure_error",
+            Class::ReadOnly => "read_only",
+        }
+    }
+}
+
+/// A fault of a query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    pub class: Class,
+    /// The finer name in openCypher, for example `UndefinedVariable`.
+    pub detail: &'static str,
+    pub message: String,
+    /// Where in the text, in bytes.
+    pub at: usize,
+}
+
+impl Fault {
+    pub fn syntax(detail: &'static str, message: impl Into<String>, at: usize) -> Fault {
+        Fault { class: Class::Syntax, detail, message: message.into(), at }
+    }
+
+    /// Line and column, both from 1, the column in characters.
+    pub fn place(&self, query: &str) -> (usize, usize) {
+        let before = &query[..query.floor_char_boundary(self.at.min(query.len()))];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        (line, column)
+    }
+
+    /// As every surface tells it.
+    pub fn into_error(self, query: &str) -> Error {
+        let (line, column) = self.place(query);
+        let kind = if self.class == Class::ReadOnly { ErrorKind::Forbidden } else { ErrorKind::InvalidInput };
+        Error::new(kind, self.class.code(), format!("{} (line {line}, column {column})", self.message))
+            .details(json!({"class": self.class.name(), "detail": self.detail, "line": line, "column": column}))
+    }
+}
+
+pub type Result<T> = std::result::Result<T, Fault>;

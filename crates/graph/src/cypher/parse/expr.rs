@@ -1,0 +1,405 @@
+//! Expressions, from what binds least to what binds most.
+
+use super::super::ast::{Comparison, Expr, Kind, MapPart, Name, Operator, Pattern, Quantifier, Subquery};
+use super::super::fault::{Fault, Result};
+use super::super::token::{Token, integer};
+use super::Parser;
+
+/// How much operators bind, the least first.
+const OR: u8 = 1;
+const XOR: u8 = 2;
+const AND: u8 = 3;
+const NOT: u8 = 4;
+const COMPARISON: u8 = 5;
+const PREDICATE: u8 = 6;
+const SUM: u8 = 7;
+const PRODUCT: u8 = 8;
+const POWER: u8 = 9;
+
+impl Parser<'_> {
+    pub(super) fn expr(&mut self) -> Result<Expr> {
+        self.deeper()?;
+        let expr = self.binary(OR)?;
+        self.depth -= 1;
+        Ok(expr)
+    }
+
+    /// What is joined by operators that bind at least so much; those of one strength from left to right.
+    fn binary(&mut self, least: u8) -> Result<Expr> {
+        let mut left = if least <= NOT && self.is_word("NOT") { self.not()? } else { self.unary()? };
+        loop {
+            let at = left.at;
+            if least <= PREDICATE && self.words(&["IS", "NULL"]) {
+                left = Expr { kind: Kind::IsNull(Box::new(left)), at };
+            } else if least <= PREDICATE && self.words(&["IS", "NOT", "NULL"]) {
+                left = Expr { kind: Kind::IsNotNull(Box::new(left)), at };
+            } else if least <= COMPARISON && self.comparison().is_some() {
+                left = self.compared(left)?;
+            } else {
+                let Some((operator, strength, words)) = self.operator().filter(|(_, s, _)| *s >= least) else {
+                    return Ok(left);
+                };
+                self.at += words;
+                let right = self.binary(strength + 1)?;
+                left = Expr { kind: Kind::Binary(operator, Box::new(left), Box::new(right)), at };
+            }
+        }
+    }
+
+    fn not(&mut self) -> Result<Expr> {
+        let at = self.here();
+        self.deeper()?;
+        self.at += 1;
+        let inner = self.binary(NOT)?;
+        self.depth -= 1;
+        Ok(Expr { kind: Kind::Not(Box::new(inner)), at })
+    }
+
+    /// The operator that comes next, how much it binds, and of how many tokens it is made.
+    fn operator(&self) -> Option<(Operator, u8, usize)> {
+        let by_sign = |sign: &str| {
+            Some(match sign {
+                "+" => (Operator::Add, SUM, 1),
+                "-" => (Operator::Subtract, SUM, 1),
+                "*" => (Operator::Multiply, PRODUCT, 1),
+                "/" => (Operator::Divide, PRODUCT, 1),
+                "%" => (Operator::Modulo, PRODUCT, 1),
+                "^" => (Operator::Power, POWER, 1),
+                "=~" => (Operator::Matches, PREDICATE, 1),
+                _ => return None,
+            })
+        };
+        match self.peek() {
+            Token::Sign(sign) => by_sign(sign),
+            Token::Word(_) => match () {
+                () if self.is_word("OR") => Some((Operator::Or, OR, 1)),
+                () if self.is_word("XOR") => Some((Operator::Xor, XOR, 1)),
+                () if self.is_word("AND") => Some((Operator::And, AND, 1)),
+                () if self.is_word("IN") => Some((Operator::In, PREDICATE, 1)),
+                () if self.is_word("CONTAINS") => Some((Operator::Contains, PREDICATE, 1)),
+                () if self.is_word("STARTS") && self.is_word_at(1, "WITH") => {
+                    Some((Operator::StartsWith, PREDICATE, 2))
+                }
+                () if self.is_word("ENDS") && self.is_word_at(1, "WITH") => Some((Operator::EndsWith, PREDICATE, 2)),
+                () => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn comparison(&self) -> Option<Comparison> {
+        Some(match self.peek() {
+            Token::Sign("=") => Comparison::Equal,
+            Token::Sign("<>") => Comparison::NotEqual,
+            Token::Sign("<") => Comparison::Less,
+            Token::Sign("<=") => Comparison::LessOrEqual,
+            Token::Sign(">") => Comparison::Greater,
+            Token::Sign(">=") => Comparison::GreaterOrEqual,
+            _ => return None,
+        })
+    }
+
+    /// A chain of comparisons is one expression.
+    fn compared(&mut self, first: Expr) -> Result<Expr> {
+        let mut rest = Vec::new();
+        while let Some(comparison) = self.comparison() {
+            self.at += 1;
+            rest.push((comparison, self.binary(COMPARISON + 1)?));
+        }
+        let at = first.at;
+        Ok(Expr { kind: Kind::Compare(Box::new(first), rest), at })
+    }
+
+    fn unary(&mut self) -> Result<Expr> {
+        let at = self.here();
+        if self.sign("-") {
+            // The smallest number has no positive counterpart, so the sign belongs to it.
+            if let Token::Integer(text) = self.peek() {
+                let value = integer(text, true, at)?;
+                self.at += 1;
+                return self.postfix(Expr { kind: Kind::Integer(value), at });
+            }
+            self.deeper()?;
+            let inner = self.unary()?;
+            self.depth -= 1;
+            return Ok(Expr { kind: Kind::Negate(Box::new(inner)), at });
+        }
+        if self.sign("+") {
+            self.deeper()?;
+            let inner = self.unary()?;
+            self.depth -= 1;
+            return Ok(Expr { kind: Kind::Plus(Box::new(inner)), at });
+        }
+        let atom = self.atom()?;
+        self.postfix(atom)
+    }
+
+    /// Properties, labels, elements and slices.
+    fn postfix(&mut self, mut subject: Expr) -> Result<Expr> {
+        loop {
+            let at = subject.at;
+            let kind = if self.sign(".") {
+                Kind::Property(Box::new(subject), self.name("the name of a property")?)
+            } else if self.is_sign(":") && matches!(self.ahead(1), Token::Word(_) | Token::Quoted(_)) {
+                let mut labels = Vec::new();
+                while self.sign(":") {
+                    labels.push(self.name("a label")?);
+                }
+                Kind::HasLabels(Box::new(subject), labels)
+            } else if self.sign("[") {
+                self.element(subject)?
+            } else {
+                return Ok(subject);
+            };
+            subject = Expr { kind, at };
+        }
+    }
+
+    fn element(&mut self, subject: Expr) -> Result<Kind> {
+        let from = if self.is_sign("..") { None } else { Some(Box::new(self.expr()?)) };
+        if self.sign("..") {
+            let to = if self.is_sign("]") { None } else { Some(Box::new(self.expr()?)) };
+            self.expect("]")?;
+            return Ok(Kind::Slice(Box::new(subject), from, to));
+        }
+        self.expect("]")?;
+        let index = from.ok_or_else(|| self.unexpected("an index"))?;
+        Ok(Kind::Index(Box::new(subject), index))
+    }
+
+    pub(super) fn atom(&mut self) -> Result<Expr> {
+        let at = self.here();
+        let kind = match self.peek().clone() {
+            Token::Integer(text) => {
+                self.at += 1;
+                Kind::Integer(integer(&text, false, at)?)
+            }
+            Token::Float(number) => {
+                self.at += 1;
+                Kind::Float(number)
+            }
+            Token::Text(text) => {
+                self.at += 1;
+                Kind::Text(text)
+            }
+            Token::Parameter(name) => {
+                self.at += 1;
+                Kind::Parameter(name)
+            }
+            Token::Sign("{") => self.map()?,
+            Token::Sign("[") => self.bracket()?,
+            Token::Sign("(") => return self.parenthesis(),
+            Token::Word(word) => return self.named(&word),
+            Token::Quoted(_) => self.variable_or_call()?,
+            _ => return Err(self.unexpected("an expression")),
+        };
+        Ok(Expr { kind, at })
+    }
+
+    fn map(&mut self) -> Result<Kind> {
+        self.expect("{")?;
+        let mut entries = Vec::new();
+        if !self.is_sign("}") {
+            entries = self.list(|p| {
+                let key = p.name("the name of an entry")?;
+                p.expect(":")?;
+                Ok((key, p.expr()?))
+            })?;
+        }
+        self.expect("}")?;
+        Ok(Kind::Map(entries))
+    }
+
+    /// A list, or what makes one from another list or from a pattern.
+    fn bracket(&mut self) -> Result<Kind> {
+        self.expect("[")?;
+        if self.is_name() && self.is_word_at(1, "IN") {
+            let name = self.name("a name")?;
+            self.at += 1;
+            let list = Box::new(self.expr()?);
+            let filter = self.filter()?.map(Box::new);
+            let map = if self.sign("|") { Some(Box::new(self.expr()?)) } else { None };
+            self.expect("]")?;
+            return Ok(Kind::ListComprehension { name, list, filter, map });
+        }
+        if let Some((name, pattern)) = self.pattern_to_map()? {
+            let filter = self.filter()?.map(Box::new);
+            self.expect("|")?;
+            let map = Box::new(self.expr()?);
+            self.expect("]")?;
+            return Ok(Kind::PatternComprehension { name, pattern: Box::new(pattern), filter, map });
+        }
+        let items = if self.is_sign("]") { vec![] } else { self.list(Self::expr)? };
+        self.expect("]")?;
+        Ok(Kind::List(items))
+    }
+
+    /// The pattern of a comprehension, perhaps with a name for its paths.
+    fn pattern_to_map(&mut self) -> Result<Option<(Option<Name>, Pattern)>> {
+        let start = self.at;
+        let named = self.is_name() && matches!(self.ahead(1), Token::Sign("="));
+        let name = if named { Some(self.name("a name")?) } else { None };
+        self.at += usize::from(named);
+        match self.try_pattern().filter(|_| self.is_sign("|") || self.is_word("WHERE")) {
+            Some(pattern) => Ok(Some((name, pattern))),
+            None => {
+                self.at = start;
+                Ok(None)
+            }
+        }
+    }
+
+    /// A pattern, or an expression in parentheses.
+    fn parenthesis(&mut self) -> Result<Expr> {
+        let at = self.here();
+        if let Some(pattern) = self.try_pattern() {
+            return Ok(Expr { kind: Kind::Pattern(Box::new(pattern)), at });
+        }
+        self.expect("(")?;
+        let inner = self.expr()?;
+        self.expect(")")?;
+        Ok(inner)
+    }
+
+    /// What begins with a word.
+    fn named(&mut self, word: &str) -> Result<Expr> {
+        let at = self.here();
+        let called = matches!(self.ahead(1), Token::Sign("("));
+        let braced = matches!(self.ahead(1), Token::Sign("{"));
+        let kind = match word.to_ascii_uppercase().as_str() {
+            "NULL" if !called => self.literal(Kind::Null),
+            "TRUE" if !called => self.literal(Kind::Bool(true)),
+            "FALSE" if !called => self.literal(Kind::Bool(false)),
+            "CASE" if !called => self.case()?,
+            "EXISTS" if braced => Kind::Exists(Box::new(self.subquery()?)),
+            "COUNT" if braced => Kind::Count(Box::new(self.subquery()?)),
+            "COUNT" if called && matches!(self.ahead(2), Token::Sign("*")) => {
+                self.at += 3;
+                self.expect(")")?;
+                Kind::CountStar
+            }
+            "ALL" | "ANY" | "NONE" | "SINGLE" if called && self.is_word_at(3, "IN") => self.quantifier(word)?,
+            "REDUCE" if called => self.reduce()?,
+            _ => match self.shortest_word() {
+                Some(shortest) => {
+                    self.at += 1;
+                    self.expect("(")?;
+                    let pattern = self.pattern()?;
+                    self.expect(")")?;
+                    Kind::ShortestPath(shortest, Box::new(pattern))
+                }
+                None => self.variable_or_call()?,
+            },
+        };
+        Ok(Expr { kind, at })
+    }
+
+    fn literal(&mut self, kind: Kind) -> Kind {
+        self.at += 1;
+        kind
+    }
+
+    fn variable_or_call(&mut self) -> Result<Kind> {
+        let start = self.at;
+        let name = self.name("a name")?;
+        // A function may live in a namespace; without parentheses the dots lead to properties.
+        let mut function = name.clone();
+        while self.is_sign(".") && matches!(self.ahead(1), Token::Word(_) | Token::Quoted(_)) {
+            self.at += 1;
+            function.text += &format!(".{}", self.name("a name")?.text);
+        }
+        if self.sign("(") {
+            let distinct = self.word("DISTINCT");
+            let arguments = if self.is_sign(")") { vec![] } else { self.list(Self::expr)? };
+            self.expect(")")?;
+            return Ok(Kind::Call { function, distinct, arguments });
+        }
+        self.at = start + 1;
+        if self.is_sign("{") {
+            return self.map_projection(name);
+        }
+        Ok(Kind::Variable(name.text))
+    }
+
+    fn map_projection(&mut self, subject: Name) -> Result<Kind> {
+        self.expect("{")?;
+        let mut parts = Vec::new();
+        if !self.is_sign("}") {
+            parts = self.list(|p| {
+                if p.sign(".") {
+                    return if p.sign("*") { Ok(MapPart::All) } else { p.name("a property").map(MapPart::Property) };
+                }
+                let name = p.name("an entry")?;
+                if p.sign(":") { Ok(MapPart::Entry(name, p.expr()?)) } else { Ok(MapPart::Variable(name)) }
+            })?;
+        }
+        self.expect("}")?;
+        Ok(Kind::MapProjection { subject, parts })
+    }
+
+    fn case(&mut self) -> Result<Kind> {
+        self.at += 1;
+        let subject = if self.is_word("WHEN") { None } else { Some(Box::new(self.expr()?)) };
+        let mut branches = Vec::new();
+        while self.word("WHEN") {
+            let when = self.expr()?;
+            self.expect_word("THEN")?;
+            branches.push((when, self.expr()?));
+        }
+        if branches.is_empty() {
+            return Err(self.unexpected("WHEN"));
+        }
+        let otherwise = if self.word("ELSE") { Some(Box::new(self.expr()?)) } else { None };
+        self.expect_word("END")?;
+        Ok(Kind::Case { subject, branches, otherwise })
+    }
+
+    fn quantifier(&mut self, word: &str) -> Result<Kind> {
+        let quantifier = match word.to_ascii_uppercase().as_str() {
+            "ALL" => Quantifier::All,
+            "ANY" => Quantifier::Any,
+            "NONE" => Quantifier::None,
+            _ => Quantifier::Single,
+        };
+        self.at += 2;
+        let name = self.name("a name")?;
+        self.expect_word("IN")?;
+        let list = Box::new(self.expr()?);
+        let filter = self.filter()?.map(Box::new);
+        self.expect(")")?;
+        Ok(Kind::Quantifier { quantifier, name, list, filter })
+    }
+
+    fn reduce(&mut self) -> Result<Kind> {
+        self.at += 2;
+        let sum = self.name("a name")?;
+        self.expect("=")?;
+        let start = Box::new(self.expr()?);
+        self.expect(",")?;
+        let name = self.name("a name")?;
+        self.expect_word("IN")?;
+        let list = Box::new(self.expr()?);
+        self.expect("|")?;
+        let step = Box::new(self.expr()?);
+        self.expect(")")?;
+        Ok(Kind::Reduce { sum, start, name, list, step })
+    }
+
+    fn subquery(&mut self) -> Result<Subquery> {
+        self.deeper()?;
+        self.at += 1;
+        self.expect("{")?;
+        let named = self.is_name() && matches!(self.ahead(1), Token::Sign("="));
+        let whole = !(self.is_sign("(") || named || self.shortest_word().is_some());
+        let subquery = if whole {
+            Subquery::Whole(self.query()?)
+        } else {
+            Subquery::Pattern { patterns: self.list(Self::pattern_part)?, filter: self.filter()? }
+        };
+        if !self.sign("}") {
+            return Err(Fault::syntax("UnexpectedSyntax", "a subquery does not end with `}`", self.here()));
+        }
+        self.depth -= 1;
+        Ok(subquery)
+    }
+}
