@@ -1,7 +1,10 @@
 //! Dates, times and durations of queries: what they are, how they are written and read.
 
+pub mod arithmetic;
 pub mod calendar;
+pub mod fields;
 mod text;
+pub mod zone;
 
 pub use text::{parse_date, parse_date_time, parse_duration, parse_local_date_time, parse_local_time, parse_time};
 
