@@ -2,6 +2,7 @@
 
 pub mod ast;
 pub mod fault;
+pub mod functions;
 mod parse;
 pub mod temporal;
 mod token;

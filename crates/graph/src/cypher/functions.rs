@@ -1,0 +1,403 @@
+//! Functions of values alone: numbers, texts, lists, conversions, and in `moments` dates and times.
+
+mod moments;
+
+pub use moments::component;
+
+use super::fault::Class;
+use super::value::Value;
+use std::sync::Arc;
+
+/// Why a function cannot answer; where it stands is added by who called it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wrong {
+    pub class: Class,
+    pub detail: &'static str,
+    pub message: String,
+}
+
+impl Wrong {
+    fn kind(function: &str, wanted: &str, got: &Value) -> Wrong {
+        let message = format!("{function} takes {wanted}, not {}", got.type_name());
+        Wrong { class: Class::Type, detail: "InvalidArgumentType", message }
+    }
+
+    fn value(message: impl Into<String>) -> Wrong {
+        Wrong { class: Class::Argument, detail: "NumberOutOfRange", message: message.into() }
+    }
+}
+
+pub type Answer = Result<Value, Wrong>;
+
+/// What a function may know beside its arguments.
+pub struct Surroundings {
+    /// The moment of the query, in nanoseconds since 1970.
+    pub now: i128,
+    /// Most elements a list may be made of.
+    pub longest_list: usize,
+}
+
+/// A function, with how few and how many arguments it takes.
+pub struct Function {
+    pub least: usize,
+    pub most: usize,
+    pub run: fn(&[Value], &Surroundings) -> Answer,
+}
+
+/// The function of a name, without regard to case.
+pub fn find(name: &str) -> Option<Function> {
+    let name = name.to_ascii_lowercase();
+    let of = |least, most, run| Some(Function { least, most, run });
+    match name.as_str() {
+        "abs" => of(1, 1, |a, _| match &a[0] {
+            Value::Integer(n) => {
+                n.checked_abs().map(Value::Integer).ok_or_else(|| Wrong::value("the number is too large"))
+            }
+            other => float("abs", other, f64::abs),
+        }),
+        "ceil" => of(1, 1, |a, _| float("ceil", &a[0], f64::ceil)),
+        "floor" => of(1, 1, |a, _| float("floor", &a[0], f64::floor)),
+        "round" => of(1, 2, round),
+        "sqrt" => of(1, 1, |a, _| float("sqrt", &a[0], f64::sqrt)),
+        "exp" => of(1, 1, |a, _| float("exp", &a[0], f64::exp)),
+        "log" => of(1, 1, |a, _| float("log", &a[0], f64::ln)),
+        "log10" => of(1, 1, |a, _| float("log10", &a[0], f64::log10)),
+        "sin" => of(1, 1, |a, _| float("sin", &a[0], f64::sin)),
+        "cos" => of(1, 1, |a, _| float("cos", &a[0], f64::cos)),
+        "tan" => of(1, 1, |a, _| float("tan", &a[0], f64::tan)),
+        "cot" => of(1, 1, |a, _| float("cot", &a[0], |x| 1.0 / x.tan())),
+        "asin" => of(1, 1, |a, _| float("asin", &a[0], f64::asin)),
+        "acos" => of(1, 1, |a, _| float("acos", &a[0], f64::acos)),
+        "atan" => of(1, 1, |a, _| float("atan", &a[0], f64::atan)),
+        "degrees" => of(1, 1, |a, _| float("degrees", &a[0], f64::to_degrees)),
+        "radians" => of(1, 1, |a, _| float("radians", &a[0], f64::to_radians)),
+        "haversin" => of(1, 1, |a, _| float("haversin", &a[0], |x| (1.0 - x.cos()) / 2.0)),
+        "atan2" => of(2, 2, |a, _| match (number(&a[0]), number(&a[1])) {
+            (Some(y), Some(x)) => Ok(Value::Float(y.atan2(x))),
+            _ if a.iter().any(Value::is_null) => Ok(Value::Null),
+            _ => Err(Wrong::kind("atan2", "numbers", if number(&a[0]).is_none() { &a[0] } else { &a[1] })),
+        }),
+        "pi" => of(0, 0, |_, _| Ok(Value::Float(std::f64::consts::PI))),
+        "e" => of(0, 0, |_, _| Ok(Value::Float(std::f64::consts::E))),
+        "sign" => of(1, 1, |a, _| match &a[0] {
+            Value::Null => Ok(Value::Null),
+            Value::Integer(n) => Ok(Value::Integer(n.signum())),
+            Value::Float(f) => Ok(Value::Integer(if *f > 0.0 {
+                1
+            } else if *f < 0.0 {
+                -1
+            } else {
+                0
+            })),
+            other => Err(Wrong::kind("sign", "a number", other)),
+        }),
+        "tointeger" => of(1, 1, |a, _| to_integer(&a[0])),
+        "tofloat" => of(1, 1, |a, _| to_float(&a[0])),
+        "toboolean" => of(1, 1, |a, _| to_boolean(&a[0])),
+        "tostring" => of(1, 1, |a, _| to_text(&a[0])),
+        "size" => of(1, 1, |a, _| match &a[0] {
+            Value::Null => Ok(Value::Null),
+            Value::List(items) => Ok(Value::Integer(items.len() as i64)),
+            Value::Text(text) => Ok(Value::Integer(text.chars().count() as i64)),
+            Value::Map(entries) => Ok(Value::Integer(entries.len() as i64)),
+            other => Err(Wrong::kind("size", "a list or a text", other)),
+        }),
+        "head" => of(1, 1, |a, _| list("head", &a[0], |items| items.first().cloned().unwrap_or_default())),
+        "last" => of(1, 1, |a, _| list("last", &a[0], |items| items.last().cloned().unwrap_or_default())),
+        "tail" => of(1, 1, |a, _| list("tail", &a[0], |items| Value::list(items.iter().skip(1).cloned().collect()))),
+        "reverse" => of(1, 1, |a, _| match &a[0] {
+            Value::Text(text) => Ok(Value::text(&text.chars().rev().collect::<String>())),
+            other => list("reverse", other, |items| Value::list(items.iter().rev().cloned().collect())),
+        }),
+        "range" => of(2, 3, range),
+        "coalesce" => of(1, usize::MAX, |a, _| Ok(a.iter().find(|v| !v.is_null()).cloned().unwrap_or_default())),
+        "tolower" | "lower" => of(1, 1, |a, _| text("toLower", a, |t| t.to_lowercase())),
+        "toupper" | "upper" => of(1, 1, |a, _| text("toUpper", a, |t| t.to_uppercase())),
+        "trim" => of(1, 1, |a, _| text("trim", a, |t| t.trim().to_string())),
+        "ltrim" => of(1, 1, |a, _| text("lTrim", a, |t| t.trim_start().to_string())),
+        "rtrim" => of(1, 1, |a, _| text("rTrim", a, |t| t.trim_end().to_string())),
+        "replace" => of(3, 3, |a, _| match (&a[0], &a[1], &a[2]) {
+            (Value::Text(t), Value::Text(from), Value::Text(to)) => Ok(Value::text(&t.replace(&**from, to))),
+            _ => null_or_wrong("replace", "texts", a),
+        }),
+        "split" => of(2, 2, |a, _| match (&a[0], &a[1]) {
+            (Value::Text(t), Value::Text(by)) if by.is_empty() => {
+                Ok(Value::list(t.chars().map(|c| Value::text(&c.to_string())).collect()))
+            }
+            (Value::Text(t), Value::Text(by)) => Ok(Value::list(t.split(&**by).map(Value::text).collect())),
+            _ => null_or_wrong("split", "texts", a),
+        }),
+        "left" => of(2, 2, |a, _| cut("left", a, |chars, n| chars[..n.min(chars.len())].iter().collect())),
+        "right" => {
+            of(2, 2, |a, _| cut("right", a, |chars, n| chars[chars.len() - n.min(chars.len())..].iter().collect()))
+        }
+        "substring" => of(2, 3, substring),
+        "keys" => of(1, 1, |a, _| match &a[0] {
+            Value::Map(entries) => Ok(Value::list(entries.keys().map(|k| Value::text(k)).collect())),
+            _ => null_or_wrong("keys", "a map", a),
+        }),
+        _ => moments::find(&name),
+    }
+}
+
+/// Null where one of the arguments is, else what is wrong with the first that does not fit.
+fn null_or_wrong(function: &str, wanted: &str, arguments: &[Value]) -> Answer {
+    if arguments.iter().any(Value::is_null) {
+        return Ok(Value::Null);
+    }
+    let odd = arguments.iter().find(|a| !matches!(a, Value::Text(_))).unwrap_or(&arguments[0]);
+    Err(Wrong::kind(function, wanted, odd))
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Integer(n) => Some(*n as f64),
+        Value::Float(f) => Some(*f),
+        _ => None,
+    }
+}
+
+fn float(function: &str, value: &Value, run: fn(f64) -> f64) -> Answer {
+    match number(value) {
+        Some(x) => Ok(Value::Float(run(x))),
+        None if value.is_null() => Ok(Value::Null),
+        None => Err(Wrong::kind(function, "a number", value)),
+    }
+}
+
+/// To the nearest, halves upwards; or to so many digits, halves away from zero.
+fn round(a: &[Value], _: &Surroundings) -> Answer {
+    let Some(digits) = a.get(1) else { return float("round", &a[0], |x| (x + 0.5).floor()) };
+    match (number(&a[0]), digits) {
+        (Some(x), Value::Integer(n)) if (0..=15).contains(n) => {
+            let scale = 10f64.powi(*n as i32);
+            Ok(Value::Float((x * scale).round() / scale))
+        }
+        _ if a.iter().any(Value::is_null) => Ok(Value::Null),
+        _ => Err(Wrong::value("round takes 0 to 15 digits")),
+    }
+}
+
+fn list(function: &str, value: &Value, run: impl Fn(&[Value]) -> Value) -> Answer {
+    match value {
+        Value::Null => Ok(Value::Null),
+        Value::List(items) => Ok(run(items)),
+        other => Err(Wrong::kind(function, "a list", other)),
+    }
+}
+
+fn text(function: &str, a: &[Value], run: impl Fn(&str) -> String) -> Answer {
+    match &a[0] {
+        Value::Text(t) => Ok(Value::text(&run(t))),
+        _ => null_or_wrong(function, "a text", a),
+    }
+}
+
+fn cut(function: &str, a: &[Value], run: impl Fn(&[char], usize) -> String) -> Answer {
+    match (&a[0], &a[1]) {
+        (Value::Text(t), Value::Integer(n)) => {
+            let n = usize::try_from(*n).map_err(|_| Wrong::value(format!("{function} takes no negative length")))?;
+            Ok(Value::text(&run(&t.chars().collect::<Vec<_>>(), n)))
+        }
+        (Value::Null, _) | (_, Value::Null) => Ok(Value::Null),
+        (Value::Text(_), other) => Err(Wrong::kind(function, "a length", other)),
+        (other, _) => Err(Wrong::kind(function, "a text", other)),
+    }
+}
+
+fn substring(a: &[Value], _: &Surroundings) -> Answer {
+    let (from, length) = match (&a[1], a.get(2)) {
+        _ if a[0].is_null() => return Ok(Value::Null),
+        (Value::Integer(from), None) => (*from, i64::MAX),
+        (Value::Integer(from), Some(Value::Integer(length))) => (*from, *length),
+        (other, None) => return Err(Wrong::kind("substring", "an integer", other)),
+        (_, Some(other)) => return Err(Wrong::kind("substring", "an integer", other)),
+    };
+    if from < 0 || length < 0 {
+        return Err(Wrong::value("substring takes no negative place or length"));
+    }
+    match &a[0] {
+        Value::Text(t) => {
+            let part: String =
+                t.chars().skip(from as usize).take(usize::try_from(length).unwrap_or(usize::MAX)).collect();
+            Ok(Value::text(&part))
+        }
+        other => Err(Wrong::kind("substring", "a text", other)),
+    }
+}
+
+fn range(a: &[Value], around: &Surroundings) -> Answer {
+    let integer = |v: &Value| match v {
+        Value::Integer(n) => Ok(i128::from(*n)),
+        other => Err(Wrong::kind("range", "integers", other)),
+    };
+    let (from, to) = (integer(&a[0])?, integer(&a[1])?);
+    let step = a.get(2).map_or(Ok(1), integer)?;
+    if step == 0 {
+        return Err(Wrong::value("the step of a range is 0"));
+    }
+    let count = if (to - from) * step.signum() < 0 { 0 } else { (to - from) / step + 1 };
+    if count > around.longest_list as i128 {
+        return Err(Wrong::value(format!("a range of {count} numbers is longer than {}", around.longest_list)));
+    }
+    Ok(Value::list((0..count).map(|i| Value::Integer((from + i * step) as i64)).collect()))
+}
+
+fn to_integer(value: &Value) -> Answer {
+    let whole = |f: f64| {
+        let fits = f.is_finite() && f.abs() < 9.3e18;
+        if fits { Value::Integer(f.trunc() as i64) } else { Value::Null }
+    };
+    match value {
+        Value::Null => Ok(Value::Null),
+        Value::Integer(n) => Ok(Value::Integer(*n)),
+        Value::Float(f) => Ok(whole(*f)),
+        Value::Text(t) => {
+            let t = t.trim();
+            let parsed = t.parse::<i64>().map(Value::Integer);
+            Ok(parsed.unwrap_or_else(|_| decimal(t).map_or(Value::Null, whole)))
+        }
+        other => Err(conversion("toInteger", other)),
+    }
+}
+
+/// A number as people write one; `inf` and `nan` are words.
+fn decimal(text: &str) -> Option<f64> {
+    let plain = text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e' | 'E'));
+    if plain { text.parse().ok() } else { None }
+}
+
+fn to_float(value: &Value) -> Answer {
+    match value {
+        Value::Null => Ok(Value::Null),
+        Value::Integer(n) => Ok(Value::Float(*n as f64)),
+        Value::Float(f) => Ok(Value::Float(*f)),
+        Value::Text(t) => Ok(decimal(t.trim()).map_or(Value::Null, Value::Float)),
+        other => Err(conversion("toFloat", other)),
+    }
+}
+
+fn to_boolean(value: &Value) -> Answer {
+    match value {
+        Value::Null => Ok(Value::Null),
+        Value::Bool(b) => Ok(Value::Bool(*b)),
+        Value::Text(t) => Ok(match t.trim().to_ascii_lowercase().as_str() {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            _ => Value::Null,
+        }),
+        other => Err(conversion("toBoolean", other)),
+    }
+}
+
+fn to_text(value: &Value) -> Answer {
+    Ok(Value::Text(match value {
+        Value::Null => return Ok(Value::Null),
+        Value::Text(t) => Arc::clone(t),
+        Value::Bool(b) => b.to_string().into(),
+        Value::Integer(n) => n.to_string().into(),
+        Value::Float(f) => float_text(*f).into(),
+        Value::Date(v) => v.to_string().into(),
+        Value::LocalTime(v) => v.to_string().into(),
+        Value::Time(v) => v.to_string().into(),
+        Value::LocalDateTime(v) => v.to_string().into(),
+        Value::DateTime(v) => v.to_string().into(),
+        Value::Duration(v) => v.to_string().into(),
+        other => return Err(conversion("toString", other)),
+    }))
+}
+
+/// Always with a point, and with a power of ten where it would be long.
+pub fn float_text(f: f64) -> String {
+    match f {
+        _ if f.is_nan() => "NaN".into(),
+        _ if f.is_infinite() => if f > 0.0 { "Infinity" } else { "-Infinity" }.into(),
+        _ if f != 0.0 && !(1e-3..1e7).contains(&f.abs()) => {
+            let text = format!("{f:E}");
+            if text.contains('.') { text } else { text.replacen('E', ".0E", 1) }
+        }
+        _ => format!("{f:?}"),
+    }
+}
+
+fn conversion(function: &str, value: &Value) -> Wrong {
+    let message = format!("{function} cannot take a {}", value.type_name());
+    Wrong { class: Class::Type, detail: "InvalidArgumentValue", message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::value::{Key, equals};
+    use super::*;
+
+    const AROUND: Surroundings = Surroundings { now: 1_700_000_000_000_000_000, longest_list: 1_000 };
+
+    fn call(name: &str, arguments: &[Value]) -> Answer {
+        let function = find(name).unwrap_or_else(|| panic!("no function {name}"));
+        assert!((function.least..=function.most).contains(&arguments.len()));
+        (function.run)(arguments, &AROUND)
+    }
+
+    fn int(n: i64) -> Value {
+        Value::Integer(n)
+    }
+
+    #[test]
+    fn functions_of_values() {
+        let t = Value::text;
+        let ints = |n: &[i64]| Value::list(n.iter().map(|n| int(*n)).collect());
+        for (name, arguments, want) in [
+            ("abs", vec![int(-3)], int(3)),
+            ("ROUND", vec![Value::Float(-1.5)], Value::Float(-1.0)),
+            ("sign", vec![Value::Float(-0.5)], int(-1)),
+            ("toInteger", vec![t(" 2.9 ")], int(2)),
+            ("toInteger", vec![t("foo")], Value::Null),
+            ("toInteger", vec![t("nan")], Value::Null),
+            ("toFloat", vec![t("1.5e3")], Value::Float(1500.0)),
+            ("toBoolean", vec![t("TRUE")], Value::Bool(true)),
+            ("toString", vec![Value::Float(1.0)], t("1.0")),
+            ("size", vec![t("añb")], int(3)),
+            ("reverse", vec![t("abc")], t("cba")),
+            ("range", vec![int(1), int(7), int(3)], ints(&[1, 4, 7])),
+            ("range", vec![int(3), int(1), int(-1)], ints(&[3, 2, 1])),
+            ("range", vec![int(3), int(1)], ints(&[])),
+            ("range", vec![int(i64::MIN), int(i64::MIN)], ints(&[i64::MIN])),
+            ("tail", vec![ints(&[1, 2])], ints(&[2])),
+            ("head", vec![ints(&[])], Value::Null),
+            ("coalesce", vec![Value::Null, int(2)], int(2)),
+            ("substring", vec![t("0123456"), int(1), int(2)], t("12")),
+            ("left", vec![t("abc"), int(9)], t("abc")),
+            ("right", vec![t("abc"), int(2)], t("bc")),
+            ("split", vec![t("a,b"), t(",")], Value::list(vec![t("a"), t("b")])),
+            ("trim", vec![Value::Null], Value::Null),
+        ] {
+            let got = call(name, &arguments).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+            assert_eq!(Key(got), Key(want), "{name} {arguments:?}");
+        }
+        assert_eq!(equals(&call("sqrt", &[int(16)]).unwrap(), &Value::Float(4.0)), Some(true));
+        assert!(matches!(call("log", &[int(-1)]).unwrap(), Value::Float(f) if f.is_nan()));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        for (name, arguments, detail) in [
+            ("abs", vec![Value::text("x")], "InvalidArgumentType"),
+            ("size", vec![int(1)], "InvalidArgumentType"),
+            ("toInteger", vec![Value::list(vec![])], "InvalidArgumentValue"),
+            ("range", vec![int(1), int(2), int(0)], "NumberOutOfRange"),
+            ("range", vec![int(1), int(1_000_000_000_000)], "NumberOutOfRange"),
+            ("range", vec![int(i64::MIN), int(i64::MAX)], "NumberOutOfRange"),
+            ("range", vec![Value::Float(1.0), int(2)], "InvalidArgumentType"),
+            ("left", vec![Value::text("a"), int(-1)], "NumberOutOfRange"),
+            ("substring", vec![Value::text("a"), int(-1)], "NumberOutOfRange"),
+        ] {
+            assert_eq!(call(name, &arguments).unwrap_err().detail, detail, "{name} {arguments:?}");
+        }
+        assert!(find("foo").is_none());
+        for (f, want) in
+            [(1e10, "1.0E10"), (1.5, "1.5"), (1e-5, "1.0E-5"), (0.0, "0.0"), (1.25e30, "1.25E30"), (100.0, "100.0")]
+        {
+            assert_eq!(float_text(f), want);
+        }
+    }
+}
