@@ -1,6 +1,6 @@
 //! Functions that make, cut off and measure dates, times and durations; and the parts of such values.
 
-use super::super::temporal::arithmetic::{between, in_days, in_months, in_seconds, truncated};
+use super::super::temporal::arithmetic::{between, in_days, in_months, truncated};
 use super::super::temporal::calendar::{date_of, day_of_quarter, ordinal, quarter_of, week_of, weekday};
 use super::super::temporal::fields::{Base, Fields, NUMBERS};
 use super::super::temporal::zone::Zone;
@@ -40,10 +40,10 @@ pub(super) fn find(name: &str) -> Option<Function> {
         "localdatetime.truncate" => of(1, 3, |a, s| truncate(Kind::LocalDateTime, a, s)),
         "datetime.truncate" => of(1, 3, |a, s| truncate(Kind::DateTime, a, s)),
         "duration" => of(1, 1, |a, _| duration(&a[0])),
-        "duration.between" => of(2, 2, |a, _| measure(a, between, false)),
-        "duration.inmonths" => of(2, 2, |a, _| measure(a, |from, to| Some(in_months(from, to)), true)),
-        "duration.indays" => of(2, 2, |a, _| measure(a, in_days, true)),
-        "duration.inseconds" => of(2, 2, |a, _| measure(a, in_seconds, false)),
+        "duration.between" => of(2, 2, |a, _| measure(a, Measure::Between)),
+        "duration.inmonths" => of(2, 2, |a, _| measure(a, Measure::Months)),
+        "duration.indays" => of(2, 2, |a, _| measure(a, Measure::Days)),
+        "duration.inseconds" => of(2, 2, |a, _| measure(a, Measure::Seconds)),
         _ => None,
     }
 }
@@ -212,7 +212,7 @@ fn truncate(kind: Kind, a: &[Value], around: &Surroundings) -> Answer {
     };
     // A zone that is said here is attached: what was cut off is no moment any more.
     let cut = if fields.zone.is_some() { Base { zone: None, ..cut } } else { cut };
-    finish(kind, &fields, &cut)
+    finish(kind, &Fields { adds_parts: true, ..fields }, &cut)
 }
 
 /// Names of the parts of a duration, with what one of them is in months, days or nanoseconds.
@@ -274,35 +274,50 @@ fn spilled(parts: [f64; 3]) -> Option<Duration> {
     Duration::new(months.trunc() as i128, days.trunc() as i128, nanos.round() as i128)
 }
 
-/// The time from one value to another; what only one of them has is taken from the other, or left out.
-fn measure(a: &[Value], by: fn(LocalDateTime, LocalDateTime) -> Option<Duration>, whole: bool) -> Answer {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Measure {
+    Between,
+    Months,
+    Days,
+    Seconds,
+}
+
+/// The time from one value to another. A date or a zone that only one of them has is the other's too; without a time
+/// it is midnight. Months and days are those of the calendar, what is left is what clocks have really run.
+fn measure(a: &[Value], by: Measure) -> Answer {
     if a.iter().any(Value::is_null) {
         return Ok(Value::Null);
     }
     let base = |v: &Value| base_of(v).ok_or_else(|| Wrong::kind("duration", "dates or times", v));
     let (from, to) = (base(&a[0])?, base(&a[1])?);
-    let dated = from.date.is_some() && to.date.is_some();
-    if whole && !dated {
-        // Times of day lie within one day.
-        return Ok(Value::Duration(Duration::default()));
-    }
-    let local = |b: &Base| LocalDateTime {
-        date: if dated { b.date.unwrap_or(Date(0)) } else { Date(0) },
+    let local = |b: &Base, other: &Base| LocalDateTime {
+        date: if other.date.is_some() { b.date.or(other.date) } else { None }.unwrap_or(Date(0)),
         time: b.time.unwrap_or(LocalTime(0)),
     };
-    let (mut start, mut end) = (local(&from), local(&to));
-    // Two moments in different zones are compared in the zone of the first.
-    if let (Some(first), Some(second)) = (&from.zone, &to.zone) {
-        let instant = end.nanos() - i128::from(temporal::zone::offset_of_local(second, end)) * i128::from(SECOND);
-        if dated {
-            end = first.local_of(instant);
-        } else {
-            let offset = |z: &Zone, l| i128::from(temporal::zone::offset_of_local(z, l)) * i128::from(SECOND);
-            start = LocalDateTime::of_nanos(start.nanos() - offset(first, start));
-            end = LocalDateTime::of_nanos(instant);
-        }
+    let mut start = local(&from, &to);
+    let mut end = local(&to, &from);
+    if from.date.is_none() != to.date.is_none() {
+        // Only one has a date: they are times of that day.
+        let date = from.date.or(to.date).unwrap_or(Date(0));
+        (start.date, end.date) = (date, date);
     }
-    by(start, end).map(Value::Duration).ok_or_else(|| wrong("the duration is too long"))
+    let zone = from.zone.clone().or_else(|| to.zone.clone()).unwrap_or(Zone::UTC);
+    let instant = |zone: &Zone, local: LocalDateTime| {
+        local.nanos() - i128::from(temporal::zone::offset_of_local(zone, local)) * i128::from(SECOND)
+    };
+    let ended = instant(to.zone.as_ref().unwrap_or(&zone), end);
+    let end = zone.local_of(ended);
+    let found = match by {
+        Measure::Months => Some(in_months(start, end)),
+        Measure::Days => in_days(start, end),
+        Measure::Seconds => Duration::new(0, 0, ended - instant(&zone, start)),
+        Measure::Between => between(start, end).and_then(|d| {
+            let calendar = Duration { seconds: 0, nanos: 0, ..d };
+            let left = ended - instant(&zone, start.plus(&calendar)?);
+            Duration::new(i128::from(d.months), i128::from(d.days), left)
+        }),
+    };
+    found.map(Value::Duration).ok_or_else(|| wrong("the duration is too long"))
 }
 
 /// A part of a date, time or duration by its name; none when it has no such part.

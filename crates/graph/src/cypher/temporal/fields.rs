@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 pub struct Fields {
     pub numbers: BTreeMap<&'static str, i64>,
     pub zone: Option<Zone>,
+    /// Parts of a second are added to those of the base, which were cut off at a larger one.
+    pub adds_parts: bool,
 }
 
 /// Names that hold numbers, the most significant first within date and time.
@@ -146,7 +148,8 @@ impl Fields {
                 return Err(format!("`{name}` is out of range"));
             }
         }
-        Ok(milli.unwrap_or(0) * 1_000_000 + micro.unwrap_or(0) * 1_000 + nano.unwrap_or(0))
+        let said = milli.unwrap_or(0) * 1_000_000 + micro.unwrap_or(0) * 1_000 + nano.unwrap_or(0);
+        Ok(if self.adds_parts { base + said } else { said })
     }
 
     pub fn local_date_time(&self, base: &Base) -> Result<LocalDateTime> {
@@ -169,26 +172,17 @@ impl Fields {
         Ok(Time { local: self.time(time)?, offset: to })
     }
 
-    /// A moment with its zone, by the same rule.
+    /// A moment with its zone. One that had another zone is changed there, and is the same moment in the new one.
     pub fn date_time(&self, base: &Base) -> Result<DateTime> {
-        let zone = self.zone.clone().or_else(|| base.zone.clone()).unwrap_or(Zone::UTC);
-        let moved = match (base.date, base.time, &base.zone, &self.zone) {
-            (Some(date), Some(time), Some(old), Some(new)) => {
-                let local = LocalDateTime { date, time };
+        let local = self.local_date_time(base)?;
+        match (&base.zone, &self.zone) {
+            (Some(old), Some(new)) => {
                 let instant = local.nanos() - i128::from(offset_of_local(old, local)) * i128::from(SECOND);
-                let local = new.local_of(instant);
-                Base { date: Some(local.date), time: Some(local.time), zone: None }
+                Ok(new.at_instant(instant))
             }
-            // A time without a date is moved as on the date that is said.
-            (None, Some(time), Some(old), Some(new)) => {
-                let local = LocalDateTime { date: self.date(None)?, time };
-                let instant = local.nanos() - i128::from(offset_of_local(old, local)) * i128::from(SECOND);
-                Base { date: None, time: Some(new.local_of(instant).time), zone: None }
-            }
-            _ => base.clone(),
-        };
-        let local = self.local_date_time(&moved)?;
-        Ok(zone.at_local(local))
+            (None, Some(zone)) | (Some(zone), None) => Ok(zone.at_local(local)),
+            (None, None) => Ok(Zone::UTC.at_local(local)),
+        }
     }
 }
 
@@ -201,7 +195,7 @@ mod tests {
     use super::*;
 
     fn fields(numbers: &[(&'static str, i64)]) -> Fields {
-        Fields { numbers: numbers.iter().copied().collect(), zone: None }
+        Fields { numbers: numbers.iter().copied().collect(), ..Fields::default() }
     }
 
     #[test]
