@@ -3,6 +3,7 @@
 pub mod ast;
 pub mod fault;
 pub mod functions;
+pub mod operators;
 mod parse;
 pub mod temporal;
 mod token;

@@ -11,6 +11,7 @@ pub enum Class {
     Parameter,
     Type,
     Argument,
+    Arithmetic,
     Procedure,
     /// A write in a language that only reads.
     ReadOnly,
@@ -25,6 +26,7 @@ impl Class {
             Class::Parameter => "ParameterMissing",
             Class::Type => "TypeError",
             Class::Argument => "ArgumentError",
+            Class::Arithmetic => "ArithmeticError",
             Class::Procedure => "ProcedureError",
             Class::ReadOnly => "ReadOnly",
         }
@@ -37,6 +39,7 @@ impl Class {
             Class::Parameter => "cypher_parameter_missing",
             Class::Type => "cypher_type_error",
             Class::Argument => "cypher_argument_error",
+            Class::Arithmetic => "cypher_arithmetic_error",
             Class::Procedure => "cypher_procedure_error",
             Class::ReadOnly => "read_only",
         }
