@@ -119,6 +119,9 @@ impl Look {
     }
 
     fn check_types(&self, asked: &[String], relationships: bool) -> Result<()> {
+        if asked.is_empty() {
+            return Ok(());
+        }
         let (what, declared) = if relationships {
             ("relationship", self.registry.relationship_types().iter().map(|t| t.name.clone()).collect::<Vec<_>>())
         } else {

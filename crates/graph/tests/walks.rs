@@ -307,3 +307,38 @@ fn a_phase_that_finds_nothing_ends_the_walk() {
     let found = run(vec![hop("USES", Direction::Out), hop("USES", Direction::Out)]);
     assert_eq!((found.nodes, found.empty_phase), (vec![nodes[0]], Some(1)));
 }
+
+#[test]
+fn weights_come_from_lukasa_from_declarations_and_from_who_asks() {
+    use lukasa_model::types::{Ranking, RelationshipType};
+    let fixture = Fixture::memory();
+    let ledger = &fixture.ledger;
+    let mut batch = Batch::on("main");
+    batch.writes.extend(["a", "b", "c"].map(|k| PutObject::new("T", k).into()));
+    batch.writes.push(PutRelationship::new("CALLS", "a", "b").into());
+    batch.writes.push(PutRelationship::new("USES", "b", "c").into());
+    ledger.commit(&batch).unwrap();
+    let ranks = |given: &[(String, f64)], by_hand: Option<(f64, f64)>| {
+        let view = ledger.view(&ViewSpec::default()).unwrap();
+        let projection = Projection::build(ledger, &view, &mut |_, _| {}).unwrap();
+        let s = projection.snapshot();
+        let weights = match by_hand {
+            None => Weights::new(s, &s.registry, given),
+            Some((calls, reverse)) => {
+                let by_name = |t: &Arc<str>| if **t == *"CALLS" { calls } else { 0.5 };
+                Weights::by_type(s.names().types().iter().map(by_name).collect(), reverse)
+            }
+        };
+        ppr(&Spread::new(s.flat(), &weights), &[(1, 1.0)], DAMPING, 30)
+    };
+    assert_eq!(ranks(&[], None), ranks(&[], Some((0.9, REVERSE))), "CALLS .9, others .5, half of it backwards");
+    let given = [("calls".to_string(), 0.1)];
+    assert_eq!(ranks(&given, None), ranks(&[], Some((0.1, REVERSE))), "who asks decides");
+    let ranking = Ranking { base_weight: 0.3, reciprocal_boost: true, ..Ranking::default() };
+    for name in ["CALLS", "USES"] {
+        let ranking = if name == "USES" { Ranking { base_weight: 0.5, ..ranking } } else { ranking };
+        let declared = RelationshipType { name: name.into(), ranking, ..Default::default() };
+        ledger.declare_relationship_type(&declared, &Default::default()).unwrap();
+    }
+    assert_eq!(ranks(&[], None), ranks(&[], Some((0.3, 1.0))), "a declared type says how much, also backwards");
+}

@@ -98,6 +98,11 @@ impl Graphs {
         }
     }
 
+    /// Lets go of communities that could not be found anew.
+    fn forget(&self, scope: &Scope) {
+        self.derived.kept.lock().retain(|(of, _), _| of != scope);
+    }
+
     /// Waits for background work; for tests, and before an orderly end.
     pub fn settle(&self) {
         let running: Vec<_> = self.derived.running.lock().drain(..).collect();
@@ -183,7 +188,7 @@ impl Engine {
 
     /// To be told after a rebuild of everything: finds communities anew, in the background.
     pub fn rebuilt(&self, scope: &Scope, branch: &str) {
-        let (engine, scope) = (self.clone(), scope.clone());
+        let (engine, asked, scope) = (self.clone(), scope.clone(), scope.clone());
         let spec = ViewSpec { branch: (!branch.is_empty()).then(|| branch.to_string()), ..ViewSpec::default() };
         let work = move || {
             let ledger = engine.ledger(&scope);
@@ -191,13 +196,16 @@ impl Engine {
                 engine.graphs().projections.look(&ledger, &spec, &mut |_, _| {}).and_then(|(view, snapshot)| {
                     engine.find_communities(&Look::new(ledger, view, snapshot, true), &Options::default(), true)
                 });
-            // Who asks next finds them in the foreground, and is told what went wrong if it does again.
-            drop(found);
+            if found.is_err() {
+                // Who asks next finds them in the foreground, and is told what went wrong if it does again.
+                engine.graphs().forget(&scope);
+            }
         };
         let mut running = self.graphs().derived.running.lock();
         running.retain(|thread| !thread.is_finished());
-        if let Ok(thread) = std::thread::Builder::new().name("communities".into()).spawn(work) {
-            running.push(thread);
+        match std::thread::Builder::new().name("communities".into()).spawn(work) {
+            Ok(thread) => running.push(thread),
+            Err(_) => self.graphs().forget(&asked),
         }
     }
 }

@@ -255,23 +255,11 @@ fn duration(value: &Value) -> Answer {
                 }
             }
             let left = Duration::new(whole[0], whole[1], whole[2]).ok_or_else(too_long)?;
-            let right = spilled(parts).ok_or_else(too_long)?;
+            let right = Duration::spilled(parts[0], parts[1], parts[2]).ok_or_else(too_long)?;
             left.plus(&right).map(Value::Duration).ok_or_else(too_long)
         }
         other => Err(Wrong::kind("duration", "a text or a map", other)),
     }
-}
-
-/// Parts of months become days, parts of days nanoseconds.
-fn spilled(parts: [f64; 3]) -> Option<Duration> {
-    const MONTH_DAYS: f64 = 2_629_746.0 / 86_400.0;
-    let [months, days, nanos] = parts;
-    let days = days + (months - months.trunc()) * MONTH_DAYS;
-    let nanos = nanos + (days - days.trunc()) * DAY as f64;
-    if [months, days, nanos].iter().any(|x| !x.is_finite() || x.abs() > 9e27) {
-        return None;
-    }
-    Duration::new(months.trunc() as i128, days.trunc() as i128, nanos.round() as i128)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -443,6 +431,7 @@ mod tests {
         );
         assert_eq!(call("date", &[t("x")]).unwrap_err(), "InvalidArgumentValue");
         assert_eq!(call("date", &[int(1)]).unwrap_err(), "InvalidArgumentType");
+        assert_eq!(call("date", &[map(&[("year", int(1)), ("epoch", int(1))])]).unwrap_err(), "InvalidArgumentValue");
         assert_eq!(call("date", &[map(&[("year", t("x"))])]).unwrap_err(), "InvalidArgumentType");
         assert_eq!(
             call("datetime", &[map(&[("epochSeconds", int(416_779)), ("nanosecond", int(42))])]).unwrap(),

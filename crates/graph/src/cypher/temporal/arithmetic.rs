@@ -48,20 +48,21 @@ impl Duration {
         )
     }
 
-    /// So many times as long; what is left of months becomes days, and of days seconds.
+    /// So many times as long.
     pub fn times(&self, factor: f64) -> Option<Duration> {
+        Duration::spilled(self.months as f64 * factor, self.days as f64 * factor, self.clock_nanos() as f64 * factor)
+    }
+
+    /// From amounts that need not be whole: what is left of months becomes days, and of days nanoseconds. A month
+    /// is taken as long as one is on average.
+    pub fn spilled(months: f64, days: f64, nanos: f64) -> Option<Duration> {
         const MONTH_DAYS: f64 = 2_629_746.0 / 86_400.0;
-        if !factor.is_finite() {
-            return None;
-        }
-        let months = self.months as f64 * factor;
-        let days = self.days as f64 * factor + (months - months.trunc()) * MONTH_DAYS;
-        let nanos = self.clock_nanos() as f64 * factor + (days - days.trunc()) * DAY as f64;
+        let days = days + (months - months.trunc()) * MONTH_DAYS;
+        let nanos = nanos + (days - days.trunc()) * DAY as f64;
         let fits = |x: f64, most: f64| x.abs() < most;
         if !(fits(months, 9e18) && fits(days, 9e18) && fits(nanos, 9e27)) {
             return None;
         }
-        // Rounded to where floating point is still exact, so that halves of a second stay halves.
         Duration::new(months.trunc() as i128, days.trunc() as i128, nanos.round() as i128)
     }
 }

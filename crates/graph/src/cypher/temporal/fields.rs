@@ -16,7 +16,7 @@ pub struct Fields {
 }
 
 /// Names that hold numbers, the most significant first within date and time.
-pub const NUMBERS: [&str; 15] = [
+pub const NUMBERS: [&str; 14] = [
     "year",
     "quarter",
     "month",
@@ -31,7 +31,6 @@ pub const NUMBERS: [&str; 15] = [
     "millisecond",
     "microsecond",
     "nanosecond",
-    "epoch",
 ];
 
 /// A date or time to begin with; what it lacks is not there.

@@ -1,7 +1,7 @@
 //! Dates, times and durations from text, in the forms of ISO 8601 that openCypher knows.
 
 use super::calendar::{YEARS, days_in_month, days_in_year, days_of, first_monday, weeks_in_year};
-use super::{DAY, Date, Duration, HOUR, LocalDateTime, LocalTime, MINUTE, SECOND, Time};
+use super::{Date, Duration, HOUR, LocalDateTime, LocalTime, MINUTE, SECOND, Time};
 
 /// `2015-07-21`, `20150721`, `2015-07`, `201507`, `2015-W30-2`, `2015W302`, `2015-W30`, `2015W30`, `2015-202`, `2015202`,
 /// `2015`; years of more than four digits have a sign.
@@ -247,9 +247,6 @@ pub struct Amounts {
     part_days: f64,
 }
 
-/// Seconds of an average month, which is how openCypher takes a part of one.
-const MONTH_SECONDS: f64 = 2_629_746.0;
-
 impl Amounts {
     /// Adds an amount of a unit; minutes and months share their letter, so `clock` tells them apart. `exact` are the
     /// nanoseconds of seconds.
@@ -278,14 +275,9 @@ impl Amounts {
         }
     }
 
-    pub fn duration(mut self) -> Option<Duration> {
-        let whole = self.part_months.trunc();
-        self.months += whole as i128;
-        let days = (self.part_months - whole) * MONTH_SECONDS / 86_400.0 + self.part_days;
-        let whole = days.trunc();
-        self.days += whole as i128;
-        self.nanos += ((days - whole) * DAY as f64).round() as i128;
-        Duration::new(self.months, self.days, self.nanos)
+    pub fn duration(self) -> Option<Duration> {
+        let whole = Duration::new(self.months, self.days, self.nanos)?;
+        whole.plus(&Duration::spilled(self.part_months, self.part_days, 0.0)?)
     }
 }
 
