@@ -4,7 +4,6 @@ mod community;
 mod graph;
 mod graphalytics;
 mod store;
-#[cfg(test)]
 mod tck;
 
 use clap::{Arg, ArgAction, Command};
@@ -54,6 +53,12 @@ fn main() -> ExitCode {
                 .about("Communities of given graphs: GML or edge lists, with planted truth where there is a .truth file")
                 .arg(data())
                 .arg(Arg::new("peers").long("peers").action(ArgAction::SetTrue).help("Also run leidenalg and igraph"))
+                .arg(json.clone()),
+        )
+        .subcommand(
+            Command::new("tck")
+                .about("openCypher's scenarios that only read: any folder of feature files")
+                .arg(data())
                 .arg(json),
         )
         .get_matches();
@@ -74,6 +79,7 @@ fn main() -> ExitCode {
         }
         Some(("graphalytics", m)) => graphalytics::run(&folder(m), m.get_flag("json")),
         Some(("community", m)) => community::run(&folder(m), m.get_flag("peers"), m.get_flag("json")),
+        Some(("tck", m)) => tck::run(&folder(m), m.get_flag("json")),
         _ => Err("unknown suite".into()),
     };
     match done {

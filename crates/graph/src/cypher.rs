@@ -1,13 +1,172 @@
-//! openCypher, read-only: a query is taken apart here; what runs it comes next.
+//! openCypher, read-only, over a snapshot: a query is taken apart, compiled to steps, and run within limits.
 
+mod aggregate;
 pub mod ast;
+mod compile;
+mod eval;
+mod explain;
+mod expr;
 pub mod fault;
 pub mod functions;
 pub mod operators;
 mod parse;
+pub mod procedures;
+mod run;
+pub mod stored;
 pub mod temporal;
 mod token;
 pub mod value;
 
+pub use compile::Parameters;
+pub use explain::PlanStep;
 pub use fault::{Class, Fault};
 pub use parse::parse;
+pub use run::{LONGEST_LIST, Limits, Trouble};
+
+use crate::contents::Contents;
+use crate::snapshot::Snapshot;
+use ast::{Mode, Query};
+use compile::{Compiled, Frame, compile};
+use explain::Teller;
+use functions::Surroundings;
+use lukasa_model::{Error, Result as ModelResult};
+use lukasa_store::Ledger;
+use run::Exec;
+use std::sync::Arc;
+use value::Value;
+
+/// Most bytes of a query.
+pub const LONGEST_QUERY: usize = 64 << 10;
+/// Most steps of a plan: far above what is written, far below any stack.
+const MOST_STEPS: usize = 400;
+
+/// Where a query is asked.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    pub snapshot: &'a Arc<Snapshot>,
+    /// Properties are read from here when first needed.
+    pub ledger: &'a Ledger,
+    /// The moment of the query, in nanoseconds since 1970.
+    pub now: i128,
+    /// A type whose name is no label: for graphs whose nodes need not have one.
+    pub silent_type: Option<&'a str>,
+}
+
+/// A query that can be run in the place it was prepared for.
+pub struct Prepared<'a> {
+    place: Place<'a>,
+    compiled: Compiled,
+}
+
+/// What a query gives.
+#[derive(Debug)]
+pub struct Outcome {
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<Value>>,
+    /// There were more rows than asked for.
+    pub truncated: bool,
+    /// The plan, when it was asked for.
+    pub plan: Option<Vec<PlanStep>>,
+    /// The most that was kept at once, in bytes.
+    pub memory: usize,
+}
+
+/// Takes a query apart and plans it. What can never be meant is refused here.
+pub fn prepare<'a>(query: &str, parameters: &Parameters, place: Place<'a>) -> Result<Prepared<'a>, Fault> {
+    if query.len() > LONGEST_QUERY {
+        let message = format!("the query has {} bytes, {LONGEST_QUERY} are allowed", query.len());
+        return Err(Fault::syntax("UnexpectedSyntax", message, 0));
+    }
+    prepare_parsed(&parse(query)?, parameters, place)
+}
+
+/// Plans a query that was taken apart before.
+pub fn prepare_parsed<'a>(parsed: &Query, parameters: &Parameters, place: Place<'a>) -> Result<Prepared<'a>, Fault> {
+    let around = Surroundings { now: place.now, longest_list: LONGEST_LIST };
+    let frame = Frame { snapshot: place.snapshot, parameters, silent_type: place.silent_type, around: &around };
+    let compiled = compile(parsed, &frame)?;
+    if compiled.steps > MOST_STEPS {
+        let message = format!("the query has {} steps, {MOST_STEPS} are allowed", compiled.steps);
+        return Err(Fault::syntax("UnexpectedSyntax", message, 0));
+    }
+    Ok(Prepared { place, compiled })
+}
+
+impl Prepared<'_> {
+    pub fn columns(&self) -> &[String] {
+        &self.compiled.columns
+    }
+
+    /// Only the plan is wanted.
+    pub fn only_explains(&self) -> bool {
+        self.compiled.mode == Mode::Explain
+    }
+
+    pub fn run(&self, limits: Limits) -> Result<Outcome, Box<Trouble>> {
+        let compiled = &self.compiled;
+        let (snapshot, mode) = (self.place.snapshot, compiled.mode);
+        let columns = compiled.columns.clone();
+        if mode == Mode::Explain {
+            let plan = Some(Teller { compiled, snapshot, counts: None }.tell());
+            return Ok(Outcome { columns, rows: vec![], truncated: false, plan, memory: 0 });
+        }
+        let around = Surroundings { now: self.place.now, longest_list: LONGEST_LIST };
+        let profile = mode == Mode::Profile;
+        let mut exec = Exec::new(snapshot, self.place.ledger, around, limits, compiled.steps, profile);
+        exec.silent_type = self.place.silent_type;
+        let mut rows: Vec<Vec<Value>> = Vec::new();
+        let mut truncated = false;
+        let mut row = vec![Value::Null; compiled.slots];
+        exec.check_time()?;
+        exec.run_outputs(&compiled.whole, &mut row, &mut |values| {
+            if rows.len() == limits.rows {
+                truncated = true;
+                return Ok(false);
+            }
+            exec.charge(24 + values.iter().map(|v| size_of::<Value>() + v.heap()).sum::<usize>())?;
+            rows.push(values);
+            Ok(true)
+        })?;
+        let plan = profile.then(|| Teller { compiled, snapshot, counts: exec.counts.as_deref() }.tell());
+        Ok(Outcome { columns, rows, truncated, plan, memory: exec.most_used() })
+    }
+}
+
+impl Trouble {
+    /// As every surface tells it.
+    pub fn into_error(self, query: &str) -> Error {
+        match self {
+            Trouble::Fault(fault) => fault.into_error(query),
+            Trouble::Other(error) => error,
+        }
+    }
+}
+
+/// What a node or an edge of an outcome says of itself.
+pub struct Reader<'a> {
+    contents: Contents<'a>,
+    silent_type: Option<&'a str>,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(place: &Place<'a>) -> Reader<'a> {
+        Reader { contents: Contents::new(place.snapshot, place.ledger), silent_type: place.silent_type }
+    }
+
+    /// Its type first, then its labels.
+    pub fn labels(&self, node: crate::Node) -> Vec<Arc<str>> {
+        let snapshot = self.contents.snapshot;
+        let own = snapshot.type_name(node);
+        let own = (self.silent_type != Some(&**own)).then_some(own);
+        let stated = snapshot.labels(node).iter().filter(|l| own != Some(l));
+        own.into_iter().chain(stated).cloned().collect()
+    }
+
+    pub fn node(&self, node: crate::Node) -> ModelResult<Vec<(Arc<str>, Value)>> {
+        self.contents.node_properties(node)
+    }
+
+    pub fn edge(&self, edge: crate::Edge) -> ModelResult<Vec<(Arc<str>, Value)>> {
+        self.contents.edge_properties(edge)
+    }
+}

@@ -6,9 +6,11 @@
 pub mod cache;
 mod chunked;
 pub mod community;
+pub mod contents;
 pub mod cypher;
 pub mod expand;
 pub mod flat;
+pub mod lookup;
 pub mod measures;
 pub mod names;
 pub mod paths;

@@ -150,7 +150,7 @@ impl Projection {
         let snapshot = Arc::make_mut(&mut self.snapshot);
         snapshot.view = view.clone();
         snapshot.until = until;
-        snapshot.beside = Arc::default();
+        snapshot.beside = Arc::new(snapshot.beside.carried(&snapshot.touched));
         Ok(())
     }
 

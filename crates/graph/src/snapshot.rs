@@ -1,7 +1,9 @@
 //! One immutable state of a graph: nodes, edges and both directions of adjacency, in shared chunks.
 
 use crate::chunked::{Chunked, Heap};
+use crate::contents::{Cells, Properties};
 use crate::flat::Flat;
+use crate::lookup::{Lookup, Touched};
 use crate::names::Names;
 use crate::rank::{Spread, Weights};
 use lukasa_model::types::Registry;
@@ -57,11 +59,13 @@ pub(crate) struct NodeChunk {
     keyed: u64,
     key_ends: [u32; NODES],
     keys: String,
+    pub contents: Cells,
 }
 
 impl Default for NodeChunk {
     fn default() -> Self {
-        NodeChunk { rows: [NodeRow::default(); NODES], keyed: 0, key_ends: [0; NODES], keys: String::new() }
+        let (rows, key_ends) = ([NodeRow::default(); NODES], [0; NODES]);
+        NodeChunk { rows, keyed: 0, key_ends, keys: String::new(), contents: Cells::default() }
     }
 }
 
@@ -205,13 +209,16 @@ pub(crate) struct EdgeRow {
 pub(crate) const DAY: i64 = 86_400_000_000;
 
 #[derive(Clone)]
-pub(crate) struct EdgeChunk(pub [EdgeRow; EDGES]);
+pub(crate) struct EdgeChunk {
+    pub rows: [EdgeRow; EDGES],
+    pub contents: Cells,
+}
 
 impl Default for EdgeChunk {
     fn default() -> Self {
         let (id, thing, confidence, weight) = (Uuid::nil(), 0, f64::NAN, f64::NAN);
         let none = EdgeRow { id, thing, confidence, weight, src: 0, dst: 0, since: 0, type_no: 0, derivation: 0 };
-        EdgeChunk([none; EDGES])
+        EdgeChunk { rows: [none; EDGES], contents: Cells::default() }
     }
 }
 
@@ -252,6 +259,9 @@ pub struct Snapshot {
     pub(crate) edges: Chunked<EdgeChunk>,
     pub(crate) places: Chunked<Places>,
     pub(crate) names: Arc<Names>,
+    pub(crate) properties: Arc<Properties>,
+    /// Nodes that came, went or said something else since the build, or since this was emptied.
+    pub(crate) touched: Arc<Touched>,
     pub(crate) live: usize,
     pub(crate) ended: usize,
     pub(crate) node_places: usize,
@@ -268,6 +278,9 @@ pub(crate) struct Beside {
     pub flat: OnceLock<Arc<Flat>>,
     pub ranks: OnceLock<Arc<Vec<f64>>>,
     pub spread: Mutex<Option<(Weights, Arc<Spread>)>>,
+    /// By resolution.
+    pub communities: Mutex<Option<(f64, Arc<Vec<u32>>)>>,
+    pub lookup: Lookup,
 }
 
 /// How much memory a snapshot takes.
@@ -359,6 +372,16 @@ impl Snapshot {
         self.ended > 0
     }
 
+    #[inline]
+    pub(crate) fn is_live(&self, node: Node) -> bool {
+        self.node(node).presence == Presence::Live
+    }
+
+    #[inline]
+    pub(crate) fn is_free(&self, node: Node) -> bool {
+        self.node(node).presence == Presence::Free
+    }
+
     /// It is only there because a lasting relationship shows it.
     pub fn is_ended(&self, node: Node) -> bool {
         self.node(node).presence == Presence::Ended
@@ -380,7 +403,7 @@ impl Snapshot {
 
     #[inline]
     pub(crate) fn edge(&self, edge: Edge) -> &EdgeRow {
-        &self.edges.chunk(edge as usize / EDGES).0[edge as usize % EDGES]
+        &self.edges.chunk(edge as usize / EDGES).rows[edge as usize % EDGES]
     }
 
     pub fn edge_thing(&self, edge: Edge) -> ThingNo {
@@ -417,6 +440,11 @@ impl Snapshot {
 
     pub fn derivation(&self, edge: Edge) -> Option<&Arc<str>> {
         self.names.derivation(self.edge(edge).derivation)
+    }
+
+    /// Names of the properties read so far.
+    pub fn properties(&self) -> &Properties {
+        &self.properties
     }
 
     pub fn names(&self) -> &Names {
@@ -474,7 +502,8 @@ impl Snapshot {
     pub fn bytes_beside(&self) -> usize {
         let flat = self.beside.flat.get().map_or(0, |flat| flat.bytes());
         let spread = self.beside.spread.lock().as_ref().map_or(0, |(_, spread)| spread.bytes());
-        flat + spread + self.beside.ranks.get().map_or(0, |ranks| ranks.capacity() * 8)
+        let read = self.properties.bytes() + self.beside.lookup.bytes();
+        flat + spread + read + self.beside.ranks.get().map_or(0, |ranks| ranks.capacity() * 8)
     }
 
     /// Bytes that newer states of the same graph have had to copy so far; see [`Chunked::copied`].

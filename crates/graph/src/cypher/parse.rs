@@ -13,7 +13,8 @@ use rustc_hash::FxHashMap;
 /// Takes a query apart. Clauses that write are refused here.
 pub fn parse(query: &str) -> Result<Query> {
     let tokens = tokens(query)?;
-    let mut parser = Parser { query, tokens: &tokens, at: 0, depth: 0, tried: FxHashMap::default() };
+    let mut parser =
+        Parser { query, tokens: &tokens, at: 0, depth: 0, tallest: 0, braces: 0, tried: FxHashMap::default() };
     let parsed = parser.query()?;
     parser.sign(";");
     match parser.peek() {
@@ -25,11 +26,18 @@ pub fn parse(query: &str) -> Result<Query> {
 /// Expressions inside one another: far above what is written, far below any stack.
 const DEEPEST: usize = 100;
 
+/// Operators on top of one another, as in a long sum.
+const TALLEST: usize = 250;
+
 pub(super) struct Parser<'a> {
     query: &'a str,
     tokens: &'a [Placed],
     at: usize,
     depth: usize,
+    /// How tall the tallest expression is that was taken inside the one being taken.
+    tallest: usize,
+    /// Queries in braces around this place.
+    braces: usize,
     /// Patterns that were tried where an expression may stand, by the place of their first token, with the place after
     /// them; none where there is no pattern. Nothing is tried twice, however deeply it is nested.
     tried: FxHashMap<usize, Option<(Pattern, usize)>>,
@@ -183,6 +191,10 @@ impl Parser<'_> {
     fn clause(&mut self) -> Result<Option<Clause>> {
         let at = self.here();
         if let Some(write) = WRITES.iter().find(|w| self.is_word(w)) {
+            if self.braces > 0 {
+                let message = format!("{write} cannot stand in an inner query");
+                return Err(Fault::syntax("InvalidClauseComposition", message, at));
+            }
             let message = format!("{write} writes, and queries only read");
             return Err(Fault { class: Class::ReadOnly, detail: "ReadOnly", message, at });
         }
@@ -317,6 +329,16 @@ impl Parser<'_> {
         self.depth += 1;
         if self.depth > DEEPEST {
             return Err(Fault::syntax("UnexpectedSyntax", "the query is nested too deeply", self.here()));
+        }
+        Ok(())
+    }
+
+    /// One more on top of what was taken.
+    fn taller(&mut self) -> Result<()> {
+        self.tallest += 1;
+        if self.tallest > TALLEST {
+            let message = "the expression has too many operators in a row; a list and IN may say the same";
+            return Err(Fault::syntax("UnexpectedSyntax", message, self.here()));
         }
         Ok(())
     }

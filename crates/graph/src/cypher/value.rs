@@ -2,7 +2,6 @@
 
 use super::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use crate::snapshot::{Edge, Node};
-use lukasa_model::ThingNo;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -20,8 +19,9 @@ pub enum Value {
     Text(Arc<str>),
     List(Arc<Vec<Value>>),
     Map(Arc<BTreeMap<String, Value>>),
-    Node(NodeValue),
-    Edge(EdgeValue),
+    /// A node of the snapshot that is asked.
+    Node(Node),
+    Edge(Edge),
     Path(Arc<Path>),
     Date(Date),
     LocalTime(LocalTime),
@@ -31,24 +31,11 @@ pub enum Value {
     Duration(Duration),
 }
 
-/// A node of the snapshot that is asked; its thing's number is what lasts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct NodeValue {
-    pub thing: ThingNo,
-    pub node: Node,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct EdgeValue {
-    pub thing: ThingNo,
-    pub edge: Edge,
-}
-
 /// One more node than edges.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Path {
-    pub nodes: Vec<NodeValue>,
-    pub edges: Vec<EdgeValue>,
+    pub nodes: Vec<Node>,
+    pub edges: Vec<Edge>,
 }
 
 impl Value {
@@ -62,6 +49,20 @@ impl Value {
 
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
+    }
+
+    /// Bytes it holds elsewhere; what is shared counts for each holder.
+    pub fn heap(&self) -> usize {
+        match self {
+            Value::Text(text) => text.len() + 16,
+            Value::List(items) => 40 + items.iter().map(|v| size_of::<Value>() + v.heap()).sum::<usize>(),
+            Value::Map(entries) => {
+                40 + entries.iter().map(|(k, v)| k.len() + 32 + size_of::<Value>() + v.heap()).sum::<usize>()
+            }
+            Value::Path(path) => 64 + 4 * (path.nodes.len() + path.edges.len()),
+            Value::DateTime(_) => 64,
+            _ => 0,
+        }
     }
 
     /// For messages.
@@ -237,17 +238,14 @@ pub fn order(a: &Value, b: &Value) -> Ordering {
             let mut values = a.values().zip(b.values()).map(|(a, b)| order(a, b));
             keys.then_with(|| values.find(|o| o.is_ne()).unwrap_or(Ordering::Equal))
         }
-        (Value::Node(a), Value::Node(b)) => a.thing.cmp(&b.thing),
-        (Value::Edge(a), Value::Edge(b)) => a.thing.cmp(&b.thing),
+        (Value::Node(a), Value::Node(b)) => a.cmp(b),
+        (Value::Edge(a), Value::Edge(b)) => a.cmp(b),
         (Value::Path(a), Value::Path(b)) => {
-            let things = |p: &Path| -> Vec<ThingNo> {
-                let mut all = vec![p.nodes[0].thing];
-                for (edge, node) in p.edges.iter().zip(&p.nodes[1..]) {
-                    all.extend([edge.thing, node.thing]);
-                }
-                all
+            let places = |p: &Path| -> Vec<u32> {
+                let steps = p.edges.iter().zip(&p.nodes[1..]).flat_map(|(edge, node)| [*edge, *node]);
+                [p.nodes[0]].into_iter().chain(steps).collect()
             };
-            things(a).cmp(&things(b))
+            places(a).cmp(&places(b))
         }
         (Value::Date(a), Value::Date(b)) => a.cmp(b),
         (Value::LocalTime(a), Value::LocalTime(b)) => a.cmp(b),
@@ -274,6 +272,13 @@ impl PartialEq for Key {
 
 impl Eq for Key {}
 
+impl Key {
+    /// The hash of a value as a key.
+    pub fn hash_of<H: Hasher>(value: &Value, state: &mut H) {
+        hash(value, state);
+    }
+}
+
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
         hash(&self.0, state);
@@ -297,9 +302,8 @@ fn hash<H: Hasher>(value: &Value, state: &mut H) {
             k.hash(state);
             hash(v, state);
         }),
-        Value::Node(node) => node.thing.hash(state),
-        Value::Edge(edge) => edge.thing.hash(state),
-        Value::Path(path) => path.edges.iter().for_each(|e| e.thing.hash(state)),
+        Value::Node(place) | Value::Edge(place) => place.hash(state),
+        Value::Path(path) => path.edges.hash(state),
         Value::Date(v) => v.hash(state),
         Value::LocalTime(v) => v.hash(state),
         Value::Time(v) => v.hash(state),
@@ -353,7 +357,7 @@ mod tests {
     fn kinds_have_an_order() {
         let sorted = [
             Value::Map(Arc::default()),
-            Value::Node(NodeValue { thing: 1, node: 1 }),
+            Value::Node(1),
             Value::list(vec![]),
             Value::text("a"),
             Value::Bool(false),

@@ -74,6 +74,8 @@ impl<'a> Growing<'a> {
             edges: Chunked::default(),
             places: Chunked::default(),
             names: Arc::default(),
+            properties: Arc::default(),
+            touched: Arc::default(),
             live: 0,
             ended: 0,
             node_places: 0,

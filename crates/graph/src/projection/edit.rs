@@ -58,12 +58,17 @@ impl Snapshot {
         self.places.chunk_mut(chunk).0[at] = place.map_or(0, Place::tagged);
     }
 
+    /// Remembers that lookups made before no longer know this node.
+    fn touch(&mut self, node: Node) {
+        Arc::make_mut(&mut self.touched).add(node);
+    }
+
     fn node_mut(&mut self, node: Node) -> &mut NodeRow {
         &mut self.nodes.chunk_mut(node as usize / NODES).rows[node as usize % NODES]
     }
 
     fn edge_mut(&mut self, edge: Edge) -> &mut EdgeRow {
-        &mut self.edges.chunk_mut(edge as usize / EDGES).0[edge as usize % EDGES]
+        &mut self.edges.chunk_mut(edge as usize / EDGES).rows[edge as usize % EDGES]
     }
 
     fn write_node(
@@ -80,13 +85,17 @@ impl Snapshot {
         let at = node as usize % NODES;
         chunk.rows[at] = NodeRow { id: thing.id, thing: thing.no, labels, type_no, presence };
         chunk.set_key(at, thing.key.as_deref());
+        chunk.contents.forget(at, &self.properties);
+        self.touch(node);
         Ok(())
     }
 
     fn write_edge(&mut self, edge: Edge, statement: &Statement) -> Result<()> {
         let hot = Hot::read(statement.content.as_deref())?;
         let derivation = Names::derivation_no(&mut self.names, hot.derivation.as_deref());
-        let row = self.edge_mut(edge);
+        let chunk = self.edges.chunk_mut(edge as usize / EDGES);
+        chunk.contents.forget(edge as usize % EDGES, &self.properties);
+        let row = &mut chunk.rows[edge as usize % EDGES];
         row.confidence = hot.confidence.unwrap_or(f64::NAN);
         row.weight = hot.weight.unwrap_or(f64::NAN);
         row.since = day(statement);
@@ -215,9 +224,11 @@ impl Projection {
                 let hot = Hot::labels(statement.content.as_deref())?;
                 let snapshot = self.edit();
                 let labels = Names::label_set_no(&mut snapshot.names, &hot.labels);
-                if snapshot.label_set(node) != labels {
-                    snapshot.node_mut(node).labels = labels;
-                }
+                // Copied even when nothing here looks different: what was read of it belongs to the older state.
+                let chunk = snapshot.nodes.chunk_mut(node as usize / NODES);
+                chunk.rows[node as usize % NODES].labels = labels;
+                chunk.contents.forget(node as usize % NODES, &snapshot.properties);
+                snapshot.touch(node);
                 if was != Presence::Live {
                     snapshot.set_presence(node, Presence::Live);
                 }
@@ -241,6 +252,9 @@ impl Projection {
         let snapshot = self.edit();
         snapshot.set_presence(node, Presence::Ended);
         snapshot.node_mut(node).labels = 0;
+        let chunk = snapshot.nodes.chunk_mut(node as usize / NODES);
+        chunk.contents.forget(node as usize % NODES, &snapshot.properties);
+        snapshot.touch(node);
         for edge in edges {
             if !registry.is_lasting(self.snapshot.edge_type(edge)) {
                 self.remove_edge(edge);
@@ -267,6 +281,7 @@ impl Projection {
         let chunk = snapshot.nodes.chunk_mut(node as usize / NODES);
         chunk.rows[node as usize % NODES] = NodeRow::default();
         chunk.set_key(node as usize % NODES, None);
+        chunk.contents.forget(node as usize % NODES, &snapshot.properties);
         self.free_nodes.push(node);
     }
 

@@ -19,7 +19,10 @@ const POWER: u8 = 9;
 impl Parser<'_> {
     pub(super) fn expr(&mut self) -> Result<Expr> {
         self.deeper()?;
+        let outer = std::mem::replace(&mut self.tallest, 0);
         let expr = self.binary(OR)?;
+        self.taller()?;
+        self.tallest = self.tallest.max(outer);
         self.depth -= 1;
         Ok(expr)
     }
@@ -29,6 +32,7 @@ impl Parser<'_> {
         let mut left = if least <= NOT && self.is_word("NOT") { self.not()? } else { self.unary()? };
         loop {
             let at = left.at;
+            self.taller()?;
             if least <= PREDICATE && self.words(&["IS", "NULL"]) {
                 left = Expr { kind: Kind::IsNull(Box::new(left)), at };
             } else if least <= PREDICATE && self.words(&["IS", "NOT", "NULL"]) {
@@ -37,6 +41,7 @@ impl Parser<'_> {
                 left = self.compared(left)?;
             } else {
                 let Some((operator, strength, words)) = self.operator().filter(|(_, s, _)| *s >= least) else {
+                    self.tallest -= 1;
                     return Ok(left);
                 };
                 self.at += words;
@@ -51,6 +56,7 @@ impl Parser<'_> {
         self.deeper()?;
         self.at += 1;
         let inner = self.binary(NOT)?;
+        self.taller()?;
         self.depth -= 1;
         Ok(Expr { kind: Kind::Not(Box::new(inner)), at })
     }
@@ -121,12 +127,14 @@ impl Parser<'_> {
             }
             self.deeper()?;
             let inner = self.unary()?;
+            self.taller()?;
             self.depth -= 1;
             return Ok(Expr { kind: Kind::Negate(Box::new(inner)), at });
         }
         if self.sign("+") {
             self.deeper()?;
             let inner = self.unary()?;
+            self.taller()?;
             self.depth -= 1;
             return Ok(Expr { kind: Kind::Plus(Box::new(inner)), at });
         }
@@ -138,6 +146,7 @@ impl Parser<'_> {
     fn postfix(&mut self, mut subject: Expr) -> Result<Expr> {
         loop {
             let at = subject.at;
+            self.taller()?;
             let kind = if self.sign(".") {
                 Kind::Property(Box::new(subject), self.name("the name of a property")?)
             } else if self.is_sign(":") && matches!(self.ahead(1), Token::Word(_) | Token::Quoted(_)) {
@@ -149,6 +158,7 @@ impl Parser<'_> {
             } else if self.sign("[") {
                 self.element(subject)?
             } else {
+                self.tallest -= 1;
                 return Ok(subject);
             };
             subject = Expr { kind, at };
@@ -392,7 +402,10 @@ impl Parser<'_> {
         let named = self.is_name() && matches!(self.ahead(1), Token::Sign("="));
         let whole = !(self.is_sign("(") || named || self.shortest_word().is_some());
         let subquery = if whole {
-            Subquery::Whole(self.query()?)
+            self.braces += 1;
+            let query = self.query()?;
+            self.braces -= 1;
+            Subquery::Whole(query)
         } else {
             Subquery::Pattern { patterns: self.list(Self::pattern_part)?, filter: self.filter()? }
         };

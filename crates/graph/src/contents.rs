@@ -1,0 +1,260 @@
+//! Properties of nodes and edges: read from the store when first asked for, kept beside the rows they belong to.
+
+use crate::cypher::stored;
+use crate::cypher::value::Value;
+use crate::snapshot::{EDGES, Edge, NODES, Node, Presence, Snapshot};
+use lukasa_model::{Content, Result, ThingNo};
+use lukasa_store::{Fields, Ledger};
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Number of an interned name of a property.
+pub type PropertyNo = u32;
+
+/// The number of `key`, which nodes have without being read.
+pub const KEY: PropertyNo = 0;
+
+/// Properties of one node or edge, by number.
+pub type Row = Arc<[(PropertyNo, Value)]>;
+
+/// Rows of a chunk: nothing is kept before something is asked, and what changes is forgotten alone.
+#[derive(Clone, Default)]
+pub(crate) struct Cells(OnceLock<Box<[OnceLock<Row>]>>);
+
+impl Cells {
+    pub fn get(&self, at: usize) -> Option<&Row> {
+        self.0.get()?[at].get()
+    }
+
+    fn all(&self, len: usize) -> &[OnceLock<Row>] {
+        self.0.get_or_init(|| (0..len).map(|_| OnceLock::new()).collect())
+    }
+
+    /// Forgets a row that is about to say something else.
+    pub fn forget(&mut self, at: usize, names: &Properties) {
+        if let Some(cells) = self.0.get_mut()
+            && let Some(row) = cells[at].take()
+        {
+            names.bytes.fetch_sub(bytes(&row).min(names.bytes.load(Ordering::Relaxed)), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Names of properties, each kept once, and how much has been read. Shared by all snapshots of one build.
+pub struct Properties {
+    names: RwLock<(Vec<Arc<str>>, FxHashMap<Arc<str>, PropertyNo>)>,
+    bytes: AtomicUsize,
+}
+
+impl Default for Properties {
+    fn default() -> Self {
+        let properties = Properties { names: RwLock::default(), bytes: AtomicUsize::new(0) };
+        properties.number("key");
+        properties
+    }
+}
+
+impl Properties {
+    pub fn number(&self, name: &str) -> PropertyNo {
+        if let Some(number) = self.names.read().1.get(name) {
+            return *number;
+        }
+        let mut names = self.names.write();
+        if let Some(number) = names.1.get(name) {
+            return *number;
+        }
+        let number = names.0.len() as PropertyNo;
+        let name: Arc<str> = name.into();
+        names.0.push(Arc::clone(&name));
+        names.1.insert(name, number);
+        number
+    }
+
+    pub fn name(&self, number: PropertyNo) -> Arc<str> {
+        Arc::clone(&self.names.read().0[number as usize])
+    }
+
+    /// Every name read so far, sorted.
+    pub fn all(&self) -> Vec<Arc<str>> {
+        let mut all = self.names.read().0.clone();
+        all.sort();
+        all
+    }
+
+    /// What the rows read so far take.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn row(&self, content: &Content) -> Row {
+        let mut row: Vec<(PropertyNo, Value)> =
+            content.properties.iter().map(|(name, value)| (self.number(name), stored::from_json(value))).collect();
+        let texts = [
+            ("title", &content.title),
+            ("subtype", &content.subtype),
+            ("status", &content.status),
+            ("role_src", &content.role_src),
+            ("role_dst", &content.role_dst),
+            ("derivation", &content.derivation),
+        ];
+        let texts = texts.into_iter().filter_map(|(name, text)| Some((name, Value::text(text.as_ref()?))));
+        let numbers = [("weight", content.weight), ("confidence", content.confidence)];
+        let numbers = numbers.into_iter().filter_map(|(name, number)| Some((name, Value::Float(number?))));
+        let evidence = (!content.evidence.is_null()).then(|| ("evidence", stored::from_json(&content.evidence)));
+        for (name, value) in texts.chain(numbers).chain(evidence) {
+            let number = self.number(name);
+            // A property of that name comes first.
+            if row.iter().all(|(other, _)| *other != number) {
+                row.push((number, value));
+            }
+        }
+        row.retain(|(_, value)| !value.is_null());
+        row.sort_unstable_by_key(|(number, _)| *number);
+        row.into()
+    }
+}
+
+fn bytes(row: &Row) -> usize {
+    size_of::<OnceLock<Row>>() + row.iter().map(|(_, v)| size_of::<(PropertyNo, Value)>() + v.heap()).sum::<usize>()
+}
+
+/// The value of a property in a row.
+#[inline]
+pub fn in_row(row: &Row, property: PropertyNo) -> Option<&Value> {
+    row.iter().find(|(number, _)| *number == property).map(|(_, value)| value)
+}
+
+/// Most chunks read ahead at once.
+const AHEAD: usize = 64;
+
+/// Reads properties in a snapshot; the more is missed, the more is read ahead.
+pub struct Contents<'a> {
+    pub snapshot: &'a Snapshot,
+    ledger: &'a Ledger,
+    node_ahead: Cell<usize>,
+    edge_ahead: Cell<usize>,
+}
+
+impl<'a> Contents<'a> {
+    pub fn new(snapshot: &'a Snapshot, ledger: &'a Ledger) -> Contents<'a> {
+        Contents { snapshot, ledger, node_ahead: Cell::new(1), edge_ahead: Cell::new(1) }
+    }
+
+    #[inline]
+    pub fn node(&self, node: Node) -> Result<&'a Row> {
+        let chunk = node as usize / NODES;
+        match self.snapshot.nodes.chunk(chunk).contents.get(node as usize % NODES) {
+            Some(row) => Ok(row),
+            None => self.read_nodes(node),
+        }
+    }
+
+    #[inline]
+    pub fn edge(&self, edge: Edge) -> Result<&'a Row> {
+        let chunk = edge as usize / EDGES;
+        match self.snapshot.edges.chunk(chunk).contents.get(edge as usize % EDGES) {
+            Some(row) => Ok(row),
+            None => self.read_edges(edge),
+        }
+    }
+
+    #[cold]
+    fn read_nodes(&self, node: Node) -> Result<&'a Row> {
+        let first = node as usize / NODES;
+        let ahead = self.node_ahead.get();
+        self.node_ahead.set((ahead * 2).min(AHEAD));
+        let mut missing = Vec::new();
+        for chunk in first..(first + ahead).min(self.snapshot.nodes.len()) {
+            let chunk = self.snapshot.nodes.chunk(chunk);
+            let cells = chunk.contents.all(NODES);
+            for (row, cell) in chunk.rows.iter().zip(cells) {
+                if cell.get().is_none() && row.presence != Presence::Free {
+                    missing.push((row.thing, cell));
+                }
+            }
+        }
+        self.fill(missing)?;
+        let cells = self.snapshot.nodes.chunk(first).contents.all(NODES);
+        Ok(cells[node as usize % NODES].get_or_init(Row::default))
+    }
+
+    #[cold]
+    fn read_edges(&self, edge: Edge) -> Result<&'a Row> {
+        let first = edge as usize / EDGES;
+        let ahead = self.edge_ahead.get();
+        self.edge_ahead.set((ahead * 2).min(AHEAD));
+        let mut missing = Vec::new();
+        for chunk in first..(first + ahead).min(self.snapshot.edges.len()) {
+            let chunk = self.snapshot.edges.chunk(chunk);
+            let cells = chunk.contents.all(EDGES);
+            for (row, cell) in chunk.rows.iter().zip(cells) {
+                // Places of edges that have ended point to no thing of their own any more.
+                if cell.get().is_none() && row.thing != 0 && self.snapshot.find_edge(row.thing).is_some() {
+                    missing.push((row.thing, cell));
+                }
+            }
+        }
+        self.fill(missing)?;
+        let cells = self.snapshot.edges.chunk(first).contents.all(EDGES);
+        Ok(cells[edge as usize % EDGES].get_or_init(Row::default))
+    }
+
+    fn fill(&self, missing: Vec<(ThingNo, &OnceLock<Row>)>) -> Result<()> {
+        let mut numbers: Vec<ThingNo> = missing.iter().map(|(no, _)| *no).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let names = &self.snapshot.properties;
+        let mut rows: FxHashMap<ThingNo, Row> = FxHashMap::default();
+        for state in self.ledger.states(&self.snapshot.view, &numbers, Fields::Content)? {
+            let content = state.statement.map(|s| s.parsed()).transpose()?.unwrap_or_default();
+            rows.insert(state.thing.no, names.row(&content));
+        }
+        for (no, cell) in missing {
+            let row = rows.get(&no).cloned().unwrap_or_default();
+            let size = bytes(&row);
+            // Somebody else may have read it at the same time.
+            if cell.set(row).is_ok() {
+                names.bytes.fetch_add(size, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+
+    /// A property of a node; its key is one.
+    #[inline]
+    pub fn node_property(&self, node: Node, property: PropertyNo) -> Result<Value> {
+        if property == KEY
+            && let Some(key) = self.snapshot.key(node)
+        {
+            return Ok(Value::text(key));
+        }
+        Ok(in_row(self.node(node)?, property).cloned().unwrap_or_default())
+    }
+
+    #[inline]
+    pub fn edge_property(&self, edge: Edge, property: PropertyNo) -> Result<Value> {
+        Ok(in_row(self.edge(edge)?, property).cloned().unwrap_or_default())
+    }
+
+    /// Everything a node says of itself, by name.
+    pub fn node_properties(&self, node: Node) -> Result<Vec<(Arc<str>, Value)>> {
+        let key = self.snapshot.key(node).map(|key| (Arc::from("key"), Value::text(key)));
+        let rest = self.named(self.node(node)?).into_iter().filter(|(name, _)| key.is_none() || &**name != "key");
+        let mut all: Vec<_> = key.clone().into_iter().chain(rest).collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(all)
+    }
+
+    pub fn edge_properties(&self, edge: Edge) -> Result<Vec<(Arc<str>, Value)>> {
+        let mut all = self.named(self.edge(edge)?);
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(all)
+    }
+
+    fn named(&self, row: &Row) -> Vec<(Arc<str>, Value)> {
+        row.iter().map(|(number, value)| (self.snapshot.properties.name(*number), value.clone())).collect()
+    }
+}

@@ -1,0 +1,167 @@
+//! From what was written to what is run: names become slots, and what cannot be meant is refused with its place.
+
+mod clauses;
+mod expr;
+mod pattern;
+mod plan;
+mod project;
+mod types;
+
+use super::ast::{Expr, Mode, Query};
+use super::expr::{AggregateCall, LabelTest, Slot, Step, StepKind, Types, Whole};
+use super::fault::{Class, Fault, Result};
+use super::functions::Surroundings;
+use super::value::Value;
+use crate::lookup::Stats;
+use crate::snapshot::Snapshot;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use types::Ty;
+
+/// Values given for the parameters of a query.
+pub type Parameters = BTreeMap<String, Value>;
+
+/// What a query becomes.
+#[derive(Debug)]
+pub struct Compiled {
+    pub mode: Mode,
+    pub columns: Vec<String>,
+    pub whole: Whole,
+    /// Values in a row.
+    pub slots: usize,
+    /// Steps in all.
+    pub steps: usize,
+    /// Names of slots, for the plan.
+    pub names: Vec<String>,
+}
+
+/// How a query is to be understood, beside its text.
+pub struct Frame<'a> {
+    pub snapshot: &'a Snapshot,
+    pub parameters: &'a Parameters,
+    /// A type whose name is no label.
+    pub silent_type: Option<&'a str>,
+    pub around: &'a Surroundings,
+}
+
+pub fn compile(query: &Query, frame: &Frame<'_>) -> Result<Compiled> {
+    let mut compiler = Compiler {
+        frame,
+        stats: frame.snapshot.stats(),
+        names: Vec::new(),
+        steps: 0,
+        aggregation: Aggregation::Refused,
+        patterns: false,
+    };
+    let (whole, columns) = compiler.query(query, &Scope::default())?;
+    Ok(Compiled {
+        mode: query.mode,
+        columns,
+        whole,
+        slots: compiler.names.len(),
+        steps: compiler.steps,
+        names: compiler.names,
+    })
+}
+
+/// A variable that can be named here.
+#[derive(Clone, Debug)]
+struct Var {
+    slot: Slot,
+    ty: Ty,
+}
+
+/// The variables that can be named here, in the order they came.
+#[derive(Clone, Debug, Default)]
+struct Scope {
+    vars: Vec<(String, Var)>,
+}
+
+impl Scope {
+    fn get(&self, name: &str) -> Option<&Var> {
+        self.vars.iter().rev().find(|(n, _)| n == name).map(|(_, v)| v)
+    }
+
+    fn add(&mut self, name: &str, var: Var) {
+        self.vars.retain(|(n, _)| n != name);
+        self.vars.push((name.to_owned(), var));
+    }
+
+    fn slots(&self) -> Vec<Slot> {
+        self.vars.iter().map(|(_, v)| v.slot).collect()
+    }
+}
+
+/// What an aggregating function means where the compiler is.
+enum Aggregation {
+    /// Nothing: there are no groups.
+    Refused,
+    /// It stands in one already.
+    Inside,
+    /// It is gathered; what else stands in the expression must be the same for all of the group.
+    Grouped { calls: Vec<AggregateCall>, keys: Vec<(Expr, Var)> },
+}
+
+struct Compiler<'a> {
+    frame: &'a Frame<'a>,
+    stats: Arc<Stats>,
+    /// Names of slots; those made up are empty.
+    names: Vec<String>,
+    steps: usize,
+    aggregation: Aggregation,
+    /// A pattern may stand for a truth here.
+    patterns: bool,
+}
+
+fn undefined(name: &str, at: usize) -> Fault {
+    Fault::syntax("UndefinedVariable", format!("there is no variable `{name}` here"), at)
+}
+
+fn fault(class: Class, detail: &'static str, message: impl Into<String>, at: usize) -> Fault {
+    Fault { class, detail, message: message.into(), at }
+}
+
+impl Compiler<'_> {
+    fn slot(&mut self, name: &str) -> Slot {
+        self.names.push(name.to_owned());
+        self.names.len() - 1
+    }
+
+    fn step(&mut self, kind: StepKind, estimate: f64) -> Step {
+        self.steps += 1;
+        Step { kind, id: self.steps - 1, estimate }
+    }
+
+    fn label(&self, name: &str) -> LabelTest {
+        let snapshot = self.frame.snapshot;
+        let spelled = snapshot.registry.spelling(name, false);
+        let fits = |n: &str| n == name || n == spelled;
+        let silent = |n: &str| self.frame.silent_type == Some(n);
+        let names = snapshot.names();
+        let sets = (0..names.label_sets()).map(|set| names.labels(set as u32).iter().any(|l| fits(l)));
+        LabelTest {
+            name: name.into(),
+            types: names.types().iter().map(|t| fits(t) && !silent(t)).collect(),
+            sets: sets.collect(),
+        }
+    }
+
+    fn edge_types<'n>(&self, wanted: impl Iterator<Item = &'n str>) -> Types {
+        let snapshot = self.frame.snapshot;
+        let mut table = vec![false; snapshot.names().types().len()];
+        let mut any = true;
+        for name in wanted {
+            any = false;
+            let spelled = snapshot.registry.spelling(name, true);
+            for (known, fits) in snapshot.names().types().iter().zip(&mut table) {
+                *fits |= &**known == name || &**known == spelled;
+            }
+        }
+        let mut numbers = table.iter().enumerate().filter(|(_, fits)| **fits).map(|(i, _)| i);
+        match (any, numbers.next(), numbers.next()) {
+            (true, ..) => Types::Any,
+            (false, Some(one), None) => Types::One(one as u16),
+            _ => Types::These(table.into()),
+        }
+    }
+}

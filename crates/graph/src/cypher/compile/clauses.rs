@@ -1,0 +1,202 @@
+//! Clauses, one after another, each seeing what the ones before it leave.
+
+use super::super::ast::{Call, Clause, Kind, Query, Yields};
+use super::super::expr::{Ex, ExKind, Part, Step, StepKind, Whole};
+use super::super::fault::{Class, Fault, Result};
+use super::super::procedures::{self, Procedure};
+use super::types::Ty;
+use super::{Compiler, Scope, Var, fault};
+
+fn composition(message: &str, at: usize) -> Fault {
+    Fault::syntax("InvalidClauseComposition", message, at)
+}
+
+/// Where a clause begins.
+fn place(clause: &Clause) -> usize {
+    match clause {
+        Clause::Match { at, .. } => *at,
+        Clause::Unwind { list, .. } => list.at,
+        Clause::With { projection, .. } | Clause::Return(projection) => projection.at,
+        Clause::Call(call) => call.procedure.at,
+    }
+}
+
+impl Compiler<'_> {
+    pub(super) fn query(&mut self, query: &Query, scope: &Scope) -> Result<(Whole, Vec<String>)> {
+        let (first, columns) = self.clauses(&query.first, scope, false)?;
+        let mut parts = vec![first];
+        for (_, clauses) in &query.unions {
+            let (mut part, names) = self.clauses(clauses, scope, false)?;
+            let mut sorted = [columns.clone(), names.clone()];
+            sorted.iter_mut().for_each(|list| list.sort());
+            if sorted[0] != sorted[1] {
+                let at = clauses.first().map_or(0, place);
+                let message = format!("one part has the columns {columns:?}, another {names:?}");
+                return Err(Fault::syntax("DifferentColumnsInUnion", message, at));
+            }
+            let by_name = |column: &String| names.iter().position(|n| n == column).map(|i| part.output[i]);
+            part.output = columns.iter().filter_map(by_name).collect();
+            parts.push(part);
+        }
+        let distinct = query.unions.first().is_some_and(|(all, _)| !all);
+        Ok((Whole { parts, distinct }, columns))
+    }
+
+    /// A query in braces, which need not return anything.
+    pub(super) fn inner_query(&mut self, query: &Query, scope: &Scope) -> Result<Whole> {
+        let mut parts = vec![self.clauses(&query.first, scope, true)?.0];
+        for (_, clauses) in &query.unions {
+            parts.push(self.clauses(clauses, scope, true)?.0);
+        }
+        Ok(Whole { parts, distinct: query.unions.first().is_some_and(|(all, _)| !all) })
+    }
+
+    fn clauses(&mut self, clauses: &[Clause], scope: &Scope, inner: bool) -> Result<(Part, Vec<String>)> {
+        let mut scope = scope.clone();
+        let mut steps: Vec<Step> = Vec::new();
+        let mut columns = Vec::new();
+        let mut output = Vec::new();
+        let count = clauses.len();
+        for (i, clause) in clauses.iter().enumerate() {
+            let last = i + 1 == count;
+            match clause {
+                Clause::Match { optional, patterns, filter, .. } => {
+                    let before = scope.slots();
+                    let found = self.matching(patterns, filter.as_ref(), &mut scope)?;
+                    if *optional {
+                        let nulls = scope.slots().into_iter().filter(|s| !before.contains(s)).collect();
+                        steps.push(self.step(StepKind::Optional { steps: found, nulls }, 1.0));
+                    } else {
+                        steps.extend(found);
+                    }
+                }
+                Clause::Unwind { list, name } => {
+                    let (ex, ty) = self.expr(list, &scope)?;
+                    if scope.get(&name.text).is_some() {
+                        return Err(already(&name.text, name.at));
+                    }
+                    let of = if let Ty::List(of) = ty { *of } else { Ty::Any };
+                    let slot = self.slot(&name.text);
+                    scope.add(&name.text, Var { slot, ty: of });
+                    steps.push(self.step(StepKind::Unwind { list: ex, slot }, 10.0));
+                }
+                Clause::With { projection, filter } => {
+                    let (found, next, _) = self.projection(projection, filter.as_ref(), &scope, false)?;
+                    steps.extend(found);
+                    scope = next;
+                }
+                Clause::Return(projection) => {
+                    if !last {
+                        return Err(composition("nothing can come after RETURN", place(&clauses[i + 1])));
+                    }
+                    let (found, next, names) = self.projection(projection, None, &scope, true)?;
+                    steps.extend(found);
+                    output = names.iter().filter_map(|n| next.get(n)).map(|v| v.slot).collect();
+                    columns = names;
+                }
+                Clause::Call(call) => {
+                    let alone = count == 1;
+                    let names = self.procedure(call, alone, &mut scope, &mut steps)?;
+                    if alone {
+                        output = names.iter().filter_map(|n| scope.get(n)).map(|v| v.slot).collect();
+                        columns = names;
+                    }
+                }
+            }
+            let may_end =
+                inner || matches!(clause, Clause::Return(_)) || count == 1 && matches!(clause, Clause::Call(_));
+            if last && !may_end {
+                return Err(composition("a query ends with RETURN", place(clause)));
+            }
+        }
+        Ok((Part::new(steps, output), columns))
+    }
+
+    /// Columns it gives.
+    fn procedure(&mut self, call: &Call, alone: bool, scope: &mut Scope, steps: &mut Vec<Step>) -> Result<Vec<String>> {
+        let at = call.procedure.at;
+        let procedure: &'static Procedure = procedures::find(&call.procedure.text).ok_or_else(|| {
+            let message = format!("there is no procedure `{}`; there are {}", call.procedure.text, procedures::names());
+            fault(Class::Procedure, "ProcedureNotFound", message, at)
+        })?;
+        let arguments = match &call.arguments {
+            Some(given) => {
+                if !(procedure.least..=procedure.arguments.len()).contains(&given.len()) {
+                    let message = format!("`{}` is called as {}", procedure.name, procedure.signature());
+                    return Err(Fault::syntax("InvalidNumberOfArguments", message, at));
+                }
+                let mut all = Vec::with_capacity(given.len());
+                for argument in given {
+                    all.push(self.expr(argument, scope)?.0);
+                }
+                all
+            }
+            None if !alone => {
+                let message = "arguments must be written out when the call is part of a larger query";
+                return Err(Fault::syntax("InvalidArgumentPassingMode", message, at));
+            }
+            None => {
+                let mut all = Vec::new();
+                for (i, name) in procedure.arguments.iter().enumerate() {
+                    match self.frame.parameters.get(*name) {
+                        Some(value) => all.push(Ex { kind: ExKind::Const(value.clone()), at }),
+                        None if i >= procedure.least => break,
+                        None => {
+                            let message = format!("no value is given for `${name}`");
+                            return Err(fault(Class::Parameter, "MissingParameter", message, at));
+                        }
+                    }
+                }
+                all
+            }
+        };
+        let columns: Vec<(usize, String, usize)> = match &call.yields {
+            Yields::Unsaid if !alone && !procedure.columns.is_empty() => {
+                return Err(Fault::syntax("UndefinedVariable", "say with YIELD which columns are wanted", at));
+            }
+            Yields::All if !alone => {
+                return Err(Fault::syntax("UnexpectedSyntax", "YIELD * is for a call that stands alone", at));
+            }
+            Yields::Unsaid | Yields::All => {
+                procedure.columns.iter().enumerate().map(|(i, (name, _))| (i, (*name).to_owned(), at)).collect()
+            }
+            Yields::These(wanted) => {
+                let mut all = Vec::new();
+                for (column, alias) in wanted {
+                    let number = procedure.columns.iter().position(|(name, _)| *name == column.text);
+                    let number = number.ok_or_else(|| {
+                        let message = format!("`{}` gives {}", procedure.name, procedure.signature());
+                        Fault::syntax("UndefinedVariable", message, column.at)
+                    })?;
+                    all.push((number, alias.text.clone(), alias.at));
+                }
+                all
+            }
+        };
+        let mut yields = Vec::new();
+        for (number, name, at) in &columns {
+            if scope.get(name).is_some() {
+                return Err(already(name, *at));
+            }
+            let slot = self.slot(name);
+            let ty = if procedure.columns[*number].1 { Ty::Node } else { Ty::Any };
+            scope.add(name, Var { slot, ty });
+            yields.push((*number, slot));
+        }
+        steps.push(self.step(StepKind::Call { procedure, arguments, yields }, 10.0));
+        if let Some(filter) = &call.filter {
+            let filter = self.filter(filter, scope)?;
+            steps.push(self.step(StepKind::Filter(filter), 0.5));
+        }
+        Ok(columns.into_iter().map(|(_, name, _)| name).collect())
+    }
+}
+
+pub(super) fn already(name: &str, at: usize) -> Fault {
+    Fault::syntax("VariableAlreadyBound", format!("there is a variable `{name}` already"), at)
+}
+
+/// The name an expression would have as a column.
+pub(super) fn own_name(kind: &Kind) -> Option<&str> {
+    if let Kind::Variable(name) = kind { Some(name) } else { None }
+}

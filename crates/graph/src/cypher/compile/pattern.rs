@@ -1,0 +1,269 @@
+//! Patterns of a MATCH: what they name, what must hold of it, and what is to be found.
+
+use super::super::ast::{Arrow, EdgePattern, Expr, Kind, NodePattern, Pattern, PatternPart, Shortest};
+use super::super::ast::{Comparison, Operator};
+use super::super::expr::{Ex, ExKind, LabelTest, Slot, Step, Types};
+use super::super::fault::{Fault, Result};
+use super::clauses::already;
+use super::types::Ty;
+use super::{Compiler, Scope, Var};
+use crate::contents::PropertyNo;
+
+/// A node to be found, or found already.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub slot: Slot,
+    pub labels: Vec<LabelTest>,
+    /// A relationship of the pattern leads to it.
+    pub linked: bool,
+}
+
+/// A relationship, or a row of them, between two nodes.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub slot: Slot,
+    /// Places in the list of nodes.
+    pub left: usize,
+    pub right: usize,
+    pub arrow: Arrow,
+    pub types: Types,
+    /// Least and most, of a row of relationships.
+    pub length: Option<(u64, u64)>,
+    pub each: Vec<(PropertyNo, Ex)>,
+    /// It was bound before.
+    pub bound: bool,
+    /// Its value is wanted.
+    pub keep: bool,
+    /// The shortest of them, and where the path goes.
+    pub shortest: Option<(Shortest, Slot)>,
+    pub at: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Trail {
+    pub slot: Slot,
+    pub start: Slot,
+    pub edges: Vec<Slot>,
+}
+
+/// Everything a MATCH asks for.
+#[derive(Debug, Default)]
+pub(super) struct Wish {
+    pub nodes: Vec<Wanted>,
+    pub links: Vec<Link>,
+    pub trails: Vec<Trail>,
+    pub conditions: Vec<Ex>,
+    /// Slots that have a value before.
+    pub bound: Vec<Slot>,
+}
+
+impl Compiler<'_> {
+    /// Steps of a MATCH. What it names is added to the scope.
+    pub(super) fn matching(
+        &mut self,
+        parts: &[PatternPart],
+        filter: Option<&Expr>,
+        scope: &mut Scope,
+    ) -> Result<Vec<Step>> {
+        let mut wish = Wish { bound: scope.slots(), ..Wish::default() };
+        let before = scope.clone();
+        let mut seen_edges: Vec<String> = Vec::new();
+        // First the names, so that every part can speak of every other.
+        let mut places: Vec<Vec<usize>> = Vec::new();
+        for part in parts {
+            if part.shortest.is_some() && part.pattern.steps.len() != 1 {
+                let message = "a shortest path takes exactly one relationship pattern";
+                return Err(Fault::syntax("InvalidRelationshipPattern", message, part.pattern.at));
+            }
+            places.push(self.names_of(part, scope, &before, &mut wish, &mut seen_edges)?);
+        }
+        for (part, places) in parts.iter().zip(&places) {
+            self.conditions_of(&part.pattern, places, scope, &mut wish)?;
+        }
+        if let Some(filter) = filter {
+            let filter = self.filter(filter, scope)?;
+            conjuncts(filter, &mut wish.conditions);
+        }
+        Ok(self.plan(wish))
+    }
+
+    /// Places of the nodes of a part.
+    fn names_of(
+        &mut self,
+        part: &PatternPart,
+        scope: &mut Scope,
+        before: &Scope,
+        wish: &mut Wish,
+        seen_edges: &mut Vec<String>,
+    ) -> Result<Vec<usize>> {
+        let pattern = &part.pattern;
+        let linked = !pattern.steps.is_empty();
+        let mut places = vec![self.node(&pattern.start, linked, scope, wish)?];
+        let first_link = wish.links.len();
+        for (edge, node) in &pattern.steps {
+            let left = places[places.len() - 1];
+            let (slot, bound) = self.edge(edge, scope, before, seen_edges)?;
+            let right = self.node(node, true, scope, wish)?;
+            places.push(right);
+            let length = edge.length.map(|l| (l.least.unwrap_or(1), l.most.unwrap_or(u64::MAX)));
+            wish.links.push(Link {
+                slot,
+                left,
+                right,
+                arrow: edge.arrow,
+                types: self.edge_types(edge.types.iter().map(|n| n.text.as_str())),
+                length,
+                each: Vec::new(),
+                bound,
+                keep: edge.name.is_some() || part.name.is_some(),
+                shortest: None,
+                at: edge.at,
+            });
+        }
+        let path = match &part.name {
+            Some(name) => {
+                if scope.get(&name.text).is_some() {
+                    return Err(already(&name.text, name.at));
+                }
+                let slot = self.slot(&name.text);
+                scope.add(&name.text, Var { slot, ty: Ty::Path });
+                Some(slot)
+            }
+            None if part.shortest.is_some() => Some(self.slot("")),
+            None => None,
+        };
+        if let (Some(which), Some(path)) = (part.shortest, path) {
+            let link = &mut wish.links[first_link];
+            link.shortest = Some((which, path));
+            link.length = Some(link.length.unwrap_or((1, 1)));
+        } else if let Some(slot) = path {
+            let edges = wish.links[first_link..].iter().map(|l| l.slot).collect();
+            wish.trails.push(Trail { slot, start: wish.nodes[places[0]].slot, edges });
+        }
+        Ok(places)
+    }
+
+    fn node(&mut self, node: &NodePattern, linked: bool, scope: &mut Scope, wish: &mut Wish) -> Result<usize> {
+        let labels: Vec<LabelTest> = node.labels.iter().map(|l| self.label(&l.text)).collect();
+        let slot = match &node.name {
+            Some(name) => match scope.get(&name.text) {
+                Some(var) if var.ty.may_be(&Ty::Node) => var.slot,
+                Some(_) => return Err(conflict(&name.text, name.at)),
+                None => {
+                    let slot = self.slot(&name.text);
+                    scope.add(&name.text, Var { slot, ty: Ty::Node });
+                    slot
+                }
+            },
+            None => self.slot(""),
+        };
+        if let Some(place) = wish.nodes.iter().position(|n| n.slot == slot) {
+            wish.nodes[place].labels.extend(labels);
+            wish.nodes[place].linked |= linked;
+            return Ok(place);
+        }
+        wish.nodes.push(Wanted { slot, labels, linked });
+        Ok(wish.nodes.len() - 1)
+    }
+
+    fn edge(
+        &mut self,
+        edge: &EdgePattern,
+        scope: &mut Scope,
+        before: &Scope,
+        seen: &mut Vec<String>,
+    ) -> Result<(Slot, bool)> {
+        let Some(name) = &edge.name else { return Ok((self.slot(""), false)) };
+        if seen.contains(&name.text) {
+            let message = format!("`{}` cannot stand for two relationships of one pattern", name.text);
+            return Err(Fault::syntax("RelationshipUniquenessViolation", message, name.at));
+        }
+        let ty = if edge.length.is_some() { Ty::list(Ty::Edge) } else { Ty::Edge };
+        match scope.get(&name.text) {
+            Some(var) => {
+                let fits = match &var.ty {
+                    Ty::List(of) => edge.length.is_some() && of.may_be(&Ty::Edge),
+                    other => other.may_be(&ty),
+                };
+                if !fits || before.get(&name.text).is_none() {
+                    return Err(conflict(&name.text, name.at));
+                }
+                seen.push(name.text.clone());
+                Ok((var.slot, true))
+            }
+            None => {
+                let slot = self.slot(&name.text);
+                scope.add(&name.text, Var { slot, ty });
+                seen.push(name.text.clone());
+                Ok((slot, false))
+            }
+        }
+    }
+
+    fn conditions_of(&mut self, pattern: &Pattern, places: &[usize], scope: &Scope, wish: &mut Wish) -> Result<()> {
+        let nodes = std::iter::once(&pattern.start).chain(pattern.steps.iter().map(|(_, node)| node));
+        for (node, place) in nodes.zip(places) {
+            let slot = wish.nodes[*place].slot;
+            for (property, value) in self.properties(node.properties.as_ref(), scope)? {
+                wish.conditions.push(equal(slot, property, value));
+            }
+        }
+        for ((edge, _), pair) in pattern.steps.iter().zip(places.windows(2)) {
+            let wanted = self.properties(edge.properties.as_ref(), scope)?;
+            let Some(link) = wish.links.iter_mut().find(|l| l.left == pair[0] && l.right == pair[1] && l.at == edge.at)
+            else {
+                continue;
+            };
+            if link.length.is_some() {
+                link.each = wanted.into_iter().map(|((number, _), value)| (number, value)).collect();
+            } else {
+                let slot = link.slot;
+                wish.conditions.extend(wanted.into_iter().map(|(property, value)| equal(slot, property, value)));
+            }
+        }
+        Ok(())
+    }
+
+    fn properties(
+        &mut self,
+        given: Option<&Expr>,
+        scope: &Scope,
+    ) -> Result<Vec<((PropertyNo, std::sync::Arc<str>), Ex)>> {
+        let entries = match given.map(|e| &e.kind) {
+            None => return Ok(vec![]),
+            Some(Kind::Map(entries)) => entries,
+            Some(_) => {
+                let at = given.map_or(0, |e| e.at);
+                let message = "properties are written as a map here; a parameter can stand for each value";
+                return Err(Fault::syntax("InvalidParameterUse", message, at));
+            }
+        };
+        let mut all = Vec::with_capacity(entries.len());
+        for (name, value) in entries {
+            let number = self.frame.snapshot.properties().number(&name.text);
+            all.push(((number, name.text.as_str().into()), self.expr(value, scope)?.0));
+        }
+        Ok(all)
+    }
+}
+
+fn conflict(name: &str, at: usize) -> Fault {
+    Fault::syntax("VariableTypeConflict", format!("`{name}` is something else already"), at)
+}
+
+fn equal(slot: Slot, (number, name): (PropertyNo, std::sync::Arc<str>), value: Ex) -> Ex {
+    let at = value.at;
+    let property = Ex { kind: ExKind::Property(Box::new(Ex::slot(slot, at)), name, number), at };
+    Ex { kind: ExKind::Compare(Box::new(property), vec![(Comparison::Equal, value)]), at }
+}
+
+/// Takes conditions that must all hold apart.
+fn conjuncts(ex: Ex, all: &mut Vec<Ex>) {
+    match ex.kind {
+        ExKind::Binary(Operator::And, a, b) => {
+            conjuncts(*a, all);
+            conjuncts(*b, all);
+        }
+        _ => all.push(ex),
+    }
+}

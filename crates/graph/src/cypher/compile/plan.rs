@@ -1,0 +1,280 @@
+//! In which order a MATCH is looked for: from the fewest nodes, along the relationships that lead to the fewest more,
+//! every condition as soon as it can be asked.
+
+use super::super::ast::{Arrow, Comparison, Operator};
+use super::super::expr::{
+    Ex, ExKind, Expand, GraphFunction, LabelTest, Nearest, Slot, Source, Step, StepKind, Stretch, Types,
+};
+use super::Compiler;
+use super::expr::property_of;
+use super::pattern::{Link, Wish};
+use crate::contents::KEY;
+
+/// A condition and what it needs.
+struct Condition {
+    ex: Option<Ex>,
+    needs: Vec<Slot>,
+}
+
+/// Where to begin at a node, with how many nodes are expected.
+struct Start {
+    source: Source,
+    rows: f64,
+}
+
+impl Compiler<'_> {
+    pub(super) fn plan(&mut self, wish: Wish) -> Vec<Step> {
+        let Wish { nodes, mut links, trails, conditions, mut bound } = wish;
+        let mut own: Vec<Slot> = nodes.iter().map(|n| n.slot).chain(links.iter().map(|l| l.slot)).collect();
+        own.extend(trails.iter().map(|t| t.slot));
+        own.extend(links.iter().filter_map(|l| l.shortest.map(|(_, path)| path)));
+        let needs = |ex: &Ex| {
+            let mut slots = Vec::new();
+            ex.slots(&mut slots);
+            slots.retain(|s| own.contains(s));
+            slots.sort_unstable();
+            slots.dedup();
+            slots
+        };
+        let mut conditions: Vec<Condition> =
+            conditions.into_iter().map(|ex| Condition { needs: needs(&ex), ex: Some(ex) }).collect();
+        let many = links.len() > 1;
+        let mut trails: Vec<Option<_>> = trails.into_iter().map(Some).collect();
+        let mut steps: Vec<Step> = Vec::new();
+        let mut walked: Vec<Slot> = Vec::new();
+        // Labels of nodes that are there already are asked first.
+        for node in nodes.iter().filter(|n| bound.contains(&n.slot) && !n.labels.is_empty()) {
+            let subject = Box::new(Ex::slot(node.slot, 0));
+            let test = Ex { kind: ExKind::HasLabels(subject, node.labels.clone()), at: 0 };
+            steps.push(self.step(StepKind::Filter(test), 0.5));
+        }
+        for node in nodes.iter().filter(|n| bound.contains(&n.slot) && n.labels.is_empty() && !n.linked) {
+            let there = Ex { kind: ExKind::IsNull(Box::new(Ex::slot(node.slot, 0)), false), at: 0 };
+            steps.push(self.step(StepKind::Filter(there), 1.0));
+        }
+        loop {
+            self.settle(&mut conditions, &mut trails, &mut bound, &mut steps);
+            if let Some(place) = self.cheapest(&links, &nodes, &bound) {
+                let link = links.remove(place);
+                self.follow(link, &nodes, &mut bound, &mut walked, many, &mut steps);
+                continue;
+            }
+            let open = nodes.iter().filter(|n| !bound.contains(&n.slot));
+            let starts = open.map(|n| (n, self.start(n.slot, &n.labels, &conditions, &bound)));
+            let Some((node, start)) = starts.min_by(|a, b| a.1.rows.total_cmp(&b.1.rows)) else { break };
+            let (slot, labels, ended) = (node.slot, node.labels.clone(), node.linked);
+            bound.push(slot);
+            let rows = start.rows;
+            steps.push(self.step(StepKind::Scan { slot, source: start.source, labels, ended }, rows));
+        }
+        self.settle(&mut conditions, &mut trails, &mut bound, &mut steps);
+        steps
+    }
+
+    /// Asks every condition and makes every path whose parts are there.
+    fn settle(
+        &mut self,
+        conditions: &mut [Condition],
+        trails: &mut [Option<super::pattern::Trail>],
+        bound: &mut Vec<Slot>,
+        steps: &mut Vec<Step>,
+    ) {
+        for trail in trails.iter_mut() {
+            let ready =
+                |t: &super::pattern::Trail| bound.contains(&t.start) && t.edges.iter().all(|e| bound.contains(e));
+            if trail.as_ref().is_some_and(ready)
+                && let Some(trail) = trail.take()
+            {
+                bound.push(trail.slot);
+                let kind = StepKind::Path { slot: trail.slot, start: trail.start, edges: trail.edges };
+                steps.push(self.step(kind, 1.0));
+            }
+        }
+        for condition in conditions.iter_mut() {
+            if condition.needs.iter().all(|s| bound.contains(s))
+                && let Some(ex) = condition.ex.take()
+            {
+                steps.push(self.step(StepKind::Filter(ex), 0.3));
+            }
+        }
+    }
+
+    /// The relationship that leads to the fewest rows, among those with an end that is there.
+    fn cheapest(&self, links: &[Link], nodes: &[super::pattern::Wanted], bound: &[Slot]) -> Option<usize> {
+        let cost = |link: &Link| {
+            let left = bound.contains(&nodes[link.left].slot);
+            let right = bound.contains(&nodes[link.right].slot);
+            match (left, right) {
+                _ if link.bound && link.length.is_none() => Some(0.0),
+                (true, true) if link.shortest.is_some() => Some(1e6),
+                (true, true) => Some(0.5),
+                _ if link.shortest.is_some() => None,
+                (true, false) => Some(self.fan(link, &nodes[link.right].labels)),
+                (false, true) => Some(self.fan(link, &nodes[link.left].labels)),
+                (false, false) => None,
+            }
+        };
+        let all = links.iter().enumerate().filter_map(|(i, link)| Some((i, cost(link)?)));
+        all.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(i, _)| i)
+    }
+
+    /// How many nodes a relationship leads to.
+    fn fan(&self, link: &Link, labels: &[LabelTest]) -> f64 {
+        let edges: usize = match &link.types {
+            Types::Any => self.stats.edges,
+            types => (0..self.stats.by_edge_type.len())
+                .filter(|t| types.fits(*t as u16))
+                .map(|t| self.stats.by_edge_type[t])
+                .sum(),
+        };
+        let nodes = self.stats.nodes.max(1) as f64;
+        let both = if link.arrow == Arrow::Either { 2.0 } else { 1.0 };
+        let one = both * edges as f64 / nodes;
+        let all = match link.length {
+            None => one,
+            Some((_, most)) => one.max(1.1).powf(most.min(6) as f64),
+        };
+        all * self.share(labels)
+    }
+
+    /// Which part of all nodes has these labels.
+    fn share(&self, labels: &[LabelTest]) -> f64 {
+        let nodes = self.stats.nodes.max(1) as f64;
+        labels.iter().map(|l| self.labelled(l) / nodes).fold(1.0, f64::min)
+    }
+
+    fn labelled(&self, label: &LabelTest) -> f64 {
+        let count = |table: &[bool], counts: &[usize]| -> usize {
+            table.iter().zip(counts).filter(|(fits, _)| **fits).map(|(_, n)| n).sum()
+        };
+        let by_type = count(&label.types, &self.stats.by_type);
+        (by_type + count(&label.sets, &self.stats.by_label_set)).min(self.stats.nodes) as f64
+    }
+
+    fn start(&self, slot: Slot, labels: &[LabelTest], conditions: &[Condition], bound: &[Slot]) -> Start {
+        let nodes = self.stats.nodes as f64;
+        let fewest = labels.iter().min_by(|a, b| self.labelled(a).total_cmp(&self.labelled(b)));
+        let mut best = match fewest {
+            Some(label) => Start { rows: self.labelled(label), source: Source::Label(label.clone()) },
+            None => Start { rows: nodes, source: Source::All },
+        };
+        for condition in conditions {
+            let others = |s: &Slot| *s == slot || bound.contains(s);
+            let Some(ex) = condition.ex.as_ref().filter(|_| condition.needs.iter().all(others)) else { continue };
+            let Some(found) = self.seek(ex, slot, best.rows) else { continue };
+            if found.rows <= best.rows {
+                best = found;
+            }
+        }
+        best
+    }
+
+    /// Whether a condition can be looked up for a node.
+    fn seek(&self, ex: &Ex, slot: Slot, scanned: f64) -> Option<Start> {
+        let free = |ex: &Ex| {
+            let mut slots = Vec::new();
+            ex.slots(&mut slots);
+            !slots.contains(&slot)
+        };
+        let (subject, value, any) = match &ex.kind {
+            ExKind::Compare(first, rest) if rest.len() == 1 && rest[0].0 == Comparison::Equal => {
+                let (a, b) = (&**first, &rest[0].1);
+                let is_own = |e: &Ex| {
+                    property_of(e).is_some_and(|(s, ..)| s == slot)
+                        || matches!(&e.kind, ExKind::Graph(GraphFunction::Id | GraphFunction::ElementId, a)
+                            if matches!(a[0].kind, ExKind::Slot(s) if s == slot))
+                };
+                if is_own(a) { (a, b, false) } else { (b, a, false) }
+            }
+            ExKind::Binary(Operator::In, a, b) => (&**a, &**b, true),
+            _ => return None,
+        };
+        if !free(value) {
+            return None;
+        }
+        if let ExKind::Graph(GraphFunction::Id | GraphFunction::ElementId, arguments) = &subject.kind {
+            let own = matches!(arguments[0].kind, ExKind::Slot(s) if s == slot);
+            return (own && !any).then(|| Start { source: Source::Id(value.clone()), rows: 0.5 });
+        }
+        let (_, property, name) = property_of(subject).filter(|(s, ..)| *s == slot)?;
+        let made = self.frame.snapshot.index_made(property);
+        // Few nodes of a label are sooner looked at than everything is put in order.
+        if made.is_none() && property != KEY && scanned * 20.0 < self.stats.nodes as f64 {
+            return None;
+        }
+        let rows = made.map_or(1.0, |index| index.selectivity()) * if any { 3.0 } else { 1.0 };
+        Some(Start { source: Source::Seek { property, name, value: value.clone(), any }, rows })
+    }
+
+    fn follow(
+        &mut self,
+        link: Link,
+        nodes: &[super::pattern::Wanted],
+        bound: &mut Vec<Slot>,
+        walked: &mut Vec<Slot>,
+        many: bool,
+        steps: &mut Vec<Step>,
+    ) {
+        let (left, right) = (&nodes[link.left], &nodes[link.right]);
+        let estimate = self.fan(&link, &[]);
+        let unlike = if many { walked.clone() } else { vec![] };
+        walked.push(link.slot);
+        if link.bound && link.length.is_none() {
+            let (from, to) = (left.slot, right.slot);
+            let asked = |n: &super::pattern::Wanted| (!bound.contains(&n.slot)).then(|| n.labels.clone());
+            let (from_labels, to_labels) = (asked(left), asked(right));
+            let known = StepKind::Known {
+                edge: link.slot,
+                from,
+                to,
+                arrow: link.arrow,
+                types: link.types,
+                from_labels,
+                to_labels,
+                unlike,
+            };
+            bound.extend([from, to]);
+            steps.push(self.step(known, 1.0));
+            return;
+        }
+        let there = |slot: Slot| bound.contains(&slot);
+        let turned = !there(left.slot) || there(right.slot) && !there(left.slot);
+        let (from, to) = if turned { (right, left) } else { (left, right) };
+        let arrow = match (link.arrow, turned) {
+            (Arrow::Right, true) => Arrow::Left,
+            (Arrow::Left, true) => Arrow::Right,
+            (arrow, _) => arrow,
+        };
+        let into = there(to.slot);
+        let labels = if into { vec![] } else { to.labels.clone() };
+        let expand =
+            Expand { from: from.slot, edge: link.slot, to: to.slot, arrow, types: link.types, into, labels, unlike };
+        bound.extend([to.slot, link.slot]);
+        let Some((least, most)) = link.length else {
+            steps.push(self.step(StepKind::Expand(expand), estimate));
+            return;
+        };
+        let keep = link.keep || many || link.bound;
+        let mut stretch = Stretch { expand, least, most, each: link.each, turned, keep };
+        if let Some((which, path)) = link.shortest {
+            bound.push(path);
+            stretch.keep = true;
+            steps.push(self.step(StepKind::Shortest(Box::new(Nearest { stretch, which, path })), 1.0));
+            return;
+        }
+        if link.bound {
+            // A list that is given must be the very one that is found.
+            let given = link.slot;
+            let found = self.slot("");
+            stretch.expand.edge = found;
+            steps.push(self.step(StepKind::Stretch(Box::new(stretch)), estimate));
+            let same = ExKind::Compare(
+                Box::new(Ex::slot(given, link.at)),
+                vec![(Comparison::Equal, Ex::slot(found, link.at))],
+            );
+            steps.push(self.step(StepKind::Filter(Ex { kind: same, at: link.at }), 0.1));
+            return;
+        }
+        steps.push(self.step(StepKind::Stretch(Box::new(stretch)), estimate));
+    }
+}

@@ -1,0 +1,281 @@
+//! WITH and RETURN: columns, groups, order, and how many rows.
+
+use super::super::ast::{Expr, Kind, Projection, Sort};
+use super::super::expr::{AggregateCall, Aggregation as Groups, Ex, ExKind, Slot, Step, StepKind};
+use super::super::fault::{Fault, Result};
+use super::super::operators;
+use super::super::value::Value;
+use super::clauses::own_name;
+use super::expr::aggregates;
+use super::types::Ty;
+use super::{Aggregation, Compiler, Scope, Var};
+
+/// A column: what it is, what it is called, where its value will be.
+struct Column {
+    expr: Expr,
+    name: String,
+    var: Var,
+    aggregated: bool,
+}
+
+impl Compiler<'_> {
+    /// Steps, what can be named afterwards, and the columns in order.
+    pub(super) fn projection(
+        &mut self,
+        projection: &Projection,
+        filter: Option<&Expr>,
+        scope: &Scope,
+        is_return: bool,
+    ) -> Result<(Vec<Step>, Scope, Vec<String>)> {
+        let wanted = self.wanted(projection, scope, is_return)?;
+        let grouped = wanted.iter().any(|(expr, _)| aggregates(expr))
+            || projection.order.iter().any(|s| aggregates(&s.expr)) && wanted.iter().any(|(e, _)| aggregates(e));
+        if !grouped && let Some(sort) = projection.order.iter().find(|s| aggregates(&s.expr)) {
+            let message = "an aggregate can only order rows that are groups";
+            return Err(Fault::syntax("InvalidAggregation", message, sort.expr.at));
+        }
+        let mut steps = Vec::new();
+        let mut columns: Vec<Column> = Vec::new();
+        let mut set: Vec<(Ex, Slot)> = Vec::new();
+        for (expr, name) in &wanted {
+            let aggregated = aggregates(expr);
+            if aggregated {
+                continue;
+            }
+            let (ex, ty) = self.expr(expr, scope)?;
+            let slot = match ex.kind {
+                // A variable stays where it is.
+                ExKind::Slot(slot) => {
+                    if grouped {
+                        set.push((ex, slot));
+                    }
+                    slot
+                }
+                _ => {
+                    let slot = self.slot(name);
+                    set.push((ex, slot));
+                    slot
+                }
+            };
+            columns.push(Column { expr: expr.clone(), name: name.clone(), var: Var { slot, ty }, aggregated });
+        }
+        let mut calls: Vec<AggregateCall> = Vec::new();
+        let mut after: Vec<(Ex, Slot)> = Vec::new();
+        if grouped {
+            let keys = || columns.iter().map(|c| (c.expr.clone(), c.var.clone())).collect::<Vec<_>>();
+            let mut made = Vec::new();
+            for (expr, name) in wanted.iter().filter(|(expr, _)| aggregates(expr)) {
+                let (ex, ty) = self.grouped(expr, scope, keys(), &mut calls)?;
+                let slot = self.slot(name);
+                after.push((ex, slot));
+                made.push(Column { expr: expr.clone(), name: name.clone(), var: Var { slot, ty }, aggregated: true });
+            }
+            columns.extend(made);
+        }
+        let mut next = Scope::default();
+        let names: Vec<String> = wanted.iter().map(|(_, name)| name.clone()).collect();
+        for name in &names {
+            if let Some(column) = columns.iter().find(|c| c.name == *name) {
+                next.add(name, column.var.clone());
+            }
+        }
+        // What ORDER BY and WHERE can name: columns, and what was there before unless rows were put together.
+        let closed = grouped || projection.distinct;
+        let mut seen = if closed { Scope::default() } else { scope.clone() };
+        for (name, var) in &next.vars {
+            seen.add(name, var.clone());
+        }
+        let mut sorts: Vec<(Ex, bool)> = Vec::new();
+        for Sort { expr, descending } in &projection.order {
+            let ex = self.sort(expr, scope, &seen, &columns, grouped, closed, &mut calls)?;
+            sorts.push((ex, *descending));
+        }
+        let filter = match filter {
+            Some(filter) => Some(self.filter_columns(filter, &seen, &columns, closed)?),
+            None => None,
+        };
+        if grouped {
+            steps.push(self.step(StepKind::Aggregate(Box::new(Groups { keys: set, calls })), 0.1));
+            if !after.is_empty() {
+                steps.push(self.step(StepKind::Project(after), 1.0));
+            }
+        } else if !set.is_empty() {
+            steps.push(self.step(StepKind::Project(set), 1.0));
+        }
+        if projection.distinct {
+            steps.push(self.step(StepKind::Distinct(next.slots()), 0.5));
+        }
+        let skip = projection.skip.as_ref().map(|e| self.amount_of_rows(e, "SKIP")).transpose()?;
+        let limit = projection.limit.as_ref().map(|e| self.amount_of_rows(e, "LIMIT")).transpose()?;
+        if !sorts.is_empty() {
+            let mut keep = next.slots();
+            if let Some(filter) = &filter {
+                filter.slots(&mut keep);
+            }
+            keep.sort_unstable();
+            keep.dedup();
+            let most = limit.clone().map(|limit| match &skip {
+                Some(skip) => {
+                    let at = limit.at;
+                    let sum = ExKind::Binary(super::super::ast::Operator::Add, Box::new(skip.clone()), Box::new(limit));
+                    Ex { kind: sum, at }
+                }
+                None => limit,
+            });
+            steps.push(self.step(StepKind::Sort { keys: sorts, keep, most }, 1.0));
+        }
+        if let Some(skip) = skip {
+            steps.push(self.step(StepKind::Skip(skip), 1.0));
+        }
+        if let Some(limit) = limit {
+            steps.push(self.step(StepKind::Limit(limit), 1.0));
+        }
+        if let Some(filter) = filter {
+            steps.push(self.step(StepKind::Filter(filter), 0.5));
+        }
+        Ok((steps, next, names))
+    }
+
+    /// Expressions with the names of their columns.
+    fn wanted(&self, projection: &Projection, scope: &Scope, is_return: bool) -> Result<Vec<(Expr, String)>> {
+        let mut wanted: Vec<(Expr, String)> = Vec::new();
+        if projection.star {
+            if scope.vars.is_empty() && is_return {
+                let message = "there is no variable that `*` could stand for";
+                return Err(Fault::syntax("NoVariablesInScope", message, projection.at));
+            }
+            for (name, _) in &scope.vars {
+                wanted.push((Expr { kind: Kind::Variable(name.clone()), at: projection.at }, name.clone()));
+            }
+        }
+        for item in &projection.items {
+            let name = match (&item.alias, own_name(&item.expr.kind)) {
+                (Some(alias), _) => alias.text.clone(),
+                (None, Some(own)) => own.to_owned(),
+                (None, None) if is_return => item.text.clone(),
+                (None, None) => {
+                    let message = format!("`{}` needs a name: write `… AS name`", item.text);
+                    return Err(Fault::syntax("NoExpressionAlias", message, item.expr.at));
+                }
+            };
+            if wanted.iter().any(|(_, other)| *other == name) {
+                let message = format!("there are two columns `{name}`");
+                return Err(Fault::syntax("ColumnNameConflict", message, item.expr.at));
+            }
+            wanted.push((item.expr.clone(), name));
+        }
+        Ok(wanted)
+    }
+
+    fn grouped(
+        &mut self,
+        expr: &Expr,
+        scope: &Scope,
+        keys: Vec<(Expr, Var)>,
+        calls: &mut Vec<AggregateCall>,
+    ) -> Result<(Ex, Ty)> {
+        let grouped = Aggregation::Grouped { calls: std::mem::take(calls), keys };
+        let outer = std::mem::replace(&mut self.aggregation, grouped);
+        let found = self.expr(expr, scope);
+        if let Aggregation::Grouped { calls: made, .. } = std::mem::replace(&mut self.aggregation, outer) {
+            *calls = made;
+        }
+        found
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a projection knows all of this when it orders its rows")]
+    fn sort(
+        &mut self,
+        expr: &Expr,
+        scope: &Scope,
+        seen: &Scope,
+        columns: &[Column],
+        grouped: bool,
+        closed: bool,
+        calls: &mut Vec<AggregateCall>,
+    ) -> Result<Ex> {
+        if let Some(column) = columns.iter().find(|c| c.expr == *expr && own_name(&expr.kind).is_none()) {
+            return Ok(Ex::slot(column.var.slot, expr.at));
+        }
+        if grouped {
+            let mut keys: Vec<(Expr, Var)> = Vec::new();
+            for column in columns {
+                let named = Expr { kind: Kind::Variable(column.name.clone()), at: expr.at };
+                keys.push((named, column.var.clone()));
+            }
+            keys.extend(columns.iter().filter(|c| !c.aggregated).map(|c| (c.expr.clone(), c.var.clone())));
+            let mut all = scope.clone();
+            for (name, var) in &seen.vars {
+                all.add(name, var.clone());
+            }
+            let hidden = !aggregates(expr);
+            return self.grouped(expr, &all, keys, calls).map(|(ex, _)| ex).map_err(|f| match f.detail {
+                // Without an aggregate it is only out of sight.
+                "AmbiguousAggregationExpression" if hidden => {
+                    Fault::syntax("UndefinedVariable", f.message.clone(), f.at)
+                }
+                _ => f,
+            });
+        }
+        if closed {
+            return self.by_columns(expr, seen, columns);
+        }
+        Ok(self.expr(expr, seen)?.0)
+    }
+
+    /// An expression that may name columns by what they were made of.
+    fn by_columns(&mut self, expr: &Expr, seen: &Scope, columns: &[Column]) -> Result<Ex> {
+        let keys = columns.iter().map(|c| (c.expr.clone(), c.var.clone())).collect::<Vec<_>>();
+        let named = columns.iter().map(|c| {
+            let name = Expr { kind: Kind::Variable(c.name.clone()), at: expr.at };
+            (name, c.var.clone())
+        });
+        let keys = named.chain(keys).collect();
+        let mut none = Vec::new();
+        self.grouped(expr, seen, keys, &mut none).map(|(ex, _)| ex)
+    }
+
+    fn filter_columns(&mut self, expr: &Expr, seen: &Scope, columns: &[Column], closed: bool) -> Result<Ex> {
+        if closed && !aggregates(expr) && self.filter(expr, seen).is_err() {
+            self.patterns = true;
+            let found = self.by_columns(expr, seen, columns);
+            self.patterns = false;
+            // What cannot be understood either way is told in plain terms.
+            return found.or_else(|_| self.filter(expr, seen));
+        }
+        self.filter(expr, seen)
+    }
+
+    /// How many rows: a number that does not depend on any row.
+    fn amount_of_rows(&mut self, expr: &Expr, clause: &str) -> Result<Ex> {
+        let (ex, ty) = match self.expr(expr, &Scope::default()) {
+            Err(f) if f.detail == "UndefinedVariable" => {
+                let message = format!("{clause} cannot depend on a row");
+                return Err(Fault::syntax("NonConstantExpression", message, expr.at));
+            }
+            other => other?,
+        };
+        let constant = match &ex.kind {
+            ExKind::Const(value) => Some(value.clone()),
+            ExKind::Negate(inner) => match &inner.kind {
+                ExKind::Const(value) => operators::negate(value).ok(),
+                _ => None,
+            },
+            _ => None,
+        };
+        if matches!(expr.kind, Kind::Parameter(_)) {
+            return Ok(ex);
+        }
+        match (constant, ty) {
+            (Some(Value::Integer(n)), _) if n < 0 => {
+                let message = format!("{clause} takes no negative number");
+                Err(Fault::syntax("NegativeIntegerArgument", message, expr.at))
+            }
+            (Some(Value::Integer(_)), _) | (None, Ty::Any | Ty::Integer | Ty::Null) => Ok(ex),
+            (None, _) | (Some(_), _) => {
+                let message = format!("{clause} takes a whole number");
+                Err(Fault::syntax("InvalidArgumentType", message, expr.at))
+            }
+        }
+    }
+}

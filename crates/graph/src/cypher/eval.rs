@@ -1,0 +1,454 @@
+//! What expressions are worth in a row.
+
+use super::ast::{Comparison, Operator, Quantifier};
+use super::expr::{Ex, ExKind, GraphFunction, MapEntry, Slot};
+use super::fault::{Class, Fault};
+use super::functions::{Wrong, component};
+use super::operators;
+use super::run::{Exec, Stop, Trouble};
+use super::value::{Path, Value, equals};
+use crate::contents::PropertyNo;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+pub(super) type Row = Vec<Value>;
+type Found = Result<Value, Stop>;
+
+pub(super) fn wrong(wrong: Wrong, at: usize) -> Stop {
+    Box::new(Trouble::Fault(Fault { class: wrong.class, detail: wrong.detail, message: wrong.message, at }))
+}
+
+pub(super) fn fail(class: Class, detail: &'static str, message: impl Into<String>, at: usize) -> Stop {
+    Box::new(Trouble::Fault(Fault { class, detail, message: message.into(), at }))
+}
+
+impl Exec<'_> {
+    pub(super) fn eval(&self, ex: &Ex, row: &mut Row) -> Found {
+        Ok(match &ex.kind {
+            ExKind::Const(value) => value.clone(),
+            ExKind::Slot(slot) => row[*slot].clone(),
+            ExKind::Property(subject, name, number) => {
+                if let ExKind::Slot(slot) = subject.kind {
+                    return self.property(&row[slot], name, *number, ex.at);
+                }
+                let subject = self.eval(subject, row)?;
+                self.property(&subject, name, *number, ex.at)?
+            }
+            ExKind::Compare(first, rest) => {
+                let truth = if let [(comparison, second)] = rest.as_slice() {
+                    self.compared(first, *comparison, second, row)?
+                } else {
+                    self.chain(first, rest, row)?
+                };
+                operators::of_truth(truth)
+            }
+            ExKind::Binary(operator, a, b) => self.binary(*operator, a, b, ex.at, row)?,
+            ExKind::Not(inner) => operators::of_truth(self.truth(inner, row)?.map(|t| !t)),
+            ExKind::Negate(inner) => operators::negate(&self.eval(inner, row)?).map_err(|w| wrong(w, ex.at))?,
+            ExKind::Plus(inner) => self.eval(inner, row)?,
+            ExKind::IsNull(inner, null) => Value::Bool(self.eval(inner, row)?.is_null() == *null),
+            ExKind::List(items) => {
+                let mut all = Vec::with_capacity(items.len());
+                for item in items {
+                    all.push(self.eval(item, row)?);
+                }
+                self.sized(Value::list(all), ex.at)?
+            }
+            ExKind::Map(entries) => {
+                let mut all = std::collections::BTreeMap::new();
+                for (name, e) in entries {
+                    all.insert(name.clone(), self.eval(e, row)?);
+                }
+                self.sized(Value::Map(Arc::new(all)), ex.at)?
+            }
+            ExKind::HasLabels(subject, labels) => match self.eval(subject, row)? {
+                Value::Null => Value::Null,
+                Value::Node(node) => Value::Bool(labels.iter().all(|l| l.node(self.snapshot, node))),
+                Value::Edge(edge) => {
+                    let name = self.snapshot.edge_type(edge);
+                    let spelled = |l: &str| &**name == l || &**name == self.snapshot.registry.spelling(l, true);
+                    Value::Bool(labels.iter().all(|l| spelled(&l.name)))
+                }
+                other => return Err(self.not_a("a node", &other, ex.at)),
+            },
+            ExKind::Index(subject, index) => {
+                let (subject, index) = (self.eval(subject, row)?, self.eval(index, row)?);
+                match (&subject, &index) {
+                    (Value::Node(_) | Value::Edge(_), Value::Text(name)) => {
+                        let number = self.snapshot.properties().number(name);
+                        self.property(&subject, name, number, ex.at)?
+                    }
+                    (Value::Node(_) | Value::Edge(_), Value::Null) => Value::Null,
+                    (Value::Node(_) | Value::Edge(_), other) => {
+                        let message = format!("a property has no name like a {}", other.type_name());
+                        return Err(fail(Class::Type, "MapElementAccessByNonString", message, ex.at));
+                    }
+                    _ => operators::element(&subject, &index).map_err(|w| wrong(w, ex.at))?,
+                }
+            }
+            ExKind::Slice(subject, from, to) => {
+                let subject = self.eval(subject, row)?;
+                let from = from.as_ref().map(|e| self.eval(e, row)).transpose()?;
+                let to = to.as_ref().map(|e| self.eval(e, row)).transpose()?;
+                operators::slice(&subject, from.as_ref(), to.as_ref()).map_err(|w| wrong(w, ex.at))?
+            }
+            ExKind::Call(run, arguments) => {
+                let mut all = Vec::with_capacity(arguments.len());
+                for argument in arguments {
+                    all.push(self.eval(argument, row)?);
+                }
+                let found = run(&all, &self.around).map_err(|w| wrong(w, ex.at))?;
+                self.sized(found, ex.at)?
+            }
+            ExKind::Graph(function, arguments) => self.graph(*function, arguments, ex.at, row)?,
+            ExKind::Case { subject, branches, otherwise } => {
+                let subject = subject.as_ref().map(|s| self.eval(s, row)).transpose()?;
+                for (when, then) in branches {
+                    let hit = match &subject {
+                        Some(subject) => equals(subject, &self.eval(when, row)?) == Some(true),
+                        None => self.truth(when, row)? == Some(true),
+                    };
+                    if hit {
+                        return self.eval(then, row);
+                    }
+                }
+                otherwise.as_ref().map_or(Ok(Value::Null), |e| self.eval(e, row))?
+            }
+            ExKind::Each { slot, list, filter, map } => {
+                let Some(items) = self.items(list, row)? else { return Ok(Value::Null) };
+                let mut all = Vec::new();
+                for item in items.iter() {
+                    self.tick()?;
+                    row[*slot] = item.clone();
+                    if let Some(filter) = filter
+                        && self.truth(filter, row)? != Some(true)
+                    {
+                        continue;
+                    }
+                    all.push(match map {
+                        Some(map) => self.eval(map, row)?,
+                        None => item.clone(),
+                    });
+                }
+                self.sized(Value::list(all), ex.at)?
+            }
+            ExKind::Quantified { quantifier, slot, list, filter } => {
+                let Some(items) = self.items(list, row)? else { return Ok(Value::Null) };
+                operators::of_truth(self.quantified(*quantifier, *slot, &items, filter.as_deref(), row)?)
+            }
+            ExKind::Reduce { sum, start, slot, list, step } => {
+                let mut total = self.eval(start, row)?;
+                let Some(items) = self.items(list, row)? else { return Ok(Value::Null) };
+                for item in items.iter() {
+                    self.tick()?;
+                    row[*sum] = total;
+                    row[*slot] = item.clone();
+                    total = self.eval(step, row)?;
+                }
+                total
+            }
+            ExKind::MapProjection { subject, parts } => {
+                let subject = self.eval(subject, row)?;
+                if subject.is_null() {
+                    return Ok(Value::Null);
+                }
+                let mut all = std::collections::BTreeMap::new();
+                for part in parts {
+                    match part {
+                        MapEntry::All => all.extend(self.entries(&subject, ex.at)?),
+                        MapEntry::Property(name, number) => {
+                            all.insert(name.clone(), self.property(&subject, name, *number, ex.at)?);
+                        }
+                        MapEntry::Entry(name, e) => {
+                            all.insert(name.clone(), self.eval(e, row)?);
+                        }
+                    }
+                }
+                Value::Map(Arc::new(all))
+            }
+            ExKind::Gather(part, map) => {
+                let mut all = Vec::new();
+                self.run_part(part, row, &mut |row| {
+                    all.push(self.eval(map, row)?);
+                    if all.len() > self.around.longest_list {
+                        return Err(self.too_long(ex.at));
+                    }
+                    Ok(true)
+                })?;
+                self.sized(Value::list(all), ex.at)?
+            }
+            ExKind::First(part, map) => {
+                let mut found = Value::Null;
+                self.run_part(part, row, &mut |row| {
+                    found = self.eval(map, row)?;
+                    Ok(false)
+                })?;
+                found
+            }
+            ExKind::Exists(whole) => {
+                let mut any = false;
+                self.run_whole(whole, row, &mut |_| {
+                    any = true;
+                    Ok(false)
+                })?;
+                Value::Bool(any)
+            }
+            ExKind::Count(whole) => {
+                let mut count = 0;
+                self.run_whole(whole, row, &mut |_| {
+                    count += 1;
+                    Ok(true)
+                })?;
+                Value::Integer(count)
+            }
+        })
+    }
+
+    pub(super) fn truth(&self, ex: &Ex, row: &mut Row) -> Result<Option<bool>, Stop> {
+        if let ExKind::Compare(first, rest) = &ex.kind
+            && let [(comparison, second)] = rest.as_slice()
+        {
+            return self.compared(first, *comparison, second, row);
+        }
+        operators::truth(&self.eval(ex, row)?).map_err(|w| wrong(w, ex.at))
+    }
+
+    #[inline]
+    fn compared(&self, a: &Ex, comparison: Comparison, b: &Ex, row: &mut Row) -> Result<Option<bool>, Stop> {
+        let a = self.eval(a, row)?;
+        if let ExKind::Const(b) = &b.kind {
+            return Ok(compare(&a, comparison, b));
+        }
+        Ok(compare(&a, comparison, &self.eval(b, row)?))
+    }
+
+    fn chain(&self, first: &Ex, rest: &[(Comparison, Ex)], row: &mut Row) -> Result<Option<bool>, Stop> {
+        let mut left = self.eval(first, row)?;
+        let mut all = Some(true);
+        for (comparison, e) in rest {
+            let right = self.eval(e, row)?;
+            all = operators::and(all, compare(&left, *comparison, &right));
+            if all == Some(false) {
+                break;
+            }
+            left = right;
+        }
+        Ok(all)
+    }
+
+    fn binary(&self, operator: Operator, a: &Ex, b: &Ex, at: usize, row: &mut Row) -> Found {
+        match operator {
+            Operator::And => {
+                let left = self.truth(a, row)?;
+                if left == Some(false) {
+                    return Ok(Value::Bool(false));
+                }
+                return Ok(operators::of_truth(operators::and(left, self.truth(b, row)?)));
+            }
+            Operator::Or => {
+                let left = self.truth(a, row)?;
+                if left == Some(true) {
+                    return Ok(Value::Bool(true));
+                }
+                return Ok(operators::of_truth(operators::or(left, self.truth(b, row)?)));
+            }
+            Operator::Xor => {
+                let left = self.truth(a, row)?;
+                return Ok(operators::of_truth(operators::xor(left, self.truth(b, row)?)));
+            }
+            _ => {}
+        }
+        let (a, b) = (self.eval(a, row)?, self.eval(b, row)?);
+        let found = match operator {
+            Operator::Add => {
+                self.sum_fits(&a, &b, at)?;
+                operators::add(&a, &b)
+            }
+            Operator::Subtract => operators::subtract(&a, &b),
+            Operator::Multiply => operators::multiply(&a, &b),
+            Operator::Divide => operators::divide(&a, &b),
+            Operator::Modulo => operators::modulo(&a, &b),
+            Operator::Power => operators::power(&a, &b),
+            Operator::In => operators::is_in(&a, &b),
+            Operator::StartsWith => Ok(operators::text_test(&a, &b, |a, b| a.starts_with(b))),
+            Operator::EndsWith => Ok(operators::text_test(&a, &b, |a, b| a.ends_with(b))),
+            Operator::Contains => Ok(operators::text_test(&a, &b, |a, b| a.contains(b))),
+            Operator::And | Operator::Or | Operator::Xor | Operator::Matches => Ok(Value::Null),
+        };
+        let found = found.map_err(|w| wrong(w, at))?;
+        if operator == Operator::Add { self.sized(found, at) } else { Ok(found) }
+    }
+
+    fn quantified(
+        &self,
+        quantifier: Quantifier,
+        slot: Slot,
+        items: &[Value],
+        filter: Option<&Ex>,
+        row: &mut Row,
+    ) -> Result<Option<bool>, Stop> {
+        let (mut yes, mut open) = (0usize, 0usize);
+        for item in items {
+            self.tick()?;
+            row[slot] = item.clone();
+            let found = match filter {
+                Some(filter) => self.truth(filter, row)?,
+                None => operators::truth(item).map_err(|w| wrong(w, 0))?,
+            };
+            match found {
+                Some(true) => yes += 1,
+                Some(false) => {}
+                None => open += 1,
+            }
+        }
+        let no = items.len() - yes - open;
+        Ok(match quantifier {
+            Quantifier::All if no > 0 => Some(false),
+            Quantifier::Any if yes > 0 => Some(true),
+            Quantifier::None if yes > 0 => Some(false),
+            Quantifier::Single if yes > 1 => Some(false),
+            _ if open > 0 => None,
+            Quantifier::All | Quantifier::None => Some(true),
+            Quantifier::Any => Some(false),
+            Quantifier::Single => Some(yes == 1),
+        })
+    }
+
+    /// Elements of a list; none for null.
+    fn items(&self, list: &Ex, row: &mut Row) -> Result<Option<Arc<Vec<Value>>>, Stop> {
+        match self.eval(list, row)? {
+            Value::Null => Ok(None),
+            Value::List(items) => Ok(Some(items)),
+            other => Err(self.not_a("a list", &other, list.at)),
+        }
+    }
+
+    fn not_a(&self, wanted: &str, found: &Value, at: usize) -> Stop {
+        let message = format!("expected {wanted}, found a {}", found.type_name());
+        fail(Class::Type, "InvalidArgumentValue", message, at)
+    }
+
+    #[inline]
+    pub(super) fn property(&self, subject: &Value, name: &str, number: PropertyNo, at: usize) -> Found {
+        match subject {
+            Value::Node(node) => Ok(self.contents.node_property(*node, number)?),
+            Value::Edge(edge) => Ok(self.contents.edge_property(*edge, number)?),
+            other => self.part(other, name, at),
+        }
+    }
+
+    fn part(&self, subject: &Value, name: &str, at: usize) -> Found {
+        match subject {
+            Value::Null => Ok(Value::Null),
+            Value::Map(entries) => Ok(entries.get(name).cloned().unwrap_or_default()),
+            Value::Date(_)
+            | Value::LocalTime(_)
+            | Value::Time(_)
+            | Value::LocalDateTime(_)
+            | Value::DateTime(_)
+            | Value::Duration(_) => component(subject, name).ok_or_else(|| {
+                let message = format!("a {} has no `{name}`", subject.type_name());
+                fail(Class::Type, "InvalidArgumentValue", message, at)
+            }),
+            other => {
+                let message = format!("a {} has no properties", other.type_name());
+                Err(fail(Class::Type, "InvalidArgumentType", message, at))
+            }
+        }
+    }
+
+    /// Everything a node, a relationship or a map says, by name.
+    pub(super) fn entries(&self, subject: &Value, at: usize) -> Result<Vec<(String, Value)>, Stop> {
+        let named = |all: Vec<(Arc<str>, Value)>| all.into_iter().map(|(name, v)| (name.to_string(), v)).collect();
+        match subject {
+            Value::Node(node) => Ok(named(self.contents.node_properties(*node)?)),
+            Value::Edge(edge) => Ok(named(self.contents.edge_properties(*edge)?)),
+            Value::Map(entries) => Ok(entries.iter().map(|(k, v)| (k.clone(), v.clone())).collect()),
+            other => Err(self.not_a("a node, a relationship or a map", other, at)),
+        }
+    }
+
+    fn graph(&self, function: GraphFunction, arguments: &[Ex], at: usize, row: &mut Row) -> Found {
+        use GraphFunction as F;
+        let s = self.snapshot;
+        match function {
+            F::Rand => return Ok(Value::Float(self.random())),
+            F::Timestamp => return Ok(Value::Integer((self.around.now / 1_000_000) as i64)),
+            _ => {}
+        }
+        let value = self.eval(&arguments[0], row)?;
+        if value.is_null() {
+            return Ok(Value::Null);
+        }
+        let list = |items: Vec<Value>| Ok(Value::list(items));
+        match (function, &value) {
+            (F::Labels, Value::Node(node)) => list(self.labels(*node).into_iter().map(Value::Text).collect()),
+            (F::Type, Value::Edge(edge)) => Ok(Value::Text(Arc::clone(s.edge_type(*edge)))),
+            (F::Id, Value::Node(node)) => Ok(Value::Integer(s.thing(*node) as i64)),
+            (F::Id, Value::Edge(edge)) => Ok(Value::Integer(s.edge_thing(*edge) as i64)),
+            (F::ElementId, Value::Node(node)) => Ok(Value::text(&s.id(*node).to_string())),
+            (F::ElementId, Value::Edge(edge)) => Ok(Value::text(&s.edge_id(*edge).to_string())),
+            (F::Keys, v) => list(self.entries(v, at)?.into_iter().map(|(name, _)| Value::text(&name)).collect()),
+            (F::Properties, v) => Ok(Value::Map(Arc::new(self.entries(v, at)?.into_iter().collect()))),
+            (F::Nodes, Value::Path(path)) => list(path.nodes.iter().map(|n| Value::Node(*n)).collect()),
+            (F::Relationships, Value::Path(path)) => list(path.edges.iter().map(|e| Value::Edge(*e)).collect()),
+            (F::StartNode, Value::Edge(edge)) => Ok(Value::Node(s.ends(*edge).0)),
+            (F::EndNode, Value::Edge(edge)) => Ok(Value::Node(s.ends(*edge).1)),
+            (F::Length, Value::Path(path)) => Ok(Value::Integer(path.edges.len() as i64)),
+            (F::Degree, Value::Node(node)) => Ok(Value::Integer(s.degree(*node) as i64)),
+            (F::Ended, Value::Node(node)) => Ok(Value::Bool(s.is_ended(*node))),
+            (F::IsEmpty, Value::List(items)) => Ok(Value::Bool(items.is_empty())),
+            (F::IsEmpty, Value::Text(text)) => Ok(Value::Bool(text.is_empty())),
+            (F::IsEmpty, Value::Map(entries)) => Ok(Value::Bool(entries.is_empty())),
+            (F::Matches, Value::Text(text)) => match self.eval(&arguments[1], row)? {
+                Value::Null => Ok(Value::Null),
+                Value::Text(pattern) => Ok(Value::Bool(self.pattern(&pattern, at)?.is_match(text))),
+                other => Err(self.not_a("a regular expression", &other, at)),
+            },
+            (F::Matches, _) => Ok(Value::Null),
+            (_, other) => {
+                let message = format!("the function does not take a {}", other.type_name());
+                Err(fail(Class::Type, "InvalidArgumentValue", message, at))
+            }
+        }
+    }
+
+    /// A path along edges from a node; none where a part is missing.
+    pub(super) fn path(&self, start: &Value, edges: &[Slot], row: &Row) -> Value {
+        let Value::Node(start) = start else { return Value::Null };
+        let mut path = Path { nodes: vec![*start], edges: Vec::new() };
+        for slot in edges {
+            match &row[*slot] {
+                Value::Edge(edge) => self.along(&mut path, *edge),
+                Value::List(items) => {
+                    for item in items.iter() {
+                        if let Value::Edge(edge) = item {
+                            self.along(&mut path, *edge);
+                        }
+                    }
+                }
+                _ => return Value::Null,
+            }
+        }
+        Value::Path(Arc::new(path))
+    }
+
+    fn along(&self, path: &mut Path, edge: u32) {
+        let (src, dst) = self.snapshot.ends(edge);
+        let last = path.nodes[path.nodes.len() - 1];
+        path.edges.push(edge);
+        path.nodes.push(if last == src { dst } else { src });
+    }
+}
+
+fn compare(a: &Value, comparison: Comparison, b: &Value) -> Option<bool> {
+    use Ordering::{Equal, Greater, Less};
+    match comparison {
+        Comparison::Equal => equals(a, b),
+        Comparison::NotEqual => equals(a, b).map(|t| !t),
+        Comparison::Less => operators::ordered(a, b, &[Less]),
+        Comparison::LessOrEqual => operators::ordered(a, b, &[Less, Equal]),
+        Comparison::Greater => operators::ordered(a, b, &[Greater]),
+        Comparison::GreaterOrEqual => operators::ordered(a, b, &[Greater, Equal]),
+    }
+}

@@ -1,0 +1,456 @@
+//! Expressions and steps ready to be run: names are slots, functions are found, labels and properties are numbers.
+
+use super::ast::{Arrow, Comparison, Operator, Quantifier, Shortest};
+use super::functions::{Answer, Surroundings};
+use super::value::Value;
+use crate::contents::PropertyNo;
+use crate::snapshot::{Node, Snapshot, TypeNo};
+use std::sync::Arc;
+
+/// Place of a variable in a row.
+pub type Slot = usize;
+
+#[derive(Clone, Debug)]
+pub struct Ex {
+    pub kind: ExKind,
+    pub at: usize,
+}
+
+#[derive(Clone, Debug)]
+pub enum ExKind {
+    Const(Value),
+    Slot(Slot),
+    List(Vec<Ex>),
+    Map(Vec<(String, Ex)>),
+    Property(Box<Ex>, Arc<str>, PropertyNo),
+    HasLabels(Box<Ex>, Vec<LabelTest>),
+    Index(Box<Ex>, Box<Ex>),
+    Slice(Box<Ex>, Option<Box<Ex>>, Option<Box<Ex>>),
+    Not(Box<Ex>),
+    Negate(Box<Ex>),
+    Plus(Box<Ex>),
+    Binary(Operator, Box<Ex>, Box<Ex>),
+    Compare(Box<Ex>, Vec<(Comparison, Ex)>),
+    /// Whether it is null, or is not.
+    IsNull(Box<Ex>, bool),
+    Call(fn(&[Value], &Surroundings) -> Answer, Vec<Ex>),
+    Graph(GraphFunction, Vec<Ex>),
+    Case {
+        subject: Option<Box<Ex>>,
+        branches: Vec<(Ex, Ex)>,
+        otherwise: Option<Box<Ex>>,
+    },
+    Each {
+        slot: Slot,
+        list: Box<Ex>,
+        filter: Option<Box<Ex>>,
+        map: Option<Box<Ex>>,
+    },
+    Quantified {
+        quantifier: Quantifier,
+        slot: Slot,
+        list: Box<Ex>,
+        filter: Option<Box<Ex>>,
+    },
+    Reduce {
+        sum: Slot,
+        start: Box<Ex>,
+        slot: Slot,
+        list: Box<Ex>,
+        step: Box<Ex>,
+    },
+    MapProjection {
+        subject: Box<Ex>,
+        parts: Vec<MapEntry>,
+    },
+    /// One element for every row.
+    Gather(Box<Part>, Box<Ex>),
+    Exists(Box<Whole>),
+    Count(Box<Whole>),
+    /// What the expression is in the first row, or null.
+    First(Box<Part>, Box<Ex>),
+}
+
+#[derive(Clone, Debug)]
+pub enum MapEntry {
+    All,
+    Property(String, PropertyNo),
+    Entry(String, Ex),
+}
+
+impl Ex {
+    pub fn slot(slot: Slot, at: usize) -> Ex {
+        Ex { kind: ExKind::Slot(slot), at }
+    }
+
+    /// Every slot it reads, those it sets for itself included.
+    pub fn slots(&self, all: &mut Vec<Slot>) {
+        let many = |list: &[Ex], all: &mut Vec<Slot>| list.iter().for_each(|e| e.slots(all));
+        match &self.kind {
+            ExKind::Const(_) => {}
+            ExKind::Slot(slot) => all.push(*slot),
+            ExKind::List(items) | ExKind::Call(_, items) | ExKind::Graph(_, items) => many(items, all),
+            ExKind::Map(entries) => entries.iter().for_each(|(_, e)| e.slots(all)),
+            ExKind::Property(e, ..)
+            | ExKind::HasLabels(e, _)
+            | ExKind::Not(e)
+            | ExKind::Negate(e)
+            | ExKind::Plus(e)
+            | ExKind::IsNull(e, _) => e.slots(all),
+            ExKind::Index(a, b) | ExKind::Binary(_, a, b) => {
+                a.slots(all);
+                b.slots(all);
+            }
+            ExKind::Slice(e, from, to) => {
+                e.slots(all);
+                [from, to].into_iter().flatten().for_each(|e| e.slots(all));
+            }
+            ExKind::Compare(first, rest) => {
+                first.slots(all);
+                rest.iter().for_each(|(_, e)| e.slots(all));
+            }
+            ExKind::Case { subject, branches, otherwise } => {
+                [subject, otherwise].into_iter().flatten().for_each(|e| e.slots(all));
+                branches.iter().for_each(|(when, then)| {
+                    when.slots(all);
+                    then.slots(all);
+                });
+            }
+            ExKind::Each { list, filter, map, .. } => {
+                list.slots(all);
+                [filter, map].into_iter().flatten().for_each(|e| e.slots(all));
+            }
+            ExKind::Quantified { list, filter, .. } => {
+                list.slots(all);
+                filter.iter().for_each(|e| e.slots(all));
+            }
+            ExKind::Reduce { start, list, step, .. } => [start, list, step].into_iter().for_each(|e| e.slots(all)),
+            ExKind::MapProjection { subject, parts } => {
+                subject.slots(all);
+                parts.iter().for_each(|p| {
+                    if let MapEntry::Entry(_, e) = p {
+                        e.slots(all);
+                    }
+                });
+            }
+            ExKind::Gather(part, e) | ExKind::First(part, e) => {
+                part.slots(all);
+                e.slots(all);
+            }
+            ExKind::Exists(whole) | ExKind::Count(whole) => whole.parts.iter().for_each(|p| p.slots(all)),
+        }
+    }
+}
+
+/// Functions that need the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GraphFunction {
+    Labels,
+    Type,
+    Id,
+    ElementId,
+    Keys,
+    Properties,
+    Nodes,
+    Relationships,
+    StartNode,
+    EndNode,
+    Length,
+    Degree,
+    Ended,
+    IsEmpty,
+    Rand,
+    Timestamp,
+    /// A regular expression must match all of a text.
+    Matches,
+}
+
+/// Whether a node has a label, which is the name of its type or one of its labels; or an edge a type.
+#[derive(Clone, Debug)]
+pub struct LabelTest {
+    pub name: Arc<str>,
+    /// By number of type.
+    pub types: Arc<[bool]>,
+    /// By number of the set of labels.
+    pub sets: Arc<[bool]>,
+}
+
+impl LabelTest {
+    #[inline]
+    pub fn node(&self, snapshot: &Snapshot, node: Node) -> bool {
+        let row = snapshot.node(node);
+        self.types[usize::from(row.type_no)] || self.sets[row.labels as usize]
+    }
+}
+
+/// Types a relationship may have.
+#[derive(Clone, Debug)]
+pub enum Types {
+    Any,
+    One(TypeNo),
+    /// By number.
+    These(Arc<[bool]>),
+}
+
+impl Types {
+    #[inline]
+    pub fn fits(&self, type_no: TypeNo) -> bool {
+        match self {
+            Types::Any => true,
+            Types::One(one) => *one == type_no,
+            Types::These(table) => table[usize::from(type_no)],
+        }
+    }
+}
+
+/// A run of steps: each gives rows to the next.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    pub steps: Vec<Step>,
+    /// Values a row ends with, for parts that are whole queries.
+    pub output: Vec<Slot>,
+    /// Some of its steps remember rows.
+    pub stateful: bool,
+}
+
+impl Part {
+    pub fn new(steps: Vec<Step>, output: Vec<Slot>) -> Part {
+        let stateful = steps.iter().any(|s| s.is_stateful());
+        Part { steps, output, stateful }
+    }
+
+    pub fn slots(&self, all: &mut Vec<Slot>) {
+        self.steps.iter().for_each(|s| s.slots(all));
+        all.extend(&self.output);
+    }
+}
+
+/// A query of one part, or several whose rows are added.
+#[derive(Clone, Debug)]
+pub struct Whole {
+    pub parts: Vec<Part>,
+    /// Rows that are the same are given once.
+    pub distinct: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub kind: StepKind,
+    /// Its number in the whole query.
+    pub id: usize,
+    /// Rows it is expected to give for each that comes.
+    pub estimate: f64,
+}
+
+#[derive(Clone, Debug)]
+pub enum StepKind {
+    Scan {
+        slot: Slot,
+        source: Source,
+        labels: Vec<LabelTest>,
+        /// Ended nodes count too, because a relationship shows them.
+        ended: bool,
+    },
+    Expand(Expand),
+    /// As many relationships one after another as the length allows.
+    Stretch(Box<Stretch>),
+    /// A relationship that is bound already.
+    Known {
+        edge: Slot,
+        from: Slot,
+        to: Slot,
+        arrow: Arrow,
+        types: Types,
+        /// Labels of ends that are found by it; none for ends that are there already.
+        from_labels: Option<Vec<LabelTest>>,
+        to_labels: Option<Vec<LabelTest>>,
+        unlike: Vec<Slot>,
+    },
+    Shortest(Box<Nearest>),
+    Filter(Ex),
+    Path {
+        slot: Slot,
+        start: Slot,
+        edges: Vec<Slot>,
+    },
+    Optional {
+        steps: Vec<Step>,
+        nulls: Vec<Slot>,
+    },
+    Unwind {
+        list: Ex,
+        slot: Slot,
+    },
+    Project(Vec<(Ex, Slot)>),
+    Distinct(Vec<Slot>),
+    Skip(Ex),
+    Limit(Ex),
+    Aggregate(Box<Aggregation>),
+    Sort {
+        keys: Vec<(Ex, bool)>,
+        keep: Vec<Slot>,
+        /// Only so many rows are needed.
+        most: Option<Ex>,
+    },
+    Call {
+        procedure: &'static super::procedures::Procedure,
+        arguments: Vec<Ex>,
+        /// Column and slot.
+        yields: Vec<(usize, Slot)>,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub struct Expand {
+    pub from: Slot,
+    pub edge: Slot,
+    pub to: Slot,
+    pub arrow: Arrow,
+    pub types: Types,
+    /// The other end is bound already.
+    pub into: bool,
+    pub labels: Vec<LabelTest>,
+    /// Relationships of the same MATCH, which must be others.
+    pub unlike: Vec<Slot>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Stretch {
+    pub expand: Expand,
+    pub least: u64,
+    pub most: u64,
+    /// What every relationship must say.
+    pub each: Vec<(PropertyNo, Ex)>,
+    /// It is walked from its right end.
+    pub turned: bool,
+    /// The list of relationships is wanted.
+    pub keep: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Nearest {
+    pub stretch: Stretch,
+    pub which: Shortest,
+    pub path: Slot,
+}
+
+/// Where nodes come from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    All,
+    Label(LabelTest),
+    /// Nodes whose property has the value, or one of the values of the list.
+    Seek {
+        property: PropertyNo,
+        name: Arc<str>,
+        value: Ex,
+        any: bool,
+    },
+    Id(Ex),
+}
+
+#[derive(Clone, Debug)]
+pub struct Aggregation {
+    pub keys: Vec<(Ex, Slot)>,
+    pub calls: Vec<AggregateCall>,
+}
+
+#[derive(Clone, Debug)]
+pub struct AggregateCall {
+    pub function: Aggregate,
+    pub distinct: bool,
+    /// None: rows are counted.
+    pub argument: Option<Ex>,
+    /// The share, for percentiles.
+    pub second: Option<Ex>,
+    pub slot: Slot,
+    pub at: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aggregate {
+    Count,
+    Sum,
+    Average,
+    Least,
+    Most,
+    Collect,
+    Deviation,
+    DeviationOfAll,
+    PercentileContinuous,
+    PercentileDiscrete,
+}
+
+impl Aggregate {
+    pub fn find(name: &str) -> Option<Aggregate> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "count" => Aggregate::Count,
+            "sum" => Aggregate::Sum,
+            "avg" => Aggregate::Average,
+            "min" => Aggregate::Least,
+            "max" => Aggregate::Most,
+            "collect" => Aggregate::Collect,
+            "stdev" => Aggregate::Deviation,
+            "stdevp" => Aggregate::DeviationOfAll,
+            "percentilecont" => Aggregate::PercentileContinuous,
+            "percentiledisc" => Aggregate::PercentileDiscrete,
+            _ => return None,
+        })
+    }
+
+    pub fn arguments(self) -> usize {
+        match self {
+            Aggregate::PercentileContinuous | Aggregate::PercentileDiscrete => 2,
+            _ => 1,
+        }
+    }
+}
+
+impl Step {
+    pub fn is_breaker(&self) -> bool {
+        matches!(self.kind, StepKind::Aggregate(_) | StepKind::Sort { .. })
+    }
+
+    fn is_stateful(&self) -> bool {
+        self.is_breaker() || matches!(self.kind, StepKind::Distinct(_) | StepKind::Skip(_) | StepKind::Limit(_))
+    }
+
+    pub fn slots(&self, all: &mut Vec<Slot>) {
+        match &self.kind {
+            StepKind::Scan { slot, source, .. } => {
+                all.push(*slot);
+                if let Source::Seek { value, .. } | Source::Id(value) = source {
+                    value.slots(all);
+                }
+            }
+            StepKind::Expand(e) => all.extend([e.from, e.to, e.edge]),
+            StepKind::Stretch(s) => {
+                all.extend([s.expand.from, s.expand.to, s.expand.edge]);
+                s.each.iter().for_each(|(_, e)| e.slots(all));
+            }
+            StepKind::Shortest(n) => {
+                all.extend([n.stretch.expand.from, n.stretch.expand.to, n.path]);
+                n.stretch.each.iter().for_each(|(_, e)| e.slots(all));
+            }
+            StepKind::Known { edge, from, to, .. } => all.extend([*edge, *from, *to]),
+            StepKind::Filter(e) | StepKind::Skip(e) | StepKind::Limit(e) => e.slots(all),
+            StepKind::Path { slot, start, edges } => all.extend(edges.iter().chain([slot, start])),
+            StepKind::Optional { steps, .. } => steps.iter().for_each(|s| s.slots(all)),
+            StepKind::Unwind { list, slot } => {
+                list.slots(all);
+                all.push(*slot);
+            }
+            StepKind::Project(items) => items.iter().for_each(|(e, _)| e.slots(all)),
+            StepKind::Distinct(slots) => all.extend(slots),
+            StepKind::Aggregate(a) => {
+                a.keys.iter().for_each(|(e, _)| e.slots(all));
+                a.calls.iter().for_each(|c| c.argument.iter().chain(&c.second).for_each(|e| e.slots(all)));
+            }
+            StepKind::Sort { keys, keep, .. } => {
+                keys.iter().for_each(|(e, _)| e.slots(all));
+                all.extend(keep);
+            }
+            StepKind::Call { arguments, .. } => arguments.iter().for_each(|e| e.slots(all)),
+        }
+    }
+}

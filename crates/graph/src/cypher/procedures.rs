@@ -1,0 +1,321 @@
+//! What CALL can call: questions about the graph as a whole, all of them reading.
+
+use super::eval::fail;
+use super::fault::Class;
+use super::run::{Exec, Go, Stop};
+use super::value::Value;
+use crate::community::{Options, Undirected, detect};
+use crate::rank::{DAMPING, Weights, around};
+use crate::snapshot::{Node, Snapshot};
+use crate::walk::{Direction, Filter, Walk, walk};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+type Give<'g> = &'g mut dyn FnMut(&[Value]) -> Go;
+type Run = fn(&Exec<'_>, &[Value], Give<'_>) -> Go;
+
+pub struct Procedure {
+    pub name: &'static str,
+    pub arguments: &'static [&'static str],
+    /// So many of them must be given.
+    pub least: usize,
+    /// Columns, and whether they are nodes.
+    pub columns: &'static [(&'static str, bool)],
+    pub summary: &'static str,
+    pub(super) run: Run,
+}
+
+impl std::fmt::Debug for Procedure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Procedure {
+    pub fn signature(&self) -> String {
+        let columns: Vec<_> = self.columns.iter().map(|(name, _)| *name).collect();
+        let optional = |(i, name): (usize, &&str)| if i < self.least { (*name).to_owned() } else { format!("{name}?") };
+        let arguments: Vec<_> = self.arguments.iter().enumerate().map(optional).collect();
+        format!("{}({}) YIELD {}", self.name, arguments.join(", "), columns.join(", "))
+    }
+}
+
+/// Every procedure there is.
+pub const ALL: &[Procedure] = &[
+    Procedure {
+        name: "db.labels",
+        arguments: &[],
+        least: 0,
+        columns: &[("label", false)],
+        summary: "Types and labels of nodes",
+        run: labels,
+    },
+    Procedure {
+        name: "db.relationshipTypes",
+        arguments: &[],
+        least: 0,
+        columns: &[("relationshipType", false)],
+        summary: "Types of relationships",
+        run: relationship_types,
+    },
+    Procedure {
+        name: "db.propertyKeys",
+        arguments: &[],
+        least: 0,
+        columns: &[("propertyKey", false)],
+        summary: "Names of properties",
+        run: property_keys,
+    },
+    Procedure {
+        name: "db.schema",
+        arguments: &[],
+        least: 0,
+        columns: &[("from", false), ("relationshipType", false), ("to", false), ("count", false)],
+        summary: "Which types of nodes are tied by which types of relationships, most first",
+        run: schema,
+    },
+    Procedure {
+        name: "lukasa.pagerank",
+        arguments: &["limit"],
+        least: 0,
+        columns: &[("node", true), ("score", false)],
+        summary: "The most central nodes by PageRank",
+        run: pagerank,
+    },
+    Procedure {
+        name: "lukasa.ppr",
+        arguments: &["seeds", "limit"],
+        least: 1,
+        columns: &[("node", true), ("score", false)],
+        summary: "What is near some nodes, by personalized PageRank; seeds are nodes, keys, or a list of them",
+        run: ppr,
+    },
+    Procedure {
+        name: "lukasa.communities",
+        arguments: &["resolution"],
+        least: 0,
+        columns: &[("node", true), ("community", false)],
+        summary: "The community of every node, by Leiden; the largest has the number 0",
+        run: communities,
+    },
+    Procedure {
+        name: "lukasa.neighbors",
+        arguments: &["seeds", "hops"],
+        least: 1,
+        columns: &[("node", true), ("distance", false)],
+        summary: "Every node within so many hops, in any direction, with its distance",
+        run: neighbors,
+    },
+];
+
+pub fn find(name: &str) -> Option<&'static Procedure> {
+    ALL.iter().find(|p| p.name.eq_ignore_ascii_case(name))
+}
+
+/// For messages.
+pub fn names() -> String {
+    ALL.iter().map(|p| p.name).collect::<Vec<_>>().join(", ")
+}
+
+fn each(rows: impl IntoIterator<Item = Vec<Value>>, give: Give<'_>) -> Go {
+    for row in rows {
+        if !give(&row)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn labels(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
+    let s = exec.snapshot;
+    let stats = s.stats();
+    let mut all: Vec<Arc<str>> = Vec::new();
+    let types = s.names().types().iter().zip(&stats.by_type).filter(|(_, n)| **n > 0).map(|(name, _)| name);
+    all.extend(types.filter(|name| exec.silent_type != Some(&***name)).cloned());
+    for (set, count) in stats.by_label_set.iter().enumerate() {
+        if *count > 0 {
+            all.extend(s.names().labels(set as u32).iter().cloned());
+        }
+    }
+    all.sort();
+    all.dedup();
+    each(all.into_iter().map(|name| vec![Value::Text(name)]), give)
+}
+
+fn relationship_types(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
+    let stats = exec.snapshot.stats();
+    let used = exec.snapshot.names().types().iter().zip(&stats.by_edge_type).filter(|(_, n)| **n > 0);
+    let mut all: Vec<_> = used.map(|(name, _)| Arc::clone(name)).collect();
+    all.sort();
+    each(all.into_iter().map(|name| vec![Value::Text(name)]), give)
+}
+
+fn property_keys(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
+    let s = exec.snapshot;
+    let mut seen = std::collections::BTreeSet::new();
+    for node in (0..s.node_places() as Node).filter(|n| !s.is_free(*n)) {
+        exec.tick()?;
+        if s.key(node).is_some() {
+            seen.insert(crate::contents::KEY);
+        }
+        seen.extend(exec.contents.node(node)?.iter().map(|(number, _)| *number));
+        for edge in s.outgoing(node).edges {
+            exec.tick()?;
+            seen.extend(exec.contents.edge(*edge)?.iter().map(|(number, _)| *number));
+        }
+    }
+    let mut names: Vec<_> = seen.into_iter().map(|number| s.properties().name(number)).collect();
+    names.sort();
+    each(names.into_iter().map(|name| vec![Value::Text(name)]), give)
+}
+
+fn schema(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
+    let s = exec.snapshot;
+    let mut counts: BTreeMap<(u16, u16, u16), i64> = BTreeMap::new();
+    for node in (0..s.node_places() as Node).filter(|n| !s.is_free(*n)) {
+        let links = s.outgoing(node);
+        for i in 0..links.len() {
+            exec.tick()?;
+            *counts.entry((s.type_no(node), links.types[i], s.type_no(links.nodes[i]))).or_default() += 1;
+        }
+    }
+    let mut all: Vec<_> = counts.into_iter().collect();
+    all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let name = |number: u16| Value::Text(Arc::clone(s.names().type_name(number)));
+    each(all.into_iter().map(|((a, r, b), n)| vec![name(a), name(r), name(b), Value::Integer(n)]), give)
+}
+
+/// How long a query waits before it looks at the clock while something is computed beside it.
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// Work over the whole graph that cannot be interrupted: done beside the query, which can. What it found is kept with
+/// the snapshot, so the next query has it.
+fn beside<T: Send + 'static>(
+    exec: &Exec<'_>,
+    work: impl FnOnce(&Arc<Snapshot>) -> T + Send + 'static,
+) -> Result<T, Stop> {
+    let snapshot = Arc::clone(exec.snapshot);
+    let (send, receive) = channel();
+    std::thread::spawn(move || {
+        // The query may have ended in the meantime; then nobody waits for it.
+        let _ = send.send(work(&snapshot));
+    });
+    loop {
+        match receive.recv_timeout(GLANCE.min(exec.limits.deadline.saturating_duration_since(Instant::now()))) {
+            Ok(found) => return Ok(found),
+            Err(RecvTimeoutError::Timeout) => exec.check_time()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(lukasa_model::Error::internal("a computation over the graph failed").into());
+            }
+        }
+    }
+}
+
+fn limit(value: Option<&Value>, otherwise: usize) -> Result<usize, Stop> {
+    match value {
+        None | Some(Value::Null) => Ok(otherwise),
+        Some(Value::Integer(n)) if *n >= 0 => Ok(*n as usize),
+        Some(other) => {
+            let message = format!("expected a number of 0 or more, found a {}", other.type_name());
+            Err(fail(Class::Argument, "InvalidArgumentType", message, 0))
+        }
+    }
+}
+
+/// Nodes, keys of nodes, or lists of either.
+fn seeds(exec: &Exec<'_>, value: &Value) -> Result<Vec<Node>, Stop> {
+    let mut found = Vec::new();
+    match value {
+        Value::Null => {}
+        Value::Node(node) => found.push(*node),
+        Value::List(items) => {
+            for item in items.iter().filter(|v| !matches!(v, Value::List(_))) {
+                found.extend(seeds(exec, item)?);
+            }
+        }
+        Value::Text(key) => {
+            let s = exec.snapshot;
+            let index = s.index(&exec.contents, crate::contents::KEY, || exec.tick())?;
+            let is = |node: &Node| s.key(*node) == Some(&**key) && s.is_live(*node);
+            found.extend(s.candidates(&index, value).filter(is));
+            if found.is_empty() {
+                let message = format!("no object has the key `{key}`");
+                return Err(fail(Class::Argument, "InvalidArgumentValue", message, 0));
+            }
+        }
+        other => {
+            let message = format!("seeds are nodes or keys, not a {}", other.type_name());
+            return Err(fail(Class::Argument, "InvalidArgumentType", message, 0));
+        }
+    }
+    Ok(found)
+}
+
+fn pagerank(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
+    let most = limit(arguments.first(), usize::MAX)?;
+    let ranks = beside(exec, |snapshot| Arc::clone(snapshot.ranks()))?;
+    let flat = exec.snapshot.flat();
+    let mut order: Vec<u32> = (0..ranks.len() as u32).collect();
+    order.sort_by(|a, b| ranks[*b as usize].total_cmp(&ranks[*a as usize]).then(a.cmp(b)));
+    let row = |i: u32| vec![Value::Node(flat.nodes[i as usize]), Value::Float(ranks[i as usize])];
+    each(order.into_iter().take(most).map(row), give)
+}
+
+fn ppr(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
+    let seeds: Vec<(Node, f64)> = seeds(exec, &arguments[0])?.into_iter().map(|n| (n, 1.0)).collect();
+    let most = limit(arguments.get(1), usize::MAX)?;
+    let ranked = beside(exec, move |snapshot| {
+        let weights = Weights::new(snapshot, &snapshot.registry, &[]);
+        around(snapshot, &weights, &seeds, DAMPING).0
+    })?;
+    let row = |(node, score): (Node, f64)| vec![Value::Node(node), Value::Float(score)];
+    each(ranked.into_iter().take(most).map(row), give)
+}
+
+fn communities(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
+    let resolution = match arguments.first() {
+        None | Some(Value::Null) => 1.0,
+        Some(Value::Integer(n)) if *n > 0 => *n as f64,
+        Some(Value::Float(f)) if *f > 0.0 => *f,
+        Some(_) => {
+            return Err(fail(Class::Argument, "InvalidArgumentType", "the resolution is a number above 0", 0));
+        }
+    };
+    let found = beside(exec, move |snapshot| snapshot.communities(resolution))?;
+    let flat = exec.snapshot.flat();
+    let row = |(node, community): (&Node, &u32)| vec![Value::Node(*node), Value::Integer(i64::from(*community))];
+    each(flat.nodes.iter().zip(found.iter()).map(row), give)
+}
+
+impl Snapshot {
+    /// The community of every node by dense number; the last asked for is kept.
+    fn communities(&self, resolution: f64) -> Arc<Vec<u32>> {
+        let mut kept = self.beside.communities.lock();
+        match &*kept {
+            Some((by, found)) if *by == resolution => Arc::clone(found),
+            _ => {
+                let options = Options { resolution, ..Options::default() };
+                let found = Arc::new(detect(&Undirected::of(self.flat()), &options).community);
+                *kept = Some((resolution, Arc::clone(&found)));
+                found
+            }
+        }
+    }
+}
+
+fn neighbors(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
+    let roots = seeds(exec, &arguments[0])?;
+    let hops = limit(arguments.get(1), 1)?;
+    let found = beside(exec, move |snapshot| {
+        let filter = Filter { edge_types: None, node_types: None, label_sets: None, min_confidence: None };
+        let depth = u32::try_from(hops).unwrap_or(u32::MAX);
+        let (direction, most) = (Direction::Both, usize::MAX);
+        let reached =
+            walk(snapshot, &roots, &Walk { direction, depth, max_nodes: most, max_edges: most, filter: &filter });
+        (0..reached.nodes.len()).map(|i| (reached.nodes[i], reached.depth(i))).collect::<Vec<_>>()
+    })?;
+    let row = |(node, depth): (Node, u32)| vec![Value::Node(node), Value::Integer(i64::from(depth))];
+    each(found.into_iter().filter(|(_, depth)| *depth > 0).map(row), give)
+}

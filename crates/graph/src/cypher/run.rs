@@ -1,0 +1,624 @@
+//! Runs a query: rows are pushed through its steps one at a time, within a deadline and a share of memory.
+
+mod expand;
+mod gather;
+mod nearest;
+
+use super::ast::Arrow;
+use super::eval::{Row, fail};
+use super::expr::{Ex, LabelTest, Part, Slot, Source, Step, StepKind, Whole};
+use super::fault::{Class, Fault};
+use super::functions::Surroundings;
+use super::value::{Key, Value};
+use crate::contents::Contents;
+use crate::snapshot::{Node, Snapshot};
+use gather::Gathering;
+use lukasa_model::{Error, ErrorKind};
+use lukasa_store::Ledger;
+use regex::Regex;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Why a query ended without an answer.
+#[derive(Clone, Debug)]
+pub enum Trouble {
+    /// The query is wrong.
+    Fault(Fault),
+    /// It took too much, or the store failed.
+    Other(Error),
+}
+
+pub(super) type Stop = Box<Trouble>;
+/// Whether more rows are wanted.
+pub(super) type Go = Result<bool, Stop>;
+pub(super) type Sink<'s> = &'s mut dyn FnMut(&mut Row) -> Go;
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Stop {
+        Box::new(Trouble::Fault(fault))
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Box::new(Trouble::Other(error))
+    }
+}
+
+/// What a query may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub deadline: Instant,
+    /// How long that is, to tell.
+    pub timeout_ms: u64,
+    /// Rows of the answer.
+    pub rows: usize,
+    /// Bytes of rows and lists that are kept while it runs.
+    pub memory: usize,
+}
+
+/// Longest list, and longest text in bytes, that a query may make.
+pub const LONGEST_LIST: usize = 2_000_000;
+const LONGEST_TEXT: usize = 16 << 20;
+
+/// What a step remembers between rows.
+#[derive(Default)]
+enum State {
+    #[default]
+    Nothing,
+    Seen(FxHashSet<Box<[Key]>>),
+    Wanted {
+        passed: u64,
+        of: u64,
+    },
+}
+
+pub(super) struct Exec<'a> {
+    pub snapshot: &'a Arc<Snapshot>,
+    pub contents: Contents<'a>,
+    pub around: Surroundings,
+    pub silent_type: Option<&'a str>,
+    pub limits: Limits,
+    /// Rows that came out of each step, when they are to be told.
+    pub counts: Option<Vec<Cell<u64>>>,
+    ticks: Cell<u32>,
+    used: Cell<usize>,
+    most_used: Cell<usize>,
+    states: Vec<RefCell<State>>,
+    random: Cell<u64>,
+    patterns: RefCell<FxHashMap<Arc<str>, Regex>>,
+}
+
+impl<'a> Exec<'a> {
+    pub fn new(
+        snapshot: &'a Arc<Snapshot>,
+        ledger: &'a Ledger,
+        around: Surroundings,
+        limits: Limits,
+        steps: usize,
+        profile: bool,
+    ) -> Exec<'a> {
+        let seed = around.now as u64 | 1;
+        Exec {
+            snapshot,
+            contents: Contents::new(snapshot, ledger),
+            around,
+            silent_type: None,
+            limits,
+            counts: profile.then(|| (0..steps).map(|_| Cell::new(0)).collect()),
+            ticks: Cell::new(0),
+            used: Cell::new(0),
+            most_used: Cell::new(0),
+            states: (0..steps).map(|_| RefCell::default()).collect(),
+            random: Cell::new(seed),
+            patterns: RefCell::default(),
+        }
+    }
+
+    /// To be called in every loop.
+    #[inline]
+    pub fn tick(&self) -> Result<(), Stop> {
+        let ticks = self.ticks.get().wrapping_add(1);
+        self.ticks.set(ticks);
+        if ticks & 0xff == 0 { self.check_time() } else { Ok(()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub fn check_time(&self) -> Result<(), Stop> {
+        if Instant::now() < self.limits.deadline {
+            return Ok(());
+        }
+        let message = format!("the query was stopped after {} ms", self.limits.timeout_ms);
+        Err(Error::new(ErrorKind::Timeout, "query_timeout", message)
+            .hint("ask for less: name labels and keys, shorten `*` patterns, or allow more with `timeout_ms`")
+            .into())
+    }
+
+    /// Takes memory into account; what is given back is taken out again.
+    pub fn charge(&self, bytes: usize) -> Result<(), Stop> {
+        let used = self.used.get() + bytes;
+        self.used.set(used);
+        self.most_used.set(self.most_used.get().max(used));
+        if used <= self.limits.memory {
+            return Ok(());
+        }
+        let message = format!("the query needs more than {} MB for what it keeps", self.limits.memory >> 20);
+        Err(Error::too_large("query_memory", message)
+            .hint("collect, order and group fewer rows, or return them with LIMIT")
+            .into())
+    }
+
+    fn release(&self, bytes: usize) {
+        self.used.set(self.used.get().saturating_sub(bytes));
+    }
+
+    /// The most that was kept at once.
+    pub fn most_used(&self) -> usize {
+        self.most_used.get()
+    }
+
+    pub fn random(&self) -> f64 {
+        let mut x = self.random.get();
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        self.random.set(x);
+        (x >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub fn too_long(&self, at: usize) -> Stop {
+        let message = format!("a list of more than {} elements or a text of more than 16 MB", self.around.longest_list);
+        fail(Class::Argument, "NumberOutOfRange", message, at)
+    }
+
+    /// Refuses a sum before it is made.
+    pub fn sum_fits(&self, a: &Value, b: &Value, at: usize) -> Result<(), Stop> {
+        let fits = match (a, b) {
+            (Value::Text(a), Value::Text(b)) => a.len() + b.len() <= LONGEST_TEXT,
+            (Value::List(a), Value::List(b)) => a.len() + b.len() <= self.around.longest_list,
+            _ => true,
+        };
+        if fits { Ok(()) } else { Err(self.too_long(at)) }
+    }
+
+    /// Lists inside lists share their parts, so something small can stand for something vast: it is refused.
+    pub fn sized(&self, value: Value, at: usize) -> Result<Value, Stop> {
+        fn count(value: &Value, left: &mut usize, depth: usize) -> bool {
+            let mut take = |n: usize| {
+                *left = left.saturating_sub(n);
+                *left > 0
+            };
+            match value {
+                Value::List(items) => {
+                    take(items.len()) && depth < 100 && items.iter().all(|v| count(v, left, depth + 1))
+                }
+                Value::Map(entries) => {
+                    take(entries.len()) && depth < 100 && entries.values().all(|v| count(v, left, depth + 1))
+                }
+                Value::Text(text) if text.len() > LONGEST_TEXT => false,
+                _ => true,
+            }
+        }
+        let nested = |v: &Value| matches!(v, Value::List(_) | Value::Map(_) | Value::Text(_));
+        let plain = match &value {
+            Value::List(items) => items.len() <= self.around.longest_list && !items.iter().any(nested),
+            Value::Map(_) | Value::Text(_) => false,
+            _ => true,
+        };
+        if plain {
+            return Ok(value);
+        }
+        let mut left = self.around.longest_list + 1;
+        if count(&value, &mut left, 0) { Ok(value) } else { Err(self.too_long(at)) }
+    }
+
+    pub fn pattern(&self, pattern: &Arc<str>, at: usize) -> Result<Regex, Stop> {
+        if let Some(found) = self.patterns.borrow().get(pattern) {
+            return Ok(found.clone());
+        }
+        let whole = format!("^(?:{pattern})$");
+        let made = regex::RegexBuilder::new(&whole).size_limit(1 << 20).build().map_err(|e| {
+            let message = format!("`{pattern}` is no regular expression: {e}");
+            fail(Class::Argument, "InvalidArgumentValue", message, at)
+        })?;
+        self.patterns.borrow_mut().insert(Arc::clone(pattern), made.clone());
+        Ok(made)
+    }
+
+    /// Labels of a node: its type, and those stated.
+    pub fn labels(&self, node: Node) -> Vec<Arc<str>> {
+        let own = self.snapshot.type_name(node);
+        let own = (self.silent_type != Some(&**own)).then(|| Arc::clone(own));
+        let stated = self.snapshot.labels(node).iter().filter(|l| own.as_ref() != Some(l)).cloned();
+        own.clone().into_iter().chain(stated).collect()
+    }
+
+    /// Rows of all parts.
+    pub fn run_whole(&self, whole: &Whole, row: &mut Row, sink: Sink<'_>) -> Go {
+        let mut seen: FxHashSet<Box<[Key]>> = FxHashSet::default();
+        for part in &whole.parts {
+            let more = self.run_part(part, row, &mut |row| {
+                if whole.distinct && !self.first(&mut seen, &part.output, row)? {
+                    return Ok(true);
+                }
+                sink(row)
+            })?;
+            if !more {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The values that rows of all parts end with.
+    pub fn run_outputs(&self, whole: &Whole, row: &mut Row, sink: &mut dyn FnMut(Vec<Value>) -> Go) -> Go {
+        let mut seen: FxHashSet<Box<[Key]>> = FxHashSet::default();
+        for part in &whole.parts {
+            let more = self.run_part(part, row, &mut |row| {
+                if whole.distinct && !self.first(&mut seen, &part.output, row)? {
+                    return Ok(true);
+                }
+                sink(part.output.iter().map(|s| row[*s].clone()).collect())
+            })?;
+            if !more {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn first(&self, seen: &mut FxHashSet<Box<[Key]>>, slots: &[Slot], row: &Row) -> Result<bool, Stop> {
+        let key: Box<[Key]> = slots.iter().map(|s| Key(row[*s].clone())).collect();
+        let bytes: usize = key.iter().map(|k| size_of::<Value>() + k.0.heap()).sum();
+        if !seen.insert(key) {
+            return Ok(false);
+        }
+        self.charge(bytes + 24)?;
+        Ok(true)
+    }
+
+    /// Rows of a part. Where rows must all have come before the first can go on, they are gathered.
+    pub fn run_part(&self, part: &Part, row: &mut Row, sink: Sink<'_>) -> Go {
+        if !part.stateful {
+            return self.run(&part.steps, row, sink);
+        }
+        for step in &part.steps {
+            *self.states[step.id].borrow_mut() = State::Nothing;
+        }
+        let mut steps = part.steps.as_slice();
+        let mut waiting: Option<gather::Gathered> = None;
+        loop {
+            let breaker = steps.iter().position(Step::is_breaker);
+            let (here, rest) = match breaker {
+                Some(place) => (&steps[..place], &steps[place + 1..]),
+                None => (steps, &steps[steps.len()..]),
+            };
+            let Some(place) = breaker else {
+                return match waiting {
+                    Some(gathered) => self.pour(gathered, here, row, sink),
+                    None => self.run(here, row, sink),
+                };
+            };
+            let mut gathering = Gathering::new(self, &steps[place], row)?;
+            let mut take = |row: &mut Row| gathering.take(self, row);
+            match waiting {
+                Some(gathered) => self.pour(gathered, here, row, &mut take)?,
+                None => self.run(here, row, &mut take)?,
+            };
+            let gathered = gathering.finish(self)?;
+            self.count(&steps[place], gathered.len() as u64);
+            waiting = Some(gathered);
+            steps = rest;
+        }
+    }
+
+    /// Gathered rows go on.
+    fn pour(&self, gathered: gather::Gathered, steps: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
+        let gather::Gathered { slots, rows, bytes } = gathered;
+        let mut more = true;
+        for values in rows {
+            self.tick()?;
+            for (slot, value) in slots.iter().zip(values) {
+                row[*slot] = value;
+            }
+            if !self.run(steps, row, sink)? {
+                more = false;
+                break;
+            }
+        }
+        self.release(bytes);
+        Ok(more)
+    }
+
+    #[inline]
+    fn count(&self, step: &Step, rows: u64) {
+        if let Some(counts) = &self.counts {
+            counts[step.id].set(counts[step.id].get() + rows);
+        }
+    }
+
+    /// Takes one row through the steps; what comes out goes to the sink.
+    pub(super) fn run(&self, steps: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
+        let Some((step, rest)) = steps.split_first() else { return sink(row) };
+        match &step.kind {
+            StepKind::Filter(ex) => {
+                if self.truth(ex, row)? != Some(true) {
+                    return Ok(true);
+                }
+                self.count(step, 1);
+                self.run(rest, row, sink)
+            }
+            StepKind::Expand(expand) => self.expand(step, expand, rest, row, sink),
+            StepKind::Scan { slot, source, labels, ended } => {
+                self.scan(step, *slot, source, labels, *ended, rest, row, sink)
+            }
+            StepKind::Stretch(stretch) => self.stretch(step, stretch, rest, row, sink),
+            StepKind::Known { .. } => self.known(step, rest, row, sink),
+            StepKind::Shortest(nearest) => self.nearest(step, nearest, rest, row, sink),
+            StepKind::Path { slot, start, edges } => {
+                row[*slot] = self.path(&row[*start], edges, row);
+                self.count(step, 1);
+                self.run(rest, row, sink)
+            }
+            StepKind::Optional { steps, nulls } => {
+                let mut any = false;
+                let more = self.run(steps, row, &mut |row| {
+                    any = true;
+                    self.count(step, 1);
+                    self.run(rest, row, sink)
+                })?;
+                if any || !more {
+                    return Ok(more);
+                }
+                nulls.iter().for_each(|slot| row[*slot] = Value::Null);
+                self.count(step, 1);
+                self.run(rest, row, sink)
+            }
+            StepKind::Unwind { list, slot } => {
+                let items = match self.eval(list, row)? {
+                    Value::Null => return Ok(true),
+                    Value::List(items) => items,
+                    other => Arc::new(vec![other]),
+                };
+                for item in items.iter() {
+                    self.tick()?;
+                    row[*slot] = item.clone();
+                    self.count(step, 1);
+                    if !self.run(rest, row, sink)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            StepKind::Project(items) => {
+                // All are read before any is set: a name may be given to something else.
+                match items.as_slice() {
+                    [(ex, slot)] => row[*slot] = self.eval(ex, row)?,
+                    _ => {
+                        let mut values = Vec::with_capacity(items.len());
+                        for (ex, _) in items {
+                            values.push(self.eval(ex, row)?);
+                        }
+                        for ((_, slot), value) in items.iter().zip(values) {
+                            row[*slot] = value;
+                        }
+                    }
+                }
+                self.count(step, 1);
+                self.run(rest, row, sink)
+            }
+            StepKind::Distinct(slots) => {
+                let is_first = {
+                    let mut state = self.states[step.id].borrow_mut();
+                    if !matches!(*state, State::Seen(_)) {
+                        *state = State::Seen(FxHashSet::default());
+                    }
+                    let State::Seen(seen) = &mut *state else { return Ok(true) };
+                    self.first(seen, slots, row)?
+                };
+                if !is_first {
+                    return Ok(true);
+                }
+                self.count(step, 1);
+                self.run(rest, row, sink)
+            }
+            StepKind::Skip(ex) => {
+                let wanted = self.amount(step, ex, row)?;
+                let passed = self.pass(step);
+                if passed <= wanted {
+                    return Ok(true);
+                }
+                self.count(step, 1);
+                self.run(rest, row, sink)
+            }
+            StepKind::Limit(ex) => {
+                let wanted = self.amount(step, ex, row)?;
+                if wanted == 0 {
+                    return Ok(false);
+                }
+                let passed = self.pass(step);
+                self.count(step, 1);
+                let more = self.run(rest, row, sink)?;
+                Ok(more && passed < wanted)
+            }
+            StepKind::Call { procedure, arguments, yields } => {
+                let mut values = Vec::with_capacity(arguments.len());
+                for argument in arguments {
+                    values.push(self.eval(argument, row)?);
+                }
+                (procedure.run)(self, &values, &mut |columns: &[Value]| {
+                    self.tick()?;
+                    for (column, slot) in yields {
+                        row[*slot] = columns[*column].clone();
+                    }
+                    self.count(step, 1);
+                    self.run(rest, row, sink)
+                })
+            }
+            // Rows are gathered before they come here.
+            StepKind::Aggregate(_) | StepKind::Sort { .. } => sink(row),
+        }
+    }
+
+    /// One more row has come to a step: how many it is now.
+    fn pass(&self, step: &Step) -> u64 {
+        match &mut *self.states[step.id].borrow_mut() {
+            State::Wanted { passed, .. } => {
+                *passed += 1;
+                *passed
+            }
+            // How many are wanted is asked first.
+            State::Nothing | State::Seen(_) => 1,
+        }
+    }
+
+    /// How many rows SKIP or LIMIT means; asked once.
+    fn amount(&self, step: &Step, ex: &Ex, row: &mut Row) -> Result<u64, Stop> {
+        if let State::Wanted { of, .. } = &*self.states[step.id].borrow() {
+            return Ok(*of);
+        }
+        let of = self.number_of_rows(ex, row)?;
+        *self.states[step.id].borrow_mut() = State::Wanted { passed: 0, of };
+        Ok(of)
+    }
+
+    fn number_of_rows(&self, ex: &Ex, row: &mut Row) -> Result<u64, Stop> {
+        match self.eval(ex, row)? {
+            Value::Integer(n) => u64::try_from(n).map_err(|_| {
+                let message = "SKIP and LIMIT take no negative number";
+                fail(Class::Syntax, "NegativeIntegerArgument", message, ex.at)
+            }),
+            other => {
+                let message = format!("SKIP and LIMIT take a whole number, not a {}", other.type_name());
+                Err(fail(Class::Syntax, "InvalidArgumentType", message, ex.at))
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the fields of one step, taken apart once")]
+    fn scan(
+        &self,
+        step: &Step,
+        slot: Slot,
+        source: &Source,
+        labels: &[LabelTest],
+        ended: bool,
+        rest: &[Step],
+        row: &mut Row,
+        sink: Sink<'_>,
+    ) -> Go {
+        let s = self.snapshot;
+        let mut visit = |node: Node, row: &mut Row| -> Go {
+            self.tick()?;
+            let there = if ended { !s.is_free(node) } else { s.is_live(node) };
+            if !there || !labels.iter().all(|l| l.node(s, node)) {
+                return Ok(true);
+            }
+            row[slot] = Value::Node(node);
+            self.count(step, 1);
+            self.run(rest, row, sink)
+        };
+        match source {
+            Source::All => {
+                for node in 0..s.node_places() as Node {
+                    if !visit(node, row)? {
+                        return Ok(false);
+                    }
+                }
+            }
+            Source::Label(label) => {
+                let silent = self.silent_type.unwrap_or_default();
+                let nodes = s.labelled(&format!("{silent}:{}", label.name), |n| label.node(s, n));
+                for node in nodes.iter() {
+                    if !visit(*node, row)? {
+                        return Ok(false);
+                    }
+                }
+            }
+            Source::Id(ex) => {
+                let node = match self.eval(ex, row)? {
+                    Value::Integer(id) => u64::try_from(id).ok().and_then(|id| s.find(id)),
+                    Value::Text(id) => (0..s.node_places() as Node).find(|n| s.id(*n).to_string() == *id),
+                    _ => None,
+                };
+                if let Some(node) = node {
+                    return visit(node, row);
+                }
+            }
+            Source::Seek { property, value, any, .. } => {
+                let wanted = match (self.eval(value, row)?, any) {
+                    (Value::Null, _) => return Ok(true),
+                    (Value::List(items), true) => {
+                        let mut seen = FxHashSet::default();
+                        items.iter().filter(|v| seen.insert(Key((*v).clone()))).cloned().collect()
+                    }
+                    (other, _) => vec![other],
+                };
+                let index = s.index(&self.contents, *property, || self.tick())?;
+                let mut seen: FxHashSet<Node> = FxHashSet::default();
+                for value in wanted.iter().filter(|v| !v.is_null()) {
+                    for node in s.candidates(&index, value) {
+                        // Values of different hashes may share a node that changed.
+                        if *any && !seen.insert(node) {
+                            continue;
+                        }
+                        if !visit(node, row)? {
+                            return Ok(false);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn known(&self, step: &Step, rest: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
+        let StepKind::Known { edge, from, to, arrow, types, from_labels, to_labels, unlike } = &step.kind else {
+            return Ok(true);
+        };
+        let Value::Edge(found) = row[*edge] else { return Ok(true) };
+        let s = self.snapshot;
+        if !types.fits(s.edge(found).type_no) || self.is_one_of(found, unlike, row) {
+            return Ok(true);
+        }
+        let (src, dst) = s.ends(found);
+        let ways: &[(Node, Node)] = match arrow {
+            Arrow::Right => &[(src, dst)],
+            Arrow::Left => &[(dst, src)],
+            Arrow::Either if src == dst => &[(src, dst)],
+            Arrow::Either => &[(src, dst), (dst, src)],
+        };
+        let at = |slot: Slot, node: Node, row: &Row| matches!(row[slot], Value::Node(n) if n == node);
+        let labelled = |labels: &Option<Vec<LabelTest>>, node| labels.iter().flatten().all(|l| l.node(s, node));
+        for (left, right) in ways {
+            let fits = (from_labels.is_some() || at(*from, *left, row))
+                && (to_labels.is_some() || at(*to, *right, row))
+                && (from != to || left == right)
+                && labelled(from_labels, *left)
+                && labelled(to_labels, *right);
+            if !fits {
+                continue;
+            }
+            row[*from] = Value::Node(*left);
+            row[*to] = Value::Node(*right);
+            self.count(step, 1);
+            if !self.run(rest, row, sink)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether an edge is in one of these slots already.
+    #[inline]
+    fn is_one_of(&self, edge: u32, slots: &[Slot], row: &Row) -> bool {
+        slots.iter().any(|slot| match &row[*slot] {
+            Value::Edge(other) => *other == edge,
+            Value::List(items) => items.iter().any(|v| matches!(v, Value::Edge(other) if *other == edge)),
+            _ => false,
+        })
+    }
+}

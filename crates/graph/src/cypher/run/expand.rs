@@ -1,0 +1,228 @@
+//! From a node along its relationships: one, or as many as allowed.
+
+use super::super::ast::Arrow;
+use super::super::eval::Row;
+use super::super::expr::{Expand, Step, Stretch};
+use super::super::value::{Value, equals};
+use super::{Exec, Go, Sink, Stop};
+use crate::contents::{PropertyNo, in_row};
+use crate::snapshot::{Edge, Links, Node, Snapshot};
+use rustc_hash::FxHashSet;
+
+/// Relationships of a node that an arrow allows, and whether they come from those that lead to it.
+#[inline]
+pub(super) fn ways(snapshot: &Snapshot, node: Node, arrow: Arrow) -> [Option<(Links<'_>, bool)>; 2] {
+    match arrow {
+        Arrow::Right => [Some((snapshot.outgoing(node), false)), None],
+        Arrow::Left => [None, Some((snapshot.incoming(node), true))],
+        Arrow::Either => [Some((snapshot.outgoing(node), false)), Some((snapshot.incoming(node), true))],
+    }
+}
+
+pub(super) fn turned(arrow: Arrow) -> Arrow {
+    match arrow {
+        Arrow::Right => Arrow::Left,
+        Arrow::Left => Arrow::Right,
+        Arrow::Either => Arrow::Either,
+    }
+}
+
+/// Paths are short; beyond this many edges a set knows which are on the path.
+const SHORT: usize = 24;
+
+#[derive(Default)]
+struct Walked {
+    edges: Vec<Edge>,
+    more: FxHashSet<Edge>,
+}
+
+impl Walked {
+    fn contains(&self, edge: Edge) -> bool {
+        self.edges[..self.edges.len().min(SHORT)].contains(&edge) || self.more.contains(&edge)
+    }
+
+    fn push(&mut self, edge: Edge) {
+        if self.edges.len() >= SHORT {
+            self.more.insert(edge);
+        }
+        self.edges.push(edge);
+    }
+
+    fn pop(&mut self) {
+        if let Some(edge) = self.edges.pop()
+            && self.edges.len() >= SHORT
+        {
+            self.more.remove(&edge);
+        }
+    }
+}
+
+/// A node on the way, and which of its relationships comes next.
+struct Level {
+    node: Node,
+    way: usize,
+    next: usize,
+}
+
+impl Exec<'_> {
+    pub(super) fn expand(&self, step: &Step, e: &Expand, rest: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
+        let Value::Node(from) = row[e.from] else { return Ok(true) };
+        if e.into {
+            return self.close(step, e, from, rest, row, sink);
+        }
+        let s = &**self.snapshot;
+        for (links, incoming) in ways(s, from, e.arrow).into_iter().flatten() {
+            for i in 0..links.len() {
+                let other = links.nodes[i];
+                if !e.types.fits(links.types[i]) {
+                    continue;
+                }
+                self.tick()?;
+                // One from a node to itself stands in both lists.
+                if incoming && other == from && e.arrow == Arrow::Either {
+                    continue;
+                }
+                if !e.labels.iter().all(|l| l.node(s, other)) {
+                    continue;
+                }
+                let edge = links.edges[i];
+                if !e.unlike.is_empty() && self.is_one_of(edge, &e.unlike, row) {
+                    continue;
+                }
+                row[e.edge] = Value::Edge(edge);
+                row[e.to] = Value::Node(other);
+                self.count(step, 1);
+                if !self.run(rest, row, sink)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Both ends are there: whichever has fewer relationships is looked at.
+    fn close(&self, step: &Step, e: &Expand, from: Node, rest: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
+        let Value::Node(to) = row[e.to] else { return Ok(true) };
+        let s = &**self.snapshot;
+        let degree = |node: Node, arrow: Arrow| -> usize {
+            ways(s, node, arrow).into_iter().flatten().map(|(links, _)| links.len()).sum()
+        };
+        let back = turned(e.arrow);
+        let (here, there, arrow) =
+            if degree(to, back) < degree(from, e.arrow) { (to, from, back) } else { (from, to, e.arrow) };
+        for (links, incoming) in ways(s, here, arrow).into_iter().flatten() {
+            if incoming && here == there && arrow == Arrow::Either {
+                continue;
+            }
+            for i in 0..links.len() {
+                if links.nodes[i] != there || !e.types.fits(links.types[i]) {
+                    continue;
+                }
+                self.tick()?;
+                let edge = links.edges[i];
+                if !e.unlike.is_empty() && self.is_one_of(edge, &e.unlike, row) {
+                    continue;
+                }
+                row[e.edge] = Value::Edge(edge);
+                self.count(step, 1);
+                if !self.run(rest, row, sink)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Values that every relationship of a row of them must have.
+    pub(super) fn wanted(&self, stretch: &Stretch, row: &mut Row) -> Result<Vec<(PropertyNo, Value)>, Stop> {
+        stretch.each.iter().map(|(number, ex)| Ok((*number, self.eval(ex, row)?))).collect()
+    }
+
+    pub(super) fn says(&self, edge: Edge, wanted: &[(PropertyNo, Value)]) -> Result<bool, Stop> {
+        if wanted.is_empty() {
+            return Ok(true);
+        }
+        let own = self.contents.edge(edge)?;
+        Ok(wanted.iter().all(|(number, value)| in_row(own, *number).and_then(|v| equals(v, value)) == Some(true)))
+    }
+
+    pub(super) fn stretch(&self, step: &Step, stretch: &Stretch, rest: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
+        let e = &stretch.expand;
+        let Value::Node(from) = row[e.from] else { return Ok(true) };
+        let s = &**self.snapshot;
+        let into = if e.into {
+            let Value::Node(to) = row[e.to] else { return Ok(true) };
+            Some(to)
+        } else {
+            None
+        };
+        let wanted = self.wanted(stretch, row)?;
+        let mut path = Walked::default();
+        let mut give = |node: Node, edges: &[Edge], row: &mut Row| -> Go {
+            match into {
+                Some(to) if to != node => return Ok(true),
+                None if !e.labels.iter().all(|l| l.node(s, node)) => return Ok(true),
+                _ => {}
+            }
+            if stretch.keep {
+                let mut list: Vec<Value> = edges.iter().map(|e| Value::Edge(*e)).collect();
+                if stretch.turned {
+                    list.reverse();
+                }
+                row[e.edge] = Value::list(list);
+            }
+            row[e.to] = Value::Node(node);
+            self.count(step, 1);
+            self.run(rest, row, sink)
+        };
+        if stretch.least == 0 && !give(from, &[], row)? {
+            return Ok(false);
+        }
+        if stretch.most == 0 {
+            return Ok(true);
+        }
+        let mut levels = vec![Level { node: from, way: 0, next: 0 }];
+        while let Some(level) = levels.last_mut() {
+            self.tick()?;
+            let Some((links, incoming)) = ways(s, level.node, e.arrow)[level.way] else {
+                if level.way == 1 {
+                    levels.pop();
+                    path.pop();
+                } else {
+                    level.way = 1;
+                }
+                continue;
+            };
+            if level.next == links.len() {
+                if level.way == 1 {
+                    levels.pop();
+                    path.pop();
+                } else {
+                    (level.way, level.next) = (1, 0);
+                }
+                continue;
+            }
+            let i = level.next;
+            level.next += 1;
+            let (other, edge) = (links.nodes[i], links.edges[i]);
+            let twice = incoming && other == level.node && e.arrow == Arrow::Either;
+            if twice || !e.types.fits(links.types[i]) || path.contains(edge) {
+                continue;
+            }
+            if self.is_one_of(edge, &e.unlike, row) || !self.says(edge, &wanted)? {
+                continue;
+            }
+            path.push(edge);
+            let length = path.edges.len() as u64;
+            if length >= stretch.least && !give(other, &path.edges, row)? {
+                return Ok(false);
+            }
+            if length < stretch.most {
+                levels.push(Level { node: other, way: 0, next: 0 });
+            } else {
+                path.pop();
+            }
+        }
+        Ok(true)
+    }
+}

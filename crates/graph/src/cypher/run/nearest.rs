@@ -1,0 +1,206 @@
+//! Shortest paths between two nodes: one found from both ends, or all of them level by level.
+
+use super::super::ast::{Arrow, Shortest};
+use super::super::eval::Row;
+use super::super::expr::{Nearest, Step};
+use super::super::value::{Path, Value};
+use super::expand::{turned, ways};
+use super::{Exec, Go, Sink, Stop};
+use crate::contents::PropertyNo;
+use crate::snapshot::{Edge, Node};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// What was reached from one end: from which node, by which edge.
+#[derive(Default)]
+struct Side {
+    reached: FxHashMap<Node, (Node, Edge)>,
+    border: Vec<Node>,
+    depth: u64,
+}
+
+impl Exec<'_> {
+    pub(super) fn nearest(&self, step: &Step, nearest: &Nearest, rest: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
+        let e = &nearest.stretch.expand;
+        let (Value::Node(from), Value::Node(to)) = (&row[e.from], &row[e.to]) else { return Ok(true) };
+        let (from, to) = (*from, *to);
+        let wanted = self.wanted(&nearest.stretch, row)?;
+        let mut give = |path: Path, row: &mut Row| -> Go {
+            row[e.edge] = Value::list(path.edges.iter().map(|e| Value::Edge(*e)).collect());
+            row[nearest.path] = Value::Path(Arc::new(path));
+            self.count(step, 1);
+            self.run(rest, row, sink)
+        };
+        if from == to {
+            // Nowhere is nearer than here.
+            return if nearest.stretch.least == 0 {
+                give(Path { nodes: vec![from], edges: vec![] }, row)
+            } else {
+                Ok(true)
+            };
+        }
+        match nearest.which {
+            Shortest::One => match self.one(nearest, from, to, &wanted, row)? {
+                Some(path) => give(path, row),
+                None => Ok(true),
+            },
+            Shortest::All => self.all(nearest, from, to, &wanted, row, &mut give),
+        }
+    }
+
+    /// Relationships that may be taken from a node, with the nodes they lead to.
+    fn from_here(
+        &self,
+        nearest: &Nearest,
+        node: Node,
+        arrow: Arrow,
+        wanted: &[(PropertyNo, Value)],
+        row: &Row,
+        mut visit: impl FnMut(Node, Edge) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let e = &nearest.stretch.expand;
+        for (links, _) in ways(self.snapshot, node, arrow).into_iter().flatten() {
+            for i in 0..links.len() {
+                self.tick()?;
+                let edge = links.edges[i];
+                if e.types.fits(links.types[i]) && !self.is_one_of(edge, &e.unlike, row) && self.says(edge, wanted)? {
+                    visit(links.nodes[i], edge)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn one(
+        &self,
+        nearest: &Nearest,
+        from: Node,
+        to: Node,
+        wanted: &[(PropertyNo, Value)],
+        row: &Row,
+    ) -> Result<Option<Path>, Stop> {
+        let side = |node: Node| Side { border: vec![node], ..Side::default() };
+        let (mut ahead, mut back) = (side(from), side(to));
+        let most = nearest.stretch.most;
+        let forth = nearest.stretch.expand.arrow;
+        while !ahead.border.is_empty() && !back.border.is_empty() && ahead.depth + back.depth < most {
+            let forward = ahead.border.len() <= back.border.len();
+            let (near, far, start, goal, arrow) = if forward {
+                (&mut ahead, &back, from, to, forth)
+            } else {
+                (&mut back, &ahead, to, from, turned(forth))
+            };
+            let mut next = Vec::new();
+            let mut met: Option<Node> = None;
+            for node in std::mem::take(&mut near.border) {
+                let reached = &mut near.reached;
+                self.from_here(nearest, node, arrow, wanted, row, |other, edge| {
+                    if other != start && !reached.contains_key(&other) {
+                        reached.insert(other, (node, edge));
+                        next.push(other);
+                        if met.is_none() && (other == goal || far.reached.contains_key(&other)) {
+                            met = Some(other);
+                        }
+                    }
+                    Ok(())
+                })?;
+                if met.is_some() {
+                    break;
+                }
+            }
+            if let Some(middle) = met {
+                return Ok(Some(joined(&ahead, &back, from, to, middle)));
+            }
+            near.border = next;
+            near.depth += 1;
+        }
+        Ok(None)
+    }
+
+    fn all(
+        &self,
+        nearest: &Nearest,
+        from: Node,
+        to: Node,
+        wanted: &[(PropertyNo, Value)],
+        row: &mut Row,
+        give: &mut dyn FnMut(Path, &mut Row) -> Go,
+    ) -> Go {
+        let arrow = nearest.stretch.expand.arrow;
+        let mut levels: FxHashMap<Node, u64> = FxHashMap::from_iter([(from, 0)]);
+        let mut before: FxHashMap<Node, Vec<(Node, Edge)>> = FxHashMap::default();
+        let mut border = vec![from];
+        let mut depth = 0;
+        while !border.is_empty() && depth < nearest.stretch.most && !levels.contains_key(&to) {
+            depth += 1;
+            let mut next = Vec::new();
+            for node in border {
+                self.from_here(nearest, node, arrow, wanted, row, |other, edge| {
+                    let level = *levels.entry(other).or_insert_with(|| {
+                        next.push(other);
+                        depth
+                    });
+                    if level == depth {
+                        before.entry(other).or_default().push((node, edge));
+                    }
+                    Ok(())
+                })?;
+            }
+            border = next;
+        }
+        if !levels.contains_key(&to) {
+            return Ok(true);
+        }
+        // Back along every way there is.
+        let mut trail: Vec<(Node, usize)> = vec![(to, 0)];
+        let mut edges: Vec<Edge> = Vec::new();
+        while let Some((node, next)) = trail.last_mut() {
+            self.tick()?;
+            if *node == from {
+                let mut path = Path { nodes: trail.iter().map(|(n, _)| *n).collect(), edges: edges.clone() };
+                path.nodes.reverse();
+                path.edges.reverse();
+                if !give(path, row)? {
+                    return Ok(false);
+                }
+                trail.pop();
+                edges.pop();
+                continue;
+            }
+            let options = before.get(node).map_or(&[][..], Vec::as_slice);
+            match options.get(*next) {
+                Some((previous, edge)) => {
+                    *next += 1;
+                    trail.push((*previous, 0));
+                    edges.push(*edge);
+                }
+                None => {
+                    trail.pop();
+                    edges.pop();
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn joined(ahead: &Side, back: &Side, from: Node, to: Node, middle: Node) -> Path {
+    let mut path = Path { nodes: vec![middle], edges: vec![] };
+    let mut node = middle;
+    while node != from {
+        let (previous, edge) = ahead.reached[&node];
+        path.nodes.push(previous);
+        path.edges.push(edge);
+        node = previous;
+    }
+    path.nodes.reverse();
+    path.edges.reverse();
+    node = middle;
+    while node != to {
+        let (next, edge) = back.reached[&node];
+        path.nodes.push(next);
+        path.edges.push(edge);
+        node = next;
+    }
+    path
+}

@@ -1,0 +1,188 @@
+//! Ways into a snapshot: nodes by label and by the value of a property, made when first used and carried along while
+//! few nodes change.
+
+use crate::contents::{Contents, PropertyNo};
+use crate::cypher::value::{Key, Value};
+use crate::snapshot::{Beside, Node, Presence, Snapshot};
+use lukasa_model::Result;
+use parking_lot::Mutex;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+/// Nodes that changed since lookups may have been made; more than a few thousand and lookups are made anew.
+#[derive(Clone, Default)]
+pub struct Touched {
+    epoch: u64,
+    nodes: Vec<Node>,
+}
+
+const MOST_TOUCHED: usize = 4_096;
+
+impl Touched {
+    pub(crate) fn add(&mut self, node: Node) {
+        if self.nodes.len() == MOST_TOUCHED {
+            self.nodes.clear();
+            self.epoch += 1;
+        }
+        self.nodes.push(node);
+    }
+}
+
+/// Nodes by the hash of a property's value.
+pub struct Index {
+    epoch: u64,
+    /// So many of the touched nodes were known when it was made.
+    seen: usize,
+    /// By hash, then by node.
+    places: Vec<(u64, Node)>,
+    /// Different hashes among them.
+    values: usize,
+}
+
+impl Index {
+    /// Nodes per value, roughly.
+    pub fn selectivity(&self) -> f64 {
+        self.places.len() as f64 / self.values.max(1) as f64
+    }
+}
+
+/// How many there are of what; good enough to plan with, even some commits later.
+#[derive(Clone, Default)]
+pub struct Stats {
+    pub nodes: usize,
+    pub edges: usize,
+    pub by_type: Vec<usize>,
+    pub by_label_set: Vec<usize>,
+    pub by_edge_type: Vec<usize>,
+}
+
+#[derive(Default)]
+pub(crate) struct Lookup {
+    properties: Mutex<FxHashMap<PropertyNo, Arc<Index>>>,
+    labels: Mutex<FxHashMap<String, Arc<Vec<Node>>>>,
+    stats: Mutex<Option<Arc<Stats>>>,
+}
+
+impl Lookup {
+    pub fn bytes(&self) -> usize {
+        let indexes: usize = self.properties.lock().values().map(|i| i.places.capacity() * 16).sum();
+        indexes + self.labels.lock().values().map(|l| l.capacity() * 4).sum::<usize>()
+    }
+}
+
+impl Beside {
+    /// What of it still holds when the graph has moved on.
+    pub(crate) fn carried(&self, touched: &Touched) -> Beside {
+        let mut properties = self.lookup.properties.lock().clone();
+        properties.retain(|_, index| index.epoch == touched.epoch);
+        let stats = self.lookup.stats.lock().clone();
+        let lookup = Lookup { properties: Mutex::new(properties), labels: Mutex::default(), stats: Mutex::new(stats) };
+        Beside { lookup, ..Beside::default() }
+    }
+}
+
+fn hash(value: &Value) -> u64 {
+    FxBuildHasher.hash_one(KeyRef(value))
+}
+
+struct KeyRef<'a>(&'a Value);
+
+impl std::hash::Hash for KeyRef<'_> {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        Key::hash_of(self.0, state);
+    }
+}
+
+impl Snapshot {
+    /// Roughly how many there are of what.
+    pub fn stats(&self) -> Arc<Stats> {
+        let mut kept = self.beside.lookup.stats.lock();
+        let near = |a: usize, b: usize| a.abs_diff(b) <= b / 10;
+        if let Some(stats) = &*kept
+            && near(self.live, stats.nodes)
+            && near(self.edge_count, stats.edges)
+            && stats.by_type.len() == self.names.types().len()
+            && stats.by_label_set.len() == self.names.label_sets()
+        {
+            return Arc::clone(stats);
+        }
+        let mut stats = Stats { nodes: self.live, edges: self.edge_count, ..Stats::default() };
+        stats.by_type.resize(self.names.types().len(), 0);
+        stats.by_edge_type.resize(self.names.types().len(), 0);
+        stats.by_label_set.resize(self.names.label_sets(), 0);
+        for chunk in self.nodes.iter() {
+            for row in chunk.rows.iter().filter(|row| row.presence == Presence::Live) {
+                stats.by_type[usize::from(row.type_no)] += 1;
+                stats.by_label_set[row.labels as usize] += 1;
+            }
+        }
+        for node in 0..self.node_places as Node {
+            self.outgoing(node).types.iter().for_each(|t| stats.by_edge_type[usize::from(*t)] += 1);
+        }
+        let stats = Arc::new(stats);
+        *kept = Some(Arc::clone(&stats));
+        stats
+    }
+
+    /// Every node, ended ones too, for which `fits` holds, under a name it is kept by.
+    pub(crate) fn labelled(&self, name: &str, fits: impl Fn(Node) -> bool) -> Arc<Vec<Node>> {
+        if let Some(found) = self.beside.lookup.labels.lock().get(name) {
+            return Arc::clone(found);
+        }
+        let there = |node: &Node| self.node(*node).presence != Presence::Free;
+        let found: Arc<Vec<Node>> =
+            Arc::new((0..self.node_places as Node).filter(there).filter(|n| fits(*n)).collect());
+        self.beside.lookup.labels.lock().insert(name.to_owned(), Arc::clone(&found));
+        found
+    }
+
+    /// The index of a property, if it has been made.
+    pub fn index_made(&self, property: PropertyNo) -> Option<Arc<Index>> {
+        let index = self.beside.lookup.properties.lock().get(&property).cloned()?;
+        (index.epoch == self.touched.epoch).then_some(index)
+    }
+
+    /// The index of a property, made now if it has not been; `rest` is asked now and then whether to go on.
+    pub fn index<E: From<lukasa_model::Error>>(
+        &self,
+        contents: &Contents<'_>,
+        property: PropertyNo,
+        mut rest: impl FnMut() -> Result<(), E>,
+    ) -> Result<Arc<Index>, E> {
+        if let Some(index) = self.index_made(property) {
+            return Ok(index);
+        }
+        let mut places = Vec::new();
+        for node in 0..self.node_places as Node {
+            rest()?;
+            if self.node(node).presence == Presence::Free {
+                continue;
+            }
+            let value = contents.node_property(node, property)?;
+            if !value.is_null() {
+                places.push((hash(&value), node));
+            }
+        }
+        places.sort_unstable();
+        places.shrink_to_fit();
+        let values = places.chunk_by(|a, b| a.0 == b.0).count();
+        let index = Arc::new(Index { epoch: self.touched.epoch, seen: self.touched.nodes.len(), places, values });
+        self.beside.lookup.properties.lock().insert(property, Arc::clone(&index));
+        Ok(index)
+    }
+
+    /// Nodes that may have this value; each must be looked at again.
+    pub fn candidates<'a>(&'a self, index: &'a Index, value: &Value) -> impl Iterator<Item = Node> + use<'a> {
+        let wanted = hash(value);
+        let from = index.places.partition_point(|(hash, _)| *hash < wanted);
+        let touched = &self.touched.nodes[index.seen.min(self.touched.nodes.len())..];
+        let found = index.places[from..].iter().take_while(move |(hash, _)| *hash == wanted).map(|(_, node)| *node);
+        let mut others: Vec<Node> = touched.to_vec();
+        others.sort_unstable();
+        others.dedup();
+        let again = others.clone();
+        others.retain(|node| self.node(*node).presence != Presence::Free);
+        found.filter(move |node| again.binary_search(node).is_err()).chain(others)
+    }
+}
