@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn the_writer_follows_what_was_read() {
-        let mut world = World::new();
+        let mut world = World::new().unwrap();
         world
             .create("CREATE (a {v: 'start'}) WITH * UNWIND range(1, 3) AS i CREATE (a)-[:T {i: i}]->(:N {i: i + 1})")
             .unwrap();

@@ -182,6 +182,7 @@ pub fn operations() -> &'static [Operation] {
             Operation::of::<ops::rank::Rank>(),
             Operation::of::<ops::communities::Communities>(),
             Operation::of::<ops::graph_stats::GraphStats>(),
+            Operation::of::<ops::cypher::Cypher>(),
             Operation::of::<ops::history::History>(),
             Operation::of::<ops::log::Log>(),
             Operation::of::<ops::diff::Diff>(),

@@ -43,9 +43,12 @@ impl Cells {
     }
 }
 
+/// Names by number, and numbers by name.
+type Interned = (Vec<Arc<str>>, FxHashMap<Arc<str>, PropertyNo>);
+
 /// Names of properties, each kept once, and how much has been read. Shared by all snapshots of one build.
 pub struct Properties {
-    names: RwLock<(Vec<Arc<str>>, FxHashMap<Arc<str>, PropertyNo>)>,
+    names: RwLock<Interned>,
     bytes: AtomicUsize,
 }
 

@@ -40,6 +40,99 @@ pub const LONGEST_QUERY: usize = 64 << 10;
 /// Most steps of a plan: far above what is written, far below any stack.
 const MOST_STEPS: usize = 400;
 
+/// Words that queries are made of, for completion.
+pub const KEYWORDS: &[&str] = &[
+    "MATCH",
+    "OPTIONAL MATCH",
+    "WHERE",
+    "WITH",
+    "RETURN",
+    "UNWIND",
+    "UNION",
+    "UNION ALL",
+    "ORDER BY",
+    "SKIP",
+    "LIMIT",
+    "DISTINCT",
+    "CALL",
+    "YIELD",
+    "AS",
+    "AND",
+    "OR",
+    "XOR",
+    "NOT",
+    "IN",
+    "STARTS WITH",
+    "ENDS WITH",
+    "CONTAINS",
+    "IS NULL",
+    "IS NOT NULL",
+    "CASE",
+    "WHEN",
+    "THEN",
+    "ELSE",
+    "END",
+    "DESC",
+    "ASC",
+    "EXPLAIN",
+    "PROFILE",
+    "EXISTS",
+    "COUNT",
+    "true",
+    "false",
+    "null",
+];
+
+/// Functions of the graph and of rows, for completion.
+pub const GRAPH_FUNCTIONS: &[&str] = &[
+    "labels",
+    "type",
+    "id",
+    "elementId",
+    "keys",
+    "properties",
+    "nodes",
+    "relationships",
+    "startNode",
+    "endNode",
+    "length",
+    "degree",
+    "ended",
+    "isEmpty",
+    "rand",
+    "timestamp",
+    "exists",
+    "shortestPath",
+    "allShortestPaths",
+    "all",
+    "any",
+    "none",
+    "single",
+    "reduce",
+    "count",
+    "sum",
+    "avg",
+    "min",
+    "max",
+    "collect",
+    "stDev",
+    "stDevP",
+    "percentileCont",
+    "percentileDisc",
+];
+
+/// Whether a text is the beginning of a query that could go on.
+pub fn is_unfinished(query: &str) -> bool {
+    let text = query.trim_end();
+    match parse(text) {
+        Ok(parsed) => {
+            let last = parsed.unions.last().map_or(&parsed.first, |(_, clauses)| clauses).last();
+            !matches!(last, Some(ast::Clause::Return(_) | ast::Clause::Call(_)))
+        }
+        Err(fault) => fault.at >= text.len(),
+    }
+}
+
 /// Where a query is asked.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {

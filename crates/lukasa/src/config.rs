@@ -18,7 +18,7 @@ pub struct Opened {
     /// Worth telling a person.
     pub notes: Vec<String>,
     /// Drives PostgreSQL; must outlive the store.
-    pub _runtime: Option<tokio::runtime::Runtime>,
+    pub runtime: Option<tokio::runtime::Runtime>,
 }
 
 /// What an operation needs of a store.
@@ -65,7 +65,7 @@ pub fn open(matches: &ArgMatches, need: Need) -> Result<Opened> {
         }
     };
     let scope = Scope::new(tenant, project.unwrap_or(default_project))?;
-    Ok(Opened { store, clock, scope, notes, _runtime: runtime })
+    Ok(Opened { store, clock, scope, notes, runtime })
 }
 
 /// Memory for graphs, in bytes.

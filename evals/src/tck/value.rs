@@ -347,7 +347,7 @@ mod tests {
             ("<(:A)<-[:T {x: 1}]-()-[:U]->()>", "<(:A {})<-[:T {x: 1}]-( {})-[:U {}]->( {})>"),
         ] {
             let mut value = read(text).unwrap();
-            value.settle(true);
+            value.settle(false);
             assert_eq!(value.to_string(), want);
         }
         for text in ["", "(", "[1", "1 2", "'a"] {

@@ -72,23 +72,10 @@ impl World {
             match clause {
                 Clause::Match { patterns, .. } if writes => {
                     rows = self.read(rows, std::mem::take(&mut reads))?;
-                    let mut batch = Batch::on("main");
-                    let mut made: Vec<(usize, String, Uuid)> = Vec::new();
-                    for (i, row) in rows.iter().enumerate() {
-                        let mut fresh = Vec::new();
+                    for row in &mut rows {
                         for part in &patterns {
-                            self.pattern(&part.pattern, row, &mut fresh, &mut batch)?;
+                            self.state(&part.pattern, row)?;
                         }
-                        made.extend(fresh.into_iter().map(|(name, id)| (i, name, id)));
-                    }
-                    if !batch.writes.is_empty() {
-                        self.ledger.commit(&batch)?;
-                    }
-                    let (snapshot, ledger) = self.look()?;
-                    for (row, name, id) in made {
-                        let found = ledger.find(&snapshot.view, &reference(id))?;
-                        let node = snapshot.find(found.thing.no).ok_or("what was created is not there")?;
-                        rows[row].push((name, Value::Node(node)));
                     }
                 }
                 other => reads.push(other),
@@ -104,17 +91,21 @@ impl World {
         }
         let star =
             Projection { distinct: false, star: true, items: vec![], order: vec![], skip: None, limit: None, at: 0 };
-        let mut all = Vec::new();
-        for row in rows {
-            let mut first = Vec::new();
-            if !row.is_empty() {
-                first.push(given(&row));
-            }
-            first.extend(clauses.clone());
-            first.push(Clause::Return(star.clone()));
-            all.extend(self.ask(first, &row)?);
+        let row_name = || Name { text: " row".into(), at: 0 };
+        let mut first = Vec::new();
+        if let Some(row) = rows.first().filter(|r| !r.is_empty()) {
+            let list = Expr { kind: Kind::Parameter("rows".into()), at: 0 };
+            first.push(Clause::Unwind { list, name: row_name() });
+            let of = |name: &String| {
+                let subject = Expr { kind: Kind::Variable(row_name().text), at: 0 };
+                Expr { kind: Kind::Property(Box::new(subject), Name { text: name.clone(), at: 0 }), at: 0 }
+            };
+            first.push(with(row.iter().map(|(name, _)| (name.clone(), of(name)))));
         }
-        Ok(all)
+        first.extend(clauses);
+        first.push(Clause::Return(star));
+        let maps = rows.into_iter().map(|row| Value::Map(Arc::new(row.into_iter().collect()))).collect();
+        self.ask(first, &vec![("rows".into(), Value::list(maps))])
     }
 
     fn ask(&mut self, first: Vec<Clause>, row: &Bound) -> Result<Vec<Bound>, Fault> {
@@ -129,6 +120,24 @@ impl World {
             .map_err(|t| t.into_error("").message)?;
         let columns = outcome.columns;
         Ok(outcome.rows.into_iter().map(|values| columns.iter().cloned().zip(values).collect()).collect())
+    }
+
+    /// States a pattern for a row, which then knows the nodes.
+    fn state(&mut self, pattern: &Pattern, row: &mut Bound) -> Result<(), Fault> {
+        let mut batch = Batch::on("main");
+        let mut fresh = Vec::new();
+        self.pattern(pattern, row, &mut fresh, &mut batch)?;
+        if batch.writes.is_empty() {
+            return Ok(());
+        }
+        self.ledger.commit(&batch)?;
+        let (snapshot, ledger) = self.look()?;
+        for (name, id) in fresh {
+            let found = ledger.find(&snapshot.view, &reference(id))?;
+            let node = snapshot.find(found.thing.no).ok_or("what was created is not there")?;
+            row.push((name, Value::Node(node)));
+        }
+        Ok(())
     }
 
     /// States a pattern; `fresh` are the nodes stated before under their names.
@@ -259,13 +268,17 @@ fn as_matches(query: &str) -> (String, Vec<bool>) {
     (text, creates)
 }
 
+/// The variables of a row, given as parameters.
 fn given(row: &Bound) -> Clause {
-    let item = |(name, _): &(String, Value)| Item {
-        expr: Expr { kind: Kind::Parameter(name.clone()), at: 0 },
-        alias: Some(Name { text: name.clone(), at: 0 }),
-        text: name.clone(),
+    with(row.iter().map(|(name, _)| (name.clone(), Expr { kind: Kind::Parameter(name.clone()), at: 0 })))
+}
+
+fn with(columns: impl Iterator<Item = (String, Expr)>) -> Clause {
+    let item = |(name, expr): (String, Expr)| {
+        let alias = Some(Name { text: name.clone(), at: 0 });
+        Item { expr, alias, text: name }
     };
-    let items = row.iter().map(item).collect();
+    let items = columns.map(item).collect();
     let projection = Projection { distinct: false, star: false, items, order: vec![], skip: None, limit: None, at: 0 };
     Clause::With { projection, filter: None }
 }

@@ -4,6 +4,7 @@ pub mod backup;
 pub mod batch;
 pub mod branch;
 pub mod communities;
+pub mod cypher;
 pub mod delete;
 pub mod demo;
 pub mod diff;

@@ -44,6 +44,64 @@ pub struct Function {
     pub run: fn(&[Value], &Surroundings) -> Answer,
 }
 
+/// Every function of values, for completion; dates and times have more of their own (`date.truncate`).
+pub const NAMES: &[&str] = &[
+    "abs",
+    "ceil",
+    "floor",
+    "round",
+    "sqrt",
+    "exp",
+    "log",
+    "log10",
+    "sin",
+    "cos",
+    "tan",
+    "cot",
+    "asin",
+    "acos",
+    "atan",
+    "atan2",
+    "degrees",
+    "radians",
+    "haversin",
+    "pi",
+    "e",
+    "sign",
+    "toInteger",
+    "toFloat",
+    "toBoolean",
+    "toString",
+    "size",
+    "head",
+    "last",
+    "tail",
+    "reverse",
+    "range",
+    "coalesce",
+    "toLower",
+    "toUpper",
+    "trim",
+    "lTrim",
+    "rTrim",
+    "replace",
+    "split",
+    "left",
+    "right",
+    "substring",
+    "date",
+    "time",
+    "localtime",
+    "datetime",
+    "localdatetime",
+    "duration",
+    "date.truncate",
+    "datetime.truncate",
+    "duration.between",
+    "duration.inDays",
+    "datetime.fromEpoch",
+];
+
 /// The function of a name, without regard to case.
 pub fn find(name: &str) -> Option<Function> {
     let name = name.to_ascii_lowercase();
@@ -132,10 +190,6 @@ pub fn find(name: &str) -> Option<Function> {
             of(2, 2, |a, _| cut("right", a, |chars, n| chars[chars.len() - n.min(chars.len())..].iter().collect()))
         }
         "substring" => of(2, 3, substring),
-        "keys" => of(1, 1, |a, _| match &a[0] {
-            Value::Map(entries) => Ok(Value::list(entries.keys().map(|k| Value::text(k)).collect())),
-            _ => null_or_wrong("keys", "a map", a),
-        }),
         _ => moments::find(&name),
     }
 }
@@ -229,7 +283,7 @@ fn substring(a: &[Value], _: &Surroundings) -> Answer {
 fn range(a: &[Value], around: &Surroundings) -> Answer {
     let integer = |v: &Value| match v {
         Value::Integer(n) => Ok(i128::from(*n)),
-        other => Err(Wrong::kind("range", "integers", other)),
+        other => Err(Wrong { class: Class::Argument, ..Wrong::kind("range", "integers", other) }),
     };
     let (from, to) = (integer(&a[0])?, integer(&a[1])?);
     let step = a.get(2).map_or(Ok(1), integer)?;
@@ -393,6 +447,7 @@ mod tests {
         ] {
             assert_eq!(call(name, &arguments).unwrap_err().detail, detail, "{name} {arguments:?}");
         }
+        assert!(NAMES.iter().all(|name| find(name).is_some()));
         assert!(find("foo").is_none());
         for (f, want) in
             [(1e10, "1.0E10"), (1.5, "1.5"), (1e-5, "1.0E-5"), (0.0, "0.0"), (1.25e30, "1.25E30"), (100.0, "100.0")]

@@ -389,6 +389,10 @@ impl Parser<'_> {
             if self.sign("*") {
                 length = Some(self.length()?);
             }
+            if self.is_sign("..") || length.is_some() && self.is_sign("-") {
+                let message = "a length is written `*`, `*2`, `*1..3`, with numbers of 0 or more";
+                return Err(Fault::syntax("InvalidRelationshipPattern", message, self.here()));
+            }
             properties = self.properties()?;
             self.expect("]")?;
         }

@@ -287,6 +287,10 @@ impl<'a> Exec<'a> {
         }
         for step in &part.steps {
             *self.states[step.id].borrow_mut() = State::Nothing;
+            if let StepKind::Skip(ex) | StepKind::Limit(ex) = &step.kind {
+                // A wrong number is wrong also where no row comes.
+                self.amount(step, ex, row)?;
+            }
         }
         let mut steps = part.steps.as_slice();
         let mut waiting: Option<gather::Gathered> = None;

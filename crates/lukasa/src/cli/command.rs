@@ -22,6 +22,9 @@ const GROUPS: [(&str, &str); 4] = [
     ("type", "Declare what objects and relationships may look like"),
 ];
 
+/// The operation that has a shell, and the field the shell asks for.
+pub const SHELL: (&str, &str) = ("cypher", "query");
+
 pub fn build() -> Command {
     let global = |name: &'static str, help: &'static str| {
         Arg::new(name).long(name).global(true).help(help).help_heading("Global options")
@@ -79,7 +82,14 @@ fn leaf(operation: &'static Operation, word: &'static str) -> Command {
         command = command.after_help(format!("Examples:\n  {}", meta.examples.join("\n  ")));
     }
     for field in fields(operation) {
-        command = command.arg(field.arg());
+        let arg = field.arg();
+        let asks = (meta.name, field.name.as_str()) == SHELL;
+        command = command.arg(if asks { arg.required(false) } else { arg });
+    }
+    if meta.name == SHELL.0 {
+        let tree = Arg::new("tree").long("tree").action(ArgAction::SetTrue);
+        command = command.arg(tree.help("Print rows as trees, not as a table"));
+        command = command.before_help("Without a query: a shell with history and completion, or, where input is piped, queries that end with `;`.");
     }
     command
 }

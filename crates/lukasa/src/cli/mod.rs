@@ -2,12 +2,13 @@
 
 mod command;
 mod render;
+mod shell;
 
 use crate::config::{self, Need};
 use clap::ArgMatches;
 use indicatif::{ProgressBar, ProgressStyle};
 use lukasa_engine::{Answer, Context, Effect, Engine, Operation};
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorKind, Result, Scope};
 use serde_json::{Value, json};
 use std::cell::OnceCell;
 use std::fs::File;
@@ -43,6 +44,9 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
     if operation.meta.name == "export" && request.get("file").is_none() {
         request["file"] = json!("-");
     }
+    if operation.meta.name == command::SHELL.0 && request.get(command::SHELL.1).is_none() {
+        return shell::run(&Session::open(matches, operation, as_json)?, request, as_json, sub.get_flag("tree"));
+    }
     let answer = call(matches, operation, request.clone(), as_json)?;
     // An export to standard output has used it up.
     let to_stderr = operation.meta.name == "export" && file_of(&request) == Some("-");
@@ -52,6 +56,8 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
         let mut out = BufWriter::new(std::io::stdout().lock());
         let shown = if as_json {
             writeln!(out, "{}", answer.text()?)
+        } else if operation.meta.name == command::SHELL.0 && sub.get_flag("tree") {
+            render::cypher::tree(&mut out, &answer.value()?)
         } else {
             render::answer(&mut out, operation.meta.name, &answer.value()?)
         };
@@ -65,32 +71,61 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
     }
 }
 
-fn call(matches: &ArgMatches, operation: &Operation, request: Value, as_json: bool) -> Result<Answer> {
-    let need = match (operation.meta.name, operation.meta.effect) {
-        ("demo", _) => Need::Nothing,
-        ("restore_backup", _) | (_, Effect::Write) => Need::MayCreate,
-        _ => Need::Existing,
-    };
-    let opened = config::open(matches, need)?;
-    if !as_json {
-        for note in &opened.notes {
-            let _ = writeln!(std::io::stderr(), "{note}");
+/// An engine over the store that was named, and who asks it.
+struct Session {
+    engine: Engine,
+    scope: Scope,
+    author: Option<String>,
+    agent: Option<String>,
+    session: Option<String>,
+    /// Drives PostgreSQL; goes last.
+    _runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl Session {
+    fn open(matches: &ArgMatches, operation: &Operation, as_json: bool) -> Result<Session> {
+        let need = match (operation.meta.name, operation.meta.effect) {
+            ("demo", _) => Need::Nothing,
+            ("restore_backup", _) | (_, Effect::Write) => Need::MayCreate,
+            _ => Need::Existing,
+        };
+        let opened = config::open(matches, need)?;
+        if !as_json {
+            for note in &opened.notes {
+                let _ = writeln!(std::io::stderr(), "{note}");
+            }
         }
+        let engine =
+            Engine::new(opened.store, opened.clock, std::env::temp_dir()).with_graph_memory(config::graph_memory()?);
+        Ok(Session {
+            engine,
+            scope: opened.scope,
+            author: config::text(matches, "author", "LUKASA_AUTHOR").or_else(|| std::env::var("USER").ok()),
+            agent: config::text(matches, "agent", "LUKASA_AGENT"),
+            session: config::text(matches, "session", "LUKASA_SESSION"),
+            _runtime: opened.runtime,
+        })
     }
-    let engine =
-        Engine::new(opened.store, opened.clock, std::env::temp_dir()).with_graph_memory(config::graph_memory()?);
+
+    fn ask(&self, operation: &Operation, request: Value, input: &mut Input, output: &mut Output) -> Result<Answer> {
+        let bar = Bar::new(operation.meta.summary);
+        let mut context = Context {
+            scope: self.scope.clone(),
+            author: self.author.clone(),
+            agent: self.agent.clone(),
+            session: self.session.clone(),
+            input: input.as_mut().map(|i| &mut **i as &mut dyn BufRead),
+            output: output.as_mut().map(|o| &mut **o as &mut dyn Write),
+            progress: &mut |done, of| bar.show(done, of),
+        };
+        self.engine.answer(&mut context, operation.meta.name, request)
+    }
+}
+
+fn call(matches: &ArgMatches, operation: &Operation, request: Value, as_json: bool) -> Result<Answer> {
+    let session = Session::open(matches, operation, as_json)?;
     let (mut input, mut output) = streams(operation, &request)?;
-    let bar = Bar::new(operation.meta.summary);
-    let mut context = Context {
-        scope: opened.scope,
-        author: config::text(matches, "author", "LUKASA_AUTHOR").or_else(|| std::env::var("USER").ok()),
-        agent: config::text(matches, "agent", "LUKASA_AGENT"),
-        session: config::text(matches, "session", "LUKASA_SESSION"),
-        input: input.as_mut().map(|i| &mut **i as &mut dyn BufRead),
-        output: output.as_mut().map(|o| &mut **o as &mut dyn Write),
-        progress: &mut |done, of| bar.show(done, of),
-    };
-    let answer = engine.answer(&mut context, operation.meta.name, request.clone());
+    let answer = session.ask(operation, request.clone(), &mut input, &mut output);
     drop(output);
     settle(&request, answer)
 }

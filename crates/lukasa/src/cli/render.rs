@@ -1,5 +1,6 @@
 //! Answers for people: the summary first, then tables.
 
+pub mod cypher;
 mod graph;
 
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
@@ -117,6 +118,7 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
             list(response, "projects"),
             &[("project", &|r| at(r, "project")), ("transactions", &|r| at(r, "transactions"))],
         )?,
+        "cypher" => cypher::table(out, response)?,
         operation if graph::OPERATIONS.contains(&operation) => graph::answer(out, operation, response)?,
         // The summary says it all.
         "put" | "patch" | "link" | "delete" | "restore" | "rename" | "batch" | "backup" | "restore_backup"
@@ -125,7 +127,7 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
         | "verify" => {}
         _ => rest(out, response)?,
     }
-    if response["truncated"] == true && !graph::OPERATIONS.contains(&operation) {
+    if response["truncated"] == true && operation != "cypher" && !graph::OPERATIONS.contains(&operation) {
         match response["next"].as_u64() {
             Some(next) => writeln!(out, "… and more: go on with --after {next}")?,
             None if operation == "log" => {
@@ -175,7 +177,7 @@ fn demo(out: &mut dyn Write, response: &Value) -> Result<()> {
 }
 
 /// Nothing but a line under the header.
-const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+pub(super) const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 type Column<'a> = (&'a str, &'a dyn Fn(&Value) -> String);
 

@@ -40,6 +40,14 @@ fn is_plain(expr: &Expr) -> bool {
     }
 }
 
+fn is_aggregate(expr: &Expr) -> bool {
+    match &expr.kind {
+        Kind::CountStar => true,
+        Kind::Call { function, .. } => Aggregate::find(&function.text).is_some(),
+        _ => false,
+    }
+}
+
 impl Compiler<'_> {
     pub(super) fn expr(&mut self, expr: &Expr, scope: &Scope) -> Result<Typed> {
         let known = |c: &Self| if let Aggregation::Grouped { keys, .. } = &c.aggregation { keys.len() } else { 0 };
@@ -56,7 +64,7 @@ impl Compiler<'_> {
         let at = expr.at;
         let patterns = std::mem::replace(&mut self.patterns, false);
         if let Aggregation::Grouped { keys, .. } = &self.aggregation
-            && is_plain(expr)
+            && (is_plain(expr) || is_aggregate(expr))
             && let Some((_, var)) = keys.iter().find(|(key, _)| key == expr)
         {
             return Ok((Ex::slot(var.slot, at), var.ty.clone()));
@@ -142,6 +150,7 @@ impl Compiler<'_> {
                 return self.case(subject.as_deref(), branches, otherwise.as_deref(), at, scope);
             }
             Kind::ListComprehension { name, list, filter, map } => {
+                [filter, map].into_iter().flatten().try_for_each(|e| no_aggregate(e))?;
                 let (list, of) = self.elements(list, scope)?;
                 let mut inner = scope.clone();
                 let slot = self.local(name, of.clone(), &mut inner);
@@ -151,6 +160,7 @@ impl Compiler<'_> {
                 (ExKind::Each { slot, list, filter, map }, Ty::list(of))
             }
             Kind::Quantifier { quantifier, name, list, filter } => {
+                filter.iter().try_for_each(|e| no_aggregate(e))?;
                 let (list, of) = self.elements(list, scope)?;
                 let mut inner = scope.clone();
                 let slot = self.local(name, of, &mut inner);
@@ -158,6 +168,7 @@ impl Compiler<'_> {
                 (ExKind::Quantified { quantifier: *quantifier, slot, list, filter }, Ty::Bool)
             }
             Kind::Reduce { sum, start, name, list, step } => {
+                no_aggregate(step)?;
                 let (start, _) = self.expr(start, scope)?;
                 let (list, of) = self.elements(list, scope)?;
                 let mut inner = scope.clone();
@@ -573,6 +584,14 @@ impl Compiler<'_> {
     }
 }
 
+/// What is asked for every element of a list cannot look at rows.
+fn no_aggregate(expr: &Expr) -> Result<()> {
+    if aggregates(expr) {
+        return Err(Fault::syntax("InvalidAggregation", "elements of a list are no rows to aggregate", expr.at));
+    }
+    Ok(())
+}
+
 type Signature = (GraphFunction, usize, usize, &'static [Ty], Ty);
 
 /// A function that needs the graph: how few and many arguments, what the first may be, what comes out.
@@ -654,6 +673,21 @@ pub(super) fn aggregates(expr: &Expr) -> bool {
         Kind::MapProjection { parts, .. } => {
             parts.iter().any(|p| if let MapPart::Entry(_, e) = p { aggregates(e) } else { false })
         }
+        _ => false,
+    }
+}
+
+/// Whether a variable is named in it, outside of aggregates.
+pub(super) fn mentions(expr: &Expr, name: &str) -> bool {
+    match &expr.kind {
+        _ if is_aggregate(expr) => false,
+        Kind::Variable(own) => own == name,
+        Kind::Property(e, _) | Kind::HasLabels(e, _) | Kind::Not(e) | Kind::Negate(e) | Kind::Plus(e) => {
+            mentions(e, name)
+        }
+        Kind::Binary(_, a, b) | Kind::Index(a, b) => mentions(a, name) || mentions(b, name),
+        Kind::List(items) | Kind::Call { arguments: items, .. } => items.iter().any(|e| mentions(e, name)),
+        Kind::Compare(first, rest) => mentions(first, name) || rest.iter().any(|(_, e)| mentions(e, name)),
         _ => false,
     }
 }

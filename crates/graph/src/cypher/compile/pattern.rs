@@ -9,6 +9,9 @@ use super::types::Ty;
 use super::{Compiler, Scope, Var};
 use crate::contents::PropertyNo;
 
+/// A property by number and name.
+type Property = (PropertyNo, std::sync::Arc<str>);
+
 /// A node to be found, or found already.
 #[derive(Debug)]
 pub(super) struct Wanted {
@@ -224,11 +227,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn properties(
-        &mut self,
-        given: Option<&Expr>,
-        scope: &Scope,
-    ) -> Result<Vec<((PropertyNo, std::sync::Arc<str>), Ex)>> {
+    fn properties(&mut self, given: Option<&Expr>, scope: &Scope) -> Result<Vec<(Property, Ex)>> {
         let entries = match given.map(|e| &e.kind) {
             None => return Ok(vec![]),
             Some(Kind::Map(entries)) => entries,
@@ -251,7 +250,7 @@ fn conflict(name: &str, at: usize) -> Fault {
     Fault::syntax("VariableTypeConflict", format!("`{name}` is something else already"), at)
 }
 
-fn equal(slot: Slot, (number, name): (PropertyNo, std::sync::Arc<str>), value: Ex) -> Ex {
+fn equal(slot: Slot, (number, name): Property, value: Ex) -> Ex {
     let at = value.at;
     let property = Ex { kind: ExKind::Property(Box::new(Ex::slot(slot, at)), name, number), at };
     Ex { kind: ExKind::Compare(Box::new(property), vec![(Comparison::Equal, value)]), at }

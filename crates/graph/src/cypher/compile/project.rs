@@ -6,9 +6,12 @@ use super::super::fault::{Fault, Result};
 use super::super::operators;
 use super::super::value::Value;
 use super::clauses::own_name;
-use super::expr::aggregates;
+use super::expr::{aggregates, mentions};
 use super::types::Ty;
 use super::{Aggregation, Compiler, Scope, Var};
+
+/// An expression and the name of its column.
+type Named = (Expr, String);
 
 /// A column: what it is, what it is called, where its value will be.
 struct Column {
@@ -27,7 +30,7 @@ impl Compiler<'_> {
         scope: &Scope,
         is_return: bool,
     ) -> Result<(Vec<Step>, Scope, Vec<String>)> {
-        let wanted = self.wanted(projection, scope, is_return)?;
+        let (wanted, nameless) = self.wanted(projection, scope, is_return)?;
         let grouped = wanted.iter().any(|(expr, _)| aggregates(expr))
             || projection.order.iter().any(|s| aggregates(&s.expr)) && wanted.iter().any(|(e, _)| aggregates(e));
         if !grouped && let Some(sort) = projection.order.iter().find(|s| aggregates(&s.expr)) {
@@ -87,8 +90,11 @@ impl Compiler<'_> {
         }
         let mut sorts: Vec<(Ex, bool)> = Vec::new();
         for Sort { expr, descending } in &projection.order {
-            let ex = self.sort(expr, scope, &seen, &columns, grouped, closed, &mut calls)?;
+            let ex = self.sort(expr, &seen, &columns, grouped, closed, &mut calls)?;
             sorts.push((ex, *descending));
+        }
+        if let Some(fault) = nameless {
+            return Err(fault);
         }
         let filter = match filter {
             Some(filter) => Some(self.filter_columns(filter, &seen, &columns, closed)?),
@@ -136,9 +142,10 @@ impl Compiler<'_> {
         Ok((steps, next, names))
     }
 
-    /// Expressions with the names of their columns.
-    fn wanted(&self, projection: &Projection, scope: &Scope, is_return: bool) -> Result<Vec<(Expr, String)>> {
+    /// Expressions with the names of their columns, and what is wrong when one has none: told after what is worse.
+    fn wanted(&self, projection: &Projection, scope: &Scope, is_return: bool) -> Result<(Vec<Named>, Option<Fault>)> {
         let mut wanted: Vec<(Expr, String)> = Vec::new();
+        let mut nameless = None;
         if projection.star {
             if scope.vars.is_empty() && is_return {
                 let message = "there is no variable that `*` could stand for";
@@ -155,7 +162,8 @@ impl Compiler<'_> {
                 (None, None) if is_return => item.text.clone(),
                 (None, None) => {
                     let message = format!("`{}` needs a name: write `… AS name`", item.text);
-                    return Err(Fault::syntax("NoExpressionAlias", message, item.expr.at));
+                    nameless = Some(Fault::syntax("NoExpressionAlias", message, item.expr.at));
+                    item.text.clone()
                 }
             };
             if wanted.iter().any(|(_, other)| *other == name) {
@@ -164,7 +172,7 @@ impl Compiler<'_> {
             }
             wanted.push((item.expr.clone(), name));
         }
-        Ok(wanted)
+        Ok((wanted, nameless))
     }
 
     fn grouped(
@@ -183,11 +191,9 @@ impl Compiler<'_> {
         found
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a projection knows all of this when it orders its rows")]
     fn sort(
         &mut self,
         expr: &Expr,
-        scope: &Scope,
         seen: &Scope,
         columns: &[Column],
         grouped: bool,
@@ -203,18 +209,19 @@ impl Compiler<'_> {
                 let named = Expr { kind: Kind::Variable(column.name.clone()), at: expr.at };
                 keys.push((named, column.var.clone()));
             }
-            keys.extend(columns.iter().filter(|c| !c.aggregated).map(|c| (c.expr.clone(), c.var.clone())));
-            let mut all = scope.clone();
-            for (name, var) in &seen.vars {
-                all.add(name, var.clone());
-            }
-            let hidden = !aggregates(expr);
-            return self.grouped(expr, &all, keys, calls).map(|(ex, _)| ex).map_err(|f| match f.detail {
-                // Without an aggregate it is only out of sight.
-                "AmbiguousAggregationExpression" if hidden => {
-                    Fault::syntax("UndefinedVariable", f.message.clone(), f.at)
+            keys.extend(columns.iter().map(|c| (c.expr.clone(), c.var.clone())));
+            return self.grouped(expr, seen, keys, calls).map(|(ex, _)| ex).map_err(|f| {
+                let hidden = |name: &str| {
+                    mentions(expr, name) && columns.iter().any(|c| !c.aggregated && mentions(&c.expr, name))
+                };
+                match f.message.split('`').nth(1) {
+                    // It is part of a key that is more than a name, and could be meant apart from it.
+                    Some(name) if f.detail == "UndefinedVariable" && hidden(name) => {
+                        let message = format!("`{name}` is no key of a group, so it can have many values here");
+                        Fault::syntax("AmbiguousAggregationExpression", message, f.at)
+                    }
+                    _ => f,
                 }
-                _ => f,
             });
         }
         if closed {

@@ -49,7 +49,7 @@ impl Exec<'_> {
     }
 
     /// Relationships that may be taken from a node, with the nodes they lead to.
-    fn from_here(
+    fn around(
         &self,
         nearest: &Nearest,
         node: Node,
@@ -94,7 +94,7 @@ impl Exec<'_> {
             let mut met: Option<Node> = None;
             for node in std::mem::take(&mut near.border) {
                 let reached = &mut near.reached;
-                self.from_here(nearest, node, arrow, wanted, row, |other, edge| {
+                self.around(nearest, node, arrow, wanted, row, |other, edge| {
                     if other != start && !reached.contains_key(&other) {
                         reached.insert(other, (node, edge));
                         next.push(other);
@@ -135,7 +135,7 @@ impl Exec<'_> {
             depth += 1;
             let mut next = Vec::new();
             for node in border {
-                self.from_here(nearest, node, arrow, wanted, row, |other, edge| {
+                self.around(nearest, node, arrow, wanted, row, |other, edge| {
                     let level = *levels.entry(other).or_insert_with(|| {
                         next.push(other);
                         depth

@@ -173,7 +173,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
         None => (1.0, text.strip_prefix('+').unwrap_or(text)),
     };
     let rest = rest.strip_prefix(['P', 'p'])?;
-    if rest.get(4..5) == Some("-") {
+    if rest.get(4..5) == Some("-") && rest.as_bytes()[..4].iter().all(u8::is_ascii_digit) {
         let at = parse_local_date_time_amounts(rest)?;
         return Duration::new(at.0, at.1, at.2);
     }

@@ -1,0 +1,206 @@
+//! `cypher`: anything that can be asked of the graph, in openCypher, read-only.
+
+use super::{META, count};
+use crate::graph::check_range;
+use crate::registry::{Meta, Op};
+use crate::{Context, Engine};
+use lukasa_graph::cypher::functions::{Surroundings, find};
+use lukasa_graph::cypher::value::Value as Found;
+use lukasa_graph::cypher::{Limits, Outcome, Parameters, Place, PlanStep, Reader, prepare, stored};
+use lukasa_graph::{Edge, Node, Snapshot};
+use lukasa_model::view::ViewEcho;
+use lukasa_model::{Error, Result};
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub struct Cypher;
+
+pub use lukasa_graph::cypher::is_unfinished;
+
+/// Words that queries are made of: keywords, functions, procedures.
+pub fn words() -> (Vec<&'static str>, Vec<&'static str>, Vec<&'static str>) {
+    use lukasa_graph::cypher::{GRAPH_FUNCTIONS, KEYWORDS, functions, procedures};
+    let functions = GRAPH_FUNCTIONS.iter().chain(functions::NAMES).copied().collect();
+    (KEYWORDS.to_vec(), functions, procedures::ALL.iter().map(|p| p.name).collect())
+}
+
+/// What a query may keep while it runs.
+const MEMORY: usize = 256 << 20;
+const LONGEST_MS: u64 = 30_000;
+const MOST_ROWS: usize = 10_000;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// The query; `EXPLAIN` or `PROFILE` before it tells how it is answered.
+    pub query: String,
+    /// Values for `$name` in the query, by name.
+    #[serde(default)]
+    pub parameters: Map<String, Value>,
+    /// Stop after so many milliseconds, 1 to 30,000; loading the graph does not count.
+    #[serde(default = "timeout_ms")]
+    pub timeout_ms: u64,
+    /// Most rows to answer with, 1 to 10,000.
+    #[serde(default = "limit")]
+    pub limit: usize,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+fn timeout_ms() -> u64 {
+    10_000
+}
+
+fn limit() -> usize {
+    1_000
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    pub columns: Vec<String>,
+    /// Each a list of values in the order of the columns. Nodes have `id`, `type`, `labels` and `properties`,
+    /// relationships also `src` and `dst`, paths `nodes` and `relationships`.
+    pub rows: Vec<Vec<Value>>,
+    /// There were more rows than `limit`.
+    pub truncated: bool,
+    /// How the query is answered, when it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Vec<PlanStep>>,
+    /// How long the query ran.
+    pub took_ms: f64,
+    pub view: ViewEcho,
+}
+
+impl Op for Cypher {
+    const META: Meta = Meta {
+        name: "cypher",
+        summary: "Ask the graph a question in openCypher",
+        description: "Read-only openCypher over the objects and relationships of a view: any branch, any time. The \
+                      labels of a node are its type and its labels; its properties are those stated, and `key`, \
+                      `title`, `status`, `subtype`; a relationship also has `confidence`, `weight` and `derivation`. \
+                      CALL db.schema() tells what there is. A query ends at its timeout, and an answer that was cut \
+                      says so.",
+        verb: "cypher",
+        toolset: "graph",
+        positional: &["query"],
+        examples: &[
+            "lukasa cypher \"MATCH (s:Service)-[:DEPENDS_ON]->(d) RETURN s.key, collect(d.key)\"",
+            "lukasa cypher \"MATCH (n {key: $key})--(m) RETURN m\" --parameters '{\"key\": \"auth\"}'",
+            "lukasa cypher \"EXPLAIN MATCH (a)-[*1..3]->(b) RETURN count(b)\" --as-of 2026-01-31",
+        ],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        check_range("timeout_ms", request.timeout_ms, 1, LONGEST_MS)?;
+        check_range("limit", request.limit, 1, MOST_ROWS)?;
+        let look = engine.look(context, &request.view)?;
+        let now = i128::from(engine.clock().now().0) * 1_000;
+        let place = Place { snapshot: &look.snapshot, ledger: &look.ledger, now, silent_type: None };
+        let parameters: Parameters =
+            request.parameters.iter().map(|(name, value)| (name.clone(), stored::from_json(value))).collect();
+        let start = Instant::now();
+        let prepared = prepare(&request.query, &parameters, place).map_err(|f| hinted(f.into_error(&request.query)))?;
+        let limits = Limits {
+            deadline: start + Duration::from_millis(request.timeout_ms),
+            timeout_ms: request.timeout_ms,
+            rows: request.limit,
+            memory: MEMORY,
+        };
+        let outcome = prepared.run(limits).map_err(|t| hinted(t.into_error(&request.query)))?;
+        let rows = shown(&outcome, &place)?;
+        let took_ms = (start.elapsed().as_secs_f64() * 1e6).round() / 1e3;
+        let Outcome { columns, truncated, plan, .. } = outcome;
+        let summary = match (prepared.only_explains(), truncated) {
+            (true, _) => "the plan, not run".into(),
+            (false, true) => format!("the first {} of more", count(rows.len(), "row")),
+            (false, false) => count(rows.len(), "row"),
+        };
+        Ok(Response { summary, columns, rows, truncated, plan, took_ms, view: look.view.echo() })
+    }
+}
+
+fn hinted(error: Error) -> Error {
+    if error.code == "read_only" {
+        return error.hint("write with `put`, `link`, `delete` or `batch`");
+    }
+    error
+}
+
+fn shown(outcome: &Outcome, place: &Place<'_>) -> Result<Vec<Vec<Value>>> {
+    let shape = Shape { snapshot: place.snapshot, reader: Reader::new(place) };
+    outcome.rows.iter().map(|row| row.iter().map(|value| shape.json(value)).collect()).collect()
+}
+
+/// Values as answers show them.
+struct Shape<'a> {
+    snapshot: &'a Snapshot,
+    reader: Reader<'a>,
+}
+
+impl Shape<'_> {
+    fn json(&self, value: &Found) -> Result<Value> {
+        Ok(match value {
+            Found::Null => Value::Null,
+            Found::Bool(b) => json!(b),
+            Found::Integer(n) => json!(n),
+            Found::Float(f) if f.is_finite() => json!(f),
+            Found::Text(t) => json!(&**t),
+            Found::List(items) => Value::Array(items.iter().map(|v| self.json(v)).collect::<Result<_>>()?),
+            Found::Map(entries) => {
+                let entries = entries.iter().map(|(name, v)| Ok((name.clone(), self.json(v)?)));
+                Value::Object(entries.collect::<Result<_>>()?)
+            }
+            Found::Node(node) => self.node(*node)?,
+            Found::Edge(edge) => self.edge(*edge)?,
+            Found::Path(path) => json!({
+                "nodes": path.nodes.iter().map(|n| self.node(*n)).collect::<Result<Vec<_>>>()?,
+                "relationships": path.edges.iter().map(|e| self.edge(*e)).collect::<Result<Vec<_>>>()?,
+            }),
+            // Numbers that JSON cannot write, dates and times are texts.
+            other => {
+                let around = Surroundings { now: 0, longest_list: 1 };
+                match find("toString").map(|f| (f.run)(std::slice::from_ref(other), &around)) {
+                    Some(Ok(Found::Text(text))) => json!(&*text),
+                    _ => Value::Null,
+                }
+            }
+        })
+    }
+
+    fn properties(&self, all: Vec<(Arc<str>, Found)>) -> Result<Map<String, Value>> {
+        all.into_iter().map(|(name, value)| Ok((name.to_string(), self.json(&value)?))).collect()
+    }
+
+    fn node(&self, node: Node) -> Result<Value> {
+        let s = self.snapshot;
+        let mut shown = json!({
+            "id": s.id(node),
+            "type": s.type_name(node),
+            "labels": self.reader.labels(node),
+            "properties": self.properties(self.reader.node(node)?)?,
+        });
+        if s.is_ended(node) {
+            shown["ended"] = json!(true);
+        }
+        Ok(shown)
+    }
+
+    fn edge(&self, edge: Edge) -> Result<Value> {
+        let s = self.snapshot;
+        let (src, dst) = s.ends(edge);
+        Ok(json!({
+            "id": s.edge_id(edge),
+            "type": s.edge_type(edge),
+            "src": s.name(src),
+            "dst": s.name(dst),
+            "properties": self.properties(self.reader.edge(edge)?)?,
+        }))
+    }
+}

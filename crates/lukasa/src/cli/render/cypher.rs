@@ -1,0 +1,208 @@
+//! Answers of queries: as a table, or as trees.
+
+use super::{STYLE, at, list, safe};
+use comfy_table::{ContentArrangement, Table};
+use serde_json::Value;
+use std::io::{Result, Write};
+
+pub fn table(out: &mut dyn Write, response: &Value) -> Result<()> {
+    let rows = list(response, "rows");
+    if !rows.is_empty() {
+        let mut table = Table::new();
+        table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_header(list(response, "columns").into_iter().map(|c| safe(c.as_str().unwrap_or_default())));
+        for row in rows {
+            table.add_row(row.as_array().into_iter().flatten().map(cell));
+        }
+        writeln!(out, "{table}")?;
+    }
+    cut(out, response)?;
+    plan(out, response)
+}
+
+/// Rows one below the other, with everything in them.
+pub fn tree(out: &mut dyn Write, response: &Value) -> Result<()> {
+    writeln!(out, "{}", safe(response["summary"].as_str().unwrap_or_default()))?;
+    let columns: Vec<_> = list(response, "columns").into_iter().map(|c| safe(c.as_str().unwrap_or_default())).collect();
+    for (i, row) in list(response, "rows").into_iter().enumerate() {
+        writeln!(out, "row {}", i + 1)?;
+        let cells: Vec<_> = row.as_array().into_iter().flatten().collect();
+        for (j, (name, value)) in columns.iter().zip(&cells).enumerate() {
+            branch(out, "", j + 1 == cells.len(), name, value)?;
+        }
+    }
+    cut(out, response)?;
+    plan(out, response)
+}
+
+fn branch(out: &mut dyn Write, indent: &str, last: bool, name: &str, value: &Value) -> Result<()> {
+    let (fork, below) = if last { ("└─", "   ") } else { ("├─", "│  ") };
+    let inner = format!("{indent}{below}");
+    let children: Vec<(String, &Value)> = match value {
+        Value::Object(entries) if is_thing(value) => {
+            let own = entries.get("properties").and_then(Value::as_object).into_iter().flatten();
+            own.filter(|(name, _)| *name != "key").map(|(name, value)| (safe(name), value)).collect()
+        }
+        Value::Object(entries) if is_path(value) => {
+            let nodes = entries["nodes"].as_array().into_iter().flatten();
+            let edges: Vec<_> = entries["relationships"].as_array().into_iter().flatten().collect();
+            nodes
+                .enumerate()
+                .flat_map(|(i, node)| {
+                    let edge = i.checked_sub(1).and_then(|i| edges.get(i)).map(|e| ("by".to_string(), *e));
+                    edge.into_iter().chain([("".to_string(), node)])
+                })
+                .collect()
+        }
+        Value::Object(entries) => entries.iter().map(|(name, value)| (safe(name), value)).collect(),
+        Value::Array(items) if items.iter().any(|i| i.is_object() || i.is_array()) => {
+            items.iter().enumerate().map(|(i, item)| (i.to_string(), item)).collect()
+        }
+        _ => vec![],
+    };
+    let own = match value {
+        _ if is_thing(value) => head(value),
+        _ if is_path(value) => "path".into(),
+        _ if children.is_empty() => cell(value),
+        Value::Array(items) => format!("{} elements", items.len()),
+        _ => String::new(),
+    };
+    let colon = if name.is_empty() { "" } else { ": " };
+    writeln!(out, "{indent}{fork} {name}{colon}{own}")?;
+    let count = children.len();
+    for (i, (name, value)) in children.into_iter().enumerate() {
+        branch(out, &inner, i + 1 == count, &name, value)?;
+    }
+    Ok(())
+}
+
+fn cut(out: &mut dyn Write, response: &Value) -> Result<()> {
+    if response["truncated"] == true {
+        writeln!(out, "… and more: raise --limit, or say LIMIT, ORDER BY or count(*)")?;
+    }
+    Ok(())
+}
+
+fn plan(out: &mut dyn Write, response: &Value) -> Result<()> {
+    let steps = list(response, "plan");
+    if steps.is_empty() {
+        return Ok(());
+    }
+    let ran = steps.iter().any(|s| s["rows"].is_number());
+    let mut table = Table::new();
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["step", "what", "expected rows"].into_iter().chain(ran.then_some("rows")));
+    for step in steps {
+        let depth = step["depth"].as_u64().unwrap_or(0) as usize;
+        let name = format!("{}{}", "  ".repeat(depth), at(step, "operator"));
+        let cells = [name, at(step, "details"), at(step, "expected_rows")];
+        table.add_row(cells.into_iter().chain(ran.then(|| at(step, "rows"))));
+    }
+    writeln!(out, "{table}")
+}
+
+fn is_thing(value: &Value) -> bool {
+    value["id"].is_string() && value["type"].is_string() && value["properties"].is_object()
+}
+
+fn is_path(value: &Value) -> bool {
+    value["nodes"].is_array() && value["relationships"].is_array()
+}
+
+/// A node or a relationship by its name.
+fn head(value: &Value) -> String {
+    let ended = if value["ended"] == true { " ended" } else { "" };
+    if value["src"].is_string() {
+        return format!("[:{} {} → {}]", at(value, "type"), at(value, "src"), at(value, "dst"));
+    }
+    let labels: String = list(value, "labels").into_iter().skip(1).map(|l| format!(":{}", super::plain(l))).collect();
+    match value["properties"]["key"].as_str() {
+        Some(key) => format!("({}:{}{labels}{ended})", at(value, "type"), safe(key)),
+        None => format!("({} {}{labels}{ended})", at(value, "type"), at(value, "id")),
+    }
+}
+
+/// A value in a line.
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::String(text) => safe(text),
+        Value::Array(items) => format!("[{}]", items.iter().map(cell).collect::<Vec<_>>().join(", ")),
+        Value::Object(_) if is_path(value) => {
+            let edges = list(value, "relationships");
+            let mut line = String::new();
+            for (i, node) in list(value, "nodes").into_iter().enumerate() {
+                if let Some(edge) = i.checked_sub(1).and_then(|i| edges.get(i)) {
+                    let name = at(edge, "type");
+                    let forth = names(node) == edge["dst"].as_str().unwrap_or_default();
+                    line += &if forth { format!("—{name}→") } else { format!("←{name}—") };
+                }
+                line += &head(node);
+            }
+            line
+        }
+        Value::Object(_) if is_thing(value) => {
+            let own = value["properties"].as_object().into_iter().flatten().filter(|(name, _)| *name != "key");
+            let own: Vec<_> = own.map(|(name, value)| format!("{}: {}", safe(name), cell(value))).collect();
+            let head = head(value);
+            if own.is_empty() { head } else { format!("{head} {{{}}}", own.join(", ")) }
+        }
+        Value::Object(entries) => {
+            let all: Vec<_> = entries.iter().map(|(name, value)| format!("{}: {}", safe(name), cell(value))).collect();
+            format!("{{{}}}", all.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// How relationships name a node.
+fn names(node: &Value) -> String {
+    match node["properties"]["key"].as_str() {
+        Some(key) => format!("{}:{key}", node["type"].as_str().unwrap_or_default()),
+        None => node["id"].as_str().unwrap_or_default().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn answer() -> Value {
+        let node = |key: &str| {
+            json!({"id": key, "type": "Service", "labels": ["Service", "core"],
+            "properties": {"key": key, "port": 1}})
+        };
+        let edge = json!({"id": "e", "type": "USES", "src": "Service:a", "dst": "Service:b", "properties": {}});
+        json!({"summary": "1 row", "columns": ["p", "n", "l"], "truncated": true, "rows": [[
+            {"nodes": [node("a"), node("b")], "relationships": [edge]}, node("a"), [1, null, "x\u{1b}"]]]})
+    }
+
+    #[test]
+    fn rows_are_shown_as_a_table() {
+        let mut out = Vec::new();
+        table(&mut out, &answer()).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        for part in ["(Service:a:core)—USES→(Service:b:core)", "{port: 1}", "[1, null, x\\u{1b}]", "and more"] {
+            assert!(text.replace('\n', " ").contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn rows_are_shown_as_trees() {
+        let mut out = Vec::new();
+        tree(&mut out, &answer()).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        for line in [
+            "row 1",
+            "├─ p: path",
+            "│  ├─ (Service:a:core)",
+            "│  ├─ by: [:USES Service:a → Service:b]",
+            "├─ n: (Service:a:core)",
+            "│  └─ port: 1",
+            "└─ l: [1, null, x\\u{1b}]",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line}: {text}");
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! The shell of `lukasa cypher`: queries one after another, with history and completion.
+
+use super::{Session, render};
+use lukasa_engine::Operation;
+use lukasa_engine::ops::cypher::{is_unfinished, words};
+use lukasa_model::{Error, ErrorKind, Result};
+use rustyline::completion::{Completer, Pair};
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{Config, Editor, Helper};
+use serde_json::{Map, Value, json};
+use std::cell::OnceCell;
+use std::io::{IsTerminal, Read, Write};
+use std::path::PathBuf;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Table,
+    Json,
+    Tree,
+}
+
+struct Shell<'a> {
+    session: &'a Session,
+    operation: &'static Operation,
+    /// What every query is asked with: view, parameters, limits.
+    request: Map<String, Value>,
+    look: Look,
+    timing: bool,
+}
+
+/// What to do after a line.
+enum Next {
+    Go,
+    Quit,
+}
+
+const HELP: &str = "\
+queries end with Enter once they are whole; `;` ends one in any case
+  :table :json :tree     how rows are shown
+  :timing on|off         how long a query took
+  :param NAME JSON       a value for $NAME; :params lists them
+  :branch NAME           ask on another branch; :as-of TIME, :now, :limit N, :timeout MS
+  :schema                what there is: labels, relationships, procedures
+  :help :quit            Ctrl-D ends, Ctrl-C drops a line, Tab completes";
+
+pub fn run(session: &Session, request: Value, as_json: bool, tree: bool) -> Result<()> {
+    let look = match (as_json, tree) {
+        (true, _) => Look::Json,
+        (false, true) => Look::Tree,
+        (false, false) => Look::Table,
+    };
+    let operation = lukasa_engine::operations()
+        .iter()
+        .find(|o| o.meta.name == super::command::SHELL.0)
+        .ok_or_else(|| Error::internal("the operation of the shell is gone"))?;
+    let Value::Object(request) = request else { return Err(Error::internal("a request is an object")) };
+    let mut shell = Shell { session, operation, request, look, timing: true };
+    if std::io::stdin().is_terminal() {
+        shell.interact()
+    } else {
+        shell.timing = false;
+        let mut text = String::new();
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .map_err(|e| Error::new(ErrorKind::InvalidInput, "unreadable_input", format!("standard input: {e}")))?;
+        let mut out = std::io::stdout().lock();
+        for query in split(&text) {
+            shell.line(&query, &mut out)?;
+        }
+        Ok(())
+    }
+}
+
+/// Queries of a text, which end with `;` outside of quotes and comments.
+fn split(text: &str) -> Vec<String> {
+    let mut all = vec![String::new()];
+    let mut quote: Option<char> = None;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let last = all.len() - 1;
+        match (quote, c) {
+            (None, ';') => {
+                all.push(String::new());
+                continue;
+            }
+            (None, '/') if chars.peek() == Some(&'/') => {
+                while chars.next_if(|c| *c != '\n').is_some() {}
+                continue;
+            }
+            (None, '\'' | '"' | '`') => quote = Some(c),
+            (Some(q), c) if c == q => quote = None,
+            (Some('\'' | '"'), '\\') => {
+                all[last].push(c);
+                if let Some(next) = chars.next() {
+                    all[last].push(next);
+                }
+                continue;
+            }
+            _ => {}
+        }
+        all[last].push(c);
+    }
+    all.into_iter().map(|q| q.trim().to_owned()).filter(|q| !q.is_empty()).collect()
+}
+
+fn written(result: std::io::Result<()>) -> Result<()> {
+    match result {
+        Ok(()) => Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => {
+            Err(Error::new(ErrorKind::Unavailable, "broken_pipe", "nobody reads the answer"))
+        }
+        Err(e) => {
+            Err(Error::new(ErrorKind::Unavailable, "cannot_write", format!("the answer could not be written: {e}")))
+        }
+    }
+}
+
+impl Shell<'_> {
+    fn interact(&mut self) -> Result<()> {
+        let fault = |e: ReadlineError| Error::new(ErrorKind::Unavailable, "no_terminal", e.to_string());
+        let config = Config::builder().history_ignore_space(true).max_history_size(2_000).map_err(fault)?;
+        let mut editor: Editor<Words, _> = Editor::with_config(config.build()).map_err(fault)?;
+        let history = history_file();
+        if let Some(file) = history.as_ref().filter(|f| f.exists())
+            && let Err(e) = editor.load_history(file)
+        {
+            eprintln!("warning: the history in {} cannot be read: {e}", file.display());
+        }
+        println!("openCypher over {}; :help tells more", self.session.scope.project);
+        loop {
+            editor.set_helper(Some(Words::new(self)));
+            let line = match editor.readline("cypher> ") {
+                Ok(line) => line,
+                Err(ReadlineError::Interrupted) => continue,
+                Err(ReadlineError::Eof) => break,
+                Err(e) => return Err(fault(e)),
+            };
+            let line = line.trim();
+            if line.is_empty() {
+                continue;
+            }
+            // A line that cannot be remembered can still be run.
+            let _ = editor.add_history_entry(line);
+            let mut out = std::io::stdout().lock();
+            let query = line.trim_end_matches(';').trim_end();
+            match self.line(query, &mut out) {
+                Ok(Next::Go) => {}
+                Ok(Next::Quit) => break,
+                Err(e) if e.code == "broken_pipe" => return Err(e),
+                Err(e) => written(render::error(&mut out, &e))?,
+            }
+        }
+        if let Some(file) = history {
+            let saved = file.parent().map_or(Ok(()), std::fs::create_dir_all);
+            let saved =
+                saved.map_err(|e| e.to_string()).and_then(|()| editor.save_history(&file).map_err(|e| e.to_string()));
+            if let Err(e) = saved {
+                eprintln!("warning: the history cannot be kept in {}: {e}", file.display());
+            }
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &str, out: &mut dyn Write) -> Result<Next> {
+        match line.strip_prefix(':') {
+            Some(command) => self.command(command, out),
+            None => self.query(line, out).map(|()| Next::Go),
+        }
+    }
+
+    fn ask(&self, query: &str) -> Result<lukasa_engine::Answer> {
+        let mut request = self.request.clone();
+        request.insert("query".into(), json!(query));
+        self.session.ask(self.operation, Value::Object(request), &mut None, &mut None)
+    }
+
+    fn query(&self, query: &str, out: &mut dyn Write) -> Result<()> {
+        let answer = self.ask(query)?;
+        let value = answer.value()?;
+        written(match self.look {
+            Look::Json => writeln!(out, "{}", answer.text()?),
+            Look::Tree => render::cypher::tree(out, &value),
+            Look::Table => render::answer(out, self.operation.meta.name, &value),
+        })?;
+        if self.timing && self.look != Look::Json {
+            written(writeln!(out, "{} ms", value["took_ms"]))?;
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, command: &str, out: &mut dyn Write) -> Result<Next> {
+        let (word, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+        let rest = rest.trim();
+        let set = |request: &mut Map<String, Value>, field: &str, value: Value| {
+            request.insert(field.into(), value);
+        };
+        let number = |text: &str| {
+            text.parse::<u64>().map(|n| json!(n)).map_err(|_| {
+                Error::invalid("invalid_argument", format!("`{text}` is not a number")).hint(":help tells more")
+            })
+        };
+        match word {
+            "quit" | "q" | "exit" => return Ok(Next::Quit),
+            "help" | "h" | "?" => written(writeln!(out, "{HELP}"))?,
+            "table" => self.look = Look::Table,
+            "json" => self.look = Look::Json,
+            "tree" => self.look = Look::Tree,
+            "timing" => self.timing = rest != "off",
+            "branch" if !rest.is_empty() => set(&mut self.request, "branch", json!(rest)),
+            "as-of" if !rest.is_empty() => set(&mut self.request, "as_of", json!(rest)),
+            "now" => {
+                self.request.remove("as_of");
+                self.request.remove("known_at");
+            }
+            "limit" => set(&mut self.request, "limit", number(rest)?),
+            "timeout" => set(&mut self.request, "timeout_ms", number(rest)?),
+            "schema" => {
+                for query in ["CALL db.labels()", "CALL db.schema()"] {
+                    self.query(query, out)?;
+                }
+                let (_, _, procedures) = words();
+                written(writeln!(out, "procedures: {}", procedures.join(", ")))?;
+            }
+            "params" => {
+                let given = self.request.get("parameters").cloned().unwrap_or_else(|| json!({}));
+                written(writeln!(out, "{given}"))?;
+            }
+            "param" => {
+                let (name, text) = rest.split_once(char::is_whitespace).ok_or_else(|| {
+                    Error::invalid("invalid_argument", "a parameter has a name and a value").hint(":param key \"auth\"")
+                })?;
+                let value: Value = serde_json::from_str(text.trim()).map_err(|e| {
+                    Error::invalid("invalid_argument", format!("`{}` is not JSON: {e}", text.trim()))
+                        .hint("texts stand in double quotes")
+                })?;
+                let given = self.request.entry("parameters").or_insert_with(|| json!({}));
+                given[name] = value;
+            }
+            other => {
+                return Err(Error::invalid("invalid_argument", format!("there is no command `:{other}`"))
+                    .hint(":help lists them"));
+            }
+        }
+        Ok(Next::Go)
+    }
+}
+
+/// Beside the state of other programs; nowhere when there is no home.
+fn history_file() -> Option<PathBuf> {
+    let folder = |variable: &str| std::env::var_os(variable).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let state = folder("XDG_STATE_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/state")))?;
+    Some(state.join("lukasa").join("cypher-history"))
+}
+
+/// What can be completed.
+struct Words {
+    keywords: Vec<&'static str>,
+    functions: Vec<&'static str>,
+    procedures: Vec<&'static str>,
+    names: OnceCell<Names>,
+    find: Box<dyn Fn() -> Names>,
+}
+
+/// Names in the graph; asked for when first needed.
+#[derive(Clone, Default)]
+struct Names {
+    labels: Vec<String>,
+    relationships: Vec<String>,
+    properties: Vec<String>,
+}
+
+impl Words {
+    fn new(shell: &Shell<'_>) -> Words {
+        let (keywords, functions, procedures) = words();
+        let engine = shell.session.engine.clone();
+        let (scope, request) = (shell.session.scope.clone(), shell.request.clone());
+        let ask = move |query: &str| -> Vec<String> {
+            let mut request = request.clone();
+            request.insert("query".into(), json!(query));
+            request.insert("limit".into(), json!(5_000));
+            let mut context = lukasa_engine::Context {
+                scope: scope.clone(),
+                author: None,
+                agent: None,
+                session: None,
+                input: None,
+                output: None,
+                progress: &mut |_, _| {},
+            };
+            // Completion that finds nothing offers nothing; the query itself will tell what is wrong.
+            let answer = engine.call(&mut context, super::command::SHELL.0, Value::Object(request)).unwrap_or_default();
+            let first = |row: &Value| row[0].as_str().map(str::to_owned);
+            answer["rows"].as_array().into_iter().flatten().filter_map(first).collect()
+        };
+        let find = Box::new(move || Names {
+            labels: ask("CALL db.labels()"),
+            relationships: ask("CALL db.relationshipTypes()"),
+            properties: ask("CALL db.propertyKeys()"),
+        });
+        Words { keywords, functions, procedures, names: OnceCell::new(), find }
+    }
+
+    /// Where the word begins that ends at a place, and what it could become.
+    fn candidates(&self, line: &str, end: usize) -> (usize, Vec<String>) {
+        let before = &line[..end];
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        let start =
+            before.rfind(|c: char| !is_part(c)).map_or(0, |i| i + before[i..].chars().next().map_or(1, char::len_utf8));
+        let word = &before[start..];
+        let lead = before[..start].chars().next_back();
+        let names = || self.names.get_or_init(|| (self.find)());
+        let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let in_call = before.rsplit(char::is_whitespace).nth(1).is_some_and(|w| w.eq_ignore_ascii_case("CALL"));
+        if in_call {
+            let start = before.rfind(char::is_whitespace).map_or(0, |i| i + 1);
+            return (start, fitting(owned(&self.procedures), &before[start..]));
+        }
+        let all = match lead {
+            Some('.') => names().properties.clone(),
+            Some(':' | '|') => {
+                let in_edge = before.rfind('[') > before.rfind('(').max(before.rfind(']'));
+                if in_edge { names().relationships.clone() } else { names().labels.clone() }
+            }
+            Some('{' | ',') if before.rfind('{') > before.rfind('}') => names().properties.clone(),
+            _ if word.is_empty() => vec![],
+            _ => owned(&self.keywords).into_iter().chain(owned(&self.functions)).collect(),
+        };
+        (start, fitting(all, word))
+    }
+}
+
+fn fitting(all: Vec<String>, word: &str) -> Vec<String> {
+    let lower = word.to_lowercase();
+    all.into_iter().filter(|name| name.to_lowercase().starts_with(&lower)).collect()
+}
+
+impl Completer for Words {
+    type Candidate = Pair;
+
+    fn complete(&self, line: &str, at: usize, _: &rustyline::Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let (start, found) = self.candidates(line, at);
+        Ok((start, found.into_iter().map(|name| Pair { display: name.clone(), replacement: name }).collect()))
+    }
+}
+
+impl Validator for Words {
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        let text = context.input().trim();
+        let whole = text.is_empty() || text.starts_with(':') || text.ends_with(';') || !is_unfinished(text);
+        Ok(if whole { ValidationResult::Valid(None) } else { ValidationResult::Incomplete })
+    }
+}
+
+impl Hinter for Words {
+    type Hint = String;
+}
+
+impl Highlighter for Words {}
+impl Helper for Words {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words_of(names: Names) -> Words {
+        let (keywords, functions, procedures) = words();
+        let find = Box::new(move || names.clone());
+        Words { keywords, functions, procedures, names: OnceCell::new(), find }
+    }
+
+    #[test]
+    fn words_are_completed_by_where_they_stand() {
+        let all = words_of(Names {
+            labels: vec!["Service".into(), "Function".into()],
+            relationships: vec!["CALLS".into()],
+            properties: vec!["port".into(), "path".into()],
+        });
+        let found = |line: &str| all.candidates(line, line.len());
+        assert_eq!(found("MATCH (n:se"), (9, vec!["Service".to_string()]));
+        assert_eq!(found("MATCH (n)-[r:"), (13, vec!["CALLS".to_string()]));
+        assert_eq!(found("MATCH (n:A)-[:CALLS]->(m:F").1, ["Function"]);
+        assert_eq!(found("RETURN n.p").1, ["port", "path"]);
+        assert_eq!(found("MATCH (n {po").1, ["port"]);
+        assert_eq!(found("CALL lukasa.pa"), (5, vec!["lukasa.pagerank".to_string()]));
+        assert!(found("ret").1.contains(&"RETURN".to_string()));
+        assert!(found("RETURN toUp").1.contains(&"toUpper".to_string()));
+        assert_eq!(found("RETURN é").0, 7);
+        assert!(found("RETURN ").1.is_empty());
+    }
+
+    #[test]
+    fn piped_queries_are_taken_apart() {
+        assert_eq!(split("RETURN 1; // one; two\nRETURN ';' ;\n\n"), ["RETURN 1", "RETURN ';'"]);
+        assert_eq!(split("RETURN 'it\\'s; fine'; :json"), ["RETURN 'it\\'s; fine'", ":json"]);
+        assert!(split(" ; ;").is_empty());
+    }
+
+    #[test]
+    fn a_query_goes_on_until_it_is_whole() {
+        for (text, more) in [
+            ("", true),
+            ("MATCH (n)", true),
+            ("CALL db.labels()", false),
+            ("MATCH (n", true),
+            ("MATCH (n) WHERE", true),
+            ("MATCH (n) RETURN n", false),
+            ("MATCH )", false),
+        ] {
+            assert_eq!(is_unfinished(text), more, "{text}");
+        }
+    }
+}
