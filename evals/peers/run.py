@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures other graph engines on a graph exported by `lukasa-evals graph --peers`.
+"""Measures other graph engines on a graph exported by `lukasa-evals graph --peers` or `cypher --peers`.
 
 Prints one JSON object per engine on stdout; progress goes to stderr. Each engine runs in a process of its own, under
 a virtual environment that this script makes; an engine that fails gives a line with `error`, and the rest go on.
@@ -30,6 +30,7 @@ from typing import Any
 
 sys.dont_write_bytecode = True  # keeps the repository clean
 import falkordb_server  # noqa: E402
+import questions  # noqa: E402
 from environment import prepared_python, say, venv_folder  # noqa: E402
 
 Record = dict[str, Any]
@@ -286,7 +287,7 @@ def read_community(file: Path) -> Any:
     return graph.as_undirected(mode="each").simplify(combine_edges={"weight": "sum"})
 
 
-def work(engine: str, data: Path | None, communities: Path | None) -> None:
+def work(engine: str, data: Path | None, communities: Path | None, cypher: Path | None) -> None:
     """The inside of one engine's process."""
     gc.disable()  # so that no collection falls into a measured time
     if data:
@@ -302,6 +303,19 @@ def work(engine: str, data: Path | None, communities: Path | None) -> None:
                 report.add(version=version(engine))
                 graph = read_community(file)
                 report.add(nodes=graph.vcount(), edges=graph.ecount(), **leiden(engine, graph), _done=True)
+    elif cypher:
+        meta = questions.read_meta(cypher)
+        common = {"suite": "cypher", "engine": engine, "version": version(engine)}
+        common |= {"nodes": meta["nodes"], "edges": meta["edges"]}
+
+        def add(**fields: Any) -> None:
+            print(json.dumps(common | fields), flush=True)
+
+        if engine == "kuzu":
+            questions.kuzu(cypher, meta, add)
+        else:
+            with falkordb_server.started(venv_folder()) as socket:
+                questions.falkordb(cypher, meta, add, socket)
 
 
 @contextlib.contextmanager
@@ -325,7 +339,7 @@ def run_engine(python: Path, engine: str, suite: str, folder: Path, timeout: flo
         return [{"suite": suite, "engine": engine, "error": f"{type(failure).__name__}: {failure}"}]
     error = None
     with tempfile.TemporaryDirectory(prefix="peers-") as scratch, tempfile.TemporaryFile("w+") as output:
-        source = "--data" if suite == "graph" else "--community"
+        source = {"graph": "--data", "community": "--community", "cypher": "--cypher"}[suite]
         command: list[str | Path] = [python, __file__, "--worker", engine, source, folder]
         settings = os.environ | {"LUKASA_PEERS_VENV": str(venv_folder()), "TMPDIR": scratch}
         worker = subprocess.Popen(command, stdout=output, env=settings, start_new_session=True)
@@ -340,7 +354,7 @@ def run_engine(python: Path, engine: str, suite: str, folder: Path, timeout: flo
             worker.wait()
         output.seek(0)
         shown = [json.loads(line) for line in output if line.startswith("{") and line.endswith("}\n")]
-    lines = list({record.get("graph"): record for record in shown}.values())
+    lines = list({(record.get("graph"), record.get("query")): record for record in shown}.values())
     if error and not (lines and "_done" in lines[-1]):
         lines = lines or [{"suite": suite, "engine": engine}]
         lines[-1].setdefault("error", error)
@@ -351,17 +365,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder with meta.json and graph.txt")
     parser.add_argument("--community", type=Path, help="folder with *.gml and *.edges")
+    parser.add_argument("--cypher", type=Path, help="folder with meta.json, nodes.csv and edges.csv")
     parser.add_argument("--engines", default=",".join(ENGINES))
-    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each engine")
+    parser.add_argument("--timeout", type=float, default=1800.0, help="seconds for each engine")
     parser.add_argument("--worker", choices=ENGINES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        return work(options.worker, options.data, options.community)
-    if not (options.data or options.community):
-        parser.error("one of --data and --community is needed")
+        return work(options.worker, options.data, options.community, options.cypher)
+    if not (options.data or options.community or options.cypher):
+        parser.error("one of --data, --community and --cypher is needed")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     python, engines = prepared_python(), options.engines.split(",")
-    for suite, folder, known in (("graph", options.data, ENGINES), ("community", options.community, COMMUNITY_ENGINES)):
+    suites = (
+        ("graph", options.data, ENGINES),
+        ("community", options.community, COMMUNITY_ENGINES),
+        ("cypher", options.cypher, questions.ENGINES),
+    )
+    for suite, folder, known in suites:
         for engine in engines if folder else ():
             if engine in known or engine not in ENGINES:
                 for line in run_engine(python, engine, suite, folder.resolve(), options.timeout):

@@ -1,6 +1,6 @@
 //! The `graph` suite: what the projection costs on top of bare arrays.
 
-mod made;
+pub mod made;
 pub mod peers;
 mod reference;
 

@@ -1,6 +1,7 @@
 //! `lukasa-evals`: measures Lukasa beside a reference in the same run; one JSON object per line.
 
 mod community;
+mod cypher;
 mod graph;
 mod graphalytics;
 mod store;
@@ -59,6 +60,15 @@ fn main() -> ExitCode {
             Command::new("tck")
                 .about("openCypher's scenarios that only read: any folder of feature files")
                 .arg(data())
+                .arg(json.clone()),
+        )
+        .subcommand(
+            Command::new("cypher")
+                .about("Questions in openCypher, from a lookup to triangles and shortest paths")
+                .arg(number("nodes", "50000"))
+                .arg(number("edges", "250000"))
+                .arg(number("seed", "1"))
+                .arg(Arg::new("peers").long("peers").action(ArgAction::SetTrue).help("Also ask kuzu and falkordb"))
                 .arg(json),
         )
         .get_matches();
@@ -79,6 +89,16 @@ fn main() -> ExitCode {
         }
         Some(("graphalytics", m)) => graphalytics::run(&folder(m), m.get_flag("json")),
         Some(("community", m)) => community::run(&folder(m), m.get_flag("peers"), m.get_flag("json")),
+        Some(("cypher", m)) => {
+            let number = |name: &str| m.get_one::<u64>(name).copied().unwrap_or_default();
+            cypher::run(&cypher::Ask {
+                nodes: number("nodes"),
+                edges: number("edges"),
+                seed: number("seed"),
+                peers: m.get_flag("peers"),
+                json: m.get_flag("json"),
+            })
+        }
         Some(("tck", m)) => tck::run(&folder(m), m.get_flag("json")),
         _ => Err("unknown suite".into()),
     };

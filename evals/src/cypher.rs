@@ -1,0 +1,247 @@
+//! The `cypher` suite: the same questions in openCypher to Lukasa, Kuzu and FalkorDB, on the same graph.
+
+use crate::graph::made::{Dice, Made};
+use crate::graph::peers::script;
+use crate::{print, round};
+use lukasa_engine::{Context, Engine};
+use lukasa_model::batch::{PutObject, PutRelationship, Reference};
+use lukasa_model::{Batch, Scope, Write};
+use lukasa_store::sqlite::Durability;
+use lukasa_store::{Clock, Ledger, SqliteStore, Store, SystemClock};
+use serde_json::{Value, json};
+use std::error::Error;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+type Fault = Box<dyn Error>;
+
+pub struct Ask {
+    pub nodes: u64,
+    pub edges: u64,
+    pub seed: u64,
+    pub peers: bool,
+    pub json: bool,
+}
+
+const BATCH: usize = 10_000;
+/// Questions of one kind, each asked of another node.
+const SAMPLES: usize = 200;
+/// A kind that takes long is asked until this has passed, at least ten times.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// A question in each engine's own words. Where they are the same, one text serves all.
+struct Question {
+    name: &'static str,
+    text: &'static str,
+    kuzu: Option<&'static str>,
+    falkordb: Option<&'static str>,
+}
+
+const QUESTIONS: [Question; 10] = [
+    Question { name: "point_lookup", text: "MATCH (n:N {id: $a}) RETURN n.score, n.team", kuzu: None, falkordb: None },
+    Question {
+        name: "hop2_count_filter",
+        text: "MATCH (a:N {id: $a})-[:E]->(:N)-[:E]->(c:N) WHERE c.score > 500 RETURN count(*)",
+        kuzu: None,
+        falkordb: None,
+    },
+    Question {
+        name: "hop3_count_filter",
+        text: "MATCH (a:N {id: $a})-[:E]->(:N)-[:E]->(:N)-[:E]->(d:N) WHERE d.score > 500 RETURN count(*)",
+        kuzu: None,
+        falkordb: None,
+    },
+    Question {
+        name: "var_length_1_3",
+        text: "MATCH (a:N {id: $a})-[:E*1..3]->(b:N) RETURN count(*)",
+        // Its plain pattern walks relationships twice; a trail does not.
+        kuzu: Some("MATCH (a:N {id: $a})-[:E* TRAIL 1..3]->(b:N) RETURN count(*)"),
+        falkordb: None,
+    },
+    Question {
+        name: "var_length_1_3_distinct",
+        text: "MATCH (a:N {id: $a})-[:E*1..3]->(b:N) RETURN count(DISTINCT b.id)",
+        kuzu: None,
+        falkordb: None,
+    },
+    Question {
+        name: "aggregate_by_neighbour",
+        text: "MATCH (a:N)-[:E]->(b:N) RETURN b.id AS id, count(*) AS c ORDER BY c DESC, id LIMIT 10",
+        kuzu: None,
+        falkordb: None,
+    },
+    Question {
+        name: "aggregate_by_group",
+        text: "MATCH (a:N)-[:E]->(b:N) RETURN b.team AS team, count(*) AS c, avg(a.score) AS s ORDER BY team",
+        kuzu: None,
+        falkordb: None,
+    },
+    Question {
+        name: "triangle_count",
+        text: "MATCH (a:N)-[:E]->(b:N)-[:E]->(c:N)-[:E]->(a) RETURN count(*)",
+        kuzu: None,
+        falkordb: None,
+    },
+    Question {
+        name: "shortest_path",
+        text: "MATCH (a:N {id: $a}), (b:N {id: $b}), p = shortestPath((a)-[:E*..8]->(b)) RETURN length(p)",
+        kuzu: Some("MATCH p = (a:N {id: $a})-[:E* SHORTEST 1..8]->(b:N {id: $b}) RETURN length(p)"),
+        falkordb: Some("MATCH (a:N {id: $a}), (b:N {id: $b}) RETURN length(shortestPath((a)-[:E*..8]->(b)))"),
+    },
+    Question {
+        name: "top_k_by_property",
+        text: "MATCH (n:N) RETURN n.id AS id, n.score AS score ORDER BY score DESC, id LIMIT 10",
+        kuzu: None,
+        falkordb: None,
+    },
+];
+
+fn score(i: u64) -> u64 {
+    Dice(i ^ 0x5c0e).below(1_000)
+}
+
+fn team(i: u64) -> String {
+    format!("team-{}", Dice(i ^ 0x7ea3).below(20))
+}
+
+fn writes(made: &Made) -> impl Iterator<Item = Write> {
+    let key = |i: u64| format!("n{i:07}");
+    let objects = (0..made.nodes).map(move |i| {
+        let put = PutObject::new("N", &key(i)).property("id", i).property("score", score(i)).property("team", team(i));
+        Write::from(put)
+    });
+    let edges = made.edges.iter().map(move |(src, dst, type_no)| {
+        let end = |v: &u32| Reference::exact("N", &key(u64::from(*v)));
+        let mut put = PutRelationship::new("E", end(src), end(dst));
+        // Two nodes may be tied more than once.
+        put.discriminator = type_no.to_string();
+        Write::from(put)
+    });
+    objects.chain(edges)
+}
+
+pub fn run(ask: &Ask) -> Result<(), Fault> {
+    let folder = tempfile::tempdir()?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let path = folder.path().join("lukasa.db");
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, Arc::clone(&clock), Durability::Rebuildable)?);
+    let scope = Scope::new("evals", "cypher")?;
+    let ledger = Ledger::new(Arc::clone(&store), Arc::clone(&clock), scope.clone());
+    let made = Made::new(ask.nodes, ask.edges, ask.seed);
+    eprintln!("committing {} nodes and {} edges …", ask.nodes, ask.edges);
+    let mut all = writes(&made);
+    loop {
+        let batch: Vec<_> = all.by_ref().take(BATCH).collect();
+        if batch.is_empty() {
+            break;
+        }
+        ledger.commit(&Batch { writes: batch, ..Batch::on("main") })?;
+    }
+    drop(all);
+    let mut dice = Dice(ask.seed ^ 0x5eed);
+    let parameters: Vec<(u64, u64)> = (0..SAMPLES).map(|_| (dice.below(ask.nodes), dice.below(ask.nodes))).collect();
+    let engine = Engine::new(store, clock, std::env::temp_dir());
+    let mut ours = Vec::new();
+    for question in &QUESTIONS {
+        eprintln!("lukasa: {} …", question.name);
+        ours.push(measure(&engine, &scope, question, &parameters, ask)?);
+    }
+    for line in &ours {
+        print(line, ask.json);
+    }
+    if ask.peers {
+        for mut line in peers(&made, &parameters)? {
+            if let Some(own) = ours.iter().find(|own| own["query"] == line["query"]) {
+                line["same_answers"] = json!(own["answers"] == line["answers"]);
+                let faster = |field: &str| Some(round(line[field].as_f64()? / own[field].as_f64()?));
+                let (p50, p95) = (faster("p50_us"), faster("p95_us"));
+                line["lukasa_faster_p50"] = json!(p50);
+                line["lukasa_faster_p95"] = json!(p95);
+            }
+            print(&line, ask.json);
+        }
+    }
+    Ok(())
+}
+
+/// The whole operation, from the request to the text of the answer.
+fn measure(
+    engine: &Engine,
+    scope: &Scope,
+    question: &Question,
+    parameters: &[(u64, u64)],
+    ask: &Ask,
+) -> Result<Value, Fault> {
+    let call = |(a, b): (u64, u64)| {
+        let mut context = Context {
+            scope: scope.clone(),
+            author: None,
+            agent: None,
+            session: None,
+            input: None,
+            output: None,
+            progress: &mut |_, _| {},
+        };
+        let request = json!({"query": question.text, "parameters": {"a": a, "b": b}, "timeout_ms": 30_000});
+        engine.answer(&mut context, "cypher", request)
+    };
+    let (mut rows, mut answers) = (0, json!(0));
+    // The first round warms up and is looked at.
+    for (i, pair) in parameters.iter().enumerate().take(if question.text.contains("$a") { SAMPLES } else { 1 }) {
+        let found = call(*pair)?.value()?;
+        if i == 0 {
+            rows = found["rows"].as_array().map_or(0, Vec::len);
+        }
+        answers = added(&answers, &found["rows"]);
+    }
+    let mut times = Vec::new();
+    let begun = Instant::now();
+    for pair in parameters {
+        let start = Instant::now();
+        std::hint::black_box(call(*pair)?.text()?);
+        times.push(start.elapsed().as_secs_f64() * 1e6);
+        if begun.elapsed() > LONGEST && times.len() >= 10 {
+            break;
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    let at = |share: f64| round(times[((times.len() as f64 * share).ceil() as usize).clamp(1, times.len()) - 1]);
+    Ok(json!({"suite": "cypher", "engine": "lukasa", "query": question.name, "nodes": ask.nodes, "edges": ask.edges,
+        "p50_us": at(0.5), "p95_us": at(0.95), "rows": rows, "samples": times.len(), "answers": answers,
+        "text": question.text}))
+}
+
+/// One number for all answers: the sum of every number in them.
+fn added(so_far: &Value, rows: &Value) -> Value {
+    fn sum(value: &Value) -> f64 {
+        match value {
+            Value::Number(n) => n.as_f64().unwrap_or(0.0),
+            Value::Array(items) => items.iter().map(sum).sum(),
+            _ => 0.0,
+        }
+    }
+    json!(round(so_far.as_f64().unwrap_or(0.0) + sum(rows)))
+}
+
+fn peers(made: &Made, parameters: &[(u64, u64)]) -> Result<Vec<Value>, Fault> {
+    let folder = tempfile::tempdir()?;
+    let mut nodes = std::io::BufWriter::new(std::fs::File::create(folder.path().join("nodes.csv"))?);
+    for i in 0..made.nodes {
+        writeln!(nodes, "{i},{},{}", score(i), team(i))?;
+    }
+    nodes.flush()?;
+    let mut edges = std::io::BufWriter::new(std::fs::File::create(folder.path().join("edges.csv"))?);
+    for (src, dst, _) in &made.edges {
+        writeln!(edges, "{src},{dst}")?;
+    }
+    edges.flush()?;
+    let questions: Vec<_> = QUESTIONS
+        .iter()
+        .map(|q| json!({"query": q.name, "kuzu": q.kuzu.unwrap_or(q.text), "falkordb": q.falkordb.unwrap_or(q.text)}))
+        .collect();
+    let meta = json!({"nodes": made.nodes, "edges": made.edges.len(), "questions": questions,
+        "parameters": parameters, "longest_s": LONGEST.as_secs()});
+    std::fs::write(folder.path().join("meta.json"), meta.to_string())?;
+    script(&["--cypher".into(), folder.path().display().to_string(), "--engines".into(), "kuzu,falkordb".into()])
+}
