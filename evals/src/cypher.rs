@@ -22,6 +22,8 @@ pub struct Ask {
     pub seed: u64,
     pub peers: bool,
     pub json: bool,
+    /// Only questions whose name contains this.
+    pub only: Option<String>,
 }
 
 const BATCH: usize = 10_000;
@@ -143,7 +145,8 @@ pub fn run(ask: &Ask) -> Result<(), Fault> {
     let parameters: Vec<(u64, u64)> = (0..SAMPLES).map(|_| (dice.below(ask.nodes), dice.below(ask.nodes))).collect();
     let engine = Engine::new(store, clock, std::env::temp_dir());
     let mut ours = Vec::new();
-    for question in &QUESTIONS {
+    let only = ask.only.as_deref().unwrap_or_default();
+    for question in QUESTIONS.iter().filter(|q| q.name.contains(only)) {
         eprintln!("lukasa: {} …", question.name);
         ours.push(measure(&engine, &scope, question, &parameters, ask)?);
     }
@@ -151,7 +154,7 @@ pub fn run(ask: &Ask) -> Result<(), Fault> {
         print(line, ask.json);
     }
     if ask.peers {
-        for mut line in peers(&made, &parameters)? {
+        for mut line in peers(&made, &parameters, only)? {
             if let Some(own) = ours.iter().find(|own| own["query"] == line["query"]) {
                 line["same_answers"] = json!(own["answers"] == line["answers"]);
                 let faster = |field: &str| Some(round(line[field].as_f64()? / own[field].as_f64()?));
@@ -224,7 +227,7 @@ fn added(so_far: &Value, rows: &Value) -> Value {
     json!(round(so_far.as_f64().unwrap_or(0.0) + sum(rows)))
 }
 
-fn peers(made: &Made, parameters: &[(u64, u64)]) -> Result<Vec<Value>, Fault> {
+fn peers(made: &Made, parameters: &[(u64, u64)], only: &str) -> Result<Vec<Value>, Fault> {
     let folder = tempfile::tempdir()?;
     let mut nodes = std::io::BufWriter::new(std::fs::File::create(folder.path().join("nodes.csv"))?);
     for i in 0..made.nodes {
@@ -238,6 +241,7 @@ fn peers(made: &Made, parameters: &[(u64, u64)]) -> Result<Vec<Value>, Fault> {
     edges.flush()?;
     let questions: Vec<_> = QUESTIONS
         .iter()
+        .filter(|q| q.name.contains(only))
         .map(|q| json!({"query": q.name, "kuzu": q.kuzu.unwrap_or(q.text), "falkordb": q.falkordb.unwrap_or(q.text)}))
         .collect();
     let meta = json!({"nodes": made.nodes, "edges": made.edges.len(), "questions": questions,

@@ -69,6 +69,7 @@ fn main() -> ExitCode {
                 .arg(number("edges", "250000"))
                 .arg(number("seed", "1"))
                 .arg(Arg::new("peers").long("peers").action(ArgAction::SetTrue).help("Also ask kuzu and falkordb"))
+                .arg(Arg::new("only").long("only").value_name("NAME").help("Only questions whose name contains this"))
                 .arg(json),
         )
         .get_matches();
@@ -97,6 +98,7 @@ fn main() -> ExitCode {
                 seed: number("seed"),
                 peers: m.get_flag("peers"),
                 json: m.get_flag("json"),
+                only: m.get_one::<String>("only").cloned(),
             })
         }
         Some(("tck", m)) => tck::run(&folder(m), m.get_flag("json")),

@@ -5,8 +5,8 @@ use crate::cypher::value::Value;
 use crate::snapshot::{EDGES, Edge, NODES, Node, Presence, Snapshot};
 use lukasa_model::{Content, Result, ThingNo};
 use lukasa_store::{Fields, Ledger};
-use parking_lot::RwLock;
-use rustc_hash::FxHashMap;
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -33,13 +33,9 @@ impl Cells {
         self.0.get_or_init(|| (0..len).map(|_| OnceLock::new()).collect())
     }
 
-    /// Forgets a row that is about to say something else.
-    pub fn forget(&mut self, at: usize, names: &Properties) {
-        if let Some(cells) = self.0.get_mut()
-            && let Some(row) = cells[at].take()
-        {
-            names.bytes.fetch_sub(bytes(&row).min(names.bytes.load(Ordering::Relaxed)), Ordering::Relaxed);
-        }
+    /// Forgets a row that is about to say something else; gives how much that was.
+    pub fn forget(&mut self, at: usize) -> Option<usize> {
+        self.0.get_mut()?[at].take().map(|row| bytes(&row))
     }
 }
 
@@ -50,11 +46,24 @@ type Interned = (Vec<Arc<str>>, FxHashMap<Arc<str>, PropertyNo>);
 pub struct Properties {
     names: RwLock<Interned>,
     bytes: AtomicUsize,
+    /// Nodes whose properties have been read.
+    nodes: AtomicUsize,
+    /// Short texts that came before: many things say the same, and one copy is enough.
+    texts: Mutex<FxHashSet<Arc<str>>>,
 }
+
+/// Longest text, and most texts, that are kept once for all.
+const SHORT: usize = 40;
+const TEXTS: usize = 100_000;
 
 impl Default for Properties {
     fn default() -> Self {
-        let properties = Properties { names: RwLock::default(), bytes: AtomicUsize::new(0) };
+        let properties = Properties {
+            names: RwLock::default(),
+            bytes: AtomicUsize::new(0),
+            nodes: AtomicUsize::new(0),
+            texts: Mutex::default(),
+        };
         properties.number("key");
         properties
     }
@@ -92,9 +101,39 @@ impl Properties {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// A row was forgotten, of so many bytes.
+    pub(crate) fn forgot(&self, bytes: Option<usize>, of_node: bool) {
+        let Some(bytes) = bytes else { return };
+        // Copies of a chunk share their rows, so what is forgotten may be counted more than once.
+        let less = |count: &AtomicUsize, by: usize| {
+            let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_sub(by)));
+        };
+        less(&self.bytes, bytes);
+        if of_node {
+            less(&self.nodes, 1);
+        }
+    }
+
+    /// The same value, sharing its text with those that came before.
+    fn shared(&self, value: Value) -> Value {
+        let Value::Text(text) = &value else { return value };
+        if text.len() > SHORT {
+            return value;
+        }
+        let mut texts = self.texts.lock();
+        if let Some(known) = texts.get(text) {
+            return Value::Text(Arc::clone(known));
+        }
+        if texts.len() < TEXTS {
+            texts.insert(Arc::clone(text));
+        }
+        value
+    }
+
     fn row(&self, content: &Content) -> Row {
+        let own = content.properties.iter();
         let mut row: Vec<(PropertyNo, Value)> =
-            content.properties.iter().map(|(name, value)| (self.number(name), stored::from_json(value))).collect();
+            own.map(|(name, value)| (self.number(name), self.shared(stored::from_json(value)))).collect();
         let texts = [
             ("title", &content.title),
             ("subtype", &content.subtype),
@@ -103,7 +142,7 @@ impl Properties {
             ("role_dst", &content.role_dst),
             ("derivation", &content.derivation),
         ];
-        let texts = texts.into_iter().filter_map(|(name, text)| Some((name, Value::text(text.as_ref()?))));
+        let texts = texts.into_iter().filter_map(|(name, text)| Some((name, self.shared(Value::text(text.as_ref()?)))));
         let numbers = [("weight", content.weight), ("confidence", content.confidence)];
         let numbers = numbers.into_iter().filter_map(|(name, number)| Some((name, Value::Float(number?))));
         let evidence = (!content.evidence.is_null()).then(|| ("evidence", stored::from_json(&content.evidence)));
@@ -179,7 +218,7 @@ impl<'a> Contents<'a> {
                 }
             }
         }
-        self.fill(missing)?;
+        self.fill(missing, true)?;
         let cells = self.snapshot.nodes.chunk(first).contents.all(NODES);
         Ok(cells[node as usize % NODES].get_or_init(Row::default))
     }
@@ -200,12 +239,12 @@ impl<'a> Contents<'a> {
                 }
             }
         }
-        self.fill(missing)?;
+        self.fill(missing, false)?;
         let cells = self.snapshot.edges.chunk(first).contents.all(EDGES);
         Ok(cells[edge as usize % EDGES].get_or_init(Row::default))
     }
 
-    fn fill(&self, missing: Vec<(ThingNo, &OnceLock<Row>)>) -> Result<()> {
+    fn fill(&self, missing: Vec<(ThingNo, &OnceLock<Row>)>, nodes: bool) -> Result<()> {
         let mut numbers: Vec<ThingNo> = missing.iter().map(|(no, _)| *no).collect();
         numbers.sort_unstable();
         numbers.dedup();
@@ -221,9 +260,16 @@ impl<'a> Contents<'a> {
             // Somebody else may have read it at the same time.
             if cell.set(row).is_ok() {
                 names.bytes.fetch_add(size, Ordering::Relaxed);
+                names.nodes.fetch_add(usize::from(nodes), Ordering::Relaxed);
             }
         }
         Ok(())
+    }
+
+    /// Whether nearly every node has been read.
+    pub fn knows_nodes(&self) -> bool {
+        let read = self.snapshot.properties.nodes.load(Ordering::Relaxed);
+        read * 10 >= self.snapshot.node_count() * 9
     }
 
     /// A property of a node; its key is one.

@@ -211,6 +211,7 @@ impl Prepared<'_> {
         let mut truncated = false;
         let mut row = vec![Value::Null; compiled.slots];
         exec.check_time()?;
+        exec.prepare(&compiled.properties)?;
         exec.run_outputs(&compiled.whole, &mut row, &mut |values| {
             if rows.len() == limits.rows {
                 truncated = true;

@@ -47,6 +47,23 @@ impl Index {
     }
 }
 
+/// Values of a property by the place of the node: for what is asked often of nodes that have all been read.
+pub struct Column {
+    epoch: u64,
+    seen: usize,
+    values: Vec<Value>,
+}
+
+impl Column {
+    #[inline]
+    pub fn of(&self, node: Node) -> &Value {
+        &self.values[node as usize]
+    }
+}
+
+/// Small graphs are quick without.
+const WORTH: usize = 256;
+
 /// How many there are of what; good enough to plan with, even some commits later.
 #[derive(Clone, Default)]
 pub struct Stats {
@@ -60,6 +77,9 @@ pub struct Stats {
 #[derive(Default)]
 pub(crate) struct Lookup {
     properties: Mutex<FxHashMap<PropertyNo, Arc<Index>>>,
+    columns: Mutex<FxHashMap<PropertyNo, Arc<Column>>>,
+    /// How often a property was asked for.
+    asked: Mutex<FxHashMap<PropertyNo, u32>>,
     labels: Mutex<FxHashMap<String, Arc<Vec<Node>>>>,
     stats: Mutex<Option<Arc<Stats>>>,
 }
@@ -67,7 +87,8 @@ pub(crate) struct Lookup {
 impl Lookup {
     pub fn bytes(&self) -> usize {
         let indexes: usize = self.properties.lock().values().map(|i| i.places.capacity() * 16).sum();
-        indexes + self.labels.lock().values().map(|l| l.capacity() * 4).sum::<usize>()
+        let columns: usize = self.columns.lock().values().map(|c| c.values.capacity() * size_of::<Value>()).sum();
+        indexes + columns + self.labels.lock().values().map(|l| l.capacity() * 4).sum::<usize>()
     }
 }
 
@@ -77,7 +98,15 @@ impl Beside {
         let mut properties = self.lookup.properties.lock().clone();
         properties.retain(|_, index| index.epoch == touched.epoch);
         let stats = self.lookup.stats.lock().clone();
-        let lookup = Lookup { properties: Mutex::new(properties), labels: Mutex::default(), stats: Mutex::new(stats) };
+        let mut columns = self.lookup.columns.lock().clone();
+        columns.retain(|_, column| column.epoch == touched.epoch);
+        let lookup = Lookup {
+            properties: Mutex::new(properties),
+            columns: Mutex::new(columns),
+            asked: Mutex::new(self.lookup.asked.lock().clone()),
+            labels: Mutex::default(),
+            stats: Mutex::new(stats),
+        };
         Beside { lookup, ..Beside::default() }
     }
 }
@@ -135,6 +164,60 @@ impl Snapshot {
             Arc::new((0..self.node_places as Node).filter(there).filter(|n| fits(*n)).collect());
         self.beside.lookup.labels.lock().insert(name.to_owned(), Arc::clone(&found));
         found
+    }
+
+    /// Whether every node there is has a label.
+    pub(crate) fn all_labelled(&self, name: &str, fits: impl Fn(Node) -> bool) -> bool {
+        self.labelled(name, fits).len() == self.live + self.ended
+    }
+
+    /// The values of a property, when it has been asked for before and all nodes have been read; `rest` is asked now
+    /// and then whether to go on.
+    pub fn column<E: From<lukasa_model::Error>>(
+        &self,
+        contents: &Contents<'_>,
+        property: PropertyNo,
+        mut rest: impl FnMut() -> Result<(), E>,
+    ) -> Result<Option<Arc<Column>>, E> {
+        if self.live < WORTH || property == crate::contents::KEY {
+            return Ok(None);
+        }
+        let asked = {
+            let mut asked = self.beside.lookup.asked.lock();
+            let count = asked.entry(property).or_default();
+            *count = count.saturating_add(1);
+            *count
+        };
+        let kept = self.beside.lookup.columns.lock().get(&property).cloned();
+        let (epoch, seen) = (self.touched.epoch, self.touched.nodes.len());
+        let values = match kept {
+            Some(column) if column.epoch == epoch && column.seen == seen => return Ok(Some(column)),
+            Some(column) if column.epoch == epoch => {
+                let mut values = column.values.clone();
+                values.resize(self.node_places, Value::Null);
+                for node in &self.touched.nodes[column.seen..] {
+                    rest()?;
+                    values[*node as usize] = self.value(contents, *node, property)?;
+                }
+                values
+            }
+            _ if asked < 2 || !contents.knows_nodes() => return Ok(None),
+            _ => {
+                let mut values = Vec::with_capacity(self.node_places);
+                for node in 0..self.node_places as Node {
+                    rest()?;
+                    values.push(self.value(contents, node, property)?);
+                }
+                values
+            }
+        };
+        let column = Arc::new(Column { epoch, seen, values });
+        self.beside.lookup.columns.lock().insert(property, Arc::clone(&column));
+        Ok(Some(column))
+    }
+
+    fn value(&self, contents: &Contents<'_>, node: Node, property: PropertyNo) -> Result<Value> {
+        if self.is_free(node) { Ok(Value::Null) } else { contents.node_property(node, property) }
     }
 
     /// The index of a property, if it has been made.

@@ -11,7 +11,8 @@ use std::cmp::Ordering;
 
 /// One aggregate over one group.
 pub(super) struct Total {
-    seen: Option<FxHashSet<Key>>,
+    /// Values that came, where each counts once.
+    seen: Option<Box<FxHashSet<Key>>>,
     so_far: SoFar,
 }
 
@@ -56,7 +57,7 @@ impl Total {
                 SoFar::Percentile { values: Vec::new(), share: None, continuous }
             }
         };
-        Total { seen: call.distinct.then(FxHashSet::default), so_far }
+        Total { seen: call.distinct.then(Box::default), so_far }
     }
 
     /// One more row, where only rows are counted.
@@ -68,7 +69,7 @@ impl Total {
     }
 
     /// Takes a value in; gives how many bytes it keeps because of it.
-    pub fn add(&mut self, value: Value, second: Option<Value>, at: usize) -> Result<usize, Stop> {
+    pub fn add(&mut self, value: &Value, second: Option<Value>, at: usize) -> Result<usize, Stop> {
         if let (SoFar::Percentile { share, .. }, Some(second)) = (&mut self.so_far, second) {
             let found = match second {
                 Value::Integer(n) => n as f64,
@@ -96,31 +97,31 @@ impl Total {
         }
         match &mut self.so_far {
             SoFar::Count(count) => *count += 1,
-            SoFar::Sum(sum) => *sum = amount(sum, &value, at)?,
+            SoFar::Sum(sum) => *sum = amount(sum, value, at)?,
             SoFar::Average { sum, count } => {
-                *sum = if sum.is_null() { amount(&Value::Integer(0), &value, at)? } else { average(sum, &value, at)? };
+                *sum = if sum.is_null() { amount(&Value::Integer(0), value, at)? } else { average(sum, value, at)? };
                 *count += 1;
             }
             SoFar::Extreme(best, wanted) => {
-                if best.as_ref().is_none_or(|b| order(&value, b) == *wanted) {
-                    *best = Some(value);
+                if best.as_ref().is_none_or(|b| order(value, b) == *wanted) {
+                    *best = Some(value.clone());
                 }
             }
             SoFar::Collect(values) => {
                 bytes += size_of::<Value>() + value.heap();
-                values.push(value);
+                values.push(value.clone());
             }
             SoFar::Deviation { count, mean, squares, .. } => {
-                let x = number(&value, at)?;
+                let x = number(value, at)?;
                 *count += 1.0;
                 let away = x - *mean;
                 *mean += away / *count;
                 *squares += away * (x - *mean);
             }
             SoFar::Percentile { values, .. } => {
-                number(&value, at)?;
+                number(value, at)?;
                 bytes += size_of::<Value>();
-                values.push(value);
+                values.push(value.clone());
             }
         }
         Ok(bytes)

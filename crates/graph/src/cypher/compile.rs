@@ -12,6 +12,7 @@ use super::expr::{AggregateCall, LabelTest, Slot, Step, StepKind, Types, Whole};
 use super::fault::{Class, Fault, Result};
 use super::functions::Surroundings;
 use super::value::Value;
+use crate::contents::PropertyNo;
 use crate::lookup::Stats;
 use crate::snapshot::Snapshot;
 use std::collections::BTreeMap;
@@ -33,6 +34,8 @@ pub struct Compiled {
     pub steps: usize,
     /// Names of slots, for the plan.
     pub names: Vec<String>,
+    /// Properties that are asked of nodes, each once.
+    pub properties: Vec<PropertyNo>,
 }
 
 /// How a query is to be understood, beside its text.
@@ -44,6 +47,13 @@ pub struct Frame<'a> {
     pub around: &'a Surroundings,
 }
 
+impl Frame<'_> {
+    /// What nodes with a label are kept by.
+    pub fn label_key(&self, label: &LabelTest) -> String {
+        format!("{}:{}", self.silent_type.unwrap_or_default(), label.name)
+    }
+}
+
 pub fn compile(query: &Query, frame: &Frame<'_>) -> Result<Compiled> {
     let mut compiler = Compiler {
         frame,
@@ -52,6 +62,7 @@ pub fn compile(query: &Query, frame: &Frame<'_>) -> Result<Compiled> {
         steps: 0,
         aggregation: Aggregation::Refused,
         patterns: false,
+        properties: Vec::new(),
     };
     let (whole, columns) = compiler.query(query, &Scope::default())?;
     Ok(Compiled {
@@ -61,6 +72,7 @@ pub fn compile(query: &Query, frame: &Frame<'_>) -> Result<Compiled> {
         slots: compiler.names.len(),
         steps: compiler.steps,
         names: compiler.names,
+        properties: compiler.properties,
     })
 }
 
@@ -111,6 +123,7 @@ struct Compiler<'a> {
     aggregation: Aggregation,
     /// A pattern may stand for a truth here.
     patterns: bool,
+    properties: Vec<PropertyNo>,
 }
 
 fn undefined(name: &str, at: usize) -> Fault {
@@ -144,6 +157,15 @@ impl Compiler<'_> {
             types: names.types().iter().map(|t| fits(t) && !silent(t)).collect(),
             sets: sets.collect(),
         }
+    }
+
+    /// The number of a property that may be asked of nodes.
+    fn property_no(&mut self, name: &str) -> PropertyNo {
+        let number = self.frame.snapshot.properties().number(name);
+        if !self.properties.contains(&number) {
+            self.properties.push(number);
+        }
+        number
     }
 
     fn edge_types<'n>(&self, wanted: impl Iterator<Item = &'n str>) -> Types {

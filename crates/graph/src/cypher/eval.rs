@@ -7,12 +7,14 @@ use super::functions::{Wrong, component};
 use super::operators;
 use super::run::{Exec, Stop, Trouble};
 use super::value::{Path, Value, equals};
-use crate::contents::PropertyNo;
+use crate::contents::{KEY, PropertyNo, in_row};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 pub(super) type Row = Vec<Value>;
 type Found = Result<Value, Stop>;
+
+static NULL: Value = Value::Null;
 
 pub(super) fn wrong(wrong: Wrong, at: usize) -> Stop {
     Box::new(Trouble::Fault(Fault { class: wrong.class, detail: wrong.detail, message: wrong.message, at }))
@@ -213,8 +215,35 @@ impl Exec<'_> {
         operators::truth(&self.eval(ex, row)?).map_err(|w| wrong(w, ex.at))
     }
 
+    /// What an expression is worth, where that can be seen without making anything.
+    #[inline]
+    pub(super) fn peek<'v>(&'v self, ex: &'v Ex, row: &'v Row) -> Result<Option<&'v Value>, Stop> {
+        Ok(match &ex.kind {
+            ExKind::Const(value) => Some(value),
+            ExKind::Slot(slot) => Some(&row[*slot]),
+            ExKind::Property(subject, _, number) => match &subject.kind {
+                ExKind::Slot(slot) => match &row[*slot] {
+                    Value::Node(node) => match self.column(*number) {
+                        Some(column) => Some(column.of(*node)),
+                        None if *number == KEY => None,
+                        None => Some(in_row(self.contents.node(*node)?, *number).unwrap_or(&NULL)),
+                    },
+                    Value::Edge(edge) => Some(in_row(self.contents.edge(*edge)?, *number).unwrap_or(&NULL)),
+                    _ => None,
+                },
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
     #[inline]
     fn compared(&self, a: &Ex, comparison: Comparison, b: &Ex, row: &mut Row) -> Result<Option<bool>, Stop> {
+        if let Some(left) = self.peek(a, row)?
+            && let Some(right) = self.peek(b, row)?
+        {
+            return Ok(compare(left, comparison, right));
+        }
         let a = self.eval(a, row)?;
         if let ExKind::Const(b) = &b.kind {
             return Ok(compare(&a, comparison, b));
@@ -331,7 +360,10 @@ impl Exec<'_> {
     #[inline]
     pub(super) fn property(&self, subject: &Value, name: &str, number: PropertyNo, at: usize) -> Found {
         match subject {
-            Value::Node(node) => Ok(self.contents.node_property(*node, number)?),
+            Value::Node(node) => match self.column(number) {
+                Some(column) => Ok(column.of(*node).clone()),
+                None => Ok(self.contents.node_property(*node, number)?),
+            },
             Value::Edge(edge) => Ok(self.contents.edge_property(*edge, number)?),
             other => self.part(other, name, at),
         }

@@ -83,62 +83,82 @@ impl Ex {
         Ex { kind: ExKind::Slot(slot), at }
     }
 
-    /// Every slot it reads, those it sets for itself included.
-    pub fn slots(&self, all: &mut Vec<Slot>) {
-        let many = |list: &[Ex], all: &mut Vec<Slot>| list.iter().for_each(|e| e.slots(all));
+    /// Looks at it and at all it is made of, but not into inner queries.
+    pub fn visit(&self, look: &mut dyn FnMut(&Ex)) {
+        look(self);
         match &self.kind {
-            ExKind::Const(_) => {}
-            ExKind::Slot(slot) => all.push(*slot),
-            ExKind::List(items) | ExKind::Call(_, items) | ExKind::Graph(_, items) => many(items, all),
-            ExKind::Map(entries) => entries.iter().for_each(|(_, e)| e.slots(all)),
+            ExKind::Const(_) | ExKind::Slot(_) | ExKind::Exists(_) | ExKind::Count(_) => {}
+            ExKind::List(items) | ExKind::Call(_, items) | ExKind::Graph(_, items) => {
+                items.iter().for_each(|e| e.visit(look));
+            }
+            ExKind::Map(entries) => entries.iter().for_each(|(_, e)| e.visit(look)),
             ExKind::Property(e, ..)
             | ExKind::HasLabels(e, _)
             | ExKind::Not(e)
             | ExKind::Negate(e)
             | ExKind::Plus(e)
-            | ExKind::IsNull(e, _) => e.slots(all),
-            ExKind::Index(a, b) | ExKind::Binary(_, a, b) => {
-                a.slots(all);
-                b.slots(all);
-            }
+            | ExKind::IsNull(e, _)
+            | ExKind::Gather(_, e)
+            | ExKind::First(_, e) => e.visit(look),
+            ExKind::Index(a, b) | ExKind::Binary(_, a, b) => [a, b].into_iter().for_each(|e| e.visit(look)),
             ExKind::Slice(e, from, to) => {
-                e.slots(all);
-                [from, to].into_iter().flatten().for_each(|e| e.slots(all));
+                e.visit(look);
+                [from, to].into_iter().flatten().for_each(|e| e.visit(look));
             }
             ExKind::Compare(first, rest) => {
-                first.slots(all);
-                rest.iter().for_each(|(_, e)| e.slots(all));
+                first.visit(look);
+                rest.iter().for_each(|(_, e)| e.visit(look));
             }
             ExKind::Case { subject, branches, otherwise } => {
-                [subject, otherwise].into_iter().flatten().for_each(|e| e.slots(all));
-                branches.iter().for_each(|(when, then)| {
-                    when.slots(all);
-                    then.slots(all);
-                });
+                [subject, otherwise].into_iter().flatten().for_each(|e| e.visit(look));
+                branches.iter().for_each(|(when, then)| [when, then].into_iter().for_each(|e| e.visit(look)));
             }
             ExKind::Each { list, filter, map, .. } => {
-                list.slots(all);
-                [filter, map].into_iter().flatten().for_each(|e| e.slots(all));
+                list.visit(look);
+                [filter, map].into_iter().flatten().for_each(|e| e.visit(look));
             }
             ExKind::Quantified { list, filter, .. } => {
-                list.slots(all);
-                filter.iter().for_each(|e| e.slots(all));
+                list.visit(look);
+                filter.iter().for_each(|e| e.visit(look));
             }
-            ExKind::Reduce { start, list, step, .. } => [start, list, step].into_iter().for_each(|e| e.slots(all)),
+            ExKind::Reduce { start, list, step, .. } => {
+                [start, list, step].into_iter().for_each(|e| e.visit(look));
+            }
             ExKind::MapProjection { subject, parts } => {
-                subject.slots(all);
+                subject.visit(look);
                 parts.iter().for_each(|p| {
                     if let MapEntry::Entry(_, e) = p {
-                        e.slots(all);
+                        e.visit(look);
                     }
                 });
             }
-            ExKind::Gather(part, e) | ExKind::First(part, e) => {
-                part.slots(all);
-                e.slots(all);
-            }
-            ExKind::Exists(whole) | ExKind::Count(whole) => whole.parts.iter().for_each(|p| p.slots(all)),
         }
+    }
+
+    /// Every slot it reads, those it sets for itself included.
+    pub fn slots(&self, all: &mut Vec<Slot>) {
+        self.visit(&mut |ex| match &ex.kind {
+            ExKind::Slot(slot) => all.push(*slot),
+            ExKind::Gather(part, _) | ExKind::First(part, _) => part.slots(all),
+            ExKind::Exists(whole) | ExKind::Count(whole) => whole.parts.iter().for_each(|p| p.slots(all)),
+            _ => {}
+        });
+    }
+
+    /// Whether it is worth the same whenever it is asked in the same row.
+    pub fn is_steady(&self) -> bool {
+        let mut steady = true;
+        self.visit(&mut |ex| {
+            steady &= !matches!(
+                ex.kind,
+                ExKind::Graph(GraphFunction::Rand, _)
+                    | ExKind::Gather(..)
+                    | ExKind::First(..)
+                    | ExKind::Exists(_)
+                    | ExKind::Count(_)
+            );
+        });
+        steady
     }
 }
 

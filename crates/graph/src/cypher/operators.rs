@@ -47,7 +47,7 @@ pub fn add(a: &Value, b: &Value) -> Answer {
         (Value::Text(a), Value::Text(b)) => Value::Text([&**a, &**b].concat().into()),
         (Value::Text(t), other) => Value::Text([&**t, &shown(other).ok_or_else(|| types("+", a, b))?].concat().into()),
         (other, Value::Text(t)) => Value::Text([&*shown(other).ok_or_else(|| types("+", a, b))?, t].concat().into()),
-        (Value::Duration(a), Value::Duration(b)) => Value::Duration(a.plus(b).ok_or_else(too_far)?),
+        (Value::Duration(a), Value::Duration(b)) => Value::duration(a.plus(b).ok_or_else(too_far)?),
         (Value::Duration(d), other) => later(other, d).ok_or_else(|| types("+", a, b))??,
         (other, Value::Duration(d)) => later(other, d).ok_or_else(|| types("+", a, b))??,
         _ => match (number(a), number(b)) {
@@ -95,7 +95,7 @@ pub fn subtract(a: &Value, b: &Value) -> Answer {
         (_, Value::Duration(d)) => {
             let back = d.negated().ok_or_else(too_far)?;
             match a {
-                Value::Duration(a) => Value::Duration(a.plus(&back).ok_or_else(too_far)?),
+                Value::Duration(a) => Value::duration(a.plus(&back).ok_or_else(too_far)?),
                 other => later(other, &back).ok_or_else(|| types("-", a, b))??,
             }
         }
@@ -112,7 +112,7 @@ pub fn multiply(a: &Value, b: &Value) -> Answer {
         (Value::Integer(a), Value::Integer(b)) => Value::Integer(a.checked_mul(*b).ok_or_else(overflow)?),
         (Value::Duration(d), factor) | (factor, Value::Duration(d)) => {
             let factor = number(factor).ok_or_else(|| types("*", a, b))?;
-            Value::Duration(d.times(factor).ok_or_else(too_far)?)
+            Value::duration(d.times(factor).ok_or_else(too_far)?)
         }
         _ => match (number(a), number(b)) {
             (Some(a), Some(b)) => Value::Float(a * b),
@@ -133,7 +133,7 @@ pub fn divide(a: &Value, b: &Value) -> Answer {
         (Value::Integer(a), Value::Integer(b)) => Value::Integer(a.checked_div(*b).ok_or_else(overflow)?),
         (Value::Duration(d), by) => {
             let by = number(by).ok_or_else(|| types("/", a, b))?;
-            Value::Duration(d.times(1.0 / by).ok_or_else(too_far)?)
+            Value::duration(d.times(1.0 / by).ok_or_else(too_far)?)
         }
         _ => match (number(a), number(b)) {
             (Some(a), Some(b)) => Value::Float(a / b),
@@ -169,7 +169,7 @@ pub fn negate(a: &Value) -> Answer {
         Value::Null => Ok(Value::Null),
         Value::Integer(n) => n.checked_neg().map(Value::Integer).ok_or_else(overflow),
         Value::Float(f) => Ok(Value::Float(-f)),
-        Value::Duration(d) => d.negated().map(Value::Duration).ok_or_else(too_far),
+        Value::Duration(d) => d.negated().map(Value::duration).ok_or_else(too_far),
         other => Err(types("-", &Value::Null, other)),
     }
 }
@@ -383,8 +383,8 @@ mod tests {
             for operation in [add, subtract, multiply, divide, modulo, power] {
                 let _ = operation(&int(a), &int(b));
                 let _ = operation(&int(a), &Value::Float(b as f64));
-                let _ = operation(&Value::Duration(Duration { months: a, days: b, seconds: a, nanos: 0 }), &int(b));
-                let _ = operation(&Value::Date(super::super::temporal::Date(a >> 24)), &Value::Duration(Duration { months: b, days: a, seconds: b, nanos: 1 }));
+                let _ = operation(&Value::duration(Duration { months: a, days: b, seconds: a, nanos: 0 }), &int(b));
+                let _ = operation(&Value::Date(super::super::temporal::Date(a >> 24)), &Value::duration(Duration { months: b, days: a, seconds: b, nanos: 1 }));
             }
         }
     }

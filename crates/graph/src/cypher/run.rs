@@ -10,7 +10,8 @@ use super::expr::{Ex, LabelTest, Part, Slot, Source, Step, StepKind, Whole};
 use super::fault::{Class, Fault};
 use super::functions::Surroundings;
 use super::value::{Key, Value};
-use crate::contents::Contents;
+use crate::contents::{Contents, PropertyNo};
+use crate::lookup::Column;
 use crate::snapshot::{Node, Snapshot};
 use gather::Gathering;
 use lukasa_model::{Error, ErrorKind};
@@ -73,6 +74,7 @@ enum State {
         passed: u64,
         of: u64,
     },
+    Marks(expand::Marks),
 }
 
 pub(super) struct Exec<'a> {
@@ -89,6 +91,8 @@ pub(super) struct Exec<'a> {
     states: Vec<RefCell<State>>,
     random: Cell<u64>,
     patterns: RefCell<FxHashMap<Arc<str>, Regex>>,
+    /// By number of the property.
+    columns: Vec<Option<Arc<Column>>>,
 }
 
 impl<'a> Exec<'a> {
@@ -114,7 +118,27 @@ impl<'a> Exec<'a> {
             states: (0..steps).map(|_| RefCell::default()).collect(),
             random: Cell::new(seed),
             patterns: RefCell::default(),
+            columns: Vec::new(),
         }
+    }
+
+    /// Gets ready for properties that will be asked of nodes.
+    pub fn prepare(&mut self, properties: &[PropertyNo]) -> Result<(), Stop> {
+        for number in properties {
+            if let Some(column) = self.snapshot.column(&self.contents, *number, || self.tick())? {
+                let place = *number as usize;
+                if self.columns.len() <= place {
+                    self.columns.resize(place + 1, None);
+                }
+                self.columns[place] = Some(column);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub fn column(&self, property: PropertyNo) -> Option<&Column> {
+        self.columns.get(property as usize)?.as_deref()
     }
 
     /// To be called in every loop.
@@ -313,7 +337,7 @@ impl<'a> Exec<'a> {
                 None => self.run(here, row, &mut take)?,
             };
             let gathered = gathering.finish(self)?;
-            self.count(&steps[place], gathered.len() as u64);
+            self.count(&steps[place], gathered.rows as u64);
             waiting = Some(gathered);
             steps = rest;
         }
@@ -321,11 +345,12 @@ impl<'a> Exec<'a> {
 
     /// Gathered rows go on.
     fn pour(&self, gathered: gather::Gathered, steps: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
-        let gather::Gathered { slots, rows, bytes } = gathered;
+        let gather::Gathered { slots, values, rows, bytes } = gathered;
         let mut more = true;
-        for values in rows {
+        let mut values = values.into_iter();
+        for _ in 0..rows {
             self.tick()?;
-            for (slot, value) in slots.iter().zip(values) {
+            for (slot, value) in slots.iter().zip(values.by_ref()) {
                 row[*slot] = value;
             }
             if !self.run(steps, row, sink)? {
@@ -475,7 +500,7 @@ impl<'a> Exec<'a> {
                 *passed
             }
             // How many are wanted is asked first.
-            State::Nothing | State::Seen(_) => 1,
+            State::Nothing | State::Seen(_) | State::Marks(_) => 1,
         }
     }
 
@@ -515,9 +540,11 @@ impl<'a> Exec<'a> {
         sink: Sink<'_>,
     ) -> Go {
         let s = self.snapshot;
+        // Nodes of a label are there; only whether they have ended may have to be asked.
+        let sure = matches!(source, Source::Label(_)) && (ended || !s.has_ended());
         let mut visit = |node: Node, row: &mut Row| -> Go {
             self.tick()?;
-            let there = if ended { !s.is_free(node) } else { s.is_live(node) };
+            let there = sure || if ended { !s.is_free(node) } else { s.is_live(node) };
             if !there || !labels.iter().all(|l| l.node(s, node)) {
                 return Ok(true);
             }

@@ -28,8 +28,11 @@ pub enum Value {
     Time(Time),
     LocalDateTime(LocalDateTime),
     DateTime(Arc<DateTime>),
-    Duration(Duration),
+    Duration(Arc<Duration>),
 }
+
+/// Rows are made of values, so they are small.
+const _: () = assert!(size_of::<Value>() == 24);
 
 /// One more node than edges.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -41,6 +44,10 @@ pub struct Path {
 impl Value {
     pub fn text(text: &str) -> Value {
         Value::Text(text.into())
+    }
+
+    pub fn duration(duration: Duration) -> Value {
+        Value::Duration(Arc::new(duration))
     }
 
     pub fn list(items: Vec<Value>) -> Value {
@@ -60,7 +67,7 @@ impl Value {
                 40 + entries.iter().map(|(k, v)| k.len() + 32 + size_of::<Value>() + v.heap()).sum::<usize>()
             }
             Value::Path(path) => 64 + 4 * (path.nodes.len() + path.edges.len()),
-            Value::DateTime(_) => 64,
+            Value::DateTime(_) | Value::Duration(_) => 64,
             _ => 0,
         }
     }
@@ -137,7 +144,15 @@ fn numbers(a: &Value, b: &Value) -> Option<Ordering> {
 }
 
 /// Whether two values are the same; none when that is not known because null is involved.
+#[inline]
 pub fn equals(a: &Value, b: &Value) -> Option<bool> {
+    match (a, b) {
+        (Value::Integer(a), Value::Integer(b)) => Some(a == b),
+        _ => equal_others(a, b),
+    }
+}
+
+fn equal_others(a: &Value, b: &Value) -> Option<bool> {
     match (a, b) {
         (Value::Null, _) | (_, Value::Null) => None,
         (Value::List(a), Value::List(b)) => {
@@ -194,7 +209,15 @@ pub enum Compared {
 }
 
 /// For `<` and its like.
+#[inline]
 pub fn compare(a: &Value, b: &Value) -> Compared {
+    match (a, b) {
+        (Value::Integer(a), Value::Integer(b)) => Compared::Is(a.cmp(b)),
+        _ => compare_others(a, b),
+    }
+}
+
+fn compare_others(a: &Value, b: &Value) -> Compared {
     use Compared::{Is, Never, Unknown};
     match (a, b) {
         (Value::Integer(_) | Value::Float(_), Value::Integer(_) | Value::Float(_)) => numbers(a, b).map_or(Never, Is),
@@ -220,7 +243,15 @@ pub fn compare(a: &Value, b: &Value) -> Compared {
 }
 
 /// One order for everything, for ORDER BY, DISTINCT, min and max. Null comes last, what is no number just before.
+#[inline]
 pub fn order(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Integer(a), Value::Integer(b)) => a.cmp(b),
+        _ => order_others(a, b),
+    }
+}
+
+fn order_others(a: &Value, b: &Value) -> Ordering {
     let lists = |a: &[Value], b: &[Value]| {
         let first = a.iter().zip(b).map(|(a, b)| order(a, b)).find(|o| o.is_ne());
         first.unwrap_or_else(|| a.len().cmp(&b.len()))
@@ -381,7 +412,7 @@ mod tests {
                 .prop_map(Value::Float),
             "[ab]{0,2}".prop_map(|t| Value::text(&t)),
             (-2i64..2).prop_map(|d| Value::Date(Date(d))),
-            (-2i64..2, -40i64..40).prop_map(|(m, d)| Value::Duration(Duration {
+            (-2i64..2, -40i64..40).prop_map(|(m, d)| Value::duration(Duration {
                 months: m,
                 days: d,
                 seconds: 0,

@@ -254,7 +254,10 @@ impl Compiler<'_> {
                 return Err(fault(Class::Type, "InvalidArgumentType", message, at));
             }
         }
-        let number = self.frame.snapshot.properties().number(&name.text);
+        let number = match ty {
+            Ty::Edge | Ty::Map | Ty::Moment => self.frame.snapshot.properties().number(&name.text),
+            _ => self.property_no(&name.text),
+        };
         Ok((Ex { kind: ExKind::Property(Box::new(subject), name.text.as_str().into(), number), at }, Ty::Any))
     }
 

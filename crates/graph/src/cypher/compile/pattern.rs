@@ -17,6 +17,8 @@ type Property = (PropertyNo, std::sync::Arc<str>);
 pub(super) struct Wanted {
     pub slot: Slot,
     pub labels: Vec<LabelTest>,
+    /// A label that was asked for and that every node has.
+    pub everything: Option<LabelTest>,
     /// A relationship of the pattern leads to it.
     pub linked: bool,
 }
@@ -165,7 +167,7 @@ impl Compiler<'_> {
             wish.nodes[place].linked |= linked;
             return Ok(place);
         }
-        wish.nodes.push(Wanted { slot, labels, linked });
+        wish.nodes.push(Wanted { slot, labels, everything: None, linked });
         Ok(wish.nodes.len() - 1)
     }
 
@@ -208,6 +210,7 @@ impl Compiler<'_> {
         for (node, place) in nodes.zip(places) {
             let slot = wish.nodes[*place].slot;
             for (property, value) in self.properties(node.properties.as_ref(), scope)? {
+                self.property_no(&property.1);
                 wish.conditions.push(equal(slot, property, value));
             }
         }

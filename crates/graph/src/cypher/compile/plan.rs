@@ -24,7 +24,13 @@ struct Start {
 
 impl Compiler<'_> {
     pub(super) fn plan(&mut self, wish: Wish) -> Vec<Step> {
-        let Wish { nodes, mut links, trails, conditions, mut bound } = wish;
+        let Wish { mut nodes, mut links, trails, conditions, mut bound } = wish;
+        for node in nodes.iter_mut().filter(|n| !bound.contains(&n.slot) && n.linked) {
+            // What all have need not be asked of each.
+            if node.labels.len() == 1 && self.all_have(&node.labels[0]) {
+                node.everything = node.labels.pop();
+            }
+        }
         let mut own: Vec<Slot> = nodes.iter().map(|n| n.slot).chain(links.iter().map(|l| l.slot)).collect();
         own.extend(trails.iter().map(|t| t.slot));
         own.extend(links.iter().filter_map(|l| l.shortest.map(|(_, path)| path)));
@@ -60,9 +66,16 @@ impl Compiler<'_> {
                 continue;
             }
             let open = nodes.iter().filter(|n| !bound.contains(&n.slot));
-            let starts = open.map(|n| (n, self.start(n.slot, &n.labels, &conditions, &bound)));
+            let starts = open.map(|n| {
+                let all = n.everything.as_slice();
+                let labels = if n.labels.is_empty() { all } else { &n.labels };
+                (n, self.start(n.slot, labels, &conditions, &bound))
+            });
             let Some((node, start)) = starts.min_by(|a, b| a.1.rows.total_cmp(&b.1.rows)) else { break };
-            let (slot, labels, ended) = (node.slot, node.labels.clone(), node.linked);
+            let (slot, mut labels, ended) = (node.slot, node.labels.clone(), node.linked);
+            if let Source::Label(label) = &start.source {
+                labels.retain(|l| l.name != label.name);
+            }
             bound.push(slot);
             let rows = start.rows;
             steps.push(self.step(StepKind::Scan { slot, source: start.source, labels, ended }, rows));
@@ -135,6 +148,12 @@ impl Compiler<'_> {
             Some((_, most)) => one.max(1.1).powf(most.min(6) as f64),
         };
         all * self.share(labels)
+    }
+
+    fn all_have(&self, label: &LabelTest) -> bool {
+        let s = self.frame.snapshot;
+        self.labelled(label) >= 0.9 * s.node_count() as f64
+            && s.all_labelled(&self.frame.label_key(label), |node| label.node(s, node))
     }
 
     /// Which part of all nodes has these labels.

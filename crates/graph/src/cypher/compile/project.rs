@@ -21,6 +21,18 @@ struct Column {
     aggregated: bool,
 }
 
+/// Whether columns can be made after the rows are in order: they are worth the same then, and the order does not use
+/// them in more than their own right.
+fn may_wait(set: &[(Ex, Slot)], sorts: &[(Ex, bool)]) -> bool {
+    let is_column = |slot: &Slot| set.iter().any(|(_, out)| out == slot);
+    let plain = |ex: &Ex| {
+        let mut slots = Vec::new();
+        ex.slots(&mut slots);
+        matches!(ex.kind, ExKind::Slot(_)) || !slots.iter().any(is_column)
+    };
+    !sorts.is_empty() && set.iter().all(|(ex, _)| ex.is_steady()) && sorts.iter().all(|(ex, _)| plain(ex))
+}
+
 impl Compiler<'_> {
     /// Steps, what can be named afterwards, and the columns in order.
     pub(super) fn projection(
@@ -100,13 +112,14 @@ impl Compiler<'_> {
             Some(filter) => Some(self.filter_columns(filter, &seen, &columns, closed)?),
             None => None,
         };
+        let late = !grouped && !projection.distinct && projection.limit.is_some() && may_wait(&set, &sorts);
         if grouped {
-            steps.push(self.step(StepKind::Aggregate(Box::new(Groups { keys: set, calls })), 0.1));
+            steps.push(self.step(StepKind::Aggregate(Box::new(Groups { keys: std::mem::take(&mut set), calls })), 0.1));
             if !after.is_empty() {
                 steps.push(self.step(StepKind::Project(after), 1.0));
             }
-        } else if !set.is_empty() {
-            steps.push(self.step(StepKind::Project(set), 1.0));
+        } else if !set.is_empty() && !late {
+            steps.push(self.step(StepKind::Project(std::mem::take(&mut set)), 1.0));
         }
         if projection.distinct {
             steps.push(self.step(StepKind::Distinct(next.slots()), 0.5));
@@ -117,6 +130,18 @@ impl Compiler<'_> {
             let mut keep = next.slots();
             if let Some(filter) = &filter {
                 filter.slots(&mut keep);
+            }
+            if late {
+                // Most rows go no further than the order: only those that stay are projected.
+                for (ex, _) in &mut sorts {
+                    if let ExKind::Slot(slot) = ex.kind
+                        && let Some((made, _)) = set.iter().find(|(_, out)| *out == slot)
+                    {
+                        *ex = made.clone();
+                    }
+                }
+                keep.retain(|slot| set.iter().all(|(_, out)| out != slot));
+                set.iter().for_each(|(ex, _)| ex.slots(&mut keep));
             }
             keep.sort_unstable();
             keep.dedup();
@@ -129,6 +154,9 @@ impl Compiler<'_> {
                 None => limit,
             });
             steps.push(self.step(StepKind::Sort { keys: sorts, keep, most }, 1.0));
+            if late && !set.is_empty() {
+                steps.push(self.step(StepKind::Project(set), 1.0));
+            }
         }
         if let Some(skip) = skip {
             steps.push(self.step(StepKind::Skip(skip), 1.0));

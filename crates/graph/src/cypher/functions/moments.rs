@@ -233,9 +233,9 @@ fn duration(value: &Value) -> Answer {
     let too_long = || wrong("the duration is too long");
     match value {
         Value::Null => Ok(Value::Null),
-        Value::Duration(d) => Ok(Value::Duration(*d)),
+        Value::Duration(d) => Ok(Value::Duration(Arc::clone(d))),
         Value::Text(text) => {
-            let found = temporal::parse_duration(text).map(Value::Duration);
+            let found = temporal::parse_duration(text).map(Value::duration);
             found.ok_or_else(|| wrong(format!("`{text}` cannot be read as a duration")))
         }
         Value::Map(map) => {
@@ -256,7 +256,7 @@ fn duration(value: &Value) -> Answer {
             }
             let left = Duration::new(whole[0], whole[1], whole[2]).ok_or_else(too_long)?;
             let right = Duration::spilled(parts[0], parts[1], parts[2]).ok_or_else(too_long)?;
-            left.plus(&right).map(Value::Duration).ok_or_else(too_long)
+            left.plus(&right).map(Value::duration).ok_or_else(too_long)
         }
         other => Err(Wrong::kind("duration", "a text or a map", other)),
     }
@@ -305,7 +305,7 @@ fn measure(a: &[Value], by: Measure) -> Answer {
             Duration::new(i128::from(d.months), i128::from(d.days), left)
         }),
     };
-    found.map(Value::Duration).ok_or_else(|| wrong("the duration is too long"))
+    found.map(Value::duration).ok_or_else(|| wrong("the duration is too long"))
 }
 
 /// A part of a date, time or duration by its name; none when it has no such part.
@@ -522,7 +522,7 @@ mod tests {
             );
         }
         assert!(matches!(component(&moment, "timezone"), Some(Value::Text(t)) if *t == *"+01:00"));
-        let lasting = Value::Duration(temporal::parse_duration("P1Y4M10DT1H1M1.111111111S").unwrap());
+        let lasting = Value::duration(temporal::parse_duration("P1Y4M10DT1H1M1.111111111S").unwrap());
         for (name, want) in [
             ("years", 1),
             ("months", 16),

@@ -4,7 +4,7 @@ use super::super::ast::Arrow;
 use super::super::eval::Row;
 use super::super::expr::{Expand, Step, Stretch};
 use super::super::value::{Value, equals};
-use super::{Exec, Go, Sink, Stop};
+use super::{Exec, Go, Sink, State, Stop};
 use crate::contents::{PropertyNo, in_row};
 use crate::snapshot::{Edge, Links, Node, Snapshot};
 use rustc_hash::FxHashSet;
@@ -57,6 +57,38 @@ impl Walked {
     }
 }
 
+/// Which nodes have a relationship with one that is asked about again and again.
+#[derive(Default)]
+pub(super) struct Marks {
+    of: Node,
+    /// So often in a row.
+    asked: u32,
+    round: u32,
+    stamps: Vec<u32>,
+}
+
+impl Marks {
+    /// Whether `node` may be tied to `of`; not known before it has been asked a few times.
+    fn may_tie(&mut self, s: &Snapshot, e: &Expand, of: Node, node: Node) -> bool {
+        if self.asked == 0 || self.of != of {
+            (self.of, self.asked) = (of, 1);
+            return true;
+        }
+        self.asked = self.asked.saturating_add(1);
+        if self.asked < 4 {
+            return true;
+        }
+        if self.asked == 4 {
+            self.stamps.resize(s.node_places(), 0);
+            self.round += 1;
+            for (links, _) in ways(s, of, turned(e.arrow)).into_iter().flatten() {
+                links.nodes.iter().for_each(|other| self.stamps[*other as usize] = self.round);
+            }
+        }
+        self.stamps[node as usize] == self.round
+    }
+}
+
 /// A node on the way, and which of its relationships comes next.
 struct Level {
     node: Node,
@@ -104,6 +136,17 @@ impl Exec<'_> {
     fn close(&self, step: &Step, e: &Expand, from: Node, rest: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
         let Value::Node(to) = row[e.to] else { return Ok(true) };
         let s = &**self.snapshot;
+        {
+            let mut state = self.states[step.id].borrow_mut();
+            if !matches!(*state, State::Marks(_)) {
+                *state = State::Marks(Marks::default());
+            }
+            if let State::Marks(marks) = &mut *state
+                && !marks.may_tie(s, e, to, from)
+            {
+                return Ok(true);
+            }
+        }
         let degree = |node: Node, arrow: Arrow| -> usize {
             ways(s, node, arrow).into_iter().flatten().map(|(links, _)| links.len()).sum()
         };

@@ -2,27 +2,23 @@
 
 use super::super::aggregate::Total;
 use super::super::eval::Row;
-use super::super::expr::{Aggregation, Ex, Slot, Step, StepKind};
+use super::super::expr::{Aggregation, Ex, ExKind, Slot, Step, StepKind};
 use super::super::value::{Key, Value, order};
 use super::{Exec, Go, Stop};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 use std::cmp::Ordering;
+use std::hash::Hasher;
 
 /// Rows sorted at once.
 const RUN: usize = 16_384;
 
-/// Rows that wait, as the values of some slots.
+/// Rows that wait, as the values of some slots, one after another.
 pub(super) struct Gathered {
     pub slots: Vec<Slot>,
-    pub rows: Vec<Vec<Value>>,
+    pub values: Vec<Value>,
+    pub rows: usize,
     /// What they were charged with.
     pub bytes: usize,
-}
-
-impl Gathered {
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
 }
 
 pub(super) enum Gathering<'s> {
@@ -32,17 +28,49 @@ pub(super) enum Gathering<'s> {
 
 pub(super) struct Groups<'s> {
     aggregation: &'s Aggregation,
-    places: Places,
-    groups: Vec<(Vec<Value>, Vec<Total>)>,
+    table: Table,
+    /// Of every group its keys, and its totals, one group after another.
+    keys: Vec<Value>,
+    totals: Vec<Total>,
+    /// In place of totals where rows are counted and nothing else.
+    counts: Option<Vec<i64>>,
+    count: usize,
     bytes: usize,
+    /// Where the one key follows from a node: its slot, and the group of every node seen so far.
+    by_node: Option<(Slot, Vec<u32>)>,
+    came: usize,
 }
 
-enum Places {
-    /// There is one group, even of nothing.
-    All,
-    One(FxHashMap<Key, usize>),
-    Many(FxHashMap<Box<[Key]>, usize>),
+/// Groups by the hash of their keys; those of one hash lead to one another.
+#[derive(Default)]
+struct Table {
+    first: FxHashMap<u64, u32>,
+    next: Vec<u32>,
 }
+
+impl Table {
+    fn find(&self, hash: u64, mut is: impl FnMut(usize) -> bool) -> Option<usize> {
+        let mut group = *self.first.get(&hash)?;
+        while group != NO_GROUP {
+            if is(group as usize) {
+                return Some(group as usize);
+            }
+            group = self.next[group as usize];
+        }
+        None
+    }
+
+    /// The next group has this hash.
+    fn add(&mut self, hash: u64) {
+        let group = self.next.len() as u32;
+        let before = self.first.insert(hash, group).unwrap_or(NO_GROUP);
+        self.next.push(before);
+    }
+}
+
+/// Rows after which the groups of nodes are remembered.
+const MANY: usize = 256;
+const NO_GROUP: u32 = u32::MAX;
 
 pub(super) struct Order<'s> {
     keys: &'s [(Ex, bool)],
@@ -73,16 +101,33 @@ impl<'s> Gathering<'s> {
                 Gathering::Order(Order { keys, keep, most, rows: vec![], runs: vec![], worst: None, bytes: 0, came: 0 })
             }
             StepKind::Aggregate(aggregation) => {
-                let mut groups = Vec::new();
-                let places = match aggregation.keys.len() {
-                    0 => {
-                        groups.push((vec![], aggregation.calls.iter().map(Total::new).collect()));
-                        Places::All
-                    }
-                    1 => Places::One(FxHashMap::default()),
-                    _ => Places::Many(FxHashMap::default()),
+                let by_node = match aggregation.keys.as_slice() {
+                    [(ex, _)] => match &ex.kind {
+                        ExKind::Slot(slot) => Some((*slot, vec![])),
+                        ExKind::Property(subject, ..) => match subject.kind {
+                            ExKind::Slot(slot) => Some((slot, vec![])),
+                            _ => None,
+                        },
+                        _ => None,
+                    },
+                    _ => None,
                 };
-                Gathering::Groups(Groups { aggregation, places, groups, bytes: 0 })
+                let mut groups = Groups {
+                    aggregation,
+                    table: Table::default(),
+                    keys: vec![],
+                    totals: vec![],
+                    counts: aggregation.calls.iter().all(|c| c.argument.is_none()).then(Vec::new),
+                    count: 0,
+                    bytes: 0,
+                    by_node,
+                    came: 0,
+                };
+                if aggregation.keys.is_empty() {
+                    // There is one group, even of nothing.
+                    groups.add();
+                }
+                Gathering::Groups(groups)
             }
             _ => {
                 let message = "rows are gathered by a step that gathers none";
@@ -109,52 +154,23 @@ impl<'s> Gathering<'s> {
 
 impl Groups<'_> {
     fn take(&mut self, exec: &Exec<'_>, row: &mut Row) -> Go {
-        let group = match &mut self.places {
-            Places::All => 0,
-            Places::One(places) => {
-                let key = Key(exec.eval(&self.aggregation.keys[0].0, row)?);
-                match places.get(&key) {
-                    Some(place) => *place,
-                    None => {
-                        let bytes = 2 * (size_of::<Value>() + key.0.heap()) + 64 * self.aggregation.calls.len();
-                        exec.charge(bytes)?;
-                        self.bytes += bytes;
-                        let totals = self.aggregation.calls.iter().map(Total::new).collect();
-                        self.groups.push((vec![key.0.clone()], totals));
-                        places.insert(key, self.groups.len() - 1);
-                        self.groups.len() - 1
-                    }
-                }
-            }
-            Places::Many(places) => {
-                let mut keys = Vec::with_capacity(self.aggregation.keys.len());
-                for (ex, _) in &self.aggregation.keys {
-                    keys.push(Key(exec.eval(ex, row)?));
-                }
-                match places.get(keys.as_slice()) {
-                    Some(place) => *place,
-                    None => {
-                        let own: usize = keys.iter().map(|k| size_of::<Value>() + k.0.heap()).sum();
-                        let bytes = 2 * own + 64 * self.aggregation.calls.len();
-                        exec.charge(bytes)?;
-                        self.bytes += bytes;
-                        let totals = self.aggregation.calls.iter().map(Total::new).collect();
-                        self.groups.push((keys.iter().map(|k| k.0.clone()).collect(), totals));
-                        places.insert(keys.into(), self.groups.len() - 1);
-                        self.groups.len() - 1
-                    }
-                }
-            }
-        };
-        let totals = &mut self.groups[group].1;
-        for (call, total) in self.aggregation.calls.iter().zip(totals) {
+        let group = if self.aggregation.keys.is_empty() { 0 } else { self.place(exec, row)? };
+        if let Some(counts) = &mut self.counts {
+            counts[group] += 1;
+            return Ok(true);
+        }
+        let calls = &self.aggregation.calls;
+        let totals = &mut self.totals[group * calls.len()..(group + 1) * calls.len()];
+        for (call, total) in calls.iter().zip(totals) {
             let Some(argument) = &call.argument else {
                 total.row();
                 continue;
             };
-            let value = exec.eval(argument, row)?;
             let second = call.second.as_ref().map(|ex| exec.eval(ex, row)).transpose()?;
-            let bytes = total.add(value, second, call.at)?;
+            let bytes = match exec.peek(argument, row)? {
+                Some(value) => total.add(value, second, call.at)?,
+                None => total.add(&exec.eval(argument, row)?, second, call.at)?,
+            };
             if bytes > 0 {
                 exec.charge(bytes)?;
                 self.bytes += bytes;
@@ -163,17 +179,89 @@ impl Groups<'_> {
         Ok(true)
     }
 
+    /// The group of a row.
+    fn place(&mut self, exec: &Exec<'_>, row: &mut Row) -> Result<usize, Stop> {
+        self.came += 1;
+        let node = match &mut self.by_node {
+            Some((slot, seen)) if self.came > MANY => match row[*slot] {
+                Value::Node(node) => {
+                    if seen.is_empty() {
+                        seen.resize(exec.snapshot.node_places(), NO_GROUP);
+                    }
+                    if seen[node as usize] != NO_GROUP {
+                        return Ok(seen[node as usize] as usize);
+                    }
+                    Some(node)
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        let group = self.find_or_add(exec, row)?;
+        if let (Some(node), Some((_, seen))) = (node, &mut self.by_node) {
+            seen[node as usize] = group as u32;
+        }
+        Ok(group)
+    }
+
+    fn find_or_add(&mut self, exec: &Exec<'_>, row: &mut Row) -> Result<usize, Stop> {
+        let wanted = &self.aggregation.keys;
+        let width = wanted.len();
+        // Keys that can be seen where they are need not be copied to find their group.
+        let mut made: Vec<Value> = Vec::new();
+        if width > 1 || exec.peek(&wanted[0].0, row)?.is_none() {
+            for (ex, _) in wanted {
+                made.push(exec.eval(ex, row)?);
+            }
+        }
+        let given: &[Value] = match made.is_empty() {
+            true => exec.peek(&wanted[0].0, row)?.map(std::slice::from_ref).unwrap_or_default(),
+            false => &made,
+        };
+        let mut hasher = FxHasher::default();
+        given.iter().for_each(|value| Key::hash_of(value, &mut hasher));
+        let hash = hasher.finish();
+        let keys = &self.keys;
+        let same =
+            |group: usize| keys[group * width..(group + 1) * width].iter().zip(given).all(|(a, b)| order(a, b).is_eq());
+        if let Some(group) = self.table.find(hash, same) {
+            return Ok(group);
+        }
+        let own: usize = given.iter().map(|v| size_of::<Value>() + v.heap()).sum();
+        let bytes = own + 32 + size_of::<Total>() * self.aggregation.calls.len();
+        self.keys.extend_from_slice(given);
+        self.table.add(hash);
+        self.add();
+        self.bytes += bytes;
+        exec.charge(bytes)?;
+        Ok(self.count - 1)
+    }
+
+    /// One more group.
+    fn add(&mut self) {
+        self.count += 1;
+        match &mut self.counts {
+            Some(counts) => counts.push(0),
+            None => self.totals.extend(self.aggregation.calls.iter().map(Total::new)),
+        }
+    }
+
     fn finish(self) -> Result<Gathered, Stop> {
         let keys = self.aggregation.keys.iter().map(|(_, slot)| *slot);
-        let slots = keys.chain(self.aggregation.calls.iter().map(|c| c.slot)).collect();
-        let mut rows = Vec::with_capacity(self.groups.len());
-        for (mut values, totals) in self.groups {
-            for (call, total) in self.aggregation.calls.iter().zip(totals) {
+        let slots: Vec<Slot> = keys.chain(self.aggregation.calls.iter().map(|c| c.slot)).collect();
+        let mut values = Vec::with_capacity(slots.len() * self.count);
+        let (mut keys, mut totals) = (self.keys.into_iter(), self.totals.into_iter());
+        for group in 0..self.count {
+            values.extend(keys.by_ref().take(self.aggregation.keys.len()));
+            if let Some(counts) = &self.counts {
+                values.extend(self.aggregation.calls.iter().map(|_| Value::Integer(counts[group])));
+                continue;
+            }
+            for (call, total) in self.aggregation.calls.iter().zip(totals.by_ref()) {
                 values.push(total.finish(call.at)?);
             }
-            rows.push(values);
         }
-        Ok(Gathered { slots, rows, bytes: self.bytes })
+        Ok(Gathered { slots, values, rows: self.count, bytes: self.bytes })
     }
 }
 
@@ -190,6 +278,14 @@ impl Order<'_> {
     }
 
     fn take(&mut self, exec: &Exec<'_>, row: &mut Row) -> Go {
+        if let Some(worst) = &self.worst
+            && let Some(key) = exec.peek(&self.keys[0].0, row)?
+        {
+            let found = order(key, &worst[0]);
+            if (if self.keys[0].1 { found.reverse() } else { found }).is_gt() {
+                return Ok(true);
+            }
+        }
         let mut keys = Vec::with_capacity(self.keys.len());
         for (ex, _) in self.keys {
             keys.push(exec.eval(ex, row)?);
@@ -256,9 +352,14 @@ impl Order<'_> {
             }
             self.runs = merged;
         }
-        let mut rows: Vec<Vec<Value>> = self.runs.into_iter().flatten().map(|r| r.values).collect();
-        rows.truncate(self.most.unwrap_or(usize::MAX));
-        Ok(Gathered { slots: self.keep.to_vec(), rows, bytes: self.bytes })
+        let most = self.most.unwrap_or(usize::MAX);
+        let mut rows = 0;
+        let mut values = Vec::new();
+        for row in self.runs.into_iter().flatten().take(most) {
+            rows += 1;
+            values.extend(row.values);
+        }
+        Ok(Gathered { slots: self.keep.to_vec(), values, rows, bytes: self.bytes })
     }
 
     fn merge(&self, a: Vec<Sortable>, b: Vec<Sortable>, exec: &Exec<'_>) -> Result<Vec<Sortable>, Stop> {
