@@ -95,5 +95,47 @@ def falkordb(folder: Path, meta: Record, add: Callable[..., None], socket: str) 
     measure("falkordb", meta, lambda text, given: graph.ro_query(text, given).result_set, add)
 
 
+def compare(folder: Path, add: Callable[..., None]) -> None:
+    """Generated queries with the rows that Lukasa gave: the same bags, or what differs."""
+    import kuzu as kz
+
+    warnings.simplefilter("ignore", DeprecationWarning)
+    labels, kinds = "ABC", "RS"
+    asked = same = refused = 0
+    different, reasons = [], {}
+    for line in (folder / "cases.jsonl").read_text().splitlines():
+        case = json.loads(line)
+        connection = kz.Connection(kz.Database(":memory:", buffer_pool_size=1 << 26, max_db_size=1 << 30), num_threads=1)
+        for label in labels:
+            connection.execute(f"CREATE NODE TABLE {label}(id INT64 PRIMARY KEY, n INT64, s STRING)")
+        pairs = ", ".join(f"FROM {a} TO {b}" for a in labels for b in labels)
+        for kind in kinds:
+            connection.execute(f"CREATE REL TABLE {kind}({pairs}, w INT64)")
+        for i, (label, n, s) in enumerate(case["nodes"]):
+            connection.execute(f"CREATE (:{labels[label]} {{id: {i}, n: $n, s: $s}})", {"n": n, "s": s})
+        for src, dst, kind, w in case["edges"]:
+            a, b = (labels[case["nodes"][end][0]] for end in (src, dst))
+            text = f"MATCH (a:{a} {{id: {src}}}), (b:{b} {{id: {dst}}}) CREATE (a)-[:{kinds[kind]} {{w: $w}}]->(b)"
+            connection.execute(text, {"w": w})
+        for question in case["questions"]:
+            asked += 1
+            try:
+                result: Any = connection.execute(question["text"])
+                shown = lambda v: "null" if v is None else f"'{v}'" if isinstance(v, str) else str(v)
+                found = sorted([shown(v) for v in row] for row in result.get_all())
+            except RuntimeError as error:
+                refused += 1
+                reason = str(error)[:80]
+                reasons[reason] = reasons.get(reason, 0) + 1
+                continue
+            if found == sorted(question["rows"]):
+                same += 1
+            else:
+                different.append({"text": question["text"], "kuzu": found[:5], "lukasa": question["rows"][:5]} | case)
+        connection.close()
+    figures = {"asked": asked, "same": same, "different": len(different), "refused": refused}
+    add(query="generated", **figures, reasons=reasons, examples=different[:5])
+
+
 def read_meta(folder: Path) -> Record:
     return json.loads((folder / "meta.json").read_text())

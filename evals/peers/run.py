@@ -287,7 +287,7 @@ def read_community(file: Path) -> Any:
     return graph.as_undirected(mode="each").simplify(combine_edges={"weight": "sum"})
 
 
-def work(engine: str, data: Path | None, communities: Path | None, cypher: Path | None) -> None:
+def work(engine: str, data: Path | None, communities: Path | None, cypher: Path | None, compare: Path | None) -> None:
     """The inside of one engine's process."""
     gc.disable()  # so that no collection falls into a measured time
     if data:
@@ -303,6 +303,9 @@ def work(engine: str, data: Path | None, communities: Path | None, cypher: Path 
                 report.add(version=version(engine))
                 graph = read_community(file)
                 report.add(nodes=graph.vcount(), edges=graph.ecount(), **leiden(engine, graph), _done=True)
+    elif compare:
+        common = {"suite": "cypher", "engine": engine, "version": version(engine)}
+        questions.compare(compare, lambda **fields: print(json.dumps(common | fields), flush=True))
     elif cypher:
         meta = questions.read_meta(cypher)
         common = {"suite": "cypher", "engine": engine, "version": version(engine)}
@@ -339,7 +342,7 @@ def run_engine(python: Path, engine: str, suite: str, folder: Path, timeout: flo
         return [{"suite": suite, "engine": engine, "error": f"{type(failure).__name__}: {failure}"}]
     error = None
     with tempfile.TemporaryDirectory(prefix="peers-") as scratch, tempfile.TemporaryFile("w+") as output:
-        source = {"graph": "--data", "community": "--community", "cypher": "--cypher"}[suite]
+        source = {"graph": "--data", "community": "--community", "cypher": "--cypher", "compare": "--compare"}[suite]
         command: list[str | Path] = [python, __file__, "--worker", engine, source, folder]
         settings = os.environ | {"LUKASA_PEERS_VENV": str(venv_folder()), "TMPDIR": scratch}
         worker = subprocess.Popen(command, stdout=output, env=settings, start_new_session=True)
@@ -366,20 +369,22 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder with meta.json and graph.txt")
     parser.add_argument("--community", type=Path, help="folder with *.gml and *.edges")
     parser.add_argument("--cypher", type=Path, help="folder with meta.json, nodes.csv and edges.csv")
+    parser.add_argument("--compare", type=Path, help="folder with cases.jsonl")
     parser.add_argument("--engines", default=",".join(ENGINES))
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds for each engine")
     parser.add_argument("--worker", choices=ENGINES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        return work(options.worker, options.data, options.community, options.cypher)
-    if not (options.data or options.community or options.cypher):
-        parser.error("one of --data, --community and --cypher is needed")
+        return work(options.worker, options.data, options.community, options.cypher, options.compare)
+    if not (options.data or options.community or options.cypher or options.compare):
+        parser.error("one of --data, --community, --cypher and --compare is needed")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     python, engines = prepared_python(), options.engines.split(",")
     suites = (
         ("graph", options.data, ENGINES),
         ("community", options.community, COMMUNITY_ENGINES),
         ("cypher", options.cypher, questions.ENGINES),
+        ("compare", options.compare, ("kuzu",)),
     )
     for suite, folder, known in suites:
         for engine in engines if folder else ():

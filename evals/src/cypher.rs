@@ -4,6 +4,8 @@ use crate::graph::made::{Dice, Made};
 use crate::graph::peers::script;
 use crate::{print, round};
 use lukasa_engine::{Context, Engine};
+use lukasa_graph::cypher::value::Value as Found;
+use lukasa_graph::cypher::{Limits, Parameters, Place, prepare};
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_model::{Batch, Scope, Write};
 use lukasa_store::sqlite::Durability;
@@ -123,6 +125,103 @@ fn writes(made: &Made) -> impl Iterator<Item = Write> {
     objects.chain(edges)
 }
 
+/// Generated queries on generated graphs, to Lukasa, to Kuzu and to a naive evaluator: the same bags of rows.
+pub fn compare(cases: u64, as_json: bool) -> Result<(), Fault> {
+    use lukasa_testkit::questions::{Dice, Question, World, answer};
+    let folder = tempfile::tempdir()?;
+    let mut out = std::io::BufWriter::new(std::fs::File::create(folder.path().join("cases.jsonl"))?);
+    let (mut asked, mut same, mut for_kuzu) = (0u64, 0u64, 0u64);
+    for seed in 0..cases.div_ceil(4) {
+        let mut dice = Dice(seed);
+        let world = World::new(&mut dice);
+        let mut questions = Vec::new();
+        let mut desk = made_world(&world)?;
+        for _ in 0..4 {
+            let question = Question::new(&mut dice);
+            let mut want = answer(&world, &question);
+            let mut got = desk(&question.text())?;
+            if question.ordered.is_none() {
+                want.sort();
+                got.sort();
+            }
+            asked += 1;
+            same += u64::from(got == want);
+            let loops = question.goes_either_way() && world.edges.iter().any(|e| e.src == e.dst);
+            if let Some(text) = question.without_repetition().filter(|_| !loops) {
+                for_kuzu += 1;
+                questions.push(json!({"text": text, "rows": got}));
+            }
+        }
+        let nodes: Vec<_> = world.nodes.iter().map(|n| json!([n.label, n.n, n.s])).collect();
+        let edges: Vec<_> = world.edges.iter().map(|e| json!([e.src, e.dst, e.kind, e.w])).collect();
+        writeln!(out, "{}", json!({"nodes": nodes, "edges": edges, "questions": questions}))?;
+    }
+    out.flush()?;
+    let line = json!({"suite": "cypher", "engine": "naive", "query": "generated", "asked": asked, "same": same,
+        "different": asked - same});
+    print(&line, as_json);
+    eprintln!("kuzu: {for_kuzu} of them …");
+    let folder = folder.path().display().to_string();
+    for line in script(&["--compare".into(), folder, "--engines".into(), "kuzu".into()])? {
+        print(&line, as_json);
+    }
+    Ok(())
+}
+
+type Desk = Box<dyn FnMut(&str) -> Result<Vec<Vec<String>>, Fault>>;
+
+/// A small graph in a store of its own, and a way to ask it.
+fn made_world(world: &lukasa_testkit::questions::World) -> Result<Desk, Fault> {
+    use lukasa_testkit::questions::{LABELS, TYPES};
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let store: Arc<dyn Store> = Arc::new(lukasa_store::MemoryStore::new(Arc::clone(&clock)));
+    let ledger = Ledger::new(store, clock, Scope::new("evals", "cypher")?);
+    let mut batch = Batch::on("main");
+    for (i, facts) in world.nodes.iter().enumerate() {
+        let mut put = PutObject::new(LABELS[facts.label], &format!("k{i}")).property("id", i as i64);
+        facts.n.into_iter().for_each(|n| drop(put.properties.insert("n".into(), n.into())));
+        facts.s.into_iter().for_each(|s| drop(put.properties.insert("s".into(), s.into())));
+        batch.writes.push(put.into());
+    }
+    for (i, e) in world.edges.iter().enumerate() {
+        let end = |node: usize| Reference::exact(LABELS[world.nodes[node].label], &format!("k{node}"));
+        let mut put = PutRelationship::new(TYPES[e.kind], end(e.src), end(e.dst));
+        put.discriminator = i.to_string();
+        e.w.into_iter().for_each(|w| drop(put.properties.insert("w".into(), w.into())));
+        batch.writes.push(put.into());
+    }
+    ledger.commit(&batch)?;
+    let view = ledger.view(&lukasa_store::ledger::ViewSpec::default())?;
+    let graph = lukasa_graph::Projection::build(&ledger, &view, &mut |_, _| {})?;
+    Ok(Box::new(move |query| {
+        let place = Place { snapshot: graph.snapshot(), ledger: &ledger, now: 0, silent_type: None };
+        let prepared = prepare(query, &Parameters::new(), place).map_err(|f| f.message)?;
+        let deadline = Instant::now() + LONGEST;
+        let found = prepared.run(Limits { deadline, timeout_ms: 60_000, rows: usize::MAX, memory: 1 << 30 });
+        let shown = |v: &Found| match v {
+            Found::Null => "null".into(),
+            Found::Integer(n) => n.to_string(),
+            Found::Text(text) => format!("'{text}'"),
+            other => format!("{other:?}"),
+        };
+        let found = found.map_err(|t| t.into_error(query).message)?;
+        Ok(found.rows.iter().map(|row| row.iter().map(shown).collect()).collect())
+    }))
+}
+
+fn answer_of(engine: &Engine, scope: &Scope, request: Value) -> lukasa_model::Result<lukasa_engine::Answer> {
+    let mut context = Context {
+        scope: scope.clone(),
+        author: None,
+        agent: None,
+        session: None,
+        input: None,
+        output: None,
+        progress: &mut |_, _| {},
+    };
+    engine.answer(&mut context, "cypher", request)
+}
+
 pub fn run(ask: &Ask) -> Result<(), Fault> {
     let folder = tempfile::tempdir()?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -177,17 +276,8 @@ fn measure(
     ask: &Ask,
 ) -> Result<Value, Fault> {
     let call = |(a, b): (u64, u64)| {
-        let mut context = Context {
-            scope: scope.clone(),
-            author: None,
-            agent: None,
-            session: None,
-            input: None,
-            output: None,
-            progress: &mut |_, _| {},
-        };
         let request = json!({"query": question.text, "parameters": {"a": a, "b": b}, "timeout_ms": 30_000});
-        engine.answer(&mut context, "cypher", request)
+        answer_of(engine, scope, request)
     };
     let (mut rows, mut answers) = (0, json!(0));
     // The first round warms up and is looked at.

@@ -69,6 +69,13 @@ fn main() -> ExitCode {
                 .arg(number("edges", "250000"))
                 .arg(number("seed", "1"))
                 .arg(Arg::new("peers").long("peers").action(ArgAction::SetTrue).help("Also ask kuzu and falkordb"))
+                .arg(
+                    Arg::new("generated")
+                        .long("generated")
+                        .value_name("N")
+                        .value_parser(clap::value_parser!(u64))
+                        .help("Instead: so many generated queries, compared with kuzu and a naive evaluator"),
+                )
                 .arg(Arg::new("only").long("only").value_name("NAME").help("Only questions whose name contains this"))
                 .arg(json),
         )
@@ -90,6 +97,9 @@ fn main() -> ExitCode {
         }
         Some(("graphalytics", m)) => graphalytics::run(&folder(m), m.get_flag("json")),
         Some(("community", m)) => community::run(&folder(m), m.get_flag("peers"), m.get_flag("json")),
+        Some(("cypher", m)) if m.get_one::<u64>("generated").is_some() => {
+            cypher::compare(m.get_one::<u64>("generated").copied().unwrap_or_default(), m.get_flag("json"))
+        }
         Some(("cypher", m)) => {
             let number = |name: &str| m.get_one::<u64>(name).copied().unwrap_or_default();
             cypher::run(&cypher::Ask {

@@ -35,10 +35,13 @@ use run::Exec;
 use std::sync::Arc;
 use value::Value;
 
+/// Runs what may go deep, as deep as a query is nested, with room for it on the stack.
+fn deep<T>(run: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(128 << 10, 1 << 20, run)
+}
+
 /// Most bytes of a query.
 pub const LONGEST_QUERY: usize = 64 << 10;
-/// Most steps of a plan: far above what is written, far below any stack.
-const MOST_STEPS: usize = 400;
 
 /// Words that queries are made of, for completion.
 pub const KEYWORDS: &[&str] = &[
@@ -178,10 +181,6 @@ pub fn prepare_parsed<'a>(parsed: &Query, parameters: &Parameters, place: Place<
     let around = Surroundings { now: place.now, longest_list: LONGEST_LIST };
     let frame = Frame { snapshot: place.snapshot, parameters, silent_type: place.silent_type, around: &around };
     let compiled = compile(parsed, &frame)?;
-    if compiled.steps > MOST_STEPS {
-        let message = format!("the query has {} steps, {MOST_STEPS} are allowed", compiled.steps);
-        return Err(Fault::syntax("UnexpectedSyntax", message, 0));
-    }
     Ok(Prepared { place, compiled })
 }
 

@@ -2,7 +2,7 @@
 //! few nodes change.
 
 use crate::contents::{Contents, PropertyNo};
-use crate::cypher::value::{Key, Value};
+use crate::cypher::value::{Key, Value, order};
 use crate::snapshot::{Beside, Node, Presence, Snapshot};
 use lukasa_model::Result;
 use parking_lot::Mutex;
@@ -74,6 +74,9 @@ pub struct Stats {
     pub by_edge_type: Vec<usize>,
 }
 
+/// How often an order was asked for, and the order once that was often.
+type Sorted = (u32, Option<Arc<Vec<Node>>>);
+
 #[derive(Default)]
 pub(crate) struct Lookup {
     properties: Mutex<FxHashMap<PropertyNo, Arc<Index>>>,
@@ -81,14 +84,20 @@ pub(crate) struct Lookup {
     /// How often a property was asked for.
     asked: Mutex<FxHashMap<PropertyNo, u32>>,
     labels: Mutex<FxHashMap<String, Arc<Vec<Node>>>>,
+    /// Nodes of a label in the order of a property, and how often that was asked for.
+    orders: Mutex<FxHashMap<(String, PropertyNo), Sorted>>,
     stats: Mutex<Option<Arc<Stats>>>,
 }
+
+/// An order that is asked for so often in one state of the graph is kept.
+const OFTEN: u32 = 3;
 
 impl Lookup {
     pub fn bytes(&self) -> usize {
         let indexes: usize = self.properties.lock().values().map(|i| i.places.capacity() * 16).sum();
         let columns: usize = self.columns.lock().values().map(|c| c.values.capacity() * size_of::<Value>()).sum();
-        indexes + columns + self.labels.lock().values().map(|l| l.capacity() * 4).sum::<usize>()
+        let orders: usize = self.orders.lock().values().flat_map(|(_, o)| o).map(|o| o.capacity() * 4).sum();
+        indexes + columns + orders + self.labels.lock().values().map(|l| l.capacity() * 4).sum::<usize>()
     }
 }
 
@@ -105,6 +114,7 @@ impl Beside {
             columns: Mutex::new(columns),
             asked: Mutex::new(self.lookup.asked.lock().clone()),
             labels: Mutex::default(),
+            orders: Mutex::default(),
             stats: Mutex::new(stats),
         };
         Beside { lookup, ..Beside::default() }
@@ -214,6 +224,25 @@ impl Snapshot {
         let column = Arc::new(Column { epoch, seen, values });
         self.beside.lookup.columns.lock().insert(property, Arc::clone(&column));
         Ok(Some(column))
+    }
+
+    /// Nodes in the order of a property, once that has been asked for a few times; `nodes` gives those meant.
+    pub(crate) fn ordered(
+        &self,
+        name: &str,
+        property: PropertyNo,
+        column: &Column,
+        nodes: impl FnOnce() -> Vec<Node>,
+    ) -> Option<Arc<Vec<Node>>> {
+        let mut orders = self.beside.lookup.orders.lock();
+        let (asked, kept) = orders.entry((name.to_owned(), property)).or_default();
+        *asked += 1;
+        if kept.is_none() && *asked >= OFTEN {
+            let mut nodes = nodes();
+            nodes.sort_by(|a, b| order(column.of(*a), column.of(*b)));
+            *kept = Some(Arc::new(nodes));
+        }
+        kept.clone()
     }
 
     fn value(&self, contents: &Contents<'_>, node: Node, property: PropertyNo) -> Result<Value> {

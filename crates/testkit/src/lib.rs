@@ -5,6 +5,7 @@ mod faulty;
 mod fixture;
 pub mod history;
 mod postgres;
+pub mod questions;
 
 pub use clock::ManualClock;
 pub use faulty::FaultyStore;

@@ -19,6 +19,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::Ty;
 
+/// Most steps of a plan, and most relationships of one MATCH: far above what is written, far below what would take
+/// long to plan or deep to run.
+const MOST_STEPS: usize = 400;
+const MOST_LINKS: usize = 150;
+
 /// Values given for the parameters of a query.
 pub type Parameters = BTreeMap<String, Value>;
 
@@ -135,6 +140,15 @@ fn fault(class: Class, detail: &'static str, message: impl Into<String>, at: usi
 }
 
 impl Compiler<'_> {
+    /// Refuses a query that has become too long.
+    fn check_length(&self, links: usize, at: usize) -> Result<()> {
+        if self.steps <= MOST_STEPS && links <= MOST_LINKS {
+            return Ok(());
+        }
+        let message = format!("a query can have {MOST_STEPS} steps, and {MOST_LINKS} relationships in one MATCH");
+        Err(Fault::syntax("UnexpectedSyntax", message, at))
+    }
+
     fn slot(&mut self, name: &str) -> Slot {
         self.names.push(name.to_owned());
         self.names.len() - 1

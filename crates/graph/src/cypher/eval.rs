@@ -1,6 +1,7 @@
 //! What expressions are worth in a row.
 
 use super::ast::{Comparison, Operator, Quantifier};
+use super::deep;
 use super::expr::{Ex, ExKind, GraphFunction, MapEntry, Slot};
 use super::fault::{Class, Fault};
 use super::functions::{Wrong, component};
@@ -26,13 +27,22 @@ pub(super) fn fail(class: Class, detail: &'static str, message: impl Into<String
 
 impl Exec<'_> {
     pub(super) fn eval(&self, ex: &Ex, row: &mut Row) -> Found {
+        match &ex.kind {
+            ExKind::Const(value) => Ok(value.clone()),
+            ExKind::Slot(slot) => Ok(row[*slot].clone()),
+            ExKind::Property(subject, name, number) => match subject.kind {
+                ExKind::Slot(slot) => self.property(&row[slot], name, *number, ex.at),
+                _ => deep(|| self.eval_nested(ex, row)),
+            },
+            _ => deep(|| self.eval_nested(ex, row)),
+        }
+    }
+
+    fn eval_nested(&self, ex: &Ex, row: &mut Row) -> Found {
         Ok(match &ex.kind {
             ExKind::Const(value) => value.clone(),
             ExKind::Slot(slot) => row[*slot].clone(),
             ExKind::Property(subject, name, number) => {
-                if let ExKind::Slot(slot) = subject.kind {
-                    return self.property(&row[slot], name, *number, ex.at);
-                }
                 let subject = self.eval(subject, row)?;
                 self.property(&subject, name, *number, ex.at)?
             }

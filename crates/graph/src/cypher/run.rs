@@ -6,7 +6,7 @@ mod nearest;
 
 use super::ast::Arrow;
 use super::eval::{Row, fail};
-use super::expr::{Ex, LabelTest, Part, Slot, Source, Step, StepKind, Whole};
+use super::expr::{Ex, ExKind, LabelTest, Part, Slot, Source, Step, StepKind, Whole};
 use super::fault::{Class, Fault};
 use super::functions::Surroundings;
 use super::value::{Key, Value};
@@ -331,10 +331,15 @@ impl<'a> Exec<'a> {
                 };
             };
             let mut gathering = Gathering::new(self, &steps[place], row)?;
+            let ordered = if waiting.is_none() { self.ordered(here, &steps[place]) } else { None };
+            if ordered.is_some() {
+                gathering.comes_in_order();
+            }
             let mut take = |row: &mut Row| gathering.take(self, row);
-            match waiting {
-                Some(gathered) => self.pour(gathered, here, row, &mut take)?,
-                None => self.run(here, row, &mut take)?,
+            match (waiting, &ordered) {
+                (Some(gathered), _) => self.pour(gathered, here, row, &mut take)?,
+                (None, Some((nodes, back))) => self.scan(&here[0], Some((nodes, *back)), &here[1..], row, &mut take)?,
+                (None, None) => self.run(here, row, &mut take)?,
             };
             let gathered = gathering.finish(self)?;
             self.count(&steps[place], gathered.rows as u64);
@@ -381,9 +386,7 @@ impl<'a> Exec<'a> {
                 self.run(rest, row, sink)
             }
             StepKind::Expand(expand) => self.expand(step, expand, rest, row, sink),
-            StepKind::Scan { slot, source, labels, ended } => {
-                self.scan(step, *slot, source, labels, *ended, rest, row, sink)
-            }
+            StepKind::Scan { .. } => self.scan(step, None, rest, row, sink),
             StepKind::Stretch(stretch) => self.stretch(step, stretch, rest, row, sink),
             StepKind::Known { .. } => self.known(step, rest, row, sink),
             StepKind::Shortest(nearest) => self.nearest(step, nearest, rest, row, sink),
@@ -527,18 +530,30 @@ impl<'a> Exec<'a> {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the fields of one step, taken apart once")]
-    fn scan(
-        &self,
-        step: &Step,
-        slot: Slot,
-        source: &Source,
-        labels: &[LabelTest],
-        ended: bool,
-        rest: &[Step],
-        row: &mut Row,
-        sink: Sink<'_>,
-    ) -> Go {
+    /// Nodes in the order in which the rows are wanted, or in the opposite one, where few are wanted and nodes are
+    /// where they come from.
+    fn ordered(&self, steps: &[Step], sort: &Step) -> Option<(Arc<Vec<Node>>, bool)> {
+        let StepKind::Sort { keys, most: Some(_), .. } = &sort.kind else { return None };
+        let StepKind::Scan { slot, source, ended: false, .. } = &steps.first()?.kind else { return None };
+        let (ExKind::Property(subject, _, property), descending) = (&keys[0].0.kind, keys[0].1) else { return None };
+        let own = matches!(subject.kind, ExKind::Slot(of) if of == *slot);
+        let s = self.snapshot;
+        let name = match source {
+            Source::All => String::new(),
+            Source::Label(label) => format!("{}:{}", self.silent_type.unwrap_or_default(), label.name),
+            Source::Seek { .. } | Source::Id(_) => return None,
+        };
+        let column = self.column(*property).filter(|_| own)?;
+        let found = s.ordered(&name, *property, column, || match source {
+            Source::Label(label) => s.labelled(&name, |n| label.node(s, n)).to_vec(),
+            _ => (0..s.node_places() as Node).filter(|n| s.is_live(*n)).collect(),
+        })?;
+        Some((found, descending))
+    }
+
+    fn scan(&self, step: &Step, only: Option<(&[Node], bool)>, rest: &[Step], row: &mut Row, sink: Sink<'_>) -> Go {
+        let StepKind::Scan { slot, source, labels, ended } = &step.kind else { return Ok(true) };
+        let (slot, ended) = (*slot, *ended);
         let s = self.snapshot;
         // Nodes of a label are there; only whether they have ended may have to be asked.
         let sure = matches!(source, Source::Label(_)) && (ended || !s.has_ended());
@@ -552,6 +567,15 @@ impl<'a> Exec<'a> {
             self.count(step, 1);
             self.run(rest, row, sink)
         };
+        if let Some((nodes, back)) = only {
+            for i in 0..nodes.len() {
+                let node = nodes[if back { nodes.len() - 1 - i } else { i }];
+                if !visit(node, row)? {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
+        }
         match source {
             Source::All => {
                 for node in 0..s.node_places() as Node {

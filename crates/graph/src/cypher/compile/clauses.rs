@@ -59,6 +59,7 @@ impl Compiler<'_> {
         let count = clauses.len();
         for (i, clause) in clauses.iter().enumerate() {
             let last = i + 1 == count;
+            self.check_length(0, place(clause))?;
             match clause {
                 Clause::Match { optional, patterns, filter, .. } => {
                     let before = scope.slots();

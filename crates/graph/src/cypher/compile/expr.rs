@@ -1,6 +1,7 @@
 //! Expressions: every name must be known, every function must take what it is given.
 
 use super::super::ast::{Expr, Kind, MapPart, Name, Operator, Shortest, Subquery};
+use super::super::deep;
 use super::super::expr::{Aggregate, AggregateCall, Ex, ExKind, GraphFunction, MapEntry, Part, Whole};
 use super::super::fault::{Class, Fault, Result};
 use super::super::functions::find;
@@ -52,7 +53,7 @@ impl Compiler<'_> {
     pub(super) fn expr(&mut self, expr: &Expr, scope: &Scope) -> Result<Typed> {
         let known = |c: &Self| if let Aggregation::Grouped { keys, .. } = &c.aggregation { keys.len() } else { 0 };
         let before = known(self);
-        let found = self.compiled(expr, scope)?;
+        let found = deep(|| self.compiled(expr, scope))?;
         let locals = known(self) - before;
         if let Aggregation::Grouped { keys, .. } = &mut self.aggregation {
             keys.drain(..locals);

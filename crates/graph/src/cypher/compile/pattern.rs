@@ -80,6 +80,8 @@ impl Compiler<'_> {
                 let message = "a shortest path takes exactly one relationship pattern";
                 return Err(Fault::syntax("InvalidRelationshipPattern", message, part.pattern.at));
             }
+            let links = wish.links.len().max(wish.nodes.len()) + part.pattern.steps.len();
+            self.check_length(links, part.pattern.at)?;
             places.push(self.names_of(part, scope, &before, &mut wish, &mut seen_edges)?);
         }
         for (part, places) in parts.iter().zip(&places) {

@@ -1,6 +1,7 @@
 //! Expressions, from what binds least to what binds most.
 
 use super::super::ast::{Comparison, Expr, Kind, MapPart, Name, Operator, Pattern, Quantifier, Subquery};
+use super::super::deep;
 use super::super::fault::{Fault, Result};
 use super::super::token::{Token, integer};
 use super::Parser;
@@ -20,7 +21,7 @@ impl Parser<'_> {
     pub(super) fn expr(&mut self) -> Result<Expr> {
         self.deeper()?;
         let outer = std::mem::replace(&mut self.tallest, 0);
-        let expr = self.binary(OR)?;
+        let expr = deep(|| self.binary(OR))?;
         self.taller()?;
         self.tallest = self.tallest.max(outer);
         self.depth -= 1;

@@ -83,6 +83,8 @@ pub(super) struct Order<'s> {
     worst: Option<Vec<Value>>,
     bytes: usize,
     came: u64,
+    /// Rows come by the first key, so none after one that is too late counts.
+    in_order: bool,
 }
 
 struct Sortable {
@@ -98,7 +100,17 @@ impl<'s> Gathering<'s> {
             StepKind::Sort { keys, keep, most } => {
                 let most = most.as_ref().map(|ex| exec.number_of_rows(ex, row)).transpose()?;
                 let most = most.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-                Gathering::Order(Order { keys, keep, most, rows: vec![], runs: vec![], worst: None, bytes: 0, came: 0 })
+                Gathering::Order(Order {
+                    keys,
+                    keep,
+                    most,
+                    rows: vec![],
+                    runs: vec![],
+                    worst: None,
+                    bytes: 0,
+                    came: 0,
+                    in_order: false,
+                })
             }
             StepKind::Aggregate(aggregation) => {
                 let by_node = match aggregation.keys.as_slice() {
@@ -134,6 +146,13 @@ impl<'s> Gathering<'s> {
                 return Err(lukasa_model::Error::internal(message).into());
             }
         })
+    }
+
+    /// Rows will come in the order of the first key.
+    pub fn comes_in_order(&mut self) {
+        if let Gathering::Order(order) = self {
+            order.in_order = true;
+        }
     }
 
     #[inline]
@@ -283,7 +302,7 @@ impl Order<'_> {
         {
             let found = order(key, &worst[0]);
             if (if self.keys[0].1 { found.reverse() } else { found }).is_gt() {
-                return Ok(true);
+                return Ok(!self.in_order);
             }
         }
         let mut keys = Vec::with_capacity(self.keys.len());

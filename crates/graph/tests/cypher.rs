@@ -1,0 +1,408 @@
+//! Queries against a naive answer, on small graphs and on graphs large enough for every short cut; what limits do;
+//! and that queries see their own project and moment only.
+
+use lukasa_graph::cypher::value::Value;
+use lukasa_graph::cypher::{Limits, Outcome, Parameters, Place, Trouble, prepare};
+use lukasa_graph::{Projection, Snapshot};
+use lukasa_model::batch::{PutObject, PutRelationship, Reference};
+use lukasa_model::{Batch, ErrorKind, Write};
+use lukasa_store::Ledger;
+use lukasa_store::ledger::ViewSpec;
+use lukasa_testkit::Fixture;
+use lukasa_testkit::questions::{Dice, LABELS, Question, TYPES, World, answer};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+fn object(world: &World, i: usize) -> Write {
+    let facts = &world.nodes[i];
+    let mut put = PutObject::new(LABELS[facts.label], &format!("k{i}")).property("id", i as i64);
+    if let Some(n) = facts.n {
+        put = put.property("n", n);
+    }
+    if let Some(s) = facts.s {
+        put = put.property("s", s);
+    }
+    put.into()
+}
+
+fn relationship(world: &World, i: usize) -> Write {
+    let e = &world.edges[i];
+    let end = |node: usize| Reference::exact(LABELS[world.nodes[node].label], &format!("k{node}"));
+    let mut put = PutRelationship::new(TYPES[e.kind], end(e.src), end(e.dst));
+    put.discriminator = i.to_string();
+    if let Some(w) = e.w {
+        put.properties.insert("w".into(), w.into());
+    }
+    put.into()
+}
+
+fn state(ledger: &Ledger, world: &World) {
+    let nodes = (0..world.nodes.len()).map(|i| object(world, i));
+    let writes = nodes.chain((0..world.edges.len()).map(|i| relationship(world, i))).collect();
+    ledger.commit(&Batch { writes, ..Batch::on("main") }).expect("facts are stated");
+}
+
+fn graph(ledger: &Ledger) -> Projection {
+    let view = ledger.view(&ViewSpec::default()).expect("a view");
+    Projection::build(ledger, &view, &mut |_, _| {}).expect("a graph")
+}
+
+fn limits(ms: u64) -> Limits {
+    Limits { deadline: Instant::now() + Duration::from_millis(ms), timeout_ms: ms, rows: 100_000, memory: 64 << 20 }
+}
+
+fn ask(query: &str, snapshot: &Arc<Snapshot>, ledger: &Ledger, limits: Limits) -> Result<Outcome, Box<Trouble>> {
+    let place = Place { snapshot, ledger, now: 0, silent_type: None };
+    prepare(query, &Parameters::new(), place).map_err(|f| Box::new(Trouble::Fault(f)))?.run(limits)
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::Integer(n) => n.to_string(),
+        Value::Text(t) => format!("'{t}'"),
+        other => format!("{other:?}"),
+    }
+}
+
+fn rows(query: &str, snapshot: &Arc<Snapshot>, ledger: &Ledger) -> Vec<Vec<String>> {
+    let all = Limits { rows: usize::MAX, memory: 4 << 30, ..limits(60_000) };
+    let outcome = ask(query, snapshot, ledger, all).unwrap_or_else(|t| panic!("{query}: {t:?}"));
+    outcome.rows.iter().map(|row| row.iter().map(shown).collect()).collect()
+}
+
+fn check(world: &World, question: &Question, snapshot: &Arc<Snapshot>, ledger: &Ledger, seed: u64) -> usize {
+    let query = question.text();
+    let mut got = rows(&query, snapshot, ledger);
+    let mut want = answer(world, question);
+    let count = want.len();
+    if question.ordered.is_none() {
+        got.sort();
+        want.sort();
+    }
+    assert!(got == want, "seed {seed}: {query}\n{world:?}\n{} and {} rows", got.len(), want.len());
+    count
+}
+
+#[test]
+fn two_thousand_queries_answer_like_the_naive_one() {
+    let cases: u64 = std::env::var("CASES").ok().and_then(|c| c.parse().ok()).unwrap_or(2_000);
+    let (mut asked, mut with_rows) = (0, 0);
+    for seed in 0..cases.div_ceil(4) {
+        let mut dice = Dice(seed);
+        let fixture = Fixture::memory();
+        let world = World::new(&mut dice);
+        state(&fixture.ledger, &world);
+        let graph = graph(&fixture.ledger);
+        for _ in 0..4 {
+            let question = Question::new(&mut dice);
+            with_rows += usize::from(check(&world, &question, graph.snapshot(), &fixture.ledger, seed) > 0);
+            asked += 1;
+        }
+    }
+    assert!(asked >= cases as usize && with_rows * 5 > asked * 2, "{with_rows} of {asked} have rows");
+}
+
+#[test]
+fn short_cuts_of_larger_graphs_answer_the_same_while_facts_change() {
+    for seed in 0..3 {
+        let mut dice = Dice(seed ^ 0xabc);
+        let fixture = Fixture::memory();
+        let mut world = World::of(400, 700, &mut dice);
+        state(&fixture.ledger, &world);
+        let mut graph = graph(&fixture.ledger);
+        for round in 0..3 {
+            for _ in 0..8 {
+                let question = Question::of(1, 1, &mut dice);
+                // The first asking reads, later ones use what was kept.
+                for _ in 0..3 {
+                    check(&world, &question, graph.snapshot(), &fixture.ledger, seed);
+                }
+            }
+            let (ordered, all) = (
+                "MATCH (n) RETURN n.n AS n, n.id AS id ORDER BY n, id LIMIT 7",
+                "MATCH (n) RETURN n.n AS n, n.id AS id",
+            );
+            for _ in 0..4 {
+                let mut every = rows(all, graph.snapshot(), &fixture.ledger);
+                let number = |t: &String| t.parse::<i64>().unwrap_or(i64::MAX);
+                every.sort_by_key(|r| (number(&r[0]), number(&r[1])));
+                assert_eq!(rows(ordered, graph.snapshot(), &fixture.ledger), every[..7]);
+                every.reverse();
+                let back = ordered.replace("ORDER BY n, id", "ORDER BY n DESC, id DESC");
+                assert_eq!(rows(&back, graph.snapshot(), &fixture.ledger), every[..7]);
+            }
+            let mut batch = Batch::on("main");
+            for _ in 0..25 {
+                let i = dice.below(400) as usize;
+                world.nodes[i].n = Some(dice.below(6) as i64);
+                batch.writes.push(object(&world, i));
+                let e = dice.below(700) as usize;
+                world.edges[e].w = Some(dice.below(4) as i64);
+                batch.writes.push(relationship(&world, e));
+            }
+            batch.writes.sort_by_key(|w| format!("{w:?}"));
+            batch.writes.dedup();
+            let mut seen = std::collections::HashSet::new();
+            batch.writes.retain(|w| match w {
+                Write::Object(put) => seen.insert(put.key.clone().unwrap_or_default()),
+                Write::Relationship(put) => seen.insert(format!("e{}", put.discriminator)),
+                Write::End(_) => true,
+            });
+            // What was left out says what it last did.
+            for i in 0..400 {
+                if seen.contains(&format!("k{i}")) {
+                    batch
+                        .writes
+                        .retain(|w| !matches!(w, Write::Object(p) if p.key.as_deref() == Some(&format!("k{i}"))));
+                    batch.writes.push(object(&world, i));
+                }
+            }
+            for e in 0..700 {
+                if seen.contains(&format!("e{e}")) {
+                    batch.writes.retain(|w| !matches!(w, Write::Relationship(p) if p.discriminator == e.to_string()));
+                    batch.writes.push(relationship(&world, e));
+                }
+            }
+            fixture.clock.advance(1);
+            fixture.ledger.commit(&batch).unwrap();
+            let view = fixture.ledger.view(&ViewSpec::default()).unwrap();
+            let before = Arc::clone(graph.snapshot());
+            assert!(graph.advance(&fixture.ledger, &view).unwrap(), "round {round}");
+            // Who still holds the older state sees it as it was, also what was never read of it.
+            let old = rows("MATCH (n) RETURN n.id, n.n", &before, &fixture.ledger);
+            assert_eq!(old.len(), 400);
+        }
+    }
+}
+
+#[test]
+fn an_older_state_reads_what_was_true_then() {
+    for fixture in lukasa_testkit::fixtures() {
+        let ledger = &fixture.ledger;
+        ledger.commit(&Batch::on("main").write(PutObject::new("A", "x").property("n", 1))).unwrap();
+        let mut graph = graph(ledger);
+        let before = Arc::clone(graph.snapshot());
+        fixture.clock.advance(1);
+        ledger.commit(&Batch::on("main").write(PutObject::new("A", "x").property("n", 2))).unwrap();
+        assert!(graph.advance(ledger, &ledger.view(&ViewSpec::default()).unwrap()).unwrap());
+        let query = "MATCH (a:A {key: 'x'}) RETURN a.n";
+        // The newer one first: what it reads must not be taken for the older one's.
+        assert_eq!(rows(query, graph.snapshot(), ledger), [["2"]], "{}", fixture.name);
+        assert_eq!(rows(query, &before, ledger), [["1"]], "{}", fixture.name);
+    }
+}
+
+/// A graph on which careless queries take forever.
+fn crowded() -> (Fixture, Projection) {
+    let fixture = Fixture::memory();
+    let mut dice = Dice(7);
+    let mut world = World::of(300, 6_000, &mut dice);
+    world.nodes.iter_mut().for_each(|n| n.n = Some(1));
+    state(&fixture.ledger, &world);
+    let graph = graph(&fixture.ledger);
+    (fixture, graph)
+}
+
+#[test]
+fn a_query_that_takes_too_long_is_stopped() {
+    let (fixture, graph) = crowded();
+    let queries = [
+        "MATCH (a), (b), (c), (d), (e) RETURN count(*)",
+        "MATCH (a)-[*]->(b) RETURN count(*)",
+        "MATCH p = (a)-[*]-(b) WHERE length(p) > 50 RETURN p",
+        "MATCH (a)-->(b)-->(c)-->(d)-->(e)-->(f) RETURN count(DISTINCT f)",
+        "UNWIND range(1, 1000000) AS a UNWIND range(1, 1000000) AS b RETURN sum(a * b)",
+        "RETURN reduce(s = 0, x IN range(1, 2000000) | s + reduce(t = 0, y IN range(1, 2000000) | t + y))",
+        "RETURN size([x IN range(1, 2000000) WHERE any(y IN range(1, 2000000) WHERE y < 0)])",
+        "MATCH (a) WHERE exists { MATCH (a)-[*10..12]->(b) WHERE b.n = 2 } RETURN a",
+        "MATCH (a) RETURN [(a)-[*6..8]->(b) WHERE b.n = 2 | b]",
+        "MATCH (a), (b) WITH a, b MATCH p = allShortestPaths((a)-[*]-(b)) RETURN count(p)",
+        "UNWIND range(1, 2000000) AS a UNWIND range(1, 100) AS b WITH a ORDER BY -a LIMIT 3 RETURN a",
+        "UNWIND range(1, 2000000) AS a WITH count { UNWIND range(1, 2000000) AS b RETURN b } AS c RETURN sum(c)",
+    ];
+    for query in queries {
+        let start = Instant::now();
+        let trouble = ask(query, graph.snapshot(), &fixture.ledger, limits(150)).expect_err(query);
+        let Trouble::Other(error) = *trouble else { panic!("{query}: {trouble:?}") };
+        assert_eq!((error.kind, error.code), (ErrorKind::Timeout, "query_timeout"), "{query}");
+        // No test asserts a time; this one only tells a stop from a hang.
+        assert!(start.elapsed() < Duration::from_secs(20), "{query} went on for {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn what_is_kept_stays_within_its_share_of_memory() {
+    let (fixture, graph) = crowded();
+    for query in [
+        "MATCH (a), (b), (c) RETURN collect([a.id, b.id, c.id])",
+        "MATCH (a), (b), (c) RETURN DISTINCT a.id, b.id, c.id ORDER BY a.id",
+        "MATCH (a), (b), (c) WITH a.id AS x, b.id AS y, c.id AS z ORDER BY x, y, z RETURN x",
+        "UNWIND range(1, 2000000) AS a WITH a, count(*) AS c RETURN a, c",
+        "UNWIND range(1, 2000000) AS a RETURN a UNION UNWIND range(1, 2000000) AS a RETURN a",
+        "UNWIND range(1, 2000000) AS a RETURN count(DISTINCT a)",
+    ] {
+        let few = Limits { memory: 4 << 20, rows: usize::MAX, ..limits(60_000) };
+        let trouble = ask(query, graph.snapshot(), &fixture.ledger, few).expect_err(query);
+        let Trouble::Other(error) = *trouble else { panic!("{query}: {trouble:?}") };
+        assert_eq!((error.kind, error.code), (ErrorKind::TooLarge, "query_memory"), "{query}");
+    }
+    for query in [
+        "RETURN range(1, 1000000000000)",
+        "RETURN reduce(s = 'a', x IN range(1, 60) | s + s)",
+        "RETURN reduce(l = [1], x IN range(1, 60) | [l, l])",
+        "RETURN reduce(l = [1], x IN range(1, 60) | l + l)",
+        "RETURN reduce(m = {a: 1}, x IN range(1, 60) | {a: m, b: m})",
+    ] {
+        let trouble = ask(query, graph.snapshot(), &fixture.ledger, limits(60_000)).expect_err(query);
+        let Trouble::Fault(fault) = *trouble else { panic!("{query}: {trouble:?}") };
+        assert_eq!(fault.detail, "NumberOutOfRange", "{query}");
+    }
+    // Rows beyond those asked for are not made.
+    let first = Limits { rows: 10, ..limits(60_000) };
+    let outcome = ask("MATCH (a), (b), (c), (d), (e), (f) RETURN a", graph.snapshot(), &fixture.ledger, first).unwrap();
+    assert_eq!((outcome.rows.len(), outcome.truncated), (10, true));
+}
+
+#[test]
+fn plans_begin_where_the_fewest_are() {
+    let (fixture, graph) = crowded();
+    let plan = |query: &str| {
+        let outcome = ask(query, graph.snapshot(), &fixture.ledger, limits(60_000)).unwrap();
+        let steps = outcome.plan.unwrap();
+        steps.iter().map(|s| format!("{} {}", s.operator, s.details)).collect::<Vec<_>>()
+    };
+    assert_eq!(plan("EXPLAIN MATCH (a:A {key: 'k1'}) RETURN a")[0], "KeySeek a.key = 'k1':A");
+    let from_the_end = plan("EXPLAIN MATCH (a:A)-[:R]->(b {key: 'k3'}) RETURN a.id");
+    assert_eq!(from_the_end[0], "KeySeek b.key = 'k3'");
+    assert!(from_the_end.iter().any(|s| s == "Expand (b)<-[:R]-(a:A)"), "{from_the_end:?}");
+    let early = plan("EXPLAIN MATCH (a:A)-->(b)-->(c) WHERE a.n > 1 AND c.n = b.n RETURN c");
+    let place = |word: &str| early.iter().position(|s| s.contains(word)).unwrap_or_else(|| panic!("{word}: {early:?}"));
+    assert!(place("a.n > 1") < place("Expand"), "{early:?}");
+    let joined = plan("EXPLAIN MATCH (a {key: 'k1'}), (b) WHERE b.key = a.s RETURN b");
+    assert!(joined.iter().any(|s| s.starts_with("KeySeek b.key = a.s")), "{joined:?}");
+    let closed = plan("EXPLAIN MATCH (a)-->(b)-->(c)-->(a) RETURN count(*)");
+    assert!(closed.iter().any(|s| s.starts_with("ExpandInto")), "{closed:?}");
+    let top = plan("EXPLAIN MATCH (a:A) RETURN a.id AS id ORDER BY a.n LIMIT 3");
+    assert_eq!(top[1], "Top 3 by a.n");
+    let ran = ask("PROFILE MATCH (a:A)-->(b) RETURN count(*) AS c", graph.snapshot(), &fixture.ledger, limits(60_000))
+        .unwrap();
+    let Value::Integer(count) = ran.rows[0][0] else { panic!("a count") };
+    let steps = ran.plan.unwrap();
+    assert_eq!(steps.iter().find(|s| s.operator == "Expand").unwrap().rows, Some(count as u64));
+    assert_eq!(steps.last().unwrap().rows, Some(1));
+}
+
+#[test]
+fn two_tenants_with_the_same_keys_never_meet() {
+    for fixture in lukasa_testkit::fixtures() {
+        let tenants = [fixture.project("one", "shop"), fixture.project("two", "shop")];
+        for (i, ledger) in tenants.iter().enumerate() {
+            let put =
+                |key: &str| PutObject::new("Service", key).property("owner", i as i64).property(&format!("only{i}"), 1);
+            let link = |a: &str, b: &str| {
+                PutRelationship::new("USES", Reference::exact("Service", a), Reference::exact("Service", b))
+            };
+            let batch = Batch::on("main")
+                .write(put("a"))
+                .write(put("b"))
+                .write(put("c"))
+                .write(link("a", "b"))
+                .write(link("b", "c"));
+            ledger.commit(&batch).unwrap();
+        }
+        for (i, ledger) in tenants.iter().enumerate() {
+            let graph = graph(ledger);
+            let (own, other) = (i.to_string(), (1 - i).to_string());
+            for query in [
+                "MATCH (n) RETURN n.owner",
+                "MATCH (n:Service {key: 'a'}) RETURN n.owner",
+                "MATCH (a {key: 'a'})-[*0..5]-(b) RETURN b.owner",
+                "MATCH p = shortestPath((a {key: 'a'})-[*]-(c {key: 'c'})) UNWIND nodes(p) AS n RETURN n.owner",
+                "MATCH (a)-[r]->(b) RETURN startNode(r).owner + endNode(r).owner - a.owner",
+                "MATCH (n) WHERE id(n) >= 0 RETURN n.owner",
+                "UNWIND range(0, 50) AS i MATCH (n) WHERE id(n) = i RETURN n.owner",
+                "MATCH (n) RETURN [(n)--(m) | m.owner][0]",
+                "MATCH (n) WHERE exists { MATCH (n)--(m) WHERE m.owner = n.owner } RETURN n.owner",
+                "CALL lukasa.pagerank() YIELD node RETURN node.owner",
+                "CALL lukasa.ppr('a') YIELD node RETURN node.owner",
+                "CALL lukasa.communities() YIELD node RETURN node.owner",
+                "CALL lukasa.neighbors('a', 9) YIELD node RETURN node.owner",
+                "MATCH (n) RETURN n.owner UNION ALL MATCH (n) RETURN n.owner",
+            ] {
+                let found = rows(query, graph.snapshot(), ledger);
+                assert!(!found.is_empty(), "{query} on {}", fixture.name);
+                assert!(found.iter().all(|row| row[0] == own), "{query} on {}: {found:?}", fixture.name);
+            }
+            let names = rows("CALL db.propertyKeys()", graph.snapshot(), ledger);
+            assert!(names.contains(&vec![format!("'only{own}'")]) && !names.contains(&vec![format!("'only{other}'")]));
+            for query in ["CALL db.schema() YIELD count RETURN count", "MATCH ()-[r]->() RETURN count(r)"] {
+                assert_eq!(rows(query, graph.snapshot(), ledger), [["2"]], "{query}");
+            }
+        }
+    }
+}
+
+#[test]
+fn procedures_answer() {
+    let fixture = Fixture::memory();
+    let put = |key: &str| PutObject::new("Service", key);
+    let link =
+        |a: &str, b: &str| PutRelationship::new("USES", Reference::exact("Service", a), Reference::exact("Service", b));
+    let mut batch = Batch::on("main").write(link("a", "hub")).write(link("b", "hub")).write(link("hub", "c"));
+    for key in ["a", "b", "c", "hub", "far"] {
+        let mut put = put(key);
+        put.labels.insert("core".into());
+        batch.writes.insert(0, put.into());
+    }
+    fixture.ledger.commit(&batch).unwrap();
+    let graph = graph(&fixture.ledger);
+    let asked = |query: &str| rows(query, graph.snapshot(), &fixture.ledger);
+    assert_eq!(asked("CALL db.labels()"), [["'Service'"], ["'core'"]]);
+    assert_eq!(asked("CALL db.relationshipTypes()"), [["'USES'"]]);
+    assert_eq!(
+        asked("CALL db.schema() YIELD from, relationshipType, to, count RETURN *"),
+        [["'Service'", "'USES'", "'Service'", "3"]]
+    );
+    assert_eq!(asked("CALL lukasa.pagerank(1) YIELD node RETURN node.key"), [["'c'"]]);
+    let near = asked("MATCH (a {key: 'a'}) CALL lukasa.ppr(a) YIELD node, score WHERE score > 0 RETURN node.key");
+    assert!(near[..2].contains(&vec!["'a'".to_string()]), "{near:?}");
+    assert!(!near.contains(&vec!["'far'".to_string()]));
+    assert_eq!(
+        asked("CALL lukasa.neighbors('a', 2) YIELD node, distance RETURN node.key AS k, distance ORDER BY k"),
+        [["'b'", "2"], ["'c'", "2"], ["'hub'", "1"]]
+    );
+    assert_eq!(asked("CALL lukasa.communities() YIELD node, community RETURN count(DISTINCT community)"), [["2"]]);
+    for (query, detail) in [
+        ("CALL lukasa.search('x')", "ProcedureNotFound"),
+        ("CALL lukasa.ppr()", "InvalidNumberOfArguments"),
+        ("CALL lukasa.ppr", "MissingParameter"),
+        ("MATCH (n) CALL lukasa.ppr YIELD node RETURN node", "InvalidArgumentPassingMode"),
+        ("CALL lukasa.ppr('nobody')", "InvalidArgumentValue"),
+        ("CALL db.labels() YIELD nothing RETURN nothing", "UndefinedVariable"),
+    ] {
+        let trouble = ask(query, graph.snapshot(), &fixture.ledger, limits(60_000)).expect_err(query);
+        assert!(matches!(&*trouble, Trouble::Fault(f) if f.detail == detail), "{query}: {trouble:?}");
+    }
+}
+
+#[test]
+fn a_lasting_relationship_shows_what_has_ended() {
+    let fixture = Fixture::memory();
+    let ledger = &fixture.ledger;
+    let mut batch = Batch::on("main").write(PutObject::new("Episode", "e").property("n", 1));
+    batch = batch.write(PutObject::new("Function", "f").property("n", 2)).write(PutObject::new("Function", "g"));
+    let ends = (Reference::exact("Episode", "e"), Reference::exact("Function", "f"));
+    batch = batch.write(PutRelationship::new("INVOLVES", ends.0, ends.1));
+    ledger.commit(&batch).unwrap();
+    fixture.clock.advance(1);
+    let end = lukasa_model::batch::End::new(Reference::exact("Function", "f"));
+    ledger.commit(&Batch::on("main").write(end)).unwrap();
+    let graph = graph(ledger);
+    let asked = |query: &str| rows(query, graph.snapshot(), ledger);
+    assert_eq!(asked("MATCH (f:Function) RETURN f.key"), [["'g'"]], "alone, only what is there counts");
+    for query in ["MATCH (e:Episode)-->(f) RETURN f.key, f.n", "MATCH (f:Function)<--(e) RETURN f.key, f.n"] {
+        assert_eq!(asked(query), [["'f'", "null"]], "from either end: {query}");
+    }
+    assert_eq!(asked("MATCH (e:Episode)-->(f) WHERE ended(f) RETURN count(*)"), [["1"]]);
+}
