@@ -554,3 +554,71 @@ fn ended_objects_are_shown_as_ended_by_lasting_relationships() {
         assert!(keys(&before["nodes"]).contains(&"src/auth/login.ts::check"), "and the past keeps it");
     }
 }
+
+#[test]
+fn queries_are_answered_in_their_view_and_within_their_limits() {
+    for desk in Desk::all() {
+        shop(&desk);
+        let rows = |request: Value| desk.ok("cypher", request)["rows"].clone();
+        let port = "MATCH (s:Service {key: 'auth'}) RETURN s.port, s.title, labels(s)";
+        assert_eq!(rows(json!({"query": port})), json!([[8080, "Auth", ["Service", "core"]]]));
+        desk.fixture.clock.advance(60);
+        desk.ok("branch_create", json!({"name": "next", "pinned": true}));
+        desk.ok("patch", json!({"ref": "Service:auth", "set": ["port=1"]}));
+        desk.ok("patch", json!({"ref": "Service:auth", "set": ["port=2"], "branch": "next"}));
+        let asked = "MATCH (s:Service {key: 'auth'}) RETURN s.port";
+        assert_eq!(rows(json!({"query": asked})), json!([[1]]), "{}", desk.fixture.name);
+        assert_eq!(rows(json!({"query": asked, "branch": "next"})), json!([[2]]));
+        assert_eq!(rows(json!({"query": asked, "as_of": "tx:1"})), json!([[8080]]));
+        let calls = "MATCH (a)-[r:CALLS]->(b) WHERE r.confidence >= $least RETURN a.key, r.derivation, b.status";
+        assert_eq!(
+            rows(json!({"query": calls, "parameters": {"least": 0.85}})),
+            json!([["src/web/page.ts::render", "import", "open"]])
+        );
+        let shown = desk.ok("cypher", json!({"query": "MATCH p = (:Decision)<-[r]-(m) RETURN m, r, p"}));
+        let (node, edge, path) = (&shown["rows"][0][0], &shown["rows"][0][1], &shown["rows"][0][2]);
+        assert_eq!((&node["type"], &node["properties"]["title"]), (&json!("Meeting"), &json!("Sprint 34")));
+        assert_eq!(
+            (&edge["type"], &edge["src"], &edge["dst"]),
+            (&json!("decides"), &json!("Meeting:sprint-34"), &json!("Decision:flags"))
+        );
+        assert_eq!((path["nodes"].as_array().unwrap().len(), path["relationships"][0] == *edge), (2, true));
+        let cut = desk.ok("cypher", json!({"query": "MATCH (n) RETURN n.key", "limit": 3}));
+        assert_eq!((cut["rows"].as_array().unwrap().len(), &cut["truncated"]), (3, &json!(true)));
+        assert_eq!(cut["summary"], "the first 3 rows of more");
+        let slip = desk.ok("cypher", json!({"query": "MATCH (n:Servce)-[:CALL]->() RETURN n"}));
+        assert_eq!(slip["warnings"].as_array().unwrap().len(), 2, "{slip}");
+        assert!(desk.ok("cypher", json!({"query": "MATCH (n:Service) RETURN n"})).get("warnings").is_none());
+        let dates = desk.ok(
+            "cypher",
+            json!({"query": "RETURN date($d) AS d, $t.year AS y, 1.0 / 0 AS i",
+            "parameters": {"d": "2026-01-31", "t": {"$date": "2020-02-03"}}}),
+        );
+        assert_eq!(dates["rows"], json!([["2026-01-31", 2020, "Infinity"]]));
+        for (request, want) in [
+            (json!({"query": "MATCH (n) RETURN"}), "cypher_syntax_error"),
+            (json!({"query": "MATCH (n) DETACH DELETE n"}), "read_only"),
+            (json!({"query": "RETURN $x"}), "cypher_parameter_missing"),
+            (json!({"query": "RETURN 1 / 0"}), "cypher_arithmetic_error"),
+            (json!({"query": "RETURN toInteger([])"}), "cypher_type_error"),
+            (json!({"query": "RETURN range(1, 2, 0)"}), "cypher_argument_error"),
+            (json!({"query": "CALL nothing()"}), "cypher_procedure_error"),
+            (
+                json!({"query": "UNWIND range(1, 2000000) AS a UNWIND range(1, 2000000) AS b RETURN sum(a)", "timeout_ms": 50}),
+                "query_timeout",
+            ),
+            (
+                json!({"query": "UNWIND range(1, 20) AS a UNWIND range(1, 2000000) AS b RETURN collect([a, b])"}),
+                "query_memory",
+            ),
+            (json!({"query": "RETURN 1", "timeout_ms": 30_001}), "out_of_range"),
+            (json!({"query": "RETURN 1", "limit": 0}), "out_of_range"),
+            (json!({"query": "RETURN 1", "branch": "nowhere"}), "unknown_branch"),
+        ] {
+            assert_eq!(code(&desk, "cypher", request), want);
+        }
+        let wrong = desk.call("cypher", json!({"query": "MATCH (n)\nRETURN m"})).unwrap_err();
+        assert_eq!((&wrong.details["line"], &wrong.details["column"]), (&json!(2), &json!(8)));
+        assert_eq!(wrong.details["detail"], "UndefinedVariable");
+    }
+}

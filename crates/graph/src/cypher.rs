@@ -189,6 +189,11 @@ impl Prepared<'_> {
         &self.compiled.columns
     }
 
+    /// What is likely a slip of the pen: labels and types that nothing has.
+    pub fn warnings(&self) -> &[String] {
+        &self.compiled.warnings
+    }
+
     /// Only the plan is wanted.
     pub fn only_explains(&self) -> bool {
         self.compiled.mode == Mode::Explain

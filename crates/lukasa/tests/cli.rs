@@ -135,6 +135,15 @@ fn story(desk: &Desk) {
     assert_eq!(desk.ok(&["rank", "--limit", "1"])["nodes"][0]["key"], "auth");
     assert_eq!(desk.ok(&["communities"])["total"], 1);
     assert_eq!(desk.ok(&["graph-stats"])["components"], 2);
+    let asked = desk.ok(&[
+        "cypher",
+        "MATCH (t:Team)-[:OWNS]->(s {key: $key}) RETURN t.key",
+        "--parameters",
+        "{\"key\": \"auth\"}",
+    ]);
+    assert_eq!(asked["rows"], serde_json::json!([["red"]]));
+    let tree = desk.run(&["cypher", "MATCH (s:Service {key: 'auth'}) RETURN s", "--tree"]);
+    assert!(text(&tree.stdout).contains("└─ s: (Service:auth"), "{}", text(&tree.stdout));
     let shown = desk.run(&["neighbors", "auth"]);
     let shown = text(&shown.stdout);
     assert!(shown.starts_with("1 object within 2 hops of Service:auth") && shown.contains("—OWNS→"), "{shown}");

@@ -67,6 +67,9 @@ pub struct Response {
     pub rows: Vec<Vec<Value>>,
     /// There were more rows than `limit`.
     pub truncated: bool,
+    /// Labels and types in the query that nothing has: perhaps a slip of the pen.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// How the query is answered, when it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Vec<PlanStep>>,
@@ -122,7 +125,8 @@ impl Op for Cypher {
             (false, true) => format!("the first {} of more", count(rows.len(), "row")),
             (false, false) => count(rows.len(), "row"),
         };
-        Ok(Response { summary, columns, rows, truncated, plan, took_ms, view: look.view.echo() })
+        let warnings = prepared.warnings().to_vec();
+        Ok(Response { summary, columns, rows, truncated, warnings, plan, took_ms, view: look.view.echo() })
     }
 }
 

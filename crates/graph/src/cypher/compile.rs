@@ -41,6 +41,8 @@ pub struct Compiled {
     pub names: Vec<String>,
     /// Properties that are asked of nodes, each once.
     pub properties: Vec<PropertyNo>,
+    /// What is likely a slip of the pen.
+    pub warnings: Vec<String>,
 }
 
 /// How a query is to be understood, beside its text.
@@ -68,6 +70,7 @@ pub fn compile(query: &Query, frame: &Frame<'_>) -> Result<Compiled> {
         aggregation: Aggregation::Refused,
         patterns: false,
         properties: Vec::new(),
+        warnings: Vec::new(),
     };
     let (whole, columns) = compiler.query(query, &Scope::default())?;
     Ok(Compiled {
@@ -78,6 +81,7 @@ pub fn compile(query: &Query, frame: &Frame<'_>) -> Result<Compiled> {
         steps: compiler.steps,
         names: compiler.names,
         properties: compiler.properties,
+        warnings: compiler.warnings,
     })
 }
 
@@ -129,6 +133,7 @@ struct Compiler<'a> {
     /// A pattern may stand for a truth here.
     patterns: bool,
     properties: Vec<PropertyNo>,
+    warnings: Vec<String>,
 }
 
 fn undefined(name: &str, at: usize) -> Fault {
@@ -159,17 +164,24 @@ impl Compiler<'_> {
         Step { kind, id: self.steps - 1, estimate }
     }
 
-    fn label(&self, name: &str) -> LabelTest {
+    fn label(&mut self, name: &str) -> LabelTest {
         let snapshot = self.frame.snapshot;
         let spelled = snapshot.registry.spelling(name, false);
         let fits = |n: &str| n == name || n == spelled;
         let silent = |n: &str| self.frame.silent_type == Some(n);
         let names = snapshot.names();
         let sets = (0..names.label_sets()).map(|set| names.labels(set as u32).iter().any(|l| fits(l)));
-        LabelTest {
-            name: name.into(),
-            types: names.types().iter().map(|t| fits(t) && !silent(t)).collect(),
-            sets: sets.collect(),
+        let sets: Arc<[bool]> = sets.collect();
+        let types: Arc<[bool]> = names.types().iter().map(|t| fits(t) && !silent(t)).collect();
+        if !types.iter().chain(sets.iter()).any(|fits| *fits) {
+            self.warn(format!("nothing here has the label `{name}`; CALL db.labels() lists those there are"));
+        }
+        LabelTest { name: name.into(), types, sets }
+    }
+
+    fn warn(&mut self, warning: String) {
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
         }
     }
 
@@ -182,15 +194,22 @@ impl Compiler<'_> {
         number
     }
 
-    fn edge_types<'n>(&self, wanted: impl Iterator<Item = &'n str>) -> Types {
+    fn edge_types<'n>(&mut self, wanted: impl Iterator<Item = &'n str>) -> Types {
         let snapshot = self.frame.snapshot;
         let mut table = vec![false; snapshot.names().types().len()];
         let mut any = true;
         for name in wanted {
             any = false;
             let spelled = snapshot.registry.spelling(name, true);
+            let mut found = false;
             for (known, fits) in snapshot.names().types().iter().zip(&mut table) {
-                *fits |= &**known == name || &**known == spelled;
+                let is = &**known == name || &**known == spelled;
+                found |= is;
+                *fits |= is;
+            }
+            if !found {
+                let list = "CALL db.relationshipTypes() lists those there are";
+                self.warn(format!("no relationship here has the type `{name}`; {list}"));
             }
         }
         let mut numbers = table.iter().enumerate().filter(|(_, fits)| **fits).map(|(i, _)| i);

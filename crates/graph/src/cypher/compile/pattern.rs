@@ -80,6 +80,11 @@ impl Compiler<'_> {
                 let message = "a shortest path takes exactly one relationship pattern";
                 return Err(Fault::syntax("InvalidRelationshipPattern", message, part.pattern.at));
             }
+            let least = part.pattern.steps.first().and_then(|(edge, _)| edge.length).and_then(|l| l.least);
+            if part.shortest.is_some() && least > Some(1) {
+                let message = "a shortest path has a least length of 0 or 1";
+                return Err(Fault::syntax("InvalidRelationshipPattern", message, part.pattern.at));
+            }
             let links = wish.links.len().max(wish.nodes.len()) + part.pattern.steps.len();
             self.check_length(links, part.pattern.at)?;
             places.push(self.names_of(part, scope, &before, &mut wish, &mut seen_edges)?);
