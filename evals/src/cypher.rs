@@ -252,6 +252,12 @@ pub fn run(ask: &Ask) -> Result<(), Fault> {
     for line in &ours {
         print(line, ask.json);
     }
+    if only.is_empty() {
+        eprintln!("lukasa: queries that would run for minutes …");
+        for query in ENDLESS {
+            print(&stopped(&engine, &scope, query)?, ask.json);
+        }
+    }
     if ask.peers {
         for mut line in peers(&made, &parameters, only)? {
             if let Some(own) = ours.iter().find(|own| own["query"] == line["query"]) {
@@ -265,6 +271,35 @@ pub fn run(ask: &Ask) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// Queries that would run for minutes or longer on this graph.
+const ENDLESS: [&str; 8] = [
+    "MATCH (a), (b), (c) RETURN count(*)",
+    "MATCH (a:N)-[:E*]->(b:N) RETURN count(*)",
+    "MATCH (a:N)-[:E]-(b)-[:E]-(c)-[:E]-(d)-[:E]-(e) RETURN count(DISTINCT e)",
+    "MATCH (a:N), (b:N) WHERE a.score < b.score RETURN a.id, count(*) AS c ORDER BY c DESC LIMIT 5",
+    "MATCH (a:N), (b:N) WHERE exists { MATCH (a)-[:E*4]->(b) } RETURN count(*)",
+    "MATCH (a:N {id: 1}), (b:N) MATCH p = allShortestPaths((a)-[:E*]-(b)) RETURN count(p)",
+    "UNWIND range(1, 1000000) AS a UNWIND range(1, 1000000) AS b RETURN max(a * b)",
+    "MATCH (n:N) RETURN reduce(s = 0, x IN range(1, 1000000) | s + x * n.score)",
+];
+const STOP_MS: u64 = 200;
+
+/// How long after its deadline a query goes on, the worst of five, and what it leaves behind.
+fn stopped(engine: &Engine, scope: &Scope, query: &str) -> Result<Value, Fault> {
+    let before = crate::status_mb("VmRSS:");
+    let mut over = 0.0f64;
+    let mut code = "none";
+    for _ in 0..5 {
+        let start = Instant::now();
+        let answer = answer_of(engine, scope, json!({"query": query, "timeout_ms": STOP_MS}));
+        over = over.max(start.elapsed().as_secs_f64() * 1e3 - STOP_MS as f64);
+        code = answer.map_or_else(|e| e.code, |_| "answered");
+    }
+    let after = crate::status_mb("VmRSS:");
+    Ok(json!({"suite": "cypher", "engine": "lukasa", "query": "stopped", "text": query, "timeout_ms": STOP_MS,
+        "over_ms": round(over), "code": code, "rss_before_mb": before, "rss_after_mb": after}))
 }
 
 /// The whole operation, from the request to the text of the answer.

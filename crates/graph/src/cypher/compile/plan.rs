@@ -14,6 +14,8 @@ use crate::contents::KEY;
 struct Condition {
     ex: Option<Ex>,
     needs: Vec<Slot>,
+    /// It was used to look the node up.
+    sure: bool,
 }
 
 /// Where to begin at a node, with how many nodes are expected.
@@ -43,7 +45,7 @@ impl Compiler<'_> {
             slots
         };
         let mut conditions: Vec<Condition> =
-            conditions.into_iter().map(|ex| Condition { needs: needs(&ex), ex: Some(ex) }).collect();
+            conditions.into_iter().map(|ex| Condition { needs: needs(&ex), ex: Some(ex), sure: false }).collect();
         let many = links.len() > 1;
         let mut trails: Vec<Option<_>> = trails.into_iter().map(Some).collect();
         let mut steps: Vec<Step> = Vec::new();
@@ -77,6 +79,11 @@ impl Compiler<'_> {
                 labels.retain(|l| l.name != label.name);
             }
             bound.push(slot);
+            if let Source::Seek { value, .. } | Source::Id(value) = &start.source {
+                // Asked again of what was looked up, it keeps nearly all.
+                let at = value.at;
+                conditions.iter_mut().filter(|c| c.ex.as_ref().is_some_and(|e| e.at == at)).for_each(|c| c.sure = true);
+            }
             let rows = start.rows;
             steps.push(self.step(StepKind::Scan { slot, source: start.source, labels, ended }, rows));
         }
@@ -107,7 +114,7 @@ impl Compiler<'_> {
             if condition.needs.iter().all(|s| bound.contains(s))
                 && let Some(ex) = condition.ex.take()
             {
-                steps.push(self.step(StepKind::Filter(ex), 0.3));
+                steps.push(self.step(StepKind::Filter(ex), if condition.sure { 1.0 } else { 0.3 }));
             }
         }
     }
