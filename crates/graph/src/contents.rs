@@ -48,6 +48,8 @@ pub struct Properties {
     bytes: AtomicUsize,
     /// Nodes whose properties have been read.
     nodes: AtomicUsize,
+    /// Properties that something had, by number.
+    stated: RwLock<Vec<bool>>,
     /// Short texts that came before: many things say the same, and one copy is enough.
     texts: Mutex<FxHashSet<Arc<str>>>,
 }
@@ -62,6 +64,7 @@ impl Default for Properties {
             names: RwLock::default(),
             bytes: AtomicUsize::new(0),
             nodes: AtomicUsize::new(0),
+            stated: RwLock::default(),
             texts: Mutex::default(),
         };
         properties.number("key");
@@ -94,6 +97,16 @@ impl Properties {
         let mut all = self.names.read().0.clone();
         all.sort();
         all
+    }
+
+    /// Whether a node has been read.
+    pub fn has_read(&self) -> bool {
+        self.nodes.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether something that was read had this property.
+    pub fn is_stated(&self, number: PropertyNo) -> bool {
+        number == KEY || self.stated.read().get(number as usize) == Some(&true)
     }
 
     /// What the rows read so far take.
@@ -155,6 +168,17 @@ impl Properties {
         }
         row.retain(|(_, value)| !value.is_null());
         row.sort_unstable_by_key(|(number, _)| *number);
+        let new = |stated: &[bool]| row.iter().any(|(number, _)| stated.get(*number as usize) != Some(&true));
+        if new(&self.stated.read()) {
+            let mut stated = self.stated.write();
+            for (number, _) in &row {
+                let place = *number as usize;
+                if stated.len() <= place {
+                    stated.resize(place + 1, false);
+                }
+                stated[place] = true;
+            }
+        }
         row.into()
     }
 }

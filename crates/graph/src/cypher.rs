@@ -152,6 +152,8 @@ pub struct Place<'a> {
 pub struct Prepared<'a> {
     place: Place<'a>,
     compiled: Compiled,
+    /// It has been run, so that what it asked for has been read.
+    ran: std::sync::atomic::AtomicBool,
 }
 
 /// What a query gives.
@@ -181,7 +183,7 @@ pub fn prepare_parsed<'a>(parsed: &Query, parameters: &Parameters, place: Place<
     let around = Surroundings { now: place.now, longest_list: LONGEST_LIST };
     let frame = Frame { snapshot: place.snapshot, parameters, silent_type: place.silent_type, around: &around };
     let compiled = compile(parsed, &frame)?;
-    Ok(Prepared { place, compiled })
+    Ok(Prepared { place, compiled, ran: false.into() })
 }
 
 impl Prepared<'_> {
@@ -189,9 +191,15 @@ impl Prepared<'_> {
         &self.compiled.columns
     }
 
-    /// What is likely a slip of the pen: labels and types that nothing has.
-    pub fn warnings(&self) -> &[String] {
-        &self.compiled.warnings
+    /// What is likely a slip of the pen: labels and types that nothing has, and, after running, properties.
+    pub fn warnings(&self) -> Vec<String> {
+        let known = self.place.snapshot.properties();
+        let mut all = self.compiled.warnings.clone();
+        let ran = self.ran.load(std::sync::atomic::Ordering::Relaxed);
+        for number in self.compiled.of_nodes.iter().filter(|n| ran && !known.is_stated(**n)) {
+            all.push(format!("nothing that was read has a property `{}`", known.name(*number)));
+        }
+        all
     }
 
     /// Only the plan is wanted.
@@ -225,6 +233,9 @@ impl Prepared<'_> {
             rows.push(values);
             Ok(true)
         })?;
+        // Where no node was found, nothing can be said about properties.
+        let read = self.place.snapshot.properties().has_read();
+        self.ran.store(read, std::sync::atomic::Ordering::Relaxed);
         let plan = profile.then(|| Teller { compiled, snapshot, counts: exec.counts.as_deref() }.tell());
         Ok(Outcome { columns, rows, truncated, plan, memory: exec.most_used() })
     }

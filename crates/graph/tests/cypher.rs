@@ -344,6 +344,23 @@ fn two_tenants_with_the_same_keys_never_meet() {
 }
 
 #[test]
+fn a_part_that_has_enough_does_not_end_the_others() {
+    let fixture = Fixture::memory();
+    fixture.ledger.commit(&Batch::on("main").write(PutObject::new("A", "x"))).unwrap();
+    let graph = graph(&fixture.ledger);
+    for (query, want) in [
+        ("UNWIND [1, 2] AS k RETURN k LIMIT 1 UNION ALL UNWIND [3, 4] AS k RETURN k", "1 3 4"),
+        ("UNWIND [1, 2] AS k WITH k LIMIT 1 RETURN k UNION UNWIND [1, 4] AS k RETURN k", "1 4"),
+        ("UNWIND [2, 1] AS k RETURN k ORDER BY k LIMIT 1 UNION ALL MATCH (a) RETURN 5 AS k", "1 5"),
+        ("UNWIND [1, 2, 3] AS x WITH x, exists { UNWIND [1, 2] AS y WITH y LIMIT 1 RETURN y } AS e RETURN x", "1 2 3"),
+        ("UNWIND [1, 2] AS x RETURN count { UNWIND [1, 2, 3] AS y WITH y LIMIT 2 RETURN y } + x", "3 4"),
+    ] {
+        let found: Vec<String> = rows(query, graph.snapshot(), &fixture.ledger).concat();
+        assert_eq!(found.join(" "), want, "{query}");
+    }
+}
+
+#[test]
 fn procedures_answer() {
     let fixture = Fixture::memory();
     let put = |key: &str| PutObject::new("Service", key);

@@ -143,7 +143,7 @@ fn story(desk: &Desk) {
     ]);
     assert_eq!(asked["rows"], serde_json::json!([["red"]]));
     let tree = desk.run(&["cypher", "MATCH (s:Service {key: 'auth'}) RETURN s", "--tree"]);
-    assert!(text(&tree.stdout).contains("└─ s: (Service:auth"), "{}", text(&tree.stdout));
+    assert!(text(&tree.stdout).contains("└─ s: (:Service"), "{}", text(&tree.stdout));
     let shown = desk.run(&["neighbors", "auth"]);
     let shown = text(&shown.stdout);
     assert!(shown.starts_with("1 object within 2 hops of Service:auth") && shown.contains("—OWNS→"), "{shown}");

@@ -92,7 +92,7 @@ impl Op for Cypher {
         positional: &["query"],
         examples: &[
             "lukasa cypher \"MATCH (s:Service)-[:DEPENDS_ON]->(d) RETURN s.key, collect(d.key)\"",
-            "lukasa cypher \"MATCH (n {key: $key})--(m) RETURN m\" --parameters '{\"key\": \"auth\"}'",
+            "lukasa cypher 'MATCH (n {key: $key})--(m) RETURN m' --parameters '{\"key\": \"auth\"}'",
             "lukasa cypher \"EXPLAIN MATCH (a)-[*1..3]->(b) RETURN count(b)\" --as-of 2026-01-31",
         ],
         ..META
@@ -106,8 +106,11 @@ impl Op for Cypher {
         let look = engine.look(context, &request.view)?;
         let now = i128::from(engine.clock().now().0) * 1_000;
         let place = Place { snapshot: &look.snapshot, ledger: &look.ledger, now, silent_type: None };
-        let parameters: Parameters =
-            request.parameters.iter().map(|(name, value)| (name.clone(), stored::from_json(value))).collect();
+        let read = |(name, value): (&String, &Value)| match stored::checked(value) {
+            Ok(value) => Ok((name.clone(), value)),
+            Err(wrong) => Err(Error::invalid("invalid_argument", format!("the parameter `{name}`: {wrong}"))),
+        };
+        let parameters: Parameters = request.parameters.iter().map(read).collect::<Result<_>>()?;
         let start = Instant::now();
         let prepared = prepare(&request.query, &parameters, place).map_err(|f| hinted(f.into_error(&request.query)))?;
         let limits = Limits {
@@ -125,16 +128,20 @@ impl Op for Cypher {
             (false, true) => format!("the first {} of more", count(rows.len(), "row")),
             (false, false) => count(rows.len(), "row"),
         };
-        let warnings = prepared.warnings().to_vec();
+        let warnings = prepared.warnings();
         Ok(Response { summary, columns, rows, truncated, warnings, plan, took_ms, view: look.view.echo() })
     }
 }
 
 fn hinted(error: Error) -> Error {
-    if error.code == "read_only" {
-        return error.hint("write with `put`, `link`, `delete` or `batch`");
+    match error.code {
+        "read_only" => error.hint("write with `put`, `link`, `delete` or `batch`"),
+        "cypher_parameter_missing" => error.hint(
+            "values come by name in `parameters` (--parameters '{\"name\": 1}', :param name 1 in the shell); names \
+             are taken as written",
+        ),
+        _ => error,
     }
-    error
 }
 
 fn shown(outcome: &Outcome, place: &Place<'_>) -> Result<Vec<Vec<Value>>> {

@@ -41,6 +41,8 @@ pub struct Compiled {
     pub names: Vec<String>,
     /// Properties that are asked of nodes, each once.
     pub properties: Vec<PropertyNo>,
+    /// Those of them that are asked of what is surely a node.
+    pub of_nodes: Vec<PropertyNo>,
     /// What is likely a slip of the pen.
     pub warnings: Vec<String>,
 }
@@ -70,6 +72,7 @@ pub fn compile(query: &Query, frame: &Frame<'_>) -> Result<Compiled> {
         aggregation: Aggregation::Refused,
         patterns: false,
         properties: Vec::new(),
+        of_nodes: Vec::new(),
         warnings: Vec::new(),
     };
     let (whole, columns) = compiler.query(query, &Scope::default())?;
@@ -81,6 +84,7 @@ pub fn compile(query: &Query, frame: &Frame<'_>) -> Result<Compiled> {
         steps: compiler.steps,
         names: compiler.names,
         properties: compiler.properties,
+        of_nodes: compiler.of_nodes,
         warnings: compiler.warnings,
     })
 }
@@ -133,6 +137,7 @@ struct Compiler<'a> {
     /// A pattern may stand for a truth here.
     patterns: bool,
     properties: Vec<PropertyNo>,
+    of_nodes: Vec<PropertyNo>,
     warnings: Vec<String>,
 }
 
@@ -186,8 +191,11 @@ impl Compiler<'_> {
     }
 
     /// The number of a property that may be asked of nodes.
-    fn property_no(&mut self, name: &str) -> PropertyNo {
+    fn property_no(&mut self, name: &str, surely: bool) -> PropertyNo {
         let number = self.frame.snapshot.properties().number(name);
+        if surely && !self.of_nodes.contains(&number) {
+            self.of_nodes.push(number);
+        }
         if !self.properties.contains(&number) {
             self.properties.push(number);
         }

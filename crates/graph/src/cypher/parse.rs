@@ -251,6 +251,10 @@ impl Parser<'_> {
     }
 
     fn call(&mut self) -> Result<Call> {
+        if self.is_sign("{") {
+            let message = "CALL calls procedures; for inner queries there are exists { … }, count { … } and WITH";
+            return Err(Fault::syntax("UnexpectedSyntax", message, self.here()));
+        }
         let mut procedure = self.name("the name of a procedure")?;
         while self.sign(".") {
             procedure.text += &format!(".{}", self.name("the name of a procedure")?.text);
@@ -352,6 +356,16 @@ impl Parser<'_> {
             labels.push(self.name("a label")?);
         }
         let properties = self.properties()?;
+        let instead = match () {
+            () if !labels.is_empty() && self.is_sign("|") => {
+                Some("one of several labels is asked for with `WHERE n:A OR n:B`")
+            }
+            () if self.is_word("WHERE") => Some("WHERE stands after the patterns of a MATCH"),
+            () => None,
+        };
+        if let Some(message) = instead {
+            return Err(Fault::syntax("UnexpectedSyntax", message, self.here()));
+        }
         self.expect(")")?;
         Ok(NodePattern { name, labels, properties, at })
     }

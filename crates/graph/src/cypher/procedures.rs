@@ -218,7 +218,8 @@ fn limit(value: Option<&Value>, otherwise: usize) -> Result<usize, Stop> {
         None | Some(Value::Null) => Ok(otherwise),
         Some(Value::Integer(n)) if *n >= 0 => Ok(*n as usize),
         Some(other) => {
-            let message = format!("expected a number of 0 or more, found a {}", other.type_name());
+            let found = if let Value::Integer(n) = other { n.to_string() } else { format!("a {}", other.type_name()) };
+            let message = format!("expected a number of 0 or more, found {found}");
             Err(fail(Class::Argument, "InvalidArgumentType", message, 0))
         }
     }
@@ -238,8 +239,20 @@ fn seeds(exec: &Exec<'_>, value: &Value) -> Result<Vec<Node>, Stop> {
         Value::Text(key) => {
             let s = exec.snapshot;
             let index = s.index(&exec.contents, crate::contents::KEY, || exec.tick())?;
-            let is = |node: &Node| s.key(*node) == Some(&**key) && s.is_live(*node);
-            found.extend(s.candidates(&index, value).filter(is));
+            let named = |key: &str, type_name: Option<&str>| {
+                let is = |node: &Node| {
+                    s.key(*node) == Some(key)
+                        && s.is_live(*node)
+                        && type_name.is_none_or(|t| s.type_name(*node).eq_ignore_ascii_case(t))
+                };
+                s.candidates(&index, &Value::text(key)).filter(is).collect::<Vec<_>>()
+            };
+            found.extend(named(key, None));
+            if found.is_empty()
+                && let Some((type_name, key)) = key.split_once(':')
+            {
+                found.extend(named(key, Some(type_name)));
+            }
             if found.is_empty() {
                 let message = format!("no object has the key `{key}`");
                 return Err(fail(Class::Argument, "InvalidArgumentValue", message, 0));

@@ -157,7 +157,10 @@ impl<'a> Exec<'a> {
         }
         let message = format!("the query was stopped after {} ms", self.limits.timeout_ms);
         Err(Error::new(ErrorKind::Timeout, "query_timeout", message)
-            .hint("ask for less: name labels and keys, shorten `*` patterns, or allow more with `timeout_ms`")
+            .hint(
+                "ask for less: name labels and keys, shorten `*` patterns; or allow more with `timeout_ms` \
+                 (--timeout-ms, :timeout in the shell)",
+            )
             .into())
     }
 
@@ -263,12 +266,14 @@ impl<'a> Exec<'a> {
     /// Rows of all parts.
     pub fn run_whole(&self, whole: &Whole, row: &mut Row, sink: Sink<'_>) -> Go {
         let mut seen: FxHashSet<Box<[Key]>> = FxHashSet::default();
+        // A part may end early by itself; only the sink ends them all.
+        let mut more = true;
         for part in &whole.parts {
-            let more = self.run_part(part, row, &mut |row| {
-                if whole.distinct && !self.first(&mut seen, &part.output, row)? {
-                    return Ok(true);
+            self.run_part(part, row, &mut |row| {
+                if !whole.distinct || self.first(&mut seen, &part.output, row)? {
+                    more = sink(row)?;
                 }
-                sink(row)
+                Ok(more)
             })?;
             if !more {
                 return Ok(false);
@@ -280,12 +285,13 @@ impl<'a> Exec<'a> {
     /// The values that rows of all parts end with.
     pub fn run_outputs(&self, whole: &Whole, row: &mut Row, sink: &mut dyn FnMut(Vec<Value>) -> Go) -> Go {
         let mut seen: FxHashSet<Box<[Key]>> = FxHashSet::default();
+        let mut more = true;
         for part in &whole.parts {
-            let more = self.run_part(part, row, &mut |row| {
-                if whole.distinct && !self.first(&mut seen, &part.output, row)? {
-                    return Ok(true);
+            self.run_part(part, row, &mut |row| {
+                if !whole.distinct || self.first(&mut seen, &part.output, row)? {
+                    more = sink(part.output.iter().map(|s| row[*s].clone()).collect())?;
                 }
-                sink(part.output.iter().map(|s| row[*s].clone()).collect())
+                Ok(more)
             })?;
             if !more {
                 return Ok(false);

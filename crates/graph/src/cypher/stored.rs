@@ -38,6 +38,24 @@ pub fn from_json(json: &Json) -> Value {
     }
 }
 
+/// The same, but what claims to be a date and is none is told.
+pub fn checked(json: &Json) -> Result<Value, String> {
+    match json {
+        Json::Array(items) => Ok(Value::list(items.iter().map(checked).collect::<Result<_, _>>()?)),
+        Json::Object(entries) => {
+            let only = entries.iter().next().filter(|_| entries.len() == 1);
+            if let Some((name, value)) = only
+                && (name == "$float" || KINDS.iter().any(|(kind, _)| kind == name))
+            {
+                return typed(name, value).ok_or_else(|| format!("{value} is no {}", &name[1..]));
+            }
+            let entries = entries.iter().map(|(name, value)| Ok((name.clone(), checked(value)?)));
+            Ok(Value::Map(Arc::new(entries.collect::<Result<_, String>>()?)))
+        }
+        other => Ok(from_json(other)),
+    }
+}
+
 fn typed(name: &str, value: &Json) -> Option<Value> {
     if name == "$float" {
         return value.as_f64().map(Value::Float);
@@ -96,6 +114,8 @@ mod tests {
         assert!(matches!(from_json(&to_json(&Value::Float(1.0)).unwrap()), Value::Float(f) if f == 1.0));
         assert!(matches!(from_json(&json!({"$date": "no date"})), Value::Map(_)), "what is none stays as it is");
         assert!(matches!(from_json(&json!({"$date": "1984-10-11", "b": 1})), Value::Map(_)));
+        assert!(checked(&json!([{"$date": "no date"}])).is_err(), "where it is given, it is refused");
+        assert!(matches!(checked(&json!({"$time": "12:00Z"})), Ok(Value::Time(_))));
         assert!(to_json(&Value::Node(1)).is_none());
     }
 }

@@ -126,7 +126,14 @@ impl Lexer<'_> {
             None => {
                 // Dashes and arrows that only look like ours are no signs of the language.
                 let detail = if c.is_ascii() { "UnexpectedSyntax" } else { "InvalidUnicodeCharacter" };
-                Err(Fault::syntax(detail, format!("`{}` is no part of a query", c.escape_debug()), at))
+                let message = match self.rest() {
+                    rest if rest.starts_with("!=") => "`!=` is written `<>`".into(),
+                    rest if rest.starts_with("&&") || rest.starts_with('!') => {
+                        "AND, OR and NOT are written as words".into()
+                    }
+                    _ => format!("`{}` is no part of a query", c.escape_debug()),
+                };
+                Err(Fault::syntax(detail, message, at))
             }
         }
     }

@@ -15,6 +15,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub fn run() -> ExitCode {
@@ -71,7 +72,8 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
     }
 }
 
-/// An engine over the store that was named, and who asks it.
+/// An engine over the store that was named, and who asks it. Clones share it.
+#[derive(Clone)]
 struct Session {
     engine: Engine,
     scope: Scope,
@@ -79,7 +81,7 @@ struct Session {
     agent: Option<String>,
     session: Option<String>,
     /// Drives PostgreSQL; goes last.
-    _runtime: Option<tokio::runtime::Runtime>,
+    _runtime: Option<Arc<tokio::runtime::Runtime>>,
 }
 
 impl Session {
@@ -103,12 +105,14 @@ impl Session {
             author: config::text(matches, "author", "LUKASA_AUTHOR").or_else(|| std::env::var("USER").ok()),
             agent: config::text(matches, "agent", "LUKASA_AGENT"),
             session: config::text(matches, "session", "LUKASA_SESSION"),
-            _runtime: opened.runtime,
+            _runtime: opened.runtime.map(Arc::new),
         })
     }
 
     fn ask(&self, operation: &Operation, request: Value, input: &mut Input, output: &mut Output) -> Result<Answer> {
-        let bar = Bar::new(operation.meta.summary);
+        // What takes long before a query is answered is that the graph is read.
+        let reading = operation.meta.name == command::SHELL.0;
+        let bar = Bar::new(if reading { "Reading the graph" } else { operation.meta.summary });
         let mut context = Context {
             scope: self.scope.clone(),
             author: self.author.clone(),
@@ -199,6 +203,10 @@ impl Bar {
             bar.with_style(style).with_message(self.what)
         });
         bar.set_position(done);
+        if of.is_some_and(|of| done + 1 >= of) {
+            // What comes now is another matter.
+            bar.finish_and_clear();
+        }
     }
 }
 

@@ -14,6 +14,9 @@ use serde_json::{Map, Value, json};
 use std::cell::OnceCell;
 use std::io::{IsTerminal, Read, Write};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Look {
@@ -29,7 +32,11 @@ struct Shell<'a> {
     request: Map<String, Value>,
     look: Look,
     timing: bool,
+    /// How often Ctrl-C was pressed while a query ran; none where nobody can press it.
+    interrupts: Option<&'static AtomicU64>,
 }
+
+static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
 
 /// What to do after a line.
 enum Next {
@@ -42,9 +49,10 @@ queries end with Enter once they are whole; `;` ends one in any case
   :table :json :tree     how rows are shown
   :timing on|off         how long a query took
   :param NAME JSON       a value for $NAME; :params lists them
-  :branch NAME           ask on another branch; :as-of TIME, :now, :limit N, :timeout MS
+  :branch NAME           ask on another branch; :branch alone on the default one
+  :as-of MOMENT          ask about another time; :now about now; :limit N, :timeout MS
   :schema                what there is: labels, relationships, procedures
-  :help :quit            Ctrl-D ends, Ctrl-C drops a line, Tab completes";
+  :help :quit            Ctrl-D ends, Ctrl-C leaves a line or a query, Tab completes";
 
 pub fn run(session: &Session, request: Value, as_json: bool, tree: bool) -> Result<()> {
     let look = match (as_json, tree) {
@@ -57,8 +65,13 @@ pub fn run(session: &Session, request: Value, as_json: bool, tree: bool) -> Resu
         .find(|o| o.meta.name == super::command::SHELL.0)
         .ok_or_else(|| Error::internal("the operation of the shell is gone"))?;
     let Value::Object(request) = request else { return Err(Error::internal("a request is an object")) };
-    let mut shell = Shell { session, operation, request, look, timing: true };
+    let mut shell = Shell { session, operation, request, look, timing: true, interrupts: None };
     if std::io::stdin().is_terminal() {
+        let heard = ctrlc::set_handler(|| {
+            INTERRUPTS.fetch_add(1, Ordering::Relaxed);
+        });
+        // Without it Ctrl-C ends the program, as usual.
+        shell.interrupts = heard.is_ok().then_some(&INTERRUPTS);
         shell.interact()
     } else {
         shell.timing = false;
@@ -68,33 +81,41 @@ pub fn run(session: &Session, request: Value, as_json: bool, tree: bool) -> Resu
             .map_err(|e| Error::new(ErrorKind::InvalidInput, "unreadable_input", format!("standard input: {e}")))?;
         let mut out = std::io::stdout().lock();
         for query in split(&text) {
-            shell.line(&query, &mut out)?;
+            if let Next::Quit = shell.line(&query, &mut out)? {
+                break;
+            }
         }
         Ok(())
     }
 }
 
-/// Queries of a text, which end with `;` outside of quotes and comments.
+/// Queries of a text, which end with `;` outside of quotes and comments; commands end with their line. Each keeps the
+/// number of lines before it, so that an error names the right one.
 fn split(text: &str) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut quote: Option<char> = None;
+    let mut line = 0;
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
+        line += usize::from(c == '\n');
         let last = all.len() - 1;
+        let command = all[last].trim_start().starts_with(':');
         match (quote, c) {
-            (None, ';') => {
-                all.push(String::new());
+            (None, ';') | (_, '\n') if c == ';' || command => {
+                all.push("\n".repeat(line));
+                quote = None;
                 continue;
             }
             (None, '/') if chars.peek() == Some(&'/') => {
                 while chars.next_if(|c| *c != '\n').is_some() {}
                 continue;
             }
-            (None, '\'' | '"' | '`') => quote = Some(c),
+            (None, '\'' | '"' | '`') if !command => quote = Some(c),
             (Some(q), c) if c == q => quote = None,
             (Some('\'' | '"'), '\\') => {
                 all[last].push(c);
                 if let Some(next) = chars.next() {
+                    line += usize::from(next == '\n');
                     all[last].push(next);
                 }
                 continue;
@@ -103,7 +124,7 @@ fn split(text: &str) -> Vec<String> {
         }
         all[last].push(c);
     }
-    all.into_iter().map(|q| q.trim().to_owned()).filter(|q| !q.is_empty()).collect()
+    all.into_iter().map(|q| q.trim_end().to_owned()).filter(|q| !q.trim().is_empty()).collect()
 }
 
 fn written(result: std::io::Result<()>) -> Result<()> {
@@ -130,9 +151,9 @@ impl Shell<'_> {
             eprintln!("warning: the history in {} cannot be read: {e}", file.display());
         }
         println!("openCypher over {}; :help tells more", self.session.scope.project);
-        loop {
+        'lines: loop {
             editor.set_helper(Some(Words::new(self)));
-            let line = match editor.readline("cypher> ") {
+            let line = match editor.readline(&self.prompt()) {
                 Ok(line) => line,
                 Err(ReadlineError::Interrupted) => continue,
                 Err(ReadlineError::Eof) => break,
@@ -145,12 +166,16 @@ impl Shell<'_> {
             // A line that cannot be remembered can still be run.
             let _ = editor.add_history_entry(line);
             let mut out = std::io::stdout().lock();
-            let query = line.trim_end_matches(';').trim_end();
-            match self.line(query, &mut out) {
-                Ok(Next::Go) => {}
-                Ok(Next::Quit) => break,
-                Err(e) if e.code == "broken_pipe" => return Err(e),
-                Err(e) => written(render::error(&mut out, &e))?,
+            for query in split(line) {
+                match self.line(&query, &mut out) {
+                    Ok(Next::Go) => {}
+                    Ok(Next::Quit) => break 'lines,
+                    Err(e) if e.code == "broken_pipe" => return Err(e),
+                    Err(e) => {
+                        written(render::error(&mut out, &e))?;
+                        break;
+                    }
+                }
             }
         }
         if let Some(file) = history {
@@ -165,16 +190,55 @@ impl Shell<'_> {
     }
 
     fn line(&mut self, line: &str, out: &mut dyn Write) -> Result<Next> {
-        match line.strip_prefix(':') {
+        match line.trim_start().strip_prefix(':') {
             Some(command) => self.command(command, out),
             None => self.query(line, out).map(|()| Next::Go),
         }
     }
 
+    /// What is asked, where it is not the head of the default branch.
+    fn prompt(&self) -> String {
+        let view: Vec<_> = ["branch", "as_of"].iter().filter_map(|f| self.request.get(*f)?.as_str()).collect();
+        if view.is_empty() { "cypher> ".into() } else { format!("cypher ({})> ", view.join(" @ ")) }
+    }
+
     fn ask(&self, query: &str) -> Result<lukasa_engine::Answer> {
         let mut request = self.request.clone();
         request.insert("query".into(), json!(query));
-        self.session.ask(self.operation, Value::Object(request), &mut None, &mut None)
+        let Some(interrupts) = self.interrupts else {
+            return self.session.ask(self.operation, Value::Object(request), &mut None, &mut None);
+        };
+        // Asked beside, so that Ctrl-C can turn away from it; it ends at its timeout by itself.
+        let (send, receive) = std::sync::mpsc::channel();
+        let (session, operation) = (self.session.clone(), self.operation);
+        let before = interrupts.load(Ordering::Relaxed);
+        std::thread::spawn(move || {
+            let answer = session.ask(operation, Value::Object(request), &mut None, &mut None);
+            let told = answer.and_then(|a| Ok((a.text()?, a.value()?)));
+            // Nobody waits any more when it was turned away from.
+            let _ = send.send(told);
+        });
+        loop {
+            match receive.recv_timeout(Duration::from_millis(20)) {
+                Ok(told) => return told.map(|(text, value)| lukasa_engine::Answer::of(text, value)),
+                Err(RecvTimeoutError::Timeout) if interrupts.load(Ordering::Relaxed) > before => {
+                    return Err(Error::new(ErrorKind::Unavailable, "interrupted", "the query was left"));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(Error::internal("the query failed")),
+            }
+        }
+    }
+
+    /// Takes a change of what is asked back when nothing can be asked that way.
+    fn checked(&mut self, before: Map<String, Value>) -> Result<Next> {
+        match self.ask("RETURN 1") {
+            Ok(_) => Ok(Next::Go),
+            Err(e) => {
+                self.request = before;
+                Err(e)
+            }
+        }
     }
 
     fn query(&self, query: &str, out: &mut dyn Write) -> Result<()> {
@@ -202,6 +266,7 @@ impl Shell<'_> {
                 Error::invalid("invalid_argument", format!("`{text}` is not a number")).hint(":help tells more")
             })
         };
+        let before = self.request.clone();
         match word {
             "quit" | "q" | "exit" => return Ok(Next::Quit),
             "help" | "h" | "?" => written(writeln!(out, "{HELP}"))?,
@@ -209,14 +274,26 @@ impl Shell<'_> {
             "json" => self.look = Look::Json,
             "tree" => self.look = Look::Tree,
             "timing" => self.timing = rest != "off",
-            "branch" if !rest.is_empty() => set(&mut self.request, "branch", json!(rest)),
-            "as-of" if !rest.is_empty() => set(&mut self.request, "as_of", json!(rest)),
-            "now" => {
+            "branch" => {
+                match rest {
+                    "" => drop(self.request.remove("branch")),
+                    name => set(&mut self.request, "branch", json!(name)),
+                }
+                return self.checked(before);
+            }
+            "as-of" if !rest.is_empty() => {
+                set(&mut self.request, "as_of", json!(rest));
+                return self.checked(before);
+            }
+            "now" | "as-of" => {
                 self.request.remove("as_of");
                 self.request.remove("known_at");
             }
-            "limit" => set(&mut self.request, "limit", number(rest)?),
-            "timeout" => set(&mut self.request, "timeout_ms", number(rest)?),
+            "limit" | "timeout" => {
+                let field = if word == "limit" { "limit" } else { "timeout_ms" };
+                set(&mut self.request, field, number(rest)?);
+                return self.checked(before);
+            }
             "schema" => {
                 for query in ["CALL db.labels()", "CALL db.schema()"] {
                     self.query(query, out)?;
@@ -237,7 +314,8 @@ impl Shell<'_> {
                         .hint("texts stand in double quotes")
                 })?;
                 let given = self.request.entry("parameters").or_insert_with(|| json!({}));
-                given[name] = value;
+                given[name.trim_end_matches(':').trim_start_matches('$')] = value;
+                return self.checked(before);
             }
             other => {
                 return Err(Error::invalid("invalid_argument", format!("there is no command `:{other}`"))
@@ -393,8 +471,14 @@ mod tests {
 
     #[test]
     fn piped_queries_are_taken_apart() {
-        assert_eq!(split("RETURN 1; // one; two\nRETURN ';' ;\n\n"), ["RETURN 1", "RETURN ';'"]);
-        assert_eq!(split("RETURN 'it\\'s; fine'; :json"), ["RETURN 'it\\'s; fine'", ":json"]);
+        let trimmed = |text: &str| split(text).iter().map(|q| q.trim().to_owned()).collect::<Vec<_>>();
+        assert_eq!(trimmed("RETURN 1; // one; two\nRETURN ';' ;\n\n"), ["RETURN 1", "RETURN ';'"]);
+        assert_eq!(trimmed("RETURN 'it\\'s; fine'; :json"), ["RETURN 'it\\'s; fine'", ":json"]);
+        assert_eq!(
+            trimmed(":param k 'x\nRETURN\n1;:json\nRETURN 2"),
+            [":param k 'x", "RETURN\n1", ":json", "RETURN 2"]
+        );
+        assert_eq!(split("RETURN 1;\n\nRETURN x")[1], "\n\nRETURN x", "lines are kept");
         assert!(split(" ; ;").is_empty());
     }
 

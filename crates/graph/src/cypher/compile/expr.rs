@@ -257,7 +257,7 @@ impl Compiler<'_> {
         }
         let number = match ty {
             Ty::Edge | Ty::Map | Ty::Moment => self.frame.snapshot.properties().number(&name.text),
-            _ => self.property_no(&name.text),
+            _ => self.property_no(&name.text, ty == Ty::Node),
         };
         Ok((Ex { kind: ExKind::Property(Box::new(subject), name.text.as_str().into(), number), at }, Ty::Any))
     }

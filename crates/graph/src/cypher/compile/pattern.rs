@@ -217,7 +217,7 @@ impl Compiler<'_> {
         for (node, place) in nodes.zip(places) {
             let slot = wish.nodes[*place].slot;
             for (property, value) in self.properties(node.properties.as_ref(), scope)? {
-                self.property_no(&property.1);
+                self.property_no(&property.1, true);
                 wish.conditions.push(equal(slot, property, value));
             }
         }

@@ -283,6 +283,10 @@ impl Parser<'_> {
             "FALSE" if !called => self.literal(Kind::Bool(false)),
             "CASE" if !called => self.case()?,
             "EXISTS" if braced => Kind::Exists(Box::new(self.subquery()?)),
+            "COLLECT" if braced => {
+                let message = "lists are made of patterns with `[(a)--(b) | b]`";
+                return Err(Fault::syntax("UnexpectedSyntax", message, at));
+            }
             "COUNT" if braced => Kind::Count(Box::new(self.subquery()?)),
             "COUNT" if called && matches!(self.ahead(2), Token::Sign("*")) => {
                 self.at += 3;

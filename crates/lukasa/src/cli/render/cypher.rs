@@ -61,7 +61,10 @@ fn branch(out: &mut dyn Write, indent: &str, last: bool, name: &str, value: &Val
         _ => vec![],
     };
     let own = match value {
-        _ if is_thing(value) => head(value),
+        _ if is_thing(value) && value["src"].is_string() => {
+            format!("{} {} → {}", head(value, ""), at(value, "src"), at(value, "dst"))
+        }
+        _ if is_thing(value) => head(value, &named(value)),
         _ if is_path(value) => "path".into(),
         _ if children.is_empty() => cell(value),
         Value::Array(items) => format!("{} elements", items.len()),
@@ -78,7 +81,7 @@ fn branch(out: &mut dyn Write, indent: &str, last: bool, name: &str, value: &Val
 
 fn cut(out: &mut dyn Write, response: &Value) -> Result<()> {
     if response["truncated"] == true {
-        writeln!(out, "… and more: raise --limit, or say LIMIT, ORDER BY or count(*)")?;
+        writeln!(out, "… and more: raise --limit (:limit in the shell), or say LIMIT, ORDER BY or count(*)")?;
     }
     Ok(())
 }
@@ -109,48 +112,68 @@ fn is_path(value: &Value) -> bool {
     value["nodes"].is_array() && value["relationships"].is_array()
 }
 
-/// A node or a relationship by its name.
-fn head(value: &Value) -> String {
-    let ended = if value["ended"] == true { " ended" } else { "" };
+/// A node or a relationship as a query would write it, with these of its properties.
+fn head(value: &Value, properties: &str) -> String {
+    let space = if properties.is_empty() { "" } else { " " };
     if value["src"].is_string() {
-        return format!("[:{} {} → {}]", at(value, "type"), at(value, "src"), at(value, "dst"));
+        return format!("[:{}{space}{properties}]", at(value, "type"));
     }
-    let labels: String = list(value, "labels").into_iter().skip(1).map(|l| format!(":{}", super::plain(l))).collect();
+    let ended = if value["ended"] == true { " (ended)" } else { "" };
+    let labels: String = list(value, "labels").into_iter().map(|l| format!(":{}", super::plain(l))).collect();
+    format!("({labels}{space}{properties}){ended}")
+}
+
+/// What tells a node from others: its key, else its id.
+fn named(value: &Value) -> String {
     match value["properties"]["key"].as_str() {
-        Some(key) => format!("({}:{}{labels}{ended})", at(value, "type"), safe(key)),
-        None => format!("({} {}{labels}{ended})", at(value, "type"), at(value, "id")),
+        Some(key) => format!("{{key: '{}'}}", safe(key)),
+        None if value["src"].is_string() => String::new(),
+        None => format!("{{id: '{}'}}", at(value, "id")),
     }
 }
 
-/// A value in a line.
+fn entries<'v>(all: impl Iterator<Item = (&'v String, &'v Value)>) -> String {
+    let all: Vec<_> = all.map(|(name, value)| format!("{}: {}", safe(name), quoted(value))).collect();
+    format!("{{{}}}", all.join(", "))
+}
+
+/// A value in a cell: texts as they are, unless they look like something else.
 fn cell(value: &Value) -> String {
     match value {
+        Value::String(text) if serde_json::from_str::<Value>(text).is_err() => safe(text),
+        other => quoted(other),
+    }
+}
+
+/// A value inside another one.
+fn quoted(value: &Value) -> String {
+    match value {
         Value::Null => "null".into(),
-        Value::String(text) => safe(text),
-        Value::Array(items) => format!("[{}]", items.iter().map(cell).collect::<Vec<_>>().join(", ")),
+        Value::String(text) => format!("'{}'", safe(text)),
+        Value::Array(items) => format!("[{}]", items.iter().map(quoted).collect::<Vec<_>>().join(", ")),
         Value::Object(_) if is_path(value) => {
             let edges = list(value, "relationships");
             let mut line = String::new();
             for (i, node) in list(value, "nodes").into_iter().enumerate() {
                 if let Some(edge) = i.checked_sub(1).and_then(|i| edges.get(i)) {
-                    let name = at(edge, "type");
                     let forth = names(node) == edge["dst"].as_str().unwrap_or_default();
-                    line += &if forth { format!("—{name}→") } else { format!("←{name}—") };
+                    let (left, right) = if forth { ("-", "->") } else { ("<-", "-") };
+                    line += &format!("{left}{}{right}", head(edge, ""));
                 }
-                line += &head(node);
+                line += &head(node, &named(node));
             }
             line
         }
         Value::Object(_) if is_thing(value) => {
-            let own = value["properties"].as_object().into_iter().flatten().filter(|(name, _)| *name != "key");
-            let own: Vec<_> = own.map(|(name, value)| format!("{}: {}", safe(name), cell(value))).collect();
-            let head = head(value);
-            if own.is_empty() { head } else { format!("{head} {{{}}}", own.join(", ")) }
+            let own = value["properties"].as_object().filter(|p| !p.is_empty());
+            let own = own.map(|p| entries(p.iter())).unwrap_or_else(|| named(value));
+            if value["src"].is_string() {
+                let ends = [at(value, "src"), at(value, "dst")];
+                return format!("{} {} → {}", head(value, &own), ends[0], ends[1]);
+            }
+            head(value, &own)
         }
-        Value::Object(entries) => {
-            let all: Vec<_> = entries.iter().map(|(name, value)| format!("{}: {}", safe(name), cell(value))).collect();
-            format!("{{{}}}", all.join(", "))
-        }
+        Value::Object(map) => entries(map.iter()),
         other => other.to_string(),
     }
 }
@@ -183,7 +206,12 @@ mod tests {
         let mut out = Vec::new();
         table(&mut out, &answer()).unwrap();
         let text = String::from_utf8(out).unwrap();
-        for part in ["(Service:a:core)—USES→(Service:b:core)", "{port: 1}", "[1, null, x\\u{1b}]", "and more"] {
+        for part in [
+            "(:Service:core {key: 'a'})-[:USES]->(:Service:core {key: 'b'})",
+            "(:Service:core {key: 'a', port: 1})",
+            "[1, null, 'x\\u{1b}']",
+            "and more",
+        ] {
             assert!(text.replace('\n', " ").contains(part), "{part}: {text}");
         }
     }
@@ -196,11 +224,11 @@ mod tests {
         for line in [
             "row 1",
             "├─ p: path",
-            "│  ├─ (Service:a:core)",
-            "│  ├─ by: [:USES Service:a → Service:b]",
-            "├─ n: (Service:a:core)",
+            "│  ├─ (:Service:core {key: 'a'})",
+            "│  ├─ by: [:USES] Service:a → Service:b",
+            "├─ n: (:Service:core {key: 'a'})",
             "│  └─ port: 1",
-            "└─ l: [1, null, x\\u{1b}]",
+            "└─ l: [1, null, 'x\\u{1b}']",
         ] {
             assert!(text.lines().any(|l| l == line), "{line}: {text}");
         }
