@@ -611,6 +611,10 @@ fn queries_are_answered_in_their_view_and_within_their_limits() {
                 json!({"query": "UNWIND range(1, 20) AS a UNWIND range(1, 2000000) AS b RETURN collect([a, b])"}),
                 "query_memory",
             ),
+            (
+                json!({"query": "MATCH (n) WITH collect(n) AS l UNWIND range(1, 9000) AS i RETURN [l, l, l, l]", "limit": 10_000}),
+                "answer_too_large",
+            ),
             (json!({"query": "RETURN 1", "timeout_ms": 30_001}), "out_of_range"),
             (json!({"query": "RETURN 1", "limit": 0}), "out_of_range"),
             (json!({"query": "RETURN 1", "branch": "nowhere"}), "unknown_branch"),

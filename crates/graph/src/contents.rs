@@ -88,6 +88,11 @@ impl Properties {
         number
     }
 
+    /// The number of a name that came before.
+    pub fn find(&self, name: &str) -> Option<PropertyNo> {
+        self.names.read().1.get(name).copied()
+    }
+
     pub fn name(&self, number: PropertyNo) -> Arc<str> {
         Arc::clone(&self.names.read().0[number as usize])
     }
@@ -253,12 +258,13 @@ impl<'a> Contents<'a> {
         let ahead = self.edge_ahead.get();
         self.edge_ahead.set((ahead * 2).min(AHEAD));
         let mut missing = Vec::new();
-        for chunk in first..(first + ahead).min(self.snapshot.edges.len()) {
-            let chunk = self.snapshot.edges.chunk(chunk);
+        for number in first..(first + ahead).min(self.snapshot.edges.len()) {
+            let chunk = self.snapshot.edges.chunk(number);
             let cells = chunk.contents.all(EDGES);
-            for (row, cell) in chunk.rows.iter().zip(cells) {
-                // Places of edges that have ended point to no thing of their own any more.
-                if cell.get().is_none() && row.thing != 0 && self.snapshot.find_edge(row.thing).is_some() {
+            for (at, (row, cell)) in chunk.rows.iter().zip(cells).enumerate() {
+                // A place whose edge has ended, or lives elsewhere now, may be shared with an older state.
+                let place = (number * EDGES + at) as Edge;
+                if cell.get().is_none() && row.thing != 0 && self.snapshot.find_edge(row.thing) == Some(place) {
                     missing.push((row.thing, cell));
                 }
             }

@@ -241,6 +241,9 @@ fn what_is_kept_stays_within_its_share_of_memory() {
         "UNWIND range(1, 2000000) AS a WITH a, count(*) AS c RETURN a, c",
         "UNWIND range(1, 2000000) AS a RETURN a UNION UNWIND range(1, 2000000) AS a RETURN a",
         "UNWIND range(1, 2000000) AS a RETURN count(DISTINCT a)",
+        "WITH reduce(s = 'x', i IN range(1, 20) | s + s) AS t RETURN size([i IN range(1, 100000) | t + i])",
+        "WITH range(1, 150000) AS a, range(1, 150000) AS b RETURN size(a)",
+        "RETURN [range(1, 100000), range(1, 100000), range(1, 100000)] IS NULL",
     ] {
         let few = Limits { memory: 4 << 20, rows: usize::MAX, ..limits(60_000) };
         let trouble = ask(query, graph.snapshot(), &fixture.ledger, few).expect_err(query);
@@ -253,10 +256,24 @@ fn what_is_kept_stays_within_its_share_of_memory() {
         "RETURN reduce(l = [1], x IN range(1, 60) | [l, l])",
         "RETURN reduce(l = [1], x IN range(1, 60) | l + l)",
         "RETURN reduce(m = {a: 1}, x IN range(1, 60) | {a: m, b: m})",
+        "RETURN reduce(m = {a: 1}, x IN range(1, 60) | m {a: m, b: m})",
+        "RETURN reduce(m = {}, x IN range(1, 100000) | m {a: m}) IS NULL",
+        "WITH reduce(s = 'x', i IN range(1, 20) | s + s) AS t RETURN size(replace(t, 'x', t))",
+        "WITH reduce(s = 'xy', i IN range(1, 22) | s + s) AS t RETURN size(split(t, 'x'))",
     ] {
         let trouble = ask(query, graph.snapshot(), &fixture.ledger, limits(60_000)).expect_err(query);
         let Trouble::Fault(fault) = *trouble else { panic!("{query}: {trouble:?}") };
         assert_eq!(fault.detail, "NumberOutOfRange", "{query}");
+    }
+    // What is given back counts no more.
+    for query in [
+        "UNWIND range(1, 30000) AS i WITH count { UNWIND [1, 2, 3] AS x RETURN DISTINCT x } AS c RETURN sum(c)",
+        "UNWIND range(1, 3000) AS i WITH size(range(1, 10000)) AS c RETURN sum(c)",
+        "UNWIND range(1, 200000) AS i RETURN i ORDER BY i LIMIT 9000",
+        "WITH range(1, 3000) AS l UNWIND l AS i RETURN i, size(l) AS s ORDER BY i LIMIT 5",
+    ] {
+        let few = Limits { memory: 4 << 20, ..limits(60_000) };
+        ask(query, graph.snapshot(), &fixture.ledger, few).unwrap_or_else(|t| panic!("{query}: {t:?}"));
     }
     // Rows beyond those asked for are not made.
     let first = Limits { rows: 10, ..limits(60_000) };
@@ -283,6 +300,12 @@ fn plans_begin_where_the_fewest_are() {
     assert!(joined.iter().any(|s| s.starts_with("KeySeek b.key = a.s")), "{joined:?}");
     let closed = plan("EXPLAIN MATCH (a)-->(b)-->(c)-->(a) RETURN count(*)");
     assert!(closed.iter().any(|s| s.starts_with("ExpandInto")), "{closed:?}");
+    let reached = plan("EXPLAIN MATCH (a {key: 'k1'})-[:R*]->(b) RETURN count(DISTINCT b)");
+    assert!(reached.iter().any(|s| s.starts_with("Reach")), "{reached:?}");
+    let counted = plan("EXPLAIN MATCH (a {key: 'k1'})-[:R*]->(b) RETURN count(b)");
+    assert!(counted.iter().any(|s| s.starts_with("VarLengthExpand")), "{counted:?}");
+    let sum = plan("EXPLAIN MATCH (a), (b) WHERE a.key = b.s + 'x' RETURN a");
+    assert!(sum.iter().any(|s| s.starts_with("KeySeek a.key = b.s + 'x'")), "{sum:?}");
     let top = plan("EXPLAIN MATCH (a:A) RETURN a.id AS id ORDER BY a.n LIMIT 3");
     assert_eq!(top[1], "Top 3 by a.n");
     let ran = ask("PROFILE MATCH (a:A)-->(b) RETURN count(*) AS c", graph.snapshot(), &fixture.ledger, limits(60_000))
@@ -354,6 +377,73 @@ fn a_part_that_has_enough_does_not_end_the_others() {
         ("UNWIND [2, 1] AS k RETURN k ORDER BY k LIMIT 1 UNION ALL MATCH (a) RETURN 5 AS k", "1 5"),
         ("UNWIND [1, 2, 3] AS x WITH x, exists { UNWIND [1, 2] AS y WITH y LIMIT 1 RETURN y } AS e RETURN x", "1 2 3"),
         ("UNWIND [1, 2] AS x RETURN count { UNWIND [1, 2, 3] AS y WITH y LIMIT 2 RETURN y } + x", "3 4"),
+    ] {
+        let found: Vec<String> = rows(query, graph.snapshot(), &fixture.ledger).concat();
+        assert_eq!(found.join(" "), want, "{query}");
+    }
+}
+
+#[test]
+fn what_can_be_reached_is_what_some_path_reaches() {
+    for seed in 0..60 {
+        let mut dice = Dice(seed ^ 0x4ea);
+        let fixture = Fixture::memory();
+        let world = World::of(5, 7, &mut dice);
+        state(&fixture.ledger, &world);
+        let graph = graph(&fixture.ledger);
+        for length in ["*", "*0..", "*1..2", "*0..3", "*..1", "*0..0"] {
+            for (left, right) in [("-", "->"), ("<-", "-"), ("-", "-")] {
+                let pattern = format!("MATCH (a){left}[r:R|S{length}]{right}(b)");
+                let nameless = pattern.replace("[r:", "[:");
+                for (quick, slow) in [
+                    ("RETURN DISTINCT a.id AS a, b.id AS b", "WITH a, b, r RETURN DISTINCT a.id AS a, b.id AS b"),
+                    (
+                        "RETURN a.id AS a, count(DISTINCT b) AS b",
+                        "WITH a, b, r RETURN a.id AS a, count(DISTINCT b) AS b",
+                    ),
+                    (
+                        "WHERE b.n > 0 RETURN a.id AS a, max(b.id) AS b",
+                        "WITH a, b, r WHERE b.n > 0 RETURN a.id AS a, max(b.id) AS b",
+                    ),
+                ] {
+                    let sorted = |query: String| {
+                        let mut all = rows(&query, graph.snapshot(), &fixture.ledger);
+                        all.sort();
+                        all
+                    };
+                    let (quick, slow) = (format!("{nameless} {quick}"), format!("{pattern} {slow}"));
+                    assert_eq!(sorted(quick.clone()), sorted(slow), "seed {seed}: {quick}\n{world:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn small_things_that_are_easily_wrong() {
+    let fixture = Fixture::memory();
+    let link = PutRelationship::new("R", Reference::exact("A", "x"), Reference::exact("A", "y"));
+    let put = |key: &str| PutObject::new("A", key).property("name", key);
+    fixture.ledger.commit(&Batch::on("main").write(put("x")).write(put("y")).write(link)).unwrap();
+    let graph = graph(&fixture.ledger);
+    for (query, want) in [
+        ("MATCH (x {key: 'x'})-->(y) RETURN x.name, [x IN collect(y) | x.name][0]", "'x' 'y'"),
+        ("MATCH (x {key: 'x'})-->(y) RETURN x.name, all(x IN collect(y.name) WHERE x = 'y') + ''", "'x' 'true'"),
+        ("MATCH (x) RETURN x.name AS n, reduce(x = '', y IN collect(x.name) | x + y) ORDER BY n LIMIT 1", "'x' 'x'"),
+        ("MATCH (n {key: 'x'}) WITH id(n) + 0.0 AS i MATCH (m) WHERE id(m) = i RETURN m.key", "'x'"),
+        ("MATCH (n {key: 'x'}) WITH elementId(n) AS i MATCH (m) WHERE elementId(m) = i RETURN m.key", "'x'"),
+        ("MATCH (n {key: 'x'}) RETURN n['na' + 'me'], n['no' + 'pe']", "'x' null"),
+        ("UNWIND [1, 2] AS x RETURN x ORDER BY x SKIP 9223372036854775807 LIMIT 1", ""),
+        (
+            "RETURN toInteger('9223372036854775808'), toInteger(9.25e18), toInteger('-9223372036854775808')",
+            "null null -9223372036854775808",
+        ),
+        (
+            "RETURN toString(round(0.49999999999999994)), toString(round(2.5)), toString(round(-2.5))",
+            "'0.0' '3.0' '-2.0'",
+        ),
+        ("RETURN 'abc' =~ 'a.*', 'abc' =~ 'b', null =~ 'b'", "Bool(true) Bool(false) null"),
+        ("MATCH (n) WHERE n.name IN ['x', 'x', null] RETURN count(n)", "1"),
     ] {
         let found: Vec<String> = rows(query, graph.snapshot(), &fixture.ledger).concat();
         assert_eq!(found.join(" "), want, "{query}");

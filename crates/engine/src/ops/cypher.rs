@@ -9,11 +9,12 @@ use lukasa_graph::cypher::value::Value as Found;
 use lukasa_graph::cypher::{Limits, Outcome, Parameters, Place, PlanStep, Reader, prepare, stored};
 use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorKind, Result};
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,8 @@ pub fn words() -> (Vec<&'static str>, Vec<&'static str>, Vec<&'static str>) {
 
 /// What a query may keep while it runs.
 const MEMORY: usize = 256 << 20;
+/// What an answer may take, about.
+const LARGEST_ANSWER: usize = 64 << 20;
 const LONGEST_MS: u64 = 30_000;
 const MOST_ROWS: usize = 10_000;
 
@@ -120,7 +123,7 @@ impl Op for Cypher {
             memory: MEMORY,
         };
         let outcome = prepared.run(limits).map_err(|t| hinted(t.into_error(&request.query)))?;
-        let rows = shown(&outcome, &place)?;
+        let rows = shown(&outcome, &place, &limits)?;
         let took_ms = (start.elapsed().as_secs_f64() * 1e6).round() / 1e3;
         let Outcome { columns, truncated, plan, .. } = outcome;
         let summary = match (prepared.only_explains(), truncated) {
@@ -144,8 +147,8 @@ fn hinted(error: Error) -> Error {
     }
 }
 
-fn shown(outcome: &Outcome, place: &Place<'_>) -> Result<Vec<Vec<Value>>> {
-    let shape = Shape { snapshot: place.snapshot, reader: Reader::new(place) };
+fn shown(outcome: &Outcome, place: &Place<'_>, limits: &Limits) -> Result<Vec<Vec<Value>>> {
+    let shape = Shape { snapshot: place.snapshot, reader: Reader::new(place), limits, bytes: Cell::new(0) };
     outcome.rows.iter().map(|row| row.iter().map(|value| shape.json(value)).collect()).collect()
 }
 
@@ -153,10 +156,33 @@ fn shown(outcome: &Outcome, place: &Place<'_>) -> Result<Vec<Vec<Value>>> {
 struct Shape<'a> {
     snapshot: &'a Snapshot,
     reader: Reader<'a>,
+    limits: &'a Limits,
+    /// Roughly what has been written.
+    bytes: Cell<usize>,
 }
 
+/// Values written before the clock is looked at again, in bytes.
+const STRIDE: usize = 1 << 16;
+
 impl Shape<'_> {
+    /// Answers have an end, too: a small value can stand for much.
+    fn count(&self, bytes: usize) -> Result<()> {
+        let before = self.bytes.get();
+        let now = before + bytes;
+        self.bytes.set(now);
+        if now > LARGEST_ANSWER {
+            let message = format!("the answer would be larger than {} MB", LARGEST_ANSWER >> 20);
+            return Err(Error::too_large("answer_too_large", message).hint("return fewer rows, or single properties"));
+        }
+        if now / STRIDE != before / STRIDE && Instant::now() > self.limits.deadline {
+            let message = format!("the answer could not be written within {} ms", self.limits.timeout_ms);
+            return Err(Error::new(ErrorKind::Timeout, "query_timeout", message));
+        }
+        Ok(())
+    }
+
     fn json(&self, value: &Found) -> Result<Value> {
+        self.count(if let Found::Text(text) = value { 32 + text.len() } else { 32 })?;
         Ok(match value {
             Found::Null => Value::Null,
             Found::Bool(b) => json!(b),
@@ -186,6 +212,7 @@ impl Shape<'_> {
     }
 
     fn properties(&self, all: Vec<(Arc<str>, Found)>) -> Result<Map<String, Value>> {
+        self.count(200)?;
         all.into_iter().map(|(name, value)| Ok((name.to_string(), self.json(&value)?))).collect()
     }
 

@@ -25,6 +25,56 @@ pub(super) fn fail(class: Class, detail: &'static str, message: impl Into<String
     Box::new(Trouble::Fault(Fault { class, detail, message: message.into(), at }))
 }
 
+/// Values of at least so many bytes are charged while they are held, and copied only while there is time.
+const LARGE: usize = 64 << 10;
+
+/// What a value takes by itself, without what it holds.
+pub(super) fn shallow(value: &Value) -> usize {
+    match value {
+        Value::Text(text) => text.len(),
+        Value::List(items) => items.len() * size_of::<Value>(),
+        Value::Map(entries) => entries.len() * 64,
+        Value::Path(path) => path.nodes.len() * 8,
+        _ => 0,
+    }
+}
+
+/// Values that an expression holds on to until it is done: charged meanwhile.
+struct Held<'e, 'x> {
+    exec: &'e Exec<'x>,
+    bytes: usize,
+    /// Not worth telling yet.
+    small: usize,
+}
+
+impl<'e, 'x> Held<'e, 'x> {
+    fn new(exec: &'e Exec<'x>) -> Held<'e, 'x> {
+        Held { exec, bytes: 0, small: 0 }
+    }
+
+    fn value(&mut self, value: Value) -> Found {
+        self.more(shallow(&value))?;
+        Ok(value)
+    }
+
+    fn more(&mut self, bytes: usize) -> Result<(), Stop> {
+        self.small += bytes;
+        if self.small > LARGE {
+            self.exec.charge(self.small)?;
+            self.bytes += std::mem::take(&mut self.small);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Held<'_, '_> {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.exec.release(self.bytes);
+        }
+    }
+}
+
 impl Exec<'_> {
     pub(super) fn eval(&self, ex: &Ex, row: &mut Row) -> Found {
         match &ex.kind {
@@ -61,15 +111,17 @@ impl Exec<'_> {
             ExKind::IsNull(inner, null) => Value::Bool(self.eval(inner, row)?.is_null() == *null),
             ExKind::List(items) => {
                 let mut all = Vec::with_capacity(items.len());
+                let mut held = Held::new(self);
                 for item in items {
-                    all.push(self.eval(item, row)?);
+                    all.push(held.value(self.eval(item, row)?)?);
                 }
                 self.sized(Value::list(all), ex.at)?
             }
             ExKind::Map(entries) => {
                 let mut all = std::collections::BTreeMap::new();
+                let mut held = Held::new(self);
                 for (name, e) in entries {
-                    all.insert(name.clone(), self.eval(e, row)?);
+                    all.insert(name.clone(), held.value(self.eval(e, row)?)?);
                 }
                 self.sized(Value::Map(Arc::new(all)), ex.at)?
             }
@@ -87,8 +139,16 @@ impl Exec<'_> {
                 let (subject, index) = (self.eval(subject, row)?, self.eval(index, row)?);
                 match (&subject, &index) {
                     (Value::Node(_) | Value::Edge(_), Value::Text(name)) => {
-                        let number = self.snapshot.properties().number(name);
-                        self.property(&subject, name, number, ex.at)?
+                        // What has been read knows its names; one that is not known is not there.
+                        match &subject {
+                            Value::Node(node) => drop(self.contents.node(*node)?),
+                            Value::Edge(edge) => drop(self.contents.edge(*edge)?),
+                            _ => {}
+                        }
+                        match self.snapshot.properties().find(name) {
+                            Some(number) => self.property(&subject, name, number, ex.at)?,
+                            None => Value::Null,
+                        }
                     }
                     (Value::Node(_) | Value::Edge(_), Value::Null) => Value::Null,
                     (Value::Node(_) | Value::Edge(_), other) => {
@@ -106,8 +166,12 @@ impl Exec<'_> {
             }
             ExKind::Call(run, arguments) => {
                 let mut all = Vec::with_capacity(arguments.len());
+                let mut held = Held::new(self);
                 for argument in arguments {
-                    all.push(self.eval(argument, row)?);
+                    all.push(held.value(self.eval(argument, row)?)?);
+                }
+                if held.bytes > 0 {
+                    self.check_time()?;
                 }
                 let found = run(&all, &self.around).map_err(|w| wrong(w, ex.at))?;
                 self.sized(found, ex.at)?
@@ -129,6 +193,7 @@ impl Exec<'_> {
             ExKind::Each { slot, list, filter, map } => {
                 let Some(items) = self.items(list, row)? else { return Ok(Value::Null) };
                 let mut all = Vec::new();
+                let mut held = Held::new(self);
                 for item in items.iter() {
                     self.tick()?;
                     row[*slot] = item.clone();
@@ -138,9 +203,10 @@ impl Exec<'_> {
                         continue;
                     }
                     all.push(match map {
-                        Some(map) => self.eval(map, row)?,
+                        Some(map) => held.value(self.eval(map, row)?)?,
                         None => item.clone(),
                     });
+                    held.more(size_of::<Value>())?;
                 }
                 self.sized(Value::list(all), ex.at)?
             }
@@ -176,12 +242,14 @@ impl Exec<'_> {
                         }
                     }
                 }
-                Value::Map(Arc::new(all))
+                self.sized(Value::Map(Arc::new(all)), ex.at)?
             }
             ExKind::Gather(part, map) => {
                 let mut all = Vec::new();
+                let mut held = Held::new(self);
                 self.run_part(part, row, &mut |row| {
-                    all.push(self.eval(map, row)?);
+                    all.push(held.value(self.eval(map, row)?)?);
+                    held.more(size_of::<Value>())?;
                     if all.len() > self.around.longest_list {
                         return Err(self.too_long(ex.at));
                     }
@@ -301,6 +369,9 @@ impl Exec<'_> {
         let found = match operator {
             Operator::Add => {
                 self.sum_fits(&a, &b, at)?;
+                if shallow(&a) + shallow(&b) > LARGE {
+                    self.check_time()?;
+                }
                 operators::add(&a, &b)
             }
             Operator::Subtract => operators::subtract(&a, &b),
@@ -308,7 +379,12 @@ impl Exec<'_> {
             Operator::Divide => operators::divide(&a, &b),
             Operator::Modulo => operators::modulo(&a, &b),
             Operator::Power => operators::power(&a, &b),
-            Operator::In => operators::is_in(&a, &b),
+            Operator::In => {
+                if shallow(&b) > LARGE {
+                    self.check_time()?;
+                }
+                operators::is_in(&a, &b)
+            }
             Operator::StartsWith => Ok(operators::text_test(&a, &b, |a, b| a.starts_with(b))),
             Operator::EndsWith => Ok(operators::text_test(&a, &b, |a, b| a.ends_with(b))),
             Operator::Contains => Ok(operators::text_test(&a, &b, |a, b| a.contains(b))),
@@ -444,7 +520,7 @@ impl Exec<'_> {
             (F::IsEmpty, Value::Map(entries)) => Ok(Value::Bool(entries.is_empty())),
             (F::Matches, Value::Text(text)) => match self.eval(&arguments[1], row)? {
                 Value::Null => Ok(Value::Null),
-                Value::Text(pattern) => Ok(Value::Bool(self.pattern(&pattern, at)?.is_match(text))),
+                Value::Text(pattern) => Ok(Value::Bool(self.matches(&pattern, text, at)?)),
                 other => Err(self.not_a("a regular expression", &other, at)),
             },
             (F::Matches, _) => Ok(Value::Null),

@@ -87,6 +87,7 @@ impl Teller<'_> {
             }
             StepKind::Expand(e) if e.into => ("ExpandInto", self.edge(e, "")),
             StepKind::Expand(e) => ("Expand", self.edge(e, "")),
+            StepKind::Stretch(s) if s.reach => ("Reach", self.edge(&s.expand, &length(s))),
             StepKind::Stretch(s) => ("VarLengthExpand", self.edge(&s.expand, &length(s))),
             StepKind::Shortest(n) => {
                 let operator = if n.which == Shortest::One { "ShortestPath" } else { "AllShortestPaths" };

@@ -234,7 +234,13 @@ pub struct Part {
 }
 
 impl Part {
-    pub fn new(steps: Vec<Step>, output: Vec<Slot>) -> Part {
+    pub fn new(mut steps: Vec<Step>, output: Vec<Slot>) -> Part {
+        for i in 0..steps.len() {
+            let (here, rest) = steps.split_at_mut(i + 1);
+            if let StepKind::Stretch(stretch) = &mut here[i].kind {
+                stretch.reach = stretch.may_reach() && ways_are_one(rest);
+            }
+        }
         let stateful = steps.iter().any(|s| s.is_stateful());
         Part { steps, output, stateful }
     }
@@ -242,6 +248,34 @@ impl Part {
     pub fn slots(&self, all: &mut Vec<Slot>) {
         self.steps.iter().for_each(|s| s.slots(all));
         all.extend(&self.output);
+    }
+}
+
+/// Whether the steps that follow give the same for one row and for several that are alike.
+fn ways_are_one(rest: &[Step]) -> bool {
+    for step in rest {
+        match &step.kind {
+            StepKind::Filter(ex) if ex.is_steady() => {}
+            StepKind::Project(items) if items.iter().all(|(ex, _)| ex.is_steady()) => {}
+            StepKind::Distinct(_) => return true,
+            StepKind::Aggregate(a) => {
+                let once = |c: &AggregateCall| {
+                    c.argument.is_some() && (c.distinct || matches!(c.function, Aggregate::Least | Aggregate::Most))
+                };
+                return a.calls.iter().all(once);
+            }
+            _ => return false,
+        }
+    }
+    false
+}
+
+impl Stretch {
+    /// Whether where it ends can be found node by node. In one direction, whatever a walk of at least one
+    /// relationship reaches is also reached by one that takes none twice; back and forth it is not so.
+    fn may_reach(&self) -> bool {
+        let e = &self.expand;
+        !self.keep && self.least <= 1 && e.arrow != Arrow::Either && e.unlike.is_empty() && !e.into
     }
 }
 
@@ -345,6 +379,8 @@ pub struct Stretch {
     pub turned: bool,
     /// The list of relationships is wanted.
     pub keep: bool,
+    /// What follows cares which nodes are reached, not in how many ways.
+    pub reach: bool,
 }
 
 #[derive(Clone, Debug)]

@@ -37,6 +37,9 @@ pub struct Surroundings {
     pub longest_list: usize,
 }
 
+/// Longest text a query may make, in bytes.
+pub const LONGEST_TEXT: usize = 16 << 20;
+
 /// A function, with how few and how many arguments it takes.
 pub struct Function {
     pub least: usize,
@@ -175,10 +178,19 @@ pub fn find(name: &str) -> Option<Function> {
         "ltrim" => of(1, 1, |a, _| text("lTrim", a, |t| t.trim_start().to_string())),
         "rtrim" => of(1, 1, |a, _| text("rTrim", a, |t| t.trim_end().to_string())),
         "replace" => of(3, 3, |a, _| match (&a[0], &a[1], &a[2]) {
-            (Value::Text(t), Value::Text(from), Value::Text(to)) => Ok(Value::text(&t.replace(&**from, to))),
+            (Value::Text(t), Value::Text(from), Value::Text(to)) => {
+                let grown = t.matches(&**from).count().saturating_mul(to.len().saturating_sub(from.len()));
+                if t.len().saturating_add(grown) > LONGEST_TEXT {
+                    return Err(Wrong::value("the text would be longer than 16 MB"));
+                }
+                Ok(Value::text(&t.replace(&**from, to)))
+            }
             _ => null_or_wrong("replace", "texts", a),
         }),
-        "split" => of(2, 2, |a, _| match (&a[0], &a[1]) {
+        "split" => of(2, 2, |a, around| match (&a[0], &a[1]) {
+            (Value::Text(t), Value::Text(by)) if t.matches(&**by).count() > around.longest_list => {
+                Err(Wrong::value("the list would be too long"))
+            }
             (Value::Text(t), Value::Text(by)) if by.is_empty() => {
                 Ok(Value::list(t.chars().map(|c| Value::text(&c.to_string())).collect()))
             }
@@ -221,7 +233,12 @@ fn float(function: &str, value: &Value, run: fn(f64) -> f64) -> Answer {
 
 /// To the nearest, halves upwards; or to so many digits, halves away from zero.
 fn round(a: &[Value], _: &Surroundings) -> Answer {
-    let Some(digits) = a.get(1) else { return float("round", &a[0], |x| (x + 0.5).floor()) };
+    let Some(digits) = a.get(1) else {
+        return float("round", &a[0], |x| {
+            let down = x.floor();
+            if x - down >= 0.5 { down + 1.0 } else { down }
+        });
+    };
     match (number(&a[0]), digits) {
         (Some(x), Value::Integer(n)) if (0..=15).contains(n) => {
             let scale = 10f64.powi(*n as i32);
@@ -299,7 +316,7 @@ fn range(a: &[Value], around: &Surroundings) -> Answer {
 
 fn to_integer(value: &Value) -> Answer {
     let whole = |f: f64| {
-        let fits = f.is_finite() && f.abs() < 9.3e18;
+        let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&f);
         if fits { Value::Integer(f.trunc() as i64) } else { Value::Null }
     };
     match value {

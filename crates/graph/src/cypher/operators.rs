@@ -85,7 +85,10 @@ fn later_there(at: &DateTime, d: &Duration) -> Option<DateTime> {
     let zone = at.zone.as_deref().and_then(Zone::named).unwrap_or(Zone::Offset(at.offset));
     let calendar = Duration { seconds: 0, nanos: 0, ..*d };
     let start = if calendar == Duration::default() { at.clone() } else { zone.at_local(at.local.plus(&calendar)?) };
-    Some(zone.at_instant(start.instant() + d.clock_nanos()))
+    let moved = start.instant().checked_add(d.clock_nanos())?;
+    // The same bounds as for dates without a zone.
+    at.local.plus(d)?;
+    Some(zone.at_instant(moved))
 }
 
 pub fn subtract(a: &Value, b: &Value) -> Answer {

@@ -10,8 +10,6 @@ use crate::snapshot::{Node, Snapshot};
 use crate::walk::{Direction, Filter, Walk, walk};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
 
 type Give<'g> = &'g mut dyn FnMut(&[Value]) -> Go;
 type Run = fn(&Exec<'_>, &[Value], Give<'_>) -> Go;
@@ -130,14 +128,16 @@ fn each(rows: impl IntoIterator<Item = Vec<Value>>, give: Give<'_>) -> Go {
 
 fn labels(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
     let s = exec.snapshot;
-    let stats = s.stats();
-    let mut all: Vec<Arc<str>> = Vec::new();
-    let types = s.names().types().iter().zip(&stats.by_type).filter(|(_, n)| **n > 0).map(|(name, _)| name);
-    all.extend(types.filter(|name| exec.silent_type != Some(&***name)).cloned());
-    for (set, count) in stats.by_label_set.iter().enumerate() {
-        if *count > 0 {
-            all.extend(s.names().labels(set as u32).iter().cloned());
-        }
+    let (mut types, mut sets) = (vec![false; s.names().types().len()], vec![false; s.names().label_sets()]);
+    for node in (0..s.node_places() as Node).filter(|n| s.is_live(*n)) {
+        exec.tick()?;
+        types[usize::from(s.type_no(node))] = true;
+        sets[s.label_set(node) as usize] = true;
+    }
+    let own = s.names().types().iter().zip(types).filter(|(_, seen)| *seen).map(|(name, _)| name);
+    let mut all: Vec<Arc<str>> = own.filter(|name| exec.silent_type != Some(&***name)).cloned().collect();
+    for (set, _) in sets.iter().enumerate().filter(|(_, seen)| **seen) {
+        all.extend(s.names().labels(set as u32).iter().cloned());
     }
     all.sort();
     all.dedup();
@@ -145,8 +145,13 @@ fn labels(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
 }
 
 fn relationship_types(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
-    let stats = exec.snapshot.stats();
-    let used = exec.snapshot.names().types().iter().zip(&stats.by_edge_type).filter(|(_, n)| **n > 0);
+    let s = exec.snapshot;
+    let mut seen = vec![false; s.names().types().len()];
+    for node in 0..s.node_places() as Node {
+        exec.tick()?;
+        s.outgoing(node).types.iter().for_each(|t| seen[usize::from(*t)] = true);
+    }
+    let used = s.names().types().iter().zip(seen).filter(|(_, seen)| *seen);
     let mut all: Vec<_> = used.map(|(name, _)| Arc::clone(name)).collect();
     all.sort();
     each(all.into_iter().map(|name| vec![Value::Text(name)]), give)
@@ -187,30 +192,13 @@ fn schema(exec: &Exec<'_>, _: &[Value], give: Give<'_>) -> Go {
     each(all.into_iter().map(|((a, r, b), n)| vec![name(a), name(r), name(b), Value::Integer(n)]), give)
 }
 
-/// How long a query waits before it looks at the clock while something is computed beside it.
-const GLANCE: Duration = Duration::from_millis(5);
-
-/// Work over the whole graph that cannot be interrupted: done beside the query, which can. What it found is kept with
-/// the snapshot, so the next query has it.
+/// Work over the whole graph; what it found is kept with the snapshot, so the next query has it.
 fn beside<T: Send + 'static>(
     exec: &Exec<'_>,
     work: impl FnOnce(&Arc<Snapshot>) -> T + Send + 'static,
 ) -> Result<T, Stop> {
     let snapshot = Arc::clone(exec.snapshot);
-    let (send, receive) = channel();
-    std::thread::spawn(move || {
-        // The query may have ended in the meantime; then nobody waits for it.
-        let _ = send.send(work(&snapshot));
-    });
-    loop {
-        match receive.recv_timeout(GLANCE.min(exec.limits.deadline.saturating_duration_since(Instant::now()))) {
-            Ok(found) => return Ok(found),
-            Err(RecvTimeoutError::Timeout) => exec.check_time()?,
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(lukasa_model::Error::internal("a computation over the graph failed").into());
-            }
-        }
-    }
+    exec.beside(move || work(&snapshot))
 }
 
 fn limit(value: Option<&Value>, otherwise: usize) -> Result<usize, Stop> {

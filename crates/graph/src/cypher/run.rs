@@ -5,10 +5,10 @@ mod gather;
 mod nearest;
 
 use super::ast::Arrow;
-use super::eval::{Row, fail};
+use super::eval::{Row, fail, shallow};
 use super::expr::{Ex, ExKind, LabelTest, Part, Slot, Source, Step, StepKind, Whole};
 use super::fault::{Class, Fault};
-use super::functions::Surroundings;
+use super::functions::{LONGEST_TEXT, Surroundings};
 use super::value::{Key, Value};
 use crate::contents::{Contents, PropertyNo};
 use crate::lookup::Column;
@@ -20,7 +20,8 @@ use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
 /// Why a query ended without an answer.
 #[derive(Clone, Debug)]
@@ -62,14 +63,21 @@ pub struct Limits {
 
 /// Longest list, and longest text in bytes, that a query may make.
 pub const LONGEST_LIST: usize = 2_000_000;
-const LONGEST_TEXT: usize = 16 << 20;
+
+/// Regular expressions kept while a query runs.
+const PATTERNS: usize = 64;
+/// Matching that looks at so many pairs of signs is not interrupted by anything.
+const SLOW_MATCH: usize = 1 << 18;
+/// How long a query waits before it looks at the clock while something is computed beside it.
+const GLANCE: Duration = Duration::from_millis(5);
 
 /// What a step remembers between rows.
 #[derive(Default)]
 enum State {
     #[default]
     Nothing,
-    Seen(FxHashSet<Box<[Key]>>),
+    /// Rows that came, and what they were charged with.
+    Seen(FxHashSet<Box<[Key]>>, usize),
     Wanted {
         passed: u64,
         of: u64,
@@ -90,7 +98,7 @@ pub(super) struct Exec<'a> {
     most_used: Cell<usize>,
     states: Vec<RefCell<State>>,
     random: Cell<u64>,
-    patterns: RefCell<FxHashMap<Arc<str>, Regex>>,
+    patterns: RefCell<FxHashMap<Arc<str>, Arc<Regex>>>,
     /// By number of the property.
     columns: Vec<Option<Arc<Column>>>,
 }
@@ -178,7 +186,7 @@ impl<'a> Exec<'a> {
             .into())
     }
 
-    fn release(&self, bytes: usize) {
+    pub(super) fn release(&self, bytes: usize) {
         self.used.set(self.used.get().saturating_sub(bytes));
     }
 
@@ -225,7 +233,7 @@ impl<'a> Exec<'a> {
                 Value::Map(entries) => {
                     take(entries.len()) && depth < 100 && entries.values().all(|v| count(v, left, depth + 1))
                 }
-                Value::Text(text) if text.len() > LONGEST_TEXT => false,
+                Value::Text(text) => text.len() <= LONGEST_TEXT && take(text.len() / size_of::<Value>()),
                 _ => true,
             }
         }
@@ -242,16 +250,51 @@ impl<'a> Exec<'a> {
         if count(&value, &mut left, 0) { Ok(value) } else { Err(self.too_long(at)) }
     }
 
-    pub fn pattern(&self, pattern: &Arc<str>, at: usize) -> Result<Regex, Stop> {
-        if let Some(found) = self.patterns.borrow().get(pattern) {
-            return Ok(found.clone());
+    /// Whether a regular expression matches all of a text. Where that may take long it is done beside the query.
+    pub fn matches(&self, pattern: &Arc<str>, text: &Arc<str>, at: usize) -> Result<bool, Stop> {
+        let found = self.pattern(pattern, at)?;
+        if text.len().saturating_mul(pattern.len()) < SLOW_MATCH {
+            return Ok(found.is_match(text));
         }
+        let text = Arc::clone(text);
+        self.beside(move || found.is_match(&text))
+    }
+
+    /// Work that cannot be interrupted, done on a thread of its own while the query looks at the clock.
+    pub fn beside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Stop> {
+        let (send, receive) = channel();
+        std::thread::spawn(move || {
+            // The query may have ended in the meantime; then nobody waits for it.
+            let _ = send.send(work());
+        });
+        loop {
+            let left = self.limits.deadline.saturating_duration_since(Instant::now());
+            match receive.recv_timeout(GLANCE.min(left)) {
+                Ok(found) => return Ok(found),
+                Err(RecvTimeoutError::Timeout) => self.check_time()?,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Error::internal("a computation beside the query failed").into());
+                }
+            }
+        }
+    }
+
+    fn pattern(&self, pattern: &Arc<str>, at: usize) -> Result<Arc<Regex>, Stop> {
+        if let Some(found) = self.patterns.borrow().get(pattern) {
+            return Ok(Arc::clone(found));
+        }
+        self.check_time()?;
         let whole = format!("^(?:{pattern})$");
         let made = regex::RegexBuilder::new(&whole).size_limit(1 << 20).build().map_err(|e| {
             let message = format!("`{pattern}` is no regular expression: {e}");
             fail(Class::Argument, "InvalidArgumentValue", message, at)
         })?;
-        self.patterns.borrow_mut().insert(Arc::clone(pattern), made.clone());
+        let made = Arc::new(made);
+        let mut patterns = self.patterns.borrow_mut();
+        if patterns.len() == PATTERNS {
+            patterns.clear();
+        }
+        patterns.insert(Arc::clone(pattern), Arc::clone(&made));
         Ok(made)
     }
 
@@ -266,29 +309,32 @@ impl<'a> Exec<'a> {
     /// Rows of all parts.
     pub fn run_whole(&self, whole: &Whole, row: &mut Row, sink: Sink<'_>) -> Go {
         let mut seen: FxHashSet<Box<[Key]>> = FxHashSet::default();
+        let mut charged = 0;
         // A part may end early by itself; only the sink ends them all.
         let mut more = true;
         for part in &whole.parts {
             self.run_part(part, row, &mut |row| {
-                if !whole.distinct || self.first(&mut seen, &part.output, row)? {
+                if !whole.distinct || self.first(&mut seen, &part.output, row, &mut charged)? {
                     more = sink(row)?;
                 }
                 Ok(more)
             })?;
             if !more {
-                return Ok(false);
+                break;
             }
         }
-        Ok(true)
+        self.release(charged);
+        Ok(more)
     }
 
     /// The values that rows of all parts end with.
     pub fn run_outputs(&self, whole: &Whole, row: &mut Row, sink: &mut dyn FnMut(Vec<Value>) -> Go) -> Go {
         let mut seen: FxHashSet<Box<[Key]>> = FxHashSet::default();
+        let mut charged = 0;
         let mut more = true;
         for part in &whole.parts {
             self.run_part(part, row, &mut |row| {
-                if !whole.distinct || self.first(&mut seen, &part.output, row)? {
+                if !whole.distinct || self.first(&mut seen, &part.output, row, &mut charged)? {
                     more = sink(part.output.iter().map(|s| row[*s].clone()).collect())?;
                 }
                 Ok(more)
@@ -300,13 +346,27 @@ impl<'a> Exec<'a> {
         Ok(true)
     }
 
-    fn first(&self, seen: &mut FxHashSet<Box<[Key]>>, slots: &[Slot], row: &Row) -> Result<bool, Stop> {
+    /// Lets go of what a step remembers.
+    fn forget(&self, step: &Step) {
+        if let State::Seen(_, bytes) = std::mem::take(&mut *self.states[step.id].borrow_mut()) {
+            self.release(bytes);
+        }
+    }
+
+    fn first(
+        &self,
+        seen: &mut FxHashSet<Box<[Key]>>,
+        slots: &[Slot],
+        row: &Row,
+        charged: &mut usize,
+    ) -> Result<bool, Stop> {
         let key: Box<[Key]> = slots.iter().map(|s| Key(row[*s].clone())).collect();
         let bytes: usize = key.iter().map(|k| size_of::<Value>() + k.0.heap()).sum();
         if !seen.insert(key) {
             return Ok(false);
         }
         self.charge(bytes + 24)?;
+        *charged += bytes + 24;
         Ok(true)
     }
 
@@ -315,8 +375,14 @@ impl<'a> Exec<'a> {
         if !part.stateful {
             return self.run(&part.steps, row, sink);
         }
+        let more = self.run_gathering(part, row, sink)?;
+        part.steps.iter().for_each(|step| self.forget(step));
+        Ok(more)
+    }
+
+    fn run_gathering(&self, part: &Part, row: &mut Row, sink: Sink<'_>) -> Go {
         for step in &part.steps {
-            *self.states[step.id].borrow_mut() = State::Nothing;
+            self.forget(step);
             if let StepKind::Skip(ex) | StepKind::Limit(ex) = &step.kind {
                 // A wrong number is wrong also where no row comes.
                 self.amount(step, ex, row)?;
@@ -434,14 +500,20 @@ impl<'a> Exec<'a> {
             StepKind::Project(items) => {
                 // All are read before any is set: a name may be given to something else.
                 match items.as_slice() {
-                    [(ex, slot)] => row[*slot] = self.eval(ex, row)?,
+                    [(ex, slot)] => {
+                        let value = self.eval(ex, row)?;
+                        self.set(row, *slot, value)?;
+                    }
                     _ => {
                         let mut values = Vec::with_capacity(items.len());
                         for (ex, _) in items {
-                            values.push(self.eval(ex, row)?);
+                            let value = self.eval(ex, row)?;
+                            self.charge(shallow(&value))?;
+                            values.push(value);
                         }
                         for ((_, slot), value) in items.iter().zip(values) {
-                            row[*slot] = value;
+                            self.release(shallow(&value));
+                            self.set(row, *slot, value)?;
                         }
                     }
                 }
@@ -451,11 +523,11 @@ impl<'a> Exec<'a> {
             StepKind::Distinct(slots) => {
                 let is_first = {
                     let mut state = self.states[step.id].borrow_mut();
-                    if !matches!(*state, State::Seen(_)) {
-                        *state = State::Seen(FxHashSet::default());
+                    if !matches!(*state, State::Seen(..)) {
+                        *state = State::Seen(FxHashSet::default(), 0);
                     }
-                    let State::Seen(seen) = &mut *state else { return Ok(true) };
-                    self.first(seen, slots, row)?
+                    let State::Seen(seen, bytes) = &mut *state else { return Ok(true) };
+                    self.first(seen, slots, row, bytes)?
                 };
                 if !is_first {
                     return Ok(true);
@@ -501,6 +573,15 @@ impl<'a> Exec<'a> {
         }
     }
 
+    /// Puts a value into a row, which is charged with what it holds.
+    #[inline]
+    fn set(&self, row: &mut Row, slot: Slot, value: Value) -> Result<(), Stop> {
+        let (old, new) = (shallow(&row[slot]), shallow(&value));
+        row[slot] = value;
+        self.release(old);
+        if new > 0 { self.charge(new) } else { Ok(()) }
+    }
+
     /// One more row has come to a step: how many it is now.
     fn pass(&self, step: &Step) -> u64 {
         match &mut *self.states[step.id].borrow_mut() {
@@ -509,7 +590,7 @@ impl<'a> Exec<'a> {
                 *passed
             }
             // How many are wanted is asked first.
-            State::Nothing | State::Seen(_) | State::Marks(_) => 1,
+            State::Nothing | State::Seen(..) | State::Marks(_) => 1,
         }
     }
 
@@ -602,7 +683,21 @@ impl<'a> Exec<'a> {
             Source::Id(ex) => {
                 let node = match self.eval(ex, row)? {
                     Value::Integer(id) => u64::try_from(id).ok().and_then(|id| s.find(id)),
-                    Value::Text(id) => (0..s.node_places() as Node).find(|n| s.id(*n).to_string() == *id),
+                    Value::Float(f) if f.fract() == 0.0 && (0.0..1e15).contains(&f) => s.find(f as u64),
+                    Value::Text(id) => match uuid::Uuid::try_parse(&id) {
+                        Ok(wanted) => {
+                            let mut found = None;
+                            for node in 0..s.node_places() as Node {
+                                self.tick()?;
+                                if s.id(node) == wanted && !s.is_free(node) {
+                                    found = Some(node);
+                                    break;
+                                }
+                            }
+                            found
+                        }
+                        Err(_) => None,
+                    },
                     _ => None,
                 };
                 if let Some(node) = node {

@@ -110,6 +110,17 @@ fn split(text: &str) -> Vec<String> {
                 while chars.next_if(|c| *c != '\n').is_some() {}
                 continue;
             }
+            (None, '/') if chars.peek() == Some(&'*') && !command => {
+                all[last].push(c);
+                while let Some(c) = chars.next() {
+                    line += usize::from(c == '\n');
+                    all[last].push(c);
+                    if c == '*' && chars.peek() == Some(&'/') {
+                        break;
+                    }
+                }
+                continue;
+            }
             (None, '\'' | '"' | '`') if !command => quote = Some(c),
             (Some(q), c) if c == q => quote = None,
             (Some('\'' | '"'), '\\') => {
@@ -393,7 +404,8 @@ impl Words {
         let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
         let in_call = before.rsplit(char::is_whitespace).nth(1).is_some_and(|w| w.eq_ignore_ascii_case("CALL"));
         if in_call {
-            let start = before.rfind(char::is_whitespace).map_or(0, |i| i + 1);
+            let after = |i: usize| i + before[i..].chars().next().map_or(1, char::len_utf8);
+            let start = before.rfind(char::is_whitespace).map_or(0, after);
             return (start, fitting(owned(&self.procedures), &before[start..]));
         }
         let all = match lead {
@@ -466,6 +478,7 @@ mod tests {
         assert!(found("ret").1.contains(&"RETURN".to_string()));
         assert!(found("RETURN toUp").1.contains(&"toUpper".to_string()));
         assert_eq!(found("RETURN é").0, 7);
+        assert_eq!(found("CALL\u{a0}l").0, 6);
         assert!(found("RETURN ").1.is_empty());
     }
 
@@ -479,6 +492,7 @@ mod tests {
             [":param k 'x", "RETURN\n1", ":json", "RETURN 2"]
         );
         assert_eq!(split("RETURN 1;\n\nRETURN x")[1], "\n\nRETURN x", "lines are kept");
+        assert_eq!(trimmed("/* a; b */ RETURN 1; RETURN 2"), ["/* a; b */ RETURN 1", "RETURN 2"]);
         assert!(split(" ; ;").is_empty());
     }
 

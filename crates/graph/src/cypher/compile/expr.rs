@@ -51,12 +51,21 @@ fn is_aggregate(expr: &Expr) -> bool {
 
 impl Compiler<'_> {
     pub(super) fn expr(&mut self, expr: &Expr, scope: &Scope) -> Result<Typed> {
-        let known = |c: &Self| if let Aggregation::Grouped { keys, .. } = &c.aggregation { keys.len() } else { 0 };
-        let before = known(self);
+        let inner = matches!(
+            expr.kind,
+            Kind::ListComprehension { .. }
+                | Kind::Quantifier { .. }
+                | Kind::Reduce { .. }
+                | Kind::PatternComprehension { .. }
+        );
+        // Names of its own hide keys that speak of others of the same name, and go with it.
+        let saved = match &self.aggregation {
+            Aggregation::Grouped { keys, .. } if inner => Some(keys.clone()),
+            _ => None,
+        };
         let found = deep(|| self.compiled(expr, scope))?;
-        let locals = known(self) - before;
-        if let Aggregation::Grouped { keys, .. } = &mut self.aggregation {
-            keys.drain(..locals);
+        if let (Some(saved), Aggregation::Grouped { keys, .. }) = (saved, &mut self.aggregation) {
+            *keys = saved;
         }
         Ok(found)
     }
@@ -214,6 +223,7 @@ impl Compiler<'_> {
         let slot = self.slot(&name.text);
         scope.add(&name.text, Var { slot, ty: ty.clone() });
         if let Aggregation::Grouped { keys, .. } = &mut self.aggregation {
+            keys.retain(|(key, _)| !speaks_of(key, &name.text));
             // It is the same wherever it can be named.
             let kind = Kind::Variable(name.text.clone());
             keys.insert(0, (Expr { kind, at: name.at }, Var { slot, ty }));
@@ -440,7 +450,10 @@ impl Compiler<'_> {
         let constants: Option<Vec<Value>> =
             all.iter().map(|e| if let ExKind::Const(v) = &e.kind { Some(v.clone()) } else { None }).collect();
         // What fails is left to fail when it is run.
-        if let Some(Ok(value)) = constants.filter(|_| lower != "range").map(|a| (found.run)(&a, self.frame.around)) {
+        if let Some(Ok(value)) = constants
+            .filter(|_| !matches!(lower.as_str(), "range" | "replace" | "split"))
+            .map(|a| (found.run)(&a, self.frame.around))
+        {
             return Ok((Ex { kind: ExKind::Const(value), at }, ty));
         }
         Ok((Ex { kind: ExKind::Call(found.run, all), at }, ty))
@@ -678,6 +691,16 @@ pub(super) fn aggregates(expr: &Expr) -> bool {
             parts.iter().any(|p| if let MapPart::Entry(_, e) = p { aggregates(e) } else { false })
         }
         _ => false,
+    }
+}
+
+/// Whether a key may mean a variable of this name.
+fn speaks_of(key: &Expr, name: &str) -> bool {
+    match &key.kind {
+        Kind::Variable(own) => own == name,
+        Kind::Property(subject, _) => speaks_of(subject, name),
+        Kind::CountStar => false,
+        _ => true,
     }
 }
 

@@ -73,7 +73,20 @@ impl Compiler<'_> {
                 let labels = if n.labels.is_empty() { all } else { &n.labels };
                 (n, self.start(n.slot, labels, &conditions, &bound))
             });
-            let Some((node, start)) = starts.min_by(|a, b| a.1.rows.total_cmp(&b.1.rows)) else { break };
+            let starts: Vec<_> = starts.collect();
+            let helps = |slot: Slot| {
+                let there: Vec<Slot> = bound.iter().copied().chain([slot]).collect();
+                let others = nodes.iter().filter(|n| !there.contains(&n.slot));
+                others
+                    .into_iter()
+                    .any(|n| matches!(self.start(n.slot, &n.labels, &conditions, &there).source, Source::Seek { .. }))
+            };
+            // Of equals, the one from which another can be looked up.
+            let equal = starts.len() > 1 && starts.iter().all(|(_, s)| s.rows == starts[0].1.rows);
+            let better = if equal { starts.iter().position(|(n, _)| helps(n.slot)) } else { None };
+            let fewest = starts.iter().enumerate().min_by(|a, b| a.1.1.rows.total_cmp(&b.1.1.rows)).map(|(i, _)| i);
+            let Some(place) = better.or(fewest) else { break };
+            let Some((node, start)) = starts.into_iter().nth(place) else { break };
             let (slot, mut labels, ended) = (node.slot, node.labels.clone(), node.linked);
             if let Source::Label(label) = &start.source {
                 labels.retain(|l| l.name != label.name);
@@ -281,7 +294,7 @@ impl Compiler<'_> {
             return;
         };
         let keep = link.keep || many || link.bound;
-        let mut stretch = Stretch { expand, least, most, each: link.each, turned, keep };
+        let mut stretch = Stretch { expand, least, most, each: link.each, turned, keep, reach: false };
         if let Some((which, path)) = link.shortest {
             bound.push(path);
             stretch.keep = true;

@@ -3,6 +3,7 @@
 use super::super::ast::{Expr, Kind, Projection, Sort};
 use super::super::expr::{AggregateCall, Aggregation as Groups, Ex, ExKind, Slot, Step, StepKind};
 use super::super::fault::{Fault, Result};
+use super::super::functions::Surroundings;
 use super::super::operators;
 use super::super::value::Value;
 use super::clauses::own_name;
@@ -23,7 +24,20 @@ struct Column {
 
 /// Whether columns can be made after the rows are in order: they are worth the same then, and the order does not use
 /// them in more than their own right.
-fn may_wait(set: &[(Ex, Slot)], sorts: &[(Ex, bool)]) -> bool {
+fn may_wait(set: &[(Ex, Slot)], sorts: &[(Ex, bool)], scope: &Scope) -> bool {
+    // What they are made of is kept meanwhile, so it must be small.
+    let small = |slot: &Slot| {
+        let var = scope.vars.iter().find(|(_, v)| v.slot == *slot);
+        var.is_none_or(|(_, v)| matches!(v.ty, Ty::Node | Ty::Edge))
+    };
+    let light = |(ex, _): &(Ex, Slot)| {
+        let mut slots = Vec::new();
+        ex.slots(&mut slots);
+        slots.iter().all(small)
+    };
+    if !set.iter().all(light) {
+        return false;
+    }
     let is_column = |slot: &Slot| set.iter().any(|(_, out)| out == slot);
     let plain = |ex: &Ex| {
         let mut slots = Vec::new();
@@ -112,7 +126,7 @@ impl Compiler<'_> {
             Some(filter) => Some(self.filter_columns(filter, &seen, &columns, closed)?),
             None => None,
         };
-        let late = !grouped && !projection.distinct && projection.limit.is_some() && may_wait(&set, &sorts);
+        let late = !grouped && !projection.distinct && projection.limit.is_some() && may_wait(&set, &sorts, scope);
         if grouped {
             steps.push(self.step(StepKind::Aggregate(Box::new(Groups { keys: std::mem::take(&mut set), calls })), 0.1));
             if !after.is_empty() {
@@ -148,8 +162,12 @@ impl Compiler<'_> {
             let most = limit.clone().map(|limit| match &skip {
                 Some(skip) => {
                     let at = limit.at;
-                    let sum = ExKind::Binary(super::super::ast::Operator::Add, Box::new(skip.clone()), Box::new(limit));
-                    Ex { kind: sum, at }
+                    let saturating = |a: &[Value], _: &Surroundings| match (&a[0], &a[1]) {
+                        (Value::Integer(a), Value::Integer(b)) => Ok(Value::Integer(a.saturating_add(*b))),
+                        // What is no number is told where it is asked for.
+                        (Value::Integer(_), other) | (other, _) => Ok(other.clone()),
+                    };
+                    Ex { kind: ExKind::Call(saturating, vec![skip.clone(), limit]), at }
                 }
                 None => limit,
             });

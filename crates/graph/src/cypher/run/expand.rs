@@ -200,6 +200,9 @@ impl Exec<'_> {
             None
         };
         let wanted = self.wanted(stretch, row)?;
+        if stretch.reach {
+            return self.reach(step, stretch, from, &wanted, rest, row, sink);
+        }
         let mut path = Walked::default();
         let mut give = |node: Node, edges: &[Edge], row: &mut Row| -> Go {
             match into {
@@ -267,5 +270,62 @@ impl Exec<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Every node that can be reached, once.
+    #[expect(clippy::too_many_arguments, reason = "a step, taken apart once")]
+    fn reach(
+        &self,
+        step: &Step,
+        stretch: &Stretch,
+        from: Node,
+        wanted: &[(PropertyNo, Value)],
+        rest: &[Step],
+        row: &mut Row,
+        sink: Sink<'_>,
+    ) -> Go {
+        let e = &stretch.expand;
+        let s = &**self.snapshot;
+        let mut give = |node: Node, row: &mut Row| -> Go {
+            if !e.labels.iter().all(|l| l.node(s, node)) {
+                return Ok(true);
+            }
+            row[e.to] = Value::Node(node);
+            self.count(step, 1);
+            self.run(rest, row, sink)
+        };
+        let mut seen: FxHashSet<Node> = FxHashSet::default();
+        let mut border = vec![from];
+        let mut depth = 0;
+        let mut more = true;
+        if stretch.least == 0 {
+            seen.insert(from);
+            more = give(from, row)?;
+        }
+        while more && !border.is_empty() && depth < stretch.most {
+            depth += 1;
+            let mut next = Vec::new();
+            for node in border {
+                for (links, _) in ways(s, node, e.arrow).into_iter().flatten() {
+                    for i in 0..links.len() {
+                        self.tick()?;
+                        let other = links.nodes[i];
+                        if !more || !e.types.fits(links.types[i]) || seen.contains(&other) {
+                            continue;
+                        }
+                        if !self.says(links.edges[i], wanted)? {
+                            continue;
+                        }
+                        seen.insert(other);
+                        self.charge(16)?;
+                        next.push(other);
+                        more = give(other, row)?;
+                    }
+                }
+            }
+            border = next;
+        }
+        self.release(16 * seen.len());
+        Ok(more)
     }
 }

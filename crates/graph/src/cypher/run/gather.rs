@@ -325,7 +325,7 @@ impl Order<'_> {
         self.bytes += bytes;
         self.rows.push(Sortable { keys, came: self.came, values, bytes });
         match self.most {
-            Some(most) if most <= RUN / 2 => {
+            Some(most) if most <= RUN => {
                 if self.rows.len() >= (most * 2).max(64) {
                     self.shorten(most, exec);
                 }
