@@ -210,15 +210,8 @@ fn made_world(world: &lukasa_testkit::questions::World) -> Result<Desk, Fault> {
 }
 
 fn answer_of(engine: &Engine, scope: &Scope, request: Value) -> lukasa_model::Result<lukasa_engine::Answer> {
-    let mut context = Context {
-        scope: scope.clone(),
-        author: None,
-        agent: None,
-        session: None,
-        input: None,
-        output: None,
-        progress: &mut |_, _| {},
-    };
+    let mut progress = |_, _| {};
+    let mut context = Context::of(scope.clone(), &mut progress);
     engine.answer(&mut context, "cypher", request)
 }
 

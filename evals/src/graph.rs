@@ -204,15 +204,8 @@ fn operations(
 ) -> Result<(), Box<dyn Error>> {
     let engine = Engine::new(Arc::clone(store), Arc::clone(clock), std::env::temp_dir());
     let call = |start: u32, depth: u32, direction: &str| {
-        let mut context = Context {
-            scope: scope.clone(),
-            author: None,
-            agent: None,
-            session: None,
-            input: None,
-            output: None,
-            progress: &mut |_, _| {},
-        };
+        let mut progress = |_, _| {};
+        let mut context = Context::of(scope.clone(), &mut progress);
         let root = format!("Function:{}", made::key(u64::from(start)));
         let request = json!({"roots": [root], "max_depth": depth, "direction": direction});
         engine.answer(&mut context, "traverse", request).and_then(|a| a.text()).expect("a walk through the operation")

@@ -47,6 +47,13 @@ pub struct Context<'a> {
     pub progress: &'a mut dyn FnMut(u64, Option<u64>),
 }
 
+impl<'a> Context<'a> {
+    /// Nobody in particular asks, and no streams are needed.
+    pub fn of(scope: Scope, progress: &'a mut dyn FnMut(u64, Option<u64>)) -> Context<'a> {
+        Context { scope, author: None, agent: None, session: None, input: None, output: None, progress }
+    }
+}
+
 impl Context<'_> {
     /// A header with who is asking.
     pub fn header(&self, reason: Option<String>) -> Header {

@@ -224,11 +224,12 @@ impl Prepared<'_> {
         let mut row = vec![Value::Null; compiled.slots];
         exec.check_time()?;
         exec.prepare(&compiled.properties)?;
-        exec.run_outputs(&compiled.whole, &mut row, &mut |values| {
+        exec.run_whole(&compiled.whole, &mut row, &mut |part, row| {
             if rows.len() == limits.rows {
                 truncated = true;
                 return Ok(false);
             }
+            let values: Vec<Value> = part.output.iter().map(|slot| row[*slot].clone()).collect();
             exec.charge(24 + values.iter().map(|v| size_of::<Value>() + v.heap()).sum::<usize>())?;
             rows.push(values);
             Ok(true)

@@ -17,21 +17,10 @@ pub struct Made {
     pub edges: Vec<(u32, u32, u16)>,
 }
 
-/// SplitMix64.
-pub struct Dice(pub u64);
+pub use lukasa_testkit::questions::Dice;
 
-impl Dice {
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(z ^ (z >> 31)) * u128::from(n)) >> 64) as u64
-    }
-
-    fn share(&mut self) -> f64 {
-        self.below(1 << 53) as f64 / (1u64 << 53) as f64
-    }
+fn share(dice: &mut Dice) -> f64 {
+    dice.below(1 << 53) as f64 / (1u64 << 53) as f64
 }
 
 impl Made {
@@ -48,7 +37,7 @@ impl Made {
                 let module = src / MODULE * MODULE;
                 module + dice.below(MODULE.min(nodes - module))
             } else {
-                let popular = (nodes as f64 * dice.share().powi(4)) as u64;
+                let popular = (nodes as f64 * share(&mut dice).powi(4)) as u64;
                 (popular.min(nodes - 1) * stride) % nodes
             };
             // Some of the popular are so because they use many.

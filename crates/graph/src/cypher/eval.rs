@@ -267,7 +267,7 @@ impl Exec<'_> {
             }
             ExKind::Exists(whole) => {
                 let mut any = false;
-                self.run_whole(whole, row, &mut |_| {
+                self.run_whole(whole, row, &mut |_, _| {
                     any = true;
                     Ok(false)
                 })?;
@@ -275,7 +275,7 @@ impl Exec<'_> {
             }
             ExKind::Count(whole) => {
                 let mut count = 0;
-                self.run_whole(whole, row, &mut |_| {
+                self.run_whole(whole, row, &mut |_, _| {
                     count += 1;
                     Ok(true)
                 })?;

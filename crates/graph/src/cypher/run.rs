@@ -306,8 +306,8 @@ impl<'a> Exec<'a> {
         own.clone().into_iter().chain(stated).collect()
     }
 
-    /// Rows of all parts.
-    pub fn run_whole(&self, whole: &Whole, row: &mut Row, sink: Sink<'_>) -> Go {
+    /// Rows of all parts, each with the part it is from.
+    pub fn run_whole(&self, whole: &Whole, row: &mut Row, sink: &mut dyn FnMut(&Part, &mut Row) -> Go) -> Go {
         let mut seen: FxHashSet<Box<[Key]>> = FxHashSet::default();
         let mut charged = 0;
         // A part may end early by itself; only the sink ends them all.
@@ -315,7 +315,7 @@ impl<'a> Exec<'a> {
         for part in &whole.parts {
             self.run_part(part, row, &mut |row| {
                 if !whole.distinct || self.first(&mut seen, &part.output, row, &mut charged)? {
-                    more = sink(row)?;
+                    more = sink(part, row)?;
                 }
                 Ok(more)
             })?;
@@ -325,25 +325,6 @@ impl<'a> Exec<'a> {
         }
         self.release(charged);
         Ok(more)
-    }
-
-    /// The values that rows of all parts end with.
-    pub fn run_outputs(&self, whole: &Whole, row: &mut Row, sink: &mut dyn FnMut(Vec<Value>) -> Go) -> Go {
-        let mut seen: FxHashSet<Box<[Key]>> = FxHashSet::default();
-        let mut charged = 0;
-        let mut more = true;
-        for part in &whole.parts {
-            self.run_part(part, row, &mut |row| {
-                if !whole.distinct || self.first(&mut seen, &part.output, row, &mut charged)? {
-                    more = sink(part.output.iter().map(|s| row[*s].clone()).collect())?;
-                }
-                Ok(more)
-            })?;
-            if !more {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// Lets go of what a step remembers.

@@ -339,15 +339,8 @@ mod tests {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let store = Arc::new(MemoryStore::new(Arc::clone(&clock)));
         let engine = lukasa_engine::Engine::new(store, clock, std::env::temp_dir());
-        let mut context = lukasa_engine::Context {
-            scope: lukasa_model::Scope::new("local", "demo").unwrap(),
-            author: None,
-            agent: None,
-            session: None,
-            input: None,
-            output: None,
-            progress: &mut |_, _| {},
-        };
+        let mut progress = |_, _| {};
+        let mut context = lukasa_engine::Context::of(lukasa_model::Scope::new("local", "demo").unwrap(), &mut progress);
         let told = engine.call(&mut context, "demo", serde_json::json!({})).unwrap();
         let steps = told["steps"].as_array().unwrap();
         assert!(steps.len() > 10);

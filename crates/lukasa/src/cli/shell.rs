@@ -370,15 +370,8 @@ impl Words {
             let mut request = request.clone();
             request.insert("query".into(), json!(query));
             request.insert("limit".into(), json!(5_000));
-            let mut context = lukasa_engine::Context {
-                scope: scope.clone(),
-                author: None,
-                agent: None,
-                session: None,
-                input: None,
-                output: None,
-                progress: &mut |_, _| {},
-            };
+            let mut progress = |_, _| {};
+            let mut context = lukasa_engine::Context::of(scope.clone(), &mut progress);
             // Completion that finds nothing offers nothing; the query itself will tell what is wrong.
             let answer = engine.call(&mut context, super::command::SHELL.0, Value::Object(request)).unwrap_or_default();
             let first = |row: &Value| row[0].as_str().map(str::to_owned);
