@@ -10,6 +10,10 @@ pub fn table(out: &mut dyn Write, response: &Value) -> Result<()> {
     if !rows.is_empty() {
         let mut table = Table::new();
         table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
+        if table.width().is_some_and(|width| width < 20) {
+            // A terminal that does not tell how wide it is.
+            table.set_content_arrangement(ContentArrangement::Disabled);
+        }
         table.set_header(list(response, "columns").into_iter().map(|c| safe(c.as_str().unwrap_or_default())));
         for row in rows {
             table.add_row(row.as_array().into_iter().flatten().map(cell));
