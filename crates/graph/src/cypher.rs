@@ -217,7 +217,8 @@ impl Prepared<'_> {
         }
         let around = Surroundings { now: self.place.now, longest_list: LONGEST_LIST };
         let profile = mode == Mode::Profile;
-        let mut exec = Exec::new(snapshot, self.place.ledger, around, limits, compiled.steps, profile);
+        let mut exec =
+            Exec::new(snapshot, self.place.ledger, around, limits, (compiled.steps, compiled.slots), profile);
         exec.silent_type = self.place.silent_type;
         let mut rows: Vec<Vec<Value>> = Vec::new();
         let mut truncated = false;
@@ -240,6 +241,14 @@ impl Prepared<'_> {
         let plan = profile.then(|| Teller { compiled, snapshot, counts: exec.counts.as_deref() }.tell());
         Ok(Outcome { columns, rows, truncated, plan, memory: exec.most_used() })
     }
+}
+
+/// The type of a node, unless it is a silent one, then its labels.
+fn labels_of(snapshot: &Snapshot, node: crate::Node, silent_type: Option<&str>) -> Vec<Arc<str>> {
+    let own = snapshot.type_name(node);
+    let own = (silent_type != Some(&**own)).then_some(own);
+    let stated = snapshot.labels(node).iter().filter(|l| own != Some(l));
+    own.into_iter().chain(stated).cloned().collect()
 }
 
 impl Trouble {
@@ -265,11 +274,7 @@ impl<'a> Reader<'a> {
 
     /// Its type first, then its labels.
     pub fn labels(&self, node: crate::Node) -> Vec<Arc<str>> {
-        let snapshot = self.contents.snapshot;
-        let own = snapshot.type_name(node);
-        let own = (self.silent_type != Some(&**own)).then_some(own);
-        let stated = snapshot.labels(node).iter().filter(|l| own != Some(l));
-        own.into_iter().chain(stated).cloned().collect()
+        labels_of(self.contents.snapshot, node, self.silent_type)
     }
 
     pub fn node(&self, node: crate::Node) -> ModelResult<Vec<(Arc<str>, Value)>> {

@@ -91,6 +91,8 @@ pub(crate) struct Lookup {
 
 /// An order that is asked for so often in one state of the graph is kept.
 const OFTEN: u32 = 3;
+/// More nodes than this take longer to sort than a query may go on after its deadline.
+const MOST_ORDERED: usize = 200_000;
 
 impl Lookup {
     pub fn bytes(&self) -> usize {
@@ -234,6 +236,9 @@ impl Snapshot {
         column: &Column,
         nodes: impl FnOnce() -> Vec<Node>,
     ) -> Option<Arc<Vec<Node>>> {
+        if self.live > MOST_ORDERED {
+            return None;
+        }
         let mut orders = self.beside.lookup.orders.lock();
         let (asked, kept) = orders.entry((name.to_owned(), property)).or_default();
         *asked += 1;

@@ -61,12 +61,12 @@ pub struct Limits {
     pub memory: usize,
 }
 
-/// Longest list, and longest text in bytes, that a query may make.
+/// Longest list that a query may make.
 pub const LONGEST_LIST: usize = 2_000_000;
 
 /// Regular expressions kept while a query runs.
 const PATTERNS: usize = 64;
-/// Matching that looks at so many pairs of signs is not interrupted by anything.
+/// From so many pairs of signs of a text and an expression on, matching may take long.
 const SLOW_MATCH: usize = 1 << 18;
 /// How long a query waits before it looks at the clock while something is computed beside it.
 const GLANCE: Duration = Duration::from_millis(5);
@@ -95,6 +95,8 @@ pub(super) struct Exec<'a> {
     pub counts: Option<Vec<Cell<u64>>>,
     ticks: Cell<u32>,
     used: Cell<usize>,
+    /// What the value in each slot is charged with: only that is given back.
+    held: Vec<Cell<usize>>,
     most_used: Cell<usize>,
     states: Vec<RefCell<State>>,
     random: Cell<u64>,
@@ -109,7 +111,7 @@ impl<'a> Exec<'a> {
         ledger: &'a Ledger,
         around: Surroundings,
         limits: Limits,
-        steps: usize,
+        (steps, slots): (usize, usize),
         profile: bool,
     ) -> Exec<'a> {
         let seed = around.now as u64 | 1;
@@ -122,6 +124,7 @@ impl<'a> Exec<'a> {
             counts: profile.then(|| (0..steps).map(|_| Cell::new(0)).collect()),
             ticks: Cell::new(0),
             used: Cell::new(0),
+            held: vec![Cell::new(0); slots],
             most_used: Cell::new(0),
             states: (0..steps).map(|_| RefCell::default()).collect(),
             random: Cell::new(seed),
@@ -300,10 +303,7 @@ impl<'a> Exec<'a> {
 
     /// Labels of a node: its type, and those stated.
     pub fn labels(&self, node: Node) -> Vec<Arc<str>> {
-        let own = self.snapshot.type_name(node);
-        let own = (self.silent_type != Some(&**own)).then(|| Arc::clone(own));
-        let stated = self.snapshot.labels(node).iter().filter(|l| own.as_ref() != Some(l)).cloned();
-        own.clone().into_iter().chain(stated).collect()
+        super::labels_of(self.snapshot, node, self.silent_type)
     }
 
     /// Rows of all parts, each with the part it is from.
@@ -557,9 +557,12 @@ impl<'a> Exec<'a> {
     /// Puts a value into a row, which is charged with what it holds.
     #[inline]
     fn set(&self, row: &mut Row, slot: Slot, value: Value) -> Result<(), Stop> {
-        let (old, new) = (shallow(&row[slot]), shallow(&value));
+        let new = shallow(&value);
         row[slot] = value;
-        self.release(old);
+        let old = self.held[slot].replace(new);
+        if old > 0 {
+            self.release(old);
+        }
         if new > 0 { self.charge(new) } else { Ok(()) }
     }
 

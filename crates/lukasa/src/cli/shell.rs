@@ -106,7 +106,7 @@ fn split(text: &str) -> Vec<String> {
                 quote = None;
                 continue;
             }
-            (None, '/') if chars.peek() == Some(&'/') => {
+            (None, '/') if chars.peek() == Some(&'/') && !command => {
                 while chars.next_if(|c| *c != '\n').is_some() {}
                 continue;
             }
@@ -485,6 +485,7 @@ mod tests {
             [":param k 'x", "RETURN\n1", ":json", "RETURN 2"]
         );
         assert_eq!(split("RETURN 1;\n\nRETURN x")[1], "\n\nRETURN x", "lines are kept");
+        assert_eq!(trimmed(":param u \"http://x\"\nRETURN $u"), [":param u \"http://x\"", "RETURN $u"]);
         assert_eq!(trimmed("/* a; b */ RETURN 1; RETURN 2"), ["/* a; b */ RETURN 1", "RETURN 2"]);
         assert!(split(" ; ;").is_empty());
     }
