@@ -1,5 +1,6 @@
 //! `lukasa-evals`: measures Lukasa beside a reference in the same run; one JSON object per line.
 
+mod callgraph;
 mod community;
 mod cypher;
 mod graph;
@@ -63,6 +64,21 @@ fn main() -> ExitCode {
                 .arg(json.clone()),
         )
         .subcommand(
+            Command::new("callgraph")
+                .about("Call edges against public suites: PyCG, JCG, Jelly, go/callgraph")
+                .arg(Arg::new("suite").long("suite").required(true).help("pycg, jcg, jelly or gocg"))
+                .arg(data())
+                .arg(
+                    Arg::new("min-confidence")
+                        .long("min-confidence")
+                        .default_value("0.5")
+                        .value_parser(clap::value_parser!(f64))
+                        .help("Edges less sure than this do not count"),
+                )
+                .arg(Arg::new("verbose").long("verbose").action(ArgAction::SetTrue).help("Tell what is wrong and missing"))
+                .arg(json.clone()),
+        )
+        .subcommand(
             Command::new("cypher")
                 .about("Questions in openCypher, from a lookup to triangles and shortest paths")
                 .arg(number("nodes", "50000"))
@@ -97,6 +113,13 @@ fn main() -> ExitCode {
         }
         Some(("graphalytics", m)) => graphalytics::run(&folder(m), m.get_flag("json")),
         Some(("community", m)) => community::run(&folder(m), m.get_flag("peers"), m.get_flag("json")),
+        Some(("callgraph", m)) => callgraph::run(
+            m.get_one::<String>("suite").map_or("", String::as_str),
+            &folder(m),
+            m.get_one::<f64>("min-confidence").copied().unwrap_or(0.5),
+            m.get_flag("verbose"),
+            m.get_flag("json"),
+        ),
         Some(("cypher", m)) if m.get_one::<u64>("generated").is_some() => {
             cypher::compare(m.get_one::<u64>("generated").copied().unwrap_or_default(), m.get_flag("json"))
         }

@@ -1,0 +1,409 @@
+//! Writes the facts of one file: what every front end shares, above all which name means which variable.
+//!
+//! Names are resolved when the whole file has been read, so a use may stand before its declaration. Languages whose
+//! declarations count only from where they stand (Rust, Go) open a scope per declaration.
+
+use crate::facts::{
+    Arg, ArgKind, Base, Bind, Call, CallId, CallKind, Def, DefId, Export, Expr, ExprId, Facts, Import, ImportId,
+    Imported, Item, Key, Kind, ListKind, Name, ROOT, Range, Return, Span, Target, UNKNOWN, Use, Var, VarId, VarKind,
+    Visibility,
+};
+use crate::language::Language;
+use rustc_hash::FxHashMap;
+
+pub type ScopeId = u32;
+
+/// Deepest nesting that is followed: no person writes deeper, and generated text must not cost the stack.
+const DEPTH: u32 = 600;
+
+pub struct Builder<'t> {
+    pub text: &'t str,
+    pub facts: Facts,
+    /// What is being read belongs to this definition.
+    pub owner: DefId,
+    pub scope: ScopeId,
+    scopes: Vec<Scope>,
+    declared: FxHashMap<(ScopeId, Name), VarId>,
+    known: FxHashMap<Box<str>, Name>,
+    /// Names to resolve at the end, with the scope they were read in.
+    names_read: Vec<(ExprId, ScopeId)>,
+    names_bound: Vec<(u32, ScopeId)>,
+    depth: u32,
+    too_deep: bool,
+}
+
+struct Scope {
+    parent: ScopeId,
+    /// Its names are seen by what is written directly in it, not by functions inside: Python classes.
+    own_only: bool,
+    /// The scope belongs to a function, class or file, not to a block.
+    owner: DefId,
+}
+
+impl<'t> Builder<'t> {
+    pub fn new(language: Language, text: &'t str, file_name: &str) -> Builder<'t> {
+        let facts = Facts {
+            language,
+            names: vec![],
+            defs: vec![],
+            vars: vec![],
+            exprs: vec![Expr::Unknown],
+            items: vec![],
+            args: vec![],
+            calls: vec![],
+            binds: vec![],
+            returns: vec![],
+            uses: vec![],
+            imports: vec![],
+            exports: vec![],
+            package: "".into(),
+            lines: text.lines().count() as u32,
+            faults: vec![],
+        };
+        let mut builder = Builder {
+            text,
+            facts,
+            owner: ROOT,
+            scope: 0,
+            scopes: vec![Scope { parent: 0, own_only: false, owner: ROOT }],
+            declared: FxHashMap::default(),
+            known: FxHashMap::default(),
+            names_read: vec![],
+            names_bound: vec![],
+            depth: 0,
+            too_deep: false,
+        };
+        let name = builder.name(file_name);
+        let lines = builder.facts.lines.max(1);
+        let mut root = blank(name, Kind::File);
+        root.span = Span { end: text.len() as u32, line: 1, end_line: lines, ..Span::default() };
+        builder.facts.defs.push(root);
+        builder
+    }
+
+    pub fn name(&mut self, text: &str) -> Name {
+        if let Some(name) = self.known.get(text) {
+            return *name;
+        }
+        let name = self.facts.names.len() as Name;
+        self.facts.names.push(text.into());
+        self.known.insert(text.into(), name);
+        name
+    }
+
+    // --- scopes and variables ---
+
+    pub fn open_scope(&mut self) -> ScopeId {
+        let before = self.scope;
+        self.scopes.push(Scope { parent: self.scope, own_only: false, owner: self.owner });
+        self.scope = self.scopes.len() as ScopeId - 1;
+        before
+    }
+
+    pub fn close_scope(&mut self, before: ScopeId) {
+        self.scope = before;
+    }
+
+    /// The innermost scope that belongs to the current function, class or file: where `var` declares.
+    pub fn function_scope(&self) -> ScopeId {
+        let mut scope = self.scope;
+        while scope != 0 && self.scopes[self.scopes[scope as usize].parent as usize].owner == self.owner {
+            scope = self.scopes[scope as usize].parent;
+        }
+        scope
+    }
+
+    pub fn declared_in(&self, scope: ScopeId, name: Name) -> Option<VarId> {
+        self.declared.get(&(scope, name)).copied()
+    }
+
+    /// A new variable of the current owner under this name, hiding any earlier one in the same scope.
+    pub fn declare(&mut self, name: Name, what: VarKind, ty: Option<ExprId>) -> VarId {
+        self.declare_in(self.scope, name, what, ty)
+    }
+
+    pub fn declare_in(&mut self, scope: ScopeId, name: Name, what: VarKind, ty: Option<ExprId>) -> VarId {
+        let owner = self.scopes[scope as usize].owner;
+        let var = self.facts.vars.len() as VarId;
+        self.facts.vars.push(Var { name, owner, what, ty });
+        self.declared.insert((scope, name), var);
+        var
+    }
+
+    /// The variable of this name in the scope, made when it is not there.
+    pub fn variable_in(&mut self, scope: ScopeId, name: Name) -> VarId {
+        match self.declared_in(scope, name) {
+            Some(var) => var,
+            None => self.declare_in(scope, name, VarKind::Local, None),
+        }
+    }
+
+    /// Lets a name of the current scope mean a variable of another: Python's `global` and `nonlocal`.
+    pub fn alias(&mut self, name: Name, var: VarId) {
+        self.declared.insert((self.scope, name), var);
+    }
+
+    /// Binds a definition to its name in a scope. A second one of the same name may be meant as well.
+    pub fn declare_def(&mut self, scope: ScopeId, def: DefId) -> VarId {
+        let name = self.facts.defs[def as usize].name;
+        if let Some(var) = self.declared_in(scope, name) {
+            let value = self.expr(Expr::Def(def));
+            self.bind(Target::Var(var), value);
+            return var;
+        }
+        self.declare_in(scope, name, VarKind::Def(def), None)
+    }
+
+    // --- definitions ---
+
+    pub fn add_def(&mut self, name: &str, kind: Kind, span: Span) -> DefId {
+        let name = self.name(name);
+        let mut def = blank(name, kind);
+        def.parent = self.owner;
+        def.span = span;
+        self.facts.defs.push(def);
+        self.facts.defs.len() as DefId - 1
+    }
+
+    pub fn def(&mut self, def: DefId) -> &mut Def {
+        &mut self.facts.defs[def as usize]
+    }
+
+    /// Goes into a definition: it becomes the owner, with a scope of its own. `leave_def` goes back.
+    pub fn enter_def(&mut self, def: DefId, own_only: bool) -> (DefId, ScopeId) {
+        let before = (self.owner, self.scope);
+        self.owner = def;
+        self.scopes.push(Scope { parent: self.scope, own_only, owner: def });
+        self.scope = self.scopes.len() as ScopeId - 1;
+        before
+    }
+
+    pub fn leave_def(&mut self, before: (DefId, ScopeId)) {
+        (self.owner, self.scope) = before;
+    }
+
+    /// Adds a parameter to the current owner, at the next place.
+    pub fn param(&mut self, name: &str, what: Option<VarKind>, ty: Option<ExprId>) -> VarId {
+        let name = self.name(name);
+        let place = self.facts.defs[self.owner as usize].params.len() as u16;
+        let var = self.declare(name, what.unwrap_or(VarKind::Param(place)), ty);
+        let owner = self.owner;
+        self.def(owner).params.push(var);
+        var
+    }
+
+    pub fn base(&mut self, def: DefId, how: crate::facts::BaseKind, of: ExprId, line: u32) {
+        self.def(def).bases.push(Base { how, of, line });
+    }
+
+    // --- expressions ---
+
+    pub fn expr(&mut self, expr: Expr) -> ExprId {
+        if matches!(expr, Expr::Unknown) {
+            return UNKNOWN;
+        }
+        self.facts.exprs.push(expr);
+        self.facts.exprs.len() as ExprId - 1
+    }
+
+    /// A name as it is used here; what it means is found at the end.
+    pub fn read(&mut self, name: &str) -> ExprId {
+        let name = self.name(name);
+        let expr = self.expr(Expr::Free(name));
+        self.names_read.push((expr, self.scope));
+        expr
+    }
+
+    pub fn member(&mut self, of: ExprId, name: &str) -> ExprId {
+        let name = self.name(name);
+        self.expr(Expr::Member(of, name))
+    }
+
+    /// `a.b.c` or `a::b::c` as it is used here.
+    pub fn read_path<'p>(&mut self, path: impl IntoIterator<Item = &'p str>) -> ExprId {
+        let mut parts = path.into_iter();
+        let Some(first) = parts.next() else { return UNKNOWN };
+        let first = self.read(first);
+        parts.fold(first, |of, name| self.member(of, name))
+    }
+
+    pub fn items(&mut self, items: &[Item]) -> Range {
+        let start = self.facts.items.len() as u32;
+        self.facts.items.extend_from_slice(items);
+        Range { start, len: items.len() as u32 }
+    }
+
+    /// One of these; unknown ones fall away.
+    pub fn either(&mut self, values: &[ExprId]) -> ExprId {
+        let items: Vec<Item> =
+            values.iter().filter(|v| **v != UNKNOWN).map(|v| Item { key: Key::Next, value: *v }).collect();
+        match items.as_slice() {
+            [] => UNKNOWN,
+            [one] => one.value,
+            _ => {
+                let range = self.items(&items);
+                self.expr(Expr::Either(range))
+            }
+        }
+    }
+
+    pub fn generic(&mut self, of: ExprId, args: &[ExprId]) -> ExprId {
+        let items: Vec<Item> = args.iter().map(|v| Item { key: Key::Next, value: *v }).collect();
+        let range = self.items(&items);
+        self.expr(Expr::Generic(of, range))
+    }
+
+    pub fn collection(&mut self, kind: ListKind, items: &[Item]) -> ExprId {
+        let range = self.items(items);
+        self.expr(Expr::Collection(kind, range))
+    }
+
+    // --- what happens ---
+
+    pub fn call(&mut self, callee: ExprId, how: CallKind, args: &[Arg], at: Span) -> ExprId {
+        let start = self.facts.args.len() as u32;
+        self.facts.args.extend_from_slice(args);
+        let args = Range { start, len: args.len() as u32 };
+        let call = self.facts.calls.len() as CallId;
+        self.facts.calls.push(Call { owner: self.owner, callee, how, args, line: at.line, column: at.column });
+        self.expr(Expr::Call(call))
+    }
+
+    /// A call the language makes by itself of a member: `of.name(args)`.
+    pub fn implicit(&mut self, of: ExprId, name: &str, args: &[ExprId], at: Span) -> ExprId {
+        let callee = self.member(of, name);
+        let args: Vec<Arg> = args.iter().map(|value| Arg { how: ArgKind::Place, value: *value }).collect();
+        self.call(callee, CallKind::Implicit, &args, at)
+    }
+
+    pub fn bind(&mut self, target: Target, value: ExprId) {
+        if value != UNKNOWN {
+            self.facts.binds.push(Bind { owner: self.owner, target, value });
+        }
+    }
+
+    /// Assigns to a name as it is seen here, whichever scope declares it.
+    pub fn bind_name(&mut self, name: &str, value: ExprId) {
+        if value == UNKNOWN {
+            return;
+        }
+        let name = self.name(name);
+        self.names_bound.push((self.facts.binds.len() as u32, self.scope));
+        self.facts.binds.push(Bind { owner: self.owner, target: Target::Free(name), value });
+    }
+
+    pub fn returns(&mut self, value: ExprId, yields: bool) {
+        if value != UNKNOWN {
+            self.facts.returns.push(Return { owner: self.owner, value, yields });
+        }
+    }
+
+    pub fn uses(&mut self, expr: ExprId, line: u32) {
+        if expr != UNKNOWN {
+            self.facts.uses.push(Use { owner: self.owner, expr, line });
+        }
+    }
+
+    /// An import; with a name it declares a variable in the current scope.
+    pub fn import(&mut self, module: &str, what: Imported, called: Option<&str>, line: u32) -> ImportId {
+        let import = self.facts.imports.len() as ImportId;
+        let var = called.map(|name| {
+            let name = self.name(name);
+            self.declare(name, VarKind::Import(import), None)
+        });
+        let owner = self.owner;
+        self.facts.imports.push(Import {
+            owner,
+            line,
+            module: module.into(),
+            what,
+            var,
+            type_only: false,
+            reexport: None,
+        });
+        import
+    }
+
+    pub fn export(&mut self, name: &str, value: ExprId) {
+        let name = self.name(name);
+        self.facts.exports.push(Export { name, value });
+    }
+
+    pub fn fault(&mut self, line: u32, what: &str) {
+        self.facts.faults.push((line, what.into()));
+    }
+
+    /// One level deeper; `false` when nested too deeply to go on. `leave` goes back.
+    #[must_use]
+    pub fn enter(&mut self) -> bool {
+        if self.depth >= DEPTH {
+            self.too_deep = true;
+            return false;
+        }
+        self.depth += 1;
+        true
+    }
+
+    pub fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    /// Resolves names and gives the facts.
+    pub fn finish(mut self) -> Facts {
+        if self.too_deep {
+            self.fault(1, "nested too deeply: the innermost parts were left out");
+        }
+        for (expr, scope) in std::mem::take(&mut self.names_read) {
+            if let Expr::Free(name) = self.facts.exprs[expr as usize]
+                && let Some(var) = self.find(scope, name)
+            {
+                self.facts.exprs[expr as usize] = Expr::Var(var);
+            }
+        }
+        for (bind, scope) in std::mem::take(&mut self.names_bound) {
+            if let Target::Free(name) = self.facts.binds[bind as usize].target
+                && let Some(var) = self.find(scope, name)
+            {
+                self.facts.binds[bind as usize].target = Target::Var(var);
+            }
+        }
+        self.facts
+    }
+
+    /// The variable a name means in a scope: the nearest one outwards.
+    pub fn find(&self, scope: ScopeId, name: Name) -> Option<VarId> {
+        let owner = self.scopes[scope as usize].owner;
+        let mut at = scope;
+        loop {
+            let here = &self.scopes[at as usize];
+            if (!here.own_only || here.owner == owner)
+                && let Some(var) = self.declared.get(&(at, name))
+            {
+                return Some(*var);
+            }
+            if at == 0 {
+                return None;
+            }
+            at = here.parent;
+        }
+    }
+}
+
+fn blank(name: Name, kind: Kind) -> Def {
+    Def {
+        name,
+        kind,
+        parent: ROOT,
+        visibility: Visibility::Public,
+        flags: 0,
+        span: Span::default(),
+        doc: None,
+        signature: "".into(),
+        params: vec![],
+        result: None,
+        bases: vec![],
+        receiver: None,
+        through: None,
+        decorators: vec![],
+    }
+}

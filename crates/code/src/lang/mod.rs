@@ -1,0 +1,60 @@
+//! The front ends: one file per language, each text to `Facts`.
+
+mod ecma;
+mod go;
+mod java;
+mod python;
+mod rust;
+mod tags;
+
+use crate::facts::Facts;
+use crate::language::Language;
+use std::cell::RefCell;
+use tree_sitter::Parser;
+
+thread_local! {
+    static PARSERS: RefCell<[Option<Parser>; Language::ALL.len()]> = const { RefCell::new([const { None }; Language::ALL.len()]) };
+}
+
+/// What a file says. `path` is relative to the root of the repository, with `/`.
+pub fn parse(path: &str, text: &str, language: Language) -> Facts {
+    let tree = tree(text, language);
+    match language {
+        Language::Python => python::read(path, text, &tree),
+        Language::JavaScript | Language::TypeScript | Language::Tsx => ecma::read(path, text, &tree, language),
+        Language::Go => go::read(path, text, &tree),
+        Language::Rust => rust::read(path, text, &tree),
+        Language::Java => java::read(path, text, &tree),
+        _ => tags::read(path, text, &tree, language),
+    }
+}
+
+/// The syntax tree of a text; parsers are kept per thread.
+pub fn tree(text: &str, language: Language) -> tree_sitter::Tree {
+    PARSERS.with_borrow_mut(|parsers| {
+        let parser = parsers[language as usize].get_or_insert_with(|| {
+            let mut parser = Parser::new();
+            parser.set_language(&grammar(language)).expect("grammars fit the library they are built with");
+            parser
+        });
+        parser.parse(text, None).expect("no timeout and a language are set")
+    })
+}
+
+pub(crate) fn grammar(language: Language) -> tree_sitter::Language {
+    match language {
+        Language::Python => tree_sitter_python::LANGUAGE.into(),
+        Language::JavaScript => tree_sitter_javascript::LANGUAGE.into(),
+        Language::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
+        Language::Tsx => tree_sitter_typescript::LANGUAGE_TSX.into(),
+        Language::Go => tree_sitter_go::LANGUAGE.into(),
+        Language::Rust => tree_sitter_rust::LANGUAGE.into(),
+        Language::Java => tree_sitter_java::LANGUAGE.into(),
+        Language::C => tree_sitter_c::LANGUAGE.into(),
+        Language::Cpp => tree_sitter_cpp::LANGUAGE.into(),
+        Language::CSharp => tree_sitter_c_sharp::LANGUAGE.into(),
+        Language::Ruby => tree_sitter_ruby::LANGUAGE.into(),
+        Language::Php => tree_sitter_php::LANGUAGE_PHP.into(),
+        Language::Kotlin => tree_sitter_kotlin_ng::LANGUAGE.into(),
+    }
+}

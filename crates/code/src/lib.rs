@@ -1,0 +1,15 @@
+//! Source text to facts: symbols, imports, calls, and who calls whom, with how sure that is.
+//!
+//! Pure: no file is opened, no store is known. A front end per language (`lang/`) turns text into `Facts`; the
+//! resolver links the facts of all files.
+
+pub mod builder;
+pub mod facts;
+pub mod lang;
+pub mod language;
+pub mod resolve;
+mod tree;
+
+pub use facts::Facts;
+pub use lang::parse;
+pub use language::Language;

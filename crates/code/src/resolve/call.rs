@@ -1,0 +1,382 @@
+//! Calls: what is called, and what comes back.
+
+use super::builtin;
+use super::eval::{Eval, Question};
+use super::value::{FileId, Gid, How, Set, Sym, Value};
+use crate::facts::{ArgKind, Call, CallId, CallKind, Expr, Kind, VarKind, flag};
+use crate::language::Language;
+
+impl<'p> Eval<'p> {
+    /// What stands before the parentheses.
+    pub(super) fn callee(&mut self, file: FileId, call: &Call, levels: u8) -> Set {
+        let here = self.file(file);
+        match here.facts.expr(call.callee) {
+            Expr::Super => {
+                let Some(class) = self.enclosing_type(file, call.owner, levels) else { return Set::default() };
+                let line = self.line(class);
+                match line.classes.get(1) {
+                    Some(parent) => Set::one(Value::Class(*parent), How::Type),
+                    None => Set::default(),
+                }
+            }
+            Expr::This => match self.enclosing_type(file, call.owner, levels) {
+                Some(class) => Set::one(Value::Class(class), How::Exact),
+                None => Set::default(),
+            },
+            _ => self.expr(file, call.callee, call.owner, levels),
+        }
+    }
+
+    /// The functions a call runs; a class without a constructor stands for itself.
+    pub(super) fn call_targets(&mut self, file: FileId, id: CallId, levels: u8) -> Set {
+        let call = &self.file(file).facts.calls[id as usize];
+        let callee = self.callee(file, call, levels);
+        let mut targets = Set { too_many: callee.too_many, ..Set::default() };
+        for (value, how) in &callee.values {
+            match value {
+                Value::Func(_) | Value::Method(..) | Value::External(_) | Value::Builtin(_) => targets.add(*value, *how),
+                Value::Class(class) => self.constructor(*class, *how, &mut targets, levels),
+                Value::Instance(class, exact) => {
+                    let call = self.link.words.dunder_call;
+                    let found = self.member_of_value(Value::Instance(*class, *exact), *how, call, levels);
+                    for (value, how) in &found.values {
+                        if matches!(value, Value::Func(_) | Value::Method(..)) {
+                            targets.add(*value, *how);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.choose_overload(file, call, &mut targets, levels);
+        if !targets.values.iter().any(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..) | Value::Class(_))) {
+            for function in self.passed_to_builtin(file, call, &targets, levels) {
+                targets.add(Value::Func(function.0), function.1.max(How::Flow));
+            }
+        }
+        targets
+    }
+
+    fn constructor(&mut self, class: Gid, how: How, targets: &mut Set, levels: u8) {
+        let def = self.def(class);
+        let language = self.file(class.file).facts.language;
+        if language == Language::Go || def.kind == Kind::Type && language != Language::Rust {
+            return;
+        }
+        let line = self.line(class);
+        for of in &line.classes {
+            let name = match language {
+                Language::Python => self.link.words.init,
+                Language::JavaScript | Language::TypeScript | Language::Tsx => self.link.words.constructor,
+                Language::Php => self.link.words.php_construct,
+                Language::Ruby => self.link.words.initialize,
+                _ => {
+                    let here = self.file(of.file);
+                    here.sym(here.facts.def(of.def).name)
+                }
+            };
+            let found = self.declared_in(*of, name, levels);
+            let mut any = false;
+            for (value, known) in &found.values {
+                if let Value::Func(method) = value
+                    && self.def(*method).kind == Kind::Method
+                {
+                    any = true;
+                    targets.add(Value::Method(*method, class), how.max(*known));
+                }
+            }
+            // Constructors are not inherited in Java and its kin.
+            if any || !matches!(language.family(), Language::Python | Language::JavaScript | Language::Php | Language::Ruby)
+            {
+                if !any {
+                    break;
+                }
+                return;
+            }
+        }
+        targets.add(Value::Class(class), how);
+    }
+
+    /// Of several functions of one name, those that take as many arguments; then those whose types fit.
+    fn choose_overload(&mut self, file: FileId, call: &Call, targets: &mut Set, levels: u8) {
+        let functions = targets.values.iter().filter(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..))).count();
+        let language = self.file(file).facts.language;
+        let overloads = matches!(
+            language,
+            Language::Java | Language::Kotlin | Language::CSharp | Language::Cpp | Language::TypeScript | Language::Tsx
+        );
+        if functions < 2 || !overloads {
+            return;
+        }
+        let args = self.file(file).facts.args(call.args);
+        if args.iter().any(|a| a.how != ArgKind::Place) {
+            return;
+        }
+        let fits = |eval: &Eval<'_>, gid: Gid| {
+            let def = eval.def(gid);
+            let facts = &eval.file(gid.file).facts;
+            let rest = def.params.last().is_some_and(|v| matches!(facts.vars[*v as usize].what, VarKind::Rest(_)));
+            if rest { args.len() + 1 >= def.params.len() } else { args.len() == def.params.len() }
+        };
+        let group = |eval: &Eval<'_>, gid: Gid| (gid.file, eval.def(gid).parent, eval.def(gid).name);
+        let all: Vec<(Gid, bool)> = targets
+            .values
+            .iter()
+            .filter_map(|(v, _)| match v {
+                Value::Func(g) | Value::Method(g, _) => Some((*g, fits(self, *g))),
+                _ => None,
+            })
+            .collect();
+        let mut keep: Vec<Gid> = Vec::new();
+        for (gid, fit) in &all {
+            let same: Vec<&(Gid, bool)> = all.iter().filter(|(g, _)| group(self, *g) == group(self, *gid)).collect();
+            if same.len() == 1 || *fit || !same.iter().any(|(_, f)| *f) {
+                keep.push(*gid);
+            }
+        }
+        // Still several of one group: by the types of the arguments.
+        let mut best: Vec<Gid> = Vec::new();
+        for gid in &keep {
+            let same: Vec<Gid> = keep.iter().copied().filter(|g| group(self, *g) == group(self, *gid)).collect();
+            if same.len() < 2 {
+                best.push(*gid);
+                continue;
+            }
+            let score = self.type_fit(file, call, *gid, levels);
+            let top = same.iter().map(|g| self.type_fit(file, call, *g, levels)).max().unwrap_or(0);
+            if score == top {
+                best.push(*gid);
+            }
+        }
+        targets.values.retain(|(v, _)| match v {
+            Value::Func(g) | Value::Method(g, _) => best.contains(g),
+            _ => true,
+        });
+    }
+
+    /// How many arguments are of the parameter's type.
+    fn type_fit(&mut self, file: FileId, call: &Call, gid: Gid, levels: u8) -> usize {
+        let here = self.file(gid.file);
+        let params = here.facts.def(gid.def).params.clone();
+        let args: Vec<u32> = self.file(file).facts.args(call.args).iter().map(|a| a.value).collect();
+        let mut fit = 0;
+        for (param, arg) in params.iter().zip(args) {
+            let Some(ty) = here.facts.vars[*param as usize].ty else { continue };
+            let types = self.expr(gid.file, ty, gid.def, levels);
+            let wanted = self.instances(&types, false, levels);
+            let name = match here.facts.expr(ty) {
+                Expr::Free(name) => here.facts.name(name),
+                _ => "",
+            };
+            let given = self.expr(file, arg, call.owner, levels);
+            let matches = given.values.iter().any(|(value, _)| match value {
+                Value::Text => name == "String" || name == "string" || name == "CharSequence",
+                Value::Number => matches!(name, "int" | "long" | "double" | "float" | "boolean" | "number" | "short"),
+                Value::Instance(class, _) => {
+                    let line = self.line(*class);
+                    wanted.values.iter().any(|(w, _)| matches!(w, Value::Instance(c, _) if line.classes.contains(c)))
+                }
+                other => wanted.values.iter().any(|(w, _)| w == other),
+            });
+            fit += usize::from(matches);
+        }
+        fit
+    }
+
+    /// Functions handed to something that calls them: `map(f, xs)`, `xs.forEach(f)`, `promise.then(f)`.
+    fn passed_to_builtin(&mut self, file: FileId, call: &Call, targets: &Set, levels: u8) -> Vec<(Gid, How)> {
+        let here = self.file(file);
+        let language = here.facts.language;
+        let known = match here.facts.expr(call.callee) {
+            Expr::Member(of, name) => {
+                let text = here.facts.name(name);
+                builtin::method_calls_argument(language, text) && !self.is_import(file, of)
+            }
+            Expr::Free(name) => {
+                targets.values.iter().any(|(v, _)| matches!(v, Value::Builtin(_)))
+                    && builtin::function_calls_argument(language, here.facts.name(name))
+            }
+            Expr::Call(_) | Expr::Var(_) => false,
+            _ => false,
+        };
+        if !known {
+            return vec![];
+        }
+        let args: Vec<u32> = here.facts.args(call.args).iter().map(|a| a.value).collect();
+        let mut found = Vec::new();
+        for arg in args {
+            let values = self.expr(file, arg, call.owner, levels);
+            for (value, how) in &values.values {
+                if let Value::Func(function) | Value::Method(function, _) = value {
+                    found.push((*function, *how));
+                }
+            }
+        }
+        found
+    }
+
+    pub(super) fn call_value(&mut self, file: FileId, id: CallId, levels: u8) -> Set {
+        let here = self.file(file);
+        let call = &here.facts.calls[id as usize];
+        let callee = self.callee(file, call, levels);
+        let mut set = Set { too_many: callee.too_many, ..Set::default() };
+        let mut outside = callee.is_empty();
+        for (value, how) in &callee.values {
+            match value {
+                Value::Class(class) => {
+                    let language = self.file(class.file).facts.language;
+                    let types = Set::one(Value::Class(*class), *how);
+                    let exact = language != Language::Go && self.def(*class).kind != Kind::Interface;
+                    set.join_as(&self.instances(&types, exact, levels), (*how).max(How::Type));
+                }
+                Value::Func(gid) if call.how == CallKind::New => {
+                    set.add(Value::Instance(*gid, true), (*how).max(How::Type));
+                }
+                Value::Func(gid) | Value::Method(gid, _) => {
+                    let bound = self.link.words.bind;
+                    if let Expr::Member(_, name) = here.facts.expr(call.callee)
+                        && here.sym(name) == bound
+                        && here.facts.language.family() == Language::JavaScript
+                    {
+                        set.add(*value, *how);
+                        continue;
+                    }
+                    let result = self.solve(Question::Result(*gid), levels);
+                    // The result of a method that gives back its own object is the object it was called on.
+                    if let Value::Method(_, receiver) = value {
+                        for (found, known) in &result.values {
+                            match found {
+                                Value::Instance(class, false) if self.same_line(*receiver, *class) => {
+                                    set.add(Value::Instance(*receiver, false), (*how).max(*known));
+                                }
+                                other => set.add(*other, (*how).max(*known)),
+                            }
+                        }
+                        set.too_many |= result.too_many;
+                    } else {
+                        set.join_as(&result, *how);
+                    }
+                }
+                Value::Instance(class, _) => {
+                    let name = self.link.words.dunder_call;
+                    match self.find_method(*class, name, levels) {
+                        Some(method) => set.join_as(&self.solve(Question::Result(method), levels).clone(), *how),
+                        // Calling an enum's variant makes one of it.
+                        None if self.file(class.file).facts.language == Language::Rust => set.add(*value, *how),
+                        None => {}
+                    }
+                }
+                Value::FunctionOf(of, expr) => {
+                    if let Expr::FunctionType(result) = self.file(*of).facts.expr(*expr)
+                        && levels > 0
+                    {
+                        let types = self.expr(*of, result, crate::facts::ROOT, levels - 1);
+                        set.join_as(&self.instances(&types, false, levels - 1), How::Type);
+                    }
+                }
+                Value::External(path) => {
+                    outside = true;
+                    if self.program.external_text(*path).ends_with("partial") {
+                        set.join(&self.argument(file, id, 0, None, levels));
+                    } else {
+                        set.add(Value::ExternalInstance(*path), *how);
+                    }
+                }
+                Value::Builtin(name) => {
+                    outside = true;
+                    set.join(&self.builtin_value(file, id, *name, levels));
+                }
+                _ => {}
+            }
+        }
+        if let Expr::Member(of, name) = here.facts.expr(call.callee)
+            && callee.values.iter().all(|(v, _)| matches!(v, Value::Nothing))
+        {
+            let base = self.expr(file, of, call.owner, levels);
+            let found = self.container_method(&base, here.sym(name), levels);
+            set.join(&found);
+            if call.how == CallKind::Implicit && set.is_empty() {
+                set.join(&base);
+            }
+        }
+        if call.how == CallKind::Decorator {
+            let wraps = set
+                .values
+                .iter()
+                .any(|(v, _)| matches!(v, Value::Func(g) | Value::Method(g, _) if self.def(*g).is(flag::WRAPS)));
+            let callable = set.values.iter().any(|(v, _)| {
+                matches!(v, Value::Func(_) | Value::Method(..) | Value::Class(_) | Value::Instance(..))
+            });
+            if outside || wraps || !callable {
+                let own = self.argument(file, id, 0, None, levels);
+                set.join(&own);
+                set.values.retain(|(v, _)| !matches!(v, Value::ExternalInstance(_)));
+            }
+        }
+        set
+    }
+
+    fn same_line(&mut self, derived: Gid, class: Gid) -> bool {
+        derived == class || self.line(derived).classes.contains(&class)
+    }
+
+    /// What builtin functions give back that carries values on.
+    fn builtin_value(&mut self, file: FileId, call: CallId, name: Sym, levels: u8) -> Set {
+        match self.program.text(name) {
+            "list" | "tuple" | "set" | "sorted" | "reversed" | "iter" | "frozenset" | "copy" => {
+                self.argument(file, call, 0, None, levels)
+            }
+            "next" | "max" | "min" => {
+                let list = self.argument(file, call, 0, None, levels);
+                self.element(&list, levels)
+            }
+            "dict" => self.argument(file, call, 0, None, levels),
+            "str" | "repr" | "format" | "String" => Set::one(Value::Text, How::Exact),
+            "int" | "len" | "float" | "bool" | "Number" => Set::one(Value::Number, How::Exact),
+            "getattr" => {
+                let here = self.file(file);
+                let args = here.facts.args(here.facts.calls[call as usize].args);
+                let Some(Expr::Literal(crate::facts::Literal::String(text))) =
+                    args.get(1).map(|a| here.facts.expr(a.value))
+                else {
+                    return Set::default();
+                };
+                let base = self.argument(file, call, 0, None, levels);
+                let mut set = Set::default();
+                for (value, how) in &base.values {
+                    set.join(&self.member_of_value(*value, *how, here.sym(text), levels));
+                }
+                set
+            }
+            "type" => {
+                let of = self.argument(file, call, 0, None, levels);
+                let mut set = Set::default();
+                for (value, how) in &of.values {
+                    if let Value::Instance(class, _) = value {
+                        set.add(Value::Class(*class), *how);
+                    }
+                }
+                set
+            }
+            _ => Set::default(),
+        }
+    }
+
+    /// Methods of lists, maps, options and the like that give their elements or themselves.
+    fn container_method(&mut self, base: &Set, name: Sym, levels: u8) -> Set {
+        let mut containers = Set::default();
+        for (value, how) in &base.values {
+            if matches!(value, Value::Object(..) | Value::Typed(..) | Value::Generator(_) | Value::Rest(..)) {
+                containers.add(*value, *how);
+            }
+        }
+        if containers.is_empty() {
+            return containers;
+        }
+        match builtin::container_method(self.program.text(name)) {
+            builtin::Gives::Element => self.element(&containers, levels),
+            builtin::Gives::Itself => containers,
+            builtin::Gives::Nothing => Set::default(),
+        }
+    }
+}

@@ -1,0 +1,913 @@
+//! Evaluates expressions over the whole program: which functions, classes and objects can be here?
+//!
+//! An answer is found on demand and kept. Every step through a variable, a result, a field or a parameter uses up one
+//! of a fixed number of levels, so cycles end, and the answer does not depend on the order of questions: it is what
+//! can be reached within that many steps. More levels only ever add.
+
+use super::file::{File, constructor_function};
+use super::flow::Flows;
+use super::link::Link;
+use super::program::Program;
+use super::value::{FileId, Gid, How, Set, Sym, Value};
+use crate::facts::{
+    ArgKind, CallId, DefId, Expr, ExprId, Imported, Key as ItemKey, Kind, ListKind, Literal, ROOT, Range, UNKNOWN,
+    VarId, VarKind, flag,
+};
+use crate::language::Language;
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+/// Steps that are followed: real chains are shorter, and each costs.
+pub const LEVELS: u8 = 12;
+
+/// A question whose answer is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Question {
+    Var(FileId, VarId),
+    /// What calling a function gives.
+    Result(Gid),
+    /// A field of an instance of a class.
+    Field(Gid, Sym),
+    /// A field put into a function, an object or a prototype from outside.
+    Write(Value, Sym),
+    CallValue(FileId, CallId),
+    CallTargets(FileId, CallId),
+    ModuleMember(FileId, Sym),
+    Free(FileId, DefId, Sym),
+    /// Rust: the module an import's path leads to.
+    Path(FileId, u32),
+}
+
+struct Known {
+    set: Rc<Set>,
+    /// Levels needed for the whole answer.
+    height: u8,
+    flows: bool,
+}
+
+#[derive(Default)]
+struct Frame {
+    height: u8,
+    /// Levels ran out below.
+    cut: bool,
+    /// Something followed across calls was asked.
+    flows: bool,
+}
+
+pub(super) struct Eval<'p> {
+    pub program: &'p Program,
+    pub link: &'p Link,
+    pub flows: &'p Flows,
+    known: FxHashMap<Question, Known>,
+    partly: FxHashMap<(Question, u8), (Rc<Set>, bool)>,
+    frame: Frame,
+    nothing: Rc<Set>,
+    pub(super) lines: FxHashMap<Gid, Rc<super::member::Line>>,
+    /// Functions whose callers were asked for.
+    pub wanted: rustc_hash::FxHashSet<Gid>,
+}
+
+impl<'p> Eval<'p> {
+    pub fn new(program: &'p Program, link: &'p Link, flows: &'p Flows) -> Eval<'p> {
+        Eval {
+            program,
+            link,
+            flows,
+            known: FxHashMap::default(),
+            partly: FxHashMap::default(),
+            frame: Frame::default(),
+            nothing: Rc::new(Set::default()),
+            lines: FxHashMap::default(),
+            wanted: rustc_hash::FxHashSet::default(),
+        }
+    }
+
+    pub fn file(&self, file: FileId) -> &'p File {
+        self.program.file(file)
+    }
+
+    /// Runs a question from the beginning; tells whether it depended on what is followed across calls.
+    pub fn ask<R>(&mut self, ask: impl FnOnce(&mut Self) -> R) -> (R, bool) {
+        self.frame = Frame::default();
+        let answer = ask(self);
+        (answer, self.frame.flows)
+    }
+
+    pub(super) fn touch_flows(&mut self) {
+        self.frame.flows = true;
+    }
+
+    pub(super) fn solve(&mut self, question: Question, levels: u8) -> Rc<Set> {
+        // Calls are part of the expression they stand in and cost no level.
+        let step = !matches!(question, Question::CallValue(..) | Question::CallTargets(..));
+        if levels == 0 {
+            self.frame.cut = true;
+            return self.nothing.clone();
+        }
+        if let Some(known) = self.known.get(&question)
+            && levels >= known.height
+        {
+            self.frame.height = self.frame.height.max(known.height);
+            self.frame.flows |= known.flows;
+            return known.set.clone();
+        }
+        if let Some((set, flows)) = self.partly.get(&(question, levels)) {
+            self.frame.cut = true;
+            self.frame.flows |= *flows;
+            return set.clone();
+        }
+        let outer = std::mem::take(&mut self.frame);
+        let left = if step { levels - 1 } else { levels };
+        let set = stacker::maybe_grow(96 * 1024, 4 * 1024 * 1024, || self.compute(question, left));
+        let set = if set.is_empty() && !set.too_many { self.nothing.clone() } else { Rc::new(set) };
+        let inner = std::mem::replace(&mut self.frame, outer);
+        self.frame.flows |= inner.flows;
+        if inner.cut {
+            self.frame.cut = true;
+            self.partly.insert((question, levels), (set.clone(), inner.flows));
+        } else {
+            let height = (inner.height + u8::from(step)).max(1);
+            self.frame.height = self.frame.height.max(height);
+            self.known.insert(question, Known { set: set.clone(), height, flows: inner.flows });
+        }
+        set
+    }
+
+    fn compute(&mut self, question: Question, levels: u8) -> Set {
+        match question {
+            Question::Var(file, var) => self.variable(file, var, levels),
+            Question::Result(def) => self.result(def, levels),
+            Question::Field(class, name) => self.field(class, name, levels),
+            Question::Write(of, name) => self.written(of, name, levels),
+            Question::CallValue(file, call) => self.call_value(file, call, levels),
+            Question::CallTargets(file, call) => self.call_targets(file, call, levels),
+            Question::ModuleMember(file, name) => self.module_member(file, name, levels),
+            Question::Free(file, owner, name) => self.free(file, owner, name, levels),
+            Question::Path(file, import) => self.path(file, import, levels),
+        }
+    }
+
+    // --- expressions ---
+
+    pub fn expr(&mut self, file: FileId, expr: ExprId, owner: DefId, levels: u8) -> Set {
+        if expr == UNKNOWN {
+            return Set::default();
+        }
+        let here = self.file(file);
+        match here.facts.expr(expr) {
+            Expr::Unknown => Set::default(),
+            Expr::Literal(Literal::String(_) | Literal::Template) => Set::one(Value::Text, How::Exact),
+            Expr::Literal(Literal::Number | Literal::Bool | Literal::Regex) => Set::one(Value::Number, How::Exact),
+            Expr::Literal(Literal::Nothing) => Set::one(Value::Nothing, How::Exact),
+            Expr::Var(var) => (*self.solve(Question::Var(file, var), levels)).clone(),
+            Expr::Free(name) => (*self.solve(Question::Free(file, owner, here.sym(name)), levels)).clone(),
+            Expr::This => self.this(file, owner, levels),
+            Expr::ThisType => match self.enclosing_type(file, owner, levels) {
+                Some(class) => Set::one(Value::Class(class), How::Exact),
+                None => Set::default(),
+            },
+            Expr::Super => Set::default(),
+            Expr::Member(of, name) => self.member_of(file, of, here.sym(name), owner, levels),
+            Expr::At(of, name) => {
+                let base = self.expr(file, of, owner, levels);
+                self.at(&base, here.sym(name), levels)
+            }
+            Expr::AtIndex(of, index) => {
+                let base = self.expr(file, of, owner, levels);
+                self.at_index(&base, index, levels)
+            }
+            Expr::Element(of) => {
+                let base = self.expr(file, of, owner, levels);
+                self.element(&base, levels)
+            }
+            Expr::KeysOf(_) => Set::one(Value::Text, How::Exact),
+            Expr::Awaited(of) => {
+                let base = self.expr(file, of, owner, levels);
+                self.awaited(&base, levels)
+            }
+            Expr::Call(call) => (*self.solve(Question::CallValue(file, call), levels)).clone(),
+            Expr::Def(def) => Set::one(self.def_value(Gid { file, def }), How::Exact),
+            Expr::Collection(..) | Expr::ListOf(_) | Expr::Joined(_) => {
+                Set::one(Value::Object(file, expr), How::Exact)
+            }
+            Expr::Construct(of, _) | Expr::InstanceOf(of) => {
+                let ty = self.expr(file, of, owner, levels);
+                let exact = matches!(here.facts.expr(expr), Expr::Construct(..));
+                self.instances(&ty, exact, levels)
+            }
+            Expr::Either(range) => {
+                let mut set = Set::default();
+                for item in here.facts.items(range) {
+                    set.join(&self.expr(file, item.value, owner, levels));
+                }
+                set
+            }
+            Expr::Generic(of, range) => self.generic(file, expr, of, range, owner, levels),
+            Expr::FunctionType(_) => Set::one(Value::FunctionOf(file, expr), How::Type),
+            Expr::Import(import) => match self.import_target(file, import, levels) {
+                Some(module) => self.module_value(module, levels),
+                None => Set::default(),
+            },
+            Expr::Bound(of) => self.expr(file, of, owner, levels),
+        }
+    }
+
+    /// A generic type of the program is that type; another keeps its arguments.
+    fn generic(&mut self, file: FileId, expr: ExprId, of: ExprId, range: Range, owner: DefId, levels: u8) -> Set {
+        let base = self.expr(file, of, owner, levels);
+        if base.values.iter().any(|(v, _)| matches!(v, Value::Class(_))) {
+            return base;
+        }
+        let name = match self.file(file).facts.expr(of) {
+            Expr::Free(name) | Expr::Member(_, name) => self.file(file).facts.name(name),
+            Expr::Var(var) => self.file(file).facts.name(self.file(file).facts.vars[var as usize].name),
+            _ => "",
+        };
+        // Wrappers that are seen through: what they hold is what is meant.
+        if matches!(
+            name,
+            "Optional" | "Union" | "Annotated" | "Final" | "ClassVar" | "Required" | "NotRequired" | "Readonly"
+                | "Partial" | "Box" | "Rc" | "Arc" | "Cow" | "Pin" | "Type" | "type" | "Self"
+        ) {
+            let mut set = Set::default();
+            for item in self.file(file).facts.items(range) {
+                set.join(&self.expr(file, item.value, owner, levels));
+            }
+            return set;
+        }
+        Set::one(Value::Typed(file, expr), How::Type)
+    }
+
+    /// The types among these as instances of them.
+    pub fn instances(&mut self, types: &Set, exact: bool, levels: u8) -> Set {
+        let mut set = Set { too_many: types.too_many, ..Set::default() };
+        for (value, how) in &types.values {
+            let how = (*how).max(How::Type);
+            match value {
+                Value::Class(class) => {
+                    let def = self.def(*class);
+                    match (def.kind, def.result) {
+                        (Kind::Type, Some(alias)) => {
+                            let of = self.expr(class.file, alias, class.def, levels.saturating_sub(1));
+                            if levels > 0 {
+                                // A named type of its own may have methods of its own (Go).
+                                if self.link.has_methods(*class) {
+                                    set.add(Value::Instance(*class, true), how);
+                                }
+                                set.join_as(&self.instances(&of, exact, levels - 1), how);
+                            }
+                        }
+                        _ => set.add(Value::Instance(*class, exact || self.never_derived(*class)), how),
+                    }
+                }
+                Value::External(name) => set.add(Value::ExternalInstance(*name), how),
+                Value::Typed(..) | Value::FunctionOf(..) | Value::Text | Value::Number => set.add(*value, how),
+                Value::Builtin(name) => match self.program.text(*name) {
+                    "str" | "string" | "String" | "bytes" | "&str" => set.add(Value::Text, how),
+                    "int" | "float" | "bool" | "number" | "boolean" => set.add(Value::Number, how),
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        set
+    }
+
+    fn never_derived(&self, class: Gid) -> bool {
+        let file = self.file(class.file);
+        matches!(file.facts.language, Language::Go | Language::Rust | Language::C)
+            && file.facts.def(class.def).kind != Kind::Interface
+    }
+
+    pub fn def(&self, gid: Gid) -> &'p crate::facts::Def {
+        self.file(gid.file).facts.def(gid.def)
+    }
+
+    pub fn def_value(&self, gid: Gid) -> Value {
+        match self.def(gid).kind {
+            Kind::File => Value::Module(gid.file),
+            Kind::Module => Value::Namespace(gid),
+            kind if kind.type_like() => Value::Class(gid),
+            _ => Value::Func(gid),
+        }
+    }
+
+    // --- variables ---
+
+    fn variable(&mut self, file: FileId, var: VarId, levels: u8) -> Set {
+        let here = self.file(file);
+        let found = &here.facts.vars[var as usize];
+        let mut set = Set::default();
+        if let Some(ty) = found.ty {
+            let types = self.expr(file, ty, found.owner, levels);
+            set.join_as(&self.instances(&types, false, levels), How::Type);
+        }
+        match found.what {
+            VarKind::Def(def) => {
+                let gid = Gid { file, def };
+                match self.def(gid).kind {
+                    Kind::Field | Kind::Variable => {}
+                    _ => set.add(self.def_value(gid), How::Exact),
+                }
+            }
+            VarKind::Import(import) => {
+                let imported = self.imported(file, import, levels);
+                set.join_as(&imported, How::Import);
+            }
+            VarKind::Param(_) | VarKind::Rest(_) | VarKind::Keywords => {
+                self.parameter(file, var, &mut set, levels);
+            }
+            VarKind::Local | VarKind::TypeParam => {}
+        }
+        let declared = found.ty.is_some() && !set.is_empty() && !self.open_type(&set);
+        if !declared {
+            let binds: Vec<ExprId> = here.binds(var).collect();
+            for value in binds {
+                set.join(&self.expr(file, value, found.owner, levels));
+            }
+        }
+        set
+    }
+
+    /// Whether knowing the declared type leaves open which class it is.
+    fn open_type(&self, set: &Set) -> bool {
+        set.values.iter().any(|(value, _)| match value {
+            Value::Instance(class, exact) => !exact && self.link.derived(*class),
+            Value::FunctionOf(..) | Value::Typed(..) => true,
+            _ => false,
+        })
+    }
+
+    pub fn imported(&mut self, file: FileId, import: u32, levels: u8) -> Set {
+        let here = self.file(file);
+        let entry = &here.facts.imports[import as usize];
+        let Some(module) = self.import_target(file, import, levels) else { return Set::default() };
+        match entry.what {
+            Imported::Module => self.module_value(module, levels),
+            Imported::Root => {
+                // `import a.b.c` binds `a`.
+                match self.program.python_root(file, &entry.module) {
+                    Some(root) => Set::one(root, How::Import),
+                    None => Set::one(module, How::Import),
+                }
+            }
+            Imported::Symbol(name) => {
+                let name = here.sym(name);
+                let found = self.member_of_value(module, How::Import, name, levels);
+                if found.is_empty() && here.facts.language.family() == Language::JavaScript {
+                    // `import x from "cjs"`: the default export of a CommonJS module is what it exports.
+                    if self.program.text(name) == "default" {
+                        return self.module_value(module, levels);
+                    }
+                }
+                found
+            }
+            Imported::All | Imported::Nothing => Set::default(),
+        }
+    }
+
+    /// The module an import names.
+    pub fn import_target(&mut self, file: FileId, import: u32, levels: u8) -> Option<Value> {
+        let here = self.file(file);
+        if here.facts.language != Language::Rust {
+            return self.link.import(file, import);
+        }
+        let found = self.solve(Question::Path(file, import), levels);
+        found.values.first().map(|(value, _)| *value)
+    }
+
+    /// Rust: walks a path of modules and types.
+    fn path(&mut self, file: FileId, import: u32, levels: u8) -> Set {
+        let here = self.file(file);
+        let entry = &here.facts.imports[import as usize];
+        let mut parts = entry.module.split("::");
+        let first = parts.next().unwrap_or("");
+        let module = self.link.rust_module(self.program, file, entry.owner);
+        let mut at = None;
+        if !matches!(first, "crate" | "self" | "super") && !first.is_empty() {
+            // A name of the module itself comes before a crate of that name, unless it is this very import.
+            let owner = match module {
+                Value::Namespace(space) => space.def,
+                _ => ROOT,
+            };
+            if let Some(name) = self.program.find(first)
+                && let Some(var) = here.member(owner, name)
+                && Some(var) != entry.var
+            {
+                let found = self.solve(Question::Var(file, var), levels);
+                at = found.values.iter().map(|(v, _)| *v).find(|v| is_place(*v));
+            }
+        }
+        let mut at = match at.or_else(|| self.link.rust_root(self.program, file, entry.owner, first)) {
+            Some(at) => at,
+            None => return Set::default(),
+        };
+        for part in parts {
+            if part == "super" {
+                match self.link.rust_super(self.program, at) {
+                    Some(above) => at = above,
+                    None => return Set::default(),
+                }
+                continue;
+            }
+            let Some(name) = self.program.find(part) else { return Set::default() };
+            let child = match at {
+                Value::Module(of) => self.link.rust_child(of, ROOT, name),
+                Value::Namespace(space) => self.link.rust_child(space.file, space.def, name),
+                _ => None,
+            };
+            if let Some(child) = child {
+                at = Value::Module(child);
+                continue;
+            }
+            let found = self.member_of_value(at, How::Import, name, levels);
+            match found.values.iter().map(|(v, _)| *v).find(|v| is_place(*v)) {
+                Some(found) => at = found,
+                None => return Set::default(),
+            }
+        }
+        Set::one(at, How::Import)
+    }
+
+    /// A module as a value: a CommonJS module is what it assigned to `module.exports`.
+    pub fn module_value(&mut self, module: Value, levels: u8) -> Set {
+        let mut set = Set::default();
+        if let Value::Module(file) = module
+            && levels > 0
+        {
+            let exports = self.file(file).exports.get(&self.link.words.whole).cloned().unwrap_or_default();
+            for value in exports {
+                set.join_as(&self.expr(file, value, ROOT, levels - 1), How::Import);
+            }
+        }
+        set.add(module, How::Import);
+        set
+    }
+
+    /// What a parameter may hold: its receiver, what callers pass.
+    fn parameter(&mut self, file: FileId, var: VarId, set: &mut Set, levels: u8) {
+        let here = self.file(file);
+        let Some((function, place)) = here.param(var) else { return };
+        let gid = Gid { file, def: function };
+        let def = self.def(gid);
+        let what = here.facts.vars[var as usize].what;
+        match what {
+            VarKind::Rest(place) => {
+                self.wanted.insert(gid);
+                self.touch_flows();
+                set.add(Value::Rest(gid, place), How::Type);
+                return;
+            }
+            VarKind::Keywords => {
+                self.wanted.insert(gid);
+                self.touch_flows();
+                set.add(Value::Keywords(gid), How::Type);
+                return;
+            }
+            _ => {}
+        }
+        if place == 0 && def.is(flag::TAKES_SELF) && def.kind == Kind::Method {
+            if def.is(flag::CLASS_METHOD) {
+                if let Some(class) = self.enclosing_type(file, function, levels) {
+                    set.add(Value::Class(class), How::Exact);
+                }
+            } else {
+                let own = self.receiver_of(gid, levels);
+                set.join(&own);
+            }
+            return;
+        }
+        if set.is_empty() || self.open_type(set) {
+            self.flowing(gid, place, set, levels);
+        }
+    }
+
+    pub fn this(&mut self, file: FileId, owner: DefId, levels: u8) -> Set {
+        let here = self.file(file);
+        // Arrow functions and class bodies take `this` from around them.
+        let mut at = owner;
+        while at != ROOT {
+            let def = here.facts.def(at);
+            if def.kind.callable() && !def.is(flag::ARROW) {
+                break;
+            }
+            if def.kind.type_like() {
+                return Set::one(Value::Instance(Gid { file, def: at }, false), How::Exact);
+            }
+            at = def.parent;
+        }
+        if at == ROOT {
+            return Set::default();
+        }
+        let gid = Gid { file, def: at };
+        let def = here.facts.def(at);
+        if let Some(object) = def.receiver
+            && here.facts.language.family() == Language::JavaScript
+        {
+            return self.expr(file, object, def.parent, levels);
+        }
+        if here.class_of[at as usize].is_some() {
+            if def.is(flag::STATIC) {
+                return match here.class_of[at as usize] {
+                    Some(class) => Set::one(Value::Class(Gid { file, def: class }), How::Exact),
+                    None => Set::default(),
+                };
+            }
+            return self.receiver_of(gid, levels);
+        }
+        if constructor_function(&here.facts, at) == Some(at) {
+            let mut set = Set::one(Value::Instance(gid, true), How::Exact);
+            // A function put into a prototype or an object has that object as `this`.
+            self.touch_flows();
+            if let Some(owners) = self.flows.owners.get(&gid) {
+                for owner in owners.iter().take(super::value::MOST) {
+                    set.add(*owner, How::Flow);
+                }
+            }
+            return set;
+        }
+        Set::default()
+    }
+
+    /// The object a method runs on: its class, or the classes it is called on where that is known.
+    fn receiver_of(&mut self, method: Gid, levels: u8) -> Set {
+        let Some(class) = self.enclosing_type(method.file, method.def, levels) else { return Set::default() };
+        self.touch_flows();
+        let mut set = Set::default();
+        if let Some(receivers) = self.flows.receivers.get(&method)
+            && receivers.len() <= MOST_RECEIVERS
+        {
+            for receiver in receivers {
+                set.add(Value::Instance(*receiver, true), How::Exact);
+            }
+            if !self.flows.made.contains(&class) && !set.is_empty() {
+                return set;
+            }
+        }
+        set.add(Value::Instance(class, false), How::Exact);
+        set
+    }
+
+    /// The type a definition belongs to: the class around it, or the receiver it names.
+    pub fn enclosing_type(&mut self, file: FileId, owner: DefId, levels: u8) -> Option<Gid> {
+        let here = self.file(file);
+        let mut at = owner;
+        while at != ROOT {
+            let def = here.facts.def(at);
+            if def.kind.type_like() && def.kind != Kind::Type {
+                return Some(Gid { file, def: at });
+            }
+            if def.kind == Kind::Method
+                && let Some(receiver) = def.receiver
+            {
+                return self.link.receiver(Gid { file, def: at }).or_else(|| {
+                    let found = self.expr(file, receiver, def.parent, levels);
+                    found.values.iter().find_map(|(v, _)| match v {
+                        Value::Class(class) => Some(*class),
+                        _ => None,
+                    })
+                });
+            }
+            at = def.parent;
+        }
+        None
+    }
+
+    // --- results ---
+
+    fn result(&mut self, gid: Gid, levels: u8) -> Set {
+        let here = self.file(gid.file);
+        let def = here.facts.def(gid.def);
+        let mut set = Set::default();
+        if def.is(flag::GENERATOR) {
+            set.add(Value::Generator(gid), How::Exact);
+            return set;
+        }
+        if let Some(ty) = def.result {
+            let types = self.expr(gid.file, ty, gid.def, levels);
+            set = self.instances(&types, false, levels);
+            if !set.is_empty() && !self.open_type(&set) {
+                return set;
+            }
+        }
+        let returns: Vec<(ExprId, bool)> = here.returns(gid.def).collect();
+        let mut found = Set::default();
+        for (value, yields) in returns {
+            if !yields {
+                found.join(&self.expr(gid.file, value, gid.def, levels));
+            }
+        }
+        if found.is_empty() || found.too_many {
+            return if found.too_many && !set.is_empty() { set } else { set_or(set, found) };
+        }
+        // What is returned says more than the declared type, which is only kept where it must be.
+        let known = found.values.iter().any(|(v, _)| !matches!(v, Value::Nothing));
+        if known { found } else { set_or(set, found) }
+    }
+
+    /// What a generator gives, one by one.
+    pub fn yields(&mut self, gid: Gid, levels: u8) -> Set {
+        if levels == 0 {
+            return Set::default();
+        }
+        let here = self.file(gid.file);
+        let mut set = Set::default();
+        let returns: Vec<(ExprId, bool)> = here.returns(gid.def).collect();
+        for (value, yields) in returns {
+            if yields {
+                set.join(&self.expr(gid.file, value, gid.def, levels - 1));
+            }
+        }
+        set
+    }
+
+    // --- containers ---
+
+    pub fn at(&mut self, base: &Set, name: Sym, levels: u8) -> Set {
+        let mut set = Set::default();
+        for (value, how) in &base.values {
+            let found = match value {
+                Value::Object(file, expr) => self.object_at(*file, *expr, Some(name), levels),
+                Value::Typed(..) => self.element(&Set::one(*value, *how), levels),
+                Value::Keywords(gid) => self.keyword(*gid, name, levels),
+                Value::Module(_) | Value::Class(_) | Value::Func(_) => self.member_of_value(*value, *how, name, levels),
+                Value::Instance(class, _) => {
+                    let get = self.link.words.get_item;
+                    let method = self.find_method(*class, get, levels);
+                    match method {
+                        Some(method) if levels > 0 => (*self.solve(Question::Result(method), levels)).clone(),
+                        _ => self.member_of_value(*value, *how, name, levels),
+                    }
+                }
+                _ => Set::default(),
+            };
+            set.join_as(&found, *how);
+        }
+        set
+    }
+
+    pub fn at_index(&mut self, base: &Set, index: u32, levels: u8) -> Set {
+        let mut set = Set::default();
+        for (value, how) in &base.values {
+            let found = match value {
+                Value::Object(file, expr) => self.object_index(*file, *expr, index, levels),
+                Value::Rest(gid, place) => {
+                    let mut found = Set::default();
+                    self.flowing(*gid, *place as usize + index as usize, &mut found, levels);
+                    found
+                }
+                Value::Typed(file, expr) => self.typed_index(*file, *expr, index, levels),
+                _ => self.element(&Set::one(*value, *how), levels),
+            };
+            set.join_as(&found, *how);
+        }
+        set
+    }
+
+    pub fn element(&mut self, base: &Set, levels: u8) -> Set {
+        let mut set = Set::default();
+        for (value, how) in &base.values {
+            let found = match value {
+                Value::Object(file, expr) => self.object_at(*file, *expr, None, levels),
+                Value::Generator(gid) => self.yields(*gid, levels),
+                Value::Typed(file, expr) => self.typed_element(*file, *expr, levels),
+                Value::Rest(gid, place) => self.rest_elements(*gid, *place as usize, levels),
+                Value::Keywords(gid) => self.rest_elements(*gid, 0, levels),
+                Value::Instance(class, _) => self.iterate(*class, levels),
+                Value::Text => Set::one(Value::Text, How::Exact),
+                _ => Set::default(),
+            };
+            set.join_as(&found, *how);
+        }
+        set
+    }
+
+    /// Iterating over an instance: what its iterator gives.
+    fn iterate(&mut self, class: Gid, levels: u8) -> Set {
+        let words = &self.link.words;
+        let (iter, next, get) = (words.iter, words.next, words.get_item);
+        if levels == 0 {
+            return Set::default();
+        }
+        if let Some(method) = self.find_method(class, iter, levels) {
+            let iterator = self.solve(Question::Result(method), levels);
+            let mut set = Set::default();
+            for (value, how) in &iterator.values {
+                match value {
+                    Value::Instance(of, _) => {
+                        if let Some(next) = self.find_method(*of, next, levels) {
+                            set.join_as(&self.solve(Question::Result(next), levels).clone(), *how);
+                        }
+                    }
+                    other => set.join_as(&self.element(&Set::one(*other, *how), levels - 1), *how),
+                }
+            }
+            return set;
+        }
+        match self.find_method(class, get, levels) {
+            Some(method) => (*self.solve(Question::Result(method), levels)).clone(),
+            None => Set::default(),
+        }
+    }
+
+    /// Values of a list, map or object written down; with a name only what can be under it.
+    pub fn object_at(&mut self, file: FileId, expr: ExprId, name: Option<Sym>, levels: u8) -> Set {
+        if levels == 0 {
+            return Set::default();
+        }
+        let here = self.file(file);
+        let owner = ROOT;
+        let mut set = Set::default();
+        match here.facts.expr(expr) {
+            Expr::Collection(_, range) => {
+                for item in here.facts.items(range) {
+                    match (item.key, name) {
+                        (ItemKey::Name(key), Some(name)) if here.sym(key) != name => {}
+                        (ItemKey::Spread, _) => {
+                            let spread = self.expr(file, item.value, owner, levels - 1);
+                            let found = match name {
+                                Some(name) => self.at(&spread, name, levels - 1),
+                                None => self.element(&spread, levels - 1),
+                            };
+                            set.join(&found);
+                        }
+                        _ => set.join(&self.expr(file, item.value, owner, levels - 1)),
+                    }
+                }
+            }
+            Expr::ListOf(of) => set.join(&self.expr(file, of, owner, levels - 1)),
+            Expr::Joined(range) => {
+                for item in here.facts.items(range) {
+                    let value = self.expr(file, item.value, owner, levels - 1);
+                    if item.key == ItemKey::Spread {
+                        let found = match name {
+                            Some(name) => self.at(&value, name, levels - 1),
+                            None => self.element(&value, levels - 1),
+                        };
+                        set.join(&found);
+                    } else {
+                        set.join(&value);
+                    }
+                }
+            }
+            _ => {}
+        }
+        let of = Value::Object(file, expr);
+        if let Some(name) = name {
+            set.join(&self.solve(Question::Write(of, name), levels).clone());
+        }
+        let any = self.link.words.element;
+        set.join(&self.solve(Question::Write(of, any), levels).clone());
+        if name.is_none() {
+            set.join(&self.all_written(of, levels));
+        }
+        set
+    }
+
+    fn object_index(&mut self, file: FileId, expr: ExprId, index: u32, levels: u8) -> Set {
+        let here = self.file(file);
+        if let Expr::Collection(kind, range) = here.facts.expr(expr)
+            && levels > 0
+        {
+            if kind == ListKind::Map {
+                let name = self.program.find(&index.to_string());
+                return match name {
+                    Some(name) => self.object_at(file, expr, Some(name), levels),
+                    None => Set::default(),
+                };
+            }
+            let items = here.facts.items(range);
+            if items.iter().take(index as usize + 1).all(|item| item.key == ItemKey::Next) {
+                let mut set = match items.get(index as usize) {
+                    Some(item) => self.expr(file, item.value, ROOT, levels - 1),
+                    None => Set::default(),
+                };
+                let any = self.link.words.element;
+                set.join(&self.solve(Question::Write(Value::Object(file, expr), any), levels).clone());
+                return set;
+            }
+        }
+        self.object_at(file, expr, None, levels)
+    }
+
+    fn type_args(&self, file: FileId, expr: ExprId) -> (&'p str, &'p [crate::facts::Item]) {
+        let here = self.file(file);
+        let Expr::Generic(of, range) = here.facts.expr(expr) else { return ("", &[]) };
+        let name = match here.facts.expr(of) {
+            Expr::Free(name) | Expr::Member(_, name) => here.facts.name(name),
+            Expr::Var(var) => here.facts.name(here.facts.vars[var as usize].name),
+            _ => "",
+        };
+        (name, here.facts.items(range))
+    }
+
+    fn type_arg(&mut self, file: FileId, item: crate::facts::Item, levels: u8) -> Set {
+        if levels == 0 {
+            return Set::default();
+        }
+        let types = self.expr(file, item.value, ROOT, levels - 1);
+        self.instances(&types, false, levels - 1)
+    }
+
+    /// The element of a `List<T>`, the value of a `Map<K, V>`.
+    pub fn typed_element(&mut self, file: FileId, expr: ExprId, levels: u8) -> Set {
+        let (name, args) = self.type_args(file, expr);
+        match (name, args) {
+            (_, []) => Set::default(),
+            ("Result", [first, ..]) => self.type_arg(file, *first, levels),
+            ("()", _) => {
+                let mut set = Set::default();
+                for arg in args {
+                    set.join(&self.type_arg(file, *arg, levels));
+                }
+                set
+            }
+            (_, [.., last]) => self.type_arg(file, *last, levels),
+        }
+    }
+
+    fn typed_index(&mut self, file: FileId, expr: ExprId, index: u32, levels: u8) -> Set {
+        let (name, args) = self.type_args(file, expr);
+        if matches!(name, "()" | "tuple" | "Tuple") {
+            return match args.get(index as usize) {
+                Some(arg) => self.type_arg(file, *arg, levels),
+                None => Set::default(),
+            };
+        }
+        self.typed_element(file, expr, levels)
+    }
+
+    pub fn awaited(&mut self, base: &Set, levels: u8) -> Set {
+        let mut set = Set::default();
+        for (value, how) in &base.values {
+            match value {
+                Value::Typed(file, expr) => {
+                    let found = self.typed_element(*file, *expr, levels);
+                    set.join_as(&found, *how);
+                }
+                other => set.add(*other, *how),
+            }
+        }
+        set
+    }
+
+    /// The values passed as this argument.
+    pub fn argument(&mut self, file: FileId, call: CallId, place: usize, name: Option<Sym>, levels: u8) -> Set {
+        let here = self.file(file);
+        let call = &here.facts.calls[call as usize];
+        let mut set = Set::default();
+        let mut at = 0usize;
+        let mut spread = false;
+        for arg in here.facts.args(call.args) {
+            match arg.how {
+                ArgKind::Place => {
+                    if at == place && !spread {
+                        set.join(&self.expr(file, arg.value, call.owner, levels));
+                    } else if spread && place >= at {
+                        set.join(&self.expr(file, arg.value, call.owner, levels));
+                    }
+                    at += 1;
+                }
+                ArgKind::Named(given) => {
+                    if Some(here.sym(given)) == name {
+                        set.join(&self.expr(file, arg.value, call.owner, levels));
+                    }
+                }
+                ArgKind::Spread => {
+                    if place >= at {
+                        let base = self.expr(file, arg.value, call.owner, levels);
+                        let found = if spread {
+                            self.element(&base, levels)
+                        } else {
+                            self.at_index(&base, (place - at) as u32, levels)
+                        };
+                        set.join(&found);
+                    }
+                    spread = true;
+                }
+                ArgKind::Keywords => {
+                    if let Some(name) = name {
+                        let base = self.expr(file, arg.value, call.owner, levels);
+                        set.join(&self.at(&base, name, levels));
+                    }
+                }
+            }
+        }
+        set
+    }
+}
+
+/// What a path can go on from.
+fn is_place(value: Value) -> bool {
+    matches!(
+        value,
+        Value::Module(_) | Value::Namespace(_) | Value::Class(_) | Value::External(_) | Value::Folder(_) | Value::Package(_)
+    )
+}
+
+/// Methods called on more classes than this are taken to run on their own class.
+const MOST_RECEIVERS: usize = 8;
+
+fn set_or(declared: Set, found: Set) -> Set {
+    if declared.is_empty() { found } else { declared }
+}

@@ -1,0 +1,211 @@
+//! A file as the resolver sees it: its facts, with what is looked up often made ready.
+
+use super::value::Sym;
+use crate::facts::{DefId, Expr, ExprId, Facts, Kind, ROOT, Target, VarId, VarKind, flag};
+use crate::language::Language;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+pub struct File {
+    pub path: Arc<str>,
+    /// Folder part of the path, without a slash at the end; empty at the root.
+    pub folder: Arc<str>,
+    pub facts: Arc<Facts>,
+    /// The file's names as the program's.
+    pub syms: Vec<Sym>,
+    binds: Rows,
+    returns: Rows,
+    /// Variables of the file, its classes and namespaces.
+    members: FxHashMap<(DefId, Sym), VarId>,
+    /// What methods put into the fields of their own object: class, field, value.
+    own_fields: FxHashMap<(DefId, Sym), SmallVec<[(DefId, ExprId); 2]>>,
+    /// Binds that put something into an object other than the own one.
+    pub writes: Vec<u32>,
+    /// The class a definition is in, or itself.
+    pub class_of: Vec<Option<DefId>>,
+    /// Definitions by parent.
+    pub children: Rows,
+    pub exports: FxHashMap<Sym, SmallVec<[ExprId; 1]>>,
+}
+
+/// Lists of numbers by number, in two arrays.
+#[derive(Default)]
+pub struct Rows {
+    starts: Vec<u32>,
+    values: Vec<u32>,
+}
+
+impl Rows {
+    fn new(rows: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Rows {
+        let mut starts = vec![0u32; rows + 1];
+        for (row, _) in pairs.clone() {
+            starts[row as usize + 1] += 1;
+        }
+        for row in 0..rows {
+            starts[row + 1] += starts[row];
+        }
+        let mut next = starts.clone();
+        let mut values = vec![0u32; starts[rows] as usize];
+        for (row, value) in pairs {
+            values[next[row as usize] as usize] = value;
+            next[row as usize] += 1;
+        }
+        Rows { starts, values }
+    }
+
+    pub fn of(&self, row: u32) -> &[u32] {
+        &self.values[self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize]
+    }
+}
+
+impl File {
+    pub fn new(path: &str, facts: Arc<Facts>, syms: Vec<Sym>) -> File {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let class_of = class_of(&facts);
+        let binds = Rows::new(
+            facts.vars.len(),
+            facts.binds.iter().enumerate().filter_map(|(i, b)| match b.target {
+                Target::Var(var) => Some((var, i as u32)),
+                _ => None,
+            }),
+        );
+        let returns =
+            Rows::new(facts.defs.len(), facts.returns.iter().enumerate().map(|(i, r)| (r.owner, i as u32)));
+        let children = Rows::new(
+            facts.defs.len(),
+            facts.defs.iter().enumerate().skip(1).map(|(i, d)| (d.parent, i as u32)),
+        );
+        let mut members = FxHashMap::default();
+        for (index, var) in facts.vars.iter().enumerate() {
+            let owner = facts.def(var.owner).kind;
+            if !owner.callable() && var.what != VarKind::TypeParam {
+                members.insert((var.owner, syms[var.name as usize]), index as VarId);
+            }
+        }
+        let mut own_fields: FxHashMap<(DefId, Sym), SmallVec<[(DefId, ExprId); 2]>> = FxHashMap::default();
+        let mut writes = Vec::new();
+        for (index, bind) in facts.binds.iter().enumerate() {
+            match bind.target {
+                Target::Member(of, name) => {
+                    let class = class_of[bind.owner as usize].or_else(|| constructor_function(&facts, bind.owner));
+                    if let Some(class) = class
+                        && is_self(&facts, of, bind.owner)
+                    {
+                        own_fields.entry((class, syms[name as usize])).or_default().push((bind.owner, bind.value));
+                    } else {
+                        writes.push(index as u32);
+                    }
+                }
+                Target::At(..) | Target::Element(_) => writes.push(index as u32),
+                Target::Var(_) | Target::Free(_) => {}
+            }
+        }
+        let mut exports: FxHashMap<Sym, SmallVec<[ExprId; 1]>> = FxHashMap::default();
+        for export in &facts.exports {
+            exports.entry(syms[export.name as usize]).or_default().push(export.value);
+        }
+        File {
+            path: path.into(),
+            folder: folder.into(),
+            facts,
+            syms,
+            binds,
+            returns,
+            members,
+            own_fields,
+            writes,
+            class_of,
+            children,
+            exports,
+        }
+    }
+
+    pub fn sym(&self, name: u32) -> Sym {
+        self.syms[name as usize]
+    }
+
+    pub fn binds(&self, var: VarId) -> impl Iterator<Item = ExprId> + '_ {
+        self.binds.of(var).iter().map(|bind| self.facts.binds[*bind as usize].value)
+    }
+
+    pub fn returns(&self, def: DefId) -> impl Iterator<Item = (ExprId, bool)> + '_ {
+        self.returns.of(def).iter().map(|at| {
+            let found = &self.facts.returns[*at as usize];
+            (found.value, found.yields)
+        })
+    }
+
+    /// A variable of the file (`ROOT`), of a class or of a namespace.
+    pub fn member(&self, owner: DefId, name: Sym) -> Option<VarId> {
+        self.members.get(&(owner, name)).copied()
+    }
+
+    /// What methods of a class put into a field of their own object.
+    pub fn own_field(&self, class: DefId, name: Sym) -> &[(DefId, ExprId)] {
+        self.own_fields.get(&(class, name)).map_or(&[], |found| found.as_slice())
+    }
+
+    pub fn top_members(&self) -> impl Iterator<Item = (Sym, VarId)> + '_ {
+        self.members.iter().filter(|((owner, _), _)| *owner == ROOT).map(|((_, name), var)| (*name, *var))
+    }
+
+    /// The function whose parameter a variable is, with its place.
+    pub fn param(&self, var: VarId) -> Option<(DefId, usize)> {
+        let found = &self.facts.vars[var as usize];
+        match found.what {
+            VarKind::Param(place) | VarKind::Rest(place) => Some((found.owner, place as usize)),
+            VarKind::Keywords => {
+                let place = self.facts.def(found.owner).params.iter().position(|p| *p == var)?;
+                Some((found.owner, place))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether an expression is the object whose method this is written in.
+pub fn is_self(facts: &Facts, expr: ExprId, owner: DefId) -> bool {
+    match facts.expr(expr) {
+        Expr::This => true,
+        Expr::Var(var) => {
+            let found = &facts.vars[var as usize];
+            if found.what != VarKind::Param(0) {
+                return false;
+            }
+            let method = facts.def(found.owner);
+            // In a function inside the method it is still the same object.
+            let _ = owner;
+            method.kind == Kind::Method && method.is(flag::TAKES_SELF) && !method.is(flag::CLASS_METHOD)
+        }
+        _ => false,
+    }
+}
+
+/// JavaScript: the function that is the constructor when `new` is put before it.
+pub fn constructor_function(facts: &Facts, owner: DefId) -> Option<DefId> {
+    if facts.language.family() != Language::JavaScript {
+        return None;
+    }
+    let mut at = owner;
+    while at != ROOT {
+        let def = facts.def(at);
+        if def.kind.callable() && !def.is(flag::ARROW) {
+            return def.receiver.is_none().then_some(at);
+        }
+        at = def.parent;
+    }
+    None
+}
+
+/// The innermost type around each definition, itself included.
+fn class_of(facts: &Facts) -> Vec<Option<DefId>> {
+    let mut found: Vec<Option<DefId>> = vec![None; facts.defs.len()];
+    for index in 1..facts.defs.len() {
+        let def = &facts.defs[index];
+        let own = matches!(def.kind, Kind::Class | Kind::Struct | Kind::Enum | Kind::Interface);
+        // Parents stand before what they hold.
+        found[index] = if own { Some(index as DefId) } else { found[def.parent as usize] };
+    }
+    found
+}

@@ -1,0 +1,640 @@
+//! Tables over all files that evaluation needs: imports, packages, methods written outside their types, inheritance.
+
+use super::eval::{Eval, LEVELS};
+use super::flow::Flows;
+use super::imports::Places;
+use super::program::Program;
+use super::value::{DirId, FileId, Gid, Sym, Value};
+use crate::facts::{BaseKind, DefId, ImportId, Kind, ROOT, Target, VarId, VarKind, flag};
+use crate::language::Language;
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+/// Names the languages themselves give a meaning to.
+pub struct Words {
+    pub init: Sym,
+    pub constructor: Sym,
+    pub php_construct: Sym,
+    pub initialize: Sym,
+    pub dunder_call: Sym,
+    pub iter: Sym,
+    pub next: Sym,
+    pub get_item: Sym,
+    pub prototype: Sym,
+    pub call: Sym,
+    pub apply: Sym,
+    pub bind: Sym,
+    /// `module.exports = …`.
+    pub whole: Sym,
+    /// Any element of a container.
+    pub element: Sym,
+    pub implements: Sym,
+}
+
+impl Words {
+    fn new(program: &mut Program) -> Words {
+        Words {
+            init: program.intern("__init__"),
+            constructor: program.intern("constructor"),
+            php_construct: program.intern("__construct"),
+            initialize: program.intern("initialize"),
+            dunder_call: program.intern("__call__"),
+            iter: program.intern("__iter__"),
+            next: program.intern("__next__"),
+            get_item: program.intern("__getitem__"),
+            prototype: program.intern("prototype"),
+            call: program.intern("call"),
+            apply: program.intern("apply"),
+            bind: program.intern("bind"),
+            whole: program.intern("="),
+            element: program.intern("[*]"),
+            implements: program.intern("impl"),
+        }
+    }
+}
+
+pub struct Link {
+    pub words: Words,
+    places: Places,
+    imports: Vec<Vec<Option<Value>>>,
+    /// Go: package-level names by folder and package clause.
+    go: FxHashMap<(DirId, Sym), FxHashMap<Sym, (FileId, VarId)>>,
+    /// Main package of a folder: the one that others import.
+    go_main: FxHashMap<DirId, Sym>,
+    /// Packages by dotted name, and what stands in them.
+    packages: FxHashMap<Sym, FxHashMap<Sym, Gid>>,
+    package_of: Vec<Option<Sym>>,
+    /// Rust: the file a `mod x;` means, and who declared a file.
+    rust_children: FxHashMap<(FileId, DefId, Sym), FileId>,
+    rust_parent: FxHashMap<FileId, (FileId, DefId)>,
+    macros: FxHashMap<Sym, Option<Gid>>,
+    /// Functions by name where a language has one space of names for all files.
+    functions: FxHashMap<(Language, Sym), Option<Gid>>,
+    /// Methods and functions by name, for what is the only one.
+    pub methods_named: FxHashMap<(Language, Sym), SmallVec<[Gid; 2]>>,
+    receivers: FxHashMap<Gid, Gid>,
+    attached: FxHashMap<(Gid, Sym), SmallVec<[Gid; 1]>>,
+    with_methods: FxHashSet<Gid>,
+    bases: FxHashMap<Gid, SmallVec<[Gid; 2]>>,
+    pub base_kinds: FxHashMap<(Gid, Gid), (BaseKind, u32)>,
+    external_bases: FxHashMap<Gid, SmallVec<[u32; 1]>>,
+    derived: FxHashMap<Gid, Vec<Gid>>,
+}
+
+impl Link {
+    pub fn new(program: &mut Program) -> Link {
+        let words = Words::new(program);
+        let mut places = Places::read(program);
+        places.prepare(program);
+        let slots = program.slots();
+        let mut link = Link {
+            words,
+            places,
+            imports: vec![vec![]; slots],
+            go: FxHashMap::default(),
+            go_main: FxHashMap::default(),
+            packages: FxHashMap::default(),
+            package_of: vec![None; slots],
+            rust_children: FxHashMap::default(),
+            rust_parent: FxHashMap::default(),
+            macros: FxHashMap::default(),
+            functions: FxHashMap::default(),
+            methods_named: FxHashMap::default(),
+            receivers: FxHashMap::default(),
+            attached: FxHashMap::default(),
+            with_methods: FxHashSet::default(),
+            bases: FxHashMap::default(),
+            base_kinds: FxHashMap::default(),
+            external_bases: FxHashMap::default(),
+            derived: FxHashMap::default(),
+        };
+        link.read_packages(program);
+        link.read_names(program);
+        link.read_imports(program);
+        link.read_receivers(program);
+        link.read_bases(program);
+        link.read_go_interfaces(program);
+        link
+    }
+
+    pub fn import(&self, file: FileId, import: ImportId) -> Option<Value> {
+        self.imports[file as usize].get(import as usize).copied().flatten()
+    }
+
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+
+    // --- packages ---
+
+    fn read_packages(&mut self, program: &mut Program) {
+        let ids: Vec<FileId> = program.ids().collect();
+        for id in &ids {
+            let file = program.get(*id).expect("listed").clone();
+            match file.facts.language {
+                Language::Go => {
+                    let folder = program.find_folder(&file.folder).expect("a file's folder is known");
+                    let package = program.intern(&file.facts.package);
+                    let names = self.go.entry((folder, package)).or_default();
+                    for (name, var) in file.top_members() {
+                        if !matches!(file.facts.vars[var as usize].what, VarKind::Import(_)) {
+                            names.insert(name, (*id, var));
+                        }
+                    }
+                    let test = file.facts.package.ends_with("_test");
+                    let main = self.go_main.entry(folder).or_insert(package);
+                    if !test && program.text(*main).ends_with("_test") {
+                        *main = package;
+                    }
+                }
+                Language::Java | Language::Kotlin | Language::CSharp | Language::Php => {
+                    let package = program.intern(&file.facts.package.replace('\\', "."));
+                    self.package_of[*id as usize] = Some(package);
+                    let names = self.packages.entry(package).or_default();
+                    for child in file.children.of(ROOT) {
+                        let def = file.facts.def(*child);
+                        if def.kind.type_like() || def.kind == Kind::Function {
+                            names.insert(file.sym(def.name), Gid { file: *id, def: *child });
+                        }
+                        // Namespaces are written inside the file in C#.
+                        if def.kind == Kind::Module {
+                            for inner in file.children.of(*child) {
+                                let def = file.facts.def(*inner);
+                                names.insert(file.sym(def.name), Gid { file: *id, def: *inner });
+                            }
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        for id in &ids {
+            let file = program.file(*id);
+            if file.facts.language != Language::Rust {
+                continue;
+            }
+            let stem = file.path.rsplit('/').next().unwrap_or("").trim_end_matches(".rs");
+            let own_folder = matches!(stem, "mod" | "lib" | "main") || self.is_rust_root(&file.path);
+            for import in &file.facts.imports {
+                let Some(name) = import.module.strip_prefix("self::") else { continue };
+                if import.what != crate::facts::Imported::Module || name.contains("::") {
+                    continue;
+                }
+                let inline: Vec<&str> = file.facts.path_of(import.owner);
+                let mut folder = if own_folder { file.folder.to_string() } else { super::program::join(&file.folder, stem) };
+                for part in inline {
+                    folder = super::program::join(&folder, part);
+                }
+                let child = program
+                    .find_file(&super::program::join(&folder, &format!("{name}.rs")))
+                    .or_else(|| program.find_file(&super::program::join(&folder, &format!("{name}/mod.rs"))));
+                if let Some(child) = child
+                    && child != *id
+                    && let Some(name) = program.find(name)
+                {
+                    self.rust_children.insert((*id, import.owner, name), child);
+                    self.rust_parent.entry(child).or_insert((*id, import.owner));
+                }
+            }
+        }
+    }
+
+    /// Files that are the beginning of a crate of their own: binaries, tests, examples, benches.
+    fn is_rust_root(&self, path: &str) -> bool {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        matches!(folder.rsplit('/').next(), Some("bin" | "tests" | "examples" | "benches"))
+    }
+
+    pub fn go_member(&self, folder: DirId, name: Sym) -> Option<(FileId, VarId)> {
+        let package = self.go_main.get(&folder)?;
+        self.go.get(&(folder, *package))?.get(&name).copied()
+    }
+
+    pub fn go_sibling(&self, program: &Program, file: FileId, name: Sym) -> Option<(FileId, VarId)> {
+        let here = program.file(file);
+        let folder = program.find_folder(&here.folder)?;
+        let package = program.find(&here.facts.package)?;
+        self.go.get(&(folder, package))?.get(&name).copied()
+    }
+
+    pub fn package_of(&self, file: FileId) -> Option<Sym> {
+        self.package_of[file as usize]
+    }
+
+    pub fn in_package(&self, package: Sym, name: Sym) -> Option<Gid> {
+        self.packages.get(&package)?.get(&name).copied()
+    }
+
+    pub fn subpackage(&self, program: &Program, package: Sym, name: Sym) -> Option<Sym> {
+        let whole = format!("{}.{}", program.text(package), program.text(name));
+        self.known_package(program, &whole)
+    }
+
+    pub fn subpackage_root(&self, program: &Program, name: Sym) -> Option<Sym> {
+        self.known_package(program, program.text(name))
+    }
+
+    fn known_package(&self, program: &Program, whole: &str) -> Option<Sym> {
+        let sym = program.find(whole);
+        if let Some(sym) = sym
+            && self.packages.contains_key(&sym)
+        {
+            return Some(sym);
+        }
+        // A package that only holds packages has no symbol of its own: one below stands for it by its first parts.
+        let inside = format!("{whole}.");
+        let known = self.packages.keys().any(|p| program.text(*p).starts_with(&inside));
+        if known { sym } else { None }
+    }
+
+    // --- names ---
+
+    fn read_names(&mut self, program: &Program) {
+        for id in program.ids() {
+            let file = program.file(id);
+            let language = file.facts.language;
+            for (index, def) in file.facts.defs.iter().enumerate() {
+                let gid = Gid { file: id, def: index as DefId };
+                let name = file.sym(def.name);
+                if def.is(flag::MACRO) {
+                    if let Some(named) = program.find(&format!("{}!", file.facts.name(def.name))) {
+                        once(&mut self.macros, named, gid);
+                    }
+                    continue;
+                }
+                if def.kind == Kind::Method && !def.is(flag::DECLARED) {
+                    self.methods_named.entry((language.family(), name)).or_default().push(gid);
+                }
+                if def.kind == Kind::Function && def.parent == ROOT {
+                    let private = matches!(def.visibility, crate::facts::Visibility::Private);
+                    if !private {
+                        once(&mut self.functions, (language.family(), name), gid);
+                    }
+                }
+            }
+        }
+    }
+
+    pub fn macro_named(&self, name: Sym) -> Option<Gid> {
+        self.macros.get(&name).copied().flatten()
+    }
+
+    pub fn only_function(&self, language: Language, name: Sym) -> Option<Gid> {
+        self.functions.get(&(language.family(), name)).copied().flatten()
+    }
+
+    // --- imports ---
+
+    fn read_imports(&mut self, program: &Program) {
+        let ids: Vec<FileId> = program.ids().collect();
+        let found: Vec<(FileId, Vec<Option<Value>>)> = ids
+            .par_iter()
+            .map(|id| {
+                let file = program.file(*id);
+                let imports = file.facts.imports.iter().map(|import| match file.facts.language {
+                    Language::Java | Language::Kotlin | Language::CSharp | Language::Php => {
+                        self.in_packages(program, file.facts.language, &import.module)
+                    }
+                    _ => self.places.resolve(program, *id, import),
+                });
+                (*id, imports.collect())
+            })
+            .collect();
+        for (id, imports) in found {
+            self.imports[id as usize] = imports;
+        }
+    }
+
+    /// A dotted path of packages and classes.
+    fn in_packages(&self, program: &Program, language: Language, module: &str) -> Option<Value> {
+        let module = module.replace('\\', ".");
+        if let Some(sym) = program.find(&module)
+            && self.packages.contains_key(&sym)
+        {
+            return Some(Value::Package(sym));
+        }
+        if let Some((above, name)) = module.rsplit_once('.') {
+            let name = program.find(name);
+            if let Some(name) = name {
+                match self.in_packages_inside(program, above) {
+                    Some(Value::Package(package)) => {
+                        if let Some(found) = self.in_package(package, name) {
+                            return Some(Value::Class(found));
+                        }
+                    }
+                    Some(Value::Class(class)) => {
+                        let file = program.file(class.file);
+                        if let Some(inner) = file.children.of(class.def).iter().find(|c| {
+                            file.sym(file.facts.def(**c).name) == name && file.facts.def(**c).kind.type_like()
+                        }) {
+                            return Some(Value::Class(Gid { file: class.file, def: *inner }));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        self.places.outside(program, language, &module)
+    }
+
+    fn in_packages_inside(&self, program: &Program, module: &str) -> Option<Value> {
+        match self.in_packages(program, Language::Java, module) {
+            Some(Value::External(_)) | None => None,
+            found => found,
+        }
+    }
+
+    /// Rust: where a path begins.
+    pub fn rust_root(&self, program: &Program, file: FileId, owner: DefId, text: &str) -> Option<Value> {
+        match text {
+            "crate" => {
+                let mut at = file;
+                let mut steps = 0;
+                while let Some((above, _)) = self.rust_parent.get(&at) {
+                    at = *above;
+                    steps += 1;
+                    if steps > 64 {
+                        break;
+                    }
+                }
+                Some(Value::Module(at))
+            }
+            "self" => Some(self.rust_module(program, file, owner)),
+            "super" => self.rust_super(program, self.rust_module(program, file, owner)),
+            _ => {
+                let own = self.places.crates.iter().find(|c| c.name == text && c.library.is_some());
+                if let Some(library) = own.and_then(|c| c.library) {
+                    return Some(Value::Module(library));
+                }
+                if matches!(text, "std" | "core" | "alloc") || self.places.package_names.contains_key(text) {
+                    // The name of a local module or item is found before this is asked.
+                    return self.places.outside(program, Language::Rust, text);
+                }
+                None
+            }
+        }
+    }
+
+    pub fn rust_module(&self, program: &Program, file: FileId, owner: DefId) -> Value {
+        let facts = &program.file(file).facts;
+        let mut at = owner;
+        while at != ROOT {
+            if facts.def(at).kind == Kind::Module {
+                return Value::Namespace(Gid { file, def: at });
+            }
+            at = facts.def(at).parent;
+        }
+        Value::Module(file)
+    }
+
+    pub fn rust_super(&self, program: &Program, of: Value) -> Option<Value> {
+        match of {
+            Value::Namespace(space) => {
+                Some(self.rust_module(program, space.file, program.file(space.file).facts.def(space.def).parent))
+            }
+            Value::Module(file) => {
+                let (above, owner) = self.rust_parent.get(&file)?;
+                Some(self.rust_module(program, *above, *owner))
+            }
+            _ => None,
+        }
+    }
+
+    pub fn rust_child(&self, file: FileId, owner: DefId, name: Sym) -> Option<FileId> {
+        self.rust_children.get(&(file, owner, name)).copied()
+    }
+
+    // --- methods written outside their types ---
+
+    fn read_receivers(&mut self, program: &Program) {
+        let flows = Flows::default();
+        let ids: Vec<FileId> = program
+            .ids()
+            .filter(|id| matches!(program.file(*id).facts.language, Language::Go | Language::Rust | Language::Cpp))
+            .collect();
+        type Found = (Vec<(Gid, Gid, Sym)>, Vec<(Gid, Gid)>);
+        let found: Vec<Found> = ids
+            .par_chunks(32)
+            .map(|chunk| {
+                let mut eval = Eval::new(program, self, &flows);
+                let (mut methods, mut impls) = (Vec::new(), Vec::new());
+                for id in chunk {
+                    let file = program.file(*id);
+                    for (index, def) in file.facts.defs.iter().enumerate() {
+                        let Some(receiver) = def.receiver else { continue };
+                        let gid = Gid { file: *id, def: index as DefId };
+                        if let Some(class) = class_in(&mut eval, *id, receiver, def.parent) {
+                            methods.push((gid, class, file.sym(def.name)));
+                        }
+                    }
+                    for bind in &file.facts.binds {
+                        if let Target::Member(of, name) = bind.target
+                            && file.sym(name) == self.words.implements
+                            && let Some(class) = class_in(&mut eval, *id, of, bind.owner)
+                            && let Some(base) = class_in(&mut eval, *id, bind.value, bind.owner)
+                        {
+                            impls.push((class, base));
+                        }
+                    }
+                }
+                (methods, impls)
+            })
+            .collect();
+        for (methods, impls) in found {
+            for (method, class, name) in methods {
+                self.receivers.insert(method, class);
+                self.attached.entry((class, name)).or_default().push(method);
+                self.with_methods.insert(class);
+            }
+            for (class, base) in impls {
+                self.add_base(class, base, BaseKind::Implements, 0);
+            }
+        }
+    }
+
+    fn add_base(&mut self, class: Gid, base: Gid, how: BaseKind, line: u32) {
+        let bases = self.bases.entry(class).or_default();
+        if class != base && !bases.contains(&base) {
+            bases.push(base);
+            self.base_kinds.insert((class, base), (how, line));
+            self.derived.entry(base).or_default().push(class);
+        }
+    }
+
+    pub fn receiver(&self, method: Gid) -> Option<Gid> {
+        self.receivers.get(&method).copied()
+    }
+
+    pub fn attached(&self, class: Gid, name: Sym) -> &[Gid] {
+        self.attached.get(&(class, name)).map_or(&[], |found| found.as_slice())
+    }
+
+    pub fn has_methods(&self, class: Gid) -> bool {
+        self.with_methods.contains(&class)
+    }
+
+    // --- inheritance ---
+
+    fn read_bases(&mut self, program: &Program) {
+        let flows = Flows::default();
+        let ids: Vec<FileId> = program.ids().collect();
+        type Found = Vec<(Gid, Vec<(Option<Gid>, Option<u32>, BaseKind, u32)>)>;
+        let found: Vec<Found> = ids
+            .par_chunks(64)
+            .map(|chunk| {
+                let mut eval = Eval::new(program, self, &flows);
+                let mut out = Vec::new();
+                for id in chunk {
+                    let file = program.file(*id);
+                    for (index, def) in file.facts.defs.iter().enumerate() {
+                        if def.bases.is_empty() {
+                            continue;
+                        }
+                        let class = Gid { file: *id, def: index as DefId };
+                        let mut bases = Vec::new();
+                        for base in &def.bases {
+                            let (values, _) = eval.ask(|e| e.expr(*id, base.of, def.parent, LEVELS));
+                            for (value, _) in &values.values {
+                                match value {
+                                    Value::Class(of) => bases.push((Some(*of), None, base.how, base.line)),
+                                    Value::Func(of) => bases.push((Some(*of), None, base.how, base.line)),
+                                    Value::External(of) | Value::ExternalInstance(of) => {
+                                        bases.push((None, Some(*of), base.how, base.line));
+                                    }
+                                    _ => {}
+                                }
+                            }
+                        }
+                        out.push((class, bases));
+                    }
+                }
+                out
+            })
+            .collect();
+        for (class, bases) in found.into_iter().flatten() {
+            for (inside, outside, how, line) in bases {
+                if let Some(base) = inside {
+                    self.add_base(class, base, how, line);
+                }
+                if let Some(path) = outside {
+                    self.external_bases.entry(class).or_default().push(path);
+                }
+            }
+        }
+        for derived in self.derived.values_mut() {
+            derived.sort_unstable();
+            derived.dedup();
+        }
+    }
+
+    pub fn bases(&self, class: Gid) -> &[Gid] {
+        self.bases.get(&class).map_or(&[], |found| found.as_slice())
+    }
+
+    pub fn external_base(&self, class: Gid) -> bool {
+        self.external_bases.contains_key(&class)
+    }
+
+    pub fn external_bases(&self, class: Gid) -> &[u32] {
+        self.external_bases.get(&class).map_or(&[], |found| found.as_slice())
+    }
+
+    pub fn derived(&self, class: Gid) -> bool {
+        self.derived.contains_key(&class)
+    }
+
+    /// Every class derived from this one, nearest first, up to a number beyond which nobody asks.
+    pub fn all_derived(&self, class: Gid) -> Vec<Gid> {
+        let mut found: Vec<Gid> = Vec::new();
+        let mut seen: FxHashSet<Gid> = FxHashSet::default();
+        let mut queue = vec![class];
+        let mut at = 0;
+        while at < queue.len() && found.len() < MOST_DERIVED {
+            for derived in self.derived.get(&queue[at]).map_or(&[][..], |d| d.as_slice()) {
+                if seen.insert(*derived) {
+                    found.push(*derived);
+                    queue.push(*derived);
+                }
+            }
+            at += 1;
+        }
+        found
+    }
+
+    /// Go: a type implements an interface when it has its methods, without saying so.
+    fn read_go_interfaces(&mut self, program: &Program) {
+        let flows = Flows::default();
+        let mut by_method: FxHashMap<Sym, Vec<Gid>> = FxHashMap::default();
+        for (class, name) in self.attached.keys() {
+            by_method.entry(*name).or_default().push(*class);
+        }
+        let mut found = Vec::new();
+        {
+            let mut eval = Eval::new(program, self, &flows);
+            for id in program.ids() {
+                let file = program.file(id);
+                if file.facts.language != Language::Go {
+                    continue;
+                }
+                for (index, def) in file.facts.defs.iter().enumerate() {
+                    if def.kind != Kind::Interface {
+                        continue;
+                    }
+                    let interface = Gid { file: id, def: index as DefId };
+                    let mut names: Vec<Sym> = Vec::new();
+                    for of in &eval.line(interface).classes {
+                        let file = program.file(of.file);
+                        for child in file.children.of(of.def) {
+                            if file.facts.def(*child).kind == Kind::Method {
+                                names.push(file.sym(file.facts.def(*child).name));
+                            }
+                        }
+                    }
+                    let Some(rarest) = names.iter().min_by_key(|n| by_method.get(*n).map_or(0, Vec::len)) else {
+                        continue;
+                    };
+                    let mut candidates: Vec<Gid> = by_method.get(rarest).cloned().unwrap_or_default();
+                    // Types that embed a candidate have its methods too.
+                    for class in candidates.clone() {
+                        candidates.extend(self.all_derived(class));
+                    }
+                    candidates.sort_unstable();
+                    candidates.dedup();
+                    for class in candidates {
+                        if class != interface
+                            && program.def(class).kind != Kind::Interface
+                            && program.file(class.file).facts.language == Language::Go
+                            && names.iter().all(|name| eval.find_method(class, *name, LEVELS).is_some())
+                        {
+                            found.push((class, interface));
+                        }
+                    }
+                }
+            }
+        }
+        for (class, interface) in found {
+            self.derived.entry(interface).or_default().push(class);
+            self.base_kinds.insert((class, interface), (BaseKind::Implements, 0));
+        }
+        for derived in self.derived.values_mut() {
+            derived.sort_unstable();
+            derived.dedup();
+        }
+    }
+}
+
+const MOST_DERIVED: usize = 400;
+
+fn class_in(eval: &mut Eval<'_>, file: FileId, expr: u32, owner: DefId) -> Option<Gid> {
+    let (set, _) = eval.ask(|e| e.expr(file, expr, owner, LEVELS));
+    set.values.iter().find_map(|(v, _)| match v {
+        Value::Class(class) => Some(*class),
+        _ => None,
+    })
+}
+
+/// Keeps the first; a second one makes the name mean nothing.
+fn once<K: std::hash::Hash + Eq>(map: &mut FxHashMap<K, Option<Gid>>, key: K, gid: Gid) {
+    map.entry(key).and_modify(|known| *known = None).or_insert(Some(gid));
+}

@@ -1,0 +1,589 @@
+//! Members: what a name means on a class, an instance, a module, an object, and in the lines of inheritance.
+
+use super::eval::{Eval, Question};
+use super::value::{FileId, Gid, How, Set, Sym, Value};
+use crate::facts::{DefId, Expr, ExprId, Imported, Kind, ROOT, VarKind, flag};
+use crate::language::Language;
+use std::rc::Rc;
+
+/// A class and what it inherits from, in the order in which members are looked for.
+#[derive(Default)]
+pub struct Line {
+    pub classes: Vec<Gid>,
+    /// Something in it comes from outside the program.
+    pub external: bool,
+}
+
+/// Implementations of a method beyond this are not told one by one: the declared method stands for them.
+const MOST_OVERRIDES: usize = 8;
+
+impl<'p> Eval<'p> {
+    /// `of.name` as an expression.
+    pub(super) fn member_of(&mut self, file: FileId, of: ExprId, name: Sym, owner: DefId, levels: u8) -> Set {
+        if self.file(file).facts.expr(of) == Expr::Super {
+            return self.member_of_super(file, name, owner, levels);
+        }
+        let base = self.expr(file, of, owner, levels);
+        let mut set = Set { too_many: base.too_many, ..Set::default() };
+        for (value, how) in &base.values {
+            set.join(&self.member_of_value(*value, *how, name, levels));
+        }
+        set
+    }
+
+    fn member_of_super(&mut self, file: FileId, name: Sym, owner: DefId, levels: u8) -> Set {
+        let Some(class) = self.enclosing_type(file, owner, levels) else { return Set::default() };
+        // With the classes it is called on known, the next in their line is meant (Python).
+        let mut set = Set::default();
+        let mut seen = false;
+        if self.file(file).facts.language == Language::Python {
+            let this = self.this_in(file, owner, levels);
+            for (value, _) in this.values {
+                if let Value::Instance(of, _) | Value::Class(of) = value {
+                    let line = self.line(of);
+                    if let Some(at) = line.classes.iter().position(|c| *c == class) {
+                        seen = true;
+                        let rest: Vec<Gid> = line.classes[at + 1..].to_vec();
+                        set.join(&self.first_in(&rest, of, name, levels));
+                    }
+                }
+            }
+        }
+        if !seen {
+            let line = self.line(class);
+            let rest: Vec<Gid> = line.classes.iter().skip(1).copied().collect();
+            set = self.first_in(&rest, class, name, levels);
+        }
+        set
+    }
+
+    /// The receiver of the method around, also where it is an ordinary parameter.
+    fn this_in(&mut self, file: FileId, owner: DefId, levels: u8) -> Set {
+        let here = self.file(file);
+        let mut at = owner;
+        while at != ROOT {
+            let def = here.facts.def(at);
+            if def.kind == Kind::Method && def.is(flag::TAKES_SELF) {
+                if let Some(first) = def.params.first() {
+                    return (*self.solve(Question::Var(file, *first), levels)).clone();
+                }
+                break;
+            }
+            at = def.parent;
+        }
+        Set::default()
+    }
+
+    fn first_in(&mut self, classes: &[Gid], receiver: Gid, name: Sym, levels: u8) -> Set {
+        for class in classes {
+            let found = self.declared_in(*class, name, levels);
+            if !found.is_empty() {
+                return self.bind_receiver(&found, receiver, How::Type);
+            }
+        }
+        Set::default()
+    }
+
+    pub(super) fn member_of_value(&mut self, value: Value, how: How, name: Sym, levels: u8) -> Set {
+        let found = match value {
+            Value::Module(file) => (*self.solve(Question::ModuleMember(file, name), levels)).clone(),
+            Value::Folder(folder) => self.folder_member(folder, name, levels),
+            Value::Package(package) => self.package_member(package, name),
+            Value::Namespace(space) => {
+                let here = self.file(space.file);
+                match here.member(space.def, name) {
+                    Some(var) => (*self.solve(Question::Var(space.file, var), levels)).clone(),
+                    None => self.reexported(space.file, space.def, name, levels),
+                }
+            }
+            Value::Class(class) => self.class_member(class, name, levels),
+            Value::Instance(class, exact) => return self.instance_member(class, exact, how, name, levels),
+            Value::Object(file, expr) => {
+                let keyed = matches!(self.file(file).facts.expr(expr), Expr::Collection(crate::facts::ListKind::Map, _));
+                if keyed && self.file(file).facts.language.family() == Language::JavaScript {
+                    self.object_at(file, expr, Some(name), levels)
+                } else {
+                    Set::default()
+                }
+            }
+            Value::Prototype(function) => {
+                (*self.solve(Question::Write(Value::Prototype(function), name), levels)).clone()
+            }
+            Value::Func(function) | Value::Method(function, _) => self.function_member(value, function, name, levels),
+            Value::External(path) => Set::one(Value::External(self.program.external(path, name)), how),
+            Value::ExternalInstance(path) => {
+                if self.program.external_is_type(path) {
+                    Set::one(Value::External(self.program.external(path, name)), how.max(How::Type))
+                } else {
+                    Set::default()
+                }
+            }
+            _ => Set::default(),
+        };
+        let mut set = Set::default();
+        set.join_as(&found, how);
+        set
+    }
+
+    fn function_member(&mut self, value: Value, function: Gid, name: Sym, levels: u8) -> Set {
+        let words = &self.link.words;
+        let language = self.file(function.file).facts.language;
+        if language.family() == Language::JavaScript {
+            if name == words.prototype {
+                return Set::one(Value::Prototype(function), How::Exact);
+            }
+            if name == words.call || name == words.apply || name == words.bind {
+                return Set::one(value, How::Exact);
+            }
+            return (*self.solve(Question::Write(Value::Func(function), name), levels)).clone();
+        }
+        // A lambda stands for the one method of its interface.
+        if matches!(language, Language::Java | Language::Kotlin | Language::CSharp)
+            && self.def(function).kind == Kind::Lambda
+        {
+            return Set::one(value, How::Flow);
+        }
+        Set::default()
+    }
+
+    pub(super) fn class_member(&mut self, class: Gid, name: Sym, levels: u8) -> Set {
+        let line = self.line(class);
+        for of in &line.classes {
+            let mut found = self.declared_in(*of, name, levels);
+            found.join(&self.solve(Question::Write(Value::Class(*of), name), levels).clone());
+            if !found.is_empty() {
+                let mut set = Set::default();
+                for (value, how) in &found.values {
+                    match value {
+                        Value::Func(method) if self.def(*method).is(flag::CLASS_METHOD) => {
+                            set.add(Value::Method(*method, class), *how);
+                        }
+                        _ => set.add(*value, *how),
+                    }
+                }
+                return set;
+            }
+        }
+        if self.link.words.prototype == name {
+            return Set::one(Value::Prototype(class), How::Exact);
+        }
+        Set::default()
+    }
+
+    fn instance_member(&mut self, class: Gid, exact: bool, how: How, name: Sym, levels: u8) -> Set {
+        let found = self.solve(Question::Field(class, name), levels);
+        let mut set = self.bind_receiver(&found, class, how);
+        let getters: Vec<Gid> = set
+            .values
+            .iter()
+            .filter_map(|(v, _)| match v {
+                Value::Method(m, _) if self.def(*m).is(flag::GETTER) => Some(*m),
+                _ => None,
+            })
+            .collect();
+        if !getters.is_empty() {
+            set.values.retain(|(v, _)| !matches!(v, Value::Method(m, _) if getters.contains(m)));
+            for getter in getters {
+                let result = self.solve(Question::Result(getter), levels);
+                set.join_as(&result, how.max(How::Type));
+            }
+        }
+        if !exact {
+            self.overrides(class, how, name, &mut set, levels);
+        }
+        set
+    }
+
+    /// Where the class is only declared, a derived one may be meant.
+    fn overrides(&mut self, class: Gid, how: How, name: Sym, set: &mut Set, levels: u8) {
+        let declared: Vec<Gid> = set
+            .values
+            .iter()
+            .filter_map(|(v, _)| match v {
+                Value::Method(m, _) => Some(*m),
+                _ => None,
+            })
+            .collect();
+        let is_abstract = declared.iter().all(|m| self.def(*m).is(flag::ABSTRACT));
+        // `this.m()` means the own method unless there is none to run.
+        if (how == How::Exact && !is_abstract) || (declared.is_empty() && !set.is_empty()) {
+            return;
+        }
+        if declared.iter().any(|m| self.def(*m).is(flag::FINAL) && !self.def(*m).is(flag::ABSTRACT)) {
+            return;
+        }
+        let mut found: Vec<(Gid, Gid)> = Vec::new();
+        for derived in self.link.all_derived(class) {
+            let own = self.declared_in(derived, name, levels);
+            for (value, _) in &own.values {
+                if let Value::Func(method) = value
+                    && !self.def(*method).is(flag::ABSTRACT)
+                    && !found.iter().any(|(m, _)| m == method)
+                {
+                    found.push((*method, derived));
+                }
+            }
+            if found.len() > MOST_OVERRIDES {
+                return;
+            }
+        }
+        let sure = if is_abstract && found.len() == 1 && !declared.is_empty() { How::Flow } else { How::Dispatch };
+        for (method, derived) in found {
+            set.add(Value::Method(method, derived), how.max(sure));
+        }
+    }
+
+    fn bind_receiver(&self, found: &Set, class: Gid, how: How) -> Set {
+        let mut set = Set { too_many: found.too_many, ..Set::default() };
+        for (value, known) in &found.values {
+            match value {
+                Value::Func(method) if self.def(*method).kind == Kind::Method => {
+                    let def = self.def(*method);
+                    let least = if method.file == class.file { how } else { how.max(How::Type) };
+                    let value = if def.is(flag::STATIC) { *value } else { Value::Method(*method, class) };
+                    set.add(value, (*known).max(least));
+                }
+                _ => set.add(*value, (*known).max(how)),
+            }
+        }
+        set
+    }
+
+    /// A field or method of an instance, through what the class inherits from.
+    pub(super) fn field(&mut self, class: Gid, name: Sym, levels: u8) -> Set {
+        let line = self.line(class);
+        let mut set = Set::default();
+        let mut declared = false;
+        for of in &line.classes {
+            let here = self.file(of.file);
+            for (owner, value) in here.own_field(of.def, name) {
+                set.join(&self.expr(of.file, *value, *owner, levels));
+            }
+            set.join(&self.solve(Question::Write(Value::Instance(*of, true), name), levels).clone());
+            set.join(&self.solve(Question::Write(Value::Prototype(*of), name), levels).clone());
+            if !declared {
+                let found = self.declared_in(*of, name, levels);
+                declared = !found.is_empty();
+                set.join(&found);
+            }
+        }
+        set
+    }
+
+    /// What a class itself says of a name: a variable of its body, a method written for it elsewhere.
+    pub(super) fn declared_in(&mut self, class: Gid, name: Sym, levels: u8) -> Set {
+        let here = self.file(class.file);
+        let mut set = Set::default();
+        if let Some(var) = here.member(class.def, name) {
+            set.join(&self.solve(Question::Var(class.file, var), levels).clone());
+        }
+        for method in self.link.attached(class, name) {
+            set.add(Value::Func(*method), if method.file == class.file { How::Exact } else { How::Import });
+        }
+        set
+    }
+
+    pub(super) fn find_method(&mut self, class: Gid, name: Sym, levels: u8) -> Option<Gid> {
+        let line = self.line(class);
+        for of in &line.classes {
+            let found = self.declared_in(*of, name, levels);
+            let method = found.values.iter().find_map(|(v, _)| match v {
+                Value::Func(method) => Some(*method),
+                _ => None,
+            });
+            if method.is_some() {
+                return method;
+            }
+        }
+        None
+    }
+
+    /// The class and its ancestors: C3 where that works out, as in Python; else depth first.
+    pub(super) fn line(&mut self, class: Gid) -> Rc<Line> {
+        if let Some(line) = self.lines.get(&class) {
+            return line.clone();
+        }
+        let line = Rc::new(self.make_line(class, &mut vec![class]));
+        self.lines.insert(class, line.clone());
+        line
+    }
+
+    fn make_line(&mut self, class: Gid, above: &mut Vec<Gid>) -> Line {
+        let bases = self.link.bases(class);
+        let mut external = self.link.external_base(class);
+        let mut lines: Vec<Vec<Gid>> = Vec::new();
+        let mut direct = Vec::new();
+        for base in bases {
+            if above.contains(base) || above.len() > 60 {
+                continue;
+            }
+            above.push(*base);
+            let line = match self.lines.get(base) {
+                Some(known) => known.clone(),
+                None => Rc::new(self.make_line(*base, above)),
+            };
+            above.pop();
+            external |= line.external;
+            direct.push(*base);
+            lines.push(line.classes.clone());
+        }
+        lines.push(direct);
+        let mut classes = vec![class];
+        loop {
+            lines.retain(|line| !line.is_empty());
+            if lines.is_empty() {
+                break;
+            }
+            let next = lines.iter().map(|line| line[0]).find(|head| !lines.iter().any(|l| l[1..].contains(head)));
+            // No consistent order: take the first, as depth first would.
+            let next = next.unwrap_or(lines[0][0]);
+            if !classes.contains(&next) {
+                classes.push(next);
+            }
+            for line in &mut lines {
+                line.retain(|c| *c != next);
+            }
+        }
+        Line { classes, external }
+    }
+
+    // --- what is put into objects from outside ---
+
+    pub(super) fn written(&mut self, of: Value, name: Sym, levels: u8) -> Set {
+        self.touch_flows();
+        let mut set = Set::default();
+        if let Some(values) = self.flows.writes.get(&(of, name)) {
+            for (file, value, owner) in values {
+                set.join_as(&self.expr(*file, *value, *owner, levels), How::Type);
+            }
+        }
+        set
+    }
+
+    pub(super) fn all_written(&mut self, of: Value, levels: u8) -> Set {
+        self.touch_flows();
+        let mut set = Set::default();
+        if let Some(names) = self.flows.written_names.get(&of) {
+            for name in names {
+                set.join(&self.solve(Question::Write(of, *name), levels).clone());
+            }
+        }
+        set
+    }
+
+    // --- modules, folders, packages ---
+
+    pub(super) fn module_member(&mut self, file: FileId, name: Sym, levels: u8) -> Set {
+        let here = self.file(file);
+        let mut set = Set::default();
+        if here.facts.language.family() == Language::JavaScript {
+            if let Some(values) = here.exports.get(&name) {
+                for value in values {
+                    set.join(&self.expr(file, *value, ROOT, levels));
+                }
+            }
+            if set.is_empty() {
+                set = self.reexported(file, ROOT, name, levels);
+            }
+            if set.is_empty()
+                && let Some(whole) = here.exports.get(&self.link.words.whole)
+            {
+                for value in whole {
+                    let base = self.expr(file, *value, ROOT, levels);
+                    for (value, how) in &base.values {
+                        set.join(&self.member_of_value(*value, *how, name, levels));
+                    }
+                }
+            }
+            return set;
+        }
+        if here.facts.language == Language::Rust {
+            if self.program.text(name) == "super"
+                && let Some(above) = self.link.rust_super(self.program, Value::Module(file))
+            {
+                return Set::one(above, How::Import);
+            }
+            if let Some(child) = self.link.rust_child(file, ROOT, name) {
+                return Set::one(Value::Module(child), How::Import);
+            }
+        }
+        if let Some(var) = here.member(ROOT, name) {
+            set.join(&self.solve(Question::Var(file, var), levels).clone());
+        }
+        if set.is_empty() {
+            set = self.reexported(file, ROOT, name, levels);
+        }
+        if set.is_empty()
+            && here.facts.language == Language::Python
+            && let Some(module) = self.program.python_child(&here.folder, here.path.ends_with("__init__.py"), name)
+        {
+            set.add(module, How::Import);
+        }
+        set
+    }
+
+    /// Names a module gives on from others: `export … from`, `pub use`, `from x import *`.
+    pub(super) fn reexported(&mut self, file: FileId, owner: DefId, name: Sym, levels: u8) -> Set {
+        let here = self.file(file);
+        let mut set = Set::default();
+        if levels == 0 {
+            return set;
+        }
+        for (index, import) in here.facts.imports.iter().enumerate() {
+            if import.owner != owner {
+                continue;
+            }
+            let all = import.what == Imported::All;
+            let given = import.reexport.map(|n| here.sym(n));
+            let gives_all = all && (given.is_some() || here.facts.language == Language::Python);
+            if given == Some(name) && !all {
+                set.join(&self.imported(file, index as u32, levels - 1));
+            } else if gives_all
+                && let Some(module) = self.import_target(file, index as u32, levels - 1)
+                && module != Value::Module(file)
+            {
+                set.join(&self.member_of_value(module, How::Import, name, levels - 1));
+            }
+        }
+        set
+    }
+
+    fn folder_member(&mut self, folder: u32, name: Sym, levels: u8) -> Set {
+        if let Some((file, var)) = self.link.go_member(folder, name) {
+            let found = self.solve(Question::Var(file, var), levels);
+            let mut set = Set::default();
+            set.join_as(&found, How::Import);
+            return set;
+        }
+        let path = self.program.folder(folder);
+        match self.program.python_child(&path, true, name) {
+            Some(module) => Set::one(module, How::Import),
+            None => Set::default(),
+        }
+    }
+
+    fn package_member(&mut self, package: Sym, name: Sym) -> Set {
+        match self.link.in_package(package, name) {
+            Some(found) => Set::one(self.def_value(found), How::Import),
+            None => match self.link.subpackage(self.program, package, name) {
+                Some(inner) => Set::one(Value::Package(inner), How::Import),
+                None => Set::default(),
+            },
+        }
+    }
+
+    /// A name that its file does not declare.
+    pub(super) fn free(&mut self, file: FileId, owner: DefId, name: Sym, levels: u8) -> Set {
+        let here = self.file(file);
+        let language = here.facts.language;
+        let mut set = Set::default();
+        match language {
+            Language::Go => {
+                if let Some((of, var)) = self.link.go_sibling(self.program, file, name)
+                    && of != file
+                {
+                    set.join_as(&self.solve(Question::Var(of, var), levels).clone(), How::Import);
+                }
+            }
+            Language::Java | Language::CSharp | Language::Kotlin | Language::Php | Language::Ruby | Language::Cpp => {
+                set = self.enclosing_member(file, owner, name, levels);
+                if set.is_empty()
+                    && let Some(var) = here.member(ROOT, name)
+                {
+                    set.join(&self.solve(Question::Var(file, var), levels).clone());
+                }
+                if set.is_empty() {
+                    let package = self.link.package_of(file);
+                    if let Some(found) = package.and_then(|p| self.link.in_package(p, name)) {
+                        set.add(self.def_value(found), How::Import);
+                    }
+                }
+            }
+            Language::Rust => {
+                let text = self.program.text(name);
+                if let Some(module) = self.link.rust_root(self.program, file, owner, text) {
+                    set.add(module, How::Import);
+                } else if text.ends_with('!')
+                    && let Some(found) = self.link.macro_named(name)
+                {
+                    set.add(Value::Func(found), How::Import);
+                }
+            }
+            _ => {}
+        }
+        if set.is_empty() {
+            set = self.from_wildcards(file, name, levels);
+        }
+        if set.is_empty() && matches!(language, Language::C | Language::Cpp | Language::Php | Language::Ruby) {
+            if let Some(found) = self.link.only_function(language, name) {
+                set.add(self.def_value(found), How::Dispatch);
+            }
+        }
+        if set.is_empty() && matches!(language, Language::Java | Language::Kotlin | Language::CSharp) {
+            if let Some(package) = self.link.subpackage_root(self.program, name) {
+                set.add(Value::Package(package), How::Import);
+            }
+        }
+        if set.is_empty() && super::builtin::is_builtin(language, self.program.text(name)) {
+            set.add(Value::Builtin(name), How::Exact);
+        }
+        set
+    }
+
+    fn from_wildcards(&mut self, file: FileId, name: Sym, levels: u8) -> Set {
+        let here = self.file(file);
+        let mut set = Set::default();
+        if levels == 0 {
+            return set;
+        }
+        for (index, import) in here.facts.imports.iter().enumerate() {
+            if import.what == Imported::All
+                && let Some(module) = self.import_target(file, index as u32, levels - 1)
+                && module != Value::Module(file)
+                && !matches!(module, Value::External(_))
+            {
+                let found = self.member_of_value(module, How::Import, name, levels - 1);
+                set.join(&found);
+            }
+        }
+        set
+    }
+
+    /// A bare name inside classes: a member of the innermost one that has it, inherited ones included.
+    fn enclosing_member(&mut self, file: FileId, owner: DefId, name: Sym, levels: u8) -> Set {
+        let here = self.file(file);
+        let mut at = owner;
+        let mut is_static = false;
+        while at != ROOT {
+            let def = here.facts.def(at);
+            if def.kind == Kind::Method && def.is(flag::STATIC) {
+                is_static = true;
+            }
+            let class = if def.kind.type_like() {
+                Some(Gid { file, def: at })
+            } else if def.kind == Kind::Method && def.receiver.is_some() {
+                self.enclosing_type(file, at, levels)
+            } else {
+                None
+            };
+            if let Some(class) = class {
+                let found = self.instance_member(class, is_static, How::Exact, name, levels);
+                if !found.is_empty() {
+                    return found;
+                }
+                let found = self.class_member(class, name, levels);
+                if !found.is_empty() {
+                    return found;
+                }
+            }
+            at = def.parent;
+        }
+        Set::default()
+    }
+
+    /// Whether a variable is one that values are followed to only by name: it says nothing by itself.
+    pub(super) fn is_import(&self, file: FileId, expr: ExprId) -> bool {
+        let facts = &self.file(file).facts;
+        matches!(facts.expr(expr), Expr::Var(v) if matches!(facts.vars[v as usize].what, VarKind::Import(_)))
+    }
+}

@@ -1,0 +1,292 @@
+//! All files of a program, by path, folder and name.
+
+use super::file::File;
+use super::value::{DirId, FileId, Gid, Sym, Value};
+use crate::facts::{Def, Facts};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Files that say how others are found: `go.mod`, `Cargo.toml`, `package.json`, `tsconfig.json`.
+pub fn is_manifest(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    matches!(name, "go.mod" | "Cargo.toml" | "package.json" | "jsconfig.json")
+        || (name.starts_with("tsconfig") && name.ends_with(".json"))
+}
+
+#[derive(Default)]
+pub struct Program {
+    files: Vec<Option<Arc<File>>>,
+    by_path: FxHashMap<Arc<str>, FileId>,
+    free: Vec<FileId>,
+    texts: Vec<Arc<str>>,
+    syms: FxHashMap<Arc<str>, Sym>,
+    folders: FxHashMap<Arc<str>, DirId>,
+    folder_paths: Vec<Arc<str>>,
+    /// Files per folder, that many folders deep; kept for all folders up to the root.
+    folder_files: Vec<Vec<FileId>>,
+    pub manifests: BTreeMap<String, String>,
+    externals: Mutex<Externals>,
+}
+
+/// Names outside the program: each is a package, or a member of another.
+#[derive(Default)]
+struct Externals {
+    ids: FxHashMap<(u32, Sym), u32>,
+    names: Vec<(u32, Sym)>,
+}
+
+const PACKAGE: u32 = u32::MAX;
+
+impl Program {
+    /// Adds a file, or what it says now.
+    pub fn set(&mut self, path: &str, facts: Arc<Facts>) -> FileId {
+        let syms = facts.names.iter().map(|name| self.intern(name)).collect();
+        let file = Arc::new(File::new(path, facts, syms));
+        if let Some(id) = self.by_path.get(path) {
+            self.files[*id as usize] = Some(file);
+            return *id;
+        }
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.files[id as usize] = Some(file.clone());
+                id
+            }
+            None => {
+                self.files.push(Some(file.clone()));
+                self.files.len() as FileId - 1
+            }
+        };
+        self.by_path.insert(file.path.clone(), id);
+        let folder = self.add_folder(&file.folder.clone());
+        self.folder_files[folder as usize].push(id);
+        id
+    }
+
+    pub fn remove(&mut self, path: &str) -> Option<FileId> {
+        let id = self.by_path.remove(path)?;
+        let file = self.files[id as usize].take()?;
+        if let Some(folder) = self.folders.get(&*file.folder) {
+            self.folder_files[*folder as usize].retain(|f| *f != id);
+        }
+        self.free.push(id);
+        Some(id)
+    }
+
+    fn add_folder(&mut self, path: &str) -> DirId {
+        if let Some(id) = self.folders.get(path) {
+            return *id;
+        }
+        let path: Arc<str> = path.into();
+        let id = self.folder_paths.len() as DirId;
+        self.folder_paths.push(path.clone());
+        self.folder_files.push(vec![]);
+        self.folders.insert(path.clone(), id);
+        if let Some((above, _)) = path.rsplit_once('/') {
+            self.add_folder(above);
+        } else if !path.is_empty() {
+            self.add_folder("");
+        }
+        id
+    }
+
+    pub fn file(&self, id: FileId) -> &File {
+        self.files[id as usize].as_deref().expect("ids of removed files are not kept")
+    }
+
+    pub fn get(&self, id: FileId) -> Option<&Arc<File>> {
+        self.files.get(id as usize)?.as_ref()
+    }
+
+    pub fn def(&self, gid: Gid) -> &Def {
+        self.file(gid.file).facts.def(gid.def)
+    }
+
+    pub fn ids(&self) -> impl Iterator<Item = FileId> + '_ {
+        self.files.iter().enumerate().filter(|(_, f)| f.is_some()).map(|(i, _)| i as FileId)
+    }
+
+    /// One more than the largest id.
+    pub fn slots(&self) -> usize {
+        self.files.len()
+    }
+
+    pub fn find_file(&self, path: &str) -> Option<FileId> {
+        self.by_path.get(path).copied()
+    }
+
+    pub fn find_folder(&self, path: &str) -> Option<DirId> {
+        let id = *self.folders.get(path)?;
+        // A folder whose files are all gone is gone; folders above others are looked at below.
+        (!self.folder_files[id as usize].is_empty() || self.has_files_below(path)).then_some(id)
+    }
+
+    fn has_files_below(&self, path: &str) -> bool {
+        self.folder_paths.iter().enumerate().any(|(id, other)| {
+            !self.folder_files[id].is_empty()
+                && other.strip_prefix(path).is_some_and(|rest| path.is_empty() || rest.starts_with('/'))
+        })
+    }
+
+    pub fn folder(&self, id: DirId) -> Arc<str> {
+        self.folder_paths[id as usize].clone()
+    }
+
+    pub fn folder_files(&self, id: DirId) -> &[FileId] {
+        &self.folder_files[id as usize]
+    }
+
+    pub fn folders(&self) -> impl Iterator<Item = (DirId, &Arc<str>)> + '_ {
+        self.folder_paths.iter().enumerate().map(|(i, p)| (i as DirId, p))
+    }
+
+    pub fn intern(&mut self, text: &str) -> Sym {
+        if let Some(sym) = self.syms.get(text) {
+            return *sym;
+        }
+        let text: Arc<str> = text.into();
+        let sym = self.texts.len() as Sym;
+        self.texts.push(text.clone());
+        self.syms.insert(text, sym);
+        sym
+    }
+
+    pub fn find(&self, text: &str) -> Option<Sym> {
+        self.syms.get(text).copied()
+    }
+
+    pub fn text(&self, sym: Sym) -> &str {
+        &self.texts[sym as usize]
+    }
+
+    // --- what is not part of the program ---
+
+    pub fn external_package(&self, name: Sym) -> u32 {
+        self.external_in(PACKAGE, name)
+    }
+
+    pub fn external(&self, of: u32, name: Sym) -> u32 {
+        self.external_in(of, name)
+    }
+
+    fn external_in(&self, of: u32, name: Sym) -> u32 {
+        let mut externals = self.externals.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = externals.ids.get(&(of, name)) {
+            return *id;
+        }
+        let id = externals.names.len() as u32;
+        externals.names.push((of, name));
+        externals.ids.insert((of, name), id);
+        id
+    }
+
+    /// The package and the names inside it.
+    pub fn external_path(&self, id: u32) -> (&str, Vec<&str>) {
+        let externals = self.externals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = Vec::new();
+        let mut at = id;
+        loop {
+            let (of, name) = externals.names[at as usize];
+            if of == PACKAGE {
+                names.reverse();
+                return (self.text(name), names);
+            }
+            names.push(self.text(name));
+            at = of;
+        }
+    }
+
+    pub fn external_text(&self, id: u32) -> String {
+        let (package, names) = self.external_path(id);
+        let mut text = package.to_owned();
+        for name in names {
+            text.push('.');
+            text.push_str(name);
+        }
+        text
+    }
+
+    /// By its name: classes are capitalised nearly everywhere.
+    pub fn external_is_type(&self, id: u32) -> bool {
+        let (package, names) = self.external_path(id);
+        names.last().unwrap_or(&package).starts_with(|c: char| c.is_uppercase())
+    }
+
+    // --- Python ---
+
+    /// A module or package of a folder. `package`: the folder is one, or the file asked is its `__init__`.
+    pub fn python_child(&self, folder: &str, package: bool, name: Sym) -> Option<Value> {
+        if !package {
+            return None;
+        }
+        self.python_in(folder, self.text(name))
+    }
+
+    pub fn python_in(&self, folder: &str, name: &str) -> Option<Value> {
+        let base = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+        let file = |path: String| self.find_file(&path).map(Value::Module);
+        file(format!("{base}/__init__.py"))
+            .or_else(|| file(format!("{base}.py")))
+            .or_else(|| file(format!("{base}.pyi")))
+            .or_else(|| self.find_folder(&base).map(Value::Folder))
+    }
+
+    /// The folder from which a module of that first name is imported by a file.
+    pub fn python_base(&self, file: FileId, first: &str) -> Option<Arc<str>> {
+        let from = self.file(file).folder.clone();
+        // Nearest first: the own folder and those above it, where they are no packages themselves.
+        let mut at: &str = &from;
+        loop {
+            let is_package = self.find_file(&join(at, "__init__.py")).is_some();
+            if (!is_package || at.is_empty()) && self.python_in(at, first).is_some_and(|v| self.is_python(v)) {
+                return Some(at.into());
+            }
+            if at.is_empty() {
+                break;
+            }
+            at = at.rsplit_once('/').map_or("", |(above, _)| above);
+        }
+        // Elsewhere: a folder that holds a real package of that name and is none itself.
+        let mut best: Option<&Arc<str>> = None;
+        for (id, path) in self.folders() {
+            if path.rsplit('/').next() != Some(first) || self.folder_files(id).is_empty() {
+                continue;
+            }
+            let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+            if self.find_file(&join(path, "__init__.py")).is_some()
+                && self.find_file(&join(above, "__init__.py")).is_none()
+                && best.is_none_or(|b| (path.len(), path) < (b.len(), b))
+            {
+                best = Some(path);
+            }
+        }
+        best.map(|path| path.rsplit_once('/').map_or("", |(above, _)| above).into())
+    }
+
+    fn is_python(&self, value: Value) -> bool {
+        match value {
+            Value::Folder(folder) => {
+                let path = self.folder(folder);
+                self.folders().any(|(id, p)| {
+                    (*p == path || p.strip_prefix(&*path).is_some_and(|r| r.starts_with('/')))
+                        && self.folder_files(id).iter().any(|f| self.file(*f).path.ends_with(".py"))
+                })
+            }
+            _ => true,
+        }
+    }
+
+    /// `import a.b.c`: what `a` is.
+    pub fn python_root(&self, file: FileId, module: &str) -> Option<Value> {
+        let first = module.split('.').next()?;
+        let base = self.python_base(file, first);
+        match base {
+            Some(base) => self.python_in(&base, first),
+            None => Some(Value::External(self.external_package(self.find(first)?))),
+        }
+    }
+}
+
+pub fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}

@@ -1,0 +1,169 @@
+//! The `callgraph` suite: call edges against public micro-benchmarks, each case a small program of its own.
+
+mod gocg;
+mod jcg;
+mod jelly;
+mod pycg;
+
+use crate::print;
+use lukasa_code::facts::{Kind, flag};
+use lukasa_code::resolve::{Gid, Links, Program, To, resolve};
+use lukasa_code::{Language, parse};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+
+type Fault = Box<dyn Error>;
+
+/// Caller and callee, named as the suite names them.
+type Edge = (String, String);
+
+/// One case: what should be found, and what was.
+struct Case {
+    name: String,
+    truth: BTreeSet<Edge>,
+    found: BTreeSet<Edge>,
+}
+
+pub fn run(suite: &str, data: &Path, least: f64, verbose: bool, json_only: bool) -> Result<(), Fault> {
+    let mut cases = match suite {
+        "pycg" => pycg::cases(data, least)?,
+        "jcg" => jcg::cases(data, least)?,
+        "jelly" => jelly::cases(data, least)?,
+        "gocg" => gocg::cases(data, least)?,
+        other => return Err(format!("no suite `{other}`; there are pycg, jcg, jelly and gocg").into()),
+    };
+    if cases.is_empty() {
+        return Err(format!("no cases of {suite} under {}", data.display()).into());
+    }
+    cases.sort_by(|a, b| a.name.cmp(&b.name));
+    let (mut truth, mut found, mut right, mut exact) = (0, 0, 0, 0);
+    for case in &cases {
+        truth += case.truth.len();
+        found += case.found.len();
+        right += case.truth.intersection(&case.found).count();
+        exact += usize::from(case.truth == case.found);
+        if verbose && case.truth != case.found {
+            eprintln!("{}", case.name);
+            for (from, to) in case.found.difference(&case.truth) {
+                eprintln!("  wrong   {from} -> {to}");
+            }
+            for (from, to) in case.truth.difference(&case.found) {
+                eprintln!("  missing {from} -> {to}");
+            }
+        }
+    }
+    let share = |part: usize, whole: usize| {
+        if whole == 0 { 0.0 } else { (part as f64 / whole as f64 * 1_000.0).round() / 1_000.0 }
+    };
+    print(
+        &json!({"suite": "callgraph", "of": suite, "min_confidence": least, "cases": cases.len(), "truth_edges": truth,
+            "found_edges": found, "true_positives": right, "precision": share(right, found),
+            "recall": share(right, truth), "exact_cases": exact}),
+        json_only,
+    );
+    Ok(())
+}
+
+/// A program made of these files, resolved.
+struct Analysis {
+    program: Program,
+    links: Vec<Links>,
+}
+
+impl Analysis {
+    fn of(files: &[(String, String)]) -> Analysis {
+        let mut program = Program::default();
+        for (path, text) in files {
+            if lukasa_code::resolve::program::is_manifest(path) {
+                program.manifests.insert(path.clone(), text.clone());
+            }
+            if let Some(language) = Language::of(path, text) {
+                program.set(path, Arc::new(parse(path, text, language)));
+            }
+        }
+        let links = resolve(&mut program);
+        Analysis { program, links }
+    }
+
+    /// Calls of functions that have a body: caller, callee, line of the call.
+    fn edges(&self, least: f64) -> Vec<(Gid, Gid, u32)> {
+        let mut out = Vec::new();
+        for file in self.program.ids() {
+            let facts = &self.program.file(file).facts;
+            let links = &self.links[file as usize];
+            for link in &links.calls {
+                let call = &facts.calls[link.call as usize];
+                let To::Def(to) = link.to else { continue };
+                if link.how.confidence() >= least && self.runs(to) {
+                    out.push((Gid { file, def: call.owner }, to, call.line));
+                }
+            }
+            for used in &links.uses {
+                if used.runs && used.how.confidence() >= least {
+                    out.push((Gid { file, def: used.owner }, used.to, used.line));
+                }
+            }
+        }
+        out
+    }
+
+    fn runs(&self, gid: Gid) -> bool {
+        let def = self.program.def(gid);
+        def.kind.callable() && !def.is(flag::ABSTRACT) && !def.is(flag::DECLARED)
+    }
+
+    /// The nearest callable or file around a definition.
+    fn caller(&self, gid: Gid) -> Gid {
+        let facts = &self.program.file(gid.file).facts;
+        let mut at = gid.def;
+        while at != 0 && !facts.def(at).kind.callable() {
+            at = facts.def(at).parent;
+        }
+        Gid { file: gid.file, def: at }
+    }
+
+    fn kind(&self, gid: Gid) -> Kind {
+        self.program.def(gid).kind
+    }
+}
+
+/// All files below a folder, as (path with `/`, text); what is not text is left out.
+fn read_all(folder: &Path) -> Result<Vec<(String, String)>, Fault> {
+    let mut out = Vec::new();
+    let mut queue = vec![folder.to_path_buf()];
+    while let Some(at) = queue.pop() {
+        for entry in std::fs::read_dir(&at)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                queue.push(path);
+            } else if let Ok(text) = std::fs::read_to_string(&path) {
+                let name = path.strip_prefix(folder)?.to_string_lossy().replace('\\', "/");
+                out.push((name, text));
+            }
+        }
+    }
+    out.sort();
+    Ok(out)
+}
+
+/// Folders that hold a file of this name.
+fn folders_with(root: &Path, name: &str) -> Result<Vec<std::path::PathBuf>, Fault> {
+    let mut out = Vec::new();
+    let mut queue = vec![root.to_path_buf()];
+    while let Some(at) = queue.pop() {
+        if at.join(name).is_file() {
+            out.push(at.clone());
+        }
+        for entry in std::fs::read_dir(&at)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                queue.push(path);
+            }
+        }
+    }
+    out.sort();
+    Ok(out)
+}
