@@ -34,9 +34,9 @@ impl<'t> Kids<'t> {
         self.0.iter().find(|(_, node)| node.kind() == kind).map(|(_, node)| *node)
     }
 
-    /// Named children, comments left out.
+    /// Named children, comments left out. What could not be understood is kept: there may be sense inside.
     pub fn named<'k>(&'k self) -> impl DoubleEndedIterator<Item = Node<'t>> + 'k {
-        self.0.iter().map(|(_, node)| *node).filter(|node| node.is_named() && !node.is_extra())
+        self.0.iter().map(|(_, node)| *node).filter(|node| node.is_named() && (!node.is_extra() || node.is_error()))
     }
 
     pub fn all<'k>(&'k self) -> impl DoubleEndedIterator<Item = Node<'t>> + 'k {

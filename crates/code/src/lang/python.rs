@@ -871,8 +871,9 @@ impl<'t> Reader<'t> {
                                 Key::Name(self.b.name(text))
                             }
                             Some(key) if key.kind() == "integer" => {
-                                let text = self.text(key);
-                                Key::Name(self.b.name(text))
+                                // Told apart from the text of the same digits.
+                                let text = format!("#{}", self.text(key));
+                                Key::Name(self.b.name(&text))
                             }
                             Some(key) => {
                                 self.used(key);

@@ -93,6 +93,10 @@ impl<'p> Eval<'p> {
         (answer, self.frame.flows)
     }
 
+    pub(super) fn nothing(&self) -> Rc<Set> {
+        self.nothing.clone()
+    }
+
     pub(super) fn touch_flows(&mut self) {
         self.frame.flows = true;
     }
@@ -532,8 +536,12 @@ impl<'p> Eval<'p> {
     /// The object a method runs on: its class, or the classes it is called on where that is known.
     fn receiver_of(&mut self, method: Gid, levels: u8) -> Set {
         let Some(class) = self.enclosing_type(method.file, method.def, levels) else { return Set::default() };
-        self.touch_flows();
         let mut set = Set::default();
+        if !self.link.derived(class) {
+            set.add(Value::Instance(class, true), How::Exact);
+            return set;
+        }
+        self.touch_flows();
         if let Some(receivers) = self.flows.receivers.get(&method)
             && receivers.len() <= MOST_RECEIVERS
         {
@@ -754,10 +762,10 @@ impl<'p> Eval<'p> {
         }
         let of = Value::Object(file, expr);
         if let Some(name) = name {
-            set.join(&self.solve(Question::Write(of, name), levels).clone());
+            set.join(&self.put(of, name, levels).clone());
         }
         let any = self.link.words.element;
-        set.join(&self.solve(Question::Write(of, any), levels).clone());
+        set.join(&self.put(of, any, levels).clone());
         if name.is_none() {
             set.join(&self.all_written(of, levels));
         }
@@ -770,8 +778,8 @@ impl<'p> Eval<'p> {
             && levels > 0
         {
             if kind == ListKind::Map {
-                let name = self.program.find(&index.to_string());
-                return match name {
+                let numbered = self.program.find(&format!("#{index}"));
+                return match numbered.or_else(|| self.program.find(&index.to_string())) {
                     Some(name) => self.object_at(file, expr, Some(name), levels),
                     None => Set::default(),
                 };
@@ -783,7 +791,7 @@ impl<'p> Eval<'p> {
                     None => Set::default(),
                 };
                 let any = self.link.words.element;
-                set.join(&self.solve(Question::Write(Value::Object(file, expr), any), levels).clone());
+                set.join(&self.put(Value::Object(file, expr), any, levels).clone());
                 return set;
             }
         }

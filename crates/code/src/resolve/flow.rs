@@ -31,7 +31,7 @@ pub struct Flows {
 }
 
 /// A function called from more places than this takes anything: what is passed to it says nothing.
-const MOST_CALLERS: usize = 48;
+const MOST_CALLERS: usize = 24;
 
 impl Eval<'_> {
     /// Adds what callers pass to a parameter.
@@ -54,6 +54,9 @@ impl Eval<'_> {
             let Some(place) = place.checked_sub(caller.shift as usize) else { continue };
             let passed = self.argument(caller.file, caller.call, place, name, levels - 1);
             set.join_as(&passed, How::Flow.max(caller.how));
+            if set.too_many {
+                return;
+            }
         }
     }
 

@@ -80,6 +80,8 @@ pub struct Link {
     pub base_kinds: FxHashMap<(Gid, Gid), (BaseKind, u32)>,
     external_bases: FxHashMap<Gid, SmallVec<[u32; 1]>>,
     derived: FxHashMap<Gid, Vec<Gid>>,
+    /// Names under which something is put into an object from outside.
+    written: FxHashSet<Sym>,
 }
 
 impl Link {
@@ -108,6 +110,7 @@ impl Link {
             base_kinds: FxHashMap::default(),
             external_bases: FxHashMap::default(),
             derived: FxHashMap::default(),
+            written: FxHashSet::default(),
         };
         link.read_packages(program);
         link.read_names(program);
@@ -254,6 +257,14 @@ impl Link {
         for id in program.ids() {
             let file = program.file(id);
             let language = file.facts.language;
+            for write in &file.writes {
+                match file.facts.binds[*write as usize].target {
+                    Target::Member(_, name) | Target::At(_, name) => {
+                        self.written.insert(file.sym(name));
+                    }
+                    _ => {}
+                }
+            }
             for (index, def) in file.facts.defs.iter().enumerate() {
                 let gid = Gid { file: id, def: index as DefId };
                 let name = file.sym(def.name);
@@ -274,6 +285,11 @@ impl Link {
                 }
             }
         }
+    }
+
+    /// Whether anything anywhere is put under this name from outside.
+    pub fn is_written(&self, name: Sym) -> bool {
+        name == self.words.element || self.written.contains(&name)
     }
 
     pub fn macro_named(&self, name: Sym) -> Option<Gid> {

@@ -107,7 +107,7 @@ impl<'p> Eval<'p> {
                 }
             }
             Value::Prototype(function) => {
-                (*self.solve(Question::Write(Value::Prototype(function), name), levels)).clone()
+                (*self.put(Value::Prototype(function), name, levels)).clone()
             }
             Value::Func(function) | Value::Method(function, _) => self.function_member(value, function, name, levels),
             Value::External(path) => Set::one(Value::External(self.program.external(path, name)), how),
@@ -135,7 +135,7 @@ impl<'p> Eval<'p> {
             if name == words.call || name == words.apply || name == words.bind {
                 return Set::one(value, How::Exact);
             }
-            return (*self.solve(Question::Write(Value::Func(function), name), levels)).clone();
+            return (*self.put(Value::Func(function), name, levels)).clone();
         }
         // A lambda stands for the one method of its interface.
         if matches!(language, Language::Java | Language::Kotlin | Language::CSharp)
@@ -150,7 +150,7 @@ impl<'p> Eval<'p> {
         let line = self.line(class);
         for of in &line.classes {
             let mut found = self.declared_in(*of, name, levels);
-            found.join(&self.solve(Question::Write(Value::Class(*of), name), levels).clone());
+            found.join(&self.put(Value::Class(*of), name, levels).clone());
             if !found.is_empty() {
                 let mut set = Set::default();
                 for (value, how) in &found.values {
@@ -259,8 +259,8 @@ impl<'p> Eval<'p> {
             for (owner, value) in here.own_field(of.def, name) {
                 set.join(&self.expr(of.file, *value, *owner, levels));
             }
-            set.join(&self.solve(Question::Write(Value::Instance(*of, true), name), levels).clone());
-            set.join(&self.solve(Question::Write(Value::Prototype(*of), name), levels).clone());
+            set.join(&self.put(Value::Instance(*of, true), name, levels).clone());
+            set.join(&self.put(Value::Prototype(*of), name, levels).clone());
             if !declared {
                 let found = self.declared_in(*of, name, levels);
                 declared = !found.is_empty();
@@ -348,6 +348,10 @@ impl<'p> Eval<'p> {
     }
 
     // --- what is put into objects from outside ---
+
+    pub(super) fn put(&mut self, of: Value, name: Sym, levels: u8) -> Rc<Set> {
+        if self.link.is_written(name) { self.solve(Question::Write(of, name), levels) } else { self.nothing() }
+    }
 
     pub(super) fn written(&mut self, of: Value, name: Sym, levels: u8) -> Set {
         self.touch_flows();

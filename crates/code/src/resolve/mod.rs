@@ -29,7 +29,7 @@ use smallvec::SmallVec;
 pub use value::{FileId, Gid, How, Value};
 
 /// Rounds at most: what is passed on through more functions than this is not followed.
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 4;
 
 /// What one file's names turned out to mean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -103,7 +103,7 @@ impl How {
 }
 
 /// More values than this say nothing any more: such a set is given up.
-pub const MOST: usize = 16;
+pub const MOST: usize = 8;
 
 /// A small set of values, each with the surest way it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,255 @@
+//! Functions, arrow functions and methods with their parameters.
+
+use super::patterns::Leaf;
+use super::{Reader, Site};
+use crate::facts::{
+    Arg, ArgKind, CallKind, DefId, Expr, ExprId, Kind, Span, Target, UNKNOWN, VarKind, Visibility, flag,
+};
+use crate::tree::{Kids, span};
+use tree_sitter::Node;
+
+impl<'t> Reader<'t> {
+    /// A value that gets a name by where it is written: functions and classes are known by it.
+    pub(super) fn known(&mut self, node: Node<'t>, site: Site<'t>) -> ExprId {
+        match node.kind() {
+            "arrow_function" | "function_expression" | "generator_function" => self.deeper(UNKNOWN, |reader| {
+                let def = reader.function(node, site);
+                reader.b.expr(Expr::Def(def))
+            }),
+            "class" => self.deeper(UNKNOWN, |reader| {
+                let def = reader.class(node, site, &[]);
+                reader.b.expr(Expr::Def(def))
+            }),
+            "parenthesized_expression" => {
+                let kids = self.kids(node);
+                match kids.named().next() {
+                    Some(inner) => self.deeper(UNKNOWN, |reader| reader.known(inner, site)),
+                    None => UNKNOWN,
+                }
+            }
+            "as_expression" | "satisfies_expression" => self.deeper(UNKNOWN, |reader| reader.cast(node, Some(site))),
+            _ => self.used(node),
+        }
+    }
+
+    pub(super) fn function(&mut self, node: Node<'t>, site: Site<'t>) -> DefId {
+        let kids = self.kids(node);
+        let own = kids.field("name").map_or("", |n| self.text(n));
+        let (name, kind) = match (site.name, site.kind) {
+            ("", _) if own.is_empty() => ("<anonymous>", Kind::Lambda),
+            ("", Kind::Lambda) => (own, Kind::Function),
+            ("", kind) => (own, kind),
+            (name, kind) => (name, kind),
+        };
+        let def = self.b.add_def(name, kind, site.span);
+        let body = kids.field("body");
+        let signature = self.signature(site.head, body.map_or(node.end_byte(), |b| b.start_byte()));
+        let doc = if kind == Kind::Lambda { None } else { self.doc_above(site.span.start as usize) };
+        {
+            let d = self.b.def(def);
+            d.flags |= site.flags | self.flags | function_flags(node, &kids);
+            d.visibility = site.visibility;
+            d.signature = signature.into();
+            d.doc = doc;
+        }
+        let expression = matches!(node.kind(), "function_expression" | "generator_function");
+        let arrow = node.kind() == "arrow_function";
+        let outer = self.reads_arguments;
+        self.reads_arguments = arrow && outer;
+        self.inside(def, |reader| {
+            if expression && !own.is_empty() {
+                let own = reader.b.name(own);
+                reader.b.declare(own, VarKind::Def(def), None);
+            }
+            reader.type_parameters(kids.field("type_parameters"));
+            if let Some(one) = kids.field("parameter") {
+                reader.parameter(one, None, None);
+            }
+            if let Some(several) = kids.field("parameters") {
+                reader.parameters(several);
+            }
+            let result = kids.field("return_type").map(|ty| reader.ty(ty)).filter(|ty| *ty != UNKNOWN);
+            reader.b.def(def).result = result;
+            match body {
+                Some(body) if body.kind() == "statement_block" => reader.block(body),
+                Some(body) => {
+                    let value = reader.used(body);
+                    reader.b.returns(value, false);
+                }
+                None => {}
+            }
+            // All parameters are declared by now: this one takes no place from them.
+            if reader.reads_arguments && !arrow {
+                reader.b.param("arguments", Some(VarKind::Rest(0)), None);
+            }
+        });
+        self.reads_arguments = outer || (arrow && self.reads_arguments);
+        def
+    }
+
+    fn parameters(&mut self, node: Node<'t>) {
+        let kids = self.kids(node);
+        for kid in kids.named() {
+            match kid.kind() {
+                "required_parameter" | "optional_parameter" => self.typed_parameter(kid),
+                "assignment_pattern" => {
+                    let inner = self.kids(kid);
+                    if let Some(left) = inner.field("left") {
+                        self.parameter(left, None, inner.field("right"));
+                    }
+                }
+                "ERROR" | "decorator" => {
+                    self.value(kid);
+                }
+                _ => {
+                    self.parameter(kid, None, None);
+                }
+            }
+        }
+    }
+
+    fn typed_parameter(&mut self, node: Node<'t>) {
+        let kids = self.kids(node);
+        for decorator in kids.fields("decorator") {
+            let inner = self.kids(decorator);
+            if let Some(called) = inner.named().next() {
+                let callee = self.used(called);
+                let arg = Arg { how: ArgKind::Place, value: UNKNOWN };
+                self.b.call(callee, CallKind::Decorator, &[arg], span(decorator));
+            }
+        }
+        let Some(pattern) = kids.field("pattern") else { return };
+        let ty = kids.field("type").map(|ty| self.ty(ty)).filter(|ty| *ty != UNKNOWN);
+        if pattern.kind() == "this" {
+            if let Some(ty) = ty {
+                let this = self.b.expr(Expr::InstanceOf(ty));
+                let owner = self.b.owner;
+                self.b.def(owner).receiver = Some(this);
+            }
+            return;
+        }
+        let value = self.parameter(pattern, ty, kids.field("value"));
+        let modifier = kids.kind("accessibility_modifier");
+        if modifier.is_some() || kids.has("readonly") || kids.has("override_modifier") {
+            let visibility = modifier.map_or(Visibility::Public, |m| self.visibility(m));
+            self.parameter_property(pattern, ty, value, visibility, span(node));
+        }
+    }
+
+    /// One parameter at the next place; gives what it holds.
+    fn parameter(&mut self, pattern: Node<'t>, ty: Option<ExprId>, default: Option<Node<'t>>) -> ExprId {
+        let (pattern, rest) = if pattern.kind() == "rest_pattern" {
+            let inner = self.kids(pattern);
+            match inner.named().next() {
+                Some(inner) => (inner, true),
+                None => return UNKNOWN,
+            }
+        } else {
+            (pattern, false)
+        };
+        let owner = self.b.owner;
+        let place = self.b.facts.def(owner).params.len() as u16;
+        let what = rest.then_some(VarKind::Rest(place));
+        if rest {
+            self.b.def(owner).flags |= flag::VARIADIC;
+        }
+        let simple = pattern.kind() == "identifier";
+        let var = match pattern.kind() {
+            "object_pattern" => self.b.param("{}", what, ty),
+            "array_pattern" => self.b.param("[]", what, ty),
+            _ => self.b.param(self.text(pattern), what, ty),
+        };
+        let default = default.map_or(UNKNOWN, |d| self.used(d));
+        self.b.bind(Target::Var(var), default);
+        let value = self.b.expr(Expr::Var(var));
+        if !simple {
+            let scope = self.b.scope;
+            self.assign(pattern, value, Leaf::Declared(scope));
+        }
+        value
+    }
+
+    /// `constructor(private x: T)`: a field that holds the parameter.
+    fn parameter_property(
+        &mut self,
+        pattern: Node<'t>,
+        ty: Option<ExprId>,
+        value: ExprId,
+        visibility: Visibility,
+        at: Span,
+    ) {
+        let Some((class, members)) = self.members else { return };
+        if pattern.kind() != "identifier" {
+            return;
+        }
+        let text = self.text(pattern);
+        let owner = std::mem::replace(&mut self.b.owner, class);
+        let def = self.b.add_def(text, Kind::Field, at);
+        self.b.owner = owner;
+        let signature = self.signature(at.start, at.end as usize);
+        let flags = self.flags;
+        let d = self.b.def(def);
+        d.signature = signature.into();
+        d.visibility = visibility;
+        d.result = ty;
+        d.flags |= flags;
+        let name = self.b.name(text);
+        let var = self.b.variable_in(members, name);
+        self.b.facts.vars[var as usize].ty = ty;
+        let this = self.b.expr(Expr::This);
+        self.b.bind(Target::Member(this, name), value);
+    }
+
+    pub(super) fn visibility(&self, modifier: Node<'t>) -> Visibility {
+        match self.text(modifier) {
+            "private" => Visibility::Private,
+            "protected" => Visibility::Protected,
+            _ => Visibility::Public,
+        }
+    }
+
+    /// A function put on an object: `this` in it means that object, or an instance where it is a prototype.
+    pub(super) fn received_by(&mut self, value: ExprId, object: ExprId) {
+        let Expr::Def(def) = self.b.facts.expr(value) else { return };
+        let d = self.b.facts.def(def);
+        if object == UNKNOWN || !d.kind.callable() || d.is(flag::ARROW) || d.receiver.is_some() {
+            return;
+        }
+        let mut root = object;
+        loop {
+            match self.b.facts.expr(root) {
+                Expr::Member(of, _) | Expr::At(of, _) | Expr::AtIndex(of, _) | Expr::Element(of) => root = of,
+                // `this` is that of the function around: it cannot be told from inside.
+                Expr::This | Expr::Super => return,
+                _ => break,
+            }
+        }
+        let receiver = match self.b.facts.expr(object) {
+            Expr::Member(class, name) if self.b.facts.name(name) == "prototype" => self.b.expr(Expr::InstanceOf(class)),
+            _ => object,
+        };
+        self.b.def(def).receiver = Some(receiver);
+    }
+}
+
+fn function_flags(node: Node<'_>, kids: &Kids<'_>) -> u32 {
+    let mut flags = 0;
+    if node.kind() == "arrow_function" {
+        flags |= flag::ARROW;
+    }
+    for kid in kids.all() {
+        flags |= match kid.kind() {
+            "async" => flag::ASYNC,
+            "*" => flag::GENERATOR,
+            "get" => flag::GETTER,
+            "set" => flag::SETTER,
+            "static" => flag::STATIC,
+            "static get" => flag::STATIC | flag::GETTER,
+            "abstract" => flag::ABSTRACT,
+            // What follows is no more a modifier.
+            "formal_parameters" | "=>" => break,
+            _ => 0,
+        };
+    }
+    flags
+}

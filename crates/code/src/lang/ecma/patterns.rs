@@ -1,0 +1,224 @@
+//! Assignments and destructuring: which value goes into which variable, member or element.
+
+use super::{Reader, Site};
+use crate::builder::ScopeId;
+use crate::facts::{Expr, ExprId, Kind, ROOT, Target, UNKNOWN, flag};
+use tree_sitter::Node;
+
+/// What the names in a pattern are to become.
+#[derive(Clone, Copy)]
+pub(super) enum Leaf {
+    /// Variables as they are seen from here.
+    Assigned,
+    /// Variables of this scope.
+    Declared(ScopeId),
+    /// Variables of a module: symbols with these flags.
+    Symbol(ScopeId, u32),
+}
+
+impl<'t> Reader<'t> {
+    /// `left = right`; `whole` is the statement when it is nothing else.
+    pub(super) fn assignment(&mut self, node: Node<'t>, whole: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let (Some(left), Some(right)) = (kids.field("left"), kids.field("right")) else {
+            for kid in kids.named() {
+                self.used(kid);
+            }
+            return UNKNOWN;
+        };
+        let name = match left.kind() {
+            "identifier" => self.text(left),
+            "member_expression" => {
+                let inner = self.kids(left);
+                let property = inner.field("property").map_or("", |p| self.text(p));
+                // `module.exports` says nothing when the function or class has a name of its own.
+                let own = if property == "exports" { self.kids(right).field("name") } else { None };
+                own.map_or(property, |own| self.text(own))
+            }
+            "subscript_expression" => {
+                let inner = self.kids(left);
+                inner.field("index").and_then(|i| self.constant(i)).unwrap_or("")
+            }
+            _ => "",
+        };
+        let value = if right.kind() == "assignment_expression" {
+            self.deeper(UNKNOWN, |reader| reader.assignment(right, whole))
+        } else if name.is_empty() {
+            self.used(right)
+        } else {
+            self.known(right, Site::new(name, Kind::Function, 0, whole))
+        };
+        self.given_by_assignment(left, value);
+        let object = self.assign(left, value, Leaf::Assigned);
+        self.received_by(value, object);
+        value
+    }
+
+    pub(super) fn augmented_assignment(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let right = kids.field("right").map_or(UNKNOWN, |n| self.used(n));
+        let Some(left) = kids.field("left") else { return UNKNOWN };
+        if !matches!(kids.field("operator").map(|o| o.kind()), Some("||=" | "??=" | "&&=")) {
+            self.used(left);
+            return UNKNOWN;
+        }
+        // What stands left is read once: calls in it count once.
+        let object = self.assign(left, right, Leaf::Assigned);
+        let before = match left.kind() {
+            "identifier" => self.value(left),
+            "member_expression" if object != UNKNOWN => {
+                let inner = self.kids(left);
+                inner.field("property").map_or(UNKNOWN, |p| self.b.member(object, self.text(p)))
+            }
+            _ => UNKNOWN,
+        };
+        self.b.either(&[before, right])
+    }
+
+    /// Puts a value into a target; gives the object that a member or element was set of.
+    pub(super) fn assign(&mut self, target: Node<'t>, value: ExprId, leaf: Leaf) -> ExprId {
+        self.deeper(UNKNOWN, |reader| reader.assign_inner(target, value, leaf))
+    }
+
+    fn assign_inner(&mut self, target: Node<'t>, value: ExprId, leaf: Leaf) -> ExprId {
+        match target.kind() {
+            "identifier" | "shorthand_property_identifier_pattern" | "shorthand_property_identifier" => {
+                self.name_target(target, value, leaf);
+            }
+            "member_expression" => {
+                if self.is_module_exports(target) {
+                    let var = self.exports_variable();
+                    self.b.bind(Target::Var(var), value);
+                    return UNKNOWN;
+                }
+                let kids = self.kids(target);
+                if let (Some(object), Some(property)) = (kids.field("object"), kids.field("property")) {
+                    let object = self.value(object);
+                    let name = self.b.name(self.text(property));
+                    self.b.bind(Target::Member(object, name), value);
+                    return object;
+                }
+            }
+            "subscript_expression" => {
+                let kids = self.kids(target);
+                let object = kids.field("object").map_or(UNKNOWN, |n| self.value(n));
+                let Some(index) = kids.field("index") else { return object };
+                let target = match self.constant(index) {
+                    Some(key) => Target::At(object, self.b.name(key)),
+                    None => {
+                        self.used(index);
+                        Target::Element(object)
+                    }
+                };
+                self.b.bind(target, value);
+                return object;
+            }
+            "object_pattern" | "object" => self.object_pattern(target, value, leaf),
+            "array_pattern" | "array" => self.array_pattern(target, value, leaf),
+            "assignment_pattern" | "object_assignment_pattern" | "assignment_expression" => {
+                let kids = self.kids(target);
+                let default = kids.field("right").map_or(UNKNOWN, |n| self.used(n));
+                let value = self.b.either(&[value, default]);
+                if let Some(left) = kids.field("left") {
+                    self.assign(left, value, leaf);
+                }
+            }
+            "rest_pattern"
+            | "spread_element"
+            | "parenthesized_expression"
+            | "non_null_expression"
+            | "as_expression"
+            | "satisfies_expression" => {
+                let kids = self.kids(target);
+                if let Some(inner) = kids.named().next() {
+                    return self.assign(inner, value, leaf);
+                }
+            }
+            _ => {
+                self.value(target);
+            }
+        }
+        UNKNOWN
+    }
+
+    fn name_target(&mut self, target: Node<'t>, value: ExprId, leaf: Leaf) {
+        let text = self.text(target);
+        let (scope, flags) = match leaf {
+            Leaf::Assigned => {
+                self.notice_exports(text);
+                self.b.bind_name(text, value);
+                return;
+            }
+            Leaf::Declared(scope) => (scope, None),
+            Leaf::Symbol(scope, flags) => (scope, Some(flags)),
+        };
+        let name = self.b.name(text);
+        let var = self.b.variable_in(scope, name);
+        self.b.bind(Target::Var(var), value);
+        if let Some(flags) = flags {
+            self.variable_symbol(Site::new(text, Kind::Variable, flags, target), None);
+            if flags & flag::EXPORTED != 0 && self.b.owner == ROOT {
+                let value = self.b.expr(Expr::Var(var));
+                self.b.export(text, value);
+            }
+        }
+    }
+
+    fn object_pattern(&mut self, node: Node<'t>, value: ExprId, leaf: Leaf) {
+        let kids = self.kids(node);
+        for kid in kids.named() {
+            match kid.kind() {
+                "shorthand_property_identifier_pattern" | "shorthand_property_identifier" => {
+                    let part = self.part(value, kid);
+                    self.assign(kid, part, leaf);
+                }
+                "object_assignment_pattern" | "assignment_expression" => {
+                    let inner = self.kids(kid);
+                    let part = inner.field("left").map_or(UNKNOWN, |left| self.part(value, left));
+                    self.assign(kid, part, leaf);
+                }
+                "pair_pattern" | "pair" => {
+                    let inner = self.kids(kid);
+                    let part = inner.field("key").map_or(UNKNOWN, |key| self.part(value, key));
+                    if let Some(target) = inner.field("value") {
+                        self.assign(target, part, leaf);
+                    }
+                }
+                // What is left of the object: it is taken for the whole.
+                _ => {
+                    self.assign(kid, value, leaf);
+                }
+            }
+        }
+    }
+
+    /// `value.key`, where the key is written in a pattern.
+    fn part(&mut self, value: ExprId, key: Node<'t>) -> ExprId {
+        let name = self.property_name(key);
+        match name {
+            _ if value == UNKNOWN => UNKNOWN,
+            Some(name) => self.b.member(value, name),
+            None => self.b.expr(Expr::Element(value)),
+        }
+    }
+
+    fn array_pattern(&mut self, node: Node<'t>, value: ExprId, leaf: Leaf) {
+        let kids = self.kids(node);
+        let mut place = 0;
+        for kid in kids.all() {
+            if kid.kind() == "," {
+                place += 1;
+            } else if kid.is_named() && !kid.is_extra() {
+                let part = match kid.kind() {
+                    _ if value == UNKNOWN => UNKNOWN,
+                    "rest_pattern" | "spread_element" => {
+                        let element = self.b.expr(Expr::Element(value));
+                        self.b.expr(Expr::ListOf(element))
+                    }
+                    _ => self.b.expr(Expr::AtIndex(value, place)),
+                };
+                self.assign(kid, part, leaf);
+            }
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Type annotations: which types a value may be an instance of.
+
+use super::Reader;
+use crate::facts::{Expr, ExprId, UNKNOWN, VarKind};
+use crate::tree::line;
+use tree_sitter::Node;
+
+impl<'t> Reader<'t> {
+    pub(super) fn type_parameters(&mut self, node: Option<Node<'t>>) {
+        let Some(node) = node else { return };
+        let kids = self.kids(node);
+        for kid in kids.named() {
+            let inner = self.kids(kid);
+            let Some(name) = inner.field("name") else { continue };
+            let name = self.b.name(self.text(name));
+            let var = self.b.declare(name, VarKind::TypeParam, None);
+            let bound = inner.field("constraint").map(|c| self.ty(c)).filter(|ty| *ty != UNKNOWN);
+            self.b.facts.vars[var as usize].ty = bound;
+            if let Some(default) = inner.field("value") {
+                self.ty(default);
+            }
+        }
+    }
+
+    /// The types among the children of a node, such as type arguments.
+    pub(super) fn types(&mut self, node: Node<'t>) -> Vec<ExprId> {
+        let kids = self.kids(node);
+        kids.named().map(|kid| self.ty(kid)).collect()
+    }
+
+    pub(super) fn ty(&mut self, node: Node<'t>) -> ExprId {
+        self.deeper(UNKNOWN, |reader| reader.ty_inner(node))
+    }
+
+    fn ty_inner(&mut self, node: Node<'t>) -> ExprId {
+        match node.kind() {
+            "type_annotation"
+            | "constraint"
+            | "default_type"
+            | "parenthesized_type"
+            | "readonly_type"
+            | "optional_type"
+            | "rest_type"
+            | "flow_maybe_type"
+            | "opting_type_annotation"
+            | "omitting_type_annotation"
+            | "adding_type_annotation" => {
+                let kids = self.kids(node);
+                kids.named().next().map_or(UNKNOWN, |n| self.ty(n))
+            }
+            "type_identifier" | "identifier" | "nested_type_identifier" | "nested_identifier" => {
+                let value = self.type_name(node);
+                self.b.uses(value, line(node));
+                value
+            }
+            "this_type" => self.b.expr(Expr::ThisType),
+            "generic_type" => {
+                let kids = self.kids(node);
+                let Some(name) = kids.field("name") else { return UNKNOWN };
+                let args = kids.field("type_arguments").map_or(vec![], |args| self.types(args));
+                self.generic_type(name, &args)
+            }
+            "array_type" => {
+                let kids = self.kids(node);
+                let element = kids.named().next().map_or(UNKNOWN, |n| self.ty(n));
+                self.built_in("[]", &[element])
+            }
+            "tuple_type" => {
+                let parts = self.types(node);
+                self.built_in("()", &parts)
+            }
+            "required_parameter" | "optional_parameter" => {
+                let kids = self.kids(node);
+                kids.field("type").map_or(UNKNOWN, |ty| self.ty(ty))
+            }
+            "union_type" | "intersection_type" => {
+                // Long unions nest to the left: the spine is followed in a loop.
+                let mut parts = Vec::new();
+                let mut spine = Some(node);
+                while let Some(at) = spine.take() {
+                    let kids = self.kids(at);
+                    for kid in kids.named().rev() {
+                        if kid.kind() == node.kind() && spine.is_none() {
+                            spine = Some(kid);
+                        } else {
+                            parts.push(self.ty(kid));
+                        }
+                    }
+                }
+                parts.reverse();
+                self.b.either(&parts)
+            }
+            "function_type" | "constructor_type" | "call_signature" | "construct_signature" | "method_signature" => {
+                self.function_type(node)
+            }
+            // `import("x").T`
+            "member_expression" => {
+                let kids = self.kids(node);
+                let (Some(object), Some(property)) = (kids.field("object"), kids.field("property")) else {
+                    return UNKNOWN;
+                };
+                let object = self.ty(object);
+                if object == UNKNOWN {
+                    return UNKNOWN;
+                }
+                let value = self.b.member(object, self.text(property));
+                self.b.uses(value, line(node));
+                value
+            }
+            "call_expression" => self.for_types(|reader| reader.value(node)),
+            "type_query" => {
+                let kids = self.kids(node);
+                self.for_types(|reader| {
+                    for kid in kids.named() {
+                        reader.used(kid);
+                    }
+                });
+                UNKNOWN
+            }
+            "type_predicate" => {
+                let kids = self.kids(node);
+                if let Some(ty) = kids.field("type") {
+                    self.ty(ty);
+                }
+                UNKNOWN
+            }
+            "asserts" => {
+                let kids = self.kids(node);
+                if let Some(predicate) = kids.kind("type_predicate") {
+                    self.ty(predicate);
+                }
+                UNKNOWN
+            }
+            "infer_type" => {
+                let kids = self.kids(node);
+                for kid in kids.named().skip(1) {
+                    self.ty(kid);
+                }
+                UNKNOWN
+            }
+            "index_signature" => self.index_signature(node),
+            "predefined_type"
+            | "literal_type"
+            | "existential_type"
+            | "comment"
+            | "property_identifier"
+            | "string"
+            | "number"
+            | "computed_property_name"
+            | "private_property_identifier" => UNKNOWN,
+            // Object, mapped, conditional and lookup types: the names inside are read, the whole is nothing.
+            _ => {
+                let kids = self.kids(node);
+                for kid in kids.named() {
+                    self.ty(kid);
+                }
+                UNKNOWN
+            }
+        }
+    }
+
+    /// What is imported meanwhile is imported for types only.
+    fn for_types<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
+        let imports = self.b.facts.imports.len();
+        let result = read(self);
+        for import in self.b.facts.imports.iter_mut().skip(imports) {
+            import.type_only = true;
+        }
+        result
+    }
+
+    /// `[key: K]: V` and `[K in Keys]: V`.
+    fn index_signature(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let before = self.b.open_scope();
+        if let Some(mapped) = kids.kind("mapped_type_clause") {
+            let inner = self.kids(mapped);
+            if let Some(name) = inner.field("name") {
+                let name = self.b.name(self.text(name));
+                self.b.declare(name, VarKind::TypeParam, None);
+            }
+            for field in ["type", "alias"] {
+                if let Some(ty) = inner.field(field) {
+                    self.ty(ty);
+                }
+            }
+        }
+        for field in ["index_type", "type"] {
+            if let Some(ty) = kids.field(field) {
+                self.ty(ty);
+            }
+        }
+        self.b.close_scope(before);
+        UNKNOWN
+    }
+
+    pub(super) fn function_type(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let before = self.b.open_scope();
+        self.type_parameters(kids.field("type_parameters"));
+        if let Some(parameters) = kids.field("parameters") {
+            let inner = self.kids(parameters);
+            for kid in inner.named() {
+                let parts = self.kids(kid);
+                if let Some(ty) = parts.field("type") {
+                    self.ty(ty);
+                }
+            }
+        }
+        let result = kids.field("return_type").or_else(|| kids.field("type")).map_or(UNKNOWN, |ty| self.ty(ty));
+        self.b.close_scope(before);
+        self.b.expr(Expr::FunctionType(result))
+    }
+
+    fn type_name(&mut self, node: Node<'t>) -> ExprId {
+        self.b.read_path(self.text(node).split('.').map(str::trim))
+    }
+
+    /// A type with arguments. Types of the standard library that only hold or only change their argument are told.
+    pub(super) fn generic_type(&mut self, name: Node<'t>, args: &[ExprId]) -> ExprId {
+        let text = self.text(name);
+        let known = match (text, args) {
+            ("Array" | "ReadonlyArray" | "Set" | "ReadonlySet" | "WeakSet", [one]) => Some(("[]", [*one].to_vec())),
+            ("Map" | "ReadonlyMap" | "WeakMap" | "Record", [key, value]) => Some(("{}", [*key, *value].to_vec())),
+            ("Partial" | "Required" | "Readonly" | "NonNullable" | "Pick" | "Omit", [first, ..]) => {
+                Some(("", [*first].to_vec()))
+            }
+            _ => None,
+        };
+        if let Some((holder, args)) = known {
+            let declared = self.b.name(text);
+            if self.b.find(self.b.scope, declared).is_none() {
+                return if holder.is_empty() { args[0] } else { self.built_in(holder, &args) };
+            }
+        }
+        let base = self.type_name(name);
+        self.b.uses(base, line(name));
+        self.b.generic(base, args)
+    }
+
+    fn built_in(&mut self, name: &str, args: &[ExprId]) -> ExprId {
+        let name = self.b.name(name);
+        let base = self.b.expr(Expr::Free(name));
+        self.b.generic(base, args)
+    }
+}

@@ -1,0 +1,63 @@
+//! Doc comments: what stands directly above a declaration.
+
+use crate::tree::{self, clean_doc};
+use smallvec::SmallVec;
+use tree_sitter::Node;
+
+/// The comments passed on the way to the next declaration. Kept while walking, as going back from a node costs a
+/// search among its siblings.
+pub(super) struct Above<'t> {
+    comments: SmallVec<[Node<'t>; 4]>,
+    /// The line on which the last thing that is no comment ends.
+    code_ends: usize,
+}
+
+impl<'t> Above<'t> {
+    pub(super) fn new() -> Above<'t> {
+        Above { comments: SmallVec::new(), code_ends: usize::MAX }
+    }
+
+    /// Takes note of a node; `false` for comments and line ends, which are nothing more.
+    pub(super) fn pass(&mut self, node: Node<'t>) -> bool {
+        match node.kind() {
+            "comment" => {
+                let row = node.start_position().row;
+                // Behind something on its line, it is about that.
+                if row == self.code_ends {
+                    return false;
+                }
+                if self.comments.last().is_some_and(|last| last.end_position().row + 1 < row) {
+                    self.comments.clear();
+                }
+                self.comments.push(node);
+                false
+            }
+            "\n" | ";" => false,
+            _ => {
+                self.code_ends = node.end_position().row;
+                if !node.is_named() {
+                    self.comments.clear();
+                }
+                true
+            }
+        }
+    }
+
+    /// What the comments directly above the node say; they are used up.
+    pub(super) fn doc(&mut self, node: Node<'t>, source: &str) -> Option<Box<str>> {
+        let last = self.comments.last()?;
+        let touches = last.end_position().row + 1 >= node.start_position().row;
+        let comments = std::mem::take(&mut self.comments);
+        if !touches {
+            return None;
+        }
+        let lines: SmallVec<[&str; 8]> =
+            comments.iter().map(|c| tree::text(*c, source)).filter(|text| !is_directive(text)).collect();
+        clean_doc(&lines.join("\n"))
+    }
+}
+
+/// Said to a tool, not to a reader.
+fn is_directive(comment: &str) -> bool {
+    ["//go:", "//line ", "//export ", "//nolint", "// +build "].iter().any(|d| comment.starts_with(d))
+}

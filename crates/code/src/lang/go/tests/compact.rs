@@ -1,0 +1,149 @@
+//! Facts as text, for comparing.
+
+use crate::facts::{ArgKind, Expr, ExprId, Facts, Imported, Item, Key, Literal, Range, Target, VarKind, flag};
+
+/// A line per fact, each beginning with a word for its sort.
+pub(super) fn compact(f: &Facts) -> String {
+    let mut out = String::new();
+    for (index, d) in f.defs.iter().enumerate() {
+        let mut line = format!("def {:?} {}", d.kind, f.path_of(index as u32).join("/"));
+        let flags = [
+            (flag::ABSTRACT, "abstract"),
+            (flag::EXPORTED, "exported"),
+            (flag::TEST, "test"),
+            (flag::ENTRY, "entry"),
+            (flag::CONSTANT, "constant"),
+            (flag::TAKES_SELF, "self"),
+            (flag::VARIADIC, "variadic"),
+            (flag::ARROW, "arrow"),
+            (flag::DECLARED, "declared"),
+        ];
+        for (bit, word) in flags {
+            if d.is(bit) {
+                line += &format!(" {word}");
+            }
+        }
+        line += &format!(" {}-{}", d.span.line, d.span.end_line);
+        if let Some(receiver) = d.receiver {
+            line += &format!(" of {}", shown(f, receiver));
+        }
+        if !d.params.is_empty() {
+            let params: Vec<String> = d
+                .params
+                .iter()
+                .map(|p| {
+                    let var = &f.vars[*p as usize];
+                    let rest = if matches!(var.what, VarKind::Rest(_)) { "..." } else { "" };
+                    format!("{rest}{}: {}", f.name(var.name), var.ty.map_or("-".into(), |t| shown(f, t)))
+                })
+                .collect();
+            line += &format!(" ({})", params.join(", "));
+        }
+        if let Some(result) = d.result {
+            line += &format!(" -> {}", shown(f, result));
+        }
+        for base in &d.bases {
+            line += &format!(" < {:?} {}", base.how, shown(f, base.of));
+        }
+        out += &line;
+        out.push('\n');
+        if index > 0 {
+            out += &format!("sig {}\n", d.signature);
+        }
+        if let Some(doc) = &d.doc {
+            out += &format!("doc {} {:?}\n", f.name(d.name), doc);
+        }
+    }
+    for v in &f.vars {
+        let ty = v.ty.map_or("-".into(), |t| shown(f, t));
+        out += &format!("var {}.{} {:?}: {ty}\n", f.name(f.def(v.owner).name), f.name(v.name), v.what);
+    }
+    for c in &f.calls {
+        let args: Vec<String> = f
+            .args(c.args)
+            .iter()
+            .map(|a| match a.how {
+                ArgKind::Spread => format!("...{}", shown(f, a.value)),
+                _ => shown(f, a.value),
+            })
+            .collect();
+        let owner = f.name(f.def(c.owner).name);
+        out += &format!("call {owner}: {}({}) {}:{}\n", shown(f, c.callee), args.join(", "), c.line, c.column);
+    }
+    for b in &f.binds {
+        let target = match b.target {
+            Target::Var(v) => variable(f, v),
+            Target::Member(e, n) => format!("{}.{}", shown(f, e), f.name(n)),
+            Target::At(e, n) => format!("{}[{:?}]", shown(f, e), f.name(n)),
+            Target::Element(e) => format!("{}[]", shown(f, e)),
+            Target::Free(n) => format!("free {}", f.name(n)),
+        };
+        out += &format!("bind {target} = {}\n", shown(f, b.value));
+    }
+    for r in &f.returns {
+        out += &format!("return {}: {}\n", f.name(f.def(r.owner).name), shown(f, r.value));
+    }
+    for u in &f.uses {
+        out += &format!("use {}: {} {}\n", f.name(f.def(u.owner).name), shown(f, u.expr), u.line);
+    }
+    for i in &f.imports {
+        let what = match i.what {
+            Imported::Symbol(n) => format!("Symbol {}", f.name(n)),
+            other => format!("{other:?}"),
+        };
+        let called = i.var.map_or("-", |v| f.name(f.vars[v as usize].name));
+        out += &format!("import {} {what} {called} {}\n", i.module, i.line);
+    }
+    for (line, what) in &f.faults {
+        out += &format!("fault {line} {what}\n");
+    }
+    out
+}
+
+/// A variable is written with its number among those of its name: `<x>`, `<x2>`, `<x3>`.
+fn variable(f: &Facts, var: u32) -> String {
+    let v = &f.vars[var as usize];
+    let earlier = f.vars[..var as usize].iter().filter(|o| o.name == v.name).count();
+    let number = if earlier == 0 { String::new() } else { (earlier + 1).to_string() };
+    format!("<{}{number}>", f.name(v.name))
+}
+
+fn items(f: &Facts, range: Range) -> String {
+    let item = |i: &Item| {
+        let value = shown(f, i.value);
+        match i.key {
+            Key::Next => value,
+            Key::Name(n) => format!("{}: {value}", f.name(n)),
+            Key::Any => format!("?: {value}"),
+            Key::Spread => format!("...{value}"),
+        }
+    };
+    f.items(range).iter().map(item).collect::<Vec<_>>().join(", ")
+}
+
+fn shown(f: &Facts, expr: ExprId) -> String {
+    match f.expr(expr) {
+        Expr::Unknown => "?".into(),
+        Expr::Literal(l) => match l {
+            Literal::String(n) => format!("{:?}", f.name(n)),
+            other => format!("{other:?}"),
+        },
+        Expr::Var(v) => variable(f, v),
+        Expr::Free(n) => f.name(n).into(),
+        Expr::Member(e, n) => format!("{}.{}", shown(f, e), f.name(n)),
+        Expr::At(e, n) => format!("{}[{:?}]", shown(f, e), f.name(n)),
+        Expr::AtIndex(e, i) => format!("{}#{i}", shown(f, e)),
+        Expr::Element(e) => format!("{}[]", shown(f, e)),
+        Expr::KeysOf(e) => format!("keys({})", shown(f, e)),
+        Expr::Call(c) => format!("{}()", shown(f, f.calls[c as usize].callee)),
+        Expr::Def(d) => format!("def {}", f.name(f.def(d).name)),
+        Expr::Collection(kind, range) => format!("{kind:?}[{}]", items(f, range)),
+        Expr::Construct(e, range) => format!("{}{{{}}}", shown(f, e), items(f, range)),
+        Expr::Either(range) => format!("either({})", items(f, range)),
+        Expr::Generic(e, range) => format!("{}<{}>", shown(f, e), items(f, range)),
+        Expr::InstanceOf(e) => format!("a {}", shown(f, e)),
+        Expr::FunctionType(e) => format!("fn {}", shown(f, e)),
+        Expr::Joined(range) => format!("joined({})", items(f, range)),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,569 @@
+//! Expressions: calls, literals, members, and what they may hold.
+
+use super::Reader;
+use super::types::is_predeclared;
+use crate::facts::{Arg, ArgKind, CallKind, Expr, ExprId, Item, Key, Kind, ListKind, Literal, Span, UNKNOWN, VarKind};
+use crate::tree::{self, Kids, span};
+use smallvec::SmallVec;
+use tree_sitter::Node;
+
+type Args = SmallVec<[Arg; 4]>;
+type Items = SmallVec<[Item; 8]>;
+
+/// What a composite literal makes; elements may leave their type out.
+enum Shape {
+    List(Box<Shape>),
+    Map(Box<Shape>, Box<Shape>),
+    Of(ExprId),
+    /// The type is that of this value: an element of a named list or map.
+    Like(ExprId),
+}
+
+impl<'t> Reader<'t> {
+    pub(super) fn value(&mut self, node: Node<'t>) -> ExprId {
+        self.deeper(UNKNOWN, |reader| reader.value_inner(node))
+    }
+
+    /// A value that is used as it is: what it names counts as referenced.
+    pub(super) fn used(&mut self, node: Node<'t>) -> ExprId {
+        let value = self.value(node);
+        if matches!(node.kind(), "identifier" | "selector_expression") {
+            self.note(value, node);
+        }
+        value
+    }
+
+    fn value_inner(&mut self, node: Node<'t>) -> ExprId {
+        match node.kind() {
+            "identifier" => match self.text(node) {
+                "_" => UNKNOWN,
+                name => self.read_name(name),
+            },
+            "selector_expression" => {
+                let kids = self.kids(node);
+                let Some(operand) = kids.field("operand") else { return UNKNOWN };
+                let object = self.value(operand);
+                let Some(field) = kids.field("field") else { return object };
+                let name = self.text(field);
+                self.b.member(object, name)
+            }
+            "call_expression" => self.call(node),
+            "interpreted_string_literal" | "raw_string_literal" => {
+                let text = tree::cut(self.string(node).unwrap_or(""), 120);
+                let name = self.b.name(text);
+                self.b.expr(Expr::Literal(Literal::String(name)))
+            }
+            "int_literal" | "float_literal" | "rune_literal" | "imaginary_literal" | "iota" => self.words.number,
+            "true" | "false" => self.words.truth,
+            "nil" => self.words.nothing,
+            "composite_literal" => self.composite(node),
+            "func_literal" => self.lambda(node),
+            "unary_expression" => {
+                let kids = self.kids(node);
+                let operand = kids.field("operand").map_or(UNKNOWN, |n| self.used(n));
+                match kids.field("operator").map(|o| o.kind()) {
+                    Some("&" | "*") => operand,
+                    Some("<-") if operand != UNKNOWN => self.b.expr(Expr::Element(operand)),
+                    _ => UNKNOWN,
+                }
+            }
+            "binary_expression" => {
+                // Long sums lean to the left: followed without going deeper.
+                let mut operands: SmallVec<[Node<'t>; 8]> = SmallVec::new();
+                let mut at = node;
+                while at.kind() == "binary_expression" {
+                    let kids = self.kids(at);
+                    operands.extend(kids.field("right"));
+                    let Some(left) = kids.field("left") else { break };
+                    at = left;
+                }
+                operands.push(at);
+                for operand in operands.into_iter().rev().filter(|o| *o != node) {
+                    self.used(operand);
+                }
+                UNKNOWN
+            }
+            "parenthesized_expression" => {
+                let kids = self.kids(node);
+                kids.named().next().map_or(UNKNOWN, |inner| self.used(inner))
+            }
+            "index_expression" => self.index(node),
+            "slice_expression" => {
+                let kids = self.kids(node);
+                let object = kids.field("operand").map_or(UNKNOWN, |n| self.used(n));
+                for (field, kid) in kids.with_fields() {
+                    if matches!(field, Some("start" | "end" | "capacity")) && kid.is_named() {
+                        self.used(kid);
+                    }
+                }
+                object
+            }
+            "type_assertion_expression" => {
+                let kids = self.kids(node);
+                let operand = kids.field("operand").map_or(UNKNOWN, |n| self.used(n));
+                kids.field("type").map_or(UNKNOWN, |ty| self.asserted(ty, operand))
+            }
+            "type_conversion_expression" => self.conversion(node),
+            "type_instantiation_expression" => {
+                let kids = self.kids(node);
+                let mut named = kids.named();
+                let function = named.next().map_or(UNKNOWN, |n| self.ty(n));
+                for argument in named {
+                    self.ty(argument);
+                }
+                function
+            }
+            "type_identifier" | "qualified_type" | "generic_type" | "pointer_type" | "slice_type" | "map_type"
+            | "channel_type" | "function_type" | "struct_type" | "interface_type" | "array_type" => self.ty(node),
+            "comment" => UNKNOWN,
+            "ERROR" => {
+                self.each(node);
+                UNKNOWN
+            }
+            _ => {
+                let kids = self.kids(node);
+                for kid in kids.named() {
+                    self.used(kid);
+                }
+                UNKNOWN
+            }
+        }
+    }
+
+    /// The text between the quotes, when the node is a string.
+    pub(super) fn string(&self, node: Node<'_>) -> Option<&'t str> {
+        let quote = match node.kind() {
+            "interpreted_string_literal" => '"',
+            "raw_string_literal" => '`',
+            _ => return None,
+        };
+        let text = self.text(node);
+        let text = text.strip_prefix(quote).unwrap_or(text);
+        Some(text.strip_suffix(quote).unwrap_or(text))
+    }
+
+    /// `x.(T)`. That a value is a function of some type does not say which: that only the value itself can.
+    pub(super) fn asserted(&mut self, ty: Node<'t>, value: ExprId) -> ExprId {
+        let function = self.bare(ty).kind() == "function_type";
+        let ty = self.ty(ty);
+        if ty == UNKNOWN {
+            return value;
+        }
+        let instance = self.b.expr(Expr::InstanceOf(ty));
+        if function { self.b.either(&[value, instance]) } else { instance }
+    }
+
+    /// `[]T(x)`, `(func())(x)`; also `f[a](x)`, which reads like a conversion to a generic type.
+    fn conversion(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let Some(type_node) = kids.field("type") else { return UNKNOWN };
+        if matches!(type_node.kind(), "type_identifier" | "qualified_type" | "generic_type") {
+            let inner = self.kids(type_node);
+            let arguments = inner.field("type_arguments");
+            let function = match arguments {
+                Some(_) => inner.field("type").unwrap_or(type_node),
+                None => type_node,
+            };
+            let path = self.text(function).split('.').map(str::trim);
+            let mut callee = UNKNOWN;
+            for (place, name) in path.enumerate() {
+                callee = if place == 0 { self.read_name(name) } else { self.b.member(callee, name) };
+            }
+            if let Some(arguments) = arguments {
+                callee = self.instantiated(callee, arguments);
+            }
+            let value = kids.field("operand").map_or(UNKNOWN, |n| self.used(n));
+            return self.b.call(callee, CallKind::Plain, &[Arg { how: ArgKind::Place, value }], span(node));
+        }
+        let ty = self.ty(type_node);
+        let operand = kids.field("operand").map_or(UNKNOWN, |n| self.used(n));
+        if ty == UNKNOWN {
+            return operand;
+        }
+        let instance = self.b.expr(Expr::InstanceOf(ty));
+        match (self.b.facts.expr(operand), type_node.child_by_field_name("element")) {
+            (Expr::Unknown | Expr::Literal(_), _) => instance,
+            // `[]byte(x)`, `[]rune(x)`: text is all they are made from.
+            (_, Some(element)) if is_predeclared(self.text(element)) => instance,
+            _ => self.b.either(&[operand, instance]),
+        }
+    }
+
+    fn index(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let Some(operand) = kids.field("operand") else { return UNKNOWN };
+        let object = self.used(operand);
+        let Some(index) = kids.field("index") else { return object };
+        if object == UNKNOWN {
+            self.used(index);
+            return UNKNOWN;
+        }
+        if let Some(text) = self.string(index) {
+            let name = self.b.name(tree::cut(text, 120));
+            return self.b.expr(Expr::At(object, name));
+        }
+        if index.kind() == "int_literal" {
+            return match self.text(index).parse() {
+                Ok(place) => self.b.expr(Expr::AtIndex(object, place)),
+                Err(_) => self.b.expr(Expr::Element(object)),
+            };
+        }
+        if self.instantiates(object, &[index]) == Some(true) {
+            self.ty(index);
+            return object;
+        }
+        self.used(index);
+        self.b.expr(Expr::Element(object))
+    }
+
+    /// Whether `f[a]` gives a generic function its types (`true`) or is an element (`false`). Both are written alike.
+    fn instantiates(&mut self, object: ExprId, arguments: &[Node<'t>]) -> Option<bool> {
+        match self.b.facts.expr(object) {
+            Expr::Var(var) => match self.b.facts.vars[var as usize].what {
+                VarKind::Def(def) if self.b.facts.def(def).kind != Kind::Variable => return Some(true),
+                VarKind::TypeParam => return Some(true),
+                VarKind::Local | VarKind::Param(_) | VarKind::Rest(_) => return Some(false),
+                _ => {}
+            },
+            Expr::Member(of, _) => match self.b.facts.expr(of) {
+                Expr::Var(var) if matches!(self.b.facts.vars[var as usize].what, VarKind::Import(_)) => {}
+                Expr::Free(_) => {}
+                _ => return Some(false),
+            },
+            Expr::Free(_) => {}
+            _ => return Some(false),
+        }
+        if arguments.len() > 1 {
+            return Some(true);
+        }
+        let mut argument = *arguments.first()?;
+        if argument.kind() == "type_elem" {
+            argument = argument.named_child(0)?;
+        }
+        match argument.kind() {
+            "identifier" | "type_identifier" => {
+                let text = self.text(argument);
+                let name = self.b.name(text);
+                match self.b.find(self.b.scope, name) {
+                    Some(var) => {
+                        let what = self.b.facts.vars[var as usize].what;
+                        Some(matches!(what, VarKind::Def(_) | VarKind::TypeParam))
+                    }
+                    None => is_predeclared(text).then_some(true),
+                }
+            }
+            "qualified_type" | "selector_expression" => {
+                let text = self.text(argument.named_child(0)?);
+                let name = self.b.name(text);
+                let var = self.b.find(self.b.scope, name)?;
+                let what = self.b.facts.vars[var as usize].what;
+                (!matches!(what, VarKind::Import(_))).then_some(false)
+            }
+            kind => Some(kind.ends_with("_type")),
+        }
+    }
+
+    // --- calls ---
+
+    fn call(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let Some(function) = kids.field("function") else { return UNKNOWN };
+        let arguments = kids.field("arguments");
+        if function.kind() == "identifier"
+            && let Some(arguments) = arguments
+            && let Some(made) = self.builtin(function, arguments)
+        {
+            return made;
+        }
+        let callee = self.callee(function, &kids);
+        let args = match arguments {
+            Some(arguments) => self.arguments(arguments),
+            None => Args::new(),
+        };
+        let at = self.call_site(node, function);
+        self.b.call(callee, CallKind::Plain, &args, at)
+    }
+
+    fn callee(&mut self, function: Node<'t>, kids: &Kids<'t>) -> ExprId {
+        if let Some(list) = kids.field("type_arguments") {
+            let object = self.value(function);
+            return self.instantiated(object, list);
+        }
+        if function.kind() == "index_expression" {
+            let inner = self.kids(function);
+            if let (Some(operand), Some(index)) = (inner.field("operand"), inner.field("index"))
+                && self.string(index).is_none()
+                && index.kind() != "int_literal"
+            {
+                let object = self.value(operand);
+                let how = self.instantiates(object, &[index]);
+                self.used(index);
+                return self.taken(object, how);
+            }
+        }
+        self.value(function)
+    }
+
+    /// `f[a]` where the brackets were taken for type arguments.
+    fn instantiated(&mut self, object: ExprId, list: Node<'t>) -> ExprId {
+        let kids = self.kids(list);
+        let types: SmallVec<[Node<'t>; 4]> = kids.named().collect();
+        let how = self.instantiates(object, &types);
+        for ty in types {
+            self.ty(ty);
+        }
+        self.taken(object, how)
+    }
+
+    fn taken(&mut self, object: ExprId, instantiates: Option<bool>) -> ExprId {
+        if object == UNKNOWN || instantiates == Some(true) {
+            return object;
+        }
+        let element = self.b.expr(Expr::Element(object));
+        match instantiates {
+            Some(_) => element,
+            // A function has no elements and a list cannot be called: only one of them is ever anything.
+            None => self.b.either(&[object, element]),
+        }
+    }
+
+    /// `new`, `make` and `append` are no calls: what they give is known.
+    fn builtin(&mut self, function: Node<'t>, arguments: Node<'t>) -> Option<ExprId> {
+        let called = self.text(function);
+        if !matches!(called, "new" | "make" | "append") {
+            return None;
+        }
+        let name = self.b.name(called);
+        if self.b.find(self.b.scope, name).is_some() {
+            return None;
+        }
+        if called == "append" {
+            let args = self.arguments(arguments);
+            let items: Items = args
+                .iter()
+                .enumerate()
+                .map(|(place, arg)| Item {
+                    key: if place == 0 || arg.how == ArgKind::Spread { Key::Spread } else { Key::Next },
+                    value: arg.value,
+                })
+                .filter(|item| item.value != UNKNOWN)
+                .collect();
+            if items.is_empty() {
+                return Some(UNKNOWN);
+            }
+            let items = self.b.items(&items);
+            return Some(self.b.expr(Expr::Joined(items)));
+        }
+        let kids = self.kids(arguments);
+        let mut named = kids.named();
+        let ty = named.next().map_or(UNKNOWN, |n| self.ty(n));
+        for size in named {
+            self.used(size);
+        }
+        Some(if ty == UNKNOWN { UNKNOWN } else { self.b.expr(Expr::InstanceOf(ty)) })
+    }
+
+    fn arguments(&mut self, node: Node<'t>) -> Args {
+        let kids = self.kids(node);
+        let mut args = Args::new();
+        for kid in kids.named() {
+            if kid.kind() == "variadic_argument" {
+                let inner = self.kids(kid);
+                let value = inner.named().next().map_or(UNKNOWN, |n| self.used(n));
+                args.push(Arg { how: ArgKind::Spread, value });
+            } else {
+                args.push(Arg { how: ArgKind::Place, value: self.used(kid) });
+            }
+        }
+        args
+    }
+
+    /// In a chain over several lines, a call stands where its name does.
+    fn call_site(&self, node: Node<'t>, function: Node<'t>) -> Span {
+        let mut at = span(node);
+        if function.kind() == "selector_expression"
+            && let end = function.end_position()
+            && end.row as u32 + 1 != at.line
+            && let Some(field) = function.child_by_field_name("field")
+        {
+            let field = field.start_position();
+            at.line = field.row as u32 + 1;
+            at.column = field.column as u32;
+        }
+        at
+    }
+
+    // --- composite literals ---
+
+    fn composite(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let Some(ty) = kids.field("type") else { return UNKNOWN };
+        let shape = self.shape(ty);
+        match kids.field("body") {
+            Some(body) => self.literal(body, &shape),
+            None => UNKNOWN,
+        }
+    }
+
+    fn shape(&mut self, node: Node<'t>) -> Shape {
+        match node.kind() {
+            "slice_type" | "array_type" | "implicit_length_array_type" => {
+                let kids = self.kids(node);
+                if let Some(length) = kids.field("length") {
+                    self.used(length);
+                }
+                Shape::List(Box::new(self.part_shape(kids.field("element"))))
+            }
+            "map_type" => {
+                let kids = self.kids(node);
+                let key = self.part_shape(kids.field("key"));
+                let value = self.part_shape(kids.field("value"));
+                Shape::Map(Box::new(key), Box::new(value))
+            }
+            // In a literal, `{…}` stands for `&T{…}` as for `T{…}`.
+            "pointer_type" | "parenthesized_type" => {
+                let kids = self.kids(node);
+                self.part_shape(kids.named().next())
+            }
+            _ => Shape::Of(self.ty(node)),
+        }
+    }
+
+    fn part_shape(&mut self, node: Option<Node<'t>>) -> Shape {
+        match node {
+            Some(node) => self.deeper(Shape::Of(UNKNOWN), |reader| reader.shape(node)),
+            None => Shape::Of(UNKNOWN),
+        }
+    }
+
+    fn type_of(&mut self, shape: &Shape) -> ExprId {
+        match shape {
+            Shape::List(element) => {
+                let element = self.type_of(element);
+                self.list_of(element)
+            }
+            Shape::Map(key, value) => {
+                let (key, value) = (self.type_of(key), self.type_of(value));
+                self.b.generic(self.words.map, &[key, value])
+            }
+            Shape::Of(ty) => *ty,
+            Shape::Like(_) => UNKNOWN,
+        }
+    }
+
+    fn literal(&mut self, body: Node<'t>, shape: &Shape) -> ExprId {
+        self.deeper(UNKNOWN, |reader| reader.literal_inner(body, shape))
+    }
+
+    fn literal_inner(&mut self, body: Node<'t>, shape: &Shape) -> ExprId {
+        let unknown = Shape::Of(UNKNOWN);
+        let inside;
+        let (key_shape, value_shape) = match shape {
+            Shape::List(element) => (&unknown, &**element),
+            Shape::Map(key, value) => (&**key, &**value),
+            Shape::Of(UNKNOWN) => (&unknown, &unknown),
+            Shape::Of(_) | Shape::Like(_) => {
+                inside = Shape::Like(UNKNOWN);
+                (&unknown, &inside)
+            }
+        };
+        let kids = self.kids(body);
+        let mut items = Items::new();
+        // Made for the first element that leaves its type out.
+        let mut like: Option<Shape> = None;
+        let mut keyed = false;
+        for kid in kids.named() {
+            let (key, value) = match kid.kind() {
+                "keyed_element" => {
+                    keyed = true;
+                    let inner = self.kids(kid);
+                    let key = inner.field("key").map_or(Key::Any, |n| self.key(n, shape, key_shape));
+                    (key, inner.field("value"))
+                }
+                _ => (Key::Next, Some(kid)),
+            };
+            let Some(value) =
+                value.and_then(|n| if n.kind() == "literal_element" { n.named_child(0) } else { Some(n) })
+            else {
+                continue;
+            };
+            let value = if value.kind() == "literal_value" {
+                let shape = match value_shape {
+                    Shape::Like(_) => &*like.get_or_insert_with(|| self.like(shape)),
+                    known => known,
+                };
+                self.literal(value, shape)
+            } else {
+                self.used(value)
+            };
+            items.push(Item { key, value });
+        }
+        // Tables of numbers carry nothing, and may be long.
+        if items.iter().all(|item| self.plain(item.value)) {
+            items.clear();
+        }
+        match shape {
+            Shape::List(_) | Shape::Map(..) if items.is_empty() => {
+                let ty = self.type_of(shape);
+                self.b.expr(Expr::InstanceOf(ty))
+            }
+            Shape::List(_) | Shape::Map(..) => {
+                let kind = if matches!(shape, Shape::List(_)) { ListKind::List } else { ListKind::Map };
+                self.b.collection(kind, &items)
+            }
+            Shape::Of(ty) if *ty != UNKNOWN => {
+                let items = self.b.items(&items);
+                self.b.expr(Expr::Construct(*ty, items))
+            }
+            Shape::Of(_) | Shape::Like(_) => {
+                let kind = if keyed { ListKind::Map } else { ListKind::List };
+                let written = if items.is_empty() { UNKNOWN } else { self.b.collection(kind, &items) };
+                match shape {
+                    Shape::Like(value) => self.b.either(&[*value, written]),
+                    _ => written,
+                }
+            }
+        }
+    }
+
+    /// Whether a value can never be called nor asked for a member.
+    pub(super) fn plain(&self, value: ExprId) -> bool {
+        value == UNKNOWN || value == self.words.number || value == self.words.truth
+    }
+
+    /// The elements of a named list or map: known by their place only.
+    fn like(&mut self, shape: &Shape) -> Shape {
+        let whole = match shape {
+            Shape::Of(ty) => self.b.expr(Expr::InstanceOf(*ty)),
+            Shape::Like(value) => *value,
+            Shape::List(_) | Shape::Map(..) => UNKNOWN,
+        };
+        Shape::Like(if whole == UNKNOWN { UNKNOWN } else { self.b.expr(Expr::Element(whole)) })
+    }
+
+    fn key(&mut self, node: Node<'t>, shape: &Shape, key_shape: &Shape) -> Key {
+        let node = if node.kind() == "literal_element" { node.named_child(0).unwrap_or(node) } else { node };
+        match node.kind() {
+            // The field of a struct, most likely: a key of a named map is a constant.
+            "identifier" if matches!(shape, Shape::Of(_) | Shape::Like(_)) => {
+                let name = self.text(node);
+                Key::Name(self.b.name(name))
+            }
+            "literal_value" => {
+                self.literal(node, key_shape);
+                Key::Any
+            }
+            "int_literal" if matches!(shape, Shape::Map(..)) => {
+                let name = self.text(node);
+                Key::Name(self.b.name(name))
+            }
+            _ => match self.string(node) {
+                Some(text) => Key::Name(self.b.name(tree::cut(text, 120))),
+                None => {
+                    self.used(node);
+                    Key::Any
+                }
+            },
+        }
+    }
+}

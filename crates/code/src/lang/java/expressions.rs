@@ -1,0 +1,502 @@
+//! Values: names, calls, lambdas, method references, switches.
+
+use super::{Reader, is_read, path};
+use crate::facts::{Arg, CallKind, Expr, ExprId, Item, Key, Kind, ListKind, Literal, Span, Target, UNKNOWN, flag};
+use crate::tree::{self, line, span};
+use smallvec::SmallVec;
+use tree_sitter::Node;
+
+impl<'t> Reader<'t> {
+    pub(super) fn value(&mut self, node: Node<'t>) -> ExprId {
+        self.deeper(UNKNOWN, |reader| reader.value_inner(node))
+    }
+
+    /// A value that is used as it is: what it names counts as referenced.
+    pub(super) fn used(&mut self, node: Node<'t>) -> ExprId {
+        let value = self.value(node);
+        if matches!(node.kind(), "identifier" | "field_access")
+            && matches!(self.b.facts.expr(value), Expr::Free(_) | Expr::Var(_) | Expr::Member(..))
+        {
+            self.b.uses(value, line(node));
+        }
+        value
+    }
+
+    fn value_inner(&mut self, node: Node<'t>) -> ExprId {
+        match node.kind() {
+            "identifier" => {
+                let name = self.text(node);
+                if name.is_empty() { UNKNOWN } else { self.b.read(name) }
+            }
+            "this" => self.b.expr(Expr::This),
+            "super" => self.b.expr(Expr::Super),
+            "field_access" => self.field_access(node),
+            "method_invocation" => self.invocation(node),
+            "object_creation_expression" => self.creation(node),
+            "method_reference" => self.method_reference(node),
+            "lambda_expression" => self.lambda(node),
+            "assignment_expression" => self.assignment(node),
+            "parenthesized_expression" => {
+                let kids = self.kids(node);
+                let mut value = UNKNOWN;
+                for kid in kids.named() {
+                    value = self.used(kid);
+                }
+                value
+            }
+            "string_literal" => {
+                let kids = self.kids(node);
+                for kid in kids.named().filter(|k| k.kind() == "string_interpolation") {
+                    self.value(kid);
+                }
+                let text = self.text(node);
+                let text = text.strip_prefix("\"\"\"").and_then(|t| t.strip_suffix("\"\"\"")).unwrap_or(text);
+                let text = text.strip_prefix('"').and_then(|t| t.strip_suffix('"')).unwrap_or(text);
+                let name = self.b.name(tree::cut(text, 120));
+                self.b.expr(Expr::Literal(Literal::String(name)))
+            }
+            "decimal_integer_literal"
+            | "hex_integer_literal"
+            | "octal_integer_literal"
+            | "binary_integer_literal"
+            | "decimal_floating_point_literal"
+            | "hex_floating_point_literal"
+            | "character_literal" => self.b.expr(Expr::Literal(Literal::Number)),
+            "true" | "false" => self.b.expr(Expr::Literal(Literal::Bool)),
+            "null_literal" => self.b.expr(Expr::Literal(Literal::Nothing)),
+            "binary_expression" => self.binary(node),
+            "ternary_expression" => {
+                let kids = self.kids(node);
+                if let Some(condition) = kids.field("condition") {
+                    self.used(condition);
+                }
+                let yes = kids.field("consequence").map_or(UNKNOWN, |n| self.used(n));
+                let no = kids.field("alternative").map_or(UNKNOWN, |n| self.used(n));
+                self.b.either(&[yes, no])
+            }
+            "cast_expression" => {
+                let kids = self.kids(node);
+                let types: SmallVec<[ExprId; 2]> = kids.fields("type").map(|ty| self.ty(ty)).collect();
+                let value = kids.field("value").map_or(UNKNOWN, |n| self.used(n));
+                let mut either: SmallVec<[ExprId; 2]> = SmallVec::from_elem(value, 1);
+                for ty in types {
+                    if ty != UNKNOWN {
+                        either.push(self.b.expr(Expr::InstanceOf(ty)));
+                    }
+                }
+                self.b.either(&either)
+            }
+            "instanceof_expression" => {
+                let kids = self.kids(node);
+                if let Some(left) = kids.field("left") {
+                    self.used(left);
+                }
+                if let Some(pattern) = kids.field("pattern") {
+                    self.pattern(pattern);
+                }
+                if let Some(right) = kids.field("right") {
+                    let ty = self.declared_type(Some(right), None);
+                    if let Some(name) = kids.field("name") {
+                        let name = self.text(name);
+                        self.local(name, ty);
+                    }
+                }
+                UNKNOWN
+            }
+            "switch_expression" => self.switch(node),
+            "array_access" => {
+                let kids = self.kids(node);
+                let array = kids.field("array").map_or(UNKNOWN, |n| self.used(n));
+                if let Some(index) = kids.field("index") {
+                    self.used(index);
+                }
+                if array == UNKNOWN { UNKNOWN } else { self.b.expr(Expr::Element(array)) }
+            }
+            "array_initializer" | "element_value_array_initializer" => {
+                let kids = self.kids(node);
+                let mut items: SmallVec<[Item; 8]> = SmallVec::new();
+                for kid in kids.named() {
+                    items.push(Item { key: Key::Next, value: self.used(kid) });
+                }
+                self.b.collection(ListKind::List, &items)
+            }
+            "array_creation_expression" => self.array_creation(node),
+            "class_literal" => {
+                let kids = self.kids(node);
+                for kid in kids.named() {
+                    self.ty(kid);
+                }
+                UNKNOWN
+            }
+            "marker_annotation" | "annotation" => {
+                self.annotation(node);
+                UNKNOWN
+            }
+            "type_identifier" | "scoped_type_identifier" | "generic_type" | "array_type" | "annotated_type" => {
+                self.ty(node)
+            }
+            "scoped_identifier" => {
+                let named = path(self.text(node));
+                let named = self.b.read_path(named.split('.'));
+                self.b.uses(named, line(node));
+                named
+            }
+            "line_comment" | "block_comment" => UNKNOWN,
+            // Comparisons, loops, bodies, errors: what is inside is read, the whole is nothing.
+            _ => {
+                self.block(node);
+                UNKNOWN
+            }
+        }
+    }
+
+    /// Long sums lean to the left: they are read in a loop, in the order they are written.
+    fn binary(&mut self, node: Node<'t>) -> ExprId {
+        let mut operands: SmallVec<[Node<'t>; 8]> = SmallVec::new();
+        let mut at = node;
+        let mut sum = false;
+        loop {
+            let kids = self.kids(at);
+            if at == node {
+                sum = kids.has("+");
+            }
+            operands.extend(kids.all().filter(|k| k.is_error()));
+            operands.extend(kids.field("right"));
+            match kids.field("left") {
+                Some(left) if left.kind() == "binary_expression" => at = left,
+                Some(left) => {
+                    operands.push(left);
+                    break;
+                }
+                None => break,
+            }
+        }
+        let mut text = false;
+        for operand in operands.iter().rev() {
+            let value = self.used(*operand);
+            text |= matches!(self.b.facts.expr(value), Expr::Literal(Literal::String(_) | Literal::Template));
+        }
+        if sum && text { self.b.expr(Expr::Literal(Literal::Template)) } else { UNKNOWN }
+    }
+
+    fn field_access(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let (Some(object), Some(field)) = (kids.field("object"), kids.field("field")) else {
+            self.faulty_kids(&kids);
+            return UNKNOWN;
+        };
+        let of = self.value(object);
+        if of == UNKNOWN {
+            return UNKNOWN;
+        }
+        if field.kind() == "this" {
+            return self.b.expr(Expr::InstanceOf(of));
+        }
+        let name = self.text(field);
+        self.b.member(of, name)
+    }
+
+    /// What is assigned is the value of the assignment.
+    fn assignment(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let Some(left) = kids.field("left") else { return UNKNOWN };
+        let plain = kids.field("operator").is_some_and(|o| o.kind() == "=");
+        if !plain {
+            self.used(left);
+            if let Some(right) = kids.field("right") {
+                self.used(right);
+            }
+            return UNKNOWN;
+        }
+        let target = self.used(left);
+        let value = kids.field("right").map_or(UNKNOWN, |n| self.used(n));
+        match self.b.facts.expr(target) {
+            Expr::Member(of, name) => self.b.bind(Target::Member(of, name), value),
+            Expr::Element(of) => self.b.bind(Target::Element(of), value),
+            _ if left.kind() == "identifier" => {
+                let name = self.text(left);
+                self.b.bind_name(name, value);
+            }
+            _ => {}
+        }
+        value
+    }
+
+    fn array_creation(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let ty = kids.field("type").map_or(UNKNOWN, |n| self.ty(n));
+        let mut depth = 0;
+        for dimensions in kids.fields("dimensions") {
+            if dimensions.kind() == "dimensions_expr" {
+                depth += 1;
+                let inner = self.kids(dimensions);
+                for kid in inner.named() {
+                    self.used(kid);
+                }
+            } else {
+                depth += self.depth(dimensions);
+            }
+        }
+        if let Some(value) = kids.field("value") {
+            return self.value(value);
+        }
+        let array = (0..depth).fold(ty, |of, _| self.array_of(of));
+        if array == UNKNOWN { UNKNOWN } else { self.b.expr(Expr::InstanceOf(array)) }
+    }
+
+    fn annotation(&mut self, node: Node<'t>) {
+        let kids = self.kids(node);
+        if let Some(name) = kids.field("name") {
+            let written = path(self.text(name));
+            let named = self.b.read_path(written.split('.'));
+            self.b.uses(named, line(name));
+        }
+        if let Some(arguments) = kids.field("arguments") {
+            let inner = self.kids(arguments);
+            for kid in inner.named() {
+                if kid.kind() == "element_value_pair" {
+                    let pair = self.kids(kid);
+                    if let Some(value) = pair.field("value") {
+                        self.used(value);
+                    }
+                } else {
+                    self.used(kid);
+                }
+            }
+        }
+    }
+
+    // --- calls ---
+
+    fn invocation(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let Some(name_node) = kids.field("name") else {
+            self.block(node);
+            return UNKNOWN;
+        };
+        let name = self.text(name_node);
+        let callee = match kids.field("object") {
+            None => {
+                let name = self.b.name(name);
+                self.b.expr(Expr::Free(name))
+            }
+            Some(object) => {
+                // `Type.super.name()` calls what that type says, whatever overrides it: a member of the type itself.
+                let exact = kids.with_fields().any(|(field, kid)| field.is_none() && kid.kind() == "super");
+                let of = if exact { self.value(object) } else { self.used(object) };
+                // What an unknown thing is asked for is unknown, but it is a call all the same.
+                self.b.member(of, name)
+            }
+        };
+        if let Some(types) = kids.field("type_arguments") {
+            self.type_arguments(types);
+        }
+        let args = kids.field("arguments").map(|a| self.arguments(a)).unwrap_or_default();
+        self.faulty_kids(&kids);
+        self.container_writes(callee, &args);
+        self.b.call(callee, CallKind::Plain, &args, call_site(node, name_node))
+    }
+
+    /// Methods by which lists, sets, queues and maps get their elements.
+    fn container_writes(&mut self, callee: ExprId, args: &[Arg]) {
+        let Expr::Member(object, name) = self.b.facts.expr(callee) else { return };
+        if object == UNKNOWN {
+            return;
+        }
+        let element = match (self.b.facts.name(name), args) {
+            ("add" | "addFirst" | "addLast" | "addElement" | "push" | "offer" | "offerFirst" | "offerLast", [one]) => {
+                one.value
+            }
+            ("add" | "set" | "put" | "putIfAbsent" | "replace", [_, two]) => two.value,
+            ("addAll" | "putAll", [one]) | ("addAll", [_, one]) if one.value != UNKNOWN => {
+                self.b.expr(Expr::Element(one.value))
+            }
+            _ => return,
+        };
+        self.b.bind(Target::Element(object), element);
+    }
+
+    fn creation(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let Some(ty) = kids.field("type") else {
+            self.block(node);
+            return UNKNOWN;
+        };
+        let mut outer = UNKNOWN;
+        let mut made = false;
+        for (field, kid) in kids.with_fields() {
+            match kid.kind() {
+                "new" => made = true,
+                _ if !is_read(&kid) || field.is_some() => {}
+                _ if !made => outer = self.used(kid),
+                "marker_annotation" | "annotation" => {
+                    self.value(kid);
+                }
+                "ERROR" => self.nested(kid),
+                _ => {}
+            }
+        }
+        if let Some(types) = kids.field("type_arguments") {
+            self.type_arguments(types);
+        }
+        let whole = self.named_type(ty);
+        let mut callee = self.without_arguments(whole);
+        if outer != UNKNOWN && ty.kind() != "scoped_type_identifier" {
+            // `outer.new Inner()`: a class of what `outer` is, seldom one that can be named here.
+            let name = self.text(ty);
+            let name = name.split('<').next().unwrap_or(name).trim();
+            let inner = self.b.member(outer, name);
+            callee = self.b.either(&[callee, inner]);
+        }
+        let args = kids.field("arguments").map(|a| self.arguments(a)).unwrap_or_default();
+        if let Some(body) = kids.kind("class_body") {
+            let def = self.anonymous(node, ty, whole, body);
+            let callee = self.b.expr(Expr::Def(def));
+            return self.b.call(callee, CallKind::New, &args, span(node));
+        }
+        let call = self.b.call(callee, CallKind::New, &args, span(node));
+        if matches!(self.b.facts.expr(whole), Expr::Generic(..)) {
+            // The call says which class, this says of what.
+            let typed = self.b.expr(Expr::InstanceOf(whole));
+            return self.b.either(&[call, typed]);
+        }
+        call
+    }
+
+    fn method_reference(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let mut of = UNKNOWN;
+        let mut after = false;
+        for kid in kids.all().filter(|k| !k.is_extra()) {
+            match kid.kind() {
+                "::" => after = true,
+                _ if !after => {
+                    of = match kid.kind() {
+                        // No constructor and no method of an array is written anywhere.
+                        "array_type" => {
+                            self.ty(kid);
+                            UNKNOWN
+                        }
+                        "type_identifier" | "scoped_type_identifier" | "generic_type" | "annotated_type" => {
+                            let ty = self.named_type(kid);
+                            self.without_arguments(ty)
+                        }
+                        _ => self.value(kid),
+                    };
+                }
+                "type_arguments" => {
+                    self.type_arguments(kid);
+                }
+                "new" => {
+                    self.b.uses(of, line(node));
+                    return of;
+                }
+                "identifier" if of != UNKNOWN => {
+                    let name = self.text(kid);
+                    let method = self.b.member(of, name);
+                    self.b.uses(method, line(kid));
+                    return self.b.expr(Expr::Bound(method));
+                }
+                _ => {}
+            }
+        }
+        UNKNOWN
+    }
+
+    fn lambda(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let def = self.b.add_def("<lambda>", Kind::Lambda, span(node));
+        self.b.def(def).flags |= flag::ARROW;
+        self.inside(def, |reader| {
+            match kids.field("parameters") {
+                Some(one) if one.kind() == "identifier" => {
+                    let name = reader.text(one);
+                    reader.b.param(name, None, None);
+                }
+                Some(parameters) => reader.parameters(parameters),
+                None => {}
+            }
+            match kids.field("body") {
+                Some(body) if body.kind() == "block" => reader.block(body),
+                Some(body) => {
+                    let value = reader.used(body);
+                    reader.b.returns(value, false);
+                }
+                None => {}
+            }
+            reader.faulty_kids(&kids);
+        });
+        self.b.expr(Expr::Def(def))
+    }
+
+    // --- switch ---
+
+    fn switch(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let over = kids.field("condition").map_or(UNKNOWN, |n| self.value(n));
+        let Some(body) = kids.field("body") else { return UNKNOWN };
+        self.yields.push(vec![]);
+        self.scoped(|reader| {
+            let kids = reader.kids(body);
+            for kid in kids.all().filter(is_read) {
+                match kid.kind() {
+                    "switch_rule" => reader.scoped(|reader| reader.switch_part(kid, over, true)),
+                    "switch_block_statement_group" => reader.switch_part(kid, over, false),
+                    _ => reader.visit(kid),
+                }
+            }
+        });
+        let values = self.yields.pop().unwrap_or_default();
+        self.b.either(&values)
+    }
+
+    fn switch_part(&mut self, node: Node<'t>, over: ExprId, gives: bool) {
+        let kids = self.kids(node);
+        for kid in kids.all().filter(is_read) {
+            match kid.kind() {
+                "switch_label" => self.switch_label(kid, over),
+                "expression_statement" if gives => {
+                    let inner = self.kids(kid);
+                    for value in inner.named() {
+                        let value = self.used(value);
+                        if let Some(yields) = self.yields.last_mut() {
+                            yields.push(value);
+                        }
+                    }
+                }
+                _ => self.visit(kid),
+            }
+        }
+    }
+
+    fn switch_label(&mut self, node: Node<'t>, over: ExprId) {
+        let kids = self.kids(node);
+        for kid in kids.named() {
+            match kid.kind() {
+                "pattern" | "type_pattern" | "record_pattern" => self.pattern(kid),
+                "identifier" if self.text(kid) == "default" => {}
+                "identifier" => {
+                    // A constant of the enum that is switched over, or any constant.
+                    self.used(kid);
+                    if over != UNKNOWN {
+                        let name = self.text(kid);
+                        let constant = self.b.member(over, name);
+                        self.b.uses(constant, line(kid));
+                    }
+                }
+                _ => self.visit(kid),
+            }
+        }
+    }
+}
+
+/// The call is told by the line of its name: in a chain over several lines, that is where it stands.
+fn call_site(node: Node<'_>, name: Node<'_>) -> Span {
+    let mut at = span(node);
+    let place = name.start_position();
+    if place.row as u32 + 1 != at.line {
+        at.line = place.row as u32 + 1;
+        at.column = place.column as u32;
+    }
+    at
+}

@@ -1,0 +1,206 @@
+//! Types as they are written, and the patterns that declare variables of them.
+
+use super::{Reader, known};
+use crate::facts::{Expr, ExprId, UNKNOWN, VarKind};
+use crate::tree::line;
+use tree_sitter::Node;
+
+impl<'t> Reader<'t> {
+    /// A type where it is mentioned: what it names counts as used.
+    pub(super) fn ty(&mut self, node: Node<'t>) -> ExprId {
+        self.deeper(UNKNOWN, |reader| reader.type_inner(node, true))
+    }
+
+    /// A type whose mention is told otherwise, by a call or a base; its arguments count as used.
+    pub(super) fn named_type(&mut self, node: Node<'t>) -> ExprId {
+        self.deeper(UNKNOWN, |reader| reader.type_inner(node, false))
+    }
+
+    fn type_inner(&mut self, node: Node<'t>, counts: bool) -> ExprId {
+        match node.kind() {
+            "type_identifier" | "identifier" => {
+                let name = self.text(node);
+                if name.is_empty() {
+                    return UNKNOWN;
+                }
+                let named = self.b.read(name);
+                if counts {
+                    self.b.uses(named, line(node));
+                }
+                named
+            }
+            "scoped_type_identifier" | "scoped_identifier" => {
+                let kids = self.kids(node);
+                let mut named = UNKNOWN;
+                for kid in kids.named() {
+                    match kid.kind() {
+                        "marker_annotation" | "annotation" => {
+                            self.value(kid);
+                        }
+                        _ if named == UNKNOWN => {
+                            let outer = self.named_type(kid);
+                            named = self.without_arguments(outer);
+                        }
+                        _ => {
+                            let name = self.text(kid);
+                            named = self.b.member(named, name);
+                        }
+                    }
+                }
+                if counts {
+                    self.b.uses(named, line(node));
+                }
+                named
+            }
+            "generic_type" => {
+                let kids = self.kids(node);
+                let mut of = UNKNOWN;
+                let mut args = Vec::new();
+                for kid in kids.named() {
+                    if kid.kind() == "type_arguments" {
+                        args = self.type_arguments(kid);
+                    } else {
+                        of = if counts { self.ty(kid) } else { self.named_type(kid) };
+                    }
+                }
+                // `new ArrayList<>()` says nothing more than `new ArrayList()`.
+                if of == UNKNOWN || args.is_empty() { of } else { self.b.generic(of, &args) }
+            }
+            "array_type" => {
+                let kids = self.kids(node);
+                let element = kids.field("element").map_or(UNKNOWN, |n| self.ty(n));
+                // An array of unknown elements is an array still.
+                let depth = kids.field("dimensions").map_or(1, |n| self.depth(n));
+                (0..depth).fold(element, |of, _| self.array_of(of))
+            }
+            "annotated_type" | "wildcard" => {
+                let kids = self.kids(node);
+                let mut ty = UNKNOWN;
+                for kid in kids.named() {
+                    match kid.kind() {
+                        "marker_annotation" | "annotation" => {
+                            self.value(kid);
+                        }
+                        "super" => {}
+                        _ => ty = if counts { self.ty(kid) } else { self.named_type(kid) },
+                    }
+                }
+                ty
+            }
+            // Kept by name: they tell overloads apart.
+            "integral_type" | "floating_point_type" | "boolean_type" => {
+                let name = self.text(node);
+                let name = self.b.name(name);
+                self.b.expr(Expr::Free(name))
+            }
+            "ERROR" => {
+                self.nested(node);
+                UNKNOWN
+            }
+            _ => UNKNOWN,
+        }
+    }
+
+    /// The type without its arguments.
+    pub(super) fn without_arguments(&self, ty: ExprId) -> ExprId {
+        match self.b.facts.expr(ty) {
+            Expr::Generic(of, _) => of,
+            _ => ty,
+        }
+    }
+
+    pub(super) fn type_arguments(&mut self, node: Node<'t>) -> Vec<ExprId> {
+        let kids = self.kids(node);
+        kids.named().map(|kid| self.ty(kid)).collect()
+    }
+
+    pub(super) fn array_of(&mut self, element: ExprId) -> ExprId {
+        let name = self.b.name("[]");
+        let list = self.b.expr(Expr::Free(name));
+        self.b.generic(list, &[element])
+    }
+
+    /// The type of a variable; `None` for `var`.
+    pub(super) fn declared_type(&mut self, ty: Option<Node<'t>>, dimensions: Option<Node<'t>>) -> Option<ExprId> {
+        let ty = ty?;
+        if ty.kind() == "type_identifier" && self.text(ty) == "var" {
+            return None;
+        }
+        let ty = self.ty(ty);
+        self.arrays(known(ty), dimensions)
+    }
+
+    /// `int a[]`: dimensions written at the name.
+    pub(super) fn arrays(&mut self, ty: Option<ExprId>, dimensions: Option<Node<'t>>) -> Option<ExprId> {
+        let Some(dimensions) = dimensions else { return ty };
+        let depth = self.depth(dimensions);
+        Some((0..depth).fold(ty?, |of, _| self.array_of(of)))
+    }
+
+    pub(super) fn depth(&mut self, dimensions: Node<'t>) -> usize {
+        let kids = self.kids(dimensions);
+        kids.all().filter(|k| k.kind() == "[").count()
+    }
+
+    pub(super) fn type_parameters(&mut self, node: Option<Node<'t>>) {
+        let Some(node) = node else { return };
+        let kids = self.kids(node);
+        for parameter in kids.named() {
+            let inner = self.kids(parameter);
+            let mut name = "";
+            let mut bounds = Vec::new();
+            for kid in inner.named() {
+                match kid.kind() {
+                    "type_identifier" | "identifier" => name = self.text(kid),
+                    "type_bound" => {
+                        let inner = self.kids(kid);
+                        bounds.extend(inner.named().map(|bound| self.ty(bound)));
+                    }
+                    _ => {
+                        self.visit(kid);
+                    }
+                }
+            }
+            if !name.is_empty() {
+                let bound = self.b.either(&bounds);
+                let name = self.b.name(name);
+                self.b.declare(name, VarKind::TypeParam, known(bound));
+            }
+        }
+    }
+
+    // --- patterns ---
+
+    /// Declares what a pattern of `instanceof` or `case` names.
+    pub(super) fn pattern(&mut self, node: Node<'t>) {
+        self.deeper((), |reader| match node.kind() {
+            "type_pattern" | "record_pattern_component" => {
+                let kids = reader.kids(node);
+                let mut named = kids.named();
+                let ty = named.next();
+                let Some(name) = named.last() else { return };
+                let ty = reader.declared_type(ty, None);
+                let name = reader.text(name);
+                reader.local(name, ty);
+            }
+            "record_pattern" => {
+                let kids = reader.kids(node);
+                for kid in kids.named() {
+                    if kid.kind() == "record_pattern_body" {
+                        reader.pattern(kid);
+                    } else {
+                        reader.ty(kid);
+                    }
+                }
+            }
+            "pattern" | "record_pattern_body" => {
+                let kids = reader.kids(node);
+                for kid in kids.named() {
+                    reader.pattern(kid);
+                }
+            }
+            "ERROR" => reader.nested(node),
+            _ => {}
+        });
+    }
+}
