@@ -398,6 +398,8 @@ fn blank(name: Name, kind: Kind) -> Def {
         flags: 0,
         span: Span::default(),
         doc: None,
+        summary: "".into(),
+        hash: 0,
         signature: "".into(),
         params: vec![],
         result: None,

@@ -147,6 +147,10 @@ pub struct Def {
     /// The whole unit, decorators and attributes included, doc comment not.
     pub span: Span,
     pub doc: Option<Box<str>>,
+    /// One sentence, see `summary`.
+    pub summary: Box<str>,
+    /// Of the text of the whole unit.
+    pub hash: u64,
     /// One line, as written, without the body.
     pub signature: Box<str>,
     pub params: Vec<VarId>,

@@ -5,9 +5,12 @@
 
 pub mod builder;
 pub mod facts;
+pub mod keys;
 pub mod lang;
 pub mod language;
 pub mod resolve;
+pub mod statements;
+pub mod summary;
 mod tree;
 
 pub use facts::Facts;

@@ -7,8 +7,9 @@ mod python;
 mod rust;
 mod tags;
 
-use crate::facts::Facts;
+use crate::facts::{Facts, Kind};
 use crate::language::Language;
+use crate::summary;
 use std::cell::RefCell;
 use tree_sitter::Parser;
 
@@ -19,14 +20,33 @@ thread_local! {
 /// What a file says. `path` is relative to the root of the repository, with `/`.
 pub fn parse(path: &str, text: &str, language: Language) -> Facts {
     let tree = tree(text, language);
-    match language {
+    let mut facts = match language {
         Language::Python => python::read(path, text, &tree),
         Language::JavaScript | Language::TypeScript | Language::Tsx => ecma::read(path, text, &tree, language),
         Language::Go => go::read(path, text, &tree),
         Language::Rust => rust::read(path, text, &tree),
         Language::Java => java::read(path, text, &tree),
         _ => tags::read(path, text, &tree, language),
+    };
+    for index in 0..facts.defs.len() {
+        let def = &facts.defs[index];
+        if def.kind == Kind::Lambda {
+            continue;
+        }
+        let summary = summary::of(def, facts.name(def.name), text);
+        let unit = text.get(def.span.start as usize..def.span.end as usize).unwrap_or("");
+        let hash = hash(unit.as_bytes());
+        let def = &mut facts.defs[index];
+        def.summary = summary.into();
+        def.hash = hash;
     }
+    facts
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    use sha2::Digest;
+    let digest = sha2::Sha256::digest(bytes);
+    u64::from_be_bytes(digest[..8].try_into().expect("a digest is longer than that"))
 }
 
 /// The syntax tree of a text; parsers are kept per thread.

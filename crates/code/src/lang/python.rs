@@ -137,8 +137,7 @@ impl<'t> Reader<'t> {
             }
             "if_statement" => {
                 let kids = self.kids(node);
-                if self.b.owner == ROOT
-                    && kids.field("condition").is_some_and(|c| self.text(c).starts_with("__name__"))
+                if self.b.owner == ROOT && kids.field("condition").is_some_and(|c| self.text(c).starts_with("__name__"))
                 {
                     self.b.def(ROOT).flags |= flag::ENTRY;
                 }
@@ -418,8 +417,17 @@ impl<'t> Reader<'t> {
                 self.value(node);
                 flag::WRAPS
             }
-            "lru_cache" | "cache" | "override" | "final" | "contextmanager" | "asynccontextmanager"
-            | "total_ordering" | "dataclass" | "unique" | "runtime_checkable" | "fixture" => {
+            "lru_cache"
+            | "cache"
+            | "override"
+            | "final"
+            | "contextmanager"
+            | "asynccontextmanager"
+            | "total_ordering"
+            | "dataclass"
+            | "unique"
+            | "runtime_checkable"
+            | "fixture" => {
                 let value = self.value(node);
                 self.b.uses(value, line(node));
                 0
@@ -597,7 +605,8 @@ impl<'t> Reader<'t> {
 
     fn import_from(&mut self, node: Node<'t>) {
         let kids = self.kids(node);
-        let module: String = kids.field("module_name").map_or("__future__", |n| self.text(n)).split_whitespace().collect();
+        let module: String =
+            kids.field("module_name").map_or("__future__", |n| self.text(n)).split_whitespace().collect();
         for name in kids.fields("name") {
             let (name, alias) = if name.kind() == "aliased_import" {
                 let inner = self.kids(name);
@@ -664,9 +673,14 @@ impl<'t> Reader<'t> {
         {
             return;
         }
-        let known = self.b.facts.defs.iter().rev().take(64).any(|d| {
-            d.name == name && d.parent == self.b.owner && matches!(d.kind, Kind::Variable | Kind::Field)
-        });
+        let known = self
+            .b
+            .facts
+            .defs
+            .iter()
+            .rev()
+            .take(64)
+            .any(|d| d.name == name && d.parent == self.b.owner && matches!(d.kind, Kind::Variable | Kind::Field));
         if known {
             return;
         }
@@ -1048,8 +1062,7 @@ impl<'t> Reader<'t> {
                             args.push(Arg { how: ArgKind::Named(self.b.name(name)), value });
                         }
                         "list_splat" | "dictionary_splat" => {
-                            let how =
-                                if kid.kind() == "list_splat" { ArgKind::Spread } else { ArgKind::Keywords };
+                            let how = if kid.kind() == "list_splat" { ArgKind::Spread } else { ArgKind::Keywords };
                             let inner = self.kids(kid);
                             let value = inner.named().next().map_or(UNKNOWN, |n| self.used(n));
                             args.push(Arg { how, value });

@@ -1,11 +1,293 @@
-//! C, C++, C#, Ruby, PHP and Kotlin: text to facts.
+//! C, C++, C#, Ruby, PHP and Kotlin by their tags queries: definitions and call references, text to facts.
+//!
+//! One pass of the query gives the nodes that matter in the order of the text. Definitions open frames that close
+//! where their text ends, so whatever comes in between is inside. Values are read on demand from the nodes
+//! themselves, and calls read that way are not made twice.
 
-use crate::builder::Builder;
-use crate::facts::Facts;
+mod define;
+mod function;
+mod query;
+mod statement;
+#[cfg(test)]
+mod tests;
+mod types;
+mod value;
+mod variable;
+
+use crate::builder::{Builder, ScopeId};
+use crate::facts::{DefId, Expr, ExprId, Facts, Kind, Name, ROOT, UNKNOWN, VarKind, Visibility, flag};
 use crate::language::Language;
-use tree_sitter::Tree;
+use crate::tree::{self, Kids};
+use query::Tag;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use tree_sitter::{Node, QueryCursor, StreamingIterator, Tree, TreeCursor};
 
 pub fn read(path: &str, text: &str, tree: &Tree, language: Language) -> Facts {
-    let _ = tree;
-    Builder::new(language, text, path.rsplit('/').next().unwrap_or(path)).finish()
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let mut reader = Reader {
+        b: Builder::new(language, text, file),
+        cursor: tree.walk(),
+        language,
+        test_file: is_test_file(path, language),
+        frames: vec![],
+        made: FxHashMap::default(),
+        elements: FxHashMap::default(),
+        modules: FxHashMap::default(),
+        bare: vec![],
+        comments: SmallVec::new(),
+        template: None,
+        hidden: None,
+        conditional: UNKNOWN,
+    };
+    if reader.test_file {
+        reader.b.def(ROOT).flags |= flag::TEST;
+    }
+    let root = tree.root_node();
+    let compiled = query::compiled(language);
+    let mut cursor = QueryCursor::new();
+    let mut found = cursor.matches(&compiled.query, root, text.as_bytes());
+    while let Some(found) = found.next() {
+        for capture in found.captures() {
+            if let Some(tag) = compiled.tags.get(capture.index as usize) {
+                reader.visit(capture.node, *tag);
+            }
+        }
+    }
+    reader.leave_until(usize::MAX);
+    reader.settle();
+    if let Some((line, what)) = tree::first_fault(root) {
+        reader.b.fault(line, &what);
+    }
+    reader.b.finish()
+}
+
+/// By the file name and folders that test runners look for.
+fn is_test_file(path: &str, language: Language) -> bool {
+    let mut parts = path.rsplit('/');
+    let name = parts.next().unwrap_or(path);
+    let stem = name.split_once('.').map_or(name, |(stem, _)| stem);
+    let by_name = match language {
+        Language::Ruby => stem.ends_with("_test") || stem.ends_with("_spec") || stem.starts_with("test_"),
+        Language::C | Language::Cpp => {
+            matches!(stem, "test" | "tests")
+                || stem.starts_with("test_")
+                || ["_test", "_tests", "_unittest"].iter().any(|end| stem.ends_with(end))
+        }
+        _ => stem.ends_with("Test") || stem.ends_with("Tests"),
+    };
+    by_name
+        || parts.any(|folder| {
+            matches!(folder, "test" | "tests" | "spec" | "androidTest" | "commonTest" | "Tests")
+                || (language == Language::CSharp && (folder.ends_with(".Tests") || folder.ends_with(".Test")))
+        })
+}
+
+/// Something open around what is read.
+struct Frame<'t> {
+    /// Where its text ends.
+    end: usize,
+    before: (DefId, ScopeId),
+    /// What members are that do not say it themselves.
+    visibility: Visibility,
+    statics: bool,
+    lambda: bool,
+    /// `return` in it leaves only the lambda.
+    returns: bool,
+    /// What the function gives: an expression body, Ruby's last statement.
+    result: Option<Node<'t>>,
+}
+
+struct Reader<'t> {
+    b: Builder<'t>,
+    cursor: TreeCursor<'t>,
+    language: Language,
+    test_file: bool,
+    frames: Vec<Frame<'t>>,
+    /// Calls and definitions that were read before their turn, by node.
+    made: FxHashMap<usize, ExprId>,
+    /// What the first parameter of a lambda holds, by node.
+    elements: FxHashMap<usize, ExprId>,
+    /// The scopes of modules: one that is opened again sees what it held before.
+    modules: FxHashMap<(ScopeId, Name), ScopeId>,
+    /// Bare callees, with the scope and the definition they are written in.
+    bare: Vec<(ExprId, ScopeId, DefId, Name)>,
+    /// The comments that stand directly above what comes next.
+    comments: SmallVec<[Node<'t>; 8]>,
+    template: Option<Node<'t>>,
+    /// Ruby's `private def …`: until where, and what the method is then.
+    hidden: Option<(usize, Visibility)>,
+    /// What `?.` stands behind.
+    conditional: ExprId,
+}
+
+impl<'t> Reader<'t> {
+    fn visit(&mut self, node: Node<'t>, tag: Tag) {
+        if tag == Tag::Comment {
+            return self.comment(node);
+        }
+        self.leave_until(node.start_byte());
+        match tag {
+            Tag::Define(Kind::Module) => self.module(node),
+            Tag::Define(Kind::Function) => self.function(node),
+            Tag::Define(Kind::Field) => self.fields(node),
+            Tag::Define(Kind::Type) => self.alias_type(node),
+            Tag::Define(kind) => self.class(node, kind),
+            Tag::Declaration => self.declaration(node),
+            Tag::Template => self.template = Some(node),
+            Tag::Package => self.package(node),
+            Tag::Call => {
+                self.call(node);
+            }
+            Tag::Name => {
+                if !self.made.contains_key(&node.id()) && !self.is_local(self.text(node)) {
+                    self.value(node);
+                }
+            }
+            Tag::Import => self.import(node),
+            Tag::Assign => {
+                self.assignment(node);
+            }
+            Tag::Each => self.each(node),
+            Tag::Caught => self.caught(node),
+            Tag::Return => self.returned(node),
+            Tag::Lambda => self.lambda(node),
+            Tag::Statics => self.statics(node),
+            Tag::Access => self.access(node),
+            Tag::Use => self.mentioned(node),
+            Tag::Alias => self.alias(node),
+            Tag::Entry => self.b.def(ROOT).flags |= flag::ENTRY,
+            Tag::Comment => {}
+        }
+    }
+
+    fn kids(&mut self, node: Node<'t>) -> Kids<'t> {
+        Kids::of(node, &mut self.cursor)
+    }
+
+    fn first(&mut self, node: Node<'t>) -> Option<Node<'t>> {
+        self.kids(node).named().next()
+    }
+
+    fn last(&mut self, node: Node<'t>) -> Option<Node<'t>> {
+        self.kids(node).named().next_back()
+    }
+
+    fn text(&self, node: Node<'_>) -> &'t str {
+        tree::text(node, self.b.text)
+    }
+
+    fn deeper<R>(&mut self, otherwise: R, read: impl FnOnce(&mut Self) -> R) -> R {
+        if !self.b.enter() {
+            return otherwise;
+        }
+        let result = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || read(self));
+        self.b.leave();
+        result
+    }
+
+    fn owner(&self) -> Kind {
+        self.b.facts.def(self.b.owner).kind
+    }
+
+    fn c_like(&self) -> bool {
+        matches!(self.language, Language::C | Language::Cpp)
+    }
+
+    // --- frames ---
+
+    fn open(&mut self, def: DefId, end: usize) -> &mut Frame<'t> {
+        let before = self.b.enter_def(def, false);
+        self.frame(end, before)
+    }
+
+    fn frame(&mut self, end: usize, before: (DefId, ScopeId)) -> &mut Frame<'t> {
+        let at = self.frames.len();
+        self.frames.push(Frame {
+            end,
+            before,
+            visibility: Visibility::Public,
+            statics: false,
+            lambda: false,
+            returns: false,
+            result: None,
+        });
+        &mut self.frames[at]
+    }
+
+    /// A scope inside the current definition.
+    fn open_scope(&mut self, end: usize) -> &mut Frame<'t> {
+        let before = (self.b.owner, self.b.open_scope());
+        self.frame(end, before)
+    }
+
+    fn leave_until(&mut self, at: usize) {
+        while let Some(frame) = self.frames.last()
+            && frame.end <= at
+        {
+            if let Some(result) = frame.result {
+                let value = self.used(result);
+                self.b.returns(value, false);
+            }
+            if let Some(frame) = self.frames.pop() {
+                self.b.leave_def(frame.before);
+            }
+        }
+    }
+
+    // --- bare names ---
+
+    /// A name that is called without saying of what: where classes have a say, the resolver decides.
+    fn bare(&mut self, name: &str) -> ExprId {
+        if self.c_like() || self.language == Language::Php {
+            return self.b.read(name);
+        }
+        let name = self.b.name(name);
+        let expr = self.b.expr(Expr::Free(name));
+        self.bare.push((expr, self.b.scope, self.b.owner, name));
+        expr
+    }
+
+    /// Locals, imports, types and, outside of classes, functions of the file are what their names mean; a method
+    /// may be inherited or overridden, so its name stays free.
+    fn settle(&mut self) {
+        for (expr, scope, written_in, name) in std::mem::take(&mut self.bare) {
+            let Some(var) = self.b.find(scope, name) else { continue };
+            let found = &self.b.facts.vars[var as usize];
+            let owner = self.b.facts.def(found.owner).kind;
+            let known = match found.what {
+                VarKind::Def(def) => {
+                    let kind = self.b.facts.def(def).kind;
+                    kind.type_like() || owner.callable() || (owner == Kind::File && !self.in_type(written_in))
+                }
+                VarKind::Import(_) | VarKind::TypeParam => true,
+                _ => owner.callable(),
+            };
+            if known {
+                self.b.facts.exprs[expr as usize] = Expr::Var(var);
+            }
+        }
+    }
+
+    fn in_type(&self, def: DefId) -> bool {
+        let mut at = def;
+        while at != ROOT {
+            let def = self.b.facts.def(at);
+            if def.kind.type_like() || def.receiver.is_some() || def.kind == Kind::Module {
+                return true;
+            }
+            at = def.parent;
+        }
+        false
+    }
+
+    /// Whether a name is a local or parameter here: in Ruby, anything else that is bare is a call.
+    fn is_local(&mut self, name: &str) -> bool {
+        let name = self.b.name(name);
+        self.b.find(self.b.scope, name).is_some_and(|var| {
+            let var = &self.b.facts.vars[var as usize];
+            let owner = self.b.facts.def(var.owner).kind;
+            !matches!(var.what, VarKind::Def(_)) && (owner.callable() || var.owner == self.b.owner)
+        })
+    }
 }

@@ -34,7 +34,9 @@ impl<'p> Eval<'p> {
         let mut targets = Set { too_many: callee.too_many, ..Set::default() };
         for (value, how) in &callee.values {
             match value {
-                Value::Func(_) | Value::Method(..) | Value::External(_) | Value::Builtin(_) => targets.add(*value, *how),
+                Value::Func(_) | Value::Method(..) | Value::External(_) | Value::Builtin(_) => {
+                    targets.add(*value, *how)
+                }
                 Value::Class(class) => self.constructor(*class, *how, &mut targets, levels),
                 Value::Instance(class, exact) => {
                     let call = self.link.words.dunder_call;
@@ -86,7 +88,11 @@ impl<'p> Eval<'p> {
                 }
             }
             // Constructors are not inherited in Java and its kin.
-            if any || !matches!(language.family(), Language::Python | Language::JavaScript | Language::Php | Language::Ruby)
+            if any
+                || !matches!(
+                    language.family(),
+                    Language::Python | Language::JavaScript | Language::Php | Language::Ruby
+                )
             {
                 if !any {
                     break;
@@ -304,9 +310,10 @@ impl<'p> Eval<'p> {
                 .values
                 .iter()
                 .any(|(v, _)| matches!(v, Value::Func(g) | Value::Method(g, _) if self.def(*g).is(flag::WRAPS)));
-            let callable = set.values.iter().any(|(v, _)| {
-                matches!(v, Value::Func(_) | Value::Method(..) | Value::Class(_) | Value::Instance(..))
-            });
+            let callable = set
+                .values
+                .iter()
+                .any(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..) | Value::Class(_) | Value::Instance(..)));
             if outside || wraps || !callable {
                 let own = self.argument(file, id, 0, None, levels);
                 set.join(&own);

@@ -35,7 +35,8 @@ fn at(program: &Program, path: &str) -> Option<FileId> {
         }
     }
     // TypeScript is imported by the name of what it is compiled to.
-    for (written, meant) in [(".js", [".ts", ".tsx", ".d.ts"]), (".mjs", [".mts", ".d.mts", ""]), (".jsx", [".tsx", "", ""])]
+    for (written, meant) in
+        [(".js", [".ts", ".tsx", ".d.ts"]), (".mjs", [".mts", ".d.mts", ""]), (".jsx", [".tsx", "", ""])]
     {
         if let Some(stem) = path.strip_suffix(written) {
             for extension in meant.iter().filter(|e| !e.is_empty()) {

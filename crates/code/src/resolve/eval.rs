@@ -191,9 +191,7 @@ impl<'p> Eval<'p> {
             }
             Expr::Call(call) => (*self.solve(Question::CallValue(file, call), levels)).clone(),
             Expr::Def(def) => Set::one(self.def_value(Gid { file, def }), How::Exact),
-            Expr::Collection(..) | Expr::ListOf(_) | Expr::Joined(_) => {
-                Set::one(Value::Object(file, expr), How::Exact)
-            }
+            Expr::Collection(..) | Expr::ListOf(_) | Expr::Joined(_) => Set::one(Value::Object(file, expr), How::Exact),
             Expr::Construct(of, _) | Expr::InstanceOf(of) => {
                 let ty = self.expr(file, of, owner, levels);
                 let exact = matches!(here.facts.expr(expr), Expr::Construct(..));
@@ -230,8 +228,23 @@ impl<'p> Eval<'p> {
         // Wrappers that are seen through: what they hold is what is meant.
         if matches!(
             name,
-            "Optional" | "Union" | "Annotated" | "Final" | "ClassVar" | "Required" | "NotRequired" | "Readonly"
-                | "Partial" | "Box" | "Rc" | "Arc" | "Cow" | "Pin" | "Type" | "type" | "Self"
+            "Optional"
+                | "Union"
+                | "Annotated"
+                | "Final"
+                | "ClassVar"
+                | "Required"
+                | "NotRequired"
+                | "Readonly"
+                | "Partial"
+                | "Box"
+                | "Rc"
+                | "Arc"
+                | "Cow"
+                | "Pin"
+                | "Type"
+                | "type"
+                | "Self"
         ) {
             let mut set = Set::default();
             for item in self.file(file).facts.items(range) {
@@ -909,7 +922,12 @@ impl<'p> Eval<'p> {
 fn is_place(value: Value) -> bool {
     matches!(
         value,
-        Value::Module(_) | Value::Namespace(_) | Value::Class(_) | Value::External(_) | Value::Folder(_) | Value::Package(_)
+        Value::Module(_)
+            | Value::Namespace(_)
+            | Value::Class(_)
+            | Value::External(_)
+            | Value::Folder(_)
+            | Value::Package(_)
     )
 }
 

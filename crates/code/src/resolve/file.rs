@@ -70,12 +70,9 @@ impl File {
                 _ => None,
             }),
         );
-        let returns =
-            Rows::new(facts.defs.len(), facts.returns.iter().enumerate().map(|(i, r)| (r.owner, i as u32)));
-        let children = Rows::new(
-            facts.defs.len(),
-            facts.defs.iter().enumerate().skip(1).map(|(i, d)| (d.parent, i as u32)),
-        );
+        let returns = Rows::new(facts.defs.len(), facts.returns.iter().enumerate().map(|(i, r)| (r.owner, i as u32)));
+        let children =
+            Rows::new(facts.defs.len(), facts.defs.iter().enumerate().skip(1).map(|(i, d)| (d.parent, i as u32)));
         let mut members = FxHashMap::default();
         for (index, var) in facts.vars.iter().enumerate() {
             let owner = facts.def(var.owner).kind;

@@ -44,12 +44,8 @@ impl Eval<'_> {
             return;
         }
         let here = self.file(function.file);
-        let name = here
-            .facts
-            .def(function.def)
-            .params
-            .get(place)
-            .map(|var| here.sym(here.facts.vars[*var as usize].name));
+        let name =
+            here.facts.def(function.def).params.get(place).map(|var| here.sym(here.facts.vars[*var as usize].name));
         for caller in callers {
             let Some(place) = place.checked_sub(caller.shift as usize) else { continue };
             let passed = self.argument(caller.file, caller.call, place, name, levels - 1);

@@ -32,8 +32,7 @@ pub struct Crate {
 impl Places {
     pub fn read(program: &mut Program) -> Places {
         let mut places = Places::default();
-        let manifests: Vec<(String, String)> =
-            program.manifests.iter().map(|(p, t)| (p.clone(), t.clone())).collect();
+        let manifests: Vec<(String, String)> = program.manifests.iter().map(|(p, t)| (p.clone(), t.clone())).collect();
         for (path, text) in &manifests {
             let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
             match name {
@@ -80,9 +79,7 @@ impl Places {
         }
         for (file, first) in python {
             let folder = program.file(file).folder.clone();
-            self.python_bases
-                .entry((folder, first))
-                .or_insert_with_key(|(_, first)| program.python_base(file, first));
+            self.python_bases.entry((folder, first)).or_insert_with_key(|(_, first)| program.python_base(file, first));
         }
     }
 

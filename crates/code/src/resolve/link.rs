@@ -185,7 +185,8 @@ impl Link {
                     continue;
                 }
                 let inline: Vec<&str> = file.facts.path_of(import.owner);
-                let mut folder = if own_folder { file.folder.to_string() } else { super::program::join(&file.folder, stem) };
+                let mut folder =
+                    if own_folder { file.folder.to_string() } else { super::program::join(&file.folder, stem) };
                 for part in inline {
                     folder = super::program::join(&folder, part);
                 }

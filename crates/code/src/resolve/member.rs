@@ -99,16 +99,15 @@ impl<'p> Eval<'p> {
             Value::Class(class) => self.class_member(class, name, levels),
             Value::Instance(class, exact) => return self.instance_member(class, exact, how, name, levels),
             Value::Object(file, expr) => {
-                let keyed = matches!(self.file(file).facts.expr(expr), Expr::Collection(crate::facts::ListKind::Map, _));
+                let keyed =
+                    matches!(self.file(file).facts.expr(expr), Expr::Collection(crate::facts::ListKind::Map, _));
                 if keyed && self.file(file).facts.language.family() == Language::JavaScript {
                     self.object_at(file, expr, Some(name), levels)
                 } else {
                     Set::default()
                 }
             }
-            Value::Prototype(function) => {
-                (*self.put(Value::Prototype(function), name, levels)).clone()
-            }
+            Value::Prototype(function) => (*self.put(Value::Prototype(function), name, levels)).clone(),
             Value::Func(function) | Value::Method(function, _) => self.function_member(value, function, name, levels),
             Value::External(path) => Set::one(Value::External(self.program.external(path, name)), how),
             Value::ExternalInstance(path) => {

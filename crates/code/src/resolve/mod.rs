@@ -510,10 +510,7 @@ impl Eval<'_> {
             // Locals and parameters are nobody's symbols.
             let found = &here.facts.vars[var as usize];
             if here.facts.def(found.owner).kind.callable()
-                && !matches!(
-                    found.what,
-                    crate::facts::VarKind::Def(_) | crate::facts::VarKind::Import(_)
-                )
+                && !matches!(found.what, crate::facts::VarKind::Def(_) | crate::facts::VarKind::Import(_))
             {
                 return out;
             }

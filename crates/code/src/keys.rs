@@ -1,0 +1,113 @@
+//! Keys of definitions: `path::Class::method`, told apart where a file has several of one name.
+
+use crate::facts::{DefId, Expr, ExprId, Facts, Kind, ROOT};
+use rustc_hash::FxHashMap;
+
+/// The object type of a definition; `None` for what is no symbol of its own.
+pub fn object_type(kind: Kind) -> Option<&'static str> {
+    Some(match kind {
+        Kind::File => "FILE",
+        Kind::Module => "MODULE",
+        Kind::Class | Kind::Struct | Kind::Enum => "CLASS",
+        Kind::Interface => "INTERFACE",
+        Kind::Type => "TYPE",
+        Kind::Function => "FUNCTION",
+        Kind::Method => "METHOD",
+        Kind::Field | Kind::Variable => "VARIABLE",
+        Kind::Lambda => return None,
+    })
+}
+
+/// Object type and key of every definition of a file; lambdas, and what is inside of unnamed types, have none.
+pub fn keys(path: &str, facts: &Facts) -> Vec<Option<(&'static str, String)>> {
+    let mut keys: Vec<Option<(&'static str, String)>> = vec![None; facts.defs.len()];
+    let mut paths: Vec<Option<String>> = vec![None; facts.defs.len()];
+    let mut same: FxHashMap<(&'static str, String), Vec<DefId>> = FxHashMap::default();
+    keys[ROOT as usize] = Some(("FILE", path.to_owned()));
+    paths[ROOT as usize] = Some(path.to_owned());
+    for (index, def) in facts.defs.iter().enumerate().skip(1) {
+        let name = facts.name(def.name);
+        let above = if def.kind == Kind::Method && def.receiver.is_some() {
+            // Written beside its type: named as if inside.
+            let parent = named_parent(facts, &paths, def.parent);
+            match def.receiver.and_then(|r| type_name(facts, r)) {
+                Some(of) => parent.map(|p| format!("{p}::{of}")),
+                None => parent,
+            }
+        } else {
+            named_parent(facts, &paths, def.parent)
+        };
+        let Some(above) = above else { continue };
+        let own = format!("{above}::{name}");
+        if let Some(object_type) = object_type(def.kind)
+            && !name.is_empty()
+            && !name.starts_with('<')
+        {
+            same.entry((object_type, own.clone())).or_default().push(index as DefId);
+            keys[index] = Some((object_type, own.clone()));
+        }
+        paths[index] = if def.kind == Kind::Lambda { Some(above) } else { Some(own) };
+    }
+    for ((object_type, key), defs) in same {
+        if defs.len() > 1 {
+            tell_apart(facts, object_type, &key, &defs, &mut keys);
+        }
+    }
+    keys
+}
+
+fn named_parent(facts: &Facts, paths: &[Option<String>], parent: DefId) -> Option<String> {
+    let mut at = parent;
+    loop {
+        if let Some(path) = &paths[at as usize] {
+            return Some(path.clone());
+        }
+        if at == ROOT {
+            return None;
+        }
+        at = facts.def(at).parent;
+    }
+}
+
+/// By the trait they implement, else by their parameters, else by their order.
+fn tell_apart(
+    facts: &Facts,
+    object_type: &'static str,
+    key: &str,
+    defs: &[DefId],
+    keys: &mut [Option<(&'static str, String)>],
+) {
+    let mut used: FxHashMap<String, u32> = FxHashMap::default();
+    for (place, def) in defs.iter().enumerate() {
+        let found = facts.def(*def);
+        let mark = match found.through.and_then(|t| type_name(facts, t)) {
+            Some(of) => format!("~{of}"),
+            None if place == 0 => String::new(),
+            None if found.kind.callable() => format!("~{}", parameters(&found.signature)),
+            None => String::new(),
+        };
+        let times = used.entry(mark.clone()).or_default();
+        *times += 1;
+        let own = if *times == 1 { format!("{key}{mark}") } else { format!("{key}{mark}~{times}") };
+        keys[*def as usize] = Some((object_type, own));
+    }
+}
+
+/// What stands between the first parentheses of a signature, without spaces.
+fn parameters(signature: &str) -> String {
+    let inside = signature.split_once('(').map_or("", |(_, rest)| rest);
+    let inside = inside.rsplit_once(')').map_or(inside, |(inside, _)| inside);
+    let text: String = inside.chars().filter(|c| !c.is_whitespace()).take(80).collect();
+    if text.is_empty() { "()".into() } else { format!("({text})") }
+}
+
+/// The last name of a type expression.
+pub fn type_name(facts: &Facts, expr: ExprId) -> Option<&str> {
+    match facts.expr(expr) {
+        Expr::Free(name) | Expr::Member(_, name) => Some(facts.name(name)),
+        Expr::Var(var) => Some(facts.name(facts.vars[var as usize].name)),
+        Expr::Generic(of, _) | Expr::InstanceOf(of) => type_name(facts, of),
+        Expr::Def(def) => Some(facts.name(facts.def(def).name)),
+        _ => None,
+    }
+}

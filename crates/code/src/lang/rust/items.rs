@@ -1,0 +1,601 @@
+//! Items: functions, types, traits, impls, constants, modules, macros.
+
+use super::attributes::{Above, Marks};
+use super::{Place, Reader};
+use crate::facts::{
+    BaseKind, DefId, Expr, ExprId, Imported, Kind, ROOT, Span, Target, UNKNOWN, VarKind, Visibility, flag,
+};
+use crate::tree::{Kids, line, one_line, span};
+use tree_sitter::Node;
+
+/// Longest value of a constant that its signature shows.
+const VALUE_BYTES: usize = 80;
+
+/// What of an item its signature is made from.
+#[derive(Clone, Copy)]
+enum Signature {
+    /// Everything before the body.
+    Head,
+    Whole,
+    /// Everything, unless the value is long.
+    Value,
+}
+
+impl<'t> Reader<'t> {
+    /// Reads an item; `false` when the node is none.
+    pub(super) fn item(&mut self, node: Node<'t>, above: &Above<'t>, place: Place) -> bool {
+        match node.kind() {
+            "function_item" | "function_signature_item" => self.function(node, above, place),
+            "struct_item" | "union_item" => self.structure(node, above),
+            "enum_item" => self.enumeration(node, above),
+            "trait_item" => self.interface(node, above),
+            "impl_item" => self.implementation(node),
+            "type_item" | "associated_type" => self.alias(node, above, place),
+            "const_item" | "static_item" => self.constant(node, above, place),
+            "mod_item" => self.module(node, above),
+            "use_declaration" => self.use_declaration(node),
+            "extern_crate_declaration" => {
+                let kids = self.kids(node);
+                if let Some(name) = kids.field("name") {
+                    let module = self.word(name);
+                    let called = kids.field("alias").map_or(module, |a| self.word(a));
+                    let public = kids.kind("visibility_modifier").is_some();
+                    self.import(module, Imported::Module, called, line(node), public);
+                }
+            }
+            "macro_definition" => self.macro_rules(node, above),
+            "foreign_mod_item" | "declaration_list" => {
+                let foreign = node.kind() == "foreign_mod_item";
+                let kids = self.kids(node);
+                let body = if foreign { kids.field("body") } else { Some(node) };
+                if let Some(body) = body {
+                    let kids = self.kids(body);
+                    self.statements(&kids, if foreign { Place::Foreign } else { place });
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// A definition with everything that is the same for all kinds.
+    fn define(
+        &mut self,
+        node: Node<'t>,
+        kids: &Kids<'t>,
+        name: &str,
+        kind: Kind,
+        above: &Above<'t>,
+        signature: Signature,
+    ) -> (DefId, Marks) {
+        let mut whole = span(node);
+        if let Some(first) = above.attributes.first() {
+            let first = span(*first);
+            whole = Span { start: first.start, line: first.line, column: first.column, ..whole };
+        }
+        let def = self.b.add_def(name, kind, whole);
+        let signature = self.signature(node, kids, signature);
+        let visibility = self.visibility(kids);
+        let doc = above.doc();
+        let d = self.b.def(def);
+        d.signature = signature.into();
+        d.doc = doc;
+        d.visibility = visibility;
+        if visibility == Visibility::Public {
+            d.flags |= flag::EXPORTED;
+        }
+        let marks = self.attributes(def, above);
+        (def, marks)
+    }
+
+    fn visibility(&self, kids: &Kids<'t>) -> Visibility {
+        match kids.kind("visibility_modifier").map(|v| self.text(v)) {
+            None => Visibility::Private,
+            Some("pub") => Visibility::Public,
+            Some(limited) if limited.contains("self") => Visibility::Private,
+            Some(_) => Visibility::Package,
+        }
+    }
+
+    /// Trait items, variants and what an impl gives to a trait are seen where their owner is.
+    fn seen_as(&mut self, def: DefId, owner: DefId) {
+        let owner = self.b.facts.def(owner);
+        let (visibility, exported) = (owner.visibility, owner.flags & flag::EXPORTED);
+        let d = self.b.def(def);
+        d.visibility = visibility;
+        d.flags = d.flags & !flag::EXPORTED | exported;
+    }
+
+    fn signature(&self, node: Node<'t>, kids: &Kids<'t>, signature: Signature) -> String {
+        let end = match signature {
+            Signature::Head => kids.field("body").map_or(node.end_byte(), |body| body.start_byte()),
+            Signature::Whole => node.end_byte(),
+            Signature::Value => match kids.field("value") {
+                Some(value) if value.end_byte() - value.start_byte() > VALUE_BYTES => value.start_byte(),
+                _ => node.end_byte(),
+            },
+        };
+        let text = self.b.text.get(node.start_byte()..end).unwrap_or("");
+        let text = if text.contains("//") && !text.contains('"') {
+            let lines: Vec<&str> = text.lines().map(|l| l.split("//").next().unwrap_or(l)).collect();
+            one_line(&lines.join("\n"))
+        } else {
+            one_line(text)
+        };
+        let text = text.trim_end_matches([' ', ';', '=']);
+        text.replace("( ", "(").replace(", )", ")")
+    }
+
+    // --- functions ---
+
+    fn function(&mut self, node: Node<'t>, above: &Above<'t>, place: Place) {
+        let kids = self.kids(node);
+        let name = kids.field("name").map_or("", |n| self.word(n));
+        let body = kids.field("body");
+        let kind = match place {
+            Place::Trait(_) | Place::Impl { .. } => Kind::Method,
+            Place::Free | Place::Foreign => Kind::Function,
+        };
+        let (def, marks) = self.define(node, &kids, name, kind, above, Signature::Head);
+        let mut flags = 0;
+        if let Some(modifiers) = kids.kind("function_modifiers") {
+            let inner = self.kids(modifiers);
+            if inner.has("async") {
+                flags |= flag::ASYNC;
+            }
+        }
+        if marks.test {
+            flags |= flag::TEST;
+        }
+        if name == "main" && self.program && self.b.owner == ROOT && kind == Kind::Function {
+            flags |= flag::ENTRY;
+        }
+        let parameters = kids.field("parameters");
+        let takes_self = kind == Kind::Method && parameters.is_some_and(|p| self.takes_self(p));
+        if takes_self {
+            flags |= flag::TAKES_SELF;
+        } else if kind == Kind::Method {
+            flags |= flag::STATIC;
+        }
+        match place {
+            Place::Trait(members) => {
+                let owner = self.b.owner;
+                self.seen_as(def, owner);
+                if body.is_none() {
+                    flags |= flag::ABSTRACT;
+                }
+                self.b.declare_def(members, def);
+            }
+            Place::Impl { receiver, through } => {
+                if through.is_none() {
+                    flags |= flag::FINAL;
+                }
+                self.belongs(def, receiver, through);
+            }
+            Place::Free | Place::Foreign => {
+                if body.is_none() {
+                    flags |= flag::DECLARED;
+                }
+                self.declare_def(def);
+            }
+        }
+        self.b.def(def).flags |= flags;
+        self.inside(def, |reader| {
+            reader.type_parameters(&kids);
+            if let Some(parameters) = parameters {
+                reader.parameters(parameters);
+            }
+            let result = kids.field("return_type").map(|ty| reader.ty(ty)).filter(|ty| *ty != UNKNOWN);
+            reader.b.def(def).result = result;
+            reader.where_clause(&kids);
+            if let Some(body) = body {
+                let value = reader.value(body);
+                reader.b.returns(value, false);
+            }
+        });
+    }
+
+    /// A method, constant or type written in an impl: it belongs to the impl's type.
+    fn belongs(&mut self, def: DefId, receiver: ExprId, through: Option<ExprId>) {
+        let d = self.b.def(def);
+        d.receiver = Some(receiver).filter(|r| *r != UNKNOWN);
+        d.through = through;
+        if through.is_some() {
+            d.visibility = Visibility::Public;
+            d.flags |= flag::EXPORTED;
+        }
+    }
+
+    fn takes_self(&mut self, parameters: Node<'t>) -> bool {
+        let kids = self.kids(parameters);
+        let first = kids.named().find(|k| k.kind() != "attribute_item");
+        match first {
+            Some(first) if first.kind() == "self_parameter" => true,
+            Some(first) if first.kind() == "parameter" => {
+                let inner = self.kids(first);
+                inner.field("pattern").is_some_and(|p| p.kind() == "self")
+            }
+            _ => false,
+        }
+    }
+
+    /// The parameters of a function or closure.
+    pub(super) fn parameters(&mut self, node: Node<'t>) {
+        let kids = self.kids(node);
+        for kid in kids.all() {
+            match kid.kind() {
+                "self_parameter" => {
+                    let this = self.b.expr(Expr::ThisType);
+                    self.b.param("self", None, Some(this));
+                }
+                "parameter" => {
+                    let inner = self.kids(kid);
+                    let ty = inner.field("type").map(|ty| self.ty(ty)).filter(|ty| *ty != UNKNOWN);
+                    match inner.field("pattern") {
+                        Some(pattern) => self.parameter(pattern, ty),
+                        None => self.parameter(kid, ty),
+                    }
+                }
+                "variadic_parameter" => {
+                    let owner = self.b.owner;
+                    let place = self.b.facts.def(owner).params.len() as u16;
+                    self.b.param("...", Some(VarKind::Rest(place)), None);
+                    self.b.def(owner).flags |= flag::VARIADIC;
+                }
+                "_" => {
+                    self.b.param("_", None, None);
+                }
+                "attribute_item" | "line_comment" | "block_comment" => {}
+                _ if kid.is_named() => self.parameter(kid, None),
+                _ => {}
+            }
+        }
+    }
+
+    fn parameter(&mut self, pattern: Node<'t>, ty: Option<ExprId>) {
+        match pattern.kind() {
+            "identifier" | "self" => {
+                let name = self.word(pattern);
+                self.b.param(name, None, ty);
+            }
+            "mut_pattern" | "ref_pattern" | "reference_pattern" => {
+                let kids = self.kids(pattern);
+                match kids.named().find(|k| k.kind() != "mutable_specifier") {
+                    Some(inner) => self.deeper((), |reader| reader.parameter(inner, ty)),
+                    None => {
+                        self.b.param("_", None, ty);
+                    }
+                }
+            }
+            _ => {
+                let var = self.b.param("_", None, ty);
+                let value = self.b.expr(Expr::Var(var));
+                self.pattern(pattern, value);
+            }
+        }
+    }
+
+    // --- types ---
+
+    fn structure(&mut self, node: Node<'t>, above: &Above<'t>) {
+        let kids = self.kids(node);
+        let name = kids.field("name").map_or("", |n| self.word(n));
+        let body = kids.field("body");
+        let signature = match body {
+            Some(body) if body.kind() == "ordered_field_declaration_list" => Signature::Whole,
+            _ => Signature::Head,
+        };
+        let (def, _) = self.define(node, &kids, name, Kind::Struct, above, signature);
+        self.declare_def(def);
+        let this = self.this.replace(self.b.facts.def(def).name);
+        self.inside(def, |reader| {
+            reader.type_parameters(&kids);
+            reader.where_clause(&kids);
+            if let Some(body) = body {
+                reader.fields(body, None);
+            }
+        });
+        self.this = this;
+    }
+
+    /// The fields of a struct, or of a variant of an enum.
+    fn fields(&mut self, body: Node<'t>, variant: Option<(DefId, DefId)>) {
+        let kids = self.kids(body);
+        let mut above = Above::default();
+        let mut place = 0u32;
+        let mut visible = Visibility::Private;
+        for (field, kid) in kids.with_fields() {
+            match kid.kind() {
+                "line_comment" | "block_comment" => above.comment(self.text(kid)),
+                "attribute_item" => above.attributes.push(kid),
+                "field_declaration" => {
+                    let inner = self.kids(kid);
+                    let name = inner.field("name").map_or("", |n| self.word(n));
+                    let ty = inner.field("type").map_or(UNKNOWN, |ty| self.ty(ty));
+                    let (def, _) = self.define(kid, &inner, name, Kind::Field, &above, Signature::Whole);
+                    if let Some((owner, _)) = variant {
+                        self.seen_as(def, owner);
+                    }
+                    self.field(name, Some(def), ty, variant);
+                    above.clear();
+                }
+                "visibility_modifier" => {
+                    let text = self.text(kid);
+                    visible = if text == "pub" { Visibility::Public } else { Visibility::Package };
+                }
+                _ if field == Some("type") => {
+                    let name = place.to_string();
+                    let ty = self.ty(kid);
+                    let mut def = None;
+                    if variant.is_none() {
+                        let signature = one_line(self.text(kid));
+                        let added = self.b.add_def(&name, Kind::Field, span(kid));
+                        let doc = above.doc();
+                        let d = self.b.def(added);
+                        d.signature = signature.into();
+                        d.visibility = visible;
+                        d.doc = doc;
+                        if visible == Visibility::Public {
+                            d.flags |= flag::EXPORTED;
+                        }
+                        self.attributes(added, &above);
+                        def = Some(added);
+                    }
+                    self.field(&name, def, ty, variant);
+                    place += 1;
+                    visible = Visibility::Private;
+                    above.clear();
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn field(&mut self, name: &str, def: Option<DefId>, ty: ExprId, variant: Option<(DefId, DefId)>) {
+        let declared = Some(ty).filter(|ty| *ty != UNKNOWN);
+        if let Some(def) = def {
+            self.b.def(def).result = declared;
+        }
+        let name = self.b.name(name);
+        self.b.declare(name, VarKind::Local, declared);
+        if let Some((owner, variant)) = variant
+            && ty != UNKNOWN
+        {
+            let key = (self.b.facts.def(owner).name, self.b.facts.def(variant).name, name);
+            self.payloads.insert(key, ty);
+        }
+    }
+
+    fn enumeration(&mut self, node: Node<'t>, above: &Above<'t>) {
+        let kids = self.kids(node);
+        let name = kids.field("name").map_or("", |n| self.word(n));
+        let (def, _) = self.define(node, &kids, name, Kind::Enum, above, Signature::Head);
+        self.declare_def(def);
+        let this = self.this.replace(self.b.facts.def(def).name);
+        self.inside(def, |reader| {
+            reader.type_parameters(&kids);
+            reader.where_clause(&kids);
+            let Some(body) = kids.field("body") else { return };
+            let kids = reader.kids(body);
+            let own = reader.b.expr(Expr::ThisType);
+            let mut above = Above::default();
+            for kid in kids.all() {
+                match kid.kind() {
+                    "line_comment" | "block_comment" => above.comment(reader.text(kid)),
+                    "attribute_item" => above.attributes.push(kid),
+                    "enum_variant" => {
+                        reader.variant(kid, def, own, &above);
+                        above.clear();
+                    }
+                    _ => {}
+                }
+            }
+        });
+        self.this = this;
+    }
+
+    fn variant(&mut self, node: Node<'t>, owner: DefId, own: ExprId, above: &Above<'t>) {
+        let kids = self.kids(node);
+        let name = kids.field("name").map_or("", |n| self.word(n));
+        let (def, _) = self.define(node, &kids, name, Kind::Field, above, Signature::Whole);
+        self.seen_as(def, owner);
+        let d = self.b.def(def);
+        d.flags |= flag::CONSTANT;
+        d.result = Some(own);
+        let name = d.name;
+        self.b.declare(name, VarKind::Local, Some(own));
+        if let Some(value) = kids.field("value") {
+            self.used(value);
+        }
+        if let Some(body) = kids.field("body") {
+            self.inside(def, |reader| reader.fields(body, Some((owner, def))));
+        }
+    }
+
+    fn interface(&mut self, node: Node<'t>, above: &Above<'t>) {
+        let kids = self.kids(node);
+        let name = kids.field("name").map_or("", |n| self.word(n));
+        let (def, _) = self.define(node, &kids, name, Kind::Interface, above, Signature::Head);
+        self.declare_def(def);
+        let this = self.this.replace(self.b.facts.def(def).name);
+        self.inside(def, |reader| {
+            reader.type_parameters(&kids);
+            if let Some(bounds) = kids.field("bounds") {
+                let inner = reader.kids(bounds);
+                for bound in inner.named() {
+                    let of = reader.ty(bound);
+                    if of != UNKNOWN {
+                        reader.b.base(def, BaseKind::Extends, of, line(bound));
+                    }
+                }
+            }
+            reader.where_clause(&kids);
+            // Members are reached through `Self` or a value, not by their bare names: a scope beside, not around.
+            let before = reader.open();
+            let members = reader.b.scope;
+            reader.b.close_scope(before);
+            if let Some(body) = kids.field("body") {
+                let kids = reader.kids(body);
+                reader.statements(&kids, Place::Trait(members));
+            }
+        });
+        self.this = this;
+    }
+
+    fn implementation(&mut self, node: Node<'t>) {
+        let kids = self.kids(node);
+        let before = self.open();
+        let items = std::mem::replace(&mut self.items, self.b.scope);
+        self.type_parameters(&kids);
+        let receiver = kids.field("type").map_or(UNKNOWN, |ty| self.plain_type(ty));
+        let through = kids.field("trait").map(|of| self.plain_type(of)).filter(|of| *of != UNKNOWN);
+        self.where_clause(&kids);
+        if let Some(through) = through
+            && receiver != UNKNOWN
+            && !kids.has("!")
+        {
+            let name = self.b.name("impl");
+            self.b.bind(Target::Member(receiver, name), through);
+        }
+        let own = kids.field("type").and_then(|ty| self.type_name(ty));
+        let own = own.map(|name| self.b.name(name));
+        let this = std::mem::replace(&mut self.this, own);
+        if let Some(body) = kids.field("body") {
+            let kids = self.kids(body);
+            self.statements(&kids, Place::Impl { receiver, through });
+        }
+        self.this = this;
+        self.items = items;
+        self.b.close_scope(before);
+    }
+
+    fn alias(&mut self, node: Node<'t>, above: &Above<'t>, place: Place) {
+        let kids = self.kids(node);
+        let name = kids.field("name").map_or("", |n| self.word(n));
+        let (def, _) = self.define(node, &kids, name, Kind::Type, above, Signature::Whole);
+        match place {
+            Place::Trait(members) => {
+                let owner = self.b.owner;
+                self.seen_as(def, owner);
+                self.b.declare_def(members, def);
+            }
+            Place::Impl { receiver, through } => self.belongs(def, receiver, through),
+            Place::Free | Place::Foreign => self.declare_def(def),
+        }
+        self.inside(def, |reader| {
+            reader.type_parameters(&kids);
+            let result = match kids.field("type") {
+                Some(ty) => reader.ty(ty),
+                None => kids.field("bounds").map_or(UNKNOWN, |bounds| reader.bounds(bounds)),
+            };
+            reader.b.def(def).result = Some(result).filter(|r| *r != UNKNOWN);
+            reader.where_clause(&kids);
+        });
+    }
+
+    fn constant(&mut self, node: Node<'t>, above: &Above<'t>, place: Place) {
+        let kids = self.kids(node);
+        let name = kids.field("name").map_or("", |n| self.word(n));
+        let ty = kids.field("type").map(|ty| self.ty(ty)).filter(|ty| *ty != UNKNOWN);
+        let value = kids.field("value");
+        if name == "_" {
+            if let Some(value) = value {
+                self.used(value);
+            }
+            return;
+        }
+        let module = matches!(self.b.facts.def(self.b.owner).kind, Kind::File | Kind::Module);
+        let kind = match place {
+            Place::Trait(_) | Place::Impl { .. } => Some(Kind::Field),
+            Place::Free | Place::Foreign => module.then_some(Kind::Variable),
+        };
+        let def = kind.map(|kind| {
+            let (def, _) = self.define(node, &kids, name, kind, above, Signature::Value);
+            let d = self.b.def(def);
+            d.flags |= flag::CONSTANT;
+            d.result = ty;
+            def
+        });
+        let symbol = self.b.name(name);
+        let target = match (place, def) {
+            (Place::Trait(members), Some(def)) => {
+                let owner = self.b.owner;
+                self.seen_as(def, owner);
+                Target::Var(self.b.declare_in(members, symbol, VarKind::Local, ty))
+            }
+            (Place::Impl { receiver, through }, Some(def)) => {
+                self.belongs(def, receiver, through);
+                Target::Member(receiver, symbol)
+            }
+            _ => Target::Var(self.b.declare(symbol, VarKind::Local, ty)),
+        };
+        if let Some(value) = value {
+            let value = self.used(value);
+            self.b.bind(target, value);
+        }
+    }
+
+    // --- modules and macros ---
+
+    fn module(&mut self, node: Node<'t>, above: &Above<'t>) {
+        let kids = self.kids(node);
+        let name = kids.field("name").map_or("", |n| self.word(n));
+        let Some(body) = kids.field("body") else {
+            let public = kids.kind("visibility_modifier").is_some();
+            self.import(&format!("self::{name}"), Imported::Module, name, line(node), public);
+            return;
+        };
+        let (def, marks) = self.define(node, &kids, name, Kind::Module, above, Signature::Head);
+        if marks.only_in_tests {
+            self.b.def(def).flags |= flag::TEST;
+        }
+        self.declare_def(def);
+        let kids = self.kids(body);
+        if let Some(doc) = self.doc_inside(&kids) {
+            let d = self.b.def(def);
+            d.doc = match d.doc.take() {
+                Some(above) => Some(format!("{above}\n{doc}").into()),
+                None => Some(doc),
+            };
+        }
+        let this = self.this.take();
+        self.inside(def, |reader| reader.statements(&kids, Place::Free));
+        self.this = this;
+    }
+
+    /// A macro: what its rules write is read for calls, as if it stood in a function.
+    fn macro_rules(&mut self, node: Node<'t>, above: &Above<'t>) {
+        let kids = self.kids(node);
+        let name = kids.field("name").map_or("", |n| self.word(n));
+        let (def, marks) = self.define(node, &kids, name, Kind::Function, above, Signature::Head);
+        let d = self.b.def(def);
+        d.signature = format!("macro_rules! {name}").into();
+        d.flags |= flag::MACRO;
+        d.visibility = Visibility::Package;
+        if marks.macro_export {
+            d.visibility = Visibility::Public;
+            d.flags |= flag::EXPORTED;
+        }
+        let called = self.b.name(&format!("{name}!"));
+        let scope = self.b.scope;
+        match self.b.declared_in(scope, called) {
+            Some(var) => {
+                let value = self.b.expr(Expr::Def(def));
+                self.b.bind(Target::Var(var), value);
+            }
+            None => {
+                self.b.declare_in(scope, called, VarKind::Def(def), None);
+            }
+        }
+        self.templates += 1;
+        self.inside(def, |reader| {
+            for rule in kids.named().filter(|k| k.kind() == "macro_rule") {
+                let inner = reader.kids(rule);
+                if let Some(right) = inner.field("right") {
+                    reader.token_block(right);
+                }
+            }
+        });
+        self.templates -= 1;
+    }
+}

@@ -1,0 +1,554 @@
+//! Expressions.
+
+use super::{Reader, is_capital, is_comment};
+use crate::facts::{
+    Arg, ArgKind, CallKind, Expr, ExprId, Item, Key, Kind, ListKind, Literal, Span, Target, UNKNOWN, flag,
+};
+use crate::tree::{self, line, span};
+use smallvec::SmallVec;
+use tree_sitter::Node;
+
+impl<'t> Reader<'t> {
+    pub(super) fn value(&mut self, node: Node<'t>) -> ExprId {
+        self.deeper(UNKNOWN, |reader| reader.value_inner(node))
+    }
+
+    /// A value that is used as it is: what it names counts as referenced.
+    pub(super) fn used(&mut self, node: Node<'t>) -> ExprId {
+        let value = self.value(node);
+        if matches!(node.kind(), "identifier" | "scoped_identifier" | "field_expression" | "generic_function") {
+            self.b.uses(value, line(node));
+        }
+        value
+    }
+
+    /// The only expression inside a node, or the first.
+    fn inner(&mut self, node: Node<'t>) -> Option<Node<'t>> {
+        let kids = self.kids(node);
+        kids.named().find(|k| !matches!(k.kind(), "mutable_specifier" | "label" | "attribute_item"))
+    }
+
+    fn value_inner(&mut self, node: Node<'t>) -> ExprId {
+        match node.kind() {
+            "identifier" | "type_identifier" => self.named(self.word(node)),
+            "self" => self.b.read("self"),
+            "scoped_identifier" | "scoped_type_identifier" => self.path(node),
+            "generic_function" => {
+                let kids = self.kids(node);
+                self.type_arguments_used(&kids);
+                kids.field("function").map_or(UNKNOWN, |f| self.value(f))
+            }
+            "field_expression" => self.field_value(node),
+            "call_expression" => self.call(node),
+            "macro_invocation" => self.macro_invocation(node),
+            "struct_expression" => self.structure_value(node),
+            "closure_expression" => self.closure(node),
+            "block" => self.block(node),
+            "unsafe_block" | "async_block" | "const_block" | "try_block" | "gen_block" => {
+                let kids = self.kids(node);
+                kids.kind("block").map_or(UNKNOWN, |block| self.value(block))
+            }
+            "parenthesized_expression" => self.inner(node).map_or(UNKNOWN, |inner| self.value(inner)),
+            "reference_expression" => {
+                let kids = self.kids(node);
+                kids.field("value").map_or(UNKNOWN, |inner| self.used(inner))
+            }
+            "try_expression" | "await_expression" => {
+                let inner = self.inner(node).map_or(UNKNOWN, |inner| self.used(inner));
+                self.awaited(inner)
+            }
+            "type_cast_expression" => {
+                let kids = self.kids(node);
+                if let Some(value) = kids.field("value") {
+                    self.used(value);
+                }
+                let ty = kids.field("type").map_or(UNKNOWN, |ty| self.ty(ty));
+                self.instance(ty)
+            }
+            "if_expression" => self.conditional(node),
+            "match_expression" => self.matching(node),
+            "while_expression" | "loop_expression" | "for_expression" => self.looping(node),
+            "let_condition" => {
+                self.condition(node);
+                UNKNOWN
+            }
+            "return_expression" => {
+                if let Some(inner) = self.inner(node) {
+                    let value = self.used(inner);
+                    self.b.returns(value, false);
+                }
+                UNKNOWN
+            }
+            "yield_expression" => {
+                if let Some(inner) = self.inner(node) {
+                    let value = self.used(inner);
+                    self.b.returns(value, true);
+                }
+                UNKNOWN
+            }
+            "break_expression" => {
+                let kids = self.kids(node);
+                let label = kids.kind("label").map(|l| self.text(l));
+                if let Some(inner) = self.inner(node) {
+                    let value = self.used(inner);
+                    let target = self.loops.iter_mut().rev().find(|(known, _)| label.is_none() || *known == label);
+                    if let Some((_, values)) = target {
+                        values.push(value);
+                    }
+                }
+                UNKNOWN
+            }
+            "assignment_expression" => {
+                let kids = self.kids(node);
+                let value = kids.field("right").map_or(UNKNOWN, |right| self.used(right));
+                if let Some(left) = kids.field("left") {
+                    self.assign(left, value);
+                }
+                UNKNOWN
+            }
+            "compound_assignment_expr" => {
+                let kids = self.kids(node);
+                let left = kids.field("left").map_or(UNKNOWN, |n| self.used(n));
+                let right = kids.field("right").map_or(UNKNOWN, |n| self.used(n));
+                if let Some(operator) = kids.field("operator") {
+                    self.operator(operator.kind(), left, &[right], span(node));
+                }
+                UNKNOWN
+            }
+            "binary_expression" => self.binary(node),
+            "unary_expression" => {
+                let kids = self.kids(node);
+                let inner = self.inner(node).map_or(UNKNOWN, |inner| self.used(inner));
+                match kids.all().next().map(|k| k.kind()) {
+                    Some("*") => inner,
+                    Some("-") => self.operator("neg", inner, &[], span(node)),
+                    _ => self.operator("not", inner, &[], span(node)),
+                }
+            }
+            "index_expression" => {
+                let kids = self.kids(node);
+                let mut named = kids.named();
+                let (Some(of), Some(key)) = (named.next(), named.next()) else { return UNKNOWN };
+                let of = self.used(of);
+                let index = self.used(key);
+                if key.kind() == "range_expression" {
+                    return of;
+                }
+                self.operator("index", of, &[index], span(node));
+                self.element(of)
+            }
+            "array_expression" => {
+                let kids = self.kids(node);
+                let repeated = kids.field("length").is_some();
+                let mut items: SmallVec<[Item; 8]> = SmallVec::new();
+                for kid in kids.named().filter(|k| k.kind() != "attribute_item") {
+                    items.push(Item { key: Key::Next, value: self.used(kid) });
+                }
+                match items.first() {
+                    Some(first) if repeated && first.value != UNKNOWN => self.b.expr(Expr::ListOf(first.value)),
+                    _ => self.b.collection(ListKind::List, &items),
+                }
+            }
+            "tuple_expression" => {
+                let kids = self.kids(node);
+                let mut items: SmallVec<[Item; 8]> = SmallVec::new();
+                for kid in kids.named().filter(|k| k.kind() != "attribute_item") {
+                    items.push(Item { key: Key::Next, value: self.used(kid) });
+                }
+                self.b.collection(ListKind::Tuple, &items)
+            }
+            "string_literal" | "raw_string_literal" => self.string(node),
+            "integer_literal" | "float_literal" => self.b.expr(Expr::Literal(Literal::Number)),
+            "boolean_literal" => self.b.expr(Expr::Literal(Literal::Bool)),
+            "char_literal"
+            | "unit_expression"
+            | "line_comment"
+            | "block_comment"
+            | "attribute_item"
+            | "metavariable"
+            | "label"
+            | "continue_expression" => UNKNOWN,
+            "ERROR" | "source_file" | "declaration_list" => {
+                let kids = self.kids(node);
+                self.statements(&kids, super::Place::Free);
+                UNKNOWN
+            }
+            // Ranges and whatever the grammar has besides: what is inside is read, the whole is nothing.
+            _ => {
+                let kids = self.kids(node);
+                for kid in kids.all().filter(|k| k.is_named() && !is_comment(*k)) {
+                    self.used(kid);
+                }
+                UNKNOWN
+            }
+        }
+    }
+
+    pub(super) fn string(&mut self, node: Node<'t>) -> ExprId {
+        let text = self.text(node).trim_start_matches(['b', 'c', 'r', '#']).trim_end_matches('#').trim_matches('"');
+        let name = self.b.name(tree::cut(text, 120));
+        self.b.expr(Expr::Literal(Literal::String(name)))
+    }
+
+    // --- members, calls ---
+
+    fn field_value(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let (Some(value), Some(field)) = (kids.field("value"), kids.field("field")) else { return UNKNOWN };
+        let of = self.value(value);
+        self.field_of(of, self.word(field))
+    }
+
+    /// `x.0` is a place of a tuple or a field of a struct: which, only the resolver knows.
+    pub(super) fn field_of(&mut self, of: ExprId, field: &str) -> ExprId {
+        if of == UNKNOWN {
+            return UNKNOWN;
+        }
+        let member = self.b.member(of, field);
+        match field.parse::<u32>() {
+            Ok(index) => {
+                let place = self.b.expr(Expr::AtIndex(of, index));
+                self.b.either(&[member, place])
+            }
+            Err(_) => member,
+        }
+    }
+
+    fn call(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let Some(mut function) = kids.field("function") else { return UNKNOWN };
+        if function.kind() == "generic_function" {
+            let inner = self.kids(function);
+            if let Some(called) = inner.field("function").filter(|f| f.kind() == "field_expression") {
+                self.type_arguments_used(&inner);
+                function = called;
+            }
+        }
+        let mut at = span(node);
+        let callee = if function.kind() == "field_expression" {
+            let inner = self.kids(function);
+            let (Some(receiver), Some(field)) = (inner.field("value"), inner.field("field")) else { return UNKNOWN };
+            let of = self.receiver(receiver);
+            // In a chain over several lines, the call stands where its name does.
+            at = span(field);
+            let name = self.word(field);
+            self.b.member(of, name)
+        } else {
+            self.value(function)
+        };
+        let mut args: SmallVec<[Arg; 4]> = SmallVec::new();
+        if let Some(arguments) = kids.field("arguments") {
+            let inner = self.kids(arguments);
+            for kid in inner.all() {
+                if kid.is_named() && !is_comment(kid) && kid.kind() != "attribute_item" {
+                    args.push(Arg { how: ArgKind::Place, value: self.used(kid) });
+                }
+            }
+        }
+        self.container_writes(callee, &args);
+        self.b.call(callee, CallKind::Plain, &args, at)
+    }
+
+    /// What a method is called on: constants and fields count as used, local variables need not.
+    fn receiver(&mut self, node: Node<'t>) -> ExprId {
+        let used = match node.kind() {
+            "identifier" => is_capital(self.text(node)),
+            "scoped_identifier" | "field_expression" => true,
+            _ => false,
+        };
+        if used { self.used(node) } else { self.value(node) }
+    }
+
+    /// Methods by which lists, sets and maps get their elements.
+    pub(super) fn container_writes(&mut self, callee: ExprId, args: &[Arg]) {
+        let Expr::Member(mut object, name) = self.b.facts.expr(callee) else { return };
+        let element = match (self.b.facts.name(name), args) {
+            ("push" | "push_back" | "push_front" | "insert", [one]) => one.value,
+            ("insert", [_, two]) => two.value,
+            ("extend" | "append" | "extend_from_slice", [one]) => self.element(one.value),
+            ("or_insert", [one]) => {
+                // `map.entry(key).or_insert(value)` writes to the map.
+                if let Expr::Call(call) = self.b.facts.expr(object)
+                    && let Expr::Member(map, _) = self.b.facts.expr(self.b.facts.calls[call as usize].callee)
+                {
+                    object = map;
+                }
+                one.value
+            }
+            _ => return,
+        };
+        if object != UNKNOWN {
+            self.b.bind(Target::Element(object), element);
+        }
+    }
+
+    fn structure_value(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let Some(name) = kids.field("name") else { return UNKNOWN };
+        let ty = self.path(name);
+        if !matches!(self.b.facts.expr(ty), Expr::ThisType) {
+            self.b.uses(ty, line(name));
+        }
+        let mut items: SmallVec<[Item; 8]> = SmallVec::new();
+        if let Some(body) = kids.field("body") {
+            let inner = self.kids(body);
+            for kid in inner.all().filter(|k| k.is_named() && !is_comment(*k)) {
+                let parts = self.kids(kid);
+                match kid.kind() {
+                    "field_initializer" => {
+                        let key = parts.field("field").map_or("", |f| self.word(f));
+                        let key = Key::Name(self.b.name(key));
+                        let value = parts.field("value").map_or(UNKNOWN, |v| self.used(v));
+                        items.push(Item { key, value });
+                    }
+                    "shorthand_field_initializer" => {
+                        let Some(name) = parts.kind("identifier") else { continue };
+                        let key = Key::Name(self.b.name(self.word(name)));
+                        items.push(Item { key, value: self.used(name) });
+                    }
+                    "base_field_initializer" => {
+                        let Some(base) = parts.named().next() else { continue };
+                        items.push(Item { key: Key::Spread, value: self.used(base) });
+                    }
+                    _ => {
+                        self.used(kid);
+                    }
+                }
+            }
+        }
+        let items = self.b.items(&items);
+        self.b.expr(Expr::Construct(ty, items))
+    }
+
+    fn closure(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let def = self.b.add_def("<closure>", Kind::Lambda, span(node));
+        self.b.def(def).flags |= flag::ARROW | if kids.has("async") { flag::ASYNC } else { 0 };
+        self.inside(def, |reader| {
+            if let Some(parameters) = kids.field("parameters") {
+                reader.parameters(parameters);
+            }
+            let result = kids.field("return_type").map(|ty| reader.ty(ty)).filter(|ty| *ty != UNKNOWN);
+            reader.b.def(def).result = result;
+            if let Some(body) = kids.field("body") {
+                let value = reader.used(body);
+                reader.b.returns(value, false);
+            }
+        });
+        self.b.expr(Expr::Def(def))
+    }
+
+    // --- assignments, operators ---
+
+    fn assign(&mut self, target: Node<'t>, value: ExprId) {
+        self.deeper((), |reader| match target.kind() {
+            "identifier" => {
+                let name = reader.word(target);
+                if name != "_" {
+                    reader.b.bind_name(name, value);
+                }
+            }
+            "field_expression" => {
+                let kids = reader.kids(target);
+                let (Some(object), Some(field)) = (kids.field("value"), kids.field("field")) else { return };
+                let object = reader.receiver(object);
+                let name = reader.b.name(reader.word(field));
+                if object != UNKNOWN {
+                    reader.b.bind(Target::Member(object, name), value);
+                }
+            }
+            "index_expression" => {
+                let kids = reader.kids(target);
+                let mut named = kids.named();
+                let (Some(object), Some(key)) = (named.next(), named.next()) else { return };
+                let object = reader.receiver(object);
+                let key = reader.used(key);
+                reader.operator("index_mut", object, &[key], span(target));
+                if object != UNKNOWN {
+                    reader.b.bind(Target::Element(object), value);
+                }
+            }
+            "unary_expression" | "parenthesized_expression" | "reference_expression" => {
+                if let Some(inner) = reader.inner(target) {
+                    reader.assign(inner, value);
+                }
+            }
+            "tuple_expression" => {
+                let kids = reader.kids(target);
+                for (index, kid) in kids.named().enumerate() {
+                    let known = value != UNKNOWN;
+                    let part = if known { reader.b.expr(Expr::AtIndex(value, index as u32)) } else { UNKNOWN };
+                    reader.assign(kid, part);
+                }
+            }
+            _ => {
+                reader.value(target);
+            }
+        });
+    }
+
+    /// An operator calls a method that a type may define.
+    fn operator(&mut self, operator: &str, left: ExprId, right: &[ExprId], at: Span) -> ExprId {
+        if left == UNKNOWN || matches!(self.b.facts.expr(left), Expr::Literal(_)) {
+            return UNKNOWN;
+        }
+        let method = match operator {
+            "+" => "add",
+            "-" => "sub",
+            "*" => "mul",
+            "/" => "div",
+            "%" => "rem",
+            "&" => "bitand",
+            "|" => "bitor",
+            "^" => "bitxor",
+            "<<" => "shl",
+            ">>" => "shr",
+            "+=" => "add_assign",
+            "-=" => "sub_assign",
+            "*=" => "mul_assign",
+            "/=" => "div_assign",
+            "%=" => "rem_assign",
+            "&=" => "bitand_assign",
+            "|=" => "bitor_assign",
+            "^=" => "bitxor_assign",
+            "<<=" => "shl_assign",
+            ">>=" => "shr_assign",
+            "==" | "!=" => "eq",
+            "<" | "<=" | ">" | ">=" => "partial_cmp",
+            "neg" | "not" | "index" | "index_mut" => operator,
+            _ => return UNKNOWN,
+        };
+        let result = self.b.implicit(left, method, right, at);
+        if matches!(method, "eq" | "partial_cmp") { UNKNOWN } else { result }
+    }
+
+    /// `a + b + c …` stands to the left as deep as it is long: walked down in a loop.
+    fn binary(&mut self, node: Node<'t>) -> ExprId {
+        let mut parts: SmallVec<[(Node<'t>, &'t str, Option<Node<'t>>); 8]> = SmallVec::new();
+        let mut at = node;
+        while at.kind() == "binary_expression" {
+            let kids = self.kids(at);
+            parts.push((at, kids.field("operator").map_or("", |o| o.kind()), kids.field("right")));
+            match kids.field("left") {
+                Some(left) => at = left,
+                None => break,
+            }
+        }
+        let mut left = if at.kind() == "binary_expression" { UNKNOWN } else { self.used(at) };
+        for (whole, operator, right) in parts.into_iter().rev() {
+            let right = right.map_or(UNKNOWN, |right| self.used(right));
+            left = self.operator(operator, left, &[right], span(whole));
+        }
+        left
+    }
+
+    // --- control flow ---
+
+    /// The condition of `if`, `while` or a guard; what `let` in it binds is seen until the caller closes the scope.
+    fn condition(&mut self, node: Node<'t>) {
+        match node.kind() {
+            "let_condition" => {
+                let kids = self.kids(node);
+                let value = kids.field("value").map_or(UNKNOWN, |value| self.used(value));
+                self.open();
+                if let Some(pattern) = kids.field("pattern") {
+                    self.pattern(pattern, value);
+                }
+            }
+            "let_chain" => {
+                let kids = self.kids(node);
+                for kid in kids.named() {
+                    self.deeper((), |reader| reader.condition(kid));
+                }
+            }
+            _ => {
+                self.used(node);
+            }
+        }
+    }
+
+    fn conditional(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let before = self.open();
+        if let Some(condition) = kids.field("condition") {
+            self.condition(condition);
+        }
+        let yes = kids.field("consequence").map_or(UNKNOWN, |block| self.value(block));
+        self.b.close_scope(before);
+        let no = match kids.field("alternative") {
+            Some(alternative) => self.inner(alternative).map_or(UNKNOWN, |inner| self.value(inner)),
+            None => UNKNOWN,
+        };
+        self.b.either(&[yes, no])
+    }
+
+    fn matching(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let value = kids.field("value").map_or(UNKNOWN, |value| self.used(value));
+        let Some(body) = kids.field("body") else { return UNKNOWN };
+        let arms = self.kids(body);
+        let mut values: SmallVec<[ExprId; 8]> = SmallVec::new();
+        for arm in arms.all().filter(|k| k.is_named() && !is_comment(*k)) {
+            if arm.kind() != "match_arm" {
+                self.value(arm);
+                continue;
+            }
+            let parts = self.kids(arm);
+            let before = self.open();
+            if let Some(pattern) = parts.field("pattern") {
+                self.pattern(pattern, value);
+                let inner = self.kids(pattern);
+                if let Some(condition) = inner.field("condition") {
+                    self.condition(condition);
+                }
+            }
+            if let Some(result) = parts.field("value") {
+                values.push(self.used(result));
+            }
+            self.b.close_scope(before);
+        }
+        self.b.either(&values)
+    }
+
+    fn looping(&mut self, node: Node<'t>) -> ExprId {
+        let kids = self.kids(node);
+        let label = kids.kind("label").map(|l| self.text(l));
+        let before = self.open();
+        match node.kind() {
+            "while_expression" => {
+                if let Some(condition) = kids.field("condition") {
+                    self.condition(condition);
+                }
+            }
+            "for_expression" => {
+                let over = kids.field("value").map_or(UNKNOWN, |value| self.used(value));
+                let element = self.iterate(over, span(node));
+                self.open();
+                if let Some(pattern) = kids.field("pattern") {
+                    self.pattern(pattern, element);
+                }
+            }
+            _ => {}
+        }
+        self.loops.push((label, vec![]));
+        if let Some(body) = kids.field("body") {
+            self.value(body);
+        }
+        self.b.close_scope(before);
+        let (_, values) = self.loops.pop().unwrap_or_default();
+        self.b.either(&values)
+    }
+
+    /// `for` asks for an iterator and then for the next element, by methods that a type may define.
+    pub(super) fn iterate(&mut self, over: ExprId, at: Span) -> ExprId {
+        if over == UNKNOWN {
+            return UNKNOWN;
+        }
+        let iterator = self.b.implicit(over, "into_iter", &[], at);
+        self.b.implicit(iterator, "next", &[], at);
+        let next = self.b.implicit(over, "next", &[], at);
+        let given = self.b.expr(Expr::Awaited(next));
+        let element = self.b.expr(Expr::Element(over));
+        self.b.either(&[element, given])
+    }
+}

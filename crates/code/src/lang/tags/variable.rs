@@ -1,0 +1,368 @@
+//! Variables, constants and fields, and the declarators by which C and C++ name everything.
+
+use super::Reader;
+use super::define::{is_type, place};
+use super::function::Head;
+use crate::facts::{Arg, CallKind, DefId, Expr, ExprId, Kind, ROOT, Target, UNKNOWN, Visibility, flag};
+use crate::language::Language;
+use crate::tree::{Kids, one_line, span};
+use smallvec::SmallVec;
+use tree_sitter::Node;
+
+/// What a C or C++ declarator says.
+pub(super) struct Declarator<'t> {
+    pub name: &'t str,
+    /// `a`, `b` of `a::b::name`.
+    pub path: SmallVec<[&'t str; 2]>,
+    /// The part with the parameters, when a function is declared and not a pointer to one.
+    pub function: Option<Node<'t>>,
+    pub value: Option<Node<'t>>,
+    pub array: bool,
+    pub pointer: bool,
+    pub parts: Option<Node<'t>>,
+}
+
+impl<'t> Reader<'t> {
+    /// A variable of a file or type: a symbol and what holds its value.
+    pub(super) fn variable(
+        &mut self,
+        name: &str,
+        node: Node<'t>,
+        kids: &Kids<'t>,
+        ty: Option<ExprId>,
+        value: Option<Node<'t>>,
+        flags: u32,
+    ) -> DefId {
+        let kind = if self.owner().type_like() { Kind::Field } else { Kind::Variable };
+        let def = self.define(name, kind, node, kids);
+        let d = self.b.def(def);
+        d.flags |= flags;
+        d.result = ty;
+        let value = value.map_or(UNKNOWN, |value| self.used_as(value, ty));
+        self.local(name, ty, value);
+        def
+    }
+
+    /// Fields and constants that say by their kind what they are.
+    pub(super) fn fields(&mut self, node: Node<'t>) {
+        let kids = self.kids(node);
+        match node.kind() {
+            "preproc_function_def" => {
+                let name = kids.field("name").map_or("", |n| self.text(n));
+                let def = self.define(name, Kind::Function, node, &kids);
+                let params = kids.field("parameters").map_or("()", |p| self.text(p));
+                self.b.def(def).signature = one_line(&format!("#define {name}{params}")).into();
+                self.b.declare_def(0, def);
+            }
+            "preproc_def" => {
+                let name = kids.field("name").map_or("", |n| self.text(n));
+                // Without a value it is there for `#ifdef`.
+                if kids.field("value").is_some() && self.b.owner == ROOT {
+                    self.variable(name, node, &kids, None, None, flag::CONSTANT);
+                }
+            }
+            "enumerator" => {
+                let name = kids.field("name").map_or("", |n| self.text(n));
+                let def = self.variable(name, node, &kids, None, None, flag::CONSTANT);
+                self.b.def(def).visibility = Visibility::Public;
+                let name = self.b.name(name);
+                // The names of C enumerations are seen where the enumeration stands.
+                if let (Some(frame), Some(var)) = (self.frames.last(), self.b.declared_in(self.b.scope, name))
+                    && self.owner() == Kind::Enum
+                {
+                    let inside = std::mem::replace(&mut self.b.scope, frame.before.1);
+                    if self.b.declared_in(self.b.scope, name).is_none() {
+                        self.b.alias(name, var);
+                    }
+                    self.b.scope = inside;
+                }
+            }
+            "enum_member_declaration" | "enum_case" | "enum_entry" => {
+                let name = kids.field("name").or_else(|| kids.kind("identifier")).map_or("", |n| self.text(n));
+                let def = self.variable(name, node, &kids, None, None, flag::CONSTANT | flag::STATIC);
+                // A case is an instance of its enumeration.
+                let owner = self.b.facts.def(def).parent;
+                let of = self.b.expr(Expr::Def(owner));
+                let value = self.b.expr(Expr::InstanceOf(of));
+                let name = self.b.name(name);
+                if let Some(var) = self.b.declared_in(self.b.scope, name) {
+                    self.b.bind(Target::Var(var), value);
+                }
+            }
+            "field_declaration" | "event_field_declaration" => {
+                if let Some(declaration) = kids.kind("variable_declaration") {
+                    self.made.insert(declaration.id(), UNKNOWN);
+                    self.csharp_variables(declaration, Some((node, &kids)));
+                }
+            }
+            "property_declaration" if self.language == Language::CSharp => self.csharp_property(node, &kids),
+            "event_declaration" => self.csharp_property(node, &kids),
+            "property_declaration" => {
+                let ty = kids.field("type").and_then(|ty| self.ty(ty));
+                for element in kids.named().filter(|k| k.kind() == "property_element") {
+                    let parts = self.kids(element);
+                    let name = parts.field("name").map_or("", |n| self.text(n)).trim_start_matches('$');
+                    self.variable(name, node, &kids, ty, parts.field("default_value"), 0);
+                }
+            }
+            "const_declaration" => {
+                for element in kids.named().filter(|k| k.kind() == "const_element") {
+                    let parts = self.kids(element);
+                    let name = parts.named().next().map_or("", |n| self.text(n));
+                    let flags = if self.owner().type_like() { flag::CONSTANT | flag::STATIC } else { flag::CONSTANT };
+                    self.variable(name, node, &kids, None, parts.named().nth(1), flags);
+                }
+            }
+            "class_parameter" => {
+                let name = kids.kind("identifier").map_or("", |n| self.text(n));
+                let ty = kids.named().find(|k| is_type(k.kind())).and_then(|ty| self.ty(ty));
+                if kids.has("val") || kids.has("var") {
+                    self.variable(name, node, &kids, ty, None, 0);
+                } else {
+                    self.local(name, ty, UNKNOWN);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn csharp_variables(&mut self, node: Node<'t>, field: Option<(Node<'t>, &Kids<'t>)>) {
+        let kids = self.kids(node);
+        let ty = kids.field("type").and_then(|ty| self.ty(ty));
+        for declarator in kids.named().filter(|k| k.kind() == "variable_declarator") {
+            let parts = self.kids(declarator);
+            let pattern = parts.kind("tuple_pattern");
+            let name = parts.field("name");
+            let value = parts.named().next_back().filter(|v| Some(*v) != name && Some(*v) != pattern);
+            match (name, field) {
+                (Some(name), Some((node, kids))) => {
+                    self.variable(self.text(name), node, kids, ty, value, 0);
+                }
+                (Some(name), None) => {
+                    let value = value.map_or(UNKNOWN, |value| self.used_as(value, ty));
+                    self.local(self.text(name), ty, value);
+                }
+                _ => {
+                    let value = value.map_or(UNKNOWN, |value| self.used(value));
+                    if let Some(pattern) = pattern {
+                        self.assign(pattern, value);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A property with code is a method that reading calls; one without is a field.
+    fn csharp_property(&mut self, node: Node<'t>, kids: &Kids<'t>) {
+        let name = kids.field("name").map_or("", |n| self.text(n));
+        let value = kids.field("value");
+        let arrow = value.filter(|v| v.kind() == "arrow_expression_clause");
+        let code = arrow.is_some() || kids.field("accessors").is_some_and(|list| self.has_code(list));
+        if code {
+            let head = Head {
+                name: name.to_owned(),
+                receiver: None,
+                parameters: None,
+                result: kids.field("type"),
+                body: arrow.or(Some(node)),
+                flags: flag::GETTER,
+                parameters_are_names: false,
+            };
+            self.function_of(node, kids, head);
+        } else {
+            let ty = kids.field("type").and_then(|ty| self.ty(ty));
+            self.variable(name, node, kids, ty, value, 0);
+        }
+    }
+
+    fn has_code(&mut self, accessors: Node<'t>) -> bool {
+        let inner = self.kids(accessors);
+        inner.named().any(|accessor| self.kids(accessor).field("body").is_some())
+    }
+
+    /// A Kotlin property, by where it stands: a field, a variable of the file, a local.
+    pub(super) fn kotlin_property(&mut self, node: Node<'t>) {
+        let kids = self.kids(node);
+        let skip = ["modifiers", "type_parameters", "type_constraints", "getter", "setter", "comment"];
+        let mut name = None;
+        let mut value = None;
+        for kid in kids.named() {
+            match kid.kind() {
+                "variable_declaration" | "multi_variable_declaration" if name.is_none() => name = Some(kid),
+                "property_delegate" => value = self.delegated(kid),
+                kind if name.is_some() && !skip.contains(&kind) => value = Some(kid),
+                _ => {}
+            }
+        }
+        let Some(pattern) = name else { return };
+        if pattern.kind() == "multi_variable_declaration" {
+            let value = value.map_or(UNKNOWN, |value| self.used(value));
+            return self.assign(pattern, value);
+        }
+        let parts = self.kids(pattern);
+        let name = parts.kind("identifier").map_or("", |n| self.text(n));
+        let ty_node = parts.named().find(|k| is_type(k.kind()));
+        if let Some(getter) = kids.kind("getter").filter(|_| !self.owner().callable()) {
+            let head = Head {
+                name: name.to_owned(),
+                receiver: None,
+                parameters: None,
+                result: ty_node,
+                body: self.kids(getter).kind("function_body").or(Some(getter)),
+                flags: flag::GETTER,
+                parameters_are_names: false,
+            };
+            self.function_of(node, &kids, head);
+            return;
+        }
+        let ty = ty_node.and_then(|ty| self.ty(ty));
+        if self.owner().callable() || self.frames.last().is_some_and(|f| f.lambda) {
+            let value = value.map_or(UNKNOWN, |value| self.used_as(value, ty));
+            self.local(name, ty, value);
+        } else {
+            self.variable(name, node, &kids, ty, value, 0);
+        }
+    }
+
+    /// `by lazy { value }`.
+    fn delegated(&mut self, node: Node<'t>) -> Option<Node<'t>> {
+        let call = self.first(node)?;
+        let lambda = self.kids(call).kind("annotated_lambda")?;
+        let literal = self.first(lambda)?;
+        self.last(literal)
+    }
+
+    /// C and C++: `declaration` and `field_declaration` say everything by their declarators.
+    pub(super) fn declaration(&mut self, node: Node<'t>) {
+        match node.kind() {
+            "property_declaration" => return self.kotlin_property(node),
+            "variable_declaration" if self.made.contains_key(&node.id()) => return,
+            "variable_declaration" => return self.csharp_variables(node, None),
+            "declaration_pattern" | "declaration_expression" => return self.caught(node),
+            _ => {}
+        }
+        let kids = self.kids(node);
+        let ty = kids.field("type").and_then(|ty| self.ty(ty));
+        let inside = self.owner().callable();
+        let field_value = kids.field("default_value").or_else(|| kids.field("value"));
+        for declarator in kids.fields("declarator") {
+            let declared = self.declarator(declarator);
+            // A pointer that is initialized makes no object.
+            let value = declared.value.or(field_value).filter(|v| !declared.pointer || !v.kind().ends_with("_list"));
+            if declared.function.is_some() && !inside {
+                self.prototype(node, &kids, &declared);
+            } else if let (Some(function), Some(ty), true) = (declared.function, ty, self.language == Language::Cpp) {
+                // `T x(a);` in a function looks like a prototype and makes a T.
+                let value = self.constructed(function, ty);
+                self.local(declared.name, Some(ty), value);
+            } else if let Some(parts) = declared.parts {
+                let value = value.map_or(UNKNOWN, |value| self.used(value));
+                self.assign(parts, value);
+            } else if !declared.path.is_empty() {
+                // A static member gets its value outside of the class, which has the field.
+                let value = value.map_or(UNKNOWN, |value| self.used_as(value, ty));
+                let of = self.b.read_path(declared.path.iter().copied());
+                let name = self.b.name(declared.name);
+                self.b.bind(Target::Member(of, name), value);
+            } else if !declared.name.is_empty() {
+                let ty = if declared.array { self.list_of(ty) } else { ty };
+                if inside {
+                    let value = value.map_or(UNKNOWN, |value| self.used_as(value, ty));
+                    self.local(declared.name, ty, value);
+                } else {
+                    self.variable(declared.name, node, &kids, ty, value, 0);
+                }
+            }
+        }
+    }
+
+    fn constructed(&mut self, function: Node<'t>, ty: ExprId) -> ExprId {
+        let Some(list) = self.kids(function).field("parameters") else { return UNKNOWN };
+        let inner = self.kids(list);
+        let args: SmallVec<[Arg; 4]> = inner
+            .named()
+            .map(|parameter| {
+                let name = self.first(parameter).filter(|name| name.kind() == "type_identifier");
+                place(name.map_or(UNKNOWN, |name| self.used(name)))
+            })
+            .collect();
+        if args.is_empty() {
+            return UNKNOWN;
+        }
+        self.b.call(ty, CallKind::New, &args, span(function))
+    }
+
+    /// A function that is declared here and written elsewhere.
+    fn prototype(&mut self, node: Node<'t>, kids: &Kids<'t>, declared: &Declarator<'t>) {
+        let Some(head) = self.c_head(declared, kids) else { return };
+        let pure = kids.field("default_value").is_some() || declared.value.is_some();
+        let def = self.function_of(node, kids, head);
+        let d = self.b.def(def);
+        d.flags &= !flag::DECLARED;
+        d.flags |= if pure { flag::ABSTRACT } else { flag::DECLARED };
+    }
+
+    pub(super) fn declarator(&mut self, node: Node<'t>) -> Declarator<'t> {
+        let mut declared = Declarator {
+            name: "",
+            path: SmallVec::new(),
+            function: None,
+            value: None,
+            array: false,
+            pointer: false,
+            parts: None,
+        };
+        let mut at = node;
+        // Declarators nest as deep as the text says; none that means anything is deeper than this.
+        for _ in 0..64 {
+            match at.kind() {
+                "init_declarator" => {
+                    let kids = self.kids(at);
+                    declared.value = kids.field("value");
+                    let Some(inner) = kids.field("declarator") else { break };
+                    at = inner;
+                    continue;
+                }
+                "function_declarator" => declared.function = Some(at),
+                "pointer_declarator" | "reference_declarator" => {
+                    // What is behind a pointer is no function; a pointer before it is what the function gives.
+                    declared.function = None;
+                    declared.pointer = true;
+                }
+                "array_declarator" => declared.array = true,
+                "structured_binding_declarator" => {
+                    declared.parts = Some(at);
+                    break;
+                }
+                "qualified_identifier" => {
+                    let kids = self.kids(at);
+                    if let Some(scope) = kids.field("scope") {
+                        declared.path.push(self.last_name(scope));
+                    }
+                    let Some(inner) = kids.field("name") else { break };
+                    at = inner;
+                    continue;
+                }
+                "template_function" | "template_method" => {
+                    let name = self.kids(at).field("name");
+                    declared.name = name.map_or("", |n| self.text(n));
+                    break;
+                }
+                "parenthesized_declarator" | "attributed_declarator" | "variadic_declarator" => {}
+                kind => {
+                    if kind.ends_with("identifier") || matches!(kind, "destructor_name" | "operator_name") {
+                        declared.name = self.text(at);
+                    } else if kind == "operator_cast" {
+                        declared.name = self.text(at).split('(').next().unwrap_or("").trim();
+                        declared.function = Some(at);
+                    }
+                    break;
+                }
+            }
+            let kids = self.kids(at);
+            let Some(inner) = kids.field("declarator").or_else(|| kids.named().next()) else { break };
+            at = inner;
+        }
+        declared
+    }
+}

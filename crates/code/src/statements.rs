@@ -1,0 +1,466 @@
+//! What a file contributes to the graph: its objects, and the relationships that belong to it.
+//!
+//! A relationship belongs to the file of its source, except CONTAINS, which belongs to the file of what is contained.
+
+use crate::facts::{BaseKind, CallKind, Def, DefId, Facts, Imported, Kind, ROOT, Visibility, flag};
+use crate::keys;
+use crate::language::Language;
+use crate::resolve::{FileId, Gid, How, Links, Program, To};
+use lukasa_model::batch::{PutObject, PutRelationship, Reference};
+use lukasa_model::id::object_id;
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+/// Relationship types this crate states.
+pub const RELATIONSHIP_TYPES: [&str; 8] =
+    ["CONTAINS", "DEFINED_IN", "IMPORTS", "CALLS", "INHERITS", "IMPLEMENTS", "REFERENCES", "TESTS"];
+/// Object types this crate states.
+pub const OBJECT_TYPES: [&str; 10] =
+    ["FILE", "MODULE", "CLASS", "INTERFACE", "TYPE", "FUNCTION", "METHOD", "VARIABLE", "PACKAGE", "EXTERNAL"];
+
+/// Ids and names of all symbols of a program.
+pub struct Names {
+    namespace: Uuid,
+    files: Vec<Vec<Option<Symbol>>>,
+}
+
+struct Symbol {
+    object_type: &'static str,
+    key: String,
+    id: Uuid,
+}
+
+impl Names {
+    pub fn new(program: &Program, namespace: Uuid) -> Names {
+        let mut files: Vec<Vec<Option<Symbol>>> = Vec::new();
+        files.resize_with(program.slots(), Vec::new);
+        let ids: Vec<FileId> = program.ids().collect();
+        let made: Vec<(FileId, Vec<Option<Symbol>>)> =
+            ids.par_iter().map(|id| (*id, symbols(program, *id, namespace))).collect();
+        for (id, symbols) in made {
+            files[id as usize] = symbols;
+        }
+        Names { namespace, files }
+    }
+
+    fn get(&self, gid: Gid) -> Option<&Symbol> {
+        self.files[gid.file as usize].get(gid.def as usize)?.as_ref()
+    }
+
+    /// The symbol a definition counts for: itself, or what encloses it.
+    fn counts_for(&self, program: &Program, gid: Gid) -> (Gid, Option<&Symbol>) {
+        let facts = &program.file(gid.file).facts;
+        let mut at = gid;
+        loop {
+            let found = self.get(at);
+            if found.is_some() || at.def == ROOT {
+                return (at, found);
+            }
+            at.def = facts.def(at.def).parent;
+        }
+    }
+}
+
+fn symbols(program: &Program, file: FileId, namespace: Uuid) -> Vec<Option<Symbol>> {
+    let file = program.file(file);
+    keys::keys(&file.path, &file.facts)
+        .into_iter()
+        .map(|key| {
+            key.map(|(object_type, key)| Symbol { object_type, id: object_id(namespace, object_type, &key), key })
+        })
+        .collect()
+}
+
+#[derive(Default)]
+pub struct Statements {
+    pub objects: Vec<PutObject>,
+    pub relationships: Vec<PutRelationship>,
+    /// Objects outside the program that the relationships need.
+    pub outside: BTreeMap<(&'static str, String), PutObject>,
+}
+
+/// What is known of a file beside its facts.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    pub content_hash: String,
+    pub bytes: u64,
+}
+
+/// The object of a file that is no source: only that it is there.
+pub fn plain_file(path: &str, about: &About) -> PutObject {
+    let mut put = PutObject::new("FILE", path);
+    put.title = Some(path.rsplit('/').next().unwrap_or(path).to_owned());
+    put.properties = properties(&[
+        ("path", json!(path)),
+        ("content_hash", json!(about.content_hash)),
+        ("bytes", json!(about.bytes)),
+    ]);
+    put
+}
+
+/// Everything a file says, given what its names mean.
+pub fn of_file(program: &Program, names: &Names, links: &Links, file: FileId, about: &About) -> Statements {
+    let mut maker = Maker {
+        program,
+        names,
+        file,
+        facts: &program.file(file).facts,
+        path: &program.file(file).path,
+        out: Statements::default(),
+    };
+    maker.objects(links, about);
+    maker.containment();
+    maker.imports(links);
+    maker.bases(links);
+    maker.calls_and_uses(links);
+    maker.out
+}
+
+struct Maker<'p> {
+    program: &'p Program,
+    names: &'p Names,
+    file: FileId,
+    facts: &'p Facts,
+    path: &'p str,
+    out: Statements,
+}
+
+impl Maker<'_> {
+    fn objects(&mut self, links: &Links, about: &About) {
+        let mut unresolved: FxHashMap<DefId, u32> = FxHashMap::default();
+        for (owner, count) in &links.unresolved {
+            let (gid, _) = self.names.counts_for(self.program, Gid { file: self.file, def: *owner });
+            *unresolved.entry(gid.def).or_default() += count;
+        }
+        for index in 0..self.facts.defs.len() as DefId {
+            let Some(symbol) = self.names.get(Gid { file: self.file, def: index }) else { continue };
+            let def = self.facts.def(index);
+            let mut put = PutObject::new(symbol.object_type, &symbol.key);
+            put.title = Some(self.facts.name(def.name).to_owned());
+            put.properties = self.describe(index, def);
+            if let Some(count) = unresolved.get(&index) {
+                put.properties.insert("unresolved_calls".into(), json!(count));
+            }
+            put.subtype = subtype(def).map(str::to_owned);
+            if def.is(flag::TEST) {
+                put.labels.insert("test".into());
+            }
+            if index == ROOT {
+                put.properties.insert("content_hash".into(), json!(about.content_hash));
+                put.properties.insert("bytes".into(), json!(about.bytes));
+                put.properties.insert("calls".into(), json!(links.counts.calls));
+                if let Some((line, what)) = self.facts.faults.first() {
+                    put.properties.insert("fault".into(), json!(format!("line {line}: {what}")));
+                }
+            }
+            self.out.objects.push(put);
+        }
+    }
+
+    fn describe(&self, index: DefId, def: &Def) -> Map<String, Value> {
+        let mut p = Map::new();
+        let mut set = |name: &str, value: Value| {
+            p.insert(name.to_owned(), value);
+        };
+        set("path", json!(self.path));
+        set("language", json!(self.facts.language.name()));
+        if index == ROOT {
+            set("lines", json!(self.facts.lines));
+        } else {
+            set("line", json!(def.span.line));
+            set("end_line", json!(def.span.end_line));
+            set("signature", json!(def.signature));
+            set("hash", json!(format!("{:016x}", def.hash)));
+            match def.visibility {
+                Visibility::Public => {}
+                Visibility::Protected => set("visibility", json!("protected")),
+                Visibility::Package => set("visibility", json!("package")),
+                Visibility::Private => set("visibility", json!("private")),
+            }
+        }
+        if !def.summary.is_empty() {
+            set("summary", json!(def.summary));
+        }
+        if let Some(doc) = &def.doc
+            && **doc != *def.summary
+        {
+            set("doc", json!(doc));
+        }
+        for (flag, name) in [
+            (flag::EXPORTED, "exported"),
+            (flag::ASYNC, "async"),
+            (flag::ABSTRACT, "abstract"),
+            (flag::STATIC, "static"),
+            (flag::TEST, "test"),
+            (flag::ENTRY, "entry"),
+        ] {
+            if def.is(flag) {
+                set(name, json!(true));
+            }
+        }
+        p
+    }
+
+    fn containment(&mut self) {
+        let file = self.names.get(Gid { file: self.file, def: ROOT }).map(|s| s.id);
+        let Some(file) = file else { return };
+        for index in 1..self.facts.defs.len() as DefId {
+            let gid = Gid { file: self.file, def: index };
+            let Some(symbol) = self.names.get(gid) else { continue };
+            let def = self.facts.def(index);
+            let within = self.names.counts_for(self.program, Gid { file: self.file, def: def.parent }).1;
+            let Some(within) = within else { continue };
+            let within = within.id;
+            let id = symbol.id;
+            self.edge("CONTAINS", within, id);
+            if within != file {
+                self.edge("DEFINED_IN", id, file);
+            }
+        }
+    }
+
+    fn edge(&mut self, type_name: &str, src: Uuid, dst: Uuid) -> &mut PutRelationship {
+        let put = PutRelationship {
+            type_name: type_name.to_owned(),
+            src: Reference::Id(src),
+            dst: Reference::Id(dst),
+            ..PutRelationship::default()
+        };
+        self.out.relationships.push(put);
+        self.out.relationships.last_mut().expect("one was just added")
+    }
+
+    fn imports(&mut self, links: &Links) {
+        let Some(own) = self.names.get(Gid { file: self.file, def: ROOT }).map(|s| s.id) else { return };
+        let mut targets: BTreeMap<Uuid, (u32, Vec<String>)> = BTreeMap::new();
+        for link in &links.imports {
+            let import = &self.facts.imports[link.import as usize];
+            let to = match link.to {
+                To::Def(gid) if gid.file == self.file => continue,
+                To::Def(gid) => match self.names.get(Gid { file: gid.file, def: ROOT }) {
+                    Some(symbol) => symbol.id,
+                    None => continue,
+                },
+                To::External(path) => self.package(path),
+            };
+            let entry = targets.entry(to).or_insert((import.line, vec![]));
+            entry.0 = entry.0.min(import.line);
+            if let Imported::Symbol(name) = import.what {
+                entry.1.push(self.facts.name(name).to_owned());
+            }
+        }
+        for (to, (line, mut names)) in targets {
+            names.sort();
+            names.dedup();
+            names.truncate(IMPORTED_NAMES);
+            let put = self.edge("IMPORTS", own, to);
+            put.properties.insert("line".into(), json!(line));
+            if !names.is_empty() {
+                put.properties.insert("names".into(), json!(names));
+            }
+            put.confidence = Some(How::Import.confidence());
+            put.derivation = Some(How::Import.derivation().into());
+        }
+    }
+
+    fn bases(&mut self, links: &Links) {
+        for link in &links.bases {
+            let Some(class) = self.names.get(Gid { file: self.file, def: link.class }).map(|s| s.id) else { continue };
+            let (to, interface) = match link.to {
+                To::Def(gid) => match self.names.get(gid) {
+                    Some(symbol) => (symbol.id, self.program.def(gid).kind == Kind::Interface),
+                    None => continue,
+                },
+                To::External(path) => (self.external(path), false),
+            };
+            let own_interface = self.facts.def(link.class).kind == Kind::Interface;
+            let type_name = match link.how {
+                BaseKind::Implements => "IMPLEMENTS",
+                _ if interface && !own_interface => "IMPLEMENTS",
+                _ => "INHERITS",
+            };
+            if class == to {
+                continue;
+            }
+            let how = if link.structural { How::Type } else { How::Import };
+            let put = self.edge(type_name, class, to);
+            if link.line > 0 {
+                put.properties.insert("line".into(), json!(link.line));
+            }
+            put.confidence = Some(how.confidence());
+            put.derivation = Some(how.derivation().into());
+        }
+    }
+
+    fn calls_and_uses(&mut self, links: &Links) {
+        struct Site {
+            lines: Vec<u32>,
+            how: How,
+        }
+        let mut calls: BTreeMap<(Uuid, Uuid), Site> = BTreeMap::new();
+        let mut tested: BTreeMap<FileId, (u32, How)> = BTreeMap::new();
+        let test_file = self.facts.def(ROOT).is(flag::TEST);
+        let add = |calls: &mut BTreeMap<(Uuid, Uuid), Site>, src: Uuid, dst: Uuid, line: u32, how: How| {
+            let site = calls.entry((src, dst)).or_insert(Site { lines: vec![], how });
+            site.how = site.how.min(how);
+            if !site.lines.contains(&line) {
+                site.lines.push(line);
+            }
+        };
+        for link in &links.calls {
+            let call = &self.facts.calls[link.call as usize];
+            let owner = self.names.counts_for(self.program, Gid { file: self.file, def: call.owner });
+            let (from, Some(src)) = owner else { continue };
+            let src = src.id;
+            let dst = match link.to {
+                To::Def(gid) => {
+                    // A call of a lambda stays within what it is written in.
+                    let Some(symbol) = self.names.get(gid) else { continue };
+                    if test_file || self.in_test(from.def) {
+                        let file = self.program.file(gid.file);
+                        if gid.file != self.file && !file.facts.def(ROOT).is(flag::TEST) {
+                            let entry = tested.entry(gid.file).or_insert((0, link.how));
+                            entry.0 += 1;
+                            entry.1 = entry.1.min(link.how);
+                        }
+                    }
+                    symbol.id
+                }
+                To::External(path) => {
+                    if call.how == CallKind::Implicit {
+                        continue;
+                    }
+                    self.external(path)
+                }
+            };
+            add(&mut calls, src, dst, call.line, link.how);
+        }
+        for used in links.uses.iter().filter(|u| u.runs) {
+            let (_, src) = self.names.counts_for(self.program, Gid { file: self.file, def: used.owner });
+            if let (Some(src), Some(dst)) = (src, self.names.get(used.to)) {
+                add(&mut calls, src.id, dst.id, used.line, used.how);
+            }
+        }
+        let called: FxHashSet<(Uuid, Uuid)> = calls.keys().copied().collect();
+        for ((src, dst), mut site) in calls {
+            site.lines.sort_unstable();
+            let put = self.edge("CALLS", src, dst);
+            put.properties.insert("line".into(), json!(site.lines[0]));
+            if site.lines.len() > 1 {
+                put.properties.insert("calls".into(), json!(site.lines.len()));
+                site.lines.truncate(CALL_LINES);
+                put.properties.insert("lines".into(), json!(site.lines));
+            }
+            put.confidence = Some(site.how.confidence());
+            put.derivation = Some(site.how.derivation().into());
+        }
+        let mut seen: FxHashSet<(Uuid, Uuid)> = FxHashSet::default();
+        for used in links.uses.iter().filter(|u| !u.runs) {
+            let (from, src) = self.names.counts_for(self.program, Gid { file: self.file, def: used.owner });
+            let (Some(src), Some(dst)) = (src, self.names.get(used.to)) else { continue };
+            let (src, dst) = (src.id, dst.id);
+            if from == used.to || called.contains(&(src, dst)) || !seen.insert((src, dst)) {
+                continue;
+            }
+            let put = self.edge("REFERENCES", src, dst);
+            put.properties.insert("line".into(), json!(used.line));
+            put.confidence = Some(used.how.confidence());
+            put.derivation = Some(used.how.derivation().into());
+        }
+        let Some(own) = self.names.get(Gid { file: self.file, def: ROOT }).map(|s| s.id) else { return };
+        for (file, (count, how)) in tested {
+            let Some(to) = self.names.get(Gid { file, def: ROOT }).map(|s| s.id) else { continue };
+            let put = self.edge("TESTS", own, to);
+            put.properties.insert("calls".into(), json!(count));
+            put.confidence = Some(how.confidence());
+            put.derivation = Some(how.derivation().into());
+        }
+    }
+
+    /// Rust keeps tests beside the code.
+    fn in_test(&self, def: DefId) -> bool {
+        let mut at = def;
+        while at != ROOT {
+            if self.facts.def(at).is(flag::TEST) {
+                return true;
+            }
+            at = self.facts.def(at).parent;
+        }
+        false
+    }
+
+    // --- what is outside ---
+
+    fn package(&mut self, path: u32) -> Uuid {
+        let (package, _) = self.program.external_path(path);
+        let package = package.to_owned();
+        self.outside_package(&package)
+    }
+
+    fn outside_package(&mut self, package: &str) -> Uuid {
+        let ecosystem = ecosystem(self.facts.language);
+        let key = format!("{ecosystem}:{package}");
+        let id = object_id(self.names.namespace, "PACKAGE", &key);
+        self.out.outside.entry(("PACKAGE", key)).or_insert_with_key(|(_, key)| {
+            let mut put = PutObject::new("PACKAGE", key);
+            put.title = Some(package.to_owned());
+            put.properties = properties(&[("ecosystem", json!(ecosystem))]);
+            put
+        });
+        id
+    }
+
+    fn external(&mut self, path: u32) -> Uuid {
+        let (package, names) = self.program.external_path(path);
+        if names.is_empty() {
+            return self.package(path);
+        }
+        let ecosystem = ecosystem(self.facts.language);
+        let name = names.join(".");
+        let key = format!("{ecosystem}:{package}::{name}");
+        let id = object_id(self.names.namespace, "EXTERNAL", &key);
+        let package = package.to_owned();
+        if !self.out.outside.contains_key(&("EXTERNAL", key.clone())) {
+            self.outside_package(&package);
+            let mut put = PutObject::new("EXTERNAL", &key);
+            put.title = Some(name.clone());
+            put.properties = properties(&[("ecosystem", json!(ecosystem)), ("package", json!(package))]);
+            self.out.outside.insert(("EXTERNAL", key), put);
+        }
+        id
+    }
+}
+
+/// Names listed on one import: more belong to a module that is used as a whole.
+const IMPORTED_NAMES: usize = 50;
+/// Lines listed on one call edge.
+const CALL_LINES: usize = 20;
+
+fn ecosystem(language: Language) -> &'static str {
+    match language.family() {
+        Language::JavaScript => "npm",
+        Language::Python => "python",
+        Language::Rust => "cargo",
+        Language::Java | Language::Kotlin => "java",
+        other => other.name(),
+    }
+}
+
+fn subtype(def: &Def) -> Option<&'static str> {
+    Some(match def.kind {
+        Kind::Struct => "struct",
+        Kind::Enum => "enum",
+        Kind::Field => "field",
+        Kind::Variable if def.is(flag::CONSTANT) => "constant",
+        Kind::Method if def.is(flag::CONSTRUCTOR) => "constructor",
+        Kind::Function if def.is(flag::MACRO) => "macro",
+        _ => return None,
+    })
+}
+
+fn properties(pairs: &[(&str, Value)]) -> Map<String, Value> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+}
