@@ -6,7 +6,7 @@ mod jelly;
 mod pycg;
 
 use crate::print;
-use lukasa_code::facts::{Kind, flag};
+use lukasa_code::facts::{Call, Kind, flag};
 use lukasa_code::resolve::{Gid, Links, Program, To, resolve};
 use lukasa_code::{Language, parse};
 use serde_json::json;
@@ -31,9 +31,13 @@ pub fn run(suite: &str, data: &Path, least: f64, verbose: bool, json_only: bool)
     let mut cases = match suite {
         "pycg" => pycg::cases(data, least)?,
         "jcg" => jcg::cases(data, least)?,
+        "jcg-python" => jcg::listed(data, "python", least)?,
+        "jcg-js" => jcg::listed(data, "js", least)?,
         "jelly" => jelly::cases(data, least)?,
         "gocg" => gocg::cases(data, least)?,
-        other => return Err(format!("no suite `{other}`; there are pycg, jcg, jelly and gocg").into()),
+        other => {
+            return Err(format!("no suite `{other}`; there are pycg, jcg, jcg-python, jcg-js, jelly and gocg").into());
+        }
     };
     if cases.is_empty() {
         return Err(format!("no cases of {suite} under {}", data.display()).into());
@@ -110,6 +114,23 @@ impl Analysis {
         out
     }
 
+    /// All calls of something of the program, whether it has a body or not: where the call stands, what is called.
+    fn calls(&self, least: f64) -> Vec<(Gid, Gid, &Call)> {
+        let mut out = Vec::new();
+        for file in self.program.ids() {
+            let facts = &self.program.file(file).facts;
+            for link in &self.links[file as usize].calls {
+                let call = &facts.calls[link.call as usize];
+                if let To::Def(to) = link.to
+                    && link.how.confidence() >= least
+                {
+                    out.push((Gid { file, def: call.owner }, to, call));
+                }
+            }
+        }
+        out
+    }
+
     fn runs(&self, gid: Gid) -> bool {
         let def = self.program.def(gid);
         def.kind.callable() && !def.is(flag::ABSTRACT) && !def.is(flag::DECLARED)
@@ -128,6 +149,11 @@ impl Analysis {
     fn kind(&self, gid: Gid) -> Kind {
         self.program.def(gid).kind
     }
+}
+
+/// The line a position stands on, from 1.
+fn line_at(text: &str, at: usize) -> u32 {
+    text.as_bytes().iter().take(at).filter(|b| **b == b'\n').count() as u32 + 1
 }
 
 /// All files below a folder, as (path with `/`, text); what is not text is left out.

@@ -66,7 +66,7 @@ fn main() -> ExitCode {
         .subcommand(
             Command::new("callgraph")
                 .about("Call edges against public suites: PyCG, JCG, Jelly, go/callgraph")
-                .arg(Arg::new("suite").long("suite").required(true).help("pycg, jcg, jelly or gocg"))
+                .arg(Arg::new("suite").long("suite").required(true).help("pycg, jcg, jcg-python, jcg-js, jelly or gocg"))
                 .arg(data())
                 .arg(
                     Arg::new("min-confidence")

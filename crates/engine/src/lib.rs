@@ -1,5 +1,6 @@
 //! What the product does: every operation, defined once, over a ledger.
 
+pub mod code;
 pub mod cursor;
 pub mod graph;
 pub mod ops;

@@ -180,6 +180,7 @@ pub fn operations() -> &'static [Operation] {
     static ALL: LazyLock<Vec<Operation>> = LazyLock::new(|| {
         vec![
             Operation::of::<ops::demo::Demo>(),
+            Operation::of::<ops::index_directory::IndexDirectory>(),
             Operation::of::<ops::get::Get>(),
             Operation::of::<ops::list::List>(),
             Operation::of::<ops::put::Put>(),

@@ -73,6 +73,9 @@ pub trait Reader {
     /// Objects whose key contains the text, without regard to case, at most `limit`.
     fn things_like(&mut self, part: &str, limit: usize) -> Result<Vec<Thing>>;
 
+    /// Objects whose key begins with the text, byte for byte, of one type or of any, ordered by key.
+    fn things_beginning(&mut self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Thing>>;
+
     /// Things with numbers in the range, ascending.
     fn things_in(&mut self, range: Range<ThingNo>) -> Result<Vec<Thing>>;
 
@@ -126,6 +129,20 @@ pub trait Writer: Reader {
 
     /// Makes it durable. Dropping a writer without this leaves no trace.
     fn commit(self: Box<Self>) -> Result<()>;
+}
+
+/// The smallest text that is greater than everything that begins with this one; none after the empty text.
+pub(crate) fn after_all(prefix: &str) -> Option<String> {
+    let mut chars: Vec<char> = prefix.chars().collect();
+    while let Some(last) = chars.pop() {
+        // Byte order of UTF-8 is the order of code points; surrogates are no characters.
+        let next = (last as u32 + 1..=char::MAX as u32).find_map(char::from_u32);
+        if let Some(next) = next {
+            chars.push(next);
+            return Some(chars.into_iter().collect());
+        }
+    }
+    None
 }
 
 /// Which parts of a statement to load.

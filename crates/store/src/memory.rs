@@ -135,6 +135,14 @@ impl Reader for Session<'_> {
         Ok(self.things_where(|t| t.key.as_deref().is_some_and(|key| keys.iter().any(|k| k == key))))
     }
 
+    fn things_beginning(&mut self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Thing>> {
+        let mut found = self.things_where(|t| {
+            t.key.as_deref().is_some_and(|k| k.starts_with(prefix)) && type_name.is_none_or(|n| *t.type_name == *n)
+        });
+        found.sort_by(|a, b| (&a.key, a.no).cmp(&(&b.key, b.no)));
+        Ok(found)
+    }
+
     fn things_like(&mut self, part: &str, limit: usize) -> Result<Vec<Thing>> {
         let part = part.to_lowercase();
         let mut found = self.things_where(|t| t.key.as_deref().is_some_and(|key| key.to_lowercase().contains(&part)));

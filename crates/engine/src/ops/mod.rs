@@ -17,6 +17,7 @@ pub mod graph_traverse;
 pub mod history;
 pub mod impact;
 pub mod import;
+pub mod index_directory;
 pub mod link;
 pub mod list;
 pub mod log;

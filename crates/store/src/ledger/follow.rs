@@ -112,6 +112,21 @@ impl Ledger {
         Ok(states.collect())
     }
 
+    /// Objects visible in a view whose key begins with the text, of one type or of any, ordered by key.
+    pub fn beginning(&self, view: &View, type_name: Option<&str>, prefix: &str, fields: Fields) -> Result<Vec<State>> {
+        let mut reader = self.store.read(&self.scope)?;
+        let found = reader.things_beginning(type_name, prefix)?;
+        let numbers: Vec<ThingNo> = found.iter().map(|t| t.no).collect();
+        let mut statements: FxHashMap<_, _> = by_thing(reader.statements(&numbers, fields)?);
+        let states = found.into_iter().filter_map(|thing| {
+            let own = statements.remove(&thing.no).unwrap_or_default();
+            let statement = visible(&own, &view.lineage, view.valid)?.clone();
+            let next = next_border(&own, &view.lineage, view.valid);
+            (!statement.absent).then_some(State { statement: Some(statement), thing, next })
+        });
+        Ok(states.collect())
+    }
+
     /// Every relationship that ever was at one of these objects, ascending by number.
     pub fn relationships_at(&self, objects: &[ThingNo]) -> Result<Vec<Thing>> {
         let ends: Vec<_> = objects.iter().flat_map(|no| [(*no, Side::Src), (*no, Side::Dst)]).collect();

@@ -285,6 +285,24 @@ impl Reader for Session<'_> {
         self.things_where("key ILIKE $3 ORDER BY thing LIMIT $4", &[&pattern, &(limit as i64)])
     }
 
+    fn things_beginning(&mut self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Thing>> {
+        let of_type = match type_name {
+            Some(name) => format!("AND type = '{}'", name.replace('\'', "''")),
+            None => String::new(),
+        };
+        let order = "ORDER BY key, thing";
+        match crate::after_all(prefix) {
+            Some(end) => {
+                let condition = format!("key >= $3 AND key < $4 {of_type} {order}");
+                self.things_where(&condition, &[&prefix, &end])
+            }
+            None => {
+                let condition = format!("key >= $3 {of_type} {order}");
+                self.things_where(&condition, &[&prefix])
+            }
+        }
+    }
+
     fn things_in(&mut self, range: Range<ThingNo>) -> Result<Vec<Thing>> {
         let condition = "thing >= $3 AND thing < $4 ORDER BY thing";
         self.things_where(condition, &[&(range.start as i64), &(range.end as i64)])

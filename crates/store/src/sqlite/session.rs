@@ -2,6 +2,7 @@
 
 use super::fault;
 use super::rows::{self, Names, tid};
+use crate::after_all;
 use crate::{ClientBatch, Clock, Counts, Entry, Fields, Find, Head, Reader, Writer};
 use lukasa_model::json::Hash;
 use lukasa_model::plan::Side;
@@ -141,6 +142,26 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
         let pattern = format!("%{}%", part.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
         let condition = "scope = ?1 AND key LIKE ?2 ESCAPE '\\' ORDER BY tid LIMIT ?3";
         self.things_where(condition, params![self.scope, pattern, limit as i64], &mut found)?;
+        Ok(found)
+    }
+
+    fn things_beginning(&mut self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Thing>> {
+        let mut found = Vec::new();
+        // The partial index on files is only used when the query names the type itself.
+        let of_type = match type_name {
+            Some(name) => format!("AND type = '{}'", name.replace('\'', "''")),
+            None => String::new(),
+        };
+        match after_all(prefix) {
+            Some(end) => {
+                let condition = format!("scope = ?1 AND key >= ?2 AND key < ?3 {of_type} ORDER BY key, tid");
+                self.things_where(&condition, params![self.scope, prefix, end], &mut found)?;
+            }
+            None => {
+                let condition = format!("scope = ?1 AND key >= ?2 {of_type} ORDER BY key, tid");
+                self.things_where(&condition, params![self.scope, prefix], &mut found)?;
+            }
+        }
         Ok(found)
     }
 

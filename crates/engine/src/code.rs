@@ -1,0 +1,6 @@
+//! Working trees and their indexes: from files on disk to facts on a branch.
+
+pub mod files;
+pub mod index;
+
+pub use index::{Report, Workspace};

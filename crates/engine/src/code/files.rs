@@ -1,0 +1,201 @@
+//! The files of a working tree that are worth indexing, and their texts.
+
+use ignore::{WalkBuilder, WalkState};
+use lukasa_code::Language;
+use lukasa_model::{Error, ErrorKind, Result};
+use parking_lot::Mutex;
+use serde::Serialize;
+use sha1::{Digest, Sha1};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Patterns of what is not to be indexed, beside `.gitignore`: same syntax.
+pub const IGNORE_FILE: &str = ".lukasaignore";
+/// Larger sources are not taken apart: they are generated, and nobody reads them.
+pub const SOURCE_BYTES: u64 = 2 << 20;
+/// Larger files are not read at all.
+pub const FILE_BYTES: u64 = 32 << 20;
+/// Told one by one up to here; beyond, they are counted.
+pub const DIAGNOSTICS: usize = 100;
+
+/// A file as the folder tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Relative to the root, with `/`.
+    pub path: String,
+    pub stamp: Stamp,
+}
+
+/// What changes when a file is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    pub size: u64,
+    pub modified_ns: i128,
+}
+
+/// Something that could not be indexed as it should.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+pub struct Diagnostic {
+    pub path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    pub what: String,
+}
+
+impl Diagnostic {
+    pub fn new(path: &str, what: impl Into<String>) -> Diagnostic {
+        Diagnostic { path: path.to_owned(), line: None, what: what.into() }
+    }
+}
+
+/// Everything below the root that no ignore rule keeps out, sorted. Links are not followed.
+pub fn list(root: &Path) -> Result<(Vec<Listed>, Vec<Diagnostic>)> {
+    if !root.is_dir() {
+        return Err(Error::not_found("no_folder", format!("there is no folder `{}`", root.display()))
+            .hint("name the root of a repository, or run this inside one"));
+    }
+    let found: Mutex<Vec<Listed>> = Mutex::default();
+    let faults: Mutex<Vec<Diagnostic>> = Mutex::default();
+    walker(root).build_parallel().run(|| {
+        let mut own = Gather { found: &found, listed: Vec::new() };
+        let faults = &faults;
+        Box::new(move |entry| {
+            match entry {
+                Ok(entry) => {
+                    if entry.file_type().is_some_and(|t| t.is_file())
+                        && let Some(path) = relative(root, entry.path())
+                    {
+                        match entry.metadata() {
+                            Ok(metadata) => own.listed.push(Listed { path, stamp: stamp(&metadata) }),
+                            Err(e) => faults.lock().push(Diagnostic::new(&path, format!("cannot be read: {e}"))),
+                        }
+                    }
+                }
+                Err(e) => {
+                    let path = fault_path(&e).and_then(|p| relative(root, &p)).unwrap_or_default();
+                    faults.lock().push(Diagnostic::new(&path, format!("cannot be read: {e}")));
+                }
+            }
+            WalkState::Continue
+        })
+    });
+    let mut found = found.into_inner();
+    found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    let mut faults = faults.into_inner();
+    faults.sort();
+    Ok((found, faults))
+}
+
+/// What one thread has found; handed in when the thread ends.
+struct Gather<'a> {
+    found: &'a Mutex<Vec<Listed>>,
+    listed: Vec<Listed>,
+}
+
+impl Drop for Gather<'_> {
+    fn drop(&mut self) {
+        self.found.lock().append(&mut self.listed);
+    }
+}
+
+pub fn walker(root: &Path) -> WalkBuilder {
+    let mut builder = WalkBuilder::new(root);
+    builder
+        .hidden(false)
+        .follow_links(false)
+        .require_git(false)
+        .add_custom_ignore_filename(IGNORE_FILE)
+        .filter_entry(|entry| !matches!(entry.file_name().to_str(), Some(".git" | ".lukasa" | ".hg" | ".svn")));
+    builder
+}
+
+fn fault_path(error: &ignore::Error) -> Option<PathBuf> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path.clone()),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => fault_path(err),
+        _ => None,
+    }
+}
+
+pub fn relative(root: &Path, path: &Path) -> Option<String> {
+    let inside = path.strip_prefix(root).ok()?;
+    let mut text = String::new();
+    for part in inside.components() {
+        if !text.is_empty() {
+            text.push('/');
+        }
+        text.push_str(part.as_os_str().to_str()?);
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+pub fn stamp(metadata: &std::fs::Metadata) -> Stamp {
+    let modified = metadata.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
+    Stamp { size: metadata.len(), modified_ns: modified.map_or(0, |d| d.as_nanos() as i128) }
+}
+
+/// git's id of a content, so that a tree of a commit and a folder can be compared without reading either twice.
+pub fn content_id(content: &[u8]) -> [u8; 20] {
+    let mut hasher = Sha1::new();
+    hasher.update(format!("blob {}\0", content.len()));
+    hasher.update(content);
+    hasher.finalize().into()
+}
+
+/// A file's content, told apart by what can be done with it.
+pub enum Content {
+    /// A source to take apart.
+    Source { text: String, language: Language },
+    /// Text in no language that is known, or too large to take apart.
+    Text,
+    /// Not text.
+    Binary,
+}
+
+/// Reads bytes as what they are; says what is wrong with them.
+pub fn read(path: &str, bytes: Vec<u8>, faults: &mut Vec<Diagnostic>) -> Content {
+    let head = &bytes[..bytes.len().min(8_000)];
+    if head.contains(&0) {
+        return Content::Binary;
+    }
+    let head = String::from_utf8_lossy(&head[..head.len().min(2_000)]).into_owned();
+    let Some(language) = Language::of(path, &head) else { return Content::Text };
+    if bytes.len() as u64 > SOURCE_BYTES {
+        faults.push(Diagnostic::new(path, format!("{} bytes: too large to take apart", bytes.len())));
+        return Content::Text;
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Content::Source { text, language },
+        Err(e) => {
+            faults.push(Diagnostic::new(path, "not valid UTF-8: read with replacement characters"));
+            Content::Source { text: String::from_utf8_lossy(e.as_bytes()).into_owned(), language }
+        }
+    }
+}
+
+/// A file's bytes from disk; what cannot be read is told, never a failure of the whole.
+pub fn load(root: &Path, path: &str, faults: &mut Vec<Diagnostic>) -> Option<Vec<u8>> {
+    let place = root.join(path);
+    match std::fs::metadata(&place) {
+        Ok(metadata) if metadata.len() > FILE_BYTES => {
+            faults.push(Diagnostic::new(path, format!("{} bytes: too large to read", metadata.len())));
+            return None;
+        }
+        Ok(_) => {}
+        Err(e) => {
+            faults.push(Diagnostic::new(path, format!("cannot be read: {e}")));
+            return None;
+        }
+    }
+    match std::fs::read(&place) {
+        Ok(bytes) => Some(bytes),
+        Err(e) => {
+            faults.push(Diagnostic::new(path, format!("cannot be read: {e}")));
+            None
+        }
+    }
+}
+
+pub fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+    Error::new(ErrorKind::Unavailable, "file_failure", format!("`{}`: {error}", path.display()))
+}

@@ -1,0 +1,2 @@
+-- Files are listed on every indexing pass; few objects are files.
+CREATE INDEX things_files ON things (scope, key) WHERE type = 'FILE';
