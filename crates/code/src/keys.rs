@@ -2,6 +2,7 @@
 
 use crate::facts::{DefId, Expr, ExprId, Facts, Kind, ROOT};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 /// The object type of a definition; `None` for what is no symbol of its own.
 pub fn object_type(kind: Kind) -> Option<&'static str> {
@@ -26,7 +27,7 @@ pub fn keys(path: &str, facts: &Facts) -> Vec<Option<(&'static str, String)>> {
     keys[ROOT as usize] = Some(("FILE", path.to_owned()));
     paths[ROOT as usize] = Some(path.to_owned());
     for (index, def) in facts.defs.iter().enumerate().skip(1) {
-        let name = facts.name(def.name);
+        let name = &*clean(facts.name(def.name));
         let above = if def.kind == Kind::Method && def.receiver.is_some() {
             // Written beside its type: named as if inside.
             let parent = named_parent(facts, &paths, def.parent);
@@ -39,6 +40,9 @@ pub fn keys(path: &str, facts: &Facts) -> Vec<Option<(&'static str, String)>> {
         };
         let Some(above) = above else { continue };
         let own = format!("{above}::{name}");
+        if own.len() > KEY_BYTES {
+            continue;
+        }
         if let Some(object_type) = object_type(def.kind)
             && !name.is_empty()
             && !name.starts_with('<')
@@ -55,6 +59,30 @@ pub fn keys(path: &str, facts: &Facts) -> Vec<Option<(&'static str, String)>> {
     }
     keys
 }
+
+/// A name as part of a key: one line, of bounded length.
+pub fn clean(name: &str) -> Cow<'_, str> {
+    let fine = name.len() <= NAME_BYTES && !name.chars().any(char::is_control) && name.trim() == name;
+    if fine {
+        return Cow::Borrowed(name);
+    }
+    let one_line: String = name.split(|c: char| c.is_control() || c.is_whitespace()).filter(|w| !w.is_empty()).fold(
+        String::new(),
+        |mut line, word| {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+            line
+        },
+    );
+    Cow::Owned(crate::tree::cut(&one_line, NAME_BYTES).trim_end().to_owned())
+}
+
+/// Longest name in a key: longer ones are generated or are sentences.
+const NAME_BYTES: usize = 120;
+/// Longest key, with room for what tells duplicates apart.
+const KEY_BYTES: usize = 800;
 
 fn named_parent(facts: &Facts, paths: &[Option<String>], parent: DefId) -> Option<String> {
     let mut at = parent;

@@ -139,7 +139,7 @@ impl Maker<'_> {
             let Some(symbol) = self.names.get(Gid { file: self.file, def: index }) else { continue };
             let def = self.facts.def(index);
             let mut put = PutObject::new(symbol.object_type, &symbol.key);
-            put.title = Some(self.facts.name(def.name).to_owned());
+            put.title = Some(keys::clean(self.facts.name(def.name)).into_owned());
             put.properties = self.describe(index, def);
             if let Some(count) = unresolved.get(&index) {
                 put.properties.insert("unresolved_calls".into(), json!(count));
@@ -244,7 +244,10 @@ impl Maker<'_> {
                     Some(symbol) => symbol.id,
                     None => continue,
                 },
-                To::External(path) => self.package(path),
+                To::External(path) => match self.package(path) {
+                    Some(package) => package,
+                    None => continue,
+                },
             };
             let entry = targets.entry(to).or_insert((import.line, vec![]));
             entry.0 = entry.0.min(import.line);
@@ -274,7 +277,10 @@ impl Maker<'_> {
                     Some(symbol) => (symbol.id, self.program.def(gid).kind == Kind::Interface),
                     None => continue,
                 },
-                To::External(path) => (self.external(path), false),
+                To::External(path) => match self.external(path) {
+                    Some(external) => (external, false),
+                    None => continue,
+                },
             };
             let own_interface = self.facts.def(link.class).kind == Kind::Interface;
             let type_name = match link.how {
@@ -333,7 +339,10 @@ impl Maker<'_> {
                     if call.how == CallKind::Implicit {
                         continue;
                     }
-                    self.external(path)
+                    match self.external(path) {
+                        Some(external) => external,
+                        None => continue,
+                    }
                 }
             };
             add(&mut calls, src, dst, call.line, link.how);
@@ -394,10 +403,10 @@ impl Maker<'_> {
 
     // --- what is outside ---
 
-    fn package(&mut self, path: u32) -> Uuid {
+    fn package(&mut self, path: u32) -> Option<Uuid> {
         let (package, _) = self.program.external_path(path);
-        let package = package.to_owned();
-        self.outside_package(&package)
+        let package = keys::clean(package).into_owned();
+        (!package.is_empty()).then(|| self.outside_package(&package))
     }
 
     fn outside_package(&mut self, package: &str) -> Uuid {
@@ -413,24 +422,28 @@ impl Maker<'_> {
         id
     }
 
-    fn external(&mut self, path: u32) -> Uuid {
+    /// A name of a package; none when it is no name.
+    fn external(&mut self, path: u32) -> Option<Uuid> {
         let (package, names) = self.program.external_path(path);
         if names.is_empty() {
             return self.package(path);
         }
+        let (package, name) = (keys::clean(package).into_owned(), names.join("."));
+        let name = keys::clean(&name).into_owned();
+        if package.is_empty() || name.is_empty() {
+            return None;
+        }
         let ecosystem = ecosystem(self.facts.language);
-        let name = names.join(".");
         let key = format!("{ecosystem}:{package}::{name}");
         let id = object_id(self.names.namespace, "EXTERNAL", &key);
-        let package = package.to_owned();
         if !self.out.outside.contains_key(&("EXTERNAL", key.clone())) {
             self.outside_package(&package);
             let mut put = PutObject::new("EXTERNAL", &key);
-            put.title = Some(name.clone());
+            put.title = Some(name);
             put.properties = properties(&[("ecosystem", json!(ecosystem)), ("package", json!(package))]);
             self.out.outside.insert(("EXTERNAL", key), put);
         }
-        id
+        Some(id)
     }
 }
 

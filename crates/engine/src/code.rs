@@ -1,6 +1,7 @@
 //! Working trees and their indexes: from files on disk to facts on a branch.
 
 pub mod files;
+pub mod git;
 pub mod index;
 
 pub use index::{Report, Workspace};

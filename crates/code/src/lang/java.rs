@@ -201,6 +201,8 @@ impl<'t> Reader<'t> {
             for (field, kid) in kids.with_fields() {
                 if field == Some("alternative") && kid.kind() == "if_statement" {
                     next = Some(kid);
+                } else if field == Some("consequence") {
+                    self.known_to_be(kids.field("condition"), kid);
                 } else if is_read(&kid) {
                     self.visit(kid);
                 }
@@ -212,6 +214,70 @@ impl<'t> Reader<'t> {
         }
         if !leaves {
             self.b.close_scope(before);
+        }
+    }
+
+    /// Reads what is only run when a variable is of a type: within it, the variable is.
+    fn known_to_be(&mut self, condition: Option<Node<'t>>, body: Node<'t>) {
+        let mut known = Vec::new();
+        if let Some(condition) = condition {
+            self.type_checks(condition, &mut known);
+        }
+        let before = self.b.open_scope();
+        for (name, ty) in known {
+            let ty = self.b.read_path(ty.split('.'));
+            let name = self.b.name(&name);
+            self.b.declare(name, VarKind::Local, Some(ty));
+        }
+        self.visit(body);
+        self.b.close_scope(before);
+    }
+
+    /// `x instanceof T`, `x.getClass() == T.class`, `T.class.isInstance(x)`, and several joined by `&&`.
+    fn type_checks(&mut self, node: Node<'t>, known: &mut Vec<(String, String)>) {
+        let mut check = |name: &str, ty: &str| {
+            let plain = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_.$".contains(c));
+            if plain(name) && !name.contains('.') && name != "this" && plain(ty) {
+                known.push((name.to_owned(), ty.to_owned()));
+            }
+        };
+        let kids = self.kids(node);
+        match node.kind() {
+            "parenthesized_expression" => {
+                let inner: Vec<Node<'t>> = kids.named().collect();
+                inner.into_iter().for_each(|kid| self.type_checks(kid, known));
+            }
+            "binary_expression" if kids.has("&&") => {
+                let inner: Vec<Node<'t>> = kids.named().collect();
+                if self.b.enter() {
+                    inner.into_iter().for_each(|kid| self.type_checks(kid, known));
+                    self.b.leave();
+                }
+            }
+            "instanceof_expression" if kids.field("name").is_none() && kids.field("pattern").is_none() => {
+                if let (Some(left), Some(right)) = (kids.field("left"), kids.field("right")) {
+                    check(self.text(left), self.text(right));
+                }
+            }
+            "binary_expression" if kids.has("==") => {
+                let sides: Vec<&str> = kids.named().map(|kid| self.text(kid)).collect();
+                if let [left, right] = sides[..]
+                    && let (Some(name), Some(ty)) = (left.strip_suffix(".getClass()"), right.strip_suffix(".class"))
+                {
+                    check(name, ty);
+                }
+            }
+            "method_invocation" => {
+                let object = kids.field("object").map_or("", |n| self.text(n)).strip_suffix(".class");
+                let argument = kids.field("arguments").map_or("", |n| self.text(n));
+                let argument = argument.trim_start_matches('(').trim_end_matches(')');
+                match (kids.field("name").map_or("", |n| self.text(n)), object) {
+                    ("isInstance", Some(ty)) => check(argument, ty),
+                    ("isAssignableFrom", Some(ty)) => check(argument.trim_end_matches(".getClass("), ty),
+                    _ => {}
+                }
+            }
+            _ => {}
         }
     }
 

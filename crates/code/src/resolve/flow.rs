@@ -2,7 +2,7 @@
 
 use super::eval::Eval;
 use super::value::{FileId, Gid, How, Set, Sym, Value};
-use crate::facts::{CallId, DefId, ExprId};
+use crate::facts::{CallId, DefId, Expr, ExprId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -11,9 +11,25 @@ use smallvec::SmallVec;
 pub struct Caller {
     pub file: FileId,
     pub call: CallId,
-    /// Parameters that are filled by something else than arguments: 1 when the receiver is one.
-    pub shift: u8,
+    pub passing: Passing,
     pub how: How,
+}
+
+/// How a call's arguments come to the parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Passing {
+    /// One by one.
+    Straight,
+    /// The first parameter is the receiver.
+    Bound,
+    /// `f.call(this, a, b)`: the first argument is the receiver.
+    Call,
+    /// `f.apply(this, list)`.
+    Apply,
+    /// `xs.forEach(f)`, `promise.then(f)`: the function gets what the object holds.
+    Held,
+    /// `map(f, xs)`: the function gets the elements of the other argument.
+    Mapped,
 }
 
 /// As found by the round before.
@@ -47,11 +63,54 @@ impl Eval<'_> {
         let name =
             here.facts.def(function.def).params.get(place).map(|var| here.sym(here.facts.vars[*var as usize].name));
         for caller in callers {
-            let Some(place) = place.checked_sub(caller.shift as usize) else { continue };
-            let passed = self.argument(caller.file, caller.call, place, name, levels - 1);
+            let passed = self.passed(caller, place, name, levels - 1);
             set.join_as(&passed, How::Flow.max(caller.how));
             if set.too_many {
                 return;
+            }
+        }
+    }
+
+    /// What one call passes to the parameter at a place.
+    fn passed(&mut self, caller: &Caller, place: usize, name: Option<Sym>, levels: u8) -> Set {
+        let (file, call) = (caller.file, caller.call);
+        match caller.passing {
+            Passing::Straight => self.argument(file, call, place, name, levels),
+            Passing::Bound => match place.checked_sub(1) {
+                Some(place) => self.argument(file, call, place, name, levels),
+                None => Set::default(),
+            },
+            Passing::Call => self.argument(file, call, place + 1, name, levels),
+            Passing::Apply => {
+                let list = self.argument(file, call, 1, None, levels);
+                self.at_index(&list, place as u32, levels)
+            }
+            Passing::Held => {
+                let facts = &self.file(file).facts;
+                let entry = &facts.calls[call as usize];
+                let Expr::Member(of, method) = facts.expr(entry.callee) else { return Set::default() };
+                let method = facts.name(method);
+                // `reduce` hands over what it has so far first.
+                let element = usize::from(matches!(method, "reduce" | "reduceRight" | "fold"));
+                if place != element {
+                    return Set::default();
+                }
+                let held = self.expr(file, of, entry.owner, levels);
+                if matches!(method, "then" | "thenApply" | "thenAccept" | "thenCompose" | "and_then" | "map_or") {
+                    return self.awaited(&held, levels);
+                }
+                self.element(&held, levels)
+            }
+            Passing::Mapped => {
+                if place != 0 {
+                    return Set::default();
+                }
+                let mut set = Set::default();
+                for at in 0..2 {
+                    let list = self.argument(file, call, at, None, levels);
+                    set.join(&self.element(&list, levels));
+                }
+                set
             }
         }
     }
@@ -85,7 +144,12 @@ impl Eval<'_> {
         }
         for caller in callers {
             let args = self.file(caller.file).facts.calls[caller.call as usize].args.len as usize;
-            let from = place.saturating_sub(caller.shift as usize);
+            let from = match caller.passing {
+                Passing::Straight => place,
+                Passing::Bound => place.saturating_sub(1),
+                Passing::Call => place + 1,
+                _ => continue,
+            };
             for at in from..args.max(from) {
                 let passed = self.argument(caller.file, caller.call, at, None, levels - 1);
                 set.join_as(&passed, How::Flow);

@@ -5,7 +5,7 @@ use super::flow::Flows;
 use super::imports::Places;
 use super::program::Program;
 use super::value::{DirId, FileId, Gid, Sym, Value};
-use crate::facts::{BaseKind, DefId, ImportId, Kind, ROOT, Target, VarId, VarKind, flag};
+use crate::facts::{BaseKind, DefId, Expr, ImportId, Key, Kind, ROOT, Target, VarId, VarKind, flag};
 use crate::language::Language;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -258,6 +258,30 @@ impl Link {
         for id in program.ids() {
             let file = program.file(id);
             let language = file.facts.language;
+            let mut positional = false;
+            for expr in &file.facts.exprs {
+                if let Expr::Construct(_, range) = *expr {
+                    for item in file.facts.items(range) {
+                        match item.key {
+                            Key::Name(name) => {
+                                self.written.insert(file.sym(name));
+                            }
+                            Key::Next => positional = true,
+                            _ => {}
+                        }
+                    }
+                }
+            }
+            if positional {
+                // Set by place: any field may be meant.
+                for id in program.ids() {
+                    let other = program.file(id);
+                    if other.facts.language == language {
+                        let fields = other.facts.defs.iter().filter(|d| d.kind == Kind::Field);
+                        self.written.extend(fields.map(|d| other.sym(d.name)));
+                    }
+                }
+            }
             for write in &file.writes {
                 match file.facts.binds[*write as usize].target {
                     Target::Member(_, name) | Target::At(_, name) => {

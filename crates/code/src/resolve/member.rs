@@ -102,7 +102,8 @@ impl<'p> Eval<'p> {
                 let keyed =
                     matches!(self.file(file).facts.expr(expr), Expr::Collection(crate::facts::ListKind::Map, _));
                 if keyed && self.file(file).facts.language.family() == Language::JavaScript {
-                    self.object_at(file, expr, Some(name), levels)
+                    let found = self.object_at(file, expr, Some(name), levels);
+                    self.through_accessors(found, levels)
                 } else {
                     Set::default()
                 }
@@ -124,6 +125,21 @@ impl<'p> Eval<'p> {
         set
     }
 
+    /// Reading a property that has a getter gives what the getter gives.
+    fn through_accessors(&mut self, found: Set, levels: u8) -> Set {
+        let mut set = Set { too_many: found.too_many, ..Set::default() };
+        for (value, how) in &found.values {
+            match value {
+                Value::Func(f) if self.def(*f).is(flag::GETTER) => {
+                    set.join_as(&self.solve(Question::Result(*f), levels).clone(), *how);
+                }
+                Value::Func(f) if self.def(*f).is(flag::SETTER) => {}
+                _ => set.add(*value, *how),
+            }
+        }
+        set
+    }
+
     fn function_member(&mut self, value: Value, function: Gid, name: Sym, levels: u8) -> Set {
         let words = &self.link.words;
         let language = self.file(function.file).facts.language;
@@ -136,10 +152,8 @@ impl<'p> Eval<'p> {
             }
             return (*self.put(Value::Func(function), name, levels)).clone();
         }
-        // A lambda stands for the one method of its interface.
-        if matches!(language, Language::Java | Language::Kotlin | Language::CSharp)
-            && self.def(function).kind == Kind::Lambda
-        {
+        // A lambda or a method reference stands for the one method of its interface.
+        if matches!(language, Language::Java | Language::Kotlin | Language::CSharp) {
             return Set::one(value, How::Flow);
         }
         Set::default()
@@ -166,12 +180,19 @@ impl<'p> Eval<'p> {
         if self.link.words.prototype == name {
             return Set::one(Value::Prototype(class), How::Exact);
         }
+        // `T::new` stands for the one method of its interface.
+        let functional =
+            matches!(self.program.text(name), "get" | "apply" | "accept" | "run" | "call" | "test" | "create");
+        if functional && self.file(class.file).facts.language == Language::Java && !line.external {
+            return Set::one(Value::Class(class), How::Flow);
+        }
         Set::default()
     }
 
     fn instance_member(&mut self, class: Gid, exact: bool, how: How, name: Sym, levels: u8) -> Set {
         let found = self.solve(Question::Field(class, name), levels);
         let mut set = self.bind_receiver(&found, class, how);
+        set.values.retain(|(v, _)| !matches!(v, Value::Method(m, _) if self.def(*m).is(flag::SETTER)));
         let getters: Vec<Gid> = set
             .values
             .iter()
@@ -211,25 +232,58 @@ impl<'p> Eval<'p> {
         if declared.iter().any(|m| self.def(*m).is(flag::FINAL) && !self.def(*m).is(flag::ABSTRACT)) {
             return;
         }
+        self.touch_flows();
+        let known = !self.flows.made.is_empty();
         let mut found: Vec<(Gid, Gid)> = Vec::new();
+        let mut any_made = false;
         for derived in self.link.all_derived(class) {
-            let own = self.declared_in(derived, name, levels);
-            for (value, _) in &own.values {
-                if let Value::Func(method) = value
-                    && !self.def(*method).is(flag::ABSTRACT)
-                    && !found.iter().any(|(m, _)| m == method)
-                {
-                    found.push((*method, derived));
-                }
+            any_made |= self.flows.made.contains(&derived);
+            // Its own, or what it inherits from elsewhere than the declared class.
+            if let Some(method) = self.find_method(derived, name, levels)
+                && !declared.contains(&method)
+                && !self.def(method).is(flag::ABSTRACT)
+                && !found.iter().any(|(m, _)| *m == method)
+            {
+                found.push((method, derived));
             }
             if found.len() > MOST_OVERRIDES {
                 return;
             }
         }
-        let sure = if is_abstract && found.len() == 1 && !declared.is_empty() { How::Flow } else { How::Dispatch };
+        // The class itself is never made, others derived from it are: then one of those is meant.
+        if known && any_made && !is_abstract && how != How::Exact && !self.flows.made.contains(&class) {
+            for (value, how) in &mut set.values {
+                if matches!(value, Value::Method(m, _) if declared.contains(m)) {
+                    *how = (*how).max(How::Possible);
+                }
+            }
+        }
+        let made =
+            |eval: &Eval<'_>, class: Gid| !known || eval.flows.made.contains(&class) || eval.has_made_below(class);
+        let several = found.iter().filter(|(_, derived)| made(self, *derived)).count() > 1
+            || (!is_abstract && !declared.is_empty() && self.flows.made.contains(&class));
+        let sure = if several {
+            How::Possible
+        } else if is_abstract && !declared.is_empty() {
+            How::Flow
+        } else {
+            How::Dispatch
+        };
         for (method, derived) in found {
+            let sure = if made(self, derived) { sure } else { How::Possible };
             set.add(Value::Method(method, derived), how.max(sure));
         }
+    }
+
+    fn has_made_below(&self, class: Gid) -> bool {
+        self.link.all_derived(class).iter().any(|c| self.flows.made.contains(c))
+    }
+
+    /// The field of a type at a place.
+    pub(super) fn field_at(&self, class: Gid, place: usize) -> Option<Sym> {
+        let here = self.file(class.file);
+        let own = |v: &&crate::facts::Var| v.owner == class.def && v.what != VarKind::TypeParam;
+        here.facts.vars.iter().filter(own).nth(place).map(|v| here.sym(v.name))
     }
 
     fn bind_receiver(&self, found: &Set, class: Gid, how: How) -> Set {
@@ -260,6 +314,15 @@ impl<'p> Eval<'p> {
             }
             set.join(&self.put(Value::Instance(*of, true), name, levels).clone());
             set.join(&self.put(Value::Prototype(*of), name, levels).clone());
+            if here.facts.language.family() == Language::JavaScript {
+                let prototype = self.link.words.prototype;
+                let whole = self.put(Value::Func(*of), prototype, levels);
+                for (value, how) in &whole.values {
+                    if let Value::Object(file, expr) = value {
+                        set.join_as(&self.object_at(*file, *expr, Some(name), levels), *how);
+                    }
+                }
+            }
             if !declared {
                 let found = self.declared_in(*of, name, levels);
                 declared = !found.is_empty();

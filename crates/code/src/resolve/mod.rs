@@ -20,7 +20,7 @@ use crate::facts::{BaseKind, CallId, CallKind, DefId, Expr, Imported, Kind, ROOT
 use crate::language::Language;
 use eval::{Eval, LEVELS, Question};
 pub use file::File;
-use flow::{Caller, Flows};
+use flow::{Caller, Flows, Passing};
 use link::Link;
 pub use program::Program;
 use rayon::prelude::*;
@@ -99,6 +99,8 @@ struct Found {
     targets: SmallVec<[(Value, How); 1]>,
     /// It may change when more is known.
     open: bool,
+    /// The targets are not called here but handed to something that calls them.
+    handed: bool,
     class: Class,
 }
 
@@ -121,7 +123,7 @@ pub fn resolve(program: &mut Program) -> Vec<Links> {
     let mut flows = Flows::default();
     let mut wanted: FxHashSet<Gid> = FxHashSet::default();
     for round in 0..ROUNDS {
-        type Part = (Vec<(FileId, Vec<(CallId, Found)>, Vec<Put>)>, FxHashSet<Gid>);
+        type Part = (Vec<(FileId, Vec<(CallId, Found)>, (Vec<Put>, Vec<Gid>))>, FxHashSet<Gid>);
         let parts: Vec<Part> = ids
             .par_chunks(chunk)
             .map(|files| {
@@ -137,6 +139,7 @@ pub fn resolve(program: &mut Program) -> Vec<Links> {
             .collect();
         let mut changed = false;
         let mut puts = Vec::new();
+        let mut made = Vec::new();
         for (files, more) in parts {
             let before = wanted.len();
             wanted.extend(more);
@@ -154,7 +157,8 @@ pub fn resolve(program: &mut Program) -> Vec<Links> {
                         }
                     }
                 }
-                puts.extend(put);
+                puts.extend(put.0);
+                made.extend(put.1);
             }
         }
         if !changed {
@@ -162,6 +166,7 @@ pub fn resolve(program: &mut Program) -> Vec<Links> {
         }
         if round + 1 < ROUNDS {
             flows = next_flows(program, &link, &ids, &found, &wanted, puts);
+            flows.made.extend(made);
         }
     }
     let linked: Vec<(FileId, Links)> = ids
@@ -188,10 +193,24 @@ fn round_of_calls(eval: &mut Eval<'_>, file: FileId, known: &[Found]) -> Vec<(Ca
         }
         let (targets, open) = eval.ask(|e| e.solve(Question::CallTargets(file, call), LEVELS));
         let class = classify(eval, file, call, &targets.values, targets.too_many);
+        let handed = class == Class::Resolved && is_handed(eval, file, call, &targets.values);
         let targets = targets.values.iter().copied().collect();
-        out.push((call, Found { targets, open, class }));
+        out.push((call, Found { targets, open, handed, class }));
     }
     out
+}
+
+/// Whether the functions found are not what stands before the parentheses.
+fn is_handed(eval: &mut Eval<'_>, file: FileId, call: CallId, targets: &[(Value, How)]) -> bool {
+    if !targets.iter().any(|(v, how)| matches!(v, Value::Func(_)) && *how >= How::Flow) {
+        return false;
+    }
+    let facts = &eval.file(file).facts;
+    let (callee, _) = eval.ask(|e| e.callee(file, &facts.calls[call as usize], LEVELS));
+    !callee
+        .values
+        .iter()
+        .any(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..) | Value::Class(_) | Value::Instance(..)))
 }
 
 fn classify(eval: &mut Eval<'_>, file: FileId, call: CallId, targets: &[(Value, How)], too_many: bool) -> Class {
@@ -257,6 +276,7 @@ impl Eval<'_> {
 }
 
 /// Something put into an object from outside.
+#[derive(Clone, Copy)]
 struct Put {
     into: Value,
     name: u32,
@@ -266,9 +286,10 @@ struct Put {
     function: Option<Gid>,
 }
 
-fn puts(eval: &mut Eval<'_>, file: FileId) -> Vec<Put> {
+fn puts(eval: &mut Eval<'_>, file: FileId) -> (Vec<Put>, Vec<Gid>) {
     let here = eval.file(file);
     let mut out = Vec::new();
+    let made = constructs(eval, file, &mut out);
     for index in &here.writes {
         let bind = here.facts.binds[*index as usize];
         let (of, name) = match bind.target {
@@ -300,7 +321,34 @@ fn puts(eval: &mut Eval<'_>, file: FileId) -> Vec<Put> {
             out.push(Put { into, name, file, value: bind.value, owner: bind.owner, function });
         }
     }
-    out
+    (out, made)
+}
+
+/// `T{a: x}`: fields that are set as the object is made, and the types made so.
+fn constructs(eval: &mut Eval<'_>, file: FileId, out: &mut Vec<Put>) -> Vec<Gid> {
+    let here = eval.file(file);
+    let mut made = Vec::new();
+    for expr in &here.facts.exprs {
+        let Expr::Construct(of, range) = *expr else { continue };
+        let (types, _) = eval.ask(|e| e.expr(file, of, ROOT, LEVELS));
+        for (value, _) in &types.values {
+            let Value::Class(class) = value else { continue };
+            made.push(*class);
+            for (place, item) in here.facts.items(range).iter().enumerate() {
+                let name = match item.key {
+                    crate::facts::Key::Name(name) => here.sym(name),
+                    crate::facts::Key::Next => match eval.field_at(*class, place) {
+                        Some(name) => name,
+                        None => continue,
+                    },
+                    _ => continue,
+                };
+                let into = Value::Instance(*class, true);
+                out.push(Put { into, name, file, value: item.value, owner: ROOT, function: None });
+            }
+        }
+    }
+    made
 }
 
 fn next_flows(
@@ -339,19 +387,28 @@ fn next_flows(
                         if !known.contains(&receiver) {
                             known.push(receiver);
                         }
-                    } else {
-                        flows.made.insert(receiver);
                     }
                 }
                 if wanted.contains(&function) {
                     let bound = receiver.is_some() && def.is(flag::TAKES_SELF);
-                    let _ = file;
-                    flows.callers.entry(function).or_default().push(Caller {
-                        file: *id,
-                        call: call as CallId,
-                        shift: u8::from(bound),
-                        how: *how,
-                    });
+                    let passing = if found.handed {
+                        match file.facts.expr(file.facts.calls[call].callee) {
+                            Expr::Member(..) => Passing::Held,
+                            _ => Passing::Mapped,
+                        }
+                    } else if bound {
+                        Passing::Bound
+                    } else {
+                        match file.facts.expr(file.facts.calls[call].callee) {
+                            Expr::Member(_, name) if script(file) && file.sym(name) == link.words.call => Passing::Call,
+                            Expr::Member(_, name) if script(file) && file.sym(name) == link.words.apply => {
+                                Passing::Apply
+                            }
+                            _ => Passing::Straight,
+                        }
+                    };
+                    let caller = Caller { file: *id, call: call as CallId, passing, how: *how };
+                    flows.callers.entry(function).or_default().push(caller);
                 }
             }
         }
@@ -377,6 +434,10 @@ fn next_flows(
         receivers.sort_unstable();
     }
     flows
+}
+
+fn script(file: &File) -> bool {
+    file.facts.language.family() == Language::JavaScript
 }
 
 // --- the result ---

@@ -72,8 +72,10 @@ pub enum How {
     Type,
     /// Through values followed across calls.
     Flow,
-    /// One of the classes that implement or override.
+    /// The one class that implements or overrides, of which objects are made.
     Dispatch,
+    /// One of several that could be meant by their declaration, or of which nothing shows that it is ever made.
+    Possible,
     /// The only one of that name.
     UniqueName,
 }
@@ -84,7 +86,7 @@ impl How {
             How::Compiler => "compiler",
             How::Exact => "exact",
             How::Import => "import",
-            How::Type | How::Flow | How::Dispatch => "type",
+            How::Type | How::Flow | How::Dispatch | How::Possible => "type",
             How::UniqueName => "unique_name",
         }
     }
@@ -97,6 +99,7 @@ impl How {
             How::Type => 0.9,
             How::Flow => 0.8,
             How::Dispatch => 0.6,
+            How::Possible => 0.45,
             How::UniqueName => 0.4,
         }
     }

@@ -1,0 +1,379 @@
+//! Reading git repositories, without the `git` program and without ever writing to them.
+
+use gix::bstr::{BStr, ByteSlice};
+use gix::objs::tree::EntryMode;
+use gix::open::{Options, Permissions, permissions};
+use gix::revision::spec::parse::{Error as SpecError, ObjectKindHint, Options as SpecOptions};
+use gix::sec::trust::{DefaultForLevel, Mapping};
+use gix::sec::{Permission, Trust};
+use gix::{ObjectId, ThreadSafeRepository};
+use gix_diff::tree::recorder::Change as Difference;
+use lukasa_model::{Error, ErrorKind, Result};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A repository open for reading, from any number of threads.
+pub struct Repository {
+    shared: ThreadSafeRepository,
+    work_dir: Option<PathBuf>,
+    common_dir: PathBuf,
+    linked: bool,
+}
+
+/// Where a working tree stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Short name; none when detached.
+    pub branch: Option<String>,
+    /// None before the first commit of a branch.
+    pub commit: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// 40 hexadecimal digits.
+    pub id: String,
+    /// When it was committed.
+    pub time_ms: i64,
+    /// None where a shallow clone ends, as git has it.
+    pub parents: Vec<String>,
+    /// The first paragraph of the message, on one line.
+    pub summary: String,
+    /// `Name <address>`
+    pub author: String,
+}
+
+/// A file of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub id: [u8; 20],
+    pub executable: bool,
+    /// The content is the path it leads to.
+    pub symlink: bool,
+}
+
+/// A file that differs. Both ids are the same when only the mode changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub path: String,
+    pub before: Option<[u8; 20]>,
+    pub after: Option<[u8; 20]>,
+}
+
+impl Repository {
+    /// The repository a folder is in, or is. None when it is in none.
+    pub fn discover(path: &Path) -> Result<Option<Repository>> {
+        let start = gix::path::realpath(path).ok().filter(|p| p.is_dir()).ok_or_else(|| {
+            Error::invalid("not_a_folder", format!("`{}` is not a folder", path.display()))
+                .hint("name a folder that exists and may be read")
+        })?;
+        let shared = match ThreadSafeRepository::discover_opts(&start, Default::default(), options()) {
+            Ok(shared) => Some(shared),
+            Err(e) if is_nowhere(&e) => None,
+            Err(e) => return Err(cannot_open(&start, &e)),
+        };
+        let found = shared.as_ref().map(|r| r.work_dir().unwrap_or(r.git_dir()));
+        if let Some(link) = dangling_link(&start, found) {
+            let message = format!("`{}` leads to no repository", link.display());
+            return Err(unreadable(message).hint("`git worktree repair` or `git submodule update --init` mends it"));
+        }
+        shared.map(Repository::new).transpose()
+    }
+
+    fn new(shared: ThreadSafeRepository) -> Result<Repository> {
+        let local = shared.to_thread_local();
+        if local.config_snapshot().string("extensions.refStorage").is_some_and(|s| s != "files") {
+            return Err(unsupported(shared.git_dir(), "keeps its references in another way than as files")
+                .hint("`git refs migrate --ref-format=files` converts it"));
+        }
+        // Resolved, because git writes resolved paths into linked worktrees: so both name the shared folder alike.
+        let real = |path: &Path| gix::path::realpath(path).unwrap_or_else(|_| path.to_owned());
+        let (git_dir, common_dir) = (real(local.git_dir()), real(local.common_dir()));
+        let work_dir = local.workdir().map(real);
+        Ok(Repository { linked: git_dir != common_dir, shared, work_dir, common_dir })
+    }
+
+    /// Root of the working tree; a bare repository has none.
+    pub fn work_dir(&self) -> Option<&Path> {
+        self.work_dir.as_deref()
+    }
+
+    /// Whether the working tree is a linked one, made by `git worktree add`.
+    pub fn is_worktree(&self) -> bool {
+        self.linked
+    }
+
+    /// The folder all working trees of the repository share, the same for each of them.
+    pub fn common_dir(&self) -> &Path {
+        &self.common_dir
+    }
+
+    pub fn head(&self) -> Result<Head> {
+        let repo = self.shared.to_thread_local();
+        let mut head = repo.head().map_err(failed)?;
+        let branch = head.referent_name().map(|name| text(name.shorten()));
+        let commit = head.try_peel_to_id().map_err(failed)?.map(|id| id.to_string());
+        Ok(Head { branch, commit })
+    }
+
+    /// The branch the others come from and go to: what `origin` says it is, else the likeliest.
+    pub fn default_branch(&self) -> String {
+        let repo = self.shared.to_thread_local();
+        let exists = |name: &str| {
+            let full = format!("refs/heads/{name}");
+            repo.try_find_reference(full.as_str()).is_ok_and(|found| found.is_some())
+        };
+        let origin = repo.try_find_reference("refs/remotes/origin/HEAD").ok().flatten();
+        let origin = origin.and_then(|reference| {
+            let target = reference.target();
+            let name = target.try_name()?.as_bstr().strip_prefix(b"refs/remotes/origin/".as_slice())?;
+            Some(text(name.as_bstr()))
+        });
+        let configured = repo.config_snapshot().string("init.defaultBranch").map(|name| text(name.as_bstr()));
+        let usual = configured.iter().map(String::as_str).chain(["main", "master"]).find(|name| exists(name));
+        origin
+            .or_else(|| usual.map(str::to_owned))
+            .or_else(|| only_branch(&repo))
+            .or_else(|| self.head().ok()?.branch)
+            .or(configured)
+            .unwrap_or_else(|| "main".to_owned())
+    }
+
+    /// By full or short id, branch, tag, or whatever else git takes for a revision, such as `HEAD~3`.
+    pub fn commit(&self, spec: &str) -> Result<Commit> {
+        let repo = self.shared.to_thread_local();
+        describe(&resolve(&repo, spec)?, &Boundary::of(&repo)?)
+    }
+
+    /// Up to `n` commits, newest first, from one back along first parents.
+    pub fn first_parents(&self, from: &str, n: usize) -> Result<Vec<Commit>> {
+        let repo = self.shared.to_thread_local();
+        let boundary = Boundary::of(&repo)?;
+        let mut next = if n == 0 { None } else { Some(resolve(&repo, from)?) };
+        let mut commits = Vec::new();
+        while let Some(commit) = next {
+            let described = describe(&commit, &boundary)?;
+            next = match commit.parent_ids().next() {
+                Some(parent) if !described.parents.is_empty() && commits.len() + 1 < n => {
+                    Some(repo.find_commit(parent).map_err(failed)?)
+                }
+                _ => None,
+            };
+            commits.push(described);
+        }
+        Ok(commits)
+    }
+
+    /// Every file of a commit by its path, with `/` between its parts; submodules are left out.
+    pub fn tree(&self, commit: &str) -> Result<BTreeMap<String, Entry>> {
+        let repo = self.shared.to_thread_local();
+        let tree = resolve(&repo, commit)?.tree().map_err(failed)?;
+        let entries = tree.traverse().breadthfirst.files().map_err(failed)?;
+        let files = entries.into_iter().filter(|entry| is_file(entry.mode));
+        Ok(files.map(|e| (text(e.filepath.as_bstr()), entry(e.mode, e.oid))).collect())
+    }
+
+    /// Files that differ between two commits, by path. Folders that are the same are not looked into, and a file that
+    /// moved is one gone and another new.
+    pub fn changes(&self, a: &str, b: &str) -> Result<Vec<Change>> {
+        let repo = self.shared.to_thread_local();
+        let (a, b) = (resolve(&repo, a)?.tree().map_err(failed)?, resolve(&repo, b)?.tree().map_err(failed)?);
+        let (a, b) = (raw(&a), raw(&b));
+        let mut recorder = gix_diff::tree::Recorder::default();
+        gix_diff::tree(a, b, gix_diff::tree::State::default(), &repo.objects, &mut recorder)
+            .map_err(|e| failed(gix::Error::from_error(e)))?;
+        let id = |mode, oid: ObjectId| is_file(mode).then(|| bytes(oid));
+        let mut changes = BTreeMap::<String, (Option<[u8; 20]>, Option<[u8; 20]>)>::new();
+        for difference in recorder.records {
+            let (path, before, after) = match difference {
+                Difference::Addition { entry_mode, oid, path, .. } => (path, None, id(entry_mode, oid)),
+                Difference::Deletion { entry_mode, oid, path, .. } => (path, id(entry_mode, oid), None),
+                Difference::Modification { previous_entry_mode, previous_oid, entry_mode, oid, path } => {
+                    (path, id(previous_entry_mode, previous_oid), id(entry_mode, oid))
+                }
+            };
+            if before.is_some() || after.is_some() {
+                let change = changes.entry(text(path.as_bstr())).or_default();
+                *change = (before.or(change.0), after.or(change.1));
+            }
+        }
+        Ok(changes.into_iter().map(|(path, (before, after))| Change { path, before, after }).collect())
+    }
+
+    /// A content by its id. Callable from many threads at once.
+    pub fn blob(&self, id: [u8; 20]) -> Result<Vec<u8>> {
+        let repo = self.shared.to_thread_local();
+        let mut blob = repo.find_blob(ObjectId::Sha1(id)).map_err(failed)?;
+        Ok(blob.take_data())
+    }
+
+    /// The best common ancestor of two commits; none when their histories never meet.
+    pub fn merge_base(&self, a: &str, b: &str) -> Result<Option<String>> {
+        let repo = self.shared.to_thread_local();
+        let (a, b) = (resolve(&repo, a)?.id, resolve(&repo, b)?.id);
+        Ok(repo.merge_base(a, b).map_err(failed)?.map(|id| id.to_string()))
+    }
+}
+
+/// The id git gives to a content.
+pub fn blob_id(content: &[u8]) -> [u8; 20] {
+    match gix::objs::compute_hash(gix::hash::Kind::Sha1, gix::objs::Kind::Blob, content) {
+        Ok(id) => bytes(id),
+        // Content made to have the id of another, which git refuses: any id does but the one it was made for.
+        Err(_) => {
+            let mut id = [0; 20];
+            id.copy_from_slice(&Sha256::digest(content)[..20]);
+            id
+        }
+    }
+}
+
+/// Commits whose parents a shallow clone left behind.
+struct Boundary(Option<gix::shallow::Commits>);
+
+impl Boundary {
+    fn of(repo: &gix::Repository) -> Result<Boundary> {
+        repo.shallow_commits().map(Boundary).map_err(failed)
+    }
+
+    fn has(&self, id: &ObjectId) -> bool {
+        self.0.as_ref().is_some_and(|commits| commits.iter().any(|c| c == id))
+    }
+}
+
+/// Configuration of the machine and the user counts, as for `init.defaultBranch`. `GIT_DIR` and its like do not: in a
+/// hook they may speak of another repository than the one asked for.
+fn options() -> Mapping<Options> {
+    let allowed = Permissions {
+        env: permissions::Environment {
+            home: Permission::Allow,
+            xdg_config_home: Permission::Allow,
+            ..permissions::Environment::isolated()
+        },
+        config: permissions::Config { git_binary: false, env: false, ..permissions::Config::all() },
+        attributes: permissions::Attributes::isolated(),
+    };
+    let of = |trust| Options::default_for_level(trust).permissions(allowed);
+    Mapping { full: of(Trust::Full), reduced: of(Trust::Reduced) }
+}
+
+fn is_nowhere(error: &gix::Error) -> bool {
+    use gix::discover::upwards::Error::{NoGitRepository, NoGitRepositoryWithinCeiling, NoGitRepositoryWithinFs};
+    matches!(
+        error.downcast_any_ref(),
+        Some(NoGitRepository { .. } | NoGitRepositoryWithinCeiling { .. } | NoGitRepositoryWithinFs { .. })
+    )
+}
+
+/// A `.git` file between a folder and the repository found above it: its own repository is gone, and the one above
+/// knows nothing of the folder.
+fn dangling_link(start: &Path, found: Option<&Path>) -> Option<PathBuf> {
+    // A working tree that is elsewhere was named by the repository itself, so nothing was skipped on the way to it.
+    if found.is_some_and(|found| !start.starts_with(found)) {
+        return None;
+    }
+    let below = start.ancestors().take_while(|folder| Some(*folder) != found);
+    below.map(|folder| folder.join(".git")).find(|link| link.is_file())
+}
+
+fn only_branch(repo: &gix::Repository) -> Option<String> {
+    let references = repo.references().ok()?;
+    let mut branches = references.local_branches().ok()?.flatten();
+    let first = branches.next()?;
+    branches.next().is_none().then(|| text(first.name().shorten()))
+}
+
+fn resolve<'a>(repo: &'a gix::Repository, spec: &str) -> Result<gix::Commit<'a>> {
+    let unknown = |message: String| {
+        Error::not_found("unknown_commit", message).hint("give an id, branch or tag that `git log` knows here")
+    };
+    let options = SpecOptions { object_kind_hint: Some(ObjectKindHint::Committish), ..SpecOptions::default() };
+    let id = match gix::revision::Spec::from_bstr(spec.as_bytes().as_bstr(), repo, options) {
+        Ok(parsed) => parsed.single().ok_or_else(|| unknown(format!("`{spec}` is not one commit")))?,
+        Err(e) if matches!(e.downcast_any_ref(), Some(SpecError::AmbiguousPrefix { .. })) => {
+            return Err(Error::invalid("ambiguous_commit", format!("more than one commit begins with `{spec}`"))
+                .hint("give more digits of its id"));
+        }
+        Err(e) if is_of_the_spec(&e) => return Err(unknown(format!("no commit is `{spec}`"))),
+        Err(e) => return Err(failed(e)),
+    };
+    let object = match id.object() {
+        Ok(object) => object,
+        Err(e) if e.is_not_found() => return Err(unknown(format!("no commit is `{spec}`"))),
+        Err(e) => return Err(failed(e)),
+    };
+    match object.peel_to_kind(gix::objs::Kind::Commit) {
+        Ok(object) => Ok(object.into_commit()),
+        Err(e) if e.is_corrupted() => Err(failed(e)),
+        Err(_) => Err(unknown(format!("`{spec}` is not a commit"))),
+    }
+}
+
+/// Whether the words are at fault and not the repository. Words that cannot be parsed come without any class.
+fn is_of_the_spec(error: &gix::Error) -> bool {
+    let unclassed = error.dominant_class().is_none() && error.downcast_any_ref::<std::io::Error>().is_none();
+    unclassed || error.is_not_found() || error.is_validation()
+}
+
+fn describe(commit: &gix::Commit<'_>, boundary: &Boundary) -> Result<Commit> {
+    let parents = if boundary.has(&commit.id) { None } else { Some(commit.parent_ids()) };
+    let author = commit.author().map_err(failed)?;
+    Ok(Commit {
+        id: commit.id.to_string(),
+        time_ms: commit.committer().map_err(failed)?.seconds().saturating_mul(1_000),
+        parents: parents.into_iter().flatten().map(|id| id.to_string()).collect(),
+        summary: text(commit.message().map_err(failed)?.summary().as_ref()),
+        author: format!("{} <{}>", author.name, author.email),
+    })
+}
+
+fn raw<'a>(tree: &'a gix::Tree<'_>) -> gix::objs::TreeRefIter<'a> {
+    gix::objs::TreeRefIter::from_bytes(&tree.data, tree.id.kind())
+}
+
+/// Whether it has a content of its own, which folders and submodules have not.
+fn is_file(mode: EntryMode) -> bool {
+    mode.is_blob_or_symlink()
+}
+
+fn entry(mode: EntryMode, id: ObjectId) -> Entry {
+    Entry { id: bytes(id), executable: mode.is_executable(), symlink: mode.is_link() }
+}
+
+fn bytes(id: ObjectId) -> [u8; 20] {
+    let mut bytes = [0; 20];
+    bytes.copy_from_slice(&id.as_slice()[..20]);
+    bytes
+}
+
+/// Names that are not UTF-8 are read as nearly as they can be.
+fn text(name: &BStr) -> String {
+    name.to_str_lossy().into_owned()
+}
+
+fn unreadable(message: String) -> Error {
+    Error::new(ErrorKind::Unavailable, "unreadable_repository", message)
+}
+
+fn unsupported(path: &Path, why: &str) -> Error {
+    let message = format!("the repository at `{}` {why}", path.display());
+    Error::new(ErrorKind::Unsupported, "unsupported_repository", message)
+}
+
+fn cannot_open(path: &Path, error: &gix::Error) -> Error {
+    if error.is_unsupported() {
+        return unsupported(path, "names its objects by sha256").hint("only repositories with sha1 ids can be read");
+    }
+    unreadable(format!("the repository of `{}` cannot be opened: {}", path.display(), error.probable_cause()))
+        .hint("`git status` there says what is wrong")
+}
+
+fn failed(error: gix::Error) -> Error {
+    let cause = error.probable_cause();
+    if error.is_not_found() {
+        return Error::not_found("missing_object", format!("the git repository lacks what it should have: {cause}"))
+            .hint("a partial clone has it after `git fetch --refetch`; else `git fsck` says what is missing");
+    }
+    unreadable(format!("the git repository cannot be read: {cause}")).hint("`git fsck` there says what is wrong")
+}
