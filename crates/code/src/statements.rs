@@ -8,6 +8,7 @@ use crate::language::Language;
 use crate::resolve::{FileId, Gid, How, Links, Program, To};
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_model::id::object_id;
+use lukasa_model::json::Hasher;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value, json};
@@ -46,6 +47,11 @@ impl Names {
         Names { namespace, files }
     }
 
+    /// Ids of a file's objects.
+    pub fn ids_of(&self, file: FileId) -> impl Iterator<Item = Uuid> + '_ {
+        self.files[file as usize].iter().flatten().map(|symbol| symbol.id)
+    }
+
     fn get(&self, gid: Gid) -> Option<&Symbol> {
         self.files[gid.file as usize].get(gid.def as usize)?.as_ref()
     }
@@ -74,14 +80,6 @@ fn symbols(program: &Program, file: FileId, namespace: Uuid) -> Vec<Option<Symbo
         .collect()
 }
 
-#[derive(Default)]
-pub struct Statements {
-    pub objects: Vec<PutObject>,
-    pub relationships: Vec<PutRelationship>,
-    /// Objects outside the program that the relationships need.
-    pub outside: BTreeMap<(&'static str, String), PutObject>,
-}
-
 /// What is known of a file beside its facts.
 #[derive(Clone, Debug, Default)]
 pub struct About {
@@ -101,22 +99,99 @@ pub fn plain_file(path: &str, about: &About) -> PutObject {
     put
 }
 
-/// Everything a file says, given what its names mean.
-pub fn of_file(program: &Program, names: &Names, links: &Links, file: FileId, about: &About) -> Statements {
-    let mut maker = Maker {
-        program,
-        names,
-        file,
-        facts: &program.file(file).facts,
-        path: &program.file(file).path,
-        out: Statements::default(),
+/// Stands for how files are taken apart: when that changes, what was stated before no longer counts as the same.
+const MADE_BY: u32 = 1;
+
+/// A hash over everything a file states. The content decides about objects; what its names mean, about relationships.
+pub fn digest(program: &Program, names: &Names, links: &Links, file: FileId, about: &About) -> String {
+    let mut hasher = Hasher::default();
+    let mut number = |n: u32| hasher.add(&n.to_le_bytes());
+    number(MADE_BY);
+    for (owner, count) in &links.unresolved {
+        number(*owner);
+        number(*count);
+    }
+    for link in &links.calls {
+        number(link.call);
+        number(link.how as u32);
+    }
+    for used in &links.uses {
+        number(used.owner);
+        number(used.line);
+        number(used.how as u32 * 2 + u32::from(used.runs));
+    }
+    for base in &links.bases {
+        number(base.class);
+        number(base.how as u32);
+    }
+    hasher.add(about.content_hash.as_bytes());
+    let mut target = |to: To| match to {
+        To::Def(gid) => match names.get(gid) {
+            Some(symbol) => hasher.add(symbol.id.as_bytes()),
+            None => hasher.add(&gid.def.to_le_bytes()),
+        },
+        To::External(path) => hasher.add(program.external_text(path).as_bytes()),
     };
+    let _ = file;
+    links.calls.iter().for_each(|l| target(l.to));
+    links.imports.iter().for_each(|l| target(l.to));
+    links.bases.iter().for_each(|l| target(l.to));
+    links.uses.iter().for_each(|l| target(To::Def(l.to)));
+    hasher.finish().0[..8].iter().fold(String::with_capacity(16), |mut text, byte| {
+        use std::fmt::Write;
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The objects of a file: itself first, then its symbols.
+pub fn objects(
+    program: &Program,
+    names: &Names,
+    links: &Links,
+    file: FileId,
+    about: &About,
+    digest: &str,
+) -> Vec<PutObject> {
+    let mut maker = Maker::new(program, names, file);
     maker.objects(links, about);
+    if let Some(own) = maker.objects.first_mut() {
+        own.properties.insert("facts".into(), json!(digest));
+    }
+    maker.objects
+}
+
+/// The relationships that belong to a file, and the objects outside the program that they need.
+pub fn relationships(program: &Program, names: &Names, links: &Links, file: FileId) -> (Vec<PutRelationship>, Outside) {
+    let mut maker = Maker::new(program, names, file);
     maker.containment();
     maker.imports(links);
     maker.bases(links);
     maker.calls_and_uses(links);
-    maker.out
+    (maker.relationships, maker.outside)
+}
+
+/// Objects outside the program, by type and key.
+pub type Outside = BTreeMap<(&'static str, String), PutObject>;
+
+/// The objects outside the program that a file's relationships need.
+pub fn outside(program: &Program, names: &Names, links: &Links, file: FileId) -> Outside {
+    let mut maker = Maker::new(program, names, file);
+    let mut seen = FxHashSet::default();
+    let calls = links.calls.iter().map(|l| l.to).chain(links.bases.iter().map(|l| l.to));
+    for to in calls {
+        if let To::External(path) = to
+            && seen.insert(path)
+        {
+            maker.external(path);
+        }
+    }
+    for link in &links.imports {
+        if let To::External(path) = link.to {
+            maker.package(path);
+        }
+    }
+    maker.outside
 }
 
 struct Maker<'p> {
@@ -125,7 +200,17 @@ struct Maker<'p> {
     file: FileId,
     facts: &'p Facts,
     path: &'p str,
-    out: Statements,
+    objects: Vec<PutObject>,
+    relationships: Vec<PutRelationship>,
+    outside: Outside,
+}
+
+impl<'p> Maker<'p> {
+    fn new(program: &'p Program, names: &'p Names, file: FileId) -> Maker<'p> {
+        let (facts, path) = (&*program.file(file).facts, &*program.file(file).path);
+        let (objects, relationships, outside) = (vec![], vec![], Outside::new());
+        Maker { program, names, file, facts, path, objects, relationships, outside }
+    }
 }
 
 impl Maker<'_> {
@@ -156,7 +241,7 @@ impl Maker<'_> {
                     put.properties.insert("fault".into(), json!(format!("line {line}: {what}")));
                 }
             }
-            self.out.objects.push(put);
+            self.objects.push(put);
         }
     }
 
@@ -216,7 +301,8 @@ impl Maker<'_> {
             let within = within.id;
             let id = symbol.id;
             self.edge("CONTAINS", within, id);
-            if within != file {
+            // Fields are found through their type.
+            if within != file && symbol.object_type != "VARIABLE" {
                 self.edge("DEFINED_IN", id, file);
             }
         }
@@ -229,8 +315,8 @@ impl Maker<'_> {
             dst: Reference::Id(dst),
             ..PutRelationship::default()
         };
-        self.out.relationships.push(put);
-        self.out.relationships.last_mut().expect("one was just added")
+        self.relationships.push(put);
+        self.relationships.last_mut().expect("one was just added")
     }
 
     fn imports(&mut self, links: &Links) {
@@ -413,7 +499,7 @@ impl Maker<'_> {
         let ecosystem = ecosystem(self.facts.language);
         let key = format!("{ecosystem}:{package}");
         let id = object_id(self.names.namespace, "PACKAGE", &key);
-        self.out.outside.entry(("PACKAGE", key)).or_insert_with_key(|(_, key)| {
+        self.outside.entry(("PACKAGE", key)).or_insert_with_key(|(_, key)| {
             let mut put = PutObject::new("PACKAGE", key);
             put.title = Some(package.to_owned());
             put.properties = properties(&[("ecosystem", json!(ecosystem))]);
@@ -436,12 +522,12 @@ impl Maker<'_> {
         let ecosystem = ecosystem(self.facts.language);
         let key = format!("{ecosystem}:{package}::{name}");
         let id = object_id(self.names.namespace, "EXTERNAL", &key);
-        if !self.out.outside.contains_key(&("EXTERNAL", key.clone())) {
+        if !self.outside.contains_key(&("EXTERNAL", key.clone())) {
             self.outside_package(&package);
             let mut put = PutObject::new("EXTERNAL", &key);
             put.title = Some(name);
             put.properties = properties(&[("ecosystem", json!(ecosystem)), ("package", json!(package))]);
-            self.out.outside.insert(("EXTERNAL", key), put);
+            self.outside.insert(("EXTERNAL", key), put);
         }
         Some(id)
     }

@@ -3,5 +3,6 @@
 pub mod files;
 pub mod git;
 pub mod index;
+pub mod place;
 
 pub use index::{Report, Workspace};

@@ -29,6 +29,7 @@ pub struct Engine {
     pub temp_dir: PathBuf,
     ledgers: Arc<Mutex<FxHashMap<Scope, Ledger>>>,
     graphs: Arc<Graphs>,
+    workspaces: Arc<Mutex<FxHashMap<(Scope, PathBuf), Arc<code::Workspace>>>>,
 }
 
 /// Memory for graphs when nobody says otherwise: one of a million nodes and five million edges, and room for more.
@@ -72,7 +73,8 @@ impl Context<'_> {
 
 impl Engine {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, temp_dir: PathBuf) -> Engine {
-        Engine { store, clock, temp_dir, ledgers: Arc::default(), graphs: Arc::new(Graphs::new(GRAPH_MEMORY)) }
+        let graphs = Arc::new(Graphs::new(GRAPH_MEMORY));
+        Engine { store, clock, temp_dir, ledgers: Arc::default(), graphs, workspaces: Arc::default() }
     }
 
     /// Keeps graphs within about this many bytes.
@@ -117,6 +119,16 @@ impl Engine {
         let ledger = Ledger::new(Arc::clone(&self.store), Arc::clone(&self.clock), scope.clone());
         ledgers.insert(scope.clone(), ledger.clone());
         ledger
+    }
+
+    /// The working tree at or around a folder, the same for all requests, so that passes build on one another.
+    pub fn workspace(&self, scope: &Scope, path: &std::path::Path) -> Result<Arc<code::Workspace>> {
+        let root = code::place::Place::of(path, None)?.root;
+        let mut workspaces = self.workspaces.lock();
+        let made = workspaces
+            .entry((scope.clone(), root.clone()))
+            .or_insert_with(|| Arc::new(code::Workspace::new(&root, scope.clone())));
+        Ok(Arc::clone(made))
     }
 
     /// Graphs in memory, of all projects.

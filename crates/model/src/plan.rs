@@ -49,6 +49,8 @@ pub struct Place<'a> {
     pub tx: Tx,
     pub now: Time,
     pub next_thing: ThingNo,
+    /// Place of the first statement in the transaction; 0 unless a load comes in parts.
+    pub first_place: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -100,8 +102,14 @@ pub struct Written {
 
 /// Decides what a batch records, or why it cannot.
 pub fn plan(resolved: Resolved, known: &Known, at: &Place<'_>) -> Result<Plan> {
-    let mut planner =
-        Planner { known, at, plan: Plan::default(), fresh: FxHashMap::default(), numbers: FxHashMap::default() };
+    let mut planner = Planner {
+        known,
+        at,
+        plan: Plan::default(),
+        fresh: FxHashMap::default(),
+        numbers: FxHashMap::default(),
+        lineage_after: lineage_after(at),
+    };
     planner.plan.warnings = resolved.warnings;
     planner.plan.results = vec![Written { id: Uuid::nil(), version: None, number: 0 }; resolved.items.len()];
     for (name, id, want) in &resolved.preconditions {
@@ -116,7 +124,7 @@ pub fn plan(resolved: Resolved, known: &Known, at: &Place<'_>) -> Result<Plan> {
         planner.check_ends(item).map_err(|e| at_write(e, item.place))?;
     }
     planner.check_multiplicity(&resolved.items)?;
-    if planner.plan.statements.len() > VersionId::PLACES {
+    if planner.plan.statements.len() + at.first_place as usize > VersionId::PLACES {
         return Err(Error::too_large("batch_too_large", "the batch makes more statements than one transaction holds"));
     }
     Ok(planner.plan)
@@ -173,6 +181,11 @@ struct Group {
     written: Vec<Period>,
 }
 
+fn lineage_after(at: &Place<'_>) -> Lineage {
+    let find = |number, tx| at.registry.branch_at(number, tx);
+    Lineage::of(at.branch, at.tx, find).unwrap_or_else(|_| at.lineage.clone())
+}
+
 struct Planner<'a> {
     known: &'a Known,
     at: &'a Place<'a>,
@@ -180,6 +193,8 @@ struct Planner<'a> {
     /// Numbers of things the batch makes, and statements it adds, by thing.
     numbers: FxHashMap<Uuid, ThingNo>,
     fresh: FxHashMap<ThingNo, Vec<usize>>,
+    /// The line of branches once the batch is recorded.
+    lineage_after: Lineage,
 }
 
 impl Planner<'_> {
@@ -239,7 +254,7 @@ impl Planner<'_> {
         });
         let earlier = self.fresh.entry(thing).or_default();
         let number = last_number(before, self.at.lineage).saturating_add(earlier.len() as u32 + 1);
-        let version = VersionId::new(self.at.tx, self.plan.statements.len() as u32);
+        let version = VersionId::new(self.at.tx, self.at.first_place + self.plan.statements.len() as u32);
         earlier.push(self.plan.statements.len());
         if let Some(merged) = &item.merged {
             let row = |parent, role| Provenance { thing, child: version, parent, role };
@@ -322,11 +337,6 @@ impl Planner<'_> {
         Cow::Owned(all)
     }
 
-    fn lineage_after(&self) -> Lineage {
-        let find = |number, tx| self.at.registry.branch_at(number, tx);
-        Lineage::of(self.at.branch, self.at.tx, find).unwrap_or_else(|_| self.at.lineage.clone())
-    }
-
     fn check_ends(&self, item: &Item) -> Result<()> {
         let (Some((src, dst, _)), Said::Content { .. }) = (&item.ends, &item.said) else { return Ok(()) };
         let declared = self.at.registry.relationship_type(&item.type_name);
@@ -363,7 +373,7 @@ impl Planner<'_> {
                 .hint(format!("allowed: {}", allowed.join(", "))));
             }
             let statements = self.after(id);
-            let there = timeline(&statements, &self.lineage_after(), item.period).iter().any(|s| !s.statement.absent);
+            let there = timeline(&statements, &self.lineage_after, item.period).iter().any(|s| !s.statement.absent);
             if !there && (!lasting || statements.is_empty()) {
                 return Err(dangling(side.name(), &self.name_of(id)));
             }
@@ -406,14 +416,14 @@ impl Planner<'_> {
                 }
             }
         }
-        let lineage = self.lineage_after();
+        let lineage = &self.lineage_after;
         let mut groups: Vec<_> = groups.into_iter().collect();
         groups.sort_by_key(|(_, group)| group.place);
         for ((type_name, side, end), Group { place, members, written }) in groups {
             let mut spans: Vec<(Period, Uuid)> = Vec::new();
             for member in members {
                 let statements = self.after(member);
-                let line = timeline(&statements, &lineage, Period::ALWAYS);
+                let line = timeline(&statements, lineage, Period::ALWAYS);
                 // Only times the batch speaks of: an old quarrel elsewhere must not keep new facts out.
                 for segment in line.iter().filter(|s| !s.statement.absent) {
                     spans.extend(written.iter().filter_map(|w| Some((segment.period.intersect(w)?, member))));

@@ -2,15 +2,16 @@
 //! what the branch says is written in one transaction.
 
 use super::files::{self, Content, DIAGNOSTICS, Diagnostic, Listed, Stamp};
+use super::place::{self, Place};
 use crate::{Context, Engine};
+use lukasa_code::Language;
 use lukasa_code::facts::Facts;
 use lukasa_code::resolve::program::is_manifest;
 use lukasa_code::resolve::{Links, Program, To, resolve};
-use lukasa_code::statements::{self, About, Names, Statements};
+use lukasa_code::statements::{self, About, Names};
 use lukasa_model::batch::{End, PutObject, PutRelationship};
-use lukasa_model::json::Hasher;
 use lukasa_model::types::RENAMED_FROM;
-use lukasa_model::{Batch, ErrorKind, Reference, Result, Scope, ThingNo, TransactionKind, Tx, View, Write};
+use lukasa_model::{Batch, ErrorKind, Reference, Result, Scope, ThingNo, Time, TransactionKind, Tx, View, Write};
 use lukasa_store::ledger::ViewSpec;
 use lukasa_store::{Fields, Ledger};
 use parking_lot::Mutex;
@@ -32,18 +33,40 @@ pub struct Workspace {
 }
 
 /// What is remembered between passes. All of it can be read anew.
-#[derive(Default)]
 struct State {
     /// The branch and transaction `known` is true for.
     branch: String,
     tx: Tx,
     known: BTreeMap<String, Known>,
     program: Program,
+    /// Files that are not text or cannot be read.
+    skipped: FxHashMap<String, Stamp>,
     /// Sources whose facts are in `program`; as long as some are missing, nothing can be resolved.
     loaded: FxHashMap<String, [u8; 20]>,
     links: Vec<Links>,
     /// What `links` and `program` were stated as.
     stated: bool,
+    /// The commit that was told last.
+    claimed: Option<String>,
+    /// When the latest statement about a file begins.
+    last_valid: Time,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            branch: String::new(),
+            tx: 0,
+            known: BTreeMap::new(),
+            program: Program::default(),
+            skipped: FxHashMap::default(),
+            loaded: FxHashMap::default(),
+            links: vec![],
+            stated: false,
+            claimed: None,
+            last_valid: Time::MIN,
+        }
+    }
 }
 
 /// A file as the branch has it.
@@ -56,18 +79,23 @@ struct Known {
     stamp: Option<Stamp>,
 }
 
-/// What a pass is about.
+/// What a pass is for.
+#[derive(Clone, Debug, Default)]
 pub struct Pass {
-    pub branch: String,
-    pub kind: TransactionKind,
+    /// Instead of the git branch that is checked out.
+    pub branch: Option<String>,
+    /// State everything again, also what seems unchanged, and end whatever is said no more.
+    pub rebuild: bool,
     pub reason: Option<String>,
-    /// The commit the tree may turn out to be, with its time.
-    pub commit: Option<lukasa_model::Time>,
 }
 
 /// What a pass found and did.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Report {
+    pub branch: String,
+    /// The commit the tree is exactly; none when it has changes of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// Files of the working tree that are not ignored.
     pub files: usize,
     /// Those of them in a language that is taken apart.
@@ -106,7 +134,8 @@ struct Fresh {
     bytes: u64,
     facts: Option<Arc<Facts>>,
     manifest: Option<String>,
-    binary: bool,
+    /// Not text, or cannot be read.
+    skipped: bool,
     faults: Vec<Diagnostic>,
 }
 
@@ -122,31 +151,54 @@ impl Workspace {
     /// Brings the branch up to date with the working tree.
     pub fn index(&self, engine: &Engine, context: &mut Context<'_>, pass: &Pass) -> Result<Report> {
         let began = Instant::now();
-        let mut steps = Steps { began, last: began, taken: BTreeMap::new() };
+        let mut steps = Steps { last: began, taken: BTreeMap::new() };
         let mut state = self.state.lock();
         let ledger = engine.ledger(&self.scope);
+        let place = Place::of(&self.root, pass.branch.as_deref())?;
+        place::ensure_branch(&ledger, &place.branch, &context.header(None))?;
         let (listed, faults) = files::list(&self.root)?;
         steps.done("list");
-        let view = self.catch_up(&mut state, &ledger, &pass.branch)?;
+        let view = self.catch_up(&mut state, &ledger, &place.branch)?;
         steps.done("known");
-        let mut report = Report { files: listed.len(), ..Report::default() };
+        let mut report = Report { branch: place.branch.clone(), files: listed.len(), ..Report::default() };
         report.diagnostics = faults;
+        let first = state.known.is_empty();
 
-        let plan = look(&state, &listed);
-        let fresh = self.read(&plan, &state, context);
+        let touched: Vec<&Listed> = listed.iter().filter(|l| state.is_touched(l)).collect();
+        let fresh = self.read(&touched, &state, first, context);
+        let mut changes = Changes::default();
+        self.take_in(&mut state, fresh, &mut changes, &mut report);
+        changes.removed = state.missing(&listed);
+        if !changes.is_empty() || pass.rebuild {
+            // What changed can only be resolved beside everything else.
+            let needed: Vec<&Listed> = listed.iter().filter(|l| state.is_needed(l)).collect();
+            let fresh = self.read(&needed, &state, true, context);
+            self.take_in(&mut state, fresh, &mut changes, &mut report);
+            state.forget(&changes.removed);
+        }
         steps.done("read");
-        let changes = self.take_in(&mut state, fresh, &listed, &mut report);
         report.changed = changes.changed.len();
         report.removed = changes.removed.len();
-        for (path, known) in &mut state.known {
-            if known.stamp.is_none()
-                && let Ok(at) = listed.binary_search_by(|l| l.path.as_str().cmp(path))
-            {
-                known.stamp = Some(listed[at].stamp);
+        let commit = place.commit.as_ref().filter(|_| is_commit(&state, &changes, &place, &self.root));
+        report.commit = commit.map(|c| c.id.clone());
+        let claimed = commit.is_none_or(|c| self.is_claimed(&state, &ledger, view.as_ref(), &c.id));
+        if !changes.changed.is_empty() || !changes.removed.is_empty() || pass.rebuild || !claimed {
+            let kind = match (first || pass.rebuild, changes.changed.len() + changes.removed.len()) {
+                (true, _) => TransactionKind::FullRebuild,
+                (false, 1) => TransactionKind::FileChange,
+                (false, _) => TransactionKind::IncrementalRebuild,
+            };
+            let mut batch = Batch { header: context.header(pass.reason.clone()), ..Batch::on(&place.branch) };
+            batch.header.kind = kind;
+            if let Some(commit) = commit {
+                // Times along a branch only grow; a commit older than what is known there counts from now.
+                let now = ledger.clock().now();
+                batch.header.valid_at = Some(commit.time).filter(|t| *t > state.last_valid && *t <= now);
+                batch.header.git_commit = Some(commit.id.clone());
+                batch.writes.push(Write::Object(commit_object(commit)));
             }
-        }
-        if !changes.changed.is_empty() || !changes.removed.is_empty() || pass.kind == TransactionKind::FullRebuild {
-            self.write(&mut state, engine, context, &ledger, view.as_ref(), pass, &changes, &mut report, &mut steps)?;
+            let job = Job { ledger: &ledger, view: view.as_ref(), changes: &changes, rebuild: pass.rebuild };
+            self.write(&mut state, &job, batch, &mut report, &mut steps)?;
         }
         let more = report.diagnostics.len().saturating_sub(DIAGNOSTICS);
         report.diagnostics.truncate(DIAGNOSTICS);
@@ -175,12 +227,15 @@ impl Workspace {
             .into_iter()
             .filter_map(|(path, known)| Some((path, (known.content, known.stamp?))))
             .collect();
+        state.last_valid = Time::MIN;
+        state.claimed = None;
         for found in ledger.beginning(&view, Some("FILE"), "", Fields::Content)? {
             let (Some(path), Some(statement)) = (found.thing.key.as_deref(), &found.statement) else { continue };
             let content = statement.parsed()?;
             let text = |name: &str| content.properties.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
             // A file somebody stated by hand has no content of ours: it is left alone.
             let Some(id) = unhex(&text("content_hash")) else { continue };
+            state.last_valid = state.last_valid.max(statement.period.from);
             let stamp = stamps.get(path).filter(|(known, _)| *known == id).map(|(_, stamp)| *stamp);
             state.known.insert(path.to_owned(), Known { content: id, facts: text("facts"), stamp });
         }
@@ -192,76 +247,72 @@ impl Workspace {
         Ok(Some(view))
     }
 
-    /// Reads and takes apart what has to be, on all cores.
-    fn read(&self, plan: &Look<'_>, state: &State, context: &mut Context<'_>) -> Vec<Fresh> {
-        let total = plan.read.len() as u64;
-        let mut out: Vec<Fresh> = Vec::with_capacity(plan.read.len());
+    /// Reads files on all cores, and takes apart those whose content is new, or all of them.
+    fn read(&self, files: &[&Listed], state: &State, all: bool, context: &mut Context<'_>) -> Vec<Fresh> {
+        let total = files.len() as u64;
+        let mut out: Vec<Fresh> = Vec::with_capacity(files.len());
         // In parts, so that progress can be told.
-        let part = if total > 2_000 { 1_000 } else { usize::MAX };
-        for files in plan.read.chunks(part.min(plan.read.len().max(1))) {
-            let fresh: Vec<Option<Fresh>> = files.par_iter().map(|listed| self.read_one(listed, state)).collect();
-            out.extend(fresh.into_iter().flatten());
-            (context.progress)(out.len() as u64, Some(total));
+        let part = if total > 2_000 { 1_000 } else { files.len().max(1) };
+        for files in files.chunks(part) {
+            out.par_extend(files.par_iter().map(|listed| self.read_one(listed, state, all)));
+            if total > 200 {
+                (context.progress)(out.len() as u64, Some(total));
+            }
         }
         out
     }
 
-    fn read_one(&self, listed: &Listed, state: &State) -> Option<Fresh> {
+    fn read_one(&self, listed: &Listed, state: &State, all: bool) -> Fresh {
         let path = &listed.path;
-        let mut faults = Vec::new();
-        let Some(bytes) = files::load(&self.root, path, &mut faults) else {
-            return Some(Fresh {
-                path: path.clone(),
-                stamp: listed.stamp,
-                content: [0; 20],
-                bytes: listed.stamp.size,
-                facts: None,
-                manifest: None,
-                binary: true,
-                faults,
-            });
-        };
-        let content = files::content_id(&bytes);
         let mut fresh = Fresh {
             path: path.clone(),
             stamp: listed.stamp,
-            content,
-            bytes: bytes.len() as u64,
+            content: [0; 20],
+            bytes: listed.stamp.size,
             facts: None,
             manifest: None,
-            binary: false,
+            skipped: false,
             faults: vec![],
         };
+        let Some(bytes) = files::load(&self.root, path, &mut fresh.faults) else {
+            fresh.skipped = true;
+            return fresh;
+        };
+        fresh.content = files::content_id(&bytes);
+        fresh.bytes = bytes.len() as u64;
+        let same = state.known.get(path).is_some_and(|known| known.content == fresh.content);
+        if same && !all {
+            return fresh;
+        }
         if is_manifest(path) {
             fresh.manifest = Some(String::from_utf8_lossy(&bytes).into_owned());
         }
-        if state.loaded.get(path) != Some(&content) {
-            match files::read(path, bytes, &mut faults) {
+        if state.loaded.get(path) != Some(&fresh.content) {
+            match files::read(path, bytes, &mut fresh.faults) {
                 Content::Source { text, language } => {
                     let facts = lukasa_code::parse(path, &text, language);
                     if let Some((line, what)) = facts.faults.first() {
-                        faults.push(Diagnostic { line: Some(*line), ..Diagnostic::new(path, what.to_string()) });
+                        fresh.faults.push(Diagnostic { line: Some(*line), ..Diagnostic::new(path, what.to_string()) });
                     }
                     fresh.facts = Some(Arc::new(facts));
                 }
                 Content::Text => {}
-                Content::Binary => fresh.binary = true,
+                Content::Binary => fresh.skipped = true,
             }
         }
-        fresh.faults = faults;
-        Some(fresh)
+        fresh
     }
 
-    /// Puts what was read where it belongs, and tells what differs from the branch.
-    fn take_in(&self, state: &mut State, fresh: Vec<Fresh>, listed: &[Listed], report: &mut Report) -> Changes {
-        let mut changes = Changes::default();
-        let mut unreadable: FxHashSet<String> = FxHashSet::default();
+    /// Puts what was read where it belongs, and notes what differs from the branch.
+    fn take_in(&self, state: &mut State, fresh: Vec<Fresh>, changes: &mut Changes, report: &mut Report) {
         for file in fresh {
             report.diagnostics.extend(file.faults);
-            if file.binary {
-                unreadable.insert(file.path);
+            if file.skipped {
+                state.skipped.insert(file.path, file.stamp);
                 continue;
             }
+            state.skipped.remove(&file.path);
+            report.bytes += file.bytes;
             if let Some(manifest) = file.manifest {
                 state.program.manifests.insert(file.path.clone(), manifest);
             }
@@ -270,95 +321,93 @@ impl Workspace {
                 state.program.set(&file.path, facts);
                 state.loaded.insert(file.path.clone(), file.content);
             }
-            let about = About { content_hash: hex(&file.content), bytes: file.bytes };
             match state.known.get_mut(&file.path) {
                 Some(known) if known.content == file.content => known.stamp = Some(file.stamp),
                 _ => {
+                    let about = About { content_hash: hex(&file.content), bytes: file.bytes };
                     changes.stamps.insert(file.path.clone(), (file.content, file.stamp));
-                    changes.changed.insert(file.path.clone(), about);
+                    changes.changed.insert(file.path, about);
                 }
             }
         }
-        let there: FxHashSet<&str> =
-            listed.iter().map(|l| l.path.as_str()).filter(|p| !unreadable.contains(*p)).collect();
-        for path in state.known.keys() {
-            if !there.contains(path.as_str()) {
-                changes.removed.insert(path.clone());
-            }
-        }
-        let gone: Vec<String> = state.loaded.keys().filter(|p| !there.contains(p.as_str())).cloned().collect();
-        for path in gone {
-            state.loaded.remove(&path);
-            state.program.remove(&path);
-        }
-        state.program.manifests.retain(|path, _| there.contains(path.as_str()));
-        changes
     }
 
-    #[allow(clippy::too_many_arguments)]
+    /// Whether the commit was told on this branch before.
+    fn is_claimed(&self, state: &State, ledger: &Ledger, view: Option<&View>, commit: &str) -> bool {
+        if state.claimed.as_deref() == Some(commit) {
+            return true;
+        }
+        view.is_some_and(|view| ledger.find(view, &Reference::exact("COMMIT", commit)).is_ok())
+    }
+
     fn write(
         &self,
         state: &mut State,
-        engine: &Engine,
-        context: &mut Context<'_>,
-        ledger: &Ledger,
-        view: Option<&View>,
-        pass: &Pass,
-        changes: &Changes,
+        job: &Job<'_>,
+        mut batch: Batch,
         report: &mut Report,
         steps: &mut Steps,
     ) -> Result<()> {
-        let _ = engine;
+        let Job { ledger, view, changes, rebuild } = *job;
+        if changes.is_empty() && !rebuild {
+            let committed = ledger.commit(&batch)?;
+            report.tx = committed.tx;
+            state.tx = committed.tx.unwrap_or(state.tx);
+            state.claimed = batch.header.git_commit;
+            return Ok(());
+        }
         let links = resolve(&mut state.program);
         steps.done("resolve");
         let namespace = ledger.head().map_or_else(|_| self.scope.namespace(), |head| head.namespace);
         let names = Names::new(&state.program, namespace);
+        if rebuild {
+            state.stated = false;
+        }
         let affected = affected(state, &links, changes);
-        let made = self.statements(state, &names, &links, &affected, changes);
+        let made = self.made(state, &names, &links, &affected, changes);
+        let made: Vec<Made> = made
+            .into_iter()
+            .filter(|file| {
+                let known = state.known.get(&file.path);
+                let same = known.is_some_and(|k| k.facts == file.digest && !changes.changed.contains_key(&file.path));
+                rebuild || !same
+            })
+            .collect();
+        report.written_files = made.len();
         steps.done("statements");
-        let mut batch = Batch { header: context.header(pass.reason.clone()), ..Batch::on(&pass.branch) };
-        batch.header.kind = pass.kind;
-        batch.header.valid_at = pass.commit;
-        let mut outside: BTreeMap<(&'static str, String), PutObject> = BTreeMap::new();
-        let mut relationships: Vec<PutRelationship> = Vec::new();
-        let mut stated: Vec<(String, String)> = Vec::new();
         let mut ends: Vec<Uuid> = Vec::new();
-        let renamed = renames(state, changes);
-        for file in made {
-            let known = state.known.get(&file.path);
-            if known.is_some_and(|k| k.facts == file.digest && !changes.changed.contains_key(&file.path)) {
-                continue;
-            }
-            report.written_files += 1;
-            if let Some(view) = view.filter(|_| known.is_some()) {
-                let keep = file.ids(namespace);
+        if let Some(view) = view {
+            for file in made.iter().filter(|file| state.known.contains_key(&file.path)) {
+                let keep = file.ids(&state.program, &names, &links, namespace);
                 ends.extend(stale(ledger, view, &file.path, &keep)?);
             }
-            stated.push((file.path.clone(), file.digest.clone()));
-            let Statements { objects, relationships: own, outside: more } = file.made;
-            batch.writes.extend(objects.into_iter().map(Write::Object));
-            relationships.extend(own);
-            outside.extend(more);
-        }
-        for path in &changes.removed {
-            if let Some(view) = view {
+            for path in &changes.removed {
                 ends.extend(stale(ledger, view, path, &FxHashSet::default())?);
             }
         }
-        batch.writes.extend(outside.into_values().map(Write::Object));
-        batch.writes.extend(relationships.into_iter().map(Write::Relationship));
-        for (old, new) in &renamed {
-            batch.writes.push(
-                PutRelationship::new(RENAMED_FROM, Reference::exact("FILE", new), Reference::exact("FILE", old)).into(),
-            );
-        }
         ends.sort_unstable();
         ends.dedup();
-        batch.writes.extend(ends.into_iter().map(|id| Write::End(End::new(id))));
+        let mut last: Vec<Write> = std::mem::take(&mut batch.writes);
+        for (old, new) in renames(state, changes) {
+            let (new, old) = (Reference::exact("FILE", &new), Reference::exact("FILE", &old));
+            last.push(PutRelationship::new(RENAMED_FROM, new, old).into());
+        }
+        last.extend(ends.into_iter().map(|id| Write::End(End::new(id))));
         steps.done("differences");
-        count(&batch, report);
-        let committed = ledger.commit(&batch)?;
+        let parts = Parts { program: &state.program, names: &names, links: &links, files: &made, at: 0, last };
+        let counted = Mutex::new(Counted::default());
+        let parts = parts.inspect(|part| part.iter().for_each(|write| counted.lock().add(write)));
+        let committed = if made.len() <= FEW_FILES {
+            batch.writes = parts.flatten().collect();
+            ledger.commit(&batch)?
+        } else {
+            ledger.load(&batch.branch, &batch.header, parts.map(Ok))?
+        };
         steps.done("commit");
+        let counted = counted.into_inner();
+        (report.symbols, report.relationships, report.derivations) =
+            (counted.symbols, counted.relationships, counted.derivations);
+        let stated: Vec<(String, String)> = made.into_iter().map(|file| (file.path, file.digest)).collect();
         report.tx = committed.tx;
         report.objects = committed.objects;
         report.relationships_written = committed.relationships;
@@ -385,11 +434,13 @@ impl Workspace {
             state.known.insert(path, Known { content, facts: digest, stamp });
         }
         state.tx = committed.tx.unwrap_or(state.tx);
+        state.claimed = batch.header.git_commit;
+        state.last_valid = state.last_valid.max(batch.header.valid_at.unwrap_or(committed.recorded_at));
         Ok(())
     }
 
-    /// What the files that may have changed say now, with a hash over all of it.
-    fn statements(
+    /// The files that may have changed, each with a hash over everything it states now.
+    fn made(
         &self,
         state: &State,
         names: &Names,
@@ -411,14 +462,13 @@ impl Workspace {
                         About { content_hash, bytes: u64::from(bytes) }
                     }
                 };
-                let made = statements::of_file(&state.program, names, &links[*id as usize], *id, &about);
-                Made::new(path, made)
+                let digest = statements::digest(&state.program, names, &links[*id as usize], *id, &about);
+                Made { path, source: Some(*id), about, digest }
             })
             .collect();
         for (path, about) in &changes.changed {
             if state.program.find_file(path).is_none() {
-                let objects = vec![statements::plain_file(path, about)];
-                made.push(Made::new(path.clone(), Statements { objects, ..Statements::default() }));
+                made.push(Made { path: path.clone(), source: None, about: about.clone(), digest: String::new() });
             }
         }
         made.sort_by(|a, b| a.path.cmp(&b.path));
@@ -426,29 +476,95 @@ impl Workspace {
     }
 }
 
-/// What to read: everything new or touched, and every source whose facts are needed and not at hand.
-struct Look<'a> {
-    read: Vec<&'a Listed>,
+/// Up to so many files are written as one batch, which what follows the log need not read back.
+const FEW_FILES: usize = 200;
+/// Files whose objects, or relationships, make one part of a load.
+const PART_FILES: usize = 150;
+
+/// What the files state, in parts: objects, what is outside, relationships, and at the end whatever else is to be said.
+struct Parts<'a> {
+    program: &'a Program,
+    names: &'a Names,
+    links: &'a [Links],
+    files: &'a [Made],
+    at: usize,
+    last: Vec<Write>,
 }
 
-fn look<'a>(state: &State, listed: &'a [Listed]) -> Look<'a> {
-    let touched: Vec<&Listed> =
-        listed.iter().filter(|l| state.known.get(&l.path).is_none_or(|known| known.stamp != Some(l.stamp))).collect();
-    let gone = state.known.len() + touched.len() != listed.len()
-        || state.known.keys().any(|p| listed.binary_search_by(|l| l.path.as_str().cmp(p)).is_err());
-    if touched.is_empty() && !gone {
-        return Look { read: vec![] };
+impl Iterator for Parts<'_> {
+    type Item = Vec<Write>;
+
+    fn next(&mut self) -> Option<Vec<Write>> {
+        let per_kind = self.files.len().div_ceil(PART_FILES);
+        let at = self.at;
+        self.at += 1;
+        let files = |part: usize| {
+            let from = part * PART_FILES;
+            &self.files[from..(from + PART_FILES).min(self.files.len())]
+        };
+        if at < per_kind {
+            let objects = files(at).par_iter().flat_map_iter(|file| match file.source {
+                Some(id) => {
+                    let links = &self.links[id as usize];
+                    statements::objects(self.program, self.names, links, id, &file.about, &file.digest)
+                }
+                None => vec![statements::plain_file(&file.path, &file.about)],
+            });
+            return Some(objects.map(Write::Object).collect());
+        }
+        if at == per_kind {
+            let sources = self.files.iter().filter_map(|file| file.source);
+            let mut outside = statements::Outside::new();
+            for id in sources {
+                outside.extend(statements::outside(self.program, self.names, &self.links[id as usize], id));
+            }
+            return Some(outside.into_values().map(Write::Object).collect());
+        }
+        let part = at - per_kind - 1;
+        if part < per_kind {
+            let relationships = files(part).par_iter().flat_map_iter(|file| match file.source {
+                Some(id) => statements::relationships(self.program, self.names, &self.links[id as usize], id).0,
+                None => vec![],
+            });
+            return Some(relationships.map(Write::Relationship).collect());
+        }
+        (part == per_kind).then(|| std::mem::take(&mut self.last))
     }
-    let read = listed
-        .iter()
-        .filter(|l| {
-            let known = state.known.get(&l.path);
-            known.is_none_or(|known| known.stamp != Some(l.stamp))
-                || (!state.loaded.contains_key(&l.path)
-                    && (lukasa_code::Language::of(&l.path, "").is_some() || is_manifest(&l.path)))
-        })
-        .collect();
-    Look { read }
+}
+
+impl State {
+    /// Whether a file may have another content than the branch has.
+    fn is_touched(&self, listed: &Listed) -> bool {
+        if self.skipped.get(&listed.path) == Some(&listed.stamp) {
+            return false;
+        }
+        self.known.get(&listed.path).is_none_or(|known| known.stamp != Some(listed.stamp))
+    }
+
+    /// Whether a file must be read before anything can be resolved.
+    fn is_needed(&self, listed: &Listed) -> bool {
+        if self.skipped.contains_key(&listed.path) {
+            return false;
+        }
+        let source = !self.loaded.contains_key(&listed.path) && Language::of(&listed.path, "").is_some();
+        source || (is_manifest(&listed.path) && !self.program.manifests.contains_key(&listed.path))
+    }
+
+    /// Files the branch has that are there no more, or are no text any more.
+    fn missing(&self, listed: &[Listed]) -> BTreeSet<String> {
+        let there = |path: &str| {
+            !self.skipped.contains_key(path) && listed.binary_search_by(|l| l.path.as_str().cmp(path)).is_ok()
+        };
+        self.known.keys().filter(|path| !there(path)).cloned().collect()
+    }
+
+    fn forget(&mut self, removed: &BTreeSet<String>) {
+        for path in removed {
+            self.loaded.remove(path);
+            self.program.remove(path);
+            self.program.manifests.remove(path);
+        }
+    }
 }
 
 #[derive(Default)]
@@ -458,37 +574,81 @@ struct Changes {
     removed: BTreeSet<String>,
 }
 
-/// What a file says now.
+impl Changes {
+    fn is_empty(&self) -> bool {
+        self.changed.is_empty() && self.removed.is_empty()
+    }
+}
+
+/// What `write` works on.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    ledger: &'a Ledger,
+    view: Option<&'a View>,
+    changes: &'a Changes,
+    rebuild: bool,
+}
+
+/// Whether the files are exactly those of the commit. What is not text, or is kept out, only has to be there.
+fn is_commit(state: &State, changes: &Changes, place: &Place, root: &Path) -> bool {
+    let (Some(repository), Some(commit)) = (&place.repository, &place.commit) else { return false };
+    let Ok(tree) = repository.tree(&commit.id) else { return false };
+    let now = |path: &str| {
+        if changes.removed.contains(path) {
+            return None;
+        }
+        changes.stamps.get(path).map(|(content, _)| *content).or(state.known.get(path).map(|k| k.content))
+    };
+    let mut seen = 0;
+    for (path, entry) in &tree {
+        match now(path) {
+            Some(content) if content == entry.id => seen += 1,
+            Some(_) => return false,
+            None if entry.symlink => {}
+            None if root.join(path).symlink_metadata().is_ok() => {}
+            None => return false,
+        }
+    }
+    let new = changes.changed.keys().filter(|p| !state.known.contains_key(*p)).count();
+    // Whatever else is there is not in the commit.
+    seen == state.known.len() + new - changes.removed.len()
+}
+
+fn commit_object(commit: &place::Commit) -> PutObject {
+    let mut put = PutObject::new("COMMIT", &commit.id);
+    let summary = commit.summary.trim();
+    put.title = Some(if summary.is_empty() { commit.id[..12].to_owned() } else { cut(summary, 200).to_owned() });
+    put.properties.insert("author".into(), json!(commit.author));
+    put.properties.insert("time".into(), json!(commit.time));
+    put
+}
+
+fn cut(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// A file to be written.
 struct Made {
     path: String,
-    made: Statements,
+    /// None for a file that is no source.
+    source: Option<u32>,
+    about: About,
     digest: String,
 }
 
 impl Made {
-    fn new(path: String, mut made: Statements) -> Made {
-        let mut hasher = Hasher::default();
-        for object in &made.objects {
-            hasher.add(&serde_json::to_vec(object).unwrap_or_default());
-        }
-        for relationship in &made.relationships {
-            hasher.add(&serde_json::to_vec(relationship).unwrap_or_default());
-        }
-        let digest = hex(&hasher.finish().0[..8]);
-        if let Some(file) = made.objects.first_mut() {
-            file.properties.insert("facts".into(), json!(digest));
-        }
-        Made { path, made, digest }
-    }
-
     /// Everything the file states, by id.
-    fn ids(&self, namespace: Uuid) -> FxHashSet<Uuid> {
-        let mut ids = FxHashSet::default();
-        for object in &self.made.objects {
-            let key = object.key.as_deref().unwrap_or_default();
-            ids.insert(lukasa_model::id::object_id(namespace, &object.type_name, key));
-        }
-        for r in &self.made.relationships {
+    fn ids(&self, program: &Program, names: &Names, links: &[Links], namespace: Uuid) -> FxHashSet<Uuid> {
+        let Some(id) = self.source else {
+            return FxHashSet::from_iter([lukasa_model::id::object_id(namespace, "FILE", &self.path)]);
+        };
+        let links = &links[id as usize];
+        let mut ids: FxHashSet<Uuid> = names.ids_of(id).collect();
+        for r in statements::relationships(program, names, links, id).0 {
             if let (Reference::Id(src), Reference::Id(dst)) = (&r.src, &r.dst) {
                 let id = lukasa_model::id::relationship_id(namespace, &r.type_name, *src, *dst, &r.discriminator);
                 ids.insert(id);
@@ -573,20 +733,30 @@ fn renames(state: &State, changes: &Changes) -> Vec<(String, String)> {
     found
 }
 
-fn count(batch: &Batch, report: &mut Report) {
-    for write in &batch.writes {
+#[derive(Default)]
+struct Counted {
+    symbols: usize,
+    relationships: BTreeMap<String, usize>,
+    derivations: BTreeMap<String, usize>,
+}
+
+impl Counted {
+    fn add(&mut self, write: &Write) {
+        let more = |counts: &mut BTreeMap<String, usize>, name: &str| match counts.get_mut(name) {
+            Some(count) => *count += 1,
+            None => {
+                counts.insert(name.to_owned(), 1);
+            }
+        };
         match write {
             Write::Object(put) => {
-                if put.type_name != "FILE" && put.type_name != "PACKAGE" && put.type_name != "EXTERNAL" {
-                    report.symbols += 1;
-                }
+                let symbol = !matches!(&*put.type_name, "FILE" | "PACKAGE" | "EXTERNAL" | "COMMIT");
+                self.symbols += usize::from(symbol);
             }
             Write::Relationship(put) => {
-                *report.relationships.entry(put.type_name.clone()).or_default() += 1;
-                if put.type_name == "CALLS"
-                    && let Some(derivation) = &put.derivation
-                {
-                    *report.derivations.entry(derivation.clone()).or_default() += 1;
+                more(&mut self.relationships, &put.type_name);
+                if let (true, Some(derivation)) = (put.type_name == "CALLS", &put.derivation) {
+                    more(&mut self.derivations, derivation);
                 }
             }
             Write::End(_) => {}
@@ -595,7 +765,6 @@ fn count(batch: &Batch, report: &mut Report) {
 }
 
 struct Steps {
-    began: Instant,
     last: Instant,
     taken: BTreeMap<String, u64>,
 }
@@ -603,7 +772,6 @@ struct Steps {
 impl Steps {
     fn done(&mut self, step: &str) {
         let now = Instant::now();
-        let _ = self.began;
         self.taken.insert(step.to_owned(), (now - self.last).as_millis() as u64);
         self.last = now;
     }

@@ -1,11 +1,11 @@
 //! `index_directory`: brings a branch up to date with a working tree.
 
 use super::{WRITE, count};
+use crate::code::Report;
 use crate::code::index::Pass;
-use crate::code::{Report, Workspace};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
-use lukasa_model::{Result, TransactionKind};
+use lukasa_model::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -49,9 +49,8 @@ impl Op for IndexDirectory {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        let workspace = Workspace::new(Path::new(&request.path), context.scope.clone());
-        let branch = request.branch.unwrap_or_else(|| "main".into());
-        let pass = Pass { branch, kind: TransactionKind::IncrementalRebuild, reason: None, commit: None };
+        let workspace = engine.workspace(&context.scope, Path::new(&request.path))?;
+        let pass = Pass { branch: request.branch, ..Pass::default() };
         let report = workspace.index(engine, context, &pass)?;
         let summary =
             format!("indexed {}: {} changed, {} removed", count(report.files, "file"), report.changed, report.removed);

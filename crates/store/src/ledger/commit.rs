@@ -24,6 +24,14 @@ pub struct Committed {
     pub written: Vec<Written>,
 }
 
+impl Committed {
+    pub(super) fn nothing(recorded_at: Time) -> Committed {
+        let (objects, relationships, unchanged) = (0, 0, 0);
+        let (warnings, written) = (vec![], vec![]);
+        Committed { tx: None, recorded_at, objects, relationships, unchanged, repeated: false, warnings, written }
+    }
+}
+
 /// Where a batch goes, as known inside the transaction.
 pub(super) struct Target<'a> {
     pub head: Head,
@@ -107,6 +115,7 @@ impl Ledger {
             tx: target.head.tx + 1,
             now: target.now,
             next_thing: target.head.next_thing,
+            first_place: 0,
         };
         plan::plan(resolved, &known, &at)
     }
@@ -123,7 +132,7 @@ pub(super) fn open_branch<'a>(registry: &'a Registry, name: &str, head: Head, no
     Ok(Target { head, now, registry, branch: branch.number, lineage })
 }
 
-fn learn(reader: &mut dyn Reader, known: &mut Known, things: Vec<Thing>) -> Result<()> {
+pub(super) fn learn(reader: &mut dyn Reader, known: &mut Known, things: Vec<Thing>) -> Result<()> {
     let new: Vec<_> = things.iter().filter(|t| !known.things.contains_key(&t.id)).map(|t| t.no).collect();
     for statement in reader.statements(&new, Fields::Header)? {
         known.statements.entry(statement.thing).or_default().push(statement);

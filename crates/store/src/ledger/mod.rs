@@ -6,6 +6,7 @@ mod diff;
 mod dump;
 mod find;
 mod follow;
+mod load;
 mod merge;
 mod recent;
 mod stream;

@@ -1,0 +1,103 @@
+//! Where a working tree belongs: its root, the branch it is kept on, and the commit it may be.
+
+use super::git::Repository;
+use lukasa_model::transaction::Header;
+use lukasa_model::{BranchMode, Error, ErrorKind, Result, Time};
+use lukasa_store::Ledger;
+use lukasa_store::ledger::NewBranch;
+use std::path::{Path, PathBuf};
+
+pub struct Place {
+    /// Root of the working tree, or the folder itself outside of git.
+    pub root: PathBuf,
+    pub branch: String,
+    pub repository: Option<Repository>,
+    pub commit: Option<Commit>,
+}
+
+/// The commit that is checked out.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    pub id: String,
+    pub time: Time,
+    pub summary: String,
+    pub author: String,
+}
+
+impl Place {
+    /// Looks at a folder. `branch` overrides what git says.
+    pub fn of(path: &Path, branch: Option<&str>) -> Result<Place> {
+        let folder = path.canonicalize().map_err(|e| {
+            Error::not_found("no_folder", format!("there is no folder `{}`: {e}", path.display()))
+                .hint("name the root of a repository, or run this inside one")
+        })?;
+        if !folder.is_dir() {
+            return Err(Error::invalid("not_a_folder", format!("`{}` is not a folder", path.display()))
+                .hint("`lukasa index` takes a folder; one file is indexed with its folder"));
+        }
+        let Some(repository) = Repository::discover(&folder)? else {
+            let branch = branch.unwrap_or("main").to_owned();
+            return Ok(Place { root: folder, branch, repository: None, commit: None });
+        };
+        let head = repository.head()?;
+        // A folder inside a repository is indexed as it is; only the whole tree can be a commit.
+        let whole = repository.work_dir() == Some(folder.as_path());
+        let commit = match &head.commit {
+            Some(id) if whole => {
+                let commit = repository.commit(id)?;
+                Some(Commit {
+                    id: commit.id,
+                    time: Time(commit.time_ms * 1_000),
+                    summary: commit.summary,
+                    author: commit.author,
+                })
+            }
+            _ => None,
+        };
+        let branch = match branch {
+            Some(branch) => branch.to_owned(),
+            None => branch_name(&repository, head.branch.as_deref(), head.commit.as_deref()),
+        };
+        Ok(Place { root: folder, branch, repository: Some(repository), commit })
+    }
+}
+
+/// The default branch is Lukasa's `main`, whatever git calls it; others keep their names.
+fn branch_name(repository: &Repository, branch: Option<&str>, commit: Option<&str>) -> String {
+    match (branch, commit) {
+        (Some(branch), _) if branch == repository.default_branch() => "main".into(),
+        // A branch called `main` that is not the default one must not write to it.
+        (Some("main"), _) => "git-main".into(),
+        (Some(branch), _) => branch.to_owned(),
+        (None, Some(commit)) => format!("git-{}", &commit[..12.min(commit.len())]),
+        (None, None) => "main".into(),
+    }
+}
+
+/// Makes the branch if it is not there: pinned, so that `main` moving on never alters it.
+pub fn ensure_branch(ledger: &Ledger, name: &str, header: &Header) -> Result<bool> {
+    if name == "main" {
+        return Ok(false);
+    }
+    match ledger.registry() {
+        Ok(registry) => {
+            if registry.branch(name).is_ok() {
+                return Ok(false);
+            }
+        }
+        Err(e) if e.kind == ErrorKind::NotFound => {}
+        Err(e) => return Err(e),
+    }
+    let new = NewBranch {
+        name: name.to_owned(),
+        mode: BranchMode::Pinned,
+        description: Some("a git branch".into()),
+        ..NewBranch::default()
+    };
+    match ledger.create_branch(&new, header) {
+        Ok(_) => Ok(true),
+        // Another process was faster.
+        Err(e) if e.code == "branch_exists" => Ok(false),
+        Err(e) => Err(e),
+    }
+}
