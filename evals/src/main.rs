@@ -5,6 +5,7 @@ mod community;
 mod cypher;
 mod graph;
 mod graphalytics;
+mod index;
 mod store;
 mod tck;
 
@@ -64,6 +65,12 @@ fn main() -> ExitCode {
                 .arg(json.clone()),
         )
         .subcommand(
+            Command::new("index")
+                .about("A whole repository into an empty store, beside raw parallel parsing of the same files")
+                .arg(Arg::new("repo").long("repo").required(true).value_name("DIR").help("The repository; a copy is indexed"))
+                .arg(json.clone()),
+        )
+        .subcommand(
             Command::new("callgraph")
                 .about("Call edges against public suites: PyCG, JCG, Jelly, go/callgraph")
                 .arg(Arg::new("suite").long("suite").required(true).help("pycg, jcg, jcg-python, jcg-js, jelly or gocg"))
@@ -113,6 +120,10 @@ fn main() -> ExitCode {
         }
         Some(("graphalytics", m)) => graphalytics::run(&folder(m), m.get_flag("json")),
         Some(("community", m)) => community::run(&folder(m), m.get_flag("peers"), m.get_flag("json")),
+        Some(("index", m)) => {
+            let repo = m.get_one::<String>("repo").map(PathBuf::from).unwrap_or_default();
+            index::run(&repo, m.get_flag("json"))
+        }
         Some(("callgraph", m)) => callgraph::run(
             m.get_one::<String>("suite").map_or("", String::as_str),
             &folder(m),

@@ -7,7 +7,7 @@ mod python;
 mod rust;
 mod tags;
 
-use crate::facts::{Facts, Kind};
+use crate::facts::{Facts, Kind, ROOT};
 use crate::language::Language;
 use crate::summary;
 use std::cell::RefCell;
@@ -40,7 +40,27 @@ pub fn parse(path: &str, text: &str, language: Language) -> Facts {
         def.summary = summary.into();
         def.hash = hash;
     }
+    if facts.defs[0].doc.is_none() {
+        facts.defs[0].summary = what_is_in_it(&facts).into();
+    }
     facts
+}
+
+/// A file without a word about itself is told by what stands in it.
+fn what_is_in_it(facts: &Facts) -> String {
+    let top = |d: &&crate::facts::Def| d.parent == ROOT && d.kind != Kind::Lambda && d.kind != Kind::File;
+    let names: Vec<&str> = facts.defs.iter().skip(1).filter(top).map(|d| facts.name(d.name)).collect();
+    let mut shown: Vec<&str> = Vec::new();
+    for name in &names {
+        if shown.len() < 6 && !shown.contains(name) && !name.starts_with('<') {
+            shown.push(name);
+        }
+    }
+    let more = if names.len() > shown.len() { ", …" } else { "" };
+    match shown.is_empty() {
+        true => format!("{} file", facts.language.name()),
+        false => format!("{} file with {}{more}", facts.language.name(), shown.join(", ")),
+    }
 }
 
 fn hash(bytes: &[u8]) -> u64 {

@@ -2,7 +2,7 @@
 
 use super::program::{Program, join};
 use super::value::{FileId, Sym, Value};
-use crate::facts::{Import, Imported};
+use crate::facts::Import;
 use crate::language::Language;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -24,7 +24,6 @@ pub struct Places {
 pub struct Crate {
     /// As written in paths: dashes are underscores.
     pub name: String,
-    pub folder: String,
     /// `src/lib.rs` or what the manifest says.
     pub library: Option<FileId>,
 }
@@ -260,10 +259,5 @@ fn read_cargo(program: &Program, folder: &str, text: &str) -> Option<Crate> {
     }
     let name = lib_name.or(name)?.replace('-', "_");
     let library = program.find_file(&join(folder, lib_path.as_deref().unwrap_or("src/lib.rs")));
-    Some(Crate { name, folder: folder.to_owned(), library })
-}
-
-/// Whether an import only makes a name known and runs nothing of the module by itself.
-pub fn binds(import: &Import) -> bool {
-    !matches!(import.what, Imported::Nothing)
+    Some(Crate { name, library })
 }

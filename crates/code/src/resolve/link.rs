@@ -125,10 +125,6 @@ impl Link {
         self.imports[file as usize].get(import as usize).copied().flatten()
     }
 
-    pub fn places(&self) -> &Places {
-        &self.places
-    }
-
     // --- packages ---
 
     fn read_packages(&mut self, program: &mut Program) {

@@ -1,0 +1,255 @@
+//! Indexing working trees: what is stated, what stays right while files change, and what bad input does.
+
+mod desk;
+
+use desk::Desk;
+use lukasa_model::View;
+use lukasa_store::Fields;
+use lukasa_store::ledger::ViewSpec;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+fn write(root: &Path, path: &str, text: &str) {
+    let place = root.join(path);
+    fs::create_dir_all(place.parent().expect("inside the root")).unwrap();
+    fs::write(place, text).unwrap();
+}
+
+/// Everything visible on a branch: what it is called and what is said of it.
+fn stated(desk: &Desk, branch: &str) -> BTreeMap<String, String> {
+    let ledger = &desk.fixture.ledger;
+    let view: View = ledger.view(&ViewSpec::on(branch)).unwrap();
+    let mut names = BTreeMap::new();
+    let mut out = BTreeMap::new();
+    for row in ledger.heads(&view, Fields::Content).unwrap() {
+        let row = row.unwrap();
+        if row.is_system() {
+            continue;
+        }
+        let content = row.statement.content.clone().unwrap_or_default().to_string();
+        match &row.thing.ends {
+            None => {
+                let name = row.thing.name();
+                names.insert(row.thing.no, name.clone());
+                out.insert(name, content);
+            }
+            Some(ends) => {
+                let name = |no| names.get(no).map_or("(ended)", String::as_str);
+                let name = format!("{} -{}-> {}", name(&ends.src), row.thing.type_name, name(&ends.dst));
+                out.insert(name, content);
+            }
+        }
+    }
+    out
+}
+
+fn small_program(root: &Path) {
+    write(root, "app/main.py", "from app.shop import Shop\n\n\ndef main():\n    shop = Shop()\n    shop.open()\n");
+    write(
+        root,
+        "app/shop.py",
+        "\"\"\"Shops and what they do.\"\"\"\n\n\nclass Shop:\n    \"\"\"A shop. Sells.\"\"\"\n\n    def open(self):\n        self.greet()\n\n    def greet(self):\n        print('hello')\n",
+    );
+    write(root, "app/__init__.py", "");
+    write(
+        root,
+        "web/index.ts",
+        "import { add } from './sum';\nexport function total(): number { return add(1, 2); }\n",
+    );
+    write(root, "web/sum.ts", "/** Adds. */\nexport function add(a: number, b: number) { return a + b; }\n");
+    write(root, "notes.txt", "not a program\n");
+}
+
+#[test]
+fn a_folder_becomes_files_symbols_and_calls() {
+    for desk in Desk::all() {
+        let folder = TempDir::new().unwrap();
+        small_program(folder.path());
+        let report = desk.ok("index_directory", json!({"path": folder.path()}));
+        assert_eq!(report["files"], 6, "{report}");
+        let stated = stated(&desk, "main");
+        for name in [
+            "FILE:app/main.py",
+            "FILE:notes.txt",
+            "CLASS:app/shop.py::Shop",
+            "METHOD:app/shop.py::Shop::open",
+            "FUNCTION:web/sum.ts::add",
+            "FUNCTION:app/main.py::main -CALLS-> METHOD:app/shop.py::Shop::open",
+            "METHOD:app/shop.py::Shop::open -CALLS-> METHOD:app/shop.py::Shop::greet",
+            "FUNCTION:web/index.ts::total -CALLS-> FUNCTION:web/sum.ts::add",
+            "FILE:app/main.py -IMPORTS-> FILE:app/shop.py",
+            "FILE:web/index.ts -IMPORTS-> FILE:web/sum.ts",
+            "CLASS:app/shop.py::Shop -CONTAINS-> METHOD:app/shop.py::Shop::open",
+        ] {
+            assert!(stated.contains_key(name), "{name} on {}: {:#?}", desk.fixture.name, stated.keys());
+        }
+        let shop = &stated["CLASS:app/shop.py::Shop"];
+        assert!(shop.contains("\"summary\":\"A shop.\""), "{shop}");
+        let call = &stated["FUNCTION:web/index.ts::total -CALLS-> FUNCTION:web/sum.ts::add"];
+        assert!(call.contains("\"derivation\":\"import\"") && call.contains("\"line\":2"), "{call}");
+        // Nothing changed: nothing is written.
+        let again = desk.ok("index_directory", json!({"path": folder.path()}));
+        assert_eq!((&again["tx"], &again["changed"]), (&Value::Null, &json!(0)), "{again}");
+    }
+}
+
+#[test]
+fn edits_removals_and_renames_end_what_is_said_no_more() {
+    for desk in Desk::all() {
+        let folder = TempDir::new().unwrap();
+        small_program(folder.path());
+        desk.ok("index_directory", json!({"path": folder.path()}));
+        desk.fixture.clock.advance(10);
+        write(folder.path(), "app/shop.py", "class Shop:\n    def open(self):\n        pass\n");
+        fs::rename(folder.path().join("web/sum.ts"), folder.path().join("web/plus.ts")).unwrap();
+        fs::remove_file(folder.path().join("notes.txt")).unwrap();
+        let report = desk.ok("index_directory", json!({"path": folder.path()}));
+        assert_eq!((&report["changed"], &report["removed"]), (&json!(2), &json!(2)), "{report}");
+        let stated = stated(&desk, "main");
+        for gone in ["METHOD:app/shop.py::Shop::greet", "FILE:notes.txt", "FILE:web/sum.ts", "FUNCTION:web/sum.ts::add"]
+        {
+            assert!(!stated.contains_key(gone), "{gone} on {}", desk.fixture.name);
+        }
+        assert!(stated.contains_key("FILE:web/plus.ts"));
+        assert!(
+            !stated.keys().any(|k| k.starts_with("FUNCTION:web/index.ts::total -CALLS->")),
+            "the import leads nowhere"
+        );
+        let found = desk.ok("get", json!({"ref": "FILE:web/sum.ts"}));
+        assert_eq!(found["thing"]["key"], "web/plus.ts", "the old name leads to the new: {found}");
+        // Yesterday is as it was.
+        let before = desk.ok("get", json!({"ref": "METHOD:app/shop.py::Shop::greet", "as_of": "tx:1"}));
+        assert_eq!(before["thing"]["key"], "app/shop.py::Shop::greet");
+    }
+}
+
+/// After any row of edits a branch says the same as one that was indexed afresh.
+#[test]
+fn following_edits_gives_what_a_fresh_index_gives() {
+    use lukasa_testkit::questions::Dice;
+    for (number, desk) in Desk::all().into_iter().enumerate() {
+        let rounds = if desk.fixture.name == "memory" { 12 } else { 4 };
+        let folder = TempDir::new().unwrap();
+        small_program(folder.path());
+        let mut dice = Dice(7 + number as u64);
+        for round in 0..rounds {
+            random_edit(folder.path(), &mut dice);
+            desk.fixture.clock.advance(1);
+            desk.ok("index_directory", json!({"path": folder.path()}));
+            let fresh = format!("fresh{round}");
+            // A branch made before anything was said: it sees nothing of `main`.
+            desk.ok("branch_create", json!({"name": fresh, "pinned": true, "at": 0}));
+            let report = desk.ok("index_directory", json!({"path": folder.path(), "branch": fresh}));
+            let (followed, anew) = (stated(&desk, "main"), stated(&desk, &fresh));
+            let outside = |name: &String| name.starts_with("PACKAGE:") || name.starts_with("EXTERNAL:");
+            let ours = |all: BTreeMap<String, String>| -> BTreeMap<String, String> {
+                all.into_iter().filter(|(n, _)| !outside(n) && !n.contains("RENAMED_FROM")).collect()
+            };
+            let (followed, anew) = (ours(followed), ours(anew));
+            for (name, content) in &anew {
+                assert_eq!(
+                    followed.get(name),
+                    Some(content),
+                    "{name}, round {round} on {}: {report}",
+                    desk.fixture.name
+                );
+            }
+            for name in followed.keys() {
+                assert!(anew.contains_key(name), "{name} is left over, round {round} on {}", desk.fixture.name);
+            }
+        }
+    }
+}
+
+fn random_edit(root: &Path, dice: &mut lukasa_testkit::questions::Dice) {
+    let names = ["app/a.py", "app/b.py", "app/c.py", "app/shop.py", "app/main.py"];
+    let path = names[dice.below(names.len() as u64) as usize];
+    if dice.below(6) == 0 {
+        let _ = fs::remove_file(root.join(path));
+        return;
+    }
+    let mut text = String::new();
+    for module in ["a", "b", "c", "shop"] {
+        if dice.below(2) == 0 {
+            text.push_str(&format!("from app.{module} import f{}, K{}\n", dice.below(3), dice.below(2)));
+        }
+    }
+    for class in 0..2 {
+        if dice.below(2) == 0 {
+            let base = if dice.below(2) == 0 { format!("(K{})", dice.below(2)) } else { String::new() };
+            text.push_str(&format!(
+                "class K{class}{base}:\n    def m{}(self):\n        self.m{}()\n",
+                dice.below(3),
+                dice.below(3)
+            ));
+        }
+    }
+    for function in 0..3 {
+        if dice.below(3) > 0 {
+            text.push_str(&format!(
+                "def f{function}(x=None):\n    k = K{}()\n    k.m{}()\n    f{}(f{})\n    if x: x()\n    return k\n",
+                dice.below(2),
+                dice.below(3),
+                dice.below(3),
+                dice.below(3)
+            ));
+        }
+    }
+    write(root, path, &text);
+}
+
+#[test]
+fn bad_input_is_told_and_never_fails_the_index() {
+    let desk = Desk::all().remove(0);
+    let folder = TempDir::new().unwrap();
+    let root = folder.path();
+    small_program(root);
+    fs::write(root.join("binary.py"), b"\x00\x01\x02def f(): pass").unwrap();
+    fs::write(root.join("latin.py"), b"def caf\xe9(): pass\n").unwrap();
+    write(root, "half.py", "def whole():\n    pass\n\ndef half(a, b\n");
+    write(root, "deep.py", &format!("x = {}1{}\n", "(".repeat(20_000), ")".repeat(20_000)));
+    write(root, "deep.js", &format!("x = {}1{}\n", "[".repeat(20_000), "]".repeat(20_000)));
+    write(root, "long.ts", &"export const a = 1;\n".repeat(120_000));
+    write(root, "empty.rs", "");
+    fs::write(root.join("huge.bin"), vec![b'a'; 40 << 20]).unwrap();
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(root, root.join("loop")).unwrap();
+        std::os::unix::fs::symlink(root.join("nowhere"), root.join("dangling.py")).unwrap();
+    }
+    let report = desk.ok("index_directory", json!({"path": root}));
+    let told: Vec<String> =
+        report["diagnostics"].as_array().unwrap().iter().map(|d| d["path"].as_str().unwrap().to_owned()).collect();
+    for path in ["latin.py", "half.py", "deep.py", "deep.js", "long.ts", "huge.bin"] {
+        assert!(told.iter().any(|t| t == path), "{path} is not told: {told:?}");
+    }
+    let stated = stated(&desk, "main");
+    assert!(stated.contains_key("FUNCTION:half.py::whole"));
+    assert!(!stated.contains_key("FILE:binary.py"));
+    assert!(stated.contains_key("FILE:long.ts"));
+    assert!(!stated.keys().any(|k| k.starts_with("FILE:loop/")), "links are not followed");
+}
+
+#[test]
+fn ignore_rules_are_kept() {
+    let desk = Desk::all().remove(0);
+    let folder = TempDir::new().unwrap();
+    small_program(folder.path());
+    write(folder.path(), ".gitignore", "/build\n*.log\n");
+    write(folder.path(), ".lukasaignore", "web/\n");
+    write(folder.path(), "build/out.py", "def made(): pass\n");
+    write(folder.path(), "x.log", "log\n");
+    desk.ok("index_directory", json!({"path": folder.path()}));
+    let stated = stated(&desk, "main");
+    for path in ["build/out.py", "x.log", "web/sum.ts"] {
+        assert!(!stated.contains_key(&format!("FILE:{path}")), "{path}");
+    }
+    assert!(stated.contains_key("FILE:.lukasaignore"));
+    // What becomes ignored is ended.
+    write(folder.path(), ".gitignore", "/build\n*.log\nnotes.txt\n");
+    desk.ok("index_directory", json!({"path": folder.path()}));
+    assert!(!self::stated(&desk, "main").contains_key("FILE:notes.txt"));
+}

@@ -1,0 +1,262 @@
+//! The `index` suite: a whole repository into an empty store, beside raw parallel parsing of the same files.
+
+use crate::{peak_rss_mb, print, round};
+use lukasa_code::{Language, lang};
+use lukasa_engine::{Context, Engine};
+use lukasa_model::Scope;
+use lukasa_store::sqlite::Durability;
+use lukasa_store::{Clock, SqliteStore, SystemClock};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+use tempfile::TempDir;
+
+type Fault = Box<dyn Error>;
+
+/// Files touched one by one for a percentile.
+const TOUCHES: usize = 200;
+/// Files that differ between the two branches.
+const SWITCHED: usize = 40;
+
+pub fn run(repo: &Path, as_json: bool) -> Result<(), Fault> {
+    let repo = repo.canonicalize()?;
+    let temp = TempDir::new()?;
+    // Everything is done on a copy: the repository itself is never touched.
+    let work = temp.path().join("work");
+    let is_git = repo.join(".git").exists() && clone(&repo, &work).is_ok();
+    if !is_git {
+        copy(&repo, &work)?;
+    }
+    // Once to warm up and to see the memory it takes by itself.
+    let (first, _) = timed_index(&temp.path().join("warm.db"), &work)?;
+    let peak = peak_rss_mb();
+    eprintln!("{}", first["summary"].as_str().unwrap_or_default());
+    let texts = sources(&work);
+    let parse = || {
+        let began = Instant::now();
+        texts.par_iter().for_each(|(path, language)| {
+            if let Ok(text) = fs::read_to_string(path) {
+                std::hint::black_box(lang::tree(&text, *language));
+            }
+        });
+        began.elapsed().as_secs_f64()
+    };
+    let (mut parses, mut indexes, mut cpus) = (Vec::new(), Vec::new(), Vec::new());
+    let mut report = Value::Null;
+    let db = temp.path().join("lukasa.db");
+    for turn in 0..3 {
+        parses.push(parse());
+        let _ = fs::remove_file(&db);
+        let _ = fs::remove_file(db.with_extension("db-wal"));
+        let cpu = cpu_seconds();
+        let (answer, seconds) = timed_index(&db, &work)?;
+        cpus.push(cpu_seconds() - cpu);
+        indexes.push(seconds);
+        report = answer;
+        eprintln!("turn {turn}: parse {:.2} s, index {seconds:.2} s, steps {}", parses[turn], report["steps"]);
+    }
+    parses.push(parse());
+    let (parse_s, index_s, cpu_s) = (median(&mut parses), median(&mut indexes), median(&mut cpus));
+    // Again, as a new process would: nothing is remembered but what the store and its folder keep.
+    let mut again: Vec<f64> = Vec::new();
+    for _ in 0..5 {
+        again.push(timed_index(&db, &work)?.1);
+    }
+    let again_s = median(&mut again);
+    let db_mb = fs::metadata(&db)?.len() as f64 / 1e6;
+    let (p50, p95) = touch(&db, &work, &texts)?;
+    let calls = report["calls"].as_f64().unwrap_or(0.0);
+    let edges: u64 = report["relationships"].as_object().map_or(0, |m| m.values().filter_map(Value::as_u64).sum());
+    let mut line = json!({"suite": "index", "repo": repo.file_name().map(|n| n.to_string_lossy()),
+        "files": report["files"], "sources": report["sources"], "lines": report["lines"], "bytes": report["bytes"],
+        "symbols": report["symbols"], "edges": edges, "derivations": report["derivations"],
+        "unresolved_share": round4(report["calls_unresolved"].as_f64().unwrap_or(0.0) / calls.max(1.0)),
+        "index_s": round(index_s), "cpu_s": round(cpu_s), "ref_parse_s": round(parse_s), "ratio": round(index_s / parse_s),
+        "again_s": round4(again_s), "again_share": round4(again_s / index_s), "touch_one_p50_ms": round(p50),
+        "touch_one_p95_ms": round(p95), "peak_rss_mb": peak, "db_mb": round(db_mb), "steps": report["steps"]});
+    if is_git && let Some(more) = switch(&db, &work, temp.path())? {
+        line.as_object_mut().expect("an object").extend(more);
+    }
+    print(&line, as_json);
+    Ok(())
+}
+
+fn engine(db: &Path) -> Result<Engine, Fault> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let store = SqliteStore::open(db, Arc::clone(&clock), Durability::Full)?;
+    Ok(Engine::new(Arc::new(store), clock, std::env::temp_dir()))
+}
+
+fn ask(engine: &Engine, name: &str, request: Value) -> Result<Value, Fault> {
+    let mut progress = |_: u64, _: Option<u64>| {};
+    let mut context = Context::of(Scope::new("local", "evals")?, &mut progress);
+    Ok(engine.call(&mut context, name, request)?)
+}
+
+fn timed_index(db: &Path, work: &Path) -> Result<(Value, f64), Fault> {
+    let engine = engine(db)?;
+    let began = Instant::now();
+    let answer = ask(&engine, "index_directory", json!({"path": work}))?;
+    Ok((answer, began.elapsed().as_secs_f64()))
+}
+
+/// One file saved at a time, until what it says can be asked for.
+fn touch(db: &Path, work: &Path, sources: &[(PathBuf, Language)]) -> Result<(f64, f64), Fault> {
+    let engine = engine(db)?;
+    ask(&engine, "index_directory", json!({"path": work}))?;
+    let mut times = Vec::new();
+    let mut pick = 0x9e37_79b9_u64;
+    let usable: Vec<&(PathBuf, Language)> = sources
+        .iter()
+        .filter(|(_, l)| {
+            matches!(l, Language::Python | Language::JavaScript | Language::TypeScript | Language::Go | Language::Rust)
+        })
+        .collect();
+    if usable.is_empty() {
+        return Ok((0.0, 0.0));
+    }
+    // The first change reads everything that is not remembered; that is the cost of starting, told apart.
+    for turn in 0..=TOUCHES {
+        pick = pick.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let (path, language) = usable[(pick >> 33) as usize % usable.len()];
+        let mut text = fs::read_to_string(path).unwrap_or_default();
+        let name = format!("lukasa_touch_{turn}");
+        text.push_str(&match language {
+            Language::Python => format!("\n\ndef {name}():\n    return {name}\n"),
+            Language::Go => format!("\nfunc {name}() {{}}\n"),
+            Language::Rust => format!("\nfn {name}() {{}}\n"),
+            _ => format!("\nfunction {name}() {{}}\n"),
+        });
+        fs::write(path, text)?;
+        let began = Instant::now();
+        ask(&engine, "index_directory", json!({"path": work}))?;
+        let key = format!("{}::{name}", path.strip_prefix(work)?.display());
+        ask(&engine, "get", json!({"ref": format!("FUNCTION:{key}")}))?;
+        if turn > 0 {
+            times.push(began.elapsed().as_secs_f64() * 1e3);
+        } else {
+            eprintln!("first change: {:.0} ms", began.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    Ok((times[times.len() / 2], times[times.len() * 95 / 100]))
+}
+
+/// A branch with changed files is checked out, and checked out beside it as a worktree.
+fn switch(db: &Path, work: &Path, temp: &Path) -> Result<Option<serde_json::Map<String, Value>>, Fault> {
+    let files =
+        |dir: &Path| sources(dir).into_iter().map(|(path, _)| path).step_by(7).take(SWITCHED).collect::<Vec<_>>();
+    let change = |dir: &Path, word: &str| -> Result<usize, Fault> {
+        let files = files(dir);
+        for path in &files {
+            let mut text = fs::read_to_string(path).unwrap_or_default();
+            text.push_str(&format!("\n{} {word}\n", comment(path)));
+            fs::write(path, text)?;
+        }
+        Ok(files.len())
+    };
+    if git(work, &["checkout", "-q", "--", "."]).is_err()
+        || git(work, &["checkout", "-q", "-b", "lukasa-evals"]).is_err()
+    {
+        return Ok(None);
+    }
+    let base = git(work, &["rev-parse", "HEAD"])?;
+    let changed = change(work, "changed on a branch")?;
+    let commit = ["-c", "user.name=evals", "-c", "user.email=evals@localhost", "commit", "-qam", "changes"];
+    git(work, &commit)?;
+    git(work, &["checkout", "-q", base.trim()])?;
+    git(work, &["branch", "-q", "-f", "lukasa-main", base.trim()])?;
+    let engine = engine(db)?;
+    ask(&engine, "index_directory", json!({"path": work, "branch": "main"}))?;
+    let mut times = Vec::new();
+    for _ in 0..3 {
+        for (name, branch) in [("lukasa-evals", "lukasa-evals"), ("lukasa-main", "main")] {
+            git(work, &["checkout", "-q", name])?;
+            let began = Instant::now();
+            ask(&engine, "index_directory", json!({"path": work, "branch": branch}))?;
+            times.push(began.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    let size = || -> Result<f64, Fault> {
+        rusqlite::Connection::open(db)?.pragma_update(None, "wal_checkpoint", "TRUNCATE").ok();
+        Ok(fs::metadata(db)?.len() as f64)
+    };
+    drop(engine);
+    let before = size()?;
+    let beside = temp.join("beside");
+    let place = beside.to_string_lossy().into_owned();
+    git(work, &["worktree", "add", "-q", "-b", "lukasa-beside", &place, "lukasa-evals"])?;
+    let engine = self::engine(db)?;
+    ask(&engine, "index_directory", json!({"path": beside, "branch": "lukasa-beside"}))?;
+    drop(engine);
+    let after = size()?;
+    let mut out = serde_json::Map::new();
+    out.insert("switch_branch_ms".into(), json!(round(median(&mut times))));
+    out.insert("switch_changed_files".into(), json!(changed));
+    out.insert("worktree_extra_share".into(), json!(round4((after - before) / before)));
+    Ok(Some(out))
+}
+
+fn comment(path: &Path) -> &'static str {
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("py" | "pyi" | "rb") => "#",
+        _ => "//",
+    }
+}
+
+fn git(dir: &Path, args: &[&str]) -> Result<String, Fault> {
+    let out = Command::new("git").arg("-C").arg(dir).args(args).output()?;
+    if !out.status.success() {
+        return Err(format!("git {}: {}", args.join(" "), String::from_utf8_lossy(&out.stderr).trim()).into());
+    }
+    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+}
+
+fn clone(repo: &Path, to: &Path) -> Result<(), Fault> {
+    let (from, to) = (repo.to_string_lossy().into_owned(), to.to_string_lossy().into_owned());
+    git(Path::new("."), &["clone", "-q", "--shared", &from, &to]).map(drop)
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), Fault> {
+    let (listed, _) = lukasa_engine::code::files::list(from)?;
+    for file in listed {
+        let place = to.join(&file.path);
+        if let Some(folder) = place.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::copy(from.join(&file.path), place)?;
+    }
+    Ok(())
+}
+
+fn sources(work: &Path) -> Vec<(PathBuf, Language)> {
+    let Ok((listed, _)) = lukasa_engine::code::files::list(work) else { return vec![] };
+    let fits = |size: u64| size <= lukasa_engine::code::files::SOURCE_BYTES;
+    listed
+        .into_iter()
+        .filter(|f| fits(f.stamp.size))
+        .filter_map(|f| Some((work.join(&f.path), Language::of(&f.path, "")?)))
+        .collect()
+}
+
+fn median(times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(0.0)
+}
+
+fn round4(value: f64) -> f64 {
+    (value * 10_000.0).round() / 10_000.0
+}
+
+/// Seconds of processor time this process has used.
+fn cpu_seconds() -> f64 {
+    let Ok(stat) = fs::read_to_string("/proc/self/stat") else { return 0.0 };
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+    let ticks = |at: usize| fields.get(at).and_then(|f| f.parse::<f64>().ok()).unwrap_or(0.0);
+    (ticks(11) + ticks(12)) / 100.0
+}
