@@ -3,6 +3,9 @@
 pub mod files;
 pub mod git;
 pub mod index;
+pub mod look;
 pub mod place;
+pub mod watch;
 
 pub use index::{Report, Workspace};
+pub use watch::Watch;

@@ -30,6 +30,7 @@ pub struct Engine {
     ledgers: Arc<Mutex<FxHashMap<Scope, Ledger>>>,
     graphs: Arc<Graphs>,
     workspaces: Arc<Mutex<FxHashMap<(Scope, PathBuf), Arc<code::Workspace>>>>,
+    watches: Arc<Mutex<FxHashMap<(Scope, PathBuf), code::Watch>>>,
 }
 
 /// Memory for graphs when nobody says otherwise: one of a million nodes and five million edges, and room for more.
@@ -74,7 +75,15 @@ impl Context<'_> {
 impl Engine {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, temp_dir: PathBuf) -> Engine {
         let graphs = Arc::new(Graphs::new(GRAPH_MEMORY));
-        Engine { store, clock, temp_dir, ledgers: Arc::default(), graphs, workspaces: Arc::default() }
+        Engine {
+            store,
+            clock,
+            temp_dir,
+            ledgers: Arc::default(),
+            graphs,
+            workspaces: Arc::default(),
+            watches: Arc::default(),
+        }
     }
 
     /// Keeps graphs within about this many bytes.
@@ -129,6 +138,28 @@ impl Engine {
             .entry((scope.clone(), root.clone()))
             .or_insert_with(|| Arc::new(code::Workspace::new(&root, scope.clone())));
         Ok(Arc::clone(made))
+    }
+
+    /// Watches the working tree at or around a folder from now on; a second call changes nothing.
+    pub fn watch(&self, scope: &Scope, path: &std::path::Path) -> Result<PathBuf> {
+        let root = self.workspace(scope, path)?.root().to_owned();
+        let mut watches = self.watches.lock();
+        if !watches.contains_key(&(scope.clone(), root.clone())) {
+            // The watcher's own engine holds no watchers, or neither could ever go.
+            let own = Engine { watches: Arc::default(), ..self.clone() };
+            let watch = code::Watch::start(&own, scope, &root, code::watch::DEBOUNCE, None)?;
+            watches.insert((scope.clone(), root.clone()), watch);
+        }
+        Ok(root)
+    }
+
+    /// How the watchers of a project are doing, by root.
+    pub fn watch_health(&self, scope: &Scope) -> Vec<(PathBuf, code::watch::Health)> {
+        let watches = self.watches.lock();
+        let own = watches.iter().filter(|((of, _), _)| of == scope);
+        let mut health: Vec<_> = own.map(|((_, root), watch)| (root.clone(), watch.health())).collect();
+        health.sort_by(|a, b| a.0.cmp(&b.0));
+        health
     }
 
     /// Graphs in memory, of all projects.

@@ -181,6 +181,10 @@ pub fn operations() -> &'static [Operation] {
         vec![
             Operation::of::<ops::demo::Demo>(),
             Operation::of::<ops::index_directory::IndexDirectory>(),
+            Operation::of::<ops::index_file::IndexFile>(),
+            Operation::of::<ops::graph_health::GraphHealth>(),
+            Operation::of::<ops::graph_rebuild::GraphRebuild>(),
+            Operation::of::<ops::graph_set_workspace::GraphSetWorkspace>(),
             Operation::of::<ops::get::Get>(),
             Operation::of::<ops::list::List>(),
             Operation::of::<ops::put::Put>(),

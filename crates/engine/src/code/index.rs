@@ -2,6 +2,7 @@
 //! what the branch says is written in one transaction.
 
 use super::files::{self, Content, DIAGNOSTICS, Diagnostic, Listed, Stamp};
+use super::look::{FirstLook, first_look};
 use super::place::{self, Place};
 use crate::{Context, Engine};
 use lukasa_code::Language;
@@ -119,6 +120,9 @@ pub struct Report {
     pub tx: Option<Tx>,
     pub objects: u32,
     pub relationships_written: u32,
+    /// What stands out, after everything was indexed for the first time or again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub look: Option<FirstLook>,
     pub diagnostics: Vec<Diagnostic>,
     pub diagnostics_left_out: usize,
     pub took_ms: u64,
@@ -332,6 +336,23 @@ impl Workspace {
         }
     }
 
+    /// How many files differ from what a branch has: changed, added or gone.
+    pub fn pending(&self, ledger: &Ledger, view: &View) -> Result<usize> {
+        let (listed, _) = files::list(&self.root)?;
+        let mut state = self.state.lock();
+        self.catch_up(&mut state, ledger, &view.branch_name)?;
+        let touched: Vec<&Listed> = listed.iter().filter(|l| state.is_touched(l)).collect();
+        let changed = touched.par_iter().filter(|l| {
+            let Some(bytes) = files::load(&self.root, &l.path, &mut vec![]) else { return false };
+            if bytes[..bytes.len().min(8_000)].contains(&0) {
+                return false;
+            }
+            let content = files::content_id(&bytes);
+            state.known.get(&l.path).is_none_or(|known| known.content != content)
+        });
+        Ok(changed.count() + state.missing(&listed).len())
+    }
+
     /// Whether the commit was told on this branch before.
     fn is_claimed(&self, state: &State, ledger: &Ledger, view: Option<&View>, commit: &str) -> bool {
         if state.claimed.as_deref() == Some(commit) {
@@ -374,6 +395,7 @@ impl Workspace {
             })
             .collect();
         report.written_files = made.len();
+        let made_whole = state.known.is_empty();
         steps.done("statements");
         let mut ends: Vec<Uuid> = Vec::new();
         if let Some(view) = view {
@@ -387,6 +409,9 @@ impl Workspace {
         }
         ends.sort_unstable();
         ends.dedup();
+        if let (true, Some(view)) = (rebuild, view) {
+            ends.extend(unused_outside(&state.program, &names, &links, ledger, view)?);
+        }
         let mut last: Vec<Write> = std::mem::take(&mut batch.writes);
         for (old, new) in renames(state, changes) {
             let (new, old) = (Reference::exact("FILE", &new), Reference::exact("FILE", &old));
@@ -420,6 +445,10 @@ impl Workspace {
             let facts = &state.program.file(id).facts;
             report.sources += 1;
             report.lines += u64::from(facts.lines);
+        }
+        if rebuild || made_whole {
+            report.look = Some(first_look(&state.program, &links));
+            steps.done("look");
         }
         state.links = links;
         state.stated = true;
@@ -710,6 +739,30 @@ fn stale(ledger: &Ledger, view: &View, path: &str, keep: &FxHashSet<Uuid>) -> Re
         }
     }
     Ok(ends)
+}
+
+/// Packages and their names that nothing uses any more.
+fn unused_outside(
+    program: &Program,
+    names: &Names,
+    links: &[Links],
+    ledger: &Ledger,
+    view: &View,
+) -> Result<Vec<Uuid>> {
+    let mut used = statements::Outside::new();
+    for id in program.ids() {
+        used.extend(statements::outside(program, names, &links[id as usize], id));
+    }
+    let mut unused = Vec::new();
+    for object_type in ["PACKAGE", "EXTERNAL"] {
+        for found in ledger.beginning(view, Some(object_type), "", Fields::Header)? {
+            let key = found.thing.key.as_deref().unwrap_or_default().to_owned();
+            if !used.contains_key(&(object_type, key)) {
+                unused.push(found.thing.id);
+            }
+        }
+    }
+    Ok(unused)
 }
 
 /// Files that went away and came back under another name with the same content: old path, new path.

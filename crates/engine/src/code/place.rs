@@ -40,10 +40,12 @@ impl Place {
             return Ok(Place { root: folder, branch, repository: None, commit: None });
         };
         let head = repository.head()?;
-        // A folder inside a repository is indexed as it is; only the whole tree can be a commit.
-        let whole = repository.work_dir() == Some(folder.as_path());
+        let Some(root) = repository.work_dir().map(Path::to_owned) else {
+            return Err(Error::invalid("bare_repository", format!("`{}` has no working tree", path.display()))
+                .hint("check a branch out, and index that folder"));
+        };
         let commit = match &head.commit {
-            Some(id) if whole => {
+            Some(id) => {
                 let commit = repository.commit(id)?;
                 Some(Commit {
                     id: commit.id,
@@ -52,13 +54,13 @@ impl Place {
                     author: commit.author,
                 })
             }
-            _ => None,
+            None => None,
         };
         let branch = match branch {
             Some(branch) => branch.to_owned(),
             None => branch_name(&repository, head.branch.as_deref(), head.commit.as_deref()),
         };
-        Ok(Place { root: folder, branch, repository: Some(repository), commit })
+        Ok(Place { root, branch, repository: Some(repository), commit })
     }
 }
 

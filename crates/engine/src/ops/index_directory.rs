@@ -1,4 +1,4 @@
-//! `index_directory`: brings a branch up to date with a working tree.
+//! `index_directory`: brings a branch up to date with a working tree, and takes a first look at it.
 
 use super::{WRITE, count};
 use crate::code::Report;
@@ -14,12 +14,15 @@ pub struct IndexDirectory;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// The folder; where you are when left out.
+    /// A folder of the working tree; where you are when left out.
     #[serde(default = "here")]
     pub path: String,
     /// The branch to write to; the git branch that is checked out when left out.
     #[serde(default)]
     pub branch: Option<String>,
+    /// Why, for the log.
+    #[serde(default)]
+    pub reason: Option<String>,
 }
 
 fn here() -> String {
@@ -36,9 +39,12 @@ pub struct Response {
 impl Op for IndexDirectory {
     const META: Meta = Meta {
         name: "index_directory",
-        summary: "Index a folder of source code",
-        description: "Reads every file that no ignore rule keeps out, and states files, symbols, imports, calls, \
-                      inheritance and tests on a branch, with how sure each is.",
+        summary: "Index the source code of a repository",
+        description: "Reads every file that no ignore rule (.gitignore, .lukasaignore) keeps out, and states files, \
+                      symbols, imports, calls, inheritance and tests, with how sure each is and how it was derived. Only \
+                      what changed since the last time is read, and only what that affects is written, in one \
+                      transaction. The git branch that is checked out is kept on a Lukasa branch of its own; the default \
+                      branch is `main`. A clean tree claims its commit, so that `--as-of commit:…` finds it.",
         verb: "index",
         toolset: "code",
         positional: &["path"],
@@ -50,10 +56,28 @@ impl Op for IndexDirectory {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let workspace = engine.workspace(&context.scope, Path::new(&request.path))?;
-        let pass = Pass { branch: request.branch, ..Pass::default() };
+        let pass = Pass { branch: request.branch, reason: request.reason, ..Pass::default() };
         let report = workspace.index(engine, context, &pass)?;
-        let summary =
-            format!("indexed {}: {} changed, {} removed", count(report.files, "file"), report.changed, report.removed);
-        Ok(Response { summary, report })
+        Ok(respond(report))
     }
+}
+
+pub(super) fn respond(report: Report) -> Response {
+    let seconds = report.took_ms as f64 / 1_000.0;
+    let summary = if report.tx.is_none() {
+        format!("{} on {}, nothing changed, in {seconds:.1} s", count(report.files, "file"), report.branch)
+    } else {
+        let share = 100.0 * report.calls_unresolved as f64 / (report.calls.max(1)) as f64;
+        let edges: usize = report.relationships.values().sum();
+        format!(
+            "{} on {}: {} changed, {} removed; {} symbols and {edges} relationships stated, {share:.0} % of calls \
+             unresolved, in {seconds:.1} s",
+            count(report.files, "file"),
+            report.branch,
+            report.changed,
+            report.removed,
+            report.symbols
+        )
+    };
+    Response { summary, report }
 }

@@ -38,6 +38,7 @@ impl Desk {
         self.engine.call(&mut context, name, request)
     }
 
+    #[allow(dead_code)]
     pub fn ok(&self, name: &str, request: Value) -> Value {
         self.call(name, request).unwrap_or_else(|e| panic!("{name} on {}: {e:?}", self.fixture.name))
     }

@@ -1,0 +1,250 @@
+//! A first look at a program: where it begins, what everything leans on, what belongs together, what goes in circles.
+
+use lukasa_code::facts::{DefId, Kind, ROOT, flag};
+use lukasa_code::keys;
+use lukasa_code::resolve::{FileId, Gid, How, Links, Program, To};
+use lukasa_graph::community::{Options, Undirected, detect};
+use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// How many of each are told.
+const TOLD: usize = 8;
+
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct FirstLook {
+    /// Where programs begin: `main`, binaries, scripts.
+    pub entry_points: Vec<String>,
+    /// Functions and classes that are called from most places.
+    pub hubs: Vec<Counted>,
+    /// Files that most others import.
+    pub most_imported: Vec<Counted>,
+    /// Groups of files that call and import one another, largest first.
+    pub communities: Vec<Group>,
+    /// Files that import one another in a circle.
+    pub cycles: Vec<Vec<String>>,
+    pub cycles_total: usize,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Counted {
+    pub key: String,
+    pub count: usize,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Group {
+    /// The folder most of them are in.
+    pub name: String,
+    pub files: usize,
+    /// Those that the others lean on most.
+    pub members: Vec<String>,
+}
+
+pub fn first_look(program: &Program, links: &[Links]) -> FirstLook {
+    let files: Vec<FileId> = program.ids().collect();
+    let imports = between_files(program, links, &files);
+    let (cycles, cycles_total) = cycles(program, &files, &imports);
+    FirstLook {
+        entry_points: entry_points(program, &files),
+        hubs: hubs(program, links, &files),
+        most_imported: most_imported(program, &imports),
+        communities: communities(program, links, &files),
+        cycles,
+        cycles_total,
+    }
+}
+
+fn is_test(program: &Program, file: FileId) -> bool {
+    program.file(file).facts.def(ROOT).is(flag::TEST)
+}
+
+fn key_of(program: &Program, gid: Gid) -> Option<String> {
+    let file = program.file(gid.file);
+    keys::keys(&file.path, &file.facts).into_iter().nth(gid.def as usize)?.map(|(_, key)| key)
+}
+
+fn entry_points(program: &Program, files: &[FileId]) -> Vec<String> {
+    let mut found = Vec::new();
+    for id in files.iter().filter(|id| !is_test(program, **id)) {
+        let file = program.file(*id);
+        let entries = file.facts.defs.iter().enumerate().filter(|(_, d)| d.is(flag::ENTRY));
+        for (def, _) in entries {
+            found.extend(key_of(program, Gid { file: *id, def: def as DefId }));
+        }
+    }
+    // What lies nearest to the root is what people start.
+    found.sort_by_key(|key| (key.matches('/').count(), key.clone()));
+    found.truncate(TOLD);
+    found
+}
+
+fn hubs(program: &Program, links: &[Links], files: &[FileId]) -> Vec<Counted> {
+    let mut callers: FxHashMap<Gid, FxHashSet<(FileId, DefId)>> = FxHashMap::default();
+    for id in files {
+        let facts = &program.file(*id).facts;
+        for link in &links[*id as usize].calls {
+            if let To::Def(to) = link.to
+                && link.how < How::Possible
+                && program.def(to).kind != Kind::Lambda
+                && !is_test(program, to.file)
+            {
+                callers.entry(to).or_default().insert((*id, facts.calls[link.call as usize].owner));
+            }
+        }
+    }
+    let mut ranked: Vec<(usize, Gid)> = callers.into_iter().map(|(gid, from)| (from.len(), gid)).collect();
+    ranked.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    ranked
+        .into_iter()
+        .filter_map(|(count, gid)| Some(Counted { key: key_of(program, gid)?, count }))
+        .take(TOLD)
+        .collect()
+}
+
+/// Files that import others: from, to, each pair once.
+fn between_files(program: &Program, links: &[Links], files: &[FileId]) -> FxHashSet<(FileId, FileId)> {
+    let mut pairs = FxHashSet::default();
+    for id in files {
+        for link in &links[*id as usize].imports {
+            let import = &program.file(*id).facts.imports[link.import as usize];
+            if let To::Def(to) = link.to
+                && to.file != *id
+                && !import.type_only
+                && import.owner == ROOT
+            {
+                pairs.insert((*id, to.file));
+            }
+        }
+    }
+    pairs
+}
+
+fn most_imported(program: &Program, imports: &FxHashSet<(FileId, FileId)>) -> Vec<Counted> {
+    let mut counts: FxHashMap<FileId, usize> = FxHashMap::default();
+    for (_, to) in imports {
+        *counts.entry(*to).or_default() += 1;
+    }
+    let mut ranked: Vec<Counted> =
+        counts.into_iter().map(|(file, count)| Counted { key: program.file(file).path.to_string(), count }).collect();
+    ranked.sort_by(|a, b| b.count.cmp(&a.count).then(a.key.cmp(&b.key)));
+    ranked.truncate(TOLD);
+    ranked
+}
+
+fn communities(program: &Program, links: &[Links], files: &[FileId]) -> Vec<Group> {
+    let places: FxHashMap<FileId, u32> = files.iter().enumerate().map(|(at, id)| (*id, at as u32)).collect();
+    let mut weights: FxHashMap<(u32, u32), f64> = FxHashMap::default();
+    let mut lean: FxHashMap<u32, usize> = FxHashMap::default();
+    for id in files {
+        let own = places[id];
+        let calls = links[*id as usize].calls.iter().map(|l| (l.to, l.how.confidence()));
+        let imports = links[*id as usize].imports.iter().map(|l| (l.to, 1.0));
+        for (to, weight) in calls.chain(imports) {
+            let To::Def(to) = to else { continue };
+            let Some(other) = places.get(&to.file) else { continue };
+            if *other != own {
+                *weights.entry((own.min(*other), own.max(*other))).or_default() += weight;
+                *lean.entry(*other).or_default() += 1;
+            }
+        }
+    }
+    let mut edges: Vec<(u32, u32, f64)> = weights.into_iter().map(|((a, b), w)| (a, b, w.ln_1p())).collect();
+    edges.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+    let graph = Undirected::new(files.len(), edges.into_iter());
+    let found = detect(&graph, &Options::default());
+    let mut groups: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+    for (at, community) in found.community.iter().enumerate() {
+        groups.entry(*community).or_default().push(at as u32);
+    }
+    let mut groups: Vec<Vec<u32>> = groups.into_values().filter(|g| g.len() > 2).collect();
+    groups.sort_by_key(|g| (std::cmp::Reverse(g.len()), g[0]));
+    groups.truncate(TOLD);
+    groups
+        .into_iter()
+        .map(|mut members| {
+            let folders = members.iter().map(|at| program.file(files[*at as usize]).folder.clone());
+            let mut counts: FxHashMap<_, usize> = FxHashMap::default();
+            for folder in folders {
+                *counts.entry(folder).or_default() += 1;
+            }
+            let name = counts.into_iter().max_by(|a, b| a.1.cmp(&b.1).then(b.0.cmp(&a.0)));
+            let name = name.map_or(String::new(), |(folder, _)| folder.to_string());
+            members.sort_by_key(|at| (std::cmp::Reverse(lean.get(at).copied().unwrap_or(0)), *at));
+            let shown = members.iter().take(3).map(|at| program.file(files[*at as usize]).path.to_string());
+            Group {
+                name: if name.is_empty() { ".".into() } else { name },
+                files: members.len(),
+                members: shown.collect(),
+            }
+        })
+        .collect()
+}
+
+/// Circles of imports: strongly connected files, by Tarjan's way without recursion.
+fn cycles(program: &Program, files: &[FileId], imports: &FxHashSet<(FileId, FileId)>) -> (Vec<Vec<String>>, usize) {
+    let mut out: FxHashMap<FileId, Vec<FileId>> = FxHashMap::default();
+    for (from, to) in imports {
+        out.entry(*from).or_default().push(*to);
+    }
+    out.values_mut().for_each(|v| v.sort_unstable());
+    let none: Vec<FileId> = Vec::new();
+    let (mut index, mut low): (FxHashMap<FileId, usize>, FxHashMap<FileId, usize>) = Default::default();
+    let (mut stack, mut on): (Vec<FileId>, FxHashSet<FileId>) = Default::default();
+    let mut found: Vec<Vec<FileId>> = Vec::new();
+    for start in files {
+        if index.contains_key(start) {
+            continue;
+        }
+        let mut work: Vec<(FileId, usize)> = vec![(*start, 0)];
+        while let Some((at, next)) = work.pop() {
+            if next == 0 {
+                let number = index.len();
+                index.insert(at, number);
+                low.insert(at, number);
+                stack.push(at);
+                on.insert(at);
+            }
+            let to = out.get(&at).unwrap_or(&none);
+            if let Some(other) = to.get(next) {
+                work.push((at, next + 1));
+                if !index.contains_key(other) {
+                    work.push((*other, 0));
+                } else if on.contains(other) {
+                    let least = low[&at].min(index[other]);
+                    low.insert(at, least);
+                }
+                continue;
+            }
+            if low[&at] == index[&at] {
+                let mut group = Vec::new();
+                while let Some(member) = stack.pop() {
+                    on.remove(&member);
+                    group.push(member);
+                    if member == at {
+                        break;
+                    }
+                }
+                if group.len() > 1 {
+                    found.push(group);
+                }
+            }
+            if let Some((above, _)) = work.last() {
+                let least = low[above].min(low[&at]);
+                low.insert(*above, least);
+            }
+        }
+    }
+    let total = found.len();
+    let mut named: Vec<Vec<String>> = found
+        .into_iter()
+        .map(|group| {
+            let mut paths: Vec<String> = group.iter().map(|id| program.file(*id).path.to_string()).collect();
+            paths.sort();
+            paths
+        })
+        .collect();
+    named.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
+    named.truncate(TOLD);
+    (named, total)
+}

@@ -1,0 +1,295 @@
+//! Keeps a branch up to date while files change: waits until it is quiet, then runs a pass.
+
+use super::files;
+use super::index::{Pass, Report};
+use crate::{Context, Engine};
+use lukasa_model::{Error, ErrorKind, Result, Scope};
+use notify::event::{EventKind, ModifyKind};
+use notify::{Config, RecommendedWatcher, RecursiveMode, Watcher as _};
+use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Quiet for so long, and a pass begins.
+pub const DEBOUNCE: Duration = Duration::from_millis(500);
+/// Changes that never stop are indexed at least this often.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// Paths remembered by name; beyond, they are only counted.
+const PENDING: usize = 10_000;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WatchState {
+    #[default]
+    NotStarted,
+    Idle,
+    /// Something changed just now.
+    Detecting,
+    /// Waiting until it is quiet.
+    Debouncing,
+    Rebuilding,
+    /// It has ended, see `error`.
+    Stopped,
+}
+
+/// How a watcher is doing.
+#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct Health {
+    pub state: WatchState,
+    /// Paths that changed and are not indexed yet.
+    pub pending: usize,
+    pub passes: u64,
+    pub folders: usize,
+    /// Why the last pass failed, if it did; the next change tries again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A running watcher; it ends when dropped.
+pub struct Watch {
+    health: Arc<Mutex<Health>>,
+    wake: Sender<Message>,
+    thread: Option<JoinHandle<()>>,
+}
+
+enum Message {
+    Changed(Vec<PathBuf>),
+    /// The system lost track of what happened: look at everything.
+    Lost,
+    Stop,
+}
+
+/// Told after every pass.
+pub type Listener = Box<dyn Fn(&Result<Report>) + Send>;
+
+impl Watch {
+    /// Starts watching a working tree. `listener` hears of every pass.
+    pub fn start(
+        engine: &Engine,
+        scope: &Scope,
+        root: &Path,
+        debounce: Duration,
+        listener: Option<Listener>,
+    ) -> Result<Watch> {
+        let workspace = engine.workspace(scope, root)?;
+        let root = workspace.root().to_owned();
+        let (wake, messages) = channel();
+        let heard = wake.clone();
+        let watcher = RecommendedWatcher::new(
+            move |event: notify::Result<notify::Event>| {
+                let message = match event {
+                    Ok(event) if event.need_rescan() => Message::Lost,
+                    Ok(event) if matters(&event.kind) => Message::Changed(event.paths),
+                    Ok(_) => return,
+                    Err(_) => Message::Lost,
+                };
+                // Nobody listens any more: we are being dropped.
+                let _ = heard.send(message);
+            },
+            Config::default(),
+        )
+        .map_err(|e| cannot_watch(&root, &e))?;
+        let health = Arc::new(Mutex::new(Health { state: WatchState::Idle, ..Health::default() }));
+        let mut run = Run {
+            engine: engine.clone(),
+            scope: scope.clone(),
+            root,
+            watcher,
+            folders: FxHashSet::default(),
+            health: Arc::clone(&health),
+            listener,
+        };
+        run.watch_folders()?;
+        let thread = std::thread::Builder::new()
+            .name("lukasa-watch".into())
+            .spawn(move || run.run(&messages, debounce))
+            .map_err(|e| Error::new(ErrorKind::Unavailable, "cannot_watch", format!("no thread: {e}")))?;
+        Ok(Watch { health, wake, thread: Some(thread) })
+    }
+
+    pub fn health(&self) -> Health {
+        self.health.lock().clone()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.wake.send(Message::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Reading a file changes nothing.
+fn matters(kind: &EventKind) -> bool {
+    !matches!(kind, EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) | EventKind::Other)
+}
+
+struct Run {
+    engine: Engine,
+    scope: Scope,
+    root: PathBuf,
+    watcher: RecommendedWatcher,
+    folders: FxHashSet<PathBuf>,
+    health: Arc<Mutex<Health>>,
+    listener: Option<Listener>,
+}
+
+impl Run {
+    fn run(&mut self, messages: &Receiver<Message>, debounce: Duration) {
+        // What changed before the watcher was there.
+        self.pass();
+        loop {
+            self.set(WatchState::Idle);
+            let Ok(message) = messages.recv() else { break };
+            let mut pending: FxHashSet<PathBuf> = FxHashSet::default();
+            match self.note(message, &mut pending) {
+                Some(true) => {}
+                Some(false) => continue,
+                None => break,
+            }
+            self.set(WatchState::Detecting);
+            let began = Instant::now();
+            loop {
+                match messages.recv_timeout(debounce) {
+                    Ok(message) => {
+                        if self.note(message, &mut pending).is_none() {
+                            return self.set(WatchState::Stopped);
+                        }
+                        self.set(WatchState::Debouncing);
+                        if began.elapsed() > LONGEST_WAIT {
+                            break;
+                        }
+                    }
+                    Err(RecvTimeoutError::Timeout) => break,
+                    Err(RecvTimeoutError::Disconnected) => return self.set(WatchState::Stopped),
+                }
+            }
+            self.set(WatchState::Rebuilding);
+            self.pass();
+            self.health.lock().pending = 0;
+        }
+        self.set(WatchState::Stopped);
+    }
+
+    /// Takes a message in: whether there is something to do; none when it is time to stop.
+    fn note(&self, message: Message, pending: &mut FxHashSet<PathBuf>) -> Option<bool> {
+        match message {
+            Message::Stop => None,
+            Message::Lost => Some(true),
+            Message::Changed(paths) => {
+                let mut any = false;
+                for path in paths {
+                    if self.is_ours(&path) {
+                        any = true;
+                        if pending.len() < PENDING {
+                            pending.insert(path);
+                        }
+                    }
+                }
+                self.health.lock().pending = pending.len();
+                Some(any)
+            }
+        }
+    }
+
+    /// Files of the tree, and which branch is checked out; nothing else of git, nothing of our own.
+    fn is_ours(&self, path: &Path) -> bool {
+        let Ok(inside) = path.strip_prefix(&self.root) else { return path.ends_with("HEAD") };
+        let mut parts = inside.components().map(|c| c.as_os_str());
+        match parts.next().and_then(|p| p.to_str()) {
+            Some(".git") => inside == Path::new(".git/HEAD"),
+            Some(".lukasa") => false,
+            _ => true,
+        }
+    }
+
+    fn pass(&mut self) {
+        let mut progress = |_: u64, _: Option<u64>| {};
+        let mut context = Context::of(self.scope.clone(), &mut progress);
+        let pass = Pass { reason: Some("files changed".into()), ..Pass::default() };
+        let done = self
+            .engine
+            .workspace(&self.scope, &self.root)
+            .and_then(|workspace| workspace.index(&self.engine, &mut context, &pass));
+        // Folders that came with the change may have got files before they were watched.
+        let more = self.watch_folders();
+        let done = match more {
+            Ok(true) => self
+                .engine
+                .workspace(&self.scope, &self.root)
+                .and_then(|workspace| workspace.index(&self.engine, &mut context, &pass))
+                .map(|again| if again.tx.is_some() { again } else { done.clone().unwrap_or(again) }),
+            Ok(false) => done,
+            Err(e) => done.and(Err(e)),
+        };
+        {
+            let mut health = self.health.lock();
+            health.passes += 1;
+            health.folders = self.folders.len();
+            health.error = done.as_ref().err().map(ToString::to_string);
+        }
+        if let Some(listener) = &self.listener {
+            listener(&done);
+        }
+    }
+
+    /// Watches every folder that holds files to index, and where git says which branch it is. Tells whether new ones came.
+    fn watch_folders(&mut self) -> Result<bool> {
+        let (listed, _) = files::list(&self.root)?;
+        let mut wanted: FxHashSet<PathBuf> = FxHashSet::default();
+        wanted.insert(self.root.clone());
+        for file in &listed {
+            let mut folder = Path::new(&file.path).parent();
+            while let Some(at) = folder {
+                if at.as_os_str().is_empty() || !wanted.insert(self.root.join(at)) {
+                    break;
+                }
+                folder = at.parent();
+            }
+        }
+        if self.root.join(".git").is_dir() {
+            wanted.insert(self.root.join(".git"));
+        }
+        let mut new = false;
+        let first = self.folders.is_empty();
+        for folder in &wanted {
+            if self.folders.contains(folder) {
+                continue;
+            }
+            match self.watcher.watch(folder, RecursiveMode::NonRecursive) {
+                Ok(()) => new = true,
+                // It went away meanwhile: the next pass sees that.
+                Err(e) if matches!(e.kind, notify::ErrorKind::PathNotFound) || !folder.exists() => continue,
+                Err(e) => return Err(cannot_watch(folder, &e)),
+            }
+        }
+        for folder in self.folders.difference(&wanted) {
+            // A folder that is gone is no longer watched anyway.
+            let _ = self.watcher.unwatch(folder);
+        }
+        self.folders = wanted;
+        Ok(new && !first)
+    }
+
+    fn set(&self, state: WatchState) {
+        self.health.lock().state = state;
+    }
+}
+
+fn cannot_watch(path: &Path, error: &notify::Error) -> Error {
+    let full = matches!(error.kind, notify::ErrorKind::MaxFilesWatch);
+    let message = format!("`{}` cannot be watched: {error}", path.display());
+    let hint = if full {
+        "raise fs.inotify.max_user_watches, or keep folders out with .lukasaignore"
+    } else {
+        "index with `lukasa index` instead"
+    };
+    Error::new(ErrorKind::Unavailable, "cannot_watch", message).hint(hint)
+}

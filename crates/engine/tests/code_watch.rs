@@ -1,0 +1,92 @@
+//! The watcher: what is saved can be asked for, whatever way it was saved.
+
+mod desk;
+
+use desk::Desk;
+use lukasa_engine::code::Watch;
+use lukasa_engine::code::watch::WatchState;
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Long enough for any machine; nothing waits that long when all is well.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn write(root: &Path, path: &str, text: &str) {
+    let place = root.join(path);
+    fs::create_dir_all(place.parent().expect("inside the root")).unwrap();
+    fs::write(place, text).unwrap();
+}
+
+fn wait(desk: &Desk, name: &str, there: bool) {
+    let began = Instant::now();
+    while desk.call("get", json!({"ref": name})).is_ok() != there {
+        assert!(began.elapsed() < PATIENCE, "{name} should be {}", if there { "there" } else { "gone" });
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn saves_renames_and_floods_are_followed() {
+    let desk = Desk::all().remove(0);
+    let folder = TempDir::new().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    write(&root, "a.py", "def one(): pass\n");
+    let scope = desk.fixture.ledger.scope().clone();
+    let watch = Watch::start(&desk.engine, &scope, &root, Duration::from_millis(30), None).unwrap();
+    wait(&desk, "FUNCTION:a.py::one", true);
+    // An ordinary save.
+    write(&root, "a.py", "def two(): pass\n");
+    wait(&desk, "FUNCTION:a.py::two", true);
+    wait(&desk, "FUNCTION:a.py::one", false);
+    // An editor's atomic save: beside it, then over it.
+    write(&root, ".a.py.swp", "def three(): pass\n");
+    fs::rename(root.join(".a.py.swp"), root.join("a.py")).unwrap();
+    wait(&desk, "FUNCTION:a.py::three", true);
+    // New folders, with files written at once.
+    write(&root, "deep/er/b.py", "def four(): pass\n");
+    wait(&desk, "FUNCTION:deep/er/b.py::four", true);
+    write(&root, "deep/er/c.py", "def five(): pass\n");
+    wait(&desk, "FUNCTION:deep/er/c.py::five", true);
+    // A mass rename.
+    fs::rename(root.join("deep"), root.join("moved")).unwrap();
+    wait(&desk, "FUNCTION:moved/er/b.py::four", true);
+    wait(&desk, "FILE:moved/er/c.py", true);
+    assert!(desk.call("get", json!({"ref": "FUNCTION:deep/er/b.py::four"})).is_err());
+    write(&root, "moved/er/d.py", "def six(): pass\n");
+    wait(&desk, "FUNCTION:moved/er/d.py::six", true);
+    // Ten thousand events.
+    for number in 0..10_000 {
+        fs::write(root.join("flood.py"), format!("def last_{number}(): pass\n")).unwrap();
+    }
+    wait(&desk, "FUNCTION:flood.py::last_9999", true);
+    fs::remove_dir_all(root.join("moved")).unwrap();
+    wait(&desk, "FILE:moved/er/d.py", false);
+    let began = Instant::now();
+    while watch.health().state != WatchState::Idle {
+        assert!(began.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let health = watch.health();
+    assert_eq!((health.pending, health.error), (0, None));
+    assert!(health.passes > 5);
+}
+
+#[test]
+fn an_ignored_file_causes_nothing() {
+    let desk = Desk::all().remove(0);
+    let folder = TempDir::new().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    write(&root, ".gitignore", "out/\n");
+    write(&root, "a.py", "def one(): pass\n");
+    write(&root, "out/x.py", "def made(): pass\n");
+    let scope = desk.fixture.ledger.scope().clone();
+    let _watch = Watch::start(&desk.engine, &scope, &root, Duration::from_millis(30), None).unwrap();
+    wait(&desk, "FUNCTION:a.py::one", true);
+    write(&root, "out/y.py", "def made(): pass\n");
+    write(&root, "b.py", "def two(): pass\n");
+    wait(&desk, "FUNCTION:b.py::two", true);
+    assert!(desk.call("get", json!({"ref": "FILE:out/y.py"})).is_err());
+}
