@@ -30,7 +30,8 @@ pub enum Need {
     MayCreate,
 }
 
-pub fn open(matches: &ArgMatches, need: Need) -> Result<Opened> {
+/// `near`: a folder whose store is meant, instead of where we are.
+pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Opened> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let named = text(matches, "store", "LUKASA_STORE");
     let mut notes = Vec::new();
@@ -44,12 +45,12 @@ pub fn open(matches: &ArgMatches, need: Need) -> Result<Opened> {
             config.strict = std::env::var("LUKASA_POLICY_STRICT").map_or(true, |v| v != "off");
             let store = PostgresStore::open(&config, runtime.handle().clone(), None)?;
             notes.extend(store.warnings().iter().map(|w| format!("warning: {w}")));
-            (Arc::new(store), Some(runtime), folder_name(&here()?))
+            (Arc::new(store), Some(runtime), folder_name(&home(&start(near)?)))
         }
         (_, named) => {
             let path = match named {
                 Some(path) => PathBuf::from(path),
-                None => find_store(&here()?),
+                None => find_store(&start(near)?),
             };
             let home = home_of(&path);
             if path.metadata().map_or(0, |m| m.len()) == 0 {
@@ -100,10 +101,42 @@ fn here() -> Result<PathBuf> {
         .map_err(|e| Error::new(ErrorKind::Unavailable, "no_folder", format!("no current folder: {e}")))
 }
 
-/// The nearest store upwards, else the one to make here.
+/// Where to look from.
+fn start(near: Option<&Path>) -> Result<PathBuf> {
+    match near.and_then(|path| std::fs::canonicalize(path).ok()) {
+        Some(folder) if folder.is_dir() => Ok(folder),
+        Some(file) => Ok(file.parent().map(Path::to_path_buf).unwrap_or(file)),
+        None => here(),
+    }
+}
+
+/// The nearest store upwards; else that of the repository this is a worktree of; else the one to make at the root of the
+/// repository, or here.
 fn find_store(start: &Path) -> PathBuf {
     let file = |folder: &Path| folder.join(FOLDER).join("lukasa.db");
-    start.ancestors().map(file).find(|path| path.exists()).unwrap_or_else(|| file(start))
+    start.ancestors().map(file).find(|path| path.exists()).unwrap_or_else(|| file(&home(start)))
+}
+
+/// The root of the repository a folder is in, for a linked worktree that of the main one; else the folder itself.
+fn home(start: &Path) -> PathBuf {
+    for folder in start.ancestors() {
+        let git = folder.join(".git");
+        if git.is_dir() {
+            return folder.to_path_buf();
+        }
+        if let Ok(text) = std::fs::read_to_string(&git)
+            && let Some(target) = text.trim().strip_prefix("gitdir: ")
+        {
+            // …/main/.git/worktrees/name: all worktrees share what is known.
+            let target = folder.join(target);
+            let shared = target.parent().filter(|p| p.ends_with("worktrees")).and_then(Path::parent);
+            return match shared.and_then(Path::parent) {
+                Some(main) => main.to_path_buf(),
+                None => folder.to_path_buf(),
+            };
+        }
+    }
+    start.to_path_buf()
 }
 
 /// The folder a store belongs to: the one around `.lukasa`, or the one the file lies in.

@@ -58,6 +58,16 @@ pub fn build() -> Command {
         root = root.subcommand(leaf(operation, operation.meta.verb));
     }
     root.subcommand(
+        Command::new("watch")
+            .about("Index every change as it is saved, until Ctrl-C")
+            .long_about(
+                "Index every change as it is saved, until Ctrl-C.\n\nIndexes what changed, then waits for changes: half a \
+                 second after the last one they are indexed, one transaction each time. Switching branches, stashing and \
+                 mass renames are followed too.",
+            )
+            .arg(Arg::new("path").value_name("PATH").default_value(".").help("A folder of the working tree")),
+    )
+    .subcommand(
         Command::new("setup-postgres")
             .about("Prepare a PostgreSQL database: schema, row-level security, the application's role")
             .long_about(

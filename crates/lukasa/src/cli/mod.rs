@@ -3,6 +3,7 @@
 mod command;
 mod render;
 mod shell;
+mod watch;
 
 use crate::config::{self, Need};
 use clap::ArgMatches;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use std::cell::OnceCell;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +40,11 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
     if let Some(("setup-postgres", sub)) = matches.subcommand() {
         return setup_postgres(sub);
     }
+    if let Some(("watch", sub)) = matches.subcommand() {
+        let path = PathBuf::from(sub.get_one::<String>("path").map_or(".", String::as_str));
+        let session = Session::open_for(matches, Need::MayCreate, Some(&path), as_json)?;
+        return watch::run(&session, &path, as_json);
+    }
     let (operation, sub) = command::chosen(matches)
         .ok_or_else(|| Error::invalid("no_command", "no command was given").hint("`lukasa --help` lists them"))?;
     let mut request = command::request(operation, sub)?;
@@ -46,7 +52,12 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
         request["file"] = json!("-");
     }
     if operation.meta.name == command::SHELL.0 && request.get(command::SHELL.1).is_none() {
-        return shell::run(&Session::open(matches, operation, as_json)?, request, as_json, sub.get_flag("tree"));
+        return shell::run(
+            &Session::open(matches, operation, &request, as_json)?,
+            request,
+            as_json,
+            sub.get_flag("tree"),
+        );
     }
     let answer = call(matches, operation, request.clone(), as_json)?;
     // An export to standard output has used it up.
@@ -85,13 +96,19 @@ struct Session {
 }
 
 impl Session {
-    fn open(matches: &ArgMatches, operation: &Operation, as_json: bool) -> Result<Session> {
+    fn open(matches: &ArgMatches, operation: &Operation, request: &Value, as_json: bool) -> Result<Session> {
         let need = match (operation.meta.name, operation.meta.effect) {
             ("demo", _) => Need::Nothing,
             ("restore_backup", _) | (_, Effect::Write) => Need::MayCreate,
             _ => Need::Existing,
         };
-        let opened = config::open(matches, need)?;
+        // What is about a working tree is kept beside it.
+        let path = request.get("path").and_then(Value::as_str).filter(|_| operation.meta.toolset == "code");
+        Session::open_for(matches, need, path.map(Path::new), as_json)
+    }
+
+    fn open_for(matches: &ArgMatches, need: Need, path: Option<&Path>, as_json: bool) -> Result<Session> {
+        let opened = config::open(matches, need, path)?;
         if !as_json {
             for note in &opened.notes {
                 let _ = writeln!(std::io::stderr(), "{note}");
@@ -127,7 +144,7 @@ impl Session {
 }
 
 fn call(matches: &ArgMatches, operation: &Operation, request: Value, as_json: bool) -> Result<Answer> {
-    let session = Session::open(matches, operation, as_json)?;
+    let session = Session::open(matches, operation, &request, as_json)?;
     let (mut input, mut output) = streams(operation, &request)?;
     let answer = session.ask(operation, request.clone(), &mut input, &mut output);
     drop(output);

@@ -2,6 +2,7 @@
 
 pub mod cypher;
 mod graph;
+mod index;
 
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 use lukasa_model::Error;
@@ -25,6 +26,9 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
         writeln!(out, "warning: {}", warnings.join(", "))?;
     }
     match operation {
+        "index_directory" | "graph_rebuild" | "graph_set_workspace" => index::pass(out, response)?,
+        "index_file" => index::file(out, response)?,
+        "graph_health" => index::health(out, response)?,
         "get" => get(out, response)?,
         "list" => rows(
             out,

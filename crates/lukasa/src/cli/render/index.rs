@@ -1,0 +1,135 @@
+//! What indexing found, for people: counts, what stands out, what went wrong.
+
+use super::{at, list, plain, rows, safe};
+use serde_json::Value;
+use std::io::{Result, Write};
+
+/// After a pass over a working tree.
+pub fn pass(out: &mut dyn Write, response: &Value) -> Result<()> {
+    if let Some(commit) = response["commit"].as_str() {
+        writeln!(out, "the tree is commit {}", &commit[..12.min(commit.len())])?;
+    }
+    let counts = |name: &str| {
+        let map = response[name].as_object().cloned().unwrap_or_default();
+        map.iter().map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>().join(", ")
+    };
+    for (what, name) in [("relationships", "relationships"), ("calls by derivation", "derivations")] {
+        let text = counts(name);
+        if !text.is_empty() {
+            writeln!(out, "{what}: {text}")?;
+        }
+    }
+    let number = |name: &str| response[name].as_u64().unwrap_or(0);
+    if number("calls") > 0 {
+        writeln!(
+            out,
+            "calls written: {}; to packages and builtins {}, unresolved {}",
+            number("calls"),
+            number("calls_outside"),
+            number("calls_unresolved")
+        )?;
+    }
+    look(out, &response["look"])?;
+    diagnostics(out, response)
+}
+
+fn look(out: &mut dyn Write, look: &Value) -> Result<()> {
+    if !look.is_object() {
+        return Ok(());
+    }
+    let entries: Vec<String> = list(look, "entry_points").into_iter().map(plain).collect();
+    if !entries.is_empty() {
+        writeln!(out, "\nentry points: {}", safe(&entries.join(", ")))?;
+    }
+    if !list(look, "hubs").is_empty() {
+        writeln!(out, "\ncalled from most places")?;
+        rows(out, list(look, "hubs"), &[("symbol", &|r| at(r, "key")), ("callers", &|r| at(r, "count"))])?;
+    }
+    if !list(look, "most_imported").is_empty() {
+        writeln!(out, "\nimported by most files")?;
+        rows(out, list(look, "most_imported"), &[("file", &|r| at(r, "key")), ("importers", &|r| at(r, "count"))])?;
+    }
+    if !list(look, "communities").is_empty() {
+        writeln!(out, "\nfiles that belong together")?;
+        rows(
+            out,
+            list(look, "communities"),
+            &[("mostly in", &|r| at(r, "name")), ("files", &|r| at(r, "files")), ("led by", &|r| at(r, "members"))],
+        )?;
+    }
+    let total = look["cycles_total"].as_u64().unwrap_or(0);
+    if total > 0 {
+        writeln!(out, "\n{total} circles of imports; the largest:")?;
+        for cycle in list(look, "cycles").into_iter().take(3) {
+            let paths: Vec<&str> = cycle.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            let more = if paths.len() > 6 { format!(" and {} more", paths.len() - 6) } else { String::new() };
+            writeln!(out, "  {}{more}", safe(&paths[..paths.len().min(6)].join(", ")))?;
+        }
+    }
+    Ok(())
+}
+
+fn diagnostics(out: &mut dyn Write, response: &Value) -> Result<()> {
+    let told = list(response, "diagnostics");
+    if told.is_empty() {
+        return Ok(());
+    }
+    let left_out = response["diagnostics_left_out"].as_u64().unwrap_or(0);
+    writeln!(out, "\n{} files are not indexed as they should be", told.len() as u64 + left_out)?;
+    let shown = told.len().min(10);
+    let place = |r: &Value| match r["line"].as_u64() {
+        Some(line) => format!("{}:{line}", at(r, "path")),
+        None => at(r, "path"),
+    };
+    rows(out, told.into_iter().take(shown).collect(), &[("file", &place), ("what", &|r| at(r, "what"))])?;
+    let more = response["diagnostics"].as_array().map_or(0, Vec::len) - shown;
+    if more as u64 + left_out > 0 {
+        writeln!(out, "and {} more; --json lists {}", more as u64 + left_out, more + shown)?;
+    }
+    Ok(())
+}
+
+pub fn file(out: &mut dyn Write, response: &Value) -> Result<()> {
+    rows(
+        out,
+        list(response, "symbols"),
+        &[
+            ("line", &|r| at(r, "line")),
+            ("type", &|r| at(r, "type")),
+            ("symbol", &|r| at(r, "key")),
+            ("signature", &|r| at(r, "signature")),
+        ],
+    )
+}
+
+pub fn health(out: &mut dyn Write, response: &Value) -> Result<()> {
+    let languages = response["languages"].as_object().cloned().unwrap_or_default();
+    let mut languages: Vec<(String, u64)> =
+        languages.into_iter().map(|(name, count)| (name, count.as_u64().unwrap_or(0))).collect();
+    languages.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    let languages: Vec<String> = languages.into_iter().map(|(name, count)| format!("{name} {count}")).collect();
+    writeln!(out, "files: {}", languages.join(", "))?;
+    if let Some(last) = response["last_index"].as_object() {
+        let commit = last.get("commit").and_then(Value::as_str).map(|c| format!(", commit {}", &c[..12.min(c.len())]));
+        writeln!(
+            out,
+            "last indexed: transaction {} at {}{}",
+            plain(&last["tx"]),
+            plain(&last["at"]),
+            commit.unwrap_or_default()
+        )?;
+    }
+    for watcher in list(response, "watchers") {
+        writeln!(
+            out,
+            "watching {}: {}, {} pending",
+            at(watcher, "root"),
+            at(watcher, "state"),
+            at(watcher, "pending")
+        )?;
+    }
+    for fault in list(response, "faults") {
+        writeln!(out, "  {}", safe(&plain(fault)))?;
+    }
+    Ok(())
+}

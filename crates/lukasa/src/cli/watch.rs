@@ -1,0 +1,51 @@
+//! `lukasa watch`: indexes every change as it is saved, until it is stopped.
+
+use super::{Session, render};
+use lukasa_engine::code::Watch;
+use lukasa_engine::code::watch::DEBOUNCE;
+use lukasa_model::{Error, ErrorKind, Result};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+use std::sync::mpsc::channel;
+
+/// Prints what each pass did until Ctrl-C.
+pub fn run(session: &Session, path: &Path, as_json: bool) -> Result<()> {
+    let (send, stopped) = channel::<()>();
+    ctrlc::set_handler(move || {
+        // Once is enough.
+        let _ = send.send(());
+    })
+    .map_err(|e| Error::new(ErrorKind::Unavailable, "no_signals", format!("Ctrl-C cannot be caught: {e}")))?;
+    let listener = Box::new(move |pass: &Result<lukasa_engine::code::Report>| {
+        let mut out = std::io::stdout().lock();
+        // Whoever read our output may have gone; the index stays right all the same.
+        let _ = match pass {
+            Ok(report) if report.tx.is_none() => Ok(()),
+            Ok(report) if as_json => writeln!(out, "{}", json!(report)),
+            Ok(report) => writeln!(
+                out,
+                "transaction {} on {}: {} changed, {} removed, {} files written, {} ms",
+                report.tx.unwrap_or(0),
+                report.branch,
+                report.changed,
+                report.removed,
+                report.written_files,
+                report.took_ms
+            ),
+            Err(e) if as_json => writeln!(out, "{}", json!({"error": e})),
+            Err(e) => render::error(&mut out, e),
+        };
+        let _ = out.flush();
+    });
+    let watch = Watch::start(&session.engine, &session.scope, path, DEBOUNCE, Some(listener))?;
+    let health = watch.health();
+    if !as_json {
+        let _ = writeln!(std::io::stderr(), "watching {}; Ctrl-C ends it", path.display());
+    } else {
+        let _ = writeln!(std::io::stderr(), "{}", Value::from(serde_json::to_value(health).unwrap_or_default()));
+    }
+    // Ends when the handler has spoken, or can speak no more.
+    let _ = stopped.recv();
+    Ok(())
+}
