@@ -120,6 +120,9 @@ pub fn digest(program: &Program, names: &Names, links: &Links, file: FileId, abo
         number(used.line);
         number(used.how as u32 * 2 + u32::from(used.runs));
     }
+    for (def, _) in &links.receivers {
+        number(*def);
+    }
     for base in &links.bases {
         number(base.class);
         number(base.how as u32);
@@ -134,6 +137,7 @@ pub fn digest(program: &Program, names: &Names, links: &Links, file: FileId, abo
     };
     let _ = file;
     links.calls.iter().for_each(|l| target(l.to));
+    links.receivers.iter().for_each(|(_, of)| target(To::Def(*of)));
     links.imports.iter().for_each(|l| target(l.to));
     links.bases.iter().for_each(|l| target(l.to));
     links.uses.iter().for_each(|l| target(To::Def(l.to)));
@@ -164,7 +168,7 @@ pub fn objects(
 /// The relationships that belong to a file, and the objects outside the program that they need.
 pub fn relationships(program: &Program, names: &Names, links: &Links, file: FileId) -> (Vec<PutRelationship>, Outside) {
     let mut maker = Maker::new(program, names, file);
-    maker.containment();
+    maker.containment(links);
     maker.imports(links);
     maker.bases(links);
     maker.calls_and_uses(links);
@@ -289,14 +293,19 @@ impl Maker<'_> {
         p
     }
 
-    fn containment(&mut self) {
+    fn containment(&mut self, links: &Links) {
+        let receivers: FxHashMap<DefId, Gid> = links.receivers.iter().copied().collect();
         let file = self.names.get(Gid { file: self.file, def: ROOT }).map(|s| s.id);
         let Some(file) = file else { return };
         for index in 1..self.facts.defs.len() as DefId {
             let gid = Gid { file: self.file, def: index };
             let Some(symbol) = self.names.get(gid) else { continue };
             let def = self.facts.def(index);
-            let within = self.names.counts_for(self.program, Gid { file: self.file, def: def.parent }).1;
+            // A method written outside its type is the type's, wherever it stands.
+            let within = match receivers.get(&index).and_then(|of| self.names.get(*of)) {
+                Some(of) => Some(of),
+                None => self.names.counts_for(self.program, Gid { file: self.file, def: def.parent }).1,
+            };
             let Some(within) = within else { continue };
             let within = within.id;
             let id = symbol.id;

@@ -5,6 +5,7 @@ pub mod git;
 pub mod index;
 pub mod look;
 pub mod place;
+pub mod symbols;
 pub mod watch;
 
 pub use index::{Report, Workspace};

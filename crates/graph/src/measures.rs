@@ -84,6 +84,55 @@ pub fn component_sizes(of: &[u32]) -> (usize, usize) {
     (sizes.iter().filter(|s| **s > 0).count(), sizes.into_iter().max().unwrap_or(0))
 }
 
+/// For each node the number of its strongly connected component: nodes that lead to one another have the same. Without
+/// recursion, because ways are as long as there are nodes (Tarjan).
+pub fn strong_components(csr: &Csr) -> Vec<u32> {
+    const NONE: u32 = u32::MAX;
+    let n = csr.len();
+    let (mut component, mut order, mut low) = (vec![NONE; n], vec![NONE; n], vec![0u32; n]);
+    let (mut path, mut open): (Vec<u32>, Vec<(u32, usize)>) = (Vec::new(), Vec::new());
+    let (mut next, mut components) = (0, 0);
+    for root in 0..n as u32 {
+        if order[root as usize] != NONE {
+            continue;
+        }
+        open.push((root, 0));
+        while let Some((node, at)) = open.pop() {
+            let v = node as usize;
+            if at == 0 {
+                (order[v], low[v]) = (next, next);
+                next += 1;
+                path.push(node);
+            } else {
+                // Back from the neighbour before.
+                let u = csr.of(v)[at - 1] as usize;
+                if component[u] == NONE {
+                    low[v] = low[v].min(low[u]);
+                }
+            }
+            match csr.of(v).get(at) {
+                Some(u) => {
+                    open.push((node, at + 1));
+                    if order[*u as usize] == NONE {
+                        open.push((*u, 0));
+                    }
+                }
+                None if low[v] == order[v] => {
+                    while let Some(member) = path.pop() {
+                        component[member as usize] = components;
+                        if member == node {
+                            break;
+                        }
+                    }
+                    components += 1;
+                }
+                None => {}
+            }
+        }
+    }
+    component
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Degrees {
     pub mean: f64,
@@ -113,6 +162,42 @@ pub fn degrees(mut all: Vec<usize>) -> Degrees {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nodes_that_lead_to_one_another() {
+        // 0→1→2→0, 2→3, 3→4→3, 5→5, 6 alone, 5→0.
+        let edges = [(0, 1, 0), (1, 2, 0), (2, 0, 0), (2, 3, 0), (3, 4, 0), (4, 3, 0), (5, 5, 0), (5, 0, 0)];
+        let of = strong_components(&Flat::from_edges(7, &edges).out);
+        assert!(of[0] == of[1] && of[1] == of[2] && of[3] == of[4]);
+        let mut different = of.clone();
+        different.sort_unstable();
+        different.dedup();
+        assert_eq!(different.len(), 4);
+        assert!(strong_components(&Csr::default()).is_empty());
+        let long: Vec<_> = (0..200_000).map(|v| (v, (v + 1) % 200_000, 0)).collect();
+        assert!(strong_components(&Flat::from_edges(200_000, &long).out).iter().all(|c| *c == 0));
+    }
+
+    #[test]
+    fn strong_components_are_those_of_mutual_reach() {
+        let mut state = 7u32;
+        let mut random = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) % below
+        };
+        for _ in 0..200 {
+            let n = 2 + random(9);
+            let edges: Vec<_> = (0..random(24)).map(|_| (random(n), random(n), 0)).collect();
+            let flat = Flat::from_edges(n as usize, &edges);
+            let of = strong_components(&flat.out);
+            let reach: Vec<_> = (0..n).map(|v| distances(&flat.out, v)).collect();
+            for a in 0..n as usize {
+                for b in 0..n as usize {
+                    assert_eq!(of[a] == of[b], reach[a][b].is_some() && reach[b][a].is_some(), "{edges:?} {a} {b}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn distances_costs_components_degrees() {

@@ -136,7 +136,11 @@ fn home(start: &Path) -> PathBuf {
             };
         }
     }
-    start.to_path_buf()
+    // Without a repository: a folder below where we are belongs to where we are.
+    match here() {
+        Ok(here) if start.starts_with(&here) => here,
+        _ => start.to_path_buf(),
+    }
 }
 
 /// The folder a store belongs to: the one around `.lukasa`, or the one the file lies in.

@@ -398,3 +398,33 @@ fn imports_tell_the_line_and_what_was_written_before() {
     std::io::Write::write_all(&mut piped.stdin.take().unwrap(), line(500).as_bytes()).unwrap();
     assert!(text(&piped.wait_with_output().unwrap().stdout).contains("\"objects\":1"));
 }
+
+#[test]
+fn questions_about_code_are_answered_in_tables() {
+    let desk = Desk::new();
+    std::fs::create_dir(desk.folder.path().join("src")).unwrap();
+    desk.write("src/auth.py", "def check(word):\n    return word\n\n\ndef login(user):\n    return check(user)\n");
+    desk.write(
+        "src/web.py",
+        "import os\nfrom auth import login\n\n\ndef page(user):\n    os.getcwd()\n    return login(user)\n",
+    );
+    desk.ok(&["index", "src"]);
+    for (arguments, says) in [
+        (&["callers", "login"][..], ["1 function calls `login`", "web.py::page"]),
+        (&["callers", "check", "--depth", "2", "--include-tests", "false"], ["2 functions lead to `check`", "hops"]),
+        (&["callees", "page"], ["`page` calls 1 function, and 1 name outside of the project", "python:os::getcwd"]),
+        (&["call-chain", "page", "check"], ["`page` leads to `check` by 2 calls", "→ auth.py::login  (auth.py:5)"]),
+        (&["call-chain", "check", "page"], ["no chain of calls from `check` to `page`", "in the other direction:"]),
+        (&["call-stats", "--limit", "1"], ["3 functions and methods", "most called"]),
+        (&["symbol", "logni"], ["no symbol is named `logni`; 1 name near it", "def login(user)"]),
+        (&["explain", "login"], ["`login` is a function in auth.py:5", "called by"]),
+    ] {
+        let out = desk.run(arguments);
+        let shown = text(&out.stdout);
+        assert!(out.status.success() && shown.starts_with(says[0]), "{arguments:?}: {shown}{}", text(&out.stderr));
+        assert!(shown.contains(says[1]), "{arguments:?}: {shown}");
+    }
+    let few = text(&desk.run(&["symbol", "e", "--limit", "1"]).stdout);
+    assert!(few.contains("raise --limit"), "{few}");
+    assert_eq!(desk.code(&["callers", "nothing_like_it"]), "unknown_symbol");
+}

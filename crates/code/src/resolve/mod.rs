@@ -38,6 +38,8 @@ pub struct Links {
     pub imports: Vec<ImportLink>,
     pub bases: Vec<BaseLink>,
     pub uses: Vec<UseLink>,
+    /// Methods written outside their types, with the types.
+    pub receivers: Vec<(DefId, Gid)>,
     /// Calls whose target is not known, by the definition they stand in.
     pub unresolved: Vec<(DefId, u32)>,
     pub counts: Counts,
@@ -481,6 +483,9 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found]) -> Links {
     }
     for class in 0..file.facts.defs.len() as DefId {
         let gid = Gid { file: id, def: class };
+        if let Some(of) = eval.link.receiver(gid) {
+            links.receivers.push((class, of));
+        }
         for base in eval.link.bases(gid) {
             let (how, line) = eval.link.base_kinds.get(&(gid, *base)).copied().unwrap_or((BaseKind::Extends, 0));
             links.bases.push(BaseLink { class, to: To::Def(*base), how, line, structural: false });

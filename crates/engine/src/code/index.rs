@@ -706,6 +706,7 @@ fn affected(state: &State, links: &[Links], changes: &Changes) -> FxHashSet<u32>
                 || now.imports.iter().any(|l| into_changed(&l.to))
                 || now.bases.iter().any(|l| into_changed(&l.to))
                 || now.uses.iter().any(|l| changed.contains(&l.to.file))
+                || now.receivers.iter().any(|(_, of)| changed.contains(&of.file))
         })
         .collect()
 }

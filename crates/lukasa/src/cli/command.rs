@@ -137,6 +137,8 @@ struct Field {
 
 enum Shape {
     Flag,
+    /// A flag that is on unless it is said to be off.
+    Switch,
     Text,
     Number,
     Choice(Vec<String>),
@@ -161,7 +163,7 @@ fn fields(operation: &'static Operation) -> Vec<Field> {
             shape: shape(schema, &field),
             required: required(&name),
             position: operation.meta.positional.iter().position(|p| *p == name),
-            default: field.get("default").cloned().filter(|d| d.is_number() || d.is_string()),
+            default: field.get("default").cloned().filter(|d| d.is_number() || d.is_string() || *d == true),
             name,
         })
         .collect()
@@ -192,6 +194,7 @@ fn shape(root: &Value, field: &Value) -> Shape {
         _ => "",
     };
     match kind {
+        "boolean" if field.get("default") == Some(&Value::Bool(true)) => Shape::Switch,
         "boolean" => Shape::Flag,
         "integer" | "number" => Shape::Number,
         "string" => Shape::Text,
@@ -252,6 +255,7 @@ impl Field {
         };
         match &self.shape {
             Shape::Flag => arg.action(ArgAction::SetTrue).value_name(""),
+            Shape::Switch => arg.value_parser(PossibleValuesParser::new(["true", "false"])).value_name("CHOICE"),
             Shape::Choice(choices) => arg.value_parser(PossibleValuesParser::new(choices.clone())).value_name("CHOICE"),
             Shape::Texts => {
                 let help =
@@ -273,6 +277,7 @@ impl Field {
         };
         Ok(match &self.shape {
             Shape::Flag => matches.get_flag(&self.name).then_some(Value::Bool(true)),
+            Shape::Switch => one().map(|t| Value::Bool(t == "true")),
             Shape::Text | Shape::Choice(_) => one().map(|t| Value::String(t.clone())),
             Shape::Texts => matches
                 .get_many::<String>(&self.name)

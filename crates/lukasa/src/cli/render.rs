@@ -1,5 +1,6 @@
 //! Answers for people: the summary first, then tables.
 
+mod code;
 pub mod cypher;
 mod graph;
 mod index;
@@ -123,6 +124,7 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
             &[("project", &|r| at(r, "project")), ("transactions", &|r| at(r, "transactions"))],
         )?,
         "cypher" => cypher::table(out, response)?,
+        operation if code::OPERATIONS.contains(&operation) => code::answer(out, operation, response)?,
         operation if graph::OPERATIONS.contains(&operation) => graph::answer(out, operation, response)?,
         // The summary says it all.
         "put" | "patch" | "link" | "delete" | "restore" | "rename" | "batch" | "backup" | "restore_backup"
@@ -131,7 +133,10 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
         | "verify" => {}
         _ => rest(out, response)?,
     }
-    if response["truncated"] == true && operation != "cypher" && !graph::OPERATIONS.contains(&operation) {
+    // Those with several lists say at each how many are missing.
+    let tells_itself =
+        operation == "cypher" || code::OPERATIONS.contains(&operation) || graph::OPERATIONS.contains(&operation);
+    if response["truncated"] == true && !tells_itself {
         match response["next"].as_u64() {
             Some(next) => writeln!(out, "… and more: go on with --after {next}")?,
             None if operation == "log" => {

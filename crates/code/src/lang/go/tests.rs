@@ -750,7 +750,7 @@ func last() { four(; five() }
         def Function last 8-8
         call ok: one() 2:12
         call broken: two() 4:8
-        call after: <t>.three(x) 6:18
+        call after: <t>.three(x, ?) 6:18
         call last: five() 8:21
         fault 6 cannot be understood
         ",

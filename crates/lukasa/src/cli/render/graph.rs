@@ -82,7 +82,7 @@ fn way(response: &Value, entity: &Value) -> String {
 }
 
 /// Numbers worth four digits.
-fn small(value: &Value) -> String {
+pub(super) fn small(value: &Value) -> String {
     match value.as_f64() {
         Some(number) if number != 0.0 && number.abs() < 0.001 => format!("{number:.2e}"),
         Some(number) => format!("{:.4}", number).trim_end_matches('0').trim_end_matches('.').to_string(),

@@ -1,0 +1,423 @@
+//! Symbols of the code index in a graph: what kind they are, what they are called, where they are, and which one a
+//! name stands for.
+
+mod calls;
+mod fuzzy;
+mod keys;
+
+pub use calls::{CallOut, Reach, Reached, ThroughOut, UnresolvedOut, check_confidence, lines, through};
+pub use fuzzy::{Match, Query};
+pub use keys::{local, name, path};
+
+use crate::graph::Look;
+use lukasa_code::statements::{OBJECT_TYPES, RELATIONSHIP_TYPES};
+use lukasa_graph::{Edge, Node};
+use lukasa_model::{Content, Error, ErrorKind, Result};
+use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::cmp::Reverse;
+
+/// Readings told of a name that is not clear, and near names offered for one that is unknown.
+const READINGS: usize = 10;
+const OFFERED: usize = 5;
+/// Containers above one another, at most.
+const LEVELS: usize = 32;
+
+/// What an object of the code index is, in the order of [`OBJECT_TYPES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    File,
+    Module,
+    Class,
+    Interface,
+    Type,
+    Function,
+    Method,
+    Variable,
+    Package,
+    External,
+}
+
+impl Kind {
+    const ALL: [Kind; 10] = [
+        Kind::File,
+        Kind::Module,
+        Kind::Class,
+        Kind::Interface,
+        Kind::Type,
+        Kind::Function,
+        Kind::Method,
+        Kind::Variable,
+        Kind::Package,
+        Kind::External,
+    ];
+
+    /// It can be called and has a body that calls.
+    pub fn runs(self) -> bool {
+        matches!(self, Kind::Function | Kind::Method)
+    }
+
+    /// It is known by name only: its source is not in the project.
+    pub fn outside(self) -> bool {
+        matches!(self, Kind::Package | Kind::External)
+    }
+
+    /// It has members.
+    pub fn contains(self) -> bool {
+        matches!(self, Kind::File | Kind::Module | Kind::Class | Kind::Interface)
+    }
+
+    /// Which of several things of one name is meant first: what has a body or members, then data, then what is known
+    /// by name only.
+    fn preference(self) -> u8 {
+        match self {
+            Kind::Variable => 1,
+            kind if kind.outside() => 2,
+            _ => 0,
+        }
+    }
+}
+
+/// How symbols are related, in the order of [`RELATIONSHIP_TYPES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rel {
+    Contains,
+    DefinedIn,
+    Imports,
+    Calls,
+    Inherits,
+    Implements,
+    References,
+    Tests,
+}
+
+impl Rel {
+    const ALL: [Rel; 8] = [
+        Rel::Contains,
+        Rel::DefinedIn,
+        Rel::Imports,
+        Rel::Calls,
+        Rel::Inherits,
+        Rel::Implements,
+        Rel::References,
+        Rel::Tests,
+    ];
+}
+
+/// Which end of a relationship is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From what it is about to others.
+    Out,
+    /// From others to it.
+    In,
+}
+
+/// The graph of a view, read as code.
+pub struct Symbols<'a> {
+    pub look: &'a Look,
+    /// By type number.
+    kinds: Vec<Option<Kind>>,
+    rels: Vec<Option<Rel>>,
+}
+
+/// A symbol as answers name it, and where it is defined.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Placed {
+    /// Its key, or its id where it has none.
+    pub key: String,
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// What it is in particular: struct, enum, constructor, field, constant, macro.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subtype: Option<String>,
+    pub title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The line of its definition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+}
+
+/// Contents by node, as far as they were asked for.
+pub type Contents = FxHashMap<Node, Content>;
+
+impl<'a> Symbols<'a> {
+    pub fn new(look: &'a Look) -> Symbols<'a> {
+        let types = look.snapshot.names().types();
+        let which = |known: &[&str], name: &str| known.iter().position(|k| name.eq_ignore_ascii_case(k));
+        let kinds = types.iter().map(|t| which(&OBJECT_TYPES, t).map(|at| Kind::ALL[at])).collect();
+        let rels = types.iter().map(|t| which(&RELATIONSHIP_TYPES, t).map(|at| Rel::ALL[at])).collect();
+        Symbols { look, kinds, rels }
+    }
+
+    /// None for what is no part of a code index.
+    pub fn kind(&self, node: Node) -> Option<Kind> {
+        self.kinds[usize::from(self.look.snapshot.type_no(node))]
+    }
+
+    pub fn is(&self, node: Node, kind: Kind) -> bool {
+        self.kind(node) == Some(kind)
+    }
+
+    /// The others that a kind of relationship connects with, and by which edges, in the order they were first stated.
+    pub fn linked(&self, node: Node, rel: Rel, way: Way) -> impl Iterator<Item = (Node, Edge)> {
+        let s = &self.look.snapshot;
+        let links = if way == Way::Out { s.outgoing(node) } else { s.incoming(node) };
+        links
+            .iter()
+            .filter(move |(_, _, type_no)| self.rels[usize::from(*type_no)] == Some(rel))
+            .map(|(other, edge, _)| (other, edge))
+    }
+
+    /// How sure an edge is; one that says nothing counts as sure.
+    pub fn confidence(&self, edge: Edge) -> f64 {
+        self.look.snapshot.confidence(edge).unwrap_or(1.0)
+    }
+
+    /// The key, or the id of what has none.
+    pub fn key(&self, node: Node) -> Cow<'_, str> {
+        match self.look.snapshot.key(node) {
+            Some(key) => Cow::Borrowed(key),
+            None => Cow::Owned(self.look.snapshot.id(node).to_string()),
+        }
+    }
+
+    /// As a sentence names it: `Class::method`, without the file.
+    pub fn short(&self, node: Node) -> String {
+        match self.look.snapshot.key(node) {
+            Some(key) => format!("`{}`", local(key)),
+            None => format!("`{}`", self.look.snapshot.id(node)),
+        }
+    }
+
+    /// What it is written in: a class, a module, a file.
+    pub fn container(&self, node: Node) -> Option<Node> {
+        self.linked(node, Rel::Contains, Way::In).map(|(above, _)| above).find(|above| self.kind(*above).is_some())
+    }
+
+    /// What it is written in, and what that is written in, up to the file.
+    pub fn containers(&self, node: Node) -> Vec<Node> {
+        let mut all = Vec::new();
+        let mut at = node;
+        while let Some(above) = self.container(at).filter(|_| all.len() < LEVELS) {
+            all.push(above);
+            at = above;
+        }
+        all
+    }
+
+    /// The file it is in; itself if it is one.
+    pub fn file(&self, node: Node) -> Option<Node> {
+        std::iter::once(node).chain(self.containers(node)).find(|n| self.is(*n, Kind::File))
+    }
+
+    /// A test, or written within one.
+    pub fn is_test(&self, node: Node) -> bool {
+        let marked = |n: &Node| self.look.snapshot.labels(*n).iter().any(|label| &**label == "test");
+        marked(&node) || self.containers(node).iter().any(marked)
+    }
+
+    /// What it is a member of: its container, or the type that a method is written beside, as in Rust and Go.
+    pub fn owner(&self, node: Node) -> Option<Node> {
+        let container = self.container(node)?;
+        let beside = self.is(node, Kind::Method) && !self.is_type(container);
+        beside.then(|| self.beside(node, container)).flatten().or(Some(container))
+    }
+
+    /// The type of a method that is not written in it: one of the same file, or one that method or file refer to.
+    fn beside(&self, method: Node, container: Node) -> Option<Node> {
+        let s = &self.look.snapshot;
+        let above = keys::above(s.key(method)?)?;
+        let here = self.linked(container, Rel::Contains, Way::Out).map(|(other, _)| other);
+        let same_file = here.filter(|other| self.is_type(*other)).find(|other| s.key(*other) == Some(above));
+        same_file.or_else(|| {
+            let wanted = name(above);
+            let refer = |from: Node| self.linked(from, Rel::References, Way::Out).map(|(other, _)| other);
+            refer(method)
+                .chain(refer(container))
+                .find(|other| self.is_type(*other) && s.key(*other).is_some_and(|key| name(key) == wanted))
+        })
+    }
+
+    fn is_type(&self, node: Node) -> bool {
+        matches!(self.kind(node), Some(Kind::Class | Kind::Interface | Kind::Type))
+    }
+
+    /// What is directly in it; of a type also the methods written beside it, in its file or another.
+    pub fn members(&self, node: Node) -> Vec<Node> {
+        let written = |within: Node| {
+            let all = self.linked(within, Rel::Contains, Way::Out).map(|(member, _)| member);
+            all.filter(|member| self.kind(*member).is_some())
+        };
+        let mut all: Vec<Node> = written(node).collect();
+        let s = &self.look.snapshot;
+        let Some(key) = s.key(node).filter(|_| self.is_type(node)) else { return all };
+        let own = name(key);
+        let of_that_name = |method: &Node| {
+            self.is(*method, Kind::Method)
+                && s.key(*method).and_then(keys::above).is_some_and(|above| name(above) == own)
+        };
+        let refer = self.linked(node, Rel::References, Way::In).map(|(from, _)| from);
+        let files: Vec<Node> = self.container(node).into_iter().chain(refer).collect();
+        let near = files.into_iter().flat_map(|from| written(from).chain([from]));
+        let mut seen: FxHashSet<Node> = all.iter().copied().collect();
+        let beside = near.filter(|m| of_that_name(m) && seen.insert(*m) && self.owner(*m) == Some(node));
+        let beside: Vec<Node> = beside.collect();
+        all.extend(beside);
+        all
+    }
+
+    /// The node and everything in it, at most `most`; whether that was all.
+    pub fn whole(&self, node: Node, most: usize) -> (Vec<Node>, bool) {
+        let mut all = vec![node];
+        let mut seen = FxHashSet::from_iter([node]);
+        let mut next = 0;
+        while next < all.len() {
+            let members = if next == 0 {
+                self.members(node)
+            } else {
+                // A file is what is written in it, whatever is written elsewhere beside its types.
+                self.linked(all[next], Rel::Contains, Way::Out).map(|(member, _)| member).collect()
+            };
+            for member in members {
+                if self.kind(member).is_some() && seen.insert(member) {
+                    if all.len() == most {
+                        return (all, false);
+                    }
+                    all.push(member);
+                }
+            }
+            next += 1;
+        }
+        (all, true)
+    }
+
+    /// How many call it.
+    pub fn callers(&self, node: Node) -> usize {
+        self.linked(node, Rel::Calls, Way::In).count()
+    }
+
+    /// What these nodes say of themselves, in one read.
+    pub fn contents(&self, nodes: &[Node]) -> Result<Contents> {
+        let s = &self.look.snapshot;
+        let things: Vec<_> = nodes.iter().map(|n| s.thing(*n)).collect();
+        let found = self.look.contents(&things)?;
+        Ok(found.into_iter().filter_map(|(no, content)| Some((s.find(no)?, content))).collect())
+    }
+
+    pub fn placed(&self, node: Node, contents: &Contents) -> Placed {
+        let s = &self.look.snapshot;
+        let content = contents.get(&node);
+        let key = self.key(node).into_owned();
+        let inside = self.kind(node).is_some_and(|k| !k.outside());
+        let path_in_key = || inside.then(|| path(&key).to_string());
+        Placed {
+            title: content.and_then(|c| c.title.clone()).unwrap_or_else(|| name(&key).to_string()),
+            type_name: s.type_name(node).to_string(),
+            subtype: content.and_then(|c| c.subtype.clone()),
+            path: content.and_then(|c| text(c, "path")).or_else(path_in_key),
+            line: content.and_then(|c| number(c, "line")),
+            key,
+        }
+    }
+
+    // --- names ---
+
+    /// The symbol that a name stands for: an exact key, `Type:key` or id; else the one symbol of that name, or whose
+    /// key ends so.
+    pub fn find(&self, text: &str) -> Result<Node> {
+        let told = match self.look.node(text) {
+            Err(e) if e.kind == ErrorKind::NotFound && e.code == "not_found" => e,
+            other => return other,
+        };
+        let found = self.named(text);
+        match found[..] {
+            [one] => Ok(one),
+            [] => Err(self.unknown(text, &told)),
+            _ => Err(self.ambiguous(text, found)),
+        }
+    }
+
+    /// Every symbol of a name, the kinds that are meant first alone.
+    fn named(&self, text: &str) -> Vec<Node> {
+        let (kind, wanted) = self.typed(text);
+        let s = &self.look.snapshot;
+        let all: Vec<(Node, &str, Kind)> = s
+            .nodes()
+            .into_iter()
+            .filter_map(|node| Some((node, s.key(node)?, self.kind(node)?)))
+            .filter(|(_, _, k)| kind.is_none_or(|only| only == *k))
+            .collect();
+        let dotted = keys::Dotted::new(wanted);
+        let mut found: Vec<_> = all.iter().filter(|(_, key, _)| keys::ends_so(key, wanted)).collect();
+        if found.is_empty() {
+            found = all.iter().filter(|(_, key, _)| dotted.fits(key)).collect();
+        }
+        let Some(best) = found.iter().map(|(_, _, kind)| kind.preference()).min() else { return vec![] };
+        found.retain(|(_, _, kind)| kind.preference() == best);
+        // A constructor bears the name of its class: the class is meant.
+        let prefixes: Vec<String> = found.iter().map(|(_, key, _)| format!("{key}::")).collect();
+        found.retain(|(_, key, _)| !prefixes.iter().any(|above| key.starts_with(above)));
+        found.into_iter().map(|(node, _, _)| *node).collect()
+    }
+
+    /// `FUNCTION:login` asks for functions only.
+    fn typed<'t>(&self, text: &'t str) -> (Option<Kind>, &'t str) {
+        match text.split_once(':') {
+            Some((before, after)) if !after.starts_with(':') => {
+                match OBJECT_TYPES.iter().position(|t| before.eq_ignore_ascii_case(t)) {
+                    Some(at) => (Some(Kind::ALL[at]), after),
+                    None => (None, text),
+                }
+            }
+            _ => (None, text),
+        }
+    }
+
+    fn ambiguous(&self, text: &str, mut found: Vec<Node>) -> Error {
+        let s = &self.look.snapshot;
+        found.sort_by_cached_key(|n| (Reverse(self.callers(*n)), s.name(*n)));
+        let total = found.len();
+        let readings: Vec<String> = found.iter().take(READINGS).map(|n| s.name(*n)).collect();
+        let more = if total > READINGS { format!(", and {} more", total - READINGS) } else { String::new() };
+        Error::invalid("ambiguous_symbol", format!("`{text}` names {total} symbols"))
+            .hint(format!("say which: {}{more}", readings.join(", ")))
+            .details(json!({"readings": readings, "total": total}))
+    }
+
+    fn unknown(&self, text: &str, told: &Error) -> Error {
+        let s = &self.look.snapshot;
+        let error = Error::not_found("unknown_symbol", format!("no symbol is named `{text}` in this view"));
+        let gone = told.hint.as_deref().filter(|hint| hint.contains("lukasa history"));
+        let near: Vec<String> = self
+            .like(&Query::new(self.typed(text).1), |_| true)
+            .into_iter()
+            .take(OFFERED)
+            .map(|found| format!("`{}`", s.name(found.node)))
+            .collect();
+        match (gone, near.is_empty()) {
+            (Some(gone), _) => error.hint(gone),
+            (None, false) => error.hint(format!("the closest are {}", near.join(", "))),
+            (None, true) => error.hint("`lukasa symbol` searches by parts of names; `lukasa index` reads a folder"),
+        }
+    }
+}
+
+/// A text among the properties.
+pub fn text(content: &Content, property: &str) -> Option<String> {
+    content.properties.get(property).and_then(Value::as_str).filter(|t| !t.is_empty()).map(str::to_owned)
+}
+
+/// A count among the properties.
+pub fn number(content: &Content, property: &str) -> Option<u64> {
+    content.properties.get(property).and_then(Value::as_u64)
+}
+
+/// Whether a property is said to hold.
+pub fn flagged(content: &Content, property: &str) -> bool {
+    content.properties.get(property) == Some(&Value::Bool(true))
+}

@@ -1,0 +1,266 @@
+//! Calls followed from symbol to symbol, and what overriding adds to them.
+
+use super::{Contents, Kind, Placed, Rel, Symbols, Way, keys, number, text};
+use crate::graph::check_range;
+use lukasa_graph::{Edge, Node};
+use lukasa_model::{Content, Result};
+use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::cmp::Ordering;
+
+/// Symbols reached before a walk along calls is given up.
+const MOST: usize = 50_000;
+/// Base classes above one another, at most.
+const BASES: usize = 16;
+/// Symbols asked how many of their calls could not be resolved; more take too long.
+const ASKED: usize = 1_000;
+
+/// How far calls are followed.
+pub struct Reach {
+    /// `In`: to those that call.
+    pub way: Way,
+    pub depth: u32,
+    pub min_confidence: f64,
+    pub include_tests: bool,
+}
+
+/// A symbol reached along calls.
+#[derive(Clone, Copy, Debug)]
+pub struct Reached {
+    pub node: Node,
+    pub depth: u32,
+    /// What it calls, or what calls it, on the way.
+    pub via: Node,
+    /// The call between the two.
+    pub edge: Edge,
+}
+
+/// A symbol at the other end of a call.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CallOut {
+    #[serde(flatten)]
+    pub symbol: Placed,
+    /// Lines of the calls, in the file of what calls; the first 20.
+    pub call_lines: Vec<u64>,
+    /// How many calls there are, where not all lines are listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u64>,
+    /// Calls between it and the symbol asked about.
+    pub depth: u32,
+    /// The symbol at this end of the call, where it is not the one asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+    /// How sure this call is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// How that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub derivation: Option<String>,
+    /// It is a test, or part of one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub test: bool,
+}
+
+/// Calls that may go to another method of the same name, above or below in a hierarchy of types.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ThroughOut {
+    /// The method that is declared and called.
+    pub declared: Placed,
+    /// Its callers, or the methods that may run in its place.
+    pub symbols: Vec<CallOut>,
+    /// How many there are.
+    pub total: usize,
+}
+
+/// Calls in the files around a symbol that could not be resolved: callers may be missing.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct UnresolvedOut {
+    /// Calls that could not be resolved.
+    pub calls: u64,
+    /// In so many files: the symbol's own and those that import it.
+    pub files: usize,
+}
+
+pub fn check_confidence(value: f64) -> Result<()> {
+    check_range("min_confidence", value, 0.0, 1.0)
+}
+
+impl Symbols<'_> {
+    /// Everything along calls from some symbols, nearest first, then the surest, then by key. What was reached before is
+    /// not reached again; whether it was all.
+    pub fn reach(&self, roots: &[Node], how: &Reach) -> (Vec<Reached>, bool) {
+        let mut seen: FxHashSet<Node> = roots.iter().copied().collect();
+        let mut all: Vec<Reached> = Vec::new();
+        let mut frontier: Vec<Node> = roots.to_vec();
+        for depth in 1..=how.depth {
+            let mut level: FxHashMap<Node, Reached> = FxHashMap::default();
+            for via in &frontier {
+                for (node, edge) in self.linked(*via, Rel::Calls, how.way) {
+                    if seen.contains(&node) || self.confidence(edge) < how.min_confidence {
+                        continue;
+                    }
+                    let found = Reached { node, depth, via: *via, edge };
+                    let best = level.entry(node).or_insert(found);
+                    if self.order(&found, best) == Ordering::Less {
+                        *best = found;
+                    }
+                }
+            }
+            let mut level: Vec<Reached> = level.into_values().collect();
+            level.retain(|r| how.include_tests || !self.is_test(r.node));
+            level.sort_by(|a, b| self.order(a, b));
+            seen.extend(level.iter().map(|r| r.node));
+            frontier = level.iter().map(|r| r.node).collect();
+            all.extend(level);
+            if all.len() > MOST {
+                all.truncate(MOST);
+                return (all, false);
+            }
+        }
+        (all, true)
+    }
+
+    /// The surest first, then by key.
+    fn order(&self, a: &Reached, b: &Reached) -> Ordering {
+        let sure = self.confidence(b.edge).total_cmp(&self.confidence(a.edge));
+        sure.then_with(|| self.key(a.node).cmp(&self.key(b.node)))
+            .then_with(|| self.key(a.via).cmp(&self.key(b.via)))
+            .then_with(|| self.look.snapshot.edge_thing(a.edge).cmp(&self.look.snapshot.edge_thing(b.edge)))
+    }
+
+    /// What is asked about when a class is: making one calls its constructor.
+    pub fn with_constructors(&self, node: Node) -> Result<Vec<Node>> {
+        if !self.is(node, Kind::Class) {
+            return Ok(vec![node]);
+        }
+        let methods: Vec<Node> = self.members(node).into_iter().filter(|m| self.is(*m, Kind::Method)).collect();
+        let contents = self.contents(&methods)?;
+        let made = |m: &Node| contents.get(m).is_some_and(|c| c.subtype.as_deref() == Some("constructor"));
+        Ok(std::iter::once(node).chain(methods.into_iter().filter(made)).collect())
+    }
+
+    /// Methods of the same name in classes and interfaces above (`Out`) or below (`In`) the one this is a method of,
+    /// in the order of the walk.
+    pub fn same_method(&self, method: Node, way: Way) -> Vec<Node> {
+        let s = &self.look.snapshot;
+        let (Some(key), Some(class)) =
+            (s.key(method).filter(|_| self.is(method, Kind::Method)), self.container(method))
+        else {
+            return vec![];
+        };
+        let wanted = keys::name(key);
+        let (mut found, mut seen) = (Vec::new(), FxHashSet::from_iter([class]));
+        let mut frontier = vec![class];
+        for _ in 0..BASES {
+            let mut next = Vec::new();
+            for class in frontier {
+                for rel in [Rel::Implements, Rel::Inherits] {
+                    let others = self.linked(class, rel, way).map(|(other, _)| other);
+                    next.extend(others.filter(|other| seen.insert(*other)));
+                }
+            }
+            for class in &next {
+                let same = |m: &Node| self.is(*m, Kind::Method) && s.key(*m).is_some_and(|k| keys::name(k) == wanted);
+                found.extend(self.members(*class).into_iter().filter(same));
+            }
+            frontier = next;
+        }
+        found
+    }
+
+    /// Calls as answers tell them; everything is read at once.
+    pub fn calls_out(&self, calls: &[Reached], roots: &[Node]) -> Result<Vec<CallOut>> {
+        let s = &self.look.snapshot;
+        let nodes: Vec<Node> = calls.iter().map(|c| c.node).collect();
+        let contents = self.contents(&nodes)?;
+        let edges: Vec<_> = calls.iter().map(|c| s.edge_thing(c.edge)).collect();
+        let sites = self.look.contents(&edges)?;
+        let asked = roots.first().copied();
+        let row = |call: &Reached| {
+            let (call_lines, calls) = sites.get(&s.edge_thing(call.edge)).map(lines).unwrap_or_default();
+            CallOut {
+                symbol: self.placed(call.node, &contents),
+                call_lines,
+                calls,
+                depth: call.depth,
+                via: (Some(call.via) != asked).then(|| self.key(call.via).into_owned()),
+                confidence: s.confidence(call.edge),
+                derivation: s.derivation(call.edge).map(|d| d.to_string()),
+                test: self.is_test(call.node),
+            }
+        };
+        Ok(calls.iter().map(row).collect())
+    }
+
+    /// Calls that could not be resolved in the symbol's file and those that import it; none when it would take long to
+    /// count them.
+    pub fn unresolved_around(&self, node: Node) -> Result<Option<UnresolvedOut>> {
+        let Some(file) = self.file(node) else { return Ok(None) };
+        let importers = self.linked(file, Rel::Imports, Way::In).map(|(importer, _)| importer);
+        let files: FxHashSet<Node> = std::iter::once(file).chain(importers).collect();
+        let mut all = Vec::new();
+        for file in files {
+            let (whole, complete) = self.whole(file, ASKED);
+            all.extend(whole);
+            if !complete || all.len() > ASKED {
+                return Ok(None);
+            }
+        }
+        let contents = self.contents(&all)?;
+        let mut told = UnresolvedOut { calls: 0, files: 0 };
+        let mut in_files: FxHashSet<String> = FxHashSet::default();
+        for (node, content) in &contents {
+            if let Some(calls) = number(content, "unresolved_calls").filter(|n| *n > 0) {
+                told.calls += calls;
+                in_files.insert(text(content, "path").unwrap_or_else(|| keys::path(&self.key(*node)).to_string()));
+            }
+        }
+        told.files = in_files.len();
+        Ok((told.calls > 0).then_some(told))
+    }
+
+    /// How many functions, files and others these are, for a sentence: `2 functions and 1 file`.
+    pub fn who(&self, nodes: impl Iterator<Item = Node>) -> String {
+        let mut counts = [0usize; 3];
+        for node in nodes {
+            counts[match self.kind(node) {
+                Some(kind) if kind.runs() => 0,
+                Some(Kind::File) => 1,
+                _ => 2,
+            }] += 1;
+        }
+        let words = ["function", "file", "symbol"];
+        let told: Vec<String> = counts
+            .iter()
+            .zip(words)
+            .filter(|(n, _)| **n > 0)
+            .map(|(n, word)| if *n == 1 { format!("1 {word}") } else { format!("{n} {word}s") })
+            .collect();
+        match &told[..] {
+            [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+            _ => told.concat(),
+        }
+    }
+}
+
+/// Lines of the calls an edge stands for, and how many calls there are if not all lines are listed.
+pub fn lines(content: &Content) -> (Vec<u64>, Option<u64>) {
+    let listed = content.properties.get("lines").and_then(serde_json::Value::as_array);
+    let mut lines: Vec<u64> = listed.into_iter().flatten().filter_map(serde_json::Value::as_u64).collect();
+    if lines.is_empty() {
+        lines.extend(number(content, "line"));
+    }
+    let calls = number(content, "calls").filter(|calls| *calls > lines.len() as u64);
+    (lines, calls)
+}
+
+/// Calls of one symbol that are not told elsewhere, with what they are told as part of.
+pub fn through(symbols: &Symbols<'_>, declared: Node, calls: &[Reached], limit: usize) -> Result<ThroughOut> {
+    let contents: Contents = symbols.contents(&[declared])?;
+    Ok(ThroughOut {
+        declared: symbols.placed(declared, &contents),
+        symbols: symbols.calls_out(&calls[..calls.len().min(limit)], &[declared])?,
+        total: calls.len(),
+    })
+}

@@ -1,0 +1,284 @@
+//! Names that are nearly right: by case, by words, by letters left out or mistyped.
+
+use super::{Symbols, keys};
+use lukasa_code::summary::words;
+use lukasa_graph::Node;
+use rayon::prelude::*;
+use std::cmp::Reverse;
+
+/// How a name was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Match {
+    /// The name, or the end of the key, is what was asked for.
+    Exact,
+    /// But for upper and lower case.
+    Case,
+    /// All words asked for are in name or path.
+    Words,
+    /// Letters are mistyped or left out.
+    Near,
+}
+
+/// A symbol that fits a query.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    pub node: Node,
+    /// 0 to 1.
+    pub score: f64,
+    pub by: Match,
+    /// How many call it.
+    pub callers: usize,
+}
+
+/// What is searched for, taken apart once for all names.
+pub struct Query {
+    text: String,
+    /// With `::` for dots; none if there are no dots.
+    dotted: Option<String>,
+    words: Vec<String>,
+    /// Of the name alone; empty where words are asked for, which nobody mistypes as one name.
+    letters: Vec<char>,
+    mask: u64,
+}
+
+/// Shorter names differ in too little to be told apart by letters.
+const FEW_LETTERS: usize = 3;
+/// Letters that may be wrong, missing or too many.
+const EDITS: usize = 2;
+
+impl Query {
+    pub fn new(text: &str) -> Query {
+        let text = text.trim().trim_end_matches("()");
+        let dotted = text.replace(['.', '#'], "::");
+        let name = if text.contains(char::is_whitespace) { "" } else { keys::name(&dotted) };
+        let letters: Vec<char> = name.to_lowercase().chars().collect();
+        let mask = mask(name.to_lowercase().as_bytes());
+        Query { text: text.into(), words: words(text), letters, mask, dotted: (dotted != text).then_some(dotted) }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// How well a key fits; `lower` is room to work in. Most keys do not fit, and that must be seen soon.
+    pub fn score(&self, key: &str, lower: &mut String) -> Option<(f64, Match)> {
+        let bare = keys::plain(key);
+        let asked = std::iter::once(&self.text).chain(&self.dotted);
+        if asked.into_iter().any(|text| keys::ends_at_a_border(bare, text) || keys::ends_at_a_border(key, text)) {
+            return Some((1.0, Match::Exact));
+        }
+        let name = keys::last(bare);
+        if name.len() == self.text.len() && name.eq_ignore_ascii_case(&self.text) {
+            return Some((0.95, Match::Case));
+        }
+        lower.clear();
+        if bare.is_ascii() {
+            lower.push_str(bare);
+            lower.make_ascii_lowercase();
+        } else {
+            lower.extend(bare.chars().flat_map(char::to_lowercase));
+        }
+        if !self.words.is_empty() && self.words.iter().all(|word| lower.contains(word.as_str())) {
+            return Some((self.by_words(name), Match::Words));
+        }
+        // The name is the end of the key, but lower case may take more bytes.
+        let small = lower.get(lower.len().saturating_sub(name.len())..).unwrap_or(lower);
+        self.by_letters(name, small).map(|score| (score, Match::Near))
+    }
+
+    /// The more of the words are words of the name itself, and the less else the name says, the better.
+    fn by_words(&self, name: &str) -> f64 {
+        let (mut whole, mut within) = (0, 0);
+        for word in &self.words {
+            match find_word(name, word) {
+                Some(true) => (whole, within) = (whole + 1, within + 1),
+                Some(false) => within += 1,
+                None => {}
+            }
+        }
+        let share = |n: usize| n as f64 / self.words.len() as f64;
+        let asked: usize = self.words.iter().map(String::len).sum();
+        let said = name.bytes().filter(|b| b.is_ascii_alphanumeric() || !b.is_ascii()).count();
+        let covers = if within > 0 { (asked as f64 / said.max(1) as f64).min(1.0) } else { 0.0 };
+        0.5 + 0.2 * share(whole) + 0.1 * share(within) + 0.1 * covers
+    }
+
+    fn by_letters(&self, name: &str, small: &str) -> Option<f64> {
+        let (asked, has) = (self.letters.len(), small.len());
+        if asked < FEW_LETTERS || has < FEW_LETTERS {
+            return None;
+        }
+        let own = mask(small.as_bytes());
+        let (missing, extra) = ((self.mask & !own).count_ones() as usize, (own & !self.mask).count_ones() as usize);
+        if missing > EDITS {
+            return None;
+        }
+        if extra <= EDITS && asked.abs_diff(has) <= EDITS && asked > EDITS + 1 {
+            let own: Vec<char> = name.chars().flat_map(char::to_lowercase).collect();
+            let edits = distance(&self.letters, &own);
+            // Of a short name, two wrong letters leave nothing.
+            if edits <= EDITS && edits * 2 < asked {
+                return Some(0.5 - 0.05 * edits as f64);
+            }
+        }
+        if missing > 0 {
+            return None;
+        }
+        let mut wanted = self.letters.iter().copied().peekable();
+        for c in small.chars() {
+            wanted.next_if_eq(&c);
+        }
+        // Most long names contain few letters somewhere in this order.
+        (wanted.peek().is_none() && asked * 3 >= has).then(|| 0.2 + 0.2 * asked as f64 / has as f64)
+    }
+}
+
+/// Which letters and digits there are, roughly: different ones may share a place.
+fn mask(text: &[u8]) -> u64 {
+    text.iter().fold(0, |mask, byte| mask | 1 << (byte & 63))
+}
+
+/// Whether a lower-case word is one of the words of a name, or only within one; `None` if it is neither. As
+/// [`words`] would tell, without making them: this is asked of tens of thousands of names.
+fn find_word(name: &str, word: &str) -> Option<bool> {
+    if !name.is_ascii() {
+        let own = words(name);
+        return if own.iter().any(|o| o == word) {
+            Some(true)
+        } else {
+            own.iter().any(|o| o.contains(word)).then_some(false)
+        };
+    }
+    let (name, word) = (name.as_bytes(), word.as_bytes());
+    let mut found = None;
+    for at in 0..(name.len() + 1).saturating_sub(word.len()) {
+        let end = at + word.len();
+        if name[at..end].eq_ignore_ascii_case(word) {
+            if begins(name, at) && begins(name, end) {
+                return Some(true);
+            }
+            found = Some(false);
+        }
+    }
+    found
+}
+
+/// Whether a word begins, or ends, before this place.
+fn begins(name: &[u8], at: usize) -> bool {
+    let (Some(before), Some(here)) = (at.checked_sub(1).map(|b| name[b]), name.get(at)) else { return true };
+    let upper = here.is_ascii_uppercase();
+    let after = name.get(at + 1).is_some_and(u8::is_ascii_lowercase);
+    !before.is_ascii_alphanumeric()
+        || !here.is_ascii_alphanumeric()
+        || (upper && (before.is_ascii_lowercase() || before.is_ascii_digit()))
+        || (upper && before.is_ascii_uppercase() && after)
+}
+
+/// Letters to change, leave out or add; neighbours that changed places count once.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut rows = [vec![0; b.len() + 1], (0..=b.len()).collect::<Vec<_>>(), vec![0; b.len() + 1]];
+    for (i, x) in a.iter().enumerate() {
+        let [before, last, now] = &mut rows;
+        now[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            now[j + 1] = (last[j] + usize::from(x != y)).min(last[j + 1] + 1).min(now[j] + 1);
+            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
+                now[j + 1] = now[j + 1].min(before[j - 1] + 1);
+            }
+        }
+        rows.rotate_left(1);
+    }
+    rows[1][b.len()]
+}
+
+impl Symbols<'_> {
+    /// Everything that fits a query, the best first; of equals, what is called more.
+    pub fn like(&self, query: &Query, allowed: impl Fn(Node) -> bool + Sync) -> Vec<Found> {
+        if query.is_empty() {
+            return vec![];
+        }
+        let s = &self.look.snapshot;
+        let fits = |room: &mut String, node: Node| {
+            let (score, by) = query.score(s.key(node)?, room)?;
+            Some(Found { node, score, by, callers: self.callers(node) })
+        };
+        let mut found: Vec<Found> = s
+            .nodes()
+            .into_par_iter()
+            .with_min_len(4_096)
+            .filter(|node| self.kind(*node).is_some() && allowed(*node))
+            .map_init(String::new, |room, node| fits(room, node))
+            .flatten_iter()
+            .collect();
+        let best = |f: &Found| (Reverse((f.score * 1e6) as u64), Reverse(f.callers));
+        found.sort_unstable_by(|a, b| {
+            best(a)
+                .cmp(&best(b))
+                .then_with(|| s.key(a.node).cmp(&s.key(b.node)))
+                .then(s.thing(a.node).cmp(&s.thing(b.node)))
+        });
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn score(query: &str, key: &str) -> Option<(f64, Match)> {
+        Query::new(query).score(key, &mut String::new())
+    }
+
+    #[test]
+    fn names_are_found_by_what_is_nearly_right() {
+        for (query, key, by) in [
+            ("login", "src/auth.py::login", Some(Match::Exact)),
+            ("Auth.login", "src/auth.py::Auth::login", Some(Match::Exact)),
+            ("login()", "src/auth.py::login", Some(Match::Exact)),
+            ("LOGIN", "src/auth.py::login", Some(Match::Case)),
+            ("read html", "src/io.ts::readHTMLFile", Some(Match::Words)),
+            ("auth login", "src/auth.py::login", Some(Match::Words)),
+            ("lgoin", "src/auth.py::login", Some(Match::Near)),
+            ("lukup", "src/store.py::lookup", Some(Match::Near)),
+            ("lukp", "src/store.py::look", None),
+            ("logni_usr", "src/auth.py::login_user", Some(Match::Near)),
+            ("rdhtml", "src/io.ts::readHTMLFile", Some(Match::Near)),
+            ("zebra", "src/auth.py::login", None),
+            ("ab", "src/auth.py::xy", None),
+        ] {
+            assert_eq!(score(query, key).map(|(_, by)| by), by, "{query} {key}");
+        }
+        let better = |query: &str, one: &str, other: &str| {
+            let (a, b) = (score(query, one).unwrap().0, score(query, other).unwrap().0);
+            assert!(a > b, "{query}: {one} {a} is not above {other} {b}");
+            assert!((0.0..=1.0).contains(&a) && (0.0..=1.0).contains(&b));
+        };
+        better("read file", "a.rs::read_file", "a.rs::read_file_slowly");
+        better("read file", "a.rs::read_file_slowly", "a.rs::reads_files");
+        better("read file", "a.rs::reads_files", "read/file.rs::other");
+        better("login", "a.rs::login", "a.rs::Login");
+        better("login", "a.rs::Login", "a.rs::login_user");
+        better("logni", "a.rs::login", "a.rs::longnib");
+    }
+
+    #[test]
+    fn words_are_found_as_they_would_be_made() {
+        for name in ["readHTMLFile", "read_html_file", "HTTPServer2Go", "__init__", "xReads", "größeLesen", ""] {
+            let own = words(name);
+            for word in ["read", "html", "file", "http", "server2", "go", "init", "x", "reads", "lesen", "les", "er2"] {
+                let within = own.iter().any(|o| o.contains(word));
+                let found = find_word(name, word);
+                assert_eq!(found == Some(true), own.iter().any(|o| o == word), "{name} {word}");
+                assert!(!within || found.is_some(), "{name} {word}");
+            }
+        }
+    }
+
+    #[test]
+    fn letters_differ() {
+        let distance = |a: &str, b: &str| distance(&a.chars().collect::<Vec<_>>(), &b.chars().collect::<Vec<_>>());
+        assert_eq!((distance("", "ab"), distance("ab", "ab"), distance("ab", "ba")), (2, 0, 1));
+        assert_eq!((distance("kitten", "sitting"), distance("login", "logins")), (3, 1));
+    }
+}

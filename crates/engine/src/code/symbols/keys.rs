@@ -1,0 +1,150 @@
+//! Keys of symbols taken apart: `path::Class::method`, with a mark behind where a file has several of one name.
+
+/// The key without the mark that tells overloads apart: `a.rs::f~(u8)` is `a.rs::f`.
+pub fn plain(key: &str) -> &str {
+    let Some((path, rest)) = key.split_once("::") else { return key };
+    let mut from = 0;
+    while let Some(at) = rest[from..].find('~').map(|at| from + at) {
+        // `~Class` is the name of a destructor, and `operator~` one of an operator.
+        if at > 0 && !rest[..at].ends_with(':') && !rest[..at].ends_with("operator") {
+            return &key[..path.len() + 2 + at];
+        }
+        from = at + 1;
+    }
+    key
+}
+
+/// The file of a symbol; the whole key of a file.
+pub fn path(key: &str) -> &str {
+    key.split_once("::").map_or(key, |(path, _)| path)
+}
+
+/// What a key says beside the file, overloads told apart; the whole key of a file.
+pub fn local(key: &str) -> &str {
+    key.split_once("::").map_or(key, |(_, rest)| rest)
+}
+
+/// The name of a symbol: the last part of its key. A file is called as its folder calls it.
+pub fn name(key: &str) -> &str {
+    last(plain(key))
+}
+
+/// The same of a key that is plain already.
+pub fn last(key: &str) -> &str {
+    match key.rfind("::") {
+        Some(at) => &key[at + 2..],
+        None => file_name(key),
+    }
+}
+
+/// The key of what a symbol is named as part of: `a.rs::Type` of `a.rs::Type::method`; none at the top of a file.
+pub fn above(key: &str) -> Option<&str> {
+    plain(key).rsplit_once("::").map(|(above, _)| above).filter(|above| above.contains("::"))
+}
+
+fn file_name(path: &str) -> &str {
+    let last = path.rsplit('/').next().unwrap_or(path);
+    // Packages are named with their ecosystem: `npm:react`.
+    last.split_once(':').map_or(last, |(_, name)| name)
+}
+
+/// Whether a key ends with a text, from the beginning of one of its parts on; with or without the mark behind.
+pub fn ends_so(key: &str, text: &str) -> bool {
+    ends_at_a_border(key, text) || ends_at_a_border(plain(key), text)
+}
+
+pub fn ends_at_a_border(key: &str, text: &str) -> bool {
+    let before = key.strip_suffix(text).filter(|_| !text.is_empty());
+    before.is_some_and(|before| before.is_empty() || before.ends_with(['/', ':']))
+}
+
+/// A name with dots, as most languages write it: `Class.method`, `module.Class.method`, `package.Function`.
+pub struct Dotted<'t>(Vec<&'t str>);
+
+impl<'t> Dotted<'t> {
+    pub fn new(text: &'t str) -> Dotted<'t> {
+        let parts = text.split(['.', '#', '/', ':']).filter(|part| !part.is_empty() && *part != "crate");
+        Dotted(parts.collect())
+    }
+
+    /// The last parts are names within the file; those before them name the file or folders.
+    pub fn fits(&self, key: &str) -> bool {
+        if self.0.len() < 2 {
+            return false;
+        }
+        let Some((path, rest)) = plain(key).split_once("::") else { return false };
+        let mut wanted = self.0.iter().rev().copied().peekable();
+        let mut matched = 0;
+        for part in rest.rsplit("::") {
+            match wanted.peek() {
+                None => return true,
+                Some(want) if *want == part => {
+                    matched += 1;
+                    wanted.next();
+                }
+                Some(_) => return false,
+            }
+        }
+        let mut folders = path.rsplit('/');
+        let stem = folders.next().map(|file| file.split_once('.').map_or(file, |(stem, _)| stem));
+        // Where a folder is the package, the file has no say.
+        if wanted.peek().copied() == stem {
+            wanted.next();
+        }
+        matched > 0 && wanted.all(|want| folders.next() == Some(want))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_have_names() {
+        for (key, expected) in [
+            ("src/a.py", "a.py"),
+            ("src/a.py::f", "f"),
+            ("src/a.py::C::m", "m"),
+            ("src/A.java::A::m~(List<a::b>,int)", "m"),
+            ("a.cpp::C::~C", "~C"),
+            ("a.cpp::C::~C~2", "~C"),
+            ("a.cpp::C::operator~", "operator~"),
+            ("npm:react", "react"),
+            ("npm:@types/node::fs.read", "fs.read"),
+        ] {
+            assert_eq!(name(key), expected, "{key}");
+        }
+        assert_eq!((above("a.rs::T::m~(x::Y)"), above("a.rs::f"), above("a.rs")), (Some("a.rs::T"), None, None));
+    }
+
+    #[test]
+    fn keys_end_at_borders() {
+        for (key, text, fits) in [
+            ("src/a.py::C::m", "m", true),
+            ("src/a.py::C::m", "C::m", true),
+            ("src/a.py::C::m", "a.py::C::m", true),
+            ("src/a.py::C::m", ".py::C::m", false),
+            ("src/a.py::CC::m", "C::m", false),
+            ("src/a.java::C::m~(int)", "C::m", true),
+            ("src/a.java::C::m~(int)", "C::m~(int)", true),
+            ("src/a.py", "a.py", true),
+            ("npm:react", "react", true),
+            ("src/a.py", "", false),
+        ] {
+            assert_eq!(ends_so(key, text), fits, "{key} {text}");
+        }
+        for (key, text, fits) in [
+            ("src/a.py::C::m", "C.m", true),
+            ("src/a.py::C::m", "C#m", true),
+            ("src/pkg/a.py::C::m", "a.C.m", true),
+            ("src/pkg/a.py::C::m", "pkg.a.C.m", true),
+            ("store/get.go::Get", "store.Get", true),
+            ("store/get.go::Get", "get.Get", true),
+            ("src/a.py::C::m", "b.C.m", false),
+            ("src/a.py::C::m", "C", false),
+            ("src/a.py::C::m", "a.C", false),
+        ] {
+            assert_eq!(Dotted::new(text).fits(key), fits, "{key} {text}");
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! `code_explain`: what a symbol, file or module is, what it needs and who needs it.
+
+use super::{META, check_limit, count};
+use crate::code::symbols::{Contents, Kind, Placed, Rel, Symbols, Way, flagged, number, text};
+use crate::graph::Look;
+use crate::registry::{Meta, Op};
+use crate::{Context, Engine};
+use lukasa_graph::Node;
+use lukasa_graph::community::Options;
+use lukasa_model::view::ViewEcho;
+use lukasa_model::{Content, Result, Time, Tx, VersionId};
+use lukasa_store::Fields;
+use lukasa_store::ledger::ViewSpec;
+use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub struct CodeExplain;
+
+/// Members whose relationships count as those of a class or file, and members put in the order of the source.
+const MEMBERS: usize = 5_000;
+/// What is said of a symbol, beside numbers and texts.
+const FLAGS: [&str; 6] = ["exported", "async", "abstract", "static", "entry", "test"];
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// What to explain: `Type:key`, a key, an id, a name, or the end of a key such as `Class::method` or `auth.py`.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// Most symbols in each list, up to 1,000.
+    #[serde(default = "limit")]
+    pub limit: usize,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+fn limit() -> usize {
+    10
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    /// What it needs; of a class, module or file, what everything in it needs from outside of it.
+    pub dependencies: Vec<GroupOut>,
+    /// Who needs it, or something in it.
+    pub dependents: Vec<GroupOut>,
+    pub symbol: SymbolOut,
+    /// What it is a member of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container: Option<Placed>,
+    /// Its members, in the order of the source; of a type also methods written elsewhere.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MemberOut>,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub total_members: usize,
+    pub importance: ImportanceOut,
+    /// The community it belongs to, where communities have been found on this branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub community: Option<CommunityOut>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<HistoryOut>,
+    /// A list is shorter than what there is.
+    pub truncated: bool,
+    pub view: ViewEcho,
+}
+
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct SymbolOut {
+    #[serde(flatten)]
+    pub symbol: Placed,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// What it does, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doc: Option<String>,
+    /// Public where nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub visibility: Option<String>,
+    /// exported, async, abstract, static, entry, test.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<&'static str>,
+    /// Lines of a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<u64>,
+    /// Its calls that could not be resolved; of a class or file, those of everything in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unresolved_calls: Option<u64>,
+    /// What was wrong with the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+/// Symbols at the other end of one kind of relationship.
+#[derive(Serialize, JsonSchema)]
+pub struct GroupOut {
+    /// calls, calls_outside, imports, inherits, implements, references; called_by, imported_by, inherited_by,
+    /// implemented_by, referenced_by, tested_by.
+    pub relation: &'static str,
+    /// How many there are.
+    pub total: usize,
+    /// The surest first, then by key.
+    pub symbols: Vec<NeedOut>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct NeedOut {
+    #[serde(flatten)]
+    pub symbol: Placed,
+    /// 1 where nothing was said.
+    pub confidence: f64,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct MemberOut {
+    #[serde(flatten)]
+    pub symbol: Placed,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+}
+
+/// Its place by PageRank among all symbols of the project.
+#[derive(Serialize, JsonSchema)]
+pub struct ImportanceOut {
+    pub place: usize,
+    pub of: usize,
+    pub pagerank: f64,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct CommunityOut {
+    pub key: String,
+    pub summary: String,
+    pub size: usize,
+}
+
+/// The version that is visible.
+#[derive(Serialize, JsonSchema)]
+pub struct HistoryOut {
+    /// When it was last changed: the time of the transaction.
+    pub recorded_at: Time,
+    pub tx: Tx,
+    pub version: u32,
+    pub version_id: VersionId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_commit: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Op for CodeExplain {
+    const META: Meta = Meta {
+        name: "code_explain",
+        summary: "Explain a symbol or file",
+        description: "What it is and where, its signature and doc, what it is written in and what is in it, what it needs \
+                      (calls, imports, bases) and who needs it (callers, importers, subclasses, tests), how central it \
+                      is, and when it was last changed.",
+        verb: "explain",
+        toolset: "code",
+        positional: &["ref"],
+        aliases: &[("symbol", "ref"), ("node_id", "ref")],
+        examples: &["lukasa explain login", "lukasa explain src/auth.py --limit 30"],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        check_limit(request.limit)?;
+        let look = engine.look(context, &request.view)?;
+        let symbols = Symbols::new(&look);
+        let node = symbols.find(&request.reference)?;
+        let around = Around::new(&symbols, node);
+        let (mut dependencies, mut dependents) = (around.dependencies(), around.dependents());
+        let mut members = symbols.members(node);
+        let container = symbols.owner(node);
+        let mut read: Vec<Node> = around.whole.clone();
+        read.extend(container);
+        read.extend(members.iter().take(MEMBERS));
+        for (_, others) in dependencies.iter_mut().chain(&mut dependents) {
+            others.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| symbols.key(a.0).cmp(&symbols.key(b.0))));
+            read.extend(others.iter().take(request.limit).map(|(other, _)| *other));
+        }
+        let contents = symbols.contents(&read)?;
+        members.sort_by_cached_key(|m| {
+            let line = contents.get(m).and_then(|c| number(c, "line"));
+            // What is written elsewhere comes last.
+            let elsewhere = symbols.file(*m) != symbols.file(node);
+            (elsewhere, line.unwrap_or(u64::MAX), symbols.key(*m).into_owned())
+        });
+        let total_members = members.len();
+        members.truncate(request.limit.max(30));
+        let groups = |all: Vec<Group>| -> Vec<GroupOut> {
+            let shown = |(relation, others): Group| GroupOut {
+                relation,
+                total: others.len(),
+                symbols: others
+                    .iter()
+                    .take(request.limit)
+                    .map(|(other, confidence)| NeedOut {
+                        symbol: symbols.placed(*other, &contents),
+                        confidence: *confidence,
+                    })
+                    .collect(),
+            };
+            all.into_iter().map(shown).collect()
+        };
+        let cut = dependencies.iter().chain(&dependents).any(|(_, others)| others.len() > request.limit);
+        let truncated = cut || total_members > members.len() || !around.complete;
+        let symbol = symbol_out(&symbols, &around, node, &contents);
+        Ok(Response {
+            summary: in_words(&symbols, node, &symbol, &dependencies, &dependents),
+            dependencies: groups(dependencies),
+            dependents: groups(dependents),
+            symbol,
+            container: container.map(|c| symbols.placed(c, &contents)),
+            members: members
+                .iter()
+                .map(|m| MemberOut {
+                    symbol: symbols.placed(*m, &contents),
+                    signature: contents.get(m).and_then(|c| text(c, "signature")),
+                })
+                .collect(),
+            total_members,
+            importance: importance(&symbols, node),
+            community: community(engine, &look, node),
+            history: history(&look, node)?,
+            truncated,
+            view: look.view.echo(),
+        })
+    }
+}
+
+/// Others and how sure the relationship with each is.
+type Group = (&'static str, Vec<(Node, f64)>);
+
+/// A symbol with everything in it.
+struct Around<'s, 'a> {
+    symbols: &'s Symbols<'a>,
+    whole: Vec<Node>,
+    inside: FxHashSet<Node>,
+    complete: bool,
+}
+
+impl<'s, 'a> Around<'s, 'a> {
+    fn new(symbols: &'s Symbols<'a>, node: Node) -> Self {
+        let (whole, complete) = symbols.whole(node, MEMBERS);
+        let inside = whole.iter().copied().collect();
+        Around { symbols, whole, inside, complete }
+    }
+
+    /// What is at the other end outside of it, each once, with the surest relationship.
+    fn others(&self, rel: Rel, way: Way) -> Vec<(Node, f64)> {
+        let mut best: FxHashMap<Node, f64> = FxHashMap::default();
+        for node in &self.whole {
+            for (other, edge) in self.symbols.linked(*node, rel, way) {
+                if !self.inside.contains(&other) {
+                    let confidence = self.symbols.confidence(edge);
+                    let known = best.entry(other).or_insert(confidence);
+                    *known = known.max(confidence);
+                }
+            }
+        }
+        best.into_iter().collect()
+    }
+
+    fn dependencies(&self) -> Vec<Group> {
+        let outside = |(node, _): &(Node, f64)| self.symbols.kind(*node).is_some_and(Kind::outside);
+        let (external, calls): (Vec<_>, Vec<_>) = self.others(Rel::Calls, Way::Out).into_iter().partition(outside);
+        let mut all = vec![("calls", calls), ("calls_outside", external)];
+        for (name, rel) in [
+            ("imports", Rel::Imports),
+            ("inherits", Rel::Inherits),
+            ("implements", Rel::Implements),
+            ("references", Rel::References),
+        ] {
+            all.push((name, self.others(rel, Way::Out)));
+        }
+        all.retain(|(_, others)| !others.is_empty());
+        all
+    }
+
+    fn dependents(&self) -> Vec<Group> {
+        let is_test = |(node, _): &(Node, f64)| self.symbols.is_test(*node);
+        let (mut tests, callers): (Vec<_>, Vec<_>) = self.others(Rel::Calls, Way::In).into_iter().partition(is_test);
+        let by_file = self.others(Rel::Tests, Way::In);
+        if !by_file.is_empty() {
+            // Of a file, the files that test it: shorter than every test in them.
+            tests = by_file;
+        }
+        let mut all = vec![("called_by", callers)];
+        for (name, rel) in [
+            ("imported_by", Rel::Imports),
+            ("inherited_by", Rel::Inherits),
+            ("implemented_by", Rel::Implements),
+            ("referenced_by", Rel::References),
+        ] {
+            all.push((name, self.others(rel, Way::In)));
+        }
+        all.push(("tested_by", tests));
+        all.retain(|(_, others)| !others.is_empty());
+        all
+    }
+}
+
+fn symbol_out(symbols: &Symbols<'_>, around: &Around<'_, '_>, node: Node, contents: &Contents) -> SymbolOut {
+    let empty = Content::default();
+    let content = contents.get(&node).unwrap_or(&empty);
+    let unresolved = around.whole.iter().filter_map(|n| contents.get(n)).filter_map(|c| number(c, "unresolved_calls"));
+    SymbolOut {
+        symbol: symbols.placed(node, contents),
+        end_line: number(content, "end_line"),
+        language: text(content, "language"),
+        signature: text(content, "signature"),
+        about: text(content, "summary"),
+        doc: text(content, "doc"),
+        visibility: text(content, "visibility"),
+        flags: FLAGS.into_iter().filter(|flag| flagged(content, flag)).collect(),
+        lines: number(content, "lines"),
+        unresolved_calls: Some(unresolved.sum()).filter(|n| *n > 0),
+        fault: text(content, "fault"),
+    }
+}
+
+/// What it is and who needs it, in a sentence.
+fn in_words(symbols: &Symbols<'_>, node: Node, symbol: &SymbolOut, needs: &[Group], needed: &[Group]) -> String {
+    let kind = symbol.symbol.subtype.clone().unwrap_or_else(|| symbol.symbol.type_name.to_lowercase());
+    let mut told = format!("{} is a {kind}", symbols.short(node));
+    if kind.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        told = format!("{} is an {kind}", symbols.short(node));
+    }
+    if let (Some(path), Some(line)) = (&symbol.symbol.path, symbol.symbol.line) {
+        told += &format!(" in {path}:{line}");
+    }
+    if let Some(about) = &symbol.about {
+        told += &format!(": {}", about.trim_end_matches('.'));
+    }
+    let total = |groups: &[Group], names: &[&str]| -> usize {
+        groups.iter().filter(|(name, _)| names.contains(name)).map(|(_, others)| others.len()).sum()
+    };
+    let mut parts = Vec::new();
+    for (n, one) in [
+        (total(needed, &["called_by"]), "caller"),
+        (total(needed, &["imported_by"]), "importer"),
+        (total(needed, &["inherited_by", "implemented_by"]), "subtype"),
+        (total(needed, &["tested_by"]), "test"),
+        (total(needs, &["calls", "calls_outside"]), "callee"),
+        (total(needs, &["imports"]), "import"),
+    ] {
+        if n > 0 {
+            parts.push(count(n, one));
+        }
+    }
+    if parts.is_empty() { told } else { format!("{told}; {}", parts.join(", ")) }
+}
+
+fn importance(symbols: &Symbols<'_>, node: Node) -> ImportanceOut {
+    let s = &symbols.look.snapshot;
+    let own = s.rank(node);
+    let (mut place, mut of) = (1, 0);
+    for (other, rank) in s.flat().nodes.iter().zip(s.ranks().iter()) {
+        if symbols.kind(*other).is_some_and(|k| !k.outside()) || *other == node {
+            of += 1;
+            place += usize::from(*rank > own);
+        }
+    }
+    ImportanceOut { place, of, pagerank: own }
+}
+
+/// Only where communities are at hand: to find them takes longer than everything else here.
+fn community(engine: &Engine, look: &Look, node: Node) -> Option<CommunityOut> {
+    let known = look.view.known;
+    let kept = engine.graphs().kept(look.ledger.scope(), look.view.branch, known, &Options::default());
+    let kept = kept.filter(|_| look.is_head)?;
+    let found = &kept.communities[kept.of(look.snapshot.thing(node))?];
+    Some(CommunityOut { key: found.key.clone(), summary: found.summary.clone(), size: found.size })
+}
+
+fn history(look: &Look, node: Node) -> Result<Option<HistoryOut>> {
+    let states = look.ledger.states(&look.view, &[look.snapshot.thing(node)], Fields::Header)?;
+    let Some(statement) = states.into_iter().next().and_then(|state| state.statement) else { return Ok(None) };
+    let tx = statement.version.tx();
+    let header = look.ledger.transactions(tx, tx, 1)?.pop().map(|t| t.header).unwrap_or_default();
+    Ok(Some(HistoryOut {
+        recorded_at: statement.recorded_at,
+        tx,
+        version: statement.number,
+        version_id: statement.version,
+        git_commit: header.git_commit,
+        author: header.author,
+        reason: header.reason,
+    }))
+}

@@ -1,0 +1,194 @@
+//! `get_callees`: what a symbol calls, directly and through others.
+
+use super::get_callers::{depth, include_tests, is_zero, less_sure, limit, min_confidence};
+use super::{META, count};
+use crate::code::symbols::{
+    CallOut, Kind, Placed, Reach, Reached, Rel, Symbols, ThroughOut, Way, check_confidence, number, through,
+};
+use crate::graph::check_range;
+use crate::registry::{Meta, Op};
+use crate::{Context, Engine};
+use lukasa_graph::Node;
+use lukasa_model::Result;
+use lukasa_model::view::ViewEcho;
+use lukasa_store::ledger::ViewSpec;
+use rustc_hash::FxHashSet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub struct GetCallees;
+
+/// Members of a class or file whose calls are followed.
+const MEMBERS: usize = 5_000;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// The symbol: `Type:key`, a key, an id, a name, or the end of a key such as `Class::method`.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// Calls to follow, 1 to 6.
+    #[serde(default = "depth")]
+    pub depth: u32,
+    /// Calls less sure than this are passed over, 0 to 1; those that say nothing count as sure.
+    #[serde(default = "min_confidence")]
+    pub min_confidence: f64,
+    /// Most callees, and most names outside of the project, to list, 1 to 1,000.
+    #[serde(default = "limit")]
+    pub limit: usize,
+    /// With tests, and what only tests lead to.
+    #[serde(default = "include_tests")]
+    pub include_tests: bool,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    pub symbol: Placed,
+    /// By depth, then the surest first, then by key.
+    pub callees: Vec<CallOut>,
+    /// How many there are.
+    pub total: usize,
+    /// Calls of what is outside of the project, in the same order.
+    pub external: Vec<CallOut>,
+    pub total_external: usize,
+    pub truncated: bool,
+    /// It calls itself.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub recursive: bool,
+    /// Methods that may run in place of those called directly: they override or implement them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub through: Vec<ThroughOut>,
+    /// Direct calls that are less sure than was asked for.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub less_sure: usize,
+    /// Its calls that could not be resolved: what they call is not among these.
+    pub unresolved_calls: u64,
+    pub view: ViewEcho,
+}
+
+impl Op for GetCallees {
+    const META: Meta = Meta {
+        name: "get_callees",
+        summary: "Tell what a symbol calls",
+        description: "Functions and methods that it calls, with the lines of the calls, how sure each is and how that is \
+                      known; what is outside of the project is told apart, and so are methods that may run in place of \
+                      those called because they override them. Of a class, module or file: what its members call, \
+                      outside of itself.",
+        verb: "callees",
+        toolset: "code",
+        positional: &["ref"],
+        aliases: &[("symbol", "ref"), ("node_id", "ref")],
+        examples: &["lukasa callees main --depth 2", "lukasa callees src/auth.py::Session::close"],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        check_range("depth", request.depth, 1, 6)?;
+        check_range("limit", request.limit, 1, 1_000)?;
+        check_confidence(request.min_confidence)?;
+        let look = engine.look(context, &request.view)?;
+        let symbols = Symbols::new(&look);
+        let symbol = symbols.find(&request.reference)?;
+        let (roots, whole) = symbols.whole(symbol, MEMBERS);
+        let how = Reach {
+            way: Way::Out,
+            depth: request.depth,
+            min_confidence: request.min_confidence,
+            include_tests: request.include_tests,
+        };
+        let (found, complete) = symbols.reach(&roots, &how);
+        let is_outside = |r: &Reached| symbols.kind(r.node).is_some_and(Kind::outside);
+        let (outside, inside): (Vec<Reached>, Vec<Reached>) = found.iter().copied().partition(is_outside);
+        let through = overriding(&symbols, symbol, &inside, &how, request.limit)?;
+        let contents = symbols.contents(&roots)?;
+        let unresolved_calls = contents.values().filter_map(|c| number(c, "unresolved_calls")).sum();
+        let recursive = symbols
+            .linked(symbol, Rel::Calls, Way::Out)
+            .any(|(callee, edge)| callee == symbol && symbols.confidence(edge) >= request.min_confidence);
+        let less_sure = less_sure(&symbols, &roots, &how);
+        let cut = inside.len().max(outside.len()) > request.limit;
+        let mut summary = in_words(&symbols, symbol, &inside, &outside, request.depth);
+        if !complete || !whole {
+            summary += "; there is more than was followed";
+        }
+        if recursive {
+            summary += "; it calls itself";
+        }
+        if cut {
+            summary += &format!("; at most {} of each are shown", request.limit);
+        }
+        let more: usize = through.iter().map(|t| t.total).sum();
+        if more > 0 {
+            summary += &format!("; {} may run in their place", count(more, "overriding method"));
+        }
+        if less_sure > 0 {
+            summary += &format!("; {} less sure left out", count(less_sure, "call"));
+        }
+        if unresolved_calls > 0 {
+            summary += &format!("; {} could not be resolved", count(unresolved_calls as usize, "call"));
+        }
+        let first = |list: &[Reached]| symbols.calls_out(&list[..list.len().min(request.limit)], &roots);
+        Ok(Response {
+            summary,
+            symbol: symbols.placed(symbol, &contents),
+            callees: first(&inside)?,
+            total: inside.len(),
+            external: first(&outside)?,
+            total_external: outside.len(),
+            truncated: cut || !complete || !whole,
+            recursive,
+            through,
+            less_sure,
+            unresolved_calls,
+            view: look.view.echo(),
+        })
+    }
+}
+
+/// What may run in place of the methods called directly, and was not reached otherwise.
+fn overriding(
+    symbols: &Symbols<'_>,
+    symbol: Node,
+    found: &[Reached],
+    how: &Reach,
+    limit: usize,
+) -> Result<Vec<ThroughOut>> {
+    let mut told: FxHashSet<Node> = found.iter().map(|r| r.node).collect();
+    told.insert(symbol);
+    let mut all = Vec::new();
+    for call in found.iter().filter(|r| r.depth == 1).take(limit) {
+        let below = symbols.same_method(call.node, Way::In).into_iter();
+        let mut calls: Vec<Reached> = below
+            .filter(|node| told.insert(*node) && (how.include_tests || !symbols.is_test(*node)))
+            .map(|node| Reached { node, via: call.node, ..*call })
+            .collect();
+        calls.sort_by_cached_key(|c| symbols.key(c.node).into_owned());
+        if !calls.is_empty() {
+            all.push(through(symbols, call.node, &calls, limit)?);
+        }
+    }
+    Ok(all)
+}
+
+/// The answer in a sentence.
+fn in_words(symbols: &Symbols<'_>, symbol: Node, inside: &[Reached], outside: &[Reached], depth: u32) -> String {
+    let (name, who) = (symbols.short(symbol), symbols.who(inside.iter().map(|r| r.node)));
+    let others = count(outside.len(), "name");
+    match (inside.len(), outside.len(), depth) {
+        (0, 0, _) => format!("{name} calls nothing here"),
+        (0, _, _) => format!("{name} calls nothing in the project, and {others} outside of it"),
+        (_, 0, 1) => format!("{name} calls {who}"),
+        (_, _, 1) => format!("{name} calls {who}, and {others} outside of the project"),
+        (_, 0, _) => format!("{name} leads to {who} within {}", count(depth as usize, "call")),
+        (_, _, _) => {
+            format!(
+                "{name} leads to {who} within {}, and to {others} outside of the project",
+                count(depth as usize, "call")
+            )
+        }
+    }
+}
