@@ -59,7 +59,7 @@ fn first_line(def: &Def, text: &str) -> Option<String> {
     let mut lines = body.lines().map(str::trim);
     // The head may take several lines: it ends where the signature ends.
     let last_of_head = def.signature.split_whitespace().last().unwrap_or("");
-    if body.lines().count() > 1 {
+    if body.contains('\n') {
         lines.by_ref().find(|line| !line.starts_with('@') && !line.starts_with("#[") && line.contains(last_of_head));
     } else {
         return None;

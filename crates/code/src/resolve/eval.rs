@@ -882,9 +882,8 @@ impl<'p> Eval<'p> {
         for arg in here.facts.args(call.args) {
             match arg.how {
                 ArgKind::Place => {
-                    if at == place && !spread {
-                        set.join(&self.expr(file, arg.value, call.owner, levels));
-                    } else if spread && place >= at {
+                    // After a spread nobody knows the place any more.
+                    if (at == place && !spread) || (spread && place >= at) {
                         set.join(&self.expr(file, arg.value, call.owner, levels));
                     }
                     at += 1;

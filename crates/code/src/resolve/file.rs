@@ -19,7 +19,7 @@ pub struct File {
     /// Variables of the file, its classes and namespaces.
     members: FxHashMap<(DefId, Sym), VarId>,
     /// What methods put into the fields of their own object: class, field, value.
-    own_fields: FxHashMap<(DefId, Sym), SmallVec<[(DefId, ExprId); 2]>>,
+    own_fields: OwnFields,
     /// Binds that put something into an object other than the own one.
     pub writes: Vec<u32>,
     /// The class a definition is in, or itself.
@@ -28,6 +28,9 @@ pub struct File {
     pub children: Rows,
     pub exports: FxHashMap<Sym, SmallVec<[ExprId; 1]>>,
 }
+
+/// What is put into fields, by class and name: each with the method that does it.
+type OwnFields = FxHashMap<(DefId, Sym), SmallVec<[(DefId, ExprId); 2]>>;
 
 /// Lists of numbers by number, in two arrays.
 #[derive(Default)]
@@ -80,7 +83,7 @@ impl File {
                 members.insert((var.owner, syms[var.name as usize]), index as VarId);
             }
         }
-        let mut own_fields: FxHashMap<(DefId, Sym), SmallVec<[(DefId, ExprId); 2]>> = FxHashMap::default();
+        let mut own_fields = OwnFields::default();
         let mut writes = Vec::new();
         for (index, bind) in facts.binds.iter().enumerate() {
             match bind.target {

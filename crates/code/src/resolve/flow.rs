@@ -32,6 +32,9 @@ pub enum Passing {
     Mapped,
 }
 
+/// A value that is put somewhere: its file, the expression, and the definition it stands in.
+pub type Written = (FileId, ExprId, DefId);
+
 /// As found by the round before.
 #[derive(Default)]
 pub struct Flows {
@@ -40,7 +43,7 @@ pub struct Flows {
     pub receivers: FxHashMap<Gid, SmallVec<[Gid; 2]>>,
     /// Classes of which instances are made.
     pub made: FxHashSet<Gid>,
-    pub writes: FxHashMap<(Value, Sym), Vec<(FileId, ExprId, DefId)>>,
+    pub writes: FxHashMap<(Value, Sym), Vec<Written>>,
     pub written_names: FxHashMap<Value, SmallVec<[Sym; 2]>>,
     /// JavaScript functions put into a prototype or object: what they belong to.
     pub owners: FxHashMap<Gid, SmallVec<[Value; 1]>>,

@@ -71,10 +71,8 @@ impl Places {
             }
         }
         for name in names {
-            if !self.package_names.contains_key(&name) {
-                let sym = program.intern(&name);
-                self.package_names.insert(name, sym);
-            }
+            let sym = program.intern(&name);
+            self.package_names.insert(name, sym);
         }
         for (file, first) in python {
             let folder = program.file(file).folder.clone();

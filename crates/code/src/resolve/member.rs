@@ -578,17 +578,19 @@ impl<'p> Eval<'p> {
             _ => {}
         }
         if set.is_empty() {
-            set = self.from_wildcards(file, name, levels);
+            set = self.in_wildcards(file, name, levels);
         }
-        if set.is_empty() && matches!(language, Language::C | Language::Cpp | Language::Php | Language::Ruby) {
-            if let Some(found) = self.link.only_function(language, name) {
-                set.add(self.def_value(found), How::Dispatch);
-            }
+        if set.is_empty()
+            && matches!(language, Language::C | Language::Cpp | Language::Php | Language::Ruby)
+            && let Some(found) = self.link.only_function(language, name)
+        {
+            set.add(self.def_value(found), How::Dispatch);
         }
-        if set.is_empty() && matches!(language, Language::Java | Language::Kotlin | Language::CSharp) {
-            if let Some(package) = self.link.subpackage_root(self.program, name) {
-                set.add(Value::Package(package), How::Import);
-            }
+        if set.is_empty()
+            && matches!(language, Language::Java | Language::Kotlin | Language::CSharp)
+            && let Some(package) = self.link.subpackage_root(self.program, name)
+        {
+            set.add(Value::Package(package), How::Import);
         }
         if set.is_empty() && super::builtin::is_builtin(language, self.program.text(name)) {
             set.add(Value::Builtin(name), How::Exact);
@@ -596,7 +598,7 @@ impl<'p> Eval<'p> {
         set
     }
 
-    fn from_wildcards(&mut self, file: FileId, name: Sym, levels: u8) -> Set {
+    fn in_wildcards(&mut self, file: FileId, name: Sym, levels: u8) -> Set {
         let here = self.file(file);
         let mut set = Set::default();
         if levels == 0 {
