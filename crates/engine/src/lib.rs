@@ -16,6 +16,7 @@ use lukasa_store::{Clock, Ledger, Store};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
+use std::collections::hash_map::Entry;
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,9 +30,12 @@ pub struct Engine {
     pub temp_dir: PathBuf,
     ledgers: Arc<Mutex<FxHashMap<Scope, Ledger>>>,
     graphs: Arc<Graphs>,
-    workspaces: Arc<Mutex<FxHashMap<(Scope, PathBuf), Arc<code::Workspace>>>>,
-    watches: Arc<Mutex<FxHashMap<(Scope, PathBuf), code::Watch>>>,
+    workspaces: ByRoot<Arc<code::Workspace>>,
+    watches: ByRoot<code::Watch>,
 }
+
+/// What is kept per working tree of a project.
+type ByRoot<T> = Arc<Mutex<FxHashMap<(Scope, PathBuf), T>>>;
 
 /// Memory for graphs when nobody says otherwise: one of a million nodes and five million edges, and room for more.
 pub const GRAPH_MEMORY: usize = 2 << 30;
@@ -144,11 +148,10 @@ impl Engine {
     pub fn watch(&self, scope: &Scope, path: &std::path::Path) -> Result<PathBuf> {
         let root = self.workspace(scope, path)?.root().to_owned();
         let mut watches = self.watches.lock();
-        if !watches.contains_key(&(scope.clone(), root.clone())) {
+        if let Entry::Vacant(place) = watches.entry((scope.clone(), root.clone())) {
             // The watcher's own engine holds no watchers, or neither could ever go.
             let own = Engine { watches: Arc::default(), ..self.clone() };
-            let watch = code::Watch::start(&own, scope, &root, code::watch::DEBOUNCE, None)?;
-            watches.insert((scope.clone(), root.clone()), watch);
+            place.insert(code::Watch::start(&own, scope, &root, code::watch::DEBOUNCE, None)?);
         }
         Ok(root)
     }

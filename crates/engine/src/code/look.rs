@@ -150,7 +150,7 @@ fn communities(program: &Program, links: &[Links], files: &[FileId]) -> Vec<Grou
         }
     }
     let mut edges: Vec<(u32, u32, f64)> = weights.into_iter().map(|((a, b), w)| (a, b, w.ln_1p())).collect();
-    edges.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+    edges.sort_by_key(|(a, b, _)| (*a, *b));
     let graph = Undirected::new(files.len(), edges.into_iter());
     let found = detect(&graph, &Options::default());
     let mut groups: FxHashMap<u32, Vec<u32>> = FxHashMap::default();

@@ -4,7 +4,7 @@ use super::{Session, render};
 use lukasa_engine::code::Watch;
 use lukasa_engine::code::watch::DEBOUNCE;
 use lukasa_model::{Error, ErrorKind, Result};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io::Write;
 use std::path::Path;
 use std::sync::mpsc::channel;
@@ -43,7 +43,7 @@ pub fn run(session: &Session, path: &Path, as_json: bool) -> Result<()> {
     if !as_json {
         let _ = writeln!(std::io::stderr(), "watching {}; Ctrl-C ends it", path.display());
     } else {
-        let _ = writeln!(std::io::stderr(), "{}", Value::from(serde_json::to_value(health).unwrap_or_default()));
+        let _ = writeln!(std::io::stderr(), "{}", json!(health));
     }
     // Ends when the handler has spoken, or can speak no more.
     let _ = stopped.recv();
