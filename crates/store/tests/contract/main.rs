@@ -7,6 +7,7 @@ mod branches;
 mod dumps;
 mod facts;
 mod isolation;
+mod loads;
 mod oracle;
 mod races;
 mod random;
@@ -93,6 +94,11 @@ contract! {
         ignored_paths_make_no_version,
         aliases_and_case,
         a_registry_is_read_as_of_the_view,
+    }
+    loads {
+        a_load_is_one_transaction,
+        a_load_that_fails_leaves_nothing,
+        objects_are_found_by_the_beginning_of_their_key,
     }
     isolation { another_tenants_ids_mean_nothing, same_names_in_two_tenants, projects_are_listed_per_tenant }
     races { eight_writers_one_winner, eight_writers_dense_log, eight_writers_multiplicity, readers_see_whole_batches }

@@ -1,0 +1,96 @@
+//! Loads in parts: one transaction, the same as one batch would have made, or nothing.
+
+use super::*;
+use lukasa_model::transaction::Header;
+use lukasa_model::{Result, TransactionKind};
+use lukasa_store::Fields;
+
+fn parts(last: i64) -> Vec<Result<Vec<Write>>> {
+    vec![
+        Ok((0..40).map(|n| valued(&format!("s{n}"), n).into()).collect()),
+        Ok(vec![valued("hub", last).into(), edge("Service:s1", "Service:hub").into()]),
+        Ok((2..40).map(|n| edge(&format!("Service:s{n}"), "Service:hub").into()).collect()),
+    ]
+}
+
+fn header() -> Header {
+    Header { kind: TransactionKind::FullRebuild, author: Some("ann".into()), ..Header::default() }
+}
+
+pub fn a_load_is_one_transaction(f: &Fixture) {
+    let l = &f.ledger;
+    let done = l.load("main", &header(), parts(1).into_iter()).unwrap();
+    assert_eq!((done.tx, done.objects, done.relationships, done.unchanged), (Some(1), 41, 39, 0));
+    let log = l.transactions(1, u64::MAX, 10).unwrap();
+    assert_eq!((log.len(), log[0].objects, log[0].relationships), (1, 41, 39));
+    assert_eq!((log[0].header.kind, log[0].header.author.as_deref()), (TransactionKind::FullRebuild, Some("ann")));
+    assert_eq!(x(l, "main", "s7"), 7);
+    let view = l.view(&ViewSpec::default()).unwrap();
+    let hub = find(l, &ViewSpec::default(), "Service:hub").unwrap();
+    assert_eq!(l.links(&view, &hub.thing, 100).unwrap().1, 39);
+    verify(f);
+    // The same again says nothing new; what differs is a new version of what was there.
+    let again = l.load("main", &header(), parts(1).into_iter()).unwrap();
+    assert_eq!((again.tx, again.unchanged), (None, 80));
+    f.clock.advance(1);
+    let changed = l.load("main", &header(), parts(2).into_iter()).unwrap();
+    assert_eq!((changed.tx, changed.objects, changed.relationships, changed.unchanged), (Some(2), 1, 0, 79));
+    assert_eq!(x(l, "main", "hub"), 2);
+    assert_eq!(find(l, &ViewSpec::default(), "Service:hub").unwrap().statement.number, 2);
+    // Ends of things that were there, on a branch.
+    branch(l, "side", "main", lukasa_model::BranchMode::Pinned);
+    let ends: Vec<Result<Vec<Write>>> =
+        vec![Ok(vec![End::new("Service:s3").into()]), Ok(vec![valued("s4", 44).into()])];
+    l.load("side", &Header::default(), ends.into_iter()).unwrap();
+    assert!(find(l, &ViewSpec::on("side"), "Service:s3").is_err());
+    assert_eq!(x(l, "side", "s4"), 44);
+    assert_eq!(x(l, "main", "s4"), 4);
+    verify(f);
+}
+
+pub fn a_load_that_fails_leaves_nothing(f: &Fixture) {
+    let l = &f.ledger;
+    put(l, "main", "before", 1);
+    let dangling: Vec<Result<Vec<Write>>> =
+        vec![Ok(vec![valued("a", 1).into()]), Ok(vec![edge("Service:a", "Service:nobody").into()])];
+    assert_eq!(l.load("main", &header(), dangling.into_iter()).unwrap_err().code, "dangling_end");
+    let broken: Vec<Result<Vec<Write>>> =
+        vec![Ok(vec![valued("a", 1).into()]), Err(Error::invalid("no_input", "there is nothing to read"))];
+    assert_eq!(l.load("main", &header(), broken.into_iter()).unwrap_err().code, "no_input");
+    let named = Header { client_id: Some("x".into()), ..Header::default() };
+    assert_eq!(l.load("main", &named, parts(1).into_iter()).unwrap_err().code, "client_id_in_load");
+    assert_eq!(l.head().unwrap().tx, 1);
+    assert!(find(l, &ViewSpec::default(), "Service:a").is_err());
+    let empty: Vec<Result<Vec<Write>>> = vec![];
+    assert_eq!(l.load("main", &header(), empty.into_iter()).unwrap().tx, None);
+    verify(f);
+}
+
+pub fn objects_are_found_by_the_beginning_of_their_key(f: &Fixture) {
+    let l = &f.ledger;
+    let file = |key: &str| PutObject::new("FILE", key);
+    let writes: Vec<Write> = vec![
+        file("src/a.py").into(),
+        file("src/a.pyi").into(),
+        file("src/ä.py").into(),
+        file("src/z_.py").into(),
+        object("src/a.py::f").into(),
+        object("src/a.py::g").into(),
+        object("src/A.py::f").into(),
+        object("src/a%py::f").into(),
+    ];
+    write(l, "main", writes);
+    end(l, "main", "src/a.py::g");
+    let view = l.view(&ViewSpec::default()).unwrap();
+    let keys = |type_name: Option<&str>, prefix: &str| -> Vec<String> {
+        let found = l.beginning(&view, type_name, prefix, Fields::Header).unwrap();
+        found.iter().map(|s| s.thing.key.as_deref().unwrap().to_owned()).collect()
+    };
+    assert_eq!(keys(None, "src/a.py::"), ["src/a.py::f"], "what ended is not there, case and wildcards count");
+    assert_eq!(keys(Some("FILE"), ""), ["src/a.py", "src/a.pyi", "src/z_.py", "src/ä.py"], "in the order of bytes");
+    assert_eq!(keys(Some("FILE"), "src/a"), ["src/a.py", "src/a.pyi"]);
+    assert_eq!(keys(None, "src/ä"), ["src/ä.py"]);
+    assert_eq!(keys(None, "src/z_"), ["src/z_.py"]);
+    assert_eq!(keys(Some("Nothing"), ""), Vec::<String>::new());
+    assert_eq!(keys(None, "\u{10ffff}"), Vec::<String>::new());
+}
