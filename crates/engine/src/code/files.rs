@@ -5,7 +5,6 @@ use lukasa_code::Language;
 use lukasa_model::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 use serde::Serialize;
-use sha1::{Digest, Sha1};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -132,14 +131,6 @@ pub fn relative(root: &Path, path: &Path) -> Option<String> {
 pub fn stamp(metadata: &std::fs::Metadata) -> Stamp {
     let modified = metadata.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
     Stamp { size: metadata.len(), modified_ns: modified.map_or(0, |d| d.as_nanos() as i128) }
-}
-
-/// git's id of a content, so that a tree of a commit and a folder can be compared without reading either twice.
-pub fn content_id(content: &[u8]) -> [u8; 20] {
-    let mut hasher = Sha1::new();
-    hasher.update(format!("blob {}\0", content.len()));
-    hasher.update(content);
-    hasher.finalize().into()
 }
 
 /// A file's content, told apart by what can be done with it.

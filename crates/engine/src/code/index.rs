@@ -2,6 +2,7 @@
 //! what the branch says is written in one transaction.
 
 use super::files::{self, Content, DIAGNOSTICS, Diagnostic, Listed, Stamp};
+use super::git::blob_id;
 use super::look::{FirstLook, first_look};
 use super::place::{self, Place};
 use crate::{Context, Engine};
@@ -282,7 +283,7 @@ impl Workspace {
             fresh.skipped = true;
             return fresh;
         };
-        fresh.content = files::content_id(&bytes);
+        fresh.content = blob_id(&bytes);
         fresh.bytes = bytes.len() as u64;
         let same = state.known.get(path).is_some_and(|known| known.content == fresh.content);
         if same && !all {
@@ -347,7 +348,7 @@ impl Workspace {
             if bytes[..bytes.len().min(8_000)].contains(&0) {
                 return false;
             }
-            let content = files::content_id(&bytes);
+            let content = blob_id(&bytes);
             state.known.get(&l.path).is_none_or(|known| known.content != content)
         });
         Ok(changed.count() + state.missing(&listed).len())

@@ -1,0 +1,101 @@
+//! Indexing git working trees: branches, commits, worktrees.
+
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+mod desk;
+mod made;
+
+use desk::Desk;
+use gix::ObjectId;
+use gix::objs::tree::EntryKind;
+use made::Made;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+
+const ONE: &str = "def one():\n    return two()\n\n\ndef two():\n    pass\n";
+const OTHER: &str = "def one():\n    return three()\n\n\ndef three():\n    pass\n";
+
+/// Puts files into a working tree and says which branch or commit is checked out.
+fn check_out(made: &Made, head: &str, files: &[(&str, &str)]) {
+    for entry in fs::read_dir(&made.root).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    for (path, text) in files {
+        fs::write(made.root.join(path), text).unwrap();
+    }
+    made.file("HEAD", head);
+}
+
+fn commit(made: &Made, branch: &str, n: u32, parents: &[ObjectId], files: &[(&str, &str)]) -> ObjectId {
+    let files: Vec<_> = files.iter().map(|(path, text)| (*path, EntryKind::Blob, *text)).collect();
+    made.commit(branch, n, parents, &files)
+}
+
+fn index(desk: &Desk, root: &Path) -> Value {
+    desk.fixture.clock.advance(1);
+    desk.ok("index_directory", json!({"path": root}))
+}
+
+fn has(desk: &Desk, name: &str, branch: &str) -> bool {
+    desk.call("get", json!({"ref": name, "branch": branch})).is_ok()
+}
+
+#[test]
+fn a_git_branch_is_a_pinned_branch_and_only_differences_are_written() {
+    for desk in Desk::all() {
+        let made = Made::new();
+        let (first, second) =
+            ([("a.py", ONE), ("b.py", "def b(): pass\n")], [("a.py", OTHER), ("b.py", "def b(): pass\n")]);
+        let root = commit(&made, "main", 1, &[], &first);
+        commit(&made, "feature/x", 2, &[root], &second);
+        check_out(&made, "ref: refs/heads/main\n", &first);
+        let report = index(&desk, &made.root);
+        assert_eq!((&report["branch"], &report["commit"]), (&json!("main"), &json!(root.to_string())), "{report}");
+        check_out(&made, "ref: refs/heads/feature/x\n", &second);
+        let report = index(&desk, &made.root);
+        assert_eq!((&report["branch"], &report["changed"]), (&json!("feature/x"), &json!(1)), "{report}");
+        assert!(has(&desk, "FUNCTION:a.py::three", "feature/x") && !has(&desk, "FUNCTION:a.py::three", "main"));
+        assert!(has(&desk, "FUNCTION:a.py::two", "main") && !has(&desk, "FUNCTION:a.py::two", "feature/x"));
+        assert!(has(&desk, "FUNCTION:b.py::b", "feature/x"), "what is the same is seen through the fork");
+        // Back: nothing to write. Main moving on does not alter the branch.
+        check_out(&made, "ref: refs/heads/main\n", &first);
+        assert_eq!(index(&desk, &made.root)["tx"], Value::Null);
+        check_out(&made, "ref: refs/heads/main\n", &[("a.py", ONE), ("b.py", "def changed(): pass\n")]);
+        let report = index(&desk, &made.root);
+        assert!(report["commit"].is_null(), "a tree with changes of its own is no commit: {report}");
+        assert!(has(&desk, "FUNCTION:b.py::changed", "main") && !has(&desk, "FUNCTION:b.py::changed", "feature/x"));
+    }
+}
+
+#[test]
+fn a_clean_tree_claims_its_commit_and_nothing_else_does() {
+    let desk = Desk::all().remove(0);
+    let made = Made::new();
+    let (first, second) = ([("a.py", ONE)], [("a.py", OTHER)]);
+    let one = commit(&made, "main", 1, &[], &first);
+    check_out(&made, "ref: refs/heads/main\n", &first);
+    index(&desk, &made.root);
+    // Edited first, committed afterwards: the files are the same, the commit is told all the same.
+    check_out(&made, "ref: refs/heads/main\n", &second);
+    assert!(index(&desk, &made.root)["commit"].is_null());
+    let two = commit(&made, "main", 2, &[one], &second);
+    let report = index(&desk, &made.root);
+    assert_eq!((&report["commit"], &report["changed"]), (&json!(two.to_string()), &json!(0)), "{report}");
+    assert!(report["tx"].is_u64(), "claiming is a transaction");
+    assert_eq!(index(&desk, &made.root)["tx"], Value::Null, "once");
+    let at =
+        |commit: &str, name: &str| desk.call("get", json!({"ref": name, "as_of": format!("commit:{commit}")})).is_ok();
+    let (one, two) = (one.to_string(), two.to_string());
+    assert!(at(&one, "FUNCTION:a.py::two") && !at(&one, "FUNCTION:a.py::three"));
+    assert!(at(&two, "FUNCTION:a.py::three") && !at(&two[..8], "FUNCTION:a.py::two"));
+    // An untracked file is not in the commit.
+    fs::write(made.root.join("new.py"), "def new(): pass\n").unwrap();
+    assert!(index(&desk, &made.root)["commit"].is_null());
+    // A detached head has a branch of its own.
+    check_out(&made, &format!("{one}\n"), &first);
+    assert_eq!(index(&desk, &made.root)["branch"], json!(format!("git-{}", &one[..12])));
+}
