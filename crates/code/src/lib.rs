@@ -9,6 +9,7 @@ pub mod keys;
 pub mod lang;
 pub mod language;
 pub mod resolve;
+pub mod scip;
 pub mod statements;
 pub mod summary;
 mod tree;

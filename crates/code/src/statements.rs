@@ -452,12 +452,7 @@ impl Maker<'_> {
         for ((src, dst), mut site) in calls {
             site.lines.sort_unstable();
             let put = self.edge("CALLS", src, dst);
-            put.properties.insert("line".into(), json!(site.lines[0]));
-            if site.lines.len() > 1 {
-                put.properties.insert("calls".into(), json!(site.lines.len()));
-                site.lines.truncate(CALL_LINES);
-                put.properties.insert("lines".into(), json!(site.lines));
-            }
+            set_lines(&mut put.properties, &site.lines, site.lines.len());
             put.confidence = Some(site.how.confidence());
             put.derivation = Some(site.how.derivation().into());
         }
@@ -508,12 +503,7 @@ impl Maker<'_> {
         let ecosystem = ecosystem(self.facts.language);
         let key = format!("{ecosystem}:{package}");
         let id = object_id(self.names.namespace, "PACKAGE", &key);
-        self.outside.entry(("PACKAGE", key)).or_insert_with_key(|(_, key)| {
-            let mut put = PutObject::new("PACKAGE", key);
-            put.title = Some(package.to_owned());
-            put.properties = properties(&[("ecosystem", json!(ecosystem))]);
-            put
-        });
+        self.outside.entry(("PACKAGE", key)).or_insert_with(|| package_object(ecosystem, package));
         id
     }
 
@@ -533,10 +523,7 @@ impl Maker<'_> {
         let id = object_id(self.names.namespace, "EXTERNAL", &key);
         if !self.outside.contains_key(&("EXTERNAL", key.clone())) {
             self.outside_package(&package);
-            let mut put = PutObject::new("EXTERNAL", &key);
-            put.title = Some(name);
-            put.properties = properties(&[("ecosystem", json!(ecosystem)), ("package", json!(package))]);
-            self.outside.insert(("EXTERNAL", key), put);
+            self.outside.insert(("EXTERNAL", key), external_object(ecosystem, &package, &name));
         }
         Some(id)
     }
@@ -547,7 +534,31 @@ const IMPORTED_NAMES: usize = 50;
 /// Lines listed on one call edge.
 const CALL_LINES: usize = 20;
 
-fn ecosystem(language: Language) -> &'static str {
+/// The lines of a call edge, ascending; `calls` is how many there are, where not all are known.
+pub(crate) fn set_lines(properties: &mut Map<String, Value>, lines: &[u32], calls: usize) {
+    let Some(first) = lines.first() else { return };
+    properties.insert("line".into(), json!(first));
+    if calls > 1 {
+        properties.insert("calls".into(), json!(calls));
+        properties.insert("lines".into(), json!(&lines[..lines.len().min(CALL_LINES)]));
+    }
+}
+
+pub(crate) fn package_object(ecosystem: &str, package: &str) -> PutObject {
+    let mut put = PutObject::new("PACKAGE", &format!("{ecosystem}:{package}"));
+    put.title = Some(package.to_owned());
+    put.properties = properties(&[("ecosystem", json!(ecosystem))]);
+    put
+}
+
+pub(crate) fn external_object(ecosystem: &str, package: &str, name: &str) -> PutObject {
+    let mut put = PutObject::new("EXTERNAL", &format!("{ecosystem}:{package}::{name}"));
+    put.title = Some(name.to_owned());
+    put.properties = properties(&[("ecosystem", json!(ecosystem)), ("package", json!(package))]);
+    put
+}
+
+pub(crate) fn ecosystem(language: Language) -> &'static str {
     match language.family() {
         Language::JavaScript => "npm",
         Language::Python => "python",

@@ -185,6 +185,7 @@ pub fn operations() -> &'static [Operation] {
             Operation::of::<ops::graph_health::GraphHealth>(),
             Operation::of::<ops::graph_rebuild::GraphRebuild>(),
             Operation::of::<ops::graph_set_workspace::GraphSetWorkspace>(),
+            Operation::of::<ops::import_scip::ImportScip>(),
             Operation::of::<ops::get::Get>(),
             Operation::of::<ops::list::List>(),
             Operation::of::<ops::put::Put>(),

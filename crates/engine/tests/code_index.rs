@@ -1,5 +1,7 @@
 //! Indexing working trees: what is stated, what stays right while files change, and what bad input does.
 
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
 mod desk;
 
 use desk::Desk;

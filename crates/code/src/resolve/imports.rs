@@ -64,6 +64,8 @@ impl Places {
                         if !first.is_empty() {
                             python.push((id, first.clone()));
                             names.push(first);
+                            // Its parts are names too, if nothing in the program mentions them.
+                            names.extend(import.module.split('.').skip(1).map(str::to_owned));
                         }
                     }
                     language => names.push(outside_name(language, &import.module)),
@@ -137,7 +139,7 @@ impl Places {
                 let package = self.package_names.get(first)?;
                 let mut path = program.external_package(*package);
                 for name in rest.split('.').skip(1) {
-                    path = program.external(path, program.find(name).unwrap_or(*package));
+                    path = program.external(path, program.find(name)?);
                 }
                 Some(Value::External(path))
             }

@@ -25,6 +25,7 @@ pub mod graph_traverse;
 pub mod history;
 pub mod impact;
 pub mod import;
+pub mod import_scip;
 pub mod index_directory;
 pub mod index_file;
 pub mod link;

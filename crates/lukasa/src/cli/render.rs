@@ -123,6 +123,7 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
             list(response, "projects"),
             &[("project", &|r| at(r, "project")), ("transactions", &|r| at(r, "transactions"))],
         )?,
+        "import_scip" => import_scip(out, response)?,
         "cypher" => cypher::table(out, response)?,
         operation if code::OPERATIONS.contains(&operation) => code::answer(out, operation, response)?,
         operation if graph::OPERATIONS.contains(&operation) => graph::answer(out, operation, response)?,
@@ -320,6 +321,24 @@ fn conflicts(out: &mut dyn Write, list: &[&Value]) -> Result<()> {
             ("theirs", &side("theirs")),
         ],
     )
+}
+
+fn import_scip(out: &mut dyn Write, response: &Value) -> Result<()> {
+    for (field, shown) in [
+        ("matched_definitions", "definitions that are known"),
+        ("unmatched_definitions", "definitions that are not"),
+        ("unchanged", "known from a compiler before"),
+    ] {
+        writeln!(out, "  {shown:<28}  {}", at(response, field))?;
+    }
+    for (type_name, number) in response["relationships"].as_object().into_iter().flatten() {
+        writeln!(out, "  {:<28}  {number}", safe(type_name))?;
+    }
+    rows(out, list(response, "diagnostics"), &[("left out", &|r| at(r, "path")), ("because", &|r| at(r, "what"))])?;
+    match response["diagnostics_left_out"].as_u64() {
+        Some(more @ 1..) => writeln!(out, "… and {more} more"),
+        _ => Ok(()),
+    }
 }
 
 /// Whatever has no table of its own.

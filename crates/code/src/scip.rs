@@ -1,0 +1,205 @@
+//! SCIP indexes: what a compiler knows about who calls, names and implements whom, in the graph's words.
+//!
+//! `Index::read` takes an index apart, `place` matches each document with the facts of its file, and `link` tells the
+//! relationships between all of them. An index has no word for a call: a mention is one where the facts have a call.
+
+mod link;
+mod place;
+mod read;
+mod symbol;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use crate::resolve::How;
+use crate::statements::set_lines;
+use lukasa_model::Content;
+use lukasa_model::batch::PutObject;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+pub use link::link;
+pub use place::{Placed, defined_in, place};
+pub use read::{Document, Encoding, Index};
+
+/// What an index says about the graph.
+#[derive(Default)]
+pub struct Compiled {
+    /// By type and ends.
+    pub edges: Vec<Edge>,
+    /// Packages and names of packages that the edges need.
+    pub outside: BTreeMap<(&'static str, String), PutObject>,
+    /// Symbols that are known definitions, and those that are not.
+    pub matched: usize,
+    pub unmatched: usize,
+    /// Keys of the names of packages.
+    outside_keys: FxHashMap<Uuid, String>,
+    lines: FxHashMap<(Uuid, u32), Line>,
+    /// A method, and one it implements or overrides.
+    implementations: FxHashSet<(Uuid, Uuid)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    pub type_name: &'static str,
+    pub src: Uuid,
+    pub dst: Uuid,
+    /// Where, ascending; none where an index does not say.
+    pub lines: Vec<u32>,
+}
+
+/// What is called on one line of a caller.
+#[derive(Default)]
+struct Line {
+    targets: FxHashSet<Uuid>,
+    /// As written.
+    names: FxHashSet<Box<str>>,
+    /// Names of which something else may be called as well.
+    open: FxHashSet<Box<str>>,
+}
+
+impl Line {
+    fn join(&mut self, other: Line) {
+        self.targets.extend(other.targets);
+        self.names.extend(other.names);
+        self.open.extend(other.open);
+    }
+}
+
+impl Edge {
+    fn of(((type_name, src, dst), mut lines): ((&'static str, Uuid, Uuid), Vec<u32>)) -> Edge {
+        lines.sort_unstable();
+        lines.dedup();
+        Edge { type_name, src, dst, lines }
+    }
+
+    /// The content of the relationship, given what is said about it so far.
+    pub fn content(&self, before: Option<&Content>) -> Content {
+        let mut content = before.cloned().unwrap_or_default();
+        content.confidence = Some(How::Compiler.confidence());
+        content.derivation = Some(How::Compiler.derivation().into());
+        if self.type_name == "CALLS" {
+            let mut lines = self.lines.clone();
+            lines.extend(before.map(lines_of).unwrap_or_default());
+            lines.sort_unstable();
+            lines.dedup();
+            let counted = content.properties.get("calls").and_then(Value::as_u64).unwrap_or(0);
+            set_lines(&mut content.properties, &lines, lines.len().max(counted as usize));
+        } else if let Some(first) = self.lines.first() {
+            content.properties.entry("line").or_insert_with(|| json!(first));
+        }
+        content
+    }
+}
+
+/// The lines a relationship says it stands on.
+fn lines_of(content: &Content) -> Vec<u32> {
+    let line = content.properties.get("line").into_iter();
+    let lines = content.properties.get("lines").and_then(Value::as_array).into_iter().flatten();
+    line.chain(lines).filter_map(|line| u32::try_from(line.as_u64()?).ok()).collect()
+}
+
+/// A call that is known already.
+pub struct KnownCall<'a> {
+    pub caller: Uuid,
+    pub called: Uuid,
+    pub called_key: &'a str,
+    pub content: &'a Content,
+}
+
+impl Compiled {
+    /// Calls things outside by the names they have already. A compiler names where something is defined, which may be
+    /// deep inside a package or in another one; the graph names it as it is imported. Where both speak of the same
+    /// call, they mean the same.
+    pub fn adopt<'a>(&mut self, calls: impl Iterator<Item = KnownCall<'a>>) {
+        let mut told: FxHashMap<(Uuid, u32), Vec<Uuid>> = FxHashMap::default();
+        for edge in self.edges.iter().filter(|e| e.type_name == "CALLS" && self.outside_keys.contains_key(&e.dst)) {
+            for line in &edge.lines {
+                told.entry((edge.src, *line)).or_default().push(edge.dst);
+            }
+        }
+        let calls: Vec<KnownCall<'a>> = calls.collect();
+        let mut known: FxHashSet<(Uuid, u32, Uuid)> = FxHashSet::default();
+        for call in &calls {
+            known.extend(lines_of(call.content).iter().map(|line| (call.caller, *line, call.called)));
+        }
+        let mut votes: BTreeMap<(Uuid, Uuid), usize> = BTreeMap::new();
+        // What came through types may be wrong; what was taken over before is taken over again.
+        let sure = |call: &&KnownCall<'_>| matches!(call.content.derivation.as_deref(), Some("import" | "compiler"));
+        for call in calls.iter().filter(sure) {
+            for line in lines_of(call.content) {
+                let Some(told) = told.get(&(call.caller, line)).filter(|told| !told.contains(&call.called)) else {
+                    continue;
+                };
+                for ours in told.iter().filter(|ours| !known.contains(&(call.caller, line, **ours))) {
+                    if same_outside(&self.outside_keys[ours], call.called_key) {
+                        *votes.entry((*ours, call.called)).or_default() += 1;
+                    }
+                }
+            }
+        }
+        let mut names: FxHashMap<Uuid, (Uuid, usize)> = FxHashMap::default();
+        for ((ours, theirs), count) in votes {
+            let best = names.entry(ours).or_insert((theirs, count));
+            if count > best.1 {
+                *best = (theirs, count);
+            }
+        }
+        let name = |id: Uuid| names.get(&id).map_or(id, |(theirs, _)| *theirs);
+        let mut edges: BTreeMap<(&'static str, Uuid, Uuid), Vec<u32>> = BTreeMap::new();
+        for edge in std::mem::take(&mut self.edges) {
+            edges.entry((edge.type_name, edge.src, name(edge.dst))).or_default().extend(edge.lines);
+        }
+        self.edges = edges.into_iter().map(Edge::of).collect();
+        for line in self.lines.values_mut() {
+            line.targets = line.targets.iter().map(|id| name(*id)).collect();
+        }
+    }
+
+    /// Whether the compiler contradicts a call that was found otherwise: on each of its lines the caller calls
+    /// something else by that name. What merely may run instead, an implementation of what is called, is no
+    /// contradiction; nor is anything on a line with a call of that name that the compiler does not know.
+    pub fn refutes(&self, call: &KnownCall<'_>) -> bool {
+        let KnownCall { caller, called, called_key, content } = *call;
+        let (mut lines, names) = (lines_of(content), called_names(called_key));
+        lines.sort_unstable();
+        lines.dedup();
+        let counted = content.properties.get("calls").and_then(Value::as_u64).unwrap_or(1);
+        if lines.is_empty() || counted > lines.len() as u64 {
+            return false;
+        }
+        lines.iter().all(|line| {
+            self.lines.get(&(caller, *line)).is_some_and(|line| {
+                let same = names.iter().any(|name| line.names.contains(*name));
+                let open = names.iter().any(|name| line.open.contains(*name));
+                let may_run =
+                    line.targets.iter().any(|of| *of == called || self.implementations.contains(&(called, *of)));
+                same && !open && !may_run
+            })
+        })
+    }
+}
+
+/// Whether two keys of names outside are of one ecosystem and end with one name.
+fn same_outside(ours: &str, theirs: &str) -> bool {
+    let ends = |key: &str| {
+        let (ecosystem, rest) = key.split_once(':')?;
+        let (_, name) = rest.split_once("::")?;
+        Some((ecosystem.to_owned(), name.rsplit('.').next()?.to_owned()))
+    };
+    ends(ours).is_some_and(|ours| ends(theirs) == Some(ours))
+}
+
+/// Names by which something with this key is called: its own, and for a constructor that of its class.
+fn called_names(key: &str) -> Vec<&str> {
+    let mut parts = key.rsplit("::").map(|part| part.split('~').next().unwrap_or(part));
+    let last = parts.next().unwrap_or_default();
+    let mut names = vec![last, last.rsplit('.').next().unwrap_or(last)];
+    if matches!(last, "constructor" | "__init__" | "__construct" | "initialize") {
+        names.extend(parts.next());
+        names.push("super");
+    }
+    names
+}

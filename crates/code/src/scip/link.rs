@@ -1,0 +1,438 @@
+//! All documents together: which relationships follow from who mentions whom.
+
+use super::place::{Mention, Mentioned, Placed, callee_name};
+use super::read::{Index, kind};
+use super::symbol::{Outside, Suffix, Symbol, home, is_local, suffix};
+use super::{Compiled, Edge, Line};
+use crate::facts::{BaseKind, CallId, CallKind, Def, DefId, Expr, Facts, Kind, ROOT, flag};
+use crate::keys::type_name;
+use crate::language::Language;
+use crate::statements::{external_object, package_object};
+use lukasa_model::batch::PutObject;
+use lukasa_model::id::object_id;
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+/// A definition: its document and its place there.
+type Gid = (usize, DefId);
+
+/// What a symbol means.
+#[derive(Clone, Debug)]
+enum To {
+    Def(Gid),
+    Outside(Outside),
+    /// Of the program, but not known; or nothing that is an object.
+    Nothing,
+}
+
+/// Links all documents. `skipped` are symbols that documents define whose files could not be read.
+pub fn link<'a>(index: &Index<'a>, placed: &[Placed<'a>], skipped: &[&'a str], namespace: Uuid) -> Compiled {
+    let table = Table::new(index, placed, skipped, namespace);
+    let bases = table.bases();
+    let parts: Vec<Part> = (0..placed.len()).into_par_iter().map(|at| table.part(at, &bases)).collect();
+    let mut out = Compiled::default();
+    (out.matched, out.unmatched) = table.counts();
+    let mut edges: BTreeMap<(&'static str, Uuid, Uuid), Vec<u32>> = BTreeMap::new();
+    for part in parts {
+        for (between, lines) in part.edges {
+            edges.entry(between).or_default().extend(lines);
+        }
+        for (caller, line) in part.lines {
+            out.lines.entry(caller).or_default().join(line);
+        }
+        out.outside.extend(part.outside);
+        out.outside_keys.extend(part.outside_keys);
+        out.implementations.extend(part.implementations);
+    }
+    let pairs: FxHashSet<(Uuid, Uuid)> =
+        edges.keys().filter(|(of, _, _)| *of != "REFERENCES").map(|(_, src, dst)| (*src, *dst)).collect();
+    out.edges = edges
+        .into_iter()
+        // Who calls something or is made from it need not be said to name it.
+        .filter(|((of, src, dst), _)| *of != "REFERENCES" || !pairs.contains(&(*src, *dst)))
+        .map(Edge::of)
+        .collect();
+    out
+}
+
+#[derive(Default)]
+struct Part {
+    edges: BTreeMap<(&'static str, Uuid, Uuid), Vec<u32>>,
+    lines: FxHashMap<(Uuid, u32), Line>,
+    outside: BTreeMap<(&'static str, String), PutObject>,
+    outside_keys: FxHashMap<Uuid, String>,
+    implementations: FxHashSet<(Uuid, Uuid)>,
+}
+
+struct Table<'p, 'a> {
+    placed: &'p [Placed<'a>],
+    /// Kinds of symbols that are defined elsewhere.
+    kinds: &'p FxHashMap<&'a str, u64>,
+    ids: Vec<Vec<Option<Uuid>>>,
+    /// Global symbols with no document, local ones with theirs.
+    symbols: FxHashMap<(Option<usize>, &'p str), Gid>,
+    /// Other definitions of the same symbol that can run in its place: written under a condition, for example.
+    variants: FxHashMap<Gid, Vec<Gid>>,
+    /// Defined in the index, but not known.
+    unknown: FxHashSet<&'p str>,
+    homes: FxHashSet<&'p str>,
+    namespace: Uuid,
+}
+
+impl<'p, 'a> Table<'p, 'a> {
+    fn new(index: &'p Index<'a>, placed: &'p [Placed<'a>], skipped: &[&'p str], namespace: Uuid) -> Table<'p, 'a> {
+        let id = |key: &Option<(&'static str, String)>| {
+            key.as_ref().map(|(object_type, key)| object_id(namespace, object_type, key))
+        };
+        let ids = placed.iter().map(|p| p.keys.iter().map(id).collect()).collect();
+        let mut table = Table {
+            placed,
+            kinds: &index.outside,
+            ids,
+            symbols: FxHashMap::default(),
+            variants: FxHashMap::default(),
+            unknown: skipped.iter().copied().collect(),
+            homes: skipped.iter().filter_map(|symbol| home(symbol)).collect(),
+            namespace,
+        };
+        for (at, document) in placed.iter().enumerate() {
+            for (symbol, def) in &document.defined {
+                let scope = is_local(symbol).then_some(at);
+                table.homes.extend(home(symbol).filter(|_| scope.is_none()));
+                let gid = (at, *def);
+                match table.symbols.get(&(scope, *symbol)).copied() {
+                    // Of several declarations of one thing, the one that runs when it is named; else the first.
+                    Some(before) if table.runs(before) >= table.runs(gid) => table.also(before, gid),
+                    before => {
+                        table.symbols.insert((scope, *symbol), gid);
+                        if let Some(before) = before {
+                            table.also(gid, before);
+                        }
+                    }
+                }
+            }
+            table.homes.extend(document.unknown.iter().filter_map(|symbol| home(symbol)));
+            table.unknown.extend(&document.unknown);
+        }
+        table
+    }
+
+    /// 0 for a declaration without a body, 1 for what runs only when it is written to, 2 for all else.
+    fn runs(&self, gid: Gid) -> u8 {
+        let (facts, def) = (&self.placed[gid.0].facts, self.def(gid));
+        let overload = def.decorators.iter().any(|d| type_name(facts, *d) == Some("overload"));
+        match def.is(flag::DECLARED) || overload {
+            true => 0,
+            false if def.is(flag::SETTER) => 1,
+            false => 2,
+        }
+    }
+
+    fn also(&mut self, gid: Gid, other: Gid) {
+        if gid != other && self.runs(other) > 0 {
+            let mut others = self.variants.remove(&other).unwrap_or_default();
+            others.push(other);
+            self.variants.entry(gid).or_default().extend(others);
+        }
+    }
+
+    /// Global symbols of the documents that are known definitions, and those that are not.
+    fn counts(&self) -> (usize, usize) {
+        let counted = |symbol: &&str| !is_local(symbol) && !matches!(suffix(symbol), Some(Suffix::Namespace));
+        let matched = self.symbols.keys().filter(|(scope, symbol)| scope.is_none() && counted(symbol)).count();
+        let missed: FxHashSet<&str> = self.placed.iter().flat_map(|p| p.unknown.iter().copied()).collect();
+        let missed = missed.iter().filter(|s| counted(s) && !self.symbols.contains_key(&(None, **s))).count();
+        (matched, missed)
+    }
+
+    fn def(&self, (at, def): Gid) -> &'p Def {
+        self.placed[at].facts.def(def)
+    }
+
+    fn id(&self, (at, def): Gid) -> Option<Uuid> {
+        self.ids[at][def as usize]
+    }
+
+    /// The symbol a definition counts for: itself, or what encloses it.
+    fn owner(&self, (at, def): Gid) -> Option<Uuid> {
+        let mut def = def;
+        loop {
+            match self.ids[at][def as usize] {
+                Some(id) => return Some(id),
+                None if def == ROOT => return None,
+                None => def = self.placed[at].facts.def(def).parent,
+            }
+        }
+    }
+
+    fn resolve(&self, at: usize, symbol: &str) -> To {
+        let local = is_local(symbol);
+        match self.symbols.get(&(local.then_some(at), symbol)) {
+            Some(gid) => To::Def(*gid),
+            None if local || self.unknown.contains(symbol) => To::Nothing,
+            // What the program's own package has without defining it was generated, or left out.
+            None if home(symbol).is_none_or(|home| self.homes.contains(home)) => To::Nothing,
+            None => Symbol::parse(symbol)
+                .and_then(|parsed| parsed.outside(self.placed[at].facts.language))
+                .map_or(To::Nothing, To::Outside),
+        }
+    }
+
+    /// Classes and what they are made from, as far as it is in the program.
+    fn bases(&self) -> FxHashMap<Gid, Vec<Gid>> {
+        let mut bases: FxHashMap<Gid, Vec<Gid>> = FxHashMap::default();
+        for (at, document) in self.placed.iter().enumerate() {
+            let named = document.mentions.iter().filter(|m| matches!(m.how, Mentioned::Base(_)));
+            for mention in named {
+                for symbol in &mention.symbols {
+                    if let To::Def(gid) = self.resolve(at, symbol) {
+                        bases.entry((at, mention.owner)).or_default().push(gid);
+                    }
+                }
+            }
+        }
+        bases
+    }
+
+    fn part(&self, at: usize, bases: &FxHashMap<Gid, Vec<Gid>>) -> Part {
+        let mut part = Part::default();
+        let document = &self.placed[at];
+        let mut known: FxHashMap<&str, To> = FxHashMap::default();
+        let mut told: FxHashSet<u32> = FxHashSet::default();
+        for mention in &document.mentions {
+            let Some(src) = self.owner((at, mention.owner)) else { continue };
+            let targets: Vec<(&str, To)> = mention
+                .symbols
+                .iter()
+                .map(|symbol| (*symbol, known.entry(symbol).or_insert_with(|| self.resolve(at, symbol)).clone()))
+                .collect();
+            match mention.how {
+                Mentioned::Call(call) => {
+                    if self.called(&mut part, at, src, mention, &targets, bases) {
+                        told.insert(call);
+                    }
+                }
+                Mentioned::Base(how) => {
+                    for (symbol, to) in &targets {
+                        let own = document.facts.def(mention.owner).kind;
+                        let of = self.base_type(Some(how), own, symbol, to);
+                        self.edge(&mut part, of, src, to, Some(mention.line));
+                    }
+                }
+                Mentioned::Use => {
+                    for (_, to) in &targets {
+                        self.used(&mut part, src, to, mention.line);
+                    }
+                }
+            }
+        }
+        self.implemented(&mut part, at);
+        // Calls the compiler says nothing about: nothing found for them is doubted.
+        for (id, call) in document.facts.calls.iter().enumerate() {
+            let name = callee_name(&document.facts, call.callee);
+            if !told.contains(&(id as u32))
+                && let Some(src) = self.owner((at, call.owner))
+                && let Some(line) = part.lines.get_mut(&(src, call.line))
+                && let Some(name) = name.filter(|_| call.how != CallKind::Implicit)
+            {
+                line.open.insert(name.into());
+            }
+        }
+        part
+    }
+
+    /// A call; whether it is known what is called.
+    fn called(
+        &self,
+        part: &mut Part,
+        at: usize,
+        src: Uuid,
+        mention: &Mention<'_>,
+        targets: &[(&str, To)],
+        bases: &FxHashMap<Gid, Vec<Gid>>,
+    ) -> bool {
+        let callable = |to: &To| matches!(to, To::Def(gid) if self.def(*gid).kind.callable());
+        // A class and its constructor named at once: the constructor is what runs.
+        let precise = targets.iter().any(|(_, to)| callable(to));
+        let mut told = false;
+        for (symbol, to) in targets {
+            let to = match to {
+                To::Def(gid) if !callable(to) => match self.made(*gid, bases) {
+                    _ if precise => continue,
+                    Some(made) => &To::Def(made),
+                    None => {
+                        self.used(part, src, to, mention.line);
+                        continue;
+                    }
+                },
+                other => other,
+            };
+            let Mentioned::Call(call) = mention.how else { continue };
+            if misnamed(&self.placed[at].facts, call, to) {
+                continue;
+            }
+            let dst = self.edge(part, "CALLS", src, to, Some(mention.line));
+            if dst.is_none() && !matches!(to, To::Outside(_)) {
+                continue;
+            }
+            told = true;
+            let line = part.lines.entry((src, mention.line)).or_default();
+            line.targets.extend(dst);
+            if let To::Def(gid) = to {
+                line.targets.extend(self.variants.get(gid).into_iter().flatten().filter_map(|gid| self.id(*gid)));
+            }
+            let facts = &self.placed[at].facts;
+            if let Some(name) = callee_name(facts, facts.calls[call as usize].callee) {
+                line.names.insert(name.into());
+                if self.is_open(symbol, to) {
+                    line.open.insert(name.into());
+                }
+            }
+        }
+        told
+    }
+
+    /// Whether something else may run when this is called: what implements it.
+    fn is_open(&self, symbol: &str, to: &To) -> bool {
+        match to {
+            To::Def((at, def)) => {
+                let def = self.placed[*at].facts.def(*def);
+                def.is(flag::ABSTRACT) || self.def((*at, def.parent)).kind == Kind::Interface
+            }
+            To::Outside(_) => self.kinds.get(symbol).is_some_and(|of| kind::ABSTRACT_METHODS.contains(of)),
+            To::Nothing => true,
+        }
+    }
+
+    /// What runs when a class is called: its constructor, an inherited one where those are, else the class itself.
+    fn made(&self, class: Gid, bases: &FxHashMap<Gid, Vec<Gid>>) -> Option<Gid> {
+        let def = self.def(class);
+        let language = self.placed[class.0].facts.language;
+        let made = match def.kind {
+            Kind::Class | Kind::Struct | Kind::Enum => language != Language::Go,
+            Kind::Type => language == Language::Rust,
+            _ => false,
+        };
+        if !made {
+            return None;
+        }
+        let inherits =
+            matches!(language.family(), Language::Python | Language::JavaScript | Language::Php | Language::Ruby);
+        let (mut seen, mut next) = (FxHashSet::default(), vec![class]);
+        while let Some(of) = next.pop() {
+            if !seen.insert(of) {
+                continue;
+            }
+            let own: Vec<Gid> = self.constructors(of);
+            match own.as_slice() {
+                [one] => return Some(*one),
+                // Which of them it is, the class alone does not tell.
+                [_, _, ..] => return None,
+                [] if !inherits => break,
+                [] => next.extend(bases.get(&of).into_iter().flatten().rev()),
+            }
+        }
+        Some(class)
+    }
+
+    fn constructors(&self, class: Gid) -> Vec<Gid> {
+        let defs = self.placed[class.0].facts.defs.iter().enumerate();
+        let own = defs.filter(|(_, d)| d.parent == class.1 && d.is(flag::CONSTRUCTOR));
+        own.map(|(id, _)| (class.0, id as DefId)).filter(|gid| self.runs(*gid) > 0).collect()
+    }
+
+    fn used(&self, part: &mut Part, src: Uuid, to: &To, line: u32) {
+        let of = match to {
+            // Files and modules are named on the way to what is in them.
+            To::Def(gid) if matches!(self.def(*gid).kind, Kind::File | Kind::Module) => return,
+            // Reading a property runs it.
+            To::Def(gid) if self.def(*gid).is(flag::GETTER) => "CALLS",
+            _ => "REFERENCES",
+        };
+        let own = matches!(to, To::Def(gid) if self.id(*gid) == Some(src));
+        if !own {
+            self.edge(part, of, src, to, Some(line));
+        }
+    }
+
+    fn implemented(&self, part: &mut Part, at: usize) {
+        let facts = &self.placed[at].facts;
+        for (def, symbol) in &self.placed[at].implements {
+            let (own, to) = (facts.def(*def), self.resolve(at, symbol));
+            let Some(src) = self.id((at, *def)) else { continue };
+            let name = match &to {
+                To::Def(gid) => self.placed[gid.0].facts.name(self.def(*gid).name),
+                To::Outside(outside) => outside.name.rsplit('.').next().unwrap_or_default(),
+                To::Nothing => continue,
+            };
+            let other = match &to {
+                To::Def(gid) => Some(self.def(*gid).kind),
+                _ => None,
+            };
+            if own.kind.callable() && other.is_none_or(Kind::callable) {
+                if let Some(dst) = self.edge(part, "IMPLEMENTS", src, &to, None) {
+                    part.implementations.insert((src, dst));
+                }
+            } else if own.kind.type_like() && other.is_none_or(Kind::type_like) {
+                // Indexers list all ancestors. Where the text says which are its own, the others are not.
+                let said = own.bases.iter().find(|base| type_name(facts, base.of) == Some(name));
+                if said.is_some() || own.bases.is_empty() {
+                    let of = self.base_type(said.map(|base| base.how), own.kind, symbol, &to);
+                    self.edge(part, of, src, &to, said.map(|base| base.line));
+                }
+            }
+        }
+    }
+
+    fn base_type(&self, how: Option<BaseKind>, own: Kind, symbol: &str, to: &To) -> &'static str {
+        let interface = match to {
+            To::Def(gid) => self.def(*gid).kind == Kind::Interface,
+            _ => self.kinds.get(symbol).is_some_and(|of| kind::INTERFACES.contains(of)),
+        };
+        let implements = how == Some(BaseKind::Implements) || interface && own != Kind::Interface;
+        if implements { "IMPLEMENTS" } else { "INHERITS" }
+    }
+
+    /// States a relationship; the id of its other end, if that is an object.
+    fn edge(&self, part: &mut Part, of: &'static str, src: Uuid, to: &To, line: Option<u32>) -> Option<Uuid> {
+        let dst = match to {
+            To::Def(gid) => self.id(*gid)?,
+            To::Outside(outside) if outside.builtin => return None,
+            To::Outside(outside) => outside_id(part, outside, self.namespace),
+            To::Nothing => return None,
+        };
+        if of != "CALLS" && src == dst {
+            return None;
+        }
+        part.edges.entry((of, src, dst)).or_default().extend(line);
+        Some(dst)
+    }
+}
+
+/// Indexers get lost in packages that give on what others define: a member that is called by another name than it has
+/// is not believed. Imported names may well have been given another.
+fn misnamed(facts: &Facts, call: CallId, to: &To) -> bool {
+    match (facts.expr(facts.calls[call as usize].callee), to) {
+        (Expr::Member(_, written), To::Outside(outside)) => {
+            outside.name.rsplit('.').next().is_some_and(|name| name != facts.name(written))
+        }
+        _ => false,
+    }
+}
+
+fn outside_id(part: &mut Part, outside: &Outside, namespace: Uuid) -> Uuid {
+    let Outside { ecosystem, package, name, .. } = outside;
+    let key = format!("{ecosystem}:{package}");
+    let id = object_id(namespace, "PACKAGE", &key);
+    part.outside.entry(("PACKAGE", key)).or_insert_with(|| package_object(ecosystem, package));
+    if name.is_empty() {
+        return id;
+    }
+    let key = format!("{ecosystem}:{package}::{name}");
+    let id = object_id(namespace, "EXTERNAL", &key);
+    part.outside_keys.entry(id).or_insert_with(|| key.clone());
+    part.outside.entry(("EXTERNAL", key)).or_insert_with(|| external_object(ecosystem, package, name));
+    id
+}

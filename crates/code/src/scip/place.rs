@@ -1,0 +1,396 @@
+//! One document beside its file: which definitions its symbols are, and what stands where they are mentioned.
+
+use super::read::{Document, Encoding, Range, kind, role};
+use super::symbol::{Suffix, is_local, suffix};
+use crate::facts::{BaseKind, CallId, DefId, Expr, ExprId, Facts, Imported, Kind, ROOT};
+use crate::keys;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use std::collections::BTreeSet;
+
+/// A document whose file is known.
+pub struct Placed<'a> {
+    pub facts: Facts,
+    /// Object type and key of each definition.
+    pub keys: Vec<Option<(&'static str, String)>>,
+    /// Symbols that are definitions of the file, in the order of the text.
+    pub defined: Vec<(&'a str, DefId)>,
+    /// Symbols the document defines that the file's facts have no word for.
+    pub unknown: Vec<&'a str>,
+    pub mentions: Vec<Mention<'a>>,
+    /// A definition and what it implements or overrides.
+    pub implements: Vec<(DefId, &'a str)>,
+}
+
+/// A place where something is named that is defined elsewhere.
+pub struct Mention<'a> {
+    /// Usually one; a class and its constructor may be named at once.
+    pub symbols: SmallVec<[&'a str; 1]>,
+    pub owner: DefId,
+    pub line: u32,
+    pub how: Mentioned,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mentioned {
+    Call(CallId),
+    Base(BaseKind),
+    Use,
+}
+
+/// Everything a document defines: what its file cannot be read for must not pass for something outside.
+pub fn defined_in<'a>(document: &Document<'a>) -> Vec<&'a str> {
+    let defined = document.occurrences.iter().filter(|o| o.roles & role::DEFINITION != 0).map(|o| o.symbol);
+    defined.filter(|symbol| !is_local(symbol)).collect()
+}
+
+/// Matches a document with its file. `path` is the file's in the graph, `text` what `facts` were read from.
+pub fn place<'a>(document: &Document<'a>, encoding: Encoding, path: &str, text: &str, facts: Facts) -> Placed<'a> {
+    let keys = keys::keys(path, &facts);
+    let spots = spots(document, encoding, text);
+    let spans = Spans::new(&facts);
+    let mut out = Placed { facts, keys, defined: vec![], unknown: vec![], mentions: vec![], implements: vec![] };
+    let again = definitions(&mut out, document, &spots, &spans, text);
+    let defined: FxHashMap<&str, DefId> = out.defined.iter().rev().copied().collect();
+    for information in &document.symbols {
+        if let Some(def) = defined.get(information.symbol) {
+            out.implements.extend(information.implements.iter().map(|of| (*def, *of)));
+        }
+    }
+    let spots: Vec<Spot<'a>> = spots.into_iter().filter(|spot| !again.contains(&spot.start)).collect();
+    mentions(&mut out, &spots, &spans, &defined, text);
+    out
+}
+
+/// Occurrences that stand at the same place in the text.
+struct Spot<'a> {
+    start: usize,
+    end: usize,
+    /// 1-based, as facts count.
+    line: u32,
+    /// In bytes.
+    column: u32,
+    /// Symbols with their roles.
+    symbols: SmallVec<[(&'a str, u64); 1]>,
+}
+
+fn spots<'a>(document: &Document<'a>, encoding: Encoding, text: &str) -> Vec<Spot<'a>> {
+    let starts: Vec<usize> = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+    let mut sorted: Vec<_> = document.occurrences.iter().collect();
+    sorted.sort_by_key(|o| o.range);
+    let mut spots: Vec<Spot<'a>> = Vec::with_capacity(sorted.len());
+    let mut last = None;
+    for found in sorted {
+        if last == Some(found.range)
+            && let Some(spot) = spots.last_mut()
+        {
+            spot.symbols.push((found.symbol, found.roles));
+            continue;
+        }
+        // What lies outside the text was written for another text.
+        let Some((start, end)) = bytes(text, &starts, found.range, encoding) else { continue };
+        last = Some(found.range);
+        let (line, column) = (found.range.line + 1, (start - starts[found.range.line as usize]) as u32);
+        spots.push(Spot { start, end, line, column, symbols: SmallVec::from_elem((found.symbol, found.roles), 1) });
+    }
+    spots
+}
+
+fn bytes(text: &str, starts: &[usize], range: Range, encoding: Encoding) -> Option<(usize, usize)> {
+    let place = |line: u32, column: u32| {
+        let start = *starts.get(line as usize)?;
+        let end = starts.get(line as usize + 1).copied().unwrap_or(text.len());
+        Some(start + within(&text[start..end], column as usize, encoding)?)
+    };
+    let (start, end) = (place(range.line, range.column)?, place(range.end_line, range.end_column)?);
+    (start <= end).then_some((start, end))
+}
+
+/// Bytes of a line before a column.
+fn within(line: &str, column: usize, encoding: Encoding) -> Option<usize> {
+    if encoding == Encoding::Utf8 {
+        return line.is_char_boundary(column).then_some(column);
+    }
+    let mut units = 0;
+    for (at, c) in line.char_indices() {
+        if units >= column {
+            return (units == column).then_some(at);
+        }
+        units += if encoding == Encoding::Utf16 { c.len_utf16() } else { 1 };
+    }
+    (units == column).then_some(line.len())
+}
+
+/// Definitions by where they stand, each with the one around it.
+struct Spans {
+    order: Vec<(usize, usize, DefId)>,
+    around: Vec<Option<usize>>,
+}
+
+impl Spans {
+    fn new(facts: &Facts) -> Spans {
+        let mut order: Vec<(usize, usize, DefId)> = facts
+            .defs
+            .iter()
+            .enumerate()
+            .skip(1)
+            .map(|(id, def)| (def.span.start as usize, def.span.end as usize, id as DefId))
+            .collect();
+        order.sort_by_key(|(start, end, id)| (*start, std::cmp::Reverse(*end), *id));
+        let mut around = Vec::with_capacity(order.len());
+        let mut open: Vec<usize> = Vec::new();
+        for (at, (start, _, _)) in order.iter().enumerate() {
+            while open.last().is_some_and(|outer| order[*outer].1 <= *start) {
+                open.pop();
+            }
+            around.push(open.last().copied());
+            open.push(at);
+        }
+        Spans { order, around }
+    }
+
+    /// Definitions around a place, innermost first; the file is not among them.
+    fn at(&self, place: usize) -> impl Iterator<Item = DefId> + '_ {
+        let after = self.order.partition_point(|(start, _, _)| *start <= place);
+        let around = std::iter::successors(after.checked_sub(1), |at| self.around[*at]);
+        around.filter(move |at| place < self.order[*at].1).map(|at| self.order[at].2)
+    }
+}
+
+/// Finds what is defined. Gives the places of names that are definitions although they are not called so.
+fn definitions<'a>(
+    out: &mut Placed<'a>,
+    document: &Document<'a>,
+    spots: &[Spot<'a>],
+    spans: &Spans,
+    text: &str,
+) -> FxHashSet<usize> {
+    let parameters = document.symbols.iter().filter(|s| kind::PARAMETERS.contains(&s.kind));
+    let passed: FxHashSet<&str> = parameters.map(|s| s.symbol).collect();
+    // A definition's own name comes before everything inside it: the first that fits is the name.
+    let mut claimed: FxHashMap<DefId, usize> = FxHashMap::default();
+    let named = |facts: &Facts, spot: &Spot<'_>| {
+        let written = &text[spot.start..spot.end];
+        let is_it = |def: &DefId| {
+            let def = facts.def(*def);
+            def.kind != Kind::Lambda && !written.is_empty() && same_name(facts.name(def.name), written)
+        };
+        spans.at(spot.start).find(is_it)
+    };
+    for spot in spots {
+        for (symbol, roles) in &spot.symbols {
+            let suffix = suffix(symbol);
+            let parameter = matches!(suffix, Some(Suffix::Parameter | Suffix::TypeParameter)) && !is_local(symbol);
+            if roles & role::DEFINITION == 0 || parameter || passed.contains(symbol) {
+                continue;
+            }
+            // A file as a module stands at its beginning and has no text.
+            let module = suffix == Some(Suffix::Meta) && spot.start == spot.end;
+            let space = (module || suffix == Some(Suffix::Namespace)) && !is_local(symbol);
+            let found = named(&out.facts, spot).filter(|def| !space || out.facts.def(*def).kind == Kind::Module);
+            let found = found.filter(|def| *claimed.entry(*def).or_insert(spot.start) == spot.start);
+            match found.or((space && spot.start == 0).then_some(ROOT)) {
+                Some(def) => out.defined.push((symbol, def)),
+                None if is_local(symbol) => {}
+                None => out.unknown.push(symbol),
+            }
+        }
+    }
+    // Some indexers call only the first of several definitions of a name one, and the others mentions of it.
+    let first: FxHashSet<&str> = out.defined.iter().map(|(symbol, _)| *symbol).collect();
+    let mut seen: FxHashSet<DefId> = claimed.into_keys().collect();
+    let mut again = FxHashSet::default();
+    for spot in spots {
+        if let Some(def) = named(&out.facts, spot)
+            && seen.insert(def)
+            && let Some((symbol, _)) = spot.symbols.iter().find(|(symbol, _)| first.contains(symbol))
+        {
+            out.defined.push((symbol, def));
+            again.insert(spot.start);
+        }
+    }
+    again
+}
+
+/// A name without the marks and quotes of its language.
+fn plain(name: &str) -> &str {
+    let bare = name.strip_prefix("r#").unwrap_or(name).trim_matches(['"', '\'', '`', '#', '$', '@', ':', '!', '?']);
+    if bare.is_empty() { name } else { bare }
+}
+
+fn same_name(name: &str, written: &str) -> bool {
+    plain(name) == plain(written)
+}
+
+fn mentions<'a>(
+    out: &mut Placed<'a>,
+    spots: &[Spot<'a>],
+    spans: &Spans,
+    defined: &FxHashMap<&'a str, DefId>,
+    text: &str,
+) {
+    let facts = &out.facts;
+    let calls = calls(facts, spots, text);
+    let mut imports = Imports::new(facts);
+    for (at, spot) in spots.iter().enumerate() {
+        let mentioned = |(symbol, roles): &&(&'a str, u64)| {
+            roles & (role::DEFINITION | role::FORWARD_DEFINITION) == 0
+                && (!is_local(symbol) || defined.contains_key(symbol))
+        };
+        let named: SmallVec<[(&str, u64); 1]> = spot.symbols.iter().filter(mentioned).copied().collect();
+        if named.is_empty() {
+            continue;
+        }
+        let symbols: SmallVec<[&'a str; 1]> = named.iter().map(|(symbol, _)| *symbol).collect();
+        let written = &text[spot.start..spot.end];
+        if let Some(call) = calls.get(&at) {
+            let owner = facts.calls[*call as usize].owner;
+            out.mentions.push(Mention { symbols, owner, line: spot.line, how: Mentioned::Call(*call) });
+            continue;
+        }
+        let around = spans.at(spot.start).next().unwrap_or(ROOT);
+        let base = facts.def(around).bases.iter().find(|base| {
+            base.line == spot.line && keys::type_name(facts, base.of).is_some_and(|name| same_name(name, written))
+        });
+        let (owner, how) = match base {
+            Some(base) => (around, Mentioned::Base(base.how)),
+            None => {
+                // Facts are owned by what runs or holds others, never by a variable.
+                let owns = |def: &DefId| !matches!(facts.def(*def).kind, Kind::Field | Kind::Variable);
+                (spans.at(spot.start).find(owns).unwrap_or(ROOT), Mentioned::Use)
+            }
+        };
+        let imported = named.iter().all(|(_, roles)| roles & role::IMPORT != 0);
+        if how == Mentioned::Use && (imported || imports.take(written, spot.line)) {
+            continue;
+        }
+        out.mentions.push(Mention { symbols, owner, line: spot.line, how });
+    }
+}
+
+/// Names that are mentioned by importing them: that is told by IMPORTS already.
+struct Imports<'f> {
+    lines: FxHashSet<u32>,
+    names: FxHashMap<&'f str, u32>,
+}
+
+/// The longest import statement, in lines.
+const IMPORT_LINES: u32 = 200;
+
+impl<'f> Imports<'f> {
+    fn new(facts: &'f Facts) -> Imports<'f> {
+        let mut imports = Imports { lines: FxHashSet::default(), names: FxHashMap::default() };
+        for import in &facts.imports {
+            imports.lines.insert(import.line);
+            let own = import.var.map(|var| facts.vars[var as usize].name);
+            let other = if let Imported::Symbol(name) = import.what { Some(name) } else { None };
+            for name in [own, other].into_iter().flatten() {
+                imports.names.entry(facts.name(name)).or_insert(import.line);
+            }
+        }
+        imports
+    }
+
+    /// Where a statement has several lines, the first mention from its first line on is the one in it.
+    fn take(&mut self, written: &str, line: u32) -> bool {
+        match self.names.get(written) {
+            Some(first) if (*first..first + IMPORT_LINES).contains(&line) => {
+                self.names.remove(written);
+                true
+            }
+            _ => self.lines.contains(&line),
+        }
+    }
+}
+
+/// Which places are the names of calls, by index into `spots`.
+fn calls(facts: &Facts, spots: &[Spot<'_>], text: &str) -> FxHashMap<usize, CallId> {
+    let mut by_line: FxHashMap<u32, Vec<CallId>> = FxHashMap::default();
+    for (id, call) in facts.calls.iter().enumerate() {
+        by_line.entry(call.line).or_default().push(id as CallId);
+    }
+    let mut found: FxHashMap<usize, CallId> = FxHashMap::default();
+    for (line, mut calls) in by_line {
+        let from = spots.partition_point(|spot| spot.line < line);
+        let here = &spots[from..from + spots[from..].partition_point(|spot| spot.line == line)];
+        let mut free = Free::default();
+        for (at, spot) in here.iter().enumerate() {
+            let (name, opens) = (plain(&text[spot.start..spot.end]), opens(&text[spot.end..]));
+            free.named.entry((name, false)).or_default().insert(at);
+            if opens {
+                free.named.entry((name, true)).or_default().insert(at);
+                free.open.insert(at);
+            }
+        }
+        // Inner calls begin further to the right: they choose first.
+        calls.sort_by_key(|id| (std::cmp::Reverse(facts.calls[*id as usize].column), *id));
+        // First by name and parenthesis, then by name alone (decorators, calls without parentheses), then calls of
+        // which the facts have no name.
+        for (by_name, parenthesis) in [(true, true), (true, false), (false, true)] {
+            calls.retain(|id| {
+                let call = &facts.calls[*id as usize];
+                let name = callee_name(facts, call.callee).map(plain);
+                if name.is_some() != by_name {
+                    return true;
+                }
+                let begin = here.partition_point(|spot| spot.column < call.column);
+                let Some(at) = free.first(name, parenthesis, begin) else { return true };
+                free.take(at, plain(&text[here[at].start..here[at].end]));
+                found.insert(from + at, *id);
+                false
+            });
+        }
+    }
+    found
+}
+
+/// Places of one line that no call has taken yet. Ordered, because a generated file may be one line.
+#[derive(Default)]
+struct Free<'t> {
+    /// By name, and whether what follows makes it a call.
+    named: FxHashMap<(&'t str, bool), BTreeSet<usize>>,
+    /// All of which what follows makes them calls.
+    open: BTreeSet<usize>,
+}
+
+impl<'t> Free<'t> {
+    fn first(&self, name: Option<&'t str>, parenthesis: bool, begin: usize) -> Option<usize> {
+        let places = match name {
+            Some(name) => self.named.get(&(name, parenthesis))?,
+            None => &self.open,
+        };
+        places.range(begin..).next().copied()
+    }
+
+    fn take(&mut self, at: usize, name: &'t str) {
+        self.open.remove(&at);
+        for parenthesis in [true, false] {
+            if let Some(places) = self.named.get_mut(&(name, parenthesis)) {
+                places.remove(&at);
+            }
+        }
+    }
+}
+
+/// Whether what follows a name makes it a call: an argument list, type arguments first if need be, or a macro's mark.
+fn opens(behind: &str) -> bool {
+    let behind = behind.trim_start();
+    ["(", "<", "::<", "!", "?.("].iter().any(|mark| behind.starts_with(mark)) && !behind.starts_with("!=")
+}
+
+/// The last name of what is called, as written.
+pub fn callee_name(facts: &Facts, callee: ExprId) -> Option<&str> {
+    let mut at = callee;
+    // Deeper ones are no names.
+    for _ in 0..16 {
+        at = match facts.expr(at) {
+            Expr::Free(name) | Expr::Member(_, name) | Expr::At(_, name) => return Some(facts.name(name)),
+            Expr::Var(var) => return Some(facts.name(facts.vars[var as usize].name)),
+            Expr::Super => return Some("super"),
+            Expr::This => return Some("this"),
+            Expr::Generic(of, _) | Expr::Bound(of) | Expr::InstanceOf(of) | Expr::Awaited(of) => of,
+            _ => return None,
+        };
+    }
+    None
+}

@@ -1,0 +1,240 @@
+//! The messages of an index that matter here, borrowed from its bytes.
+
+use super::wire::{Fields, Numbers, damaged};
+use lukasa_model::Result;
+use rustc_hash::FxHashMap;
+
+/// A whole index. Documents are taken apart one by one, as they are needed.
+pub struct Index<'a> {
+    pub tool: &'a str,
+    pub tool_version: &'a str,
+    /// The folder that paths are relative to, as a URL; possibly on another machine.
+    pub root: &'a str,
+    pub documents: Vec<&'a [u8]>,
+    /// Kinds of what is defined elsewhere.
+    pub outside: FxHashMap<&'a str, u64>,
+}
+
+/// What columns count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    Utf8,
+    Utf16,
+    Utf32,
+}
+
+pub struct Document<'a> {
+    pub path: &'a str,
+    /// Usually left out.
+    pub text: Option<&'a str>,
+    pub encoding: Option<Encoding>,
+    pub occurrences: Vec<Occurrence<'a>>,
+    pub symbols: Vec<Information<'a>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Occurrence<'a> {
+    pub symbol: &'a str,
+    pub roles: u64,
+    pub range: Range,
+}
+
+/// Lines and columns, 0-based, the end exclusive; columns as the document's encoding counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Range {
+    pub line: u32,
+    pub column: u32,
+    pub end_line: u32,
+    pub end_column: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Information<'a> {
+    pub symbol: &'a str,
+    pub kind: u64,
+    /// Symbols this one implements or overrides.
+    pub implements: Vec<&'a str>,
+}
+
+/// Bits of `Occurrence::roles`.
+pub mod role {
+    pub const DEFINITION: u64 = 1;
+    pub const IMPORT: u64 = 2;
+    /// A declaration whose definition is elsewhere.
+    pub const FORWARD_DEFINITION: u64 = 0x40;
+}
+
+/// Numbers of `Information::kind`.
+pub mod kind {
+    /// Parameter, `self`, `this`, type parameter.
+    pub const PARAMETERS: [u64; 4] = [37, 44, 52, 58];
+    /// Interface, protocol, trait.
+    pub const INTERFACES: [u64; 3] = [21, 42, 53];
+    /// Abstract, and its names in Go, Swift, C++, Rust and Haskell.
+    pub const ABSTRACT_METHODS: [u64; 6] = [66, 67, 68, 69, 70, 71];
+}
+
+impl<'a> Index<'a> {
+    pub fn read(bytes: &'a [u8]) -> Result<Index<'a>> {
+        let mut index =
+            Index { tool: "", tool_version: "", root: "", documents: vec![], outside: FxHashMap::default() };
+        let mut described = false;
+        let mut fields = Fields::new(bytes);
+        while let Some((field, value)) = fields.next()? {
+            match field {
+                1 => {
+                    described = true;
+                    index.metadata(value.message()?)?;
+                }
+                2 => index.documents.push(value.message()?),
+                3 => {
+                    let information = Information::read(value.message()?)?;
+                    index.outside.insert(information.symbol, information.kind);
+                }
+                _ => {}
+            }
+        }
+        // Any indexer writes this first, and without it anything could pass for an empty index.
+        if described { Ok(index) } else { Err(damaged("no metadata")) }
+    }
+
+    fn metadata(&mut self, bytes: &'a [u8]) -> Result<()> {
+        let mut fields = Fields::new(bytes);
+        while let Some((field, value)) = fields.next()? {
+            match field {
+                2 => {
+                    let mut tool = Fields::new(value.message()?);
+                    while let Some((field, value)) = tool.next()? {
+                        match field {
+                            1 => self.tool = value.text()?,
+                            2 => self.tool_version = value.text()?,
+                            _ => {}
+                        }
+                    }
+                }
+                3 => self.root = value.text()?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Name and version of the indexer.
+    pub fn made_by(&self) -> String {
+        let tool = if self.tool.is_empty() { "an unnamed indexer" } else { self.tool };
+        format!("{tool} {}", self.tool_version).trim_end().to_owned()
+    }
+
+    /// What columns count where a document does not say: what the indexer's own language counts.
+    pub fn usual_encoding(&self) -> Encoding {
+        match self.tool {
+            "rust-analyzer" | "scip-go" | "scip-clang" | "scip-ruby" => Encoding::Utf8,
+            _ => Encoding::Utf16,
+        }
+    }
+}
+
+impl<'a> Document<'a> {
+    pub fn read(bytes: &'a [u8]) -> Result<Document<'a>> {
+        let mut document = Document { path: "", text: None, encoding: None, occurrences: vec![], symbols: vec![] };
+        let mut fields = Fields::new(bytes);
+        while let Some((field, value)) = fields.next()? {
+            match field {
+                1 => document.path = value.text()?,
+                2 => document.occurrences.extend(Occurrence::read(value.message()?)?),
+                3 => document.symbols.push(Information::read(value.message()?)?),
+                5 => document.text = Some(value.text()?).filter(|text| !text.is_empty()),
+                6 => {
+                    document.encoding = match value.number()? {
+                        1 => Some(Encoding::Utf8),
+                        2 => Some(Encoding::Utf16),
+                        3 => Some(Encoding::Utf32),
+                        _ => None,
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(document)
+    }
+}
+
+impl<'a> Occurrence<'a> {
+    /// None for what only colours the text.
+    fn read(bytes: &'a [u8]) -> Result<Option<Occurrence<'a>>> {
+        let (mut symbol, mut roles, mut old, mut typed) = ("", 0, Numbers::<4>::default(), None);
+        let mut fields = Fields::new(bytes);
+        while let Some((field, value)) = fields.next()? {
+            match field {
+                1 => value.numbers(&mut old)?,
+                2 => symbol = value.text()?,
+                3 => roles = value.number()?,
+                8 => typed = Some(Range::read::<3>(value.message()?)?),
+                9 => typed = Some(Range::read::<4>(value.message()?)?),
+                _ => {}
+            }
+        }
+        if symbol.is_empty() {
+            return Ok(None);
+        }
+        let range = match typed {
+            Some(range) => range,
+            None => Range::of(old.list())?,
+        };
+        Ok(Some(Occurrence { symbol, roles, range }))
+    }
+}
+
+impl Range {
+    fn of(numbers: &[u32]) -> Result<Range> {
+        match *numbers {
+            [line, column, end_column] => Ok(Range { line, column, end_line: line, end_column }),
+            [line, column, end_line, end_column] => Ok(Range { line, column, end_line, end_column }),
+            _ => Err(damaged(format!("a range of {} numbers", numbers.len()))),
+        }
+    }
+
+    /// A message whose fields are the numbers, those that are zero left out.
+    fn read<const N: usize>(bytes: &[u8]) -> Result<Range> {
+        let mut numbers = [0u32; N];
+        let mut fields = Fields::new(bytes);
+        while let Some((field, value)) = fields.next()? {
+            if let Some(place) = numbers.get_mut(field as usize - 1) {
+                let mut one = Numbers::<1>::default();
+                value.numbers(&mut one)?;
+                *place = one.list().first().copied().unwrap_or(0);
+            }
+        }
+        Range::of(&numbers)
+    }
+}
+
+impl<'a> Information<'a> {
+    fn read(bytes: &'a [u8]) -> Result<Information<'a>> {
+        let mut information = Information::default();
+        let mut fields = Fields::new(bytes);
+        while let Some((field, value)) = fields.next()? {
+            match field {
+                1 => information.symbol = value.text()?,
+                4 => information.implements.extend(implemented(value.message()?)?),
+                5 => information.kind = value.number()?,
+                _ => {}
+            }
+        }
+        Ok(information)
+    }
+}
+
+/// The other symbol of a relationship, if it says that it is implemented.
+fn implemented(bytes: &[u8]) -> Result<Option<&str>> {
+    let (mut symbol, mut implements) = ("", false);
+    let mut fields = Fields::new(bytes);
+    while let Some((field, value)) = fields.next()? {
+        match field {
+            1 => symbol = value.text()?,
+            3 => implements = value.number()? != 0,
+            _ => {}
+        }
+    }
+    Ok((implements && !symbol.is_empty()).then_some(symbol))
+}

@@ -1,0 +1,256 @@
+//! Symbols as an index writes them: `scheme manager package version descriptors`, or `local 12`.
+
+use crate::keys;
+use crate::language::Language;
+use crate::statements::ecosystem;
+use std::borrow::Cow;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol<'a> {
+    pub manager: Cow<'a, str>,
+    pub package: Cow<'a, str>,
+    pub descriptors: Vec<Descriptor<'a>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Descriptor<'a> {
+    pub name: Cow<'a, str>,
+    pub suffix: Suffix,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suffix {
+    Namespace,
+    Type,
+    Term,
+    Method,
+    TypeParameter,
+    Parameter,
+    Meta,
+    Macro,
+}
+
+/// Something of a package, named as the resolver would name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outside {
+    pub ecosystem: &'static str,
+    pub package: String,
+    /// Empty for the package itself.
+    pub name: String,
+    /// The language has it without any import: such things are no objects of the graph.
+    pub builtin: bool,
+}
+
+pub fn is_local(symbol: &str) -> bool {
+    symbol.starts_with("local ")
+}
+
+/// What kind of thing a symbol names, by its end. `None` for what is no symbol.
+pub fn suffix(symbol: &str) -> Option<Suffix> {
+    let mut ends = symbol.chars().rev();
+    Some(match (ends.next()?, ends.next()) {
+        ('/', _) => Suffix::Namespace,
+        ('#', _) => Suffix::Type,
+        ('.', Some(')')) => Suffix::Method,
+        ('.', _) => Suffix::Term,
+        (':', _) => Suffix::Meta,
+        ('!', _) => Suffix::Macro,
+        (']', _) => Suffix::TypeParameter,
+        (')', _) => Suffix::Parameter,
+        _ => return None,
+    })
+}
+
+/// Where a symbol is at home: its package, or, where that has no name, its namespaces.
+pub fn home(symbol: &str) -> Option<&str> {
+    let (_, after_scheme) = word(symbol)?;
+    let (_, after_manager) = word(after_scheme)?;
+    let (package, after_package) = word(after_manager)?;
+    let (_, descriptors) = word(after_package)?;
+    let end = match unescaped(package) {
+        name if name.is_empty() => {
+            let mut rest = descriptors;
+            while let Some((Descriptor { suffix: Suffix::Namespace, .. }, more)) = descriptor(rest) {
+                rest = more;
+            }
+            symbol.len() - rest.len()
+        }
+        _ => symbol.len() - after_package.len(),
+    };
+    // The scheme stays out: two indexers of one language may have written one index.
+    symbol.get(symbol.len() - after_scheme.len()..end)
+}
+
+impl<'a> Symbol<'a> {
+    pub fn parse(text: &'a str) -> Option<Symbol<'a>> {
+        let (_, rest) = word(text)?;
+        let (manager, rest) = word(rest)?;
+        let (package, rest) = word(rest)?;
+        let (_, mut rest) = word(rest)?;
+        let mut descriptors = Vec::new();
+        while !rest.is_empty() {
+            let (found, more) = descriptor(rest)?;
+            descriptors.push(found);
+            rest = more;
+        }
+        Some(Symbol { manager: unescaped(manager), package: unescaped(package), descriptors })
+    }
+
+    /// How the resolver names it, so that both mean one object. `None` for parameters and what has no package.
+    pub fn outside(&self, language: Language) -> Option<Outside> {
+        let last = self.descriptors.last()?;
+        if matches!(last.suffix, Suffix::Parameter | Suffix::TypeParameter) {
+            return None;
+        }
+        let ecosystem = match &*self.manager {
+            "npm" => "npm",
+            "python" | "pip" | "pypi" => "python",
+            "cargo" => "cargo",
+            "maven" | "gradle" | "sbt" => "java",
+            "gomod" => "go",
+            _ => ecosystem(language),
+        };
+        let spaces = self.descriptors.iter().take_while(|d| d.suffix == Suffix::Namespace).count();
+        let (spaces, named) = self.descriptors.split_at(spaces);
+        let spaces: Vec<&str> = spaces.iter().map(|d| &*d.name).collect();
+        let (package, mut names) = match ecosystem {
+            "npm" => {
+                let package = untyped(&self.package);
+                (package.clone(), inner_spaces(&spaces, &package))
+            }
+            // The package that is installed may be called otherwise than what is imported.
+            "python" if !spaces.is_empty() => {
+                let dotted = spaces.join(".");
+                let mut parts = dotted.split('.').map(str::to_owned);
+                (parts.next().unwrap_or_default(), parts.collect())
+            }
+            "java" if !spaces.is_empty() => (spaces.join("."), vec![]),
+            "go" if !spaces.is_empty() => (spaces.join("/"), vec![]),
+            "cargo" => {
+                let inside = spaces.iter().filter(|s| **s != "crate").map(|s| (*s).to_owned()).collect();
+                (self.package.replace('-', "_"), inside)
+            }
+            _ => (self.package.to_string(), spaces.iter().map(|s| (*s).to_owned()).collect()),
+        };
+        names.extend(inner_names(named));
+        let builtin = match ecosystem {
+            "npm" => package == "typescript" && spaces.first() == Some(&"lib"),
+            "python" => package == "builtins",
+            "go" => package == "builtin",
+            _ => false,
+        };
+        let package = keys::clean(&package).into_owned();
+        let name = keys::clean(&names.join(".")).into_owned();
+        (!package.is_empty()).then_some(Outside { ecosystem, package, name, builtin })
+    }
+}
+
+/// Types of a package are published beside it: `@types/react` is about `react`, `@types/a__b` about `@a/b`.
+fn untyped(package: &str) -> String {
+    match package.strip_prefix("@types/") {
+        Some(name) => match name.split_once("__") {
+            Some((scope, name)) => format!("@{scope}/{name}"),
+            None => name.to_owned(),
+        },
+        None => package.to_owned(),
+    }
+}
+
+/// Namespaces that are not the path of a file, and not the package's own name for old scripts (`React` in `react`).
+fn inner_spaces(spaces: &[&str], package: &str) -> Vec<String> {
+    let file = |name: &str| {
+        let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+        matches!(extension, "ts" | "tsx" | "mts" | "cts" | "js" | "jsx" | "mjs" | "cjs")
+    };
+    let begin = spaces.iter().rposition(|s| file(s)).map_or(0, |at| at + 1);
+    let inner = spaces[begin..].iter().enumerate();
+    inner.filter(|(at, s)| *at > 0 || !s.eq_ignore_ascii_case(package)).map(|(_, s)| (*s).to_owned()).collect()
+}
+
+fn inner_names(descriptors: &[Descriptor<'_>]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let mut implementing = false;
+    for Descriptor { name, suffix } in descriptors {
+        match suffix {
+            // Rust's `impl#[Type][Trait]method().`: named after the type.
+            Suffix::Type if name == "impl" => implementing = true,
+            Suffix::TypeParameter if implementing => {
+                implementing = false;
+                let bare = name.split('<').next().unwrap_or(name);
+                names.push(bare.trim_start_matches(['&', '*']).trim().to_owned());
+            }
+            Suffix::TypeParameter | Suffix::Parameter | Suffix::Meta => {}
+            // Making an object of a class is calling the class.
+            Suffix::Method if matches!(&**name, "<constructor>" | "<init>" | "__init__") => {}
+            _ => {
+                let bare = name.strip_prefix("<get>").or_else(|| name.strip_prefix("<set>")).unwrap_or(name);
+                names.push(bare.to_owned());
+            }
+        }
+    }
+    names
+}
+
+/// Up to the next single space, and what is behind it; two spaces are one that is meant.
+fn word(text: &str) -> Option<(&str, &str)> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    loop {
+        at += bytes.get(at..)?.iter().position(|b| *b == b' ')?;
+        if bytes.get(at + 1) != Some(&b' ') {
+            return Some((&text[..at], &text[at + 1..]));
+        }
+        at += 2;
+    }
+}
+
+fn unescaped(word: &str) -> Cow<'_, str> {
+    match word {
+        "." => "".into(),
+        word if word.contains("  ") => word.replace("  ", " ").into(),
+        word => word.into(),
+    }
+}
+
+fn descriptor(text: &str) -> Option<(Descriptor<'_>, &str)> {
+    if let Some(inside) = text.strip_prefix('(') {
+        let (name, rest) = name(inside)?;
+        return Some((Descriptor { name, suffix: Suffix::Parameter }, rest.strip_prefix(')')?));
+    }
+    if let Some(inside) = text.strip_prefix('[') {
+        let (name, rest) = name(inside)?;
+        return Some((Descriptor { name, suffix: Suffix::TypeParameter }, rest.strip_prefix(']')?));
+    }
+    let (name, rest) = name(text)?;
+    let mut behind = rest.chars();
+    let suffix = match behind.next()? {
+        '/' => Suffix::Namespace,
+        '#' => Suffix::Type,
+        '.' => Suffix::Term,
+        ':' => Suffix::Meta,
+        '!' => Suffix::Macro,
+        '(' => {
+            let rest = rest.split_once(").")?.1;
+            return Some((Descriptor { name, suffix: Suffix::Method }, rest));
+        }
+        _ => return None,
+    };
+    Some((Descriptor { name, suffix }, behind.as_str()))
+}
+
+fn name(text: &str) -> Option<(Cow<'_, str>, &str)> {
+    let Some(inside) = text.strip_prefix('`') else {
+        let end = text.find(['/', '#', '.', ':', '!', '(', ')', '[', ']', '`'])?;
+        return Some((text[..end].into(), &text[end..]));
+    };
+    let mut at = 0;
+    loop {
+        at += inside[at..].find('`')?;
+        if !inside[at + 1..].starts_with('`') {
+            let name = &inside[..at];
+            let name = if name.contains("``") { name.replace("``", "`").into() } else { name.into() };
+            return Some((name, &inside[at + 1..]));
+        }
+        at += 2;
+    }
+}

@@ -1,0 +1,258 @@
+//! Importing what a compiler knows over what was found without one, on every store.
+
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+mod desk;
+#[path = "../../code/src/scip/tests/encode.rs"]
+#[allow(dead_code, reason = "shared with the tests of the crate that reads indexes")]
+mod encode;
+
+use desk::Desk;
+use encode::{Doc, Units, index};
+use serde_json::{Value, json};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+use tempfile::TempDir;
+
+const ROCKET: &str = "export class Rocket {
+  launch() { return fuel(); }
+}
+export function fuel() { return 1; }
+";
+const MAIN: &str = "import { fuel } from './rocket';
+export function start(x: any, y: any) {
+  fuel();
+  x.launch();
+  y.unheard();
+}
+";
+
+struct Shop {
+    folder: TempDir,
+    file: PathBuf,
+}
+
+impl Shop {
+    fn new() -> Shop {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("index.scip");
+        fs::create_dir(folder.path().join("tree")).unwrap();
+        let shop = Shop { folder, file };
+        shop.source("rocket.ts", ROCKET);
+        shop.source("main.ts", MAIN);
+        shop
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().join("tree")
+    }
+
+    fn source(&self, path: &str, text: &str) {
+        let place = self.root().join(path);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::write(&place, text).unwrap();
+        // Older than any index of it.
+        touch(&place, SystemTime::now() - Duration::from_secs(100));
+    }
+
+    fn index(&self, documents: &[Doc]) {
+        fs::write(&self.file, index("scip-typescript", "file:///elsewhere", documents, &[])).unwrap();
+    }
+
+    fn indexed(&self, desk: &Desk) {
+        desk.ok("index_directory", json!({"path": self.root()}));
+        desk.fixture.clock.advance(1);
+    }
+
+    fn import(&self, desk: &Desk) -> Value {
+        desk.ok("import_scip", json!({"file": self.file, "path": self.root()}))
+    }
+}
+
+fn touch(place: &Path, when: SystemTime) {
+    File::options().write(true).open(place).unwrap().set_modified(when).unwrap();
+}
+
+fn own(rest: &str) -> String {
+    format!("scip-typescript npm shop 1.0.0 {rest}")
+}
+
+const SHIP: &str = "scip-typescript npm ships 2.0.0 `index.d.ts`/Ship#launch().";
+
+fn rocket() -> Doc {
+    Doc::new("rocket.ts", ROCKET, Units::Utf16)
+        .define(1, "Rocket", &own("`rocket.ts`/Rocket#"))
+        .define(2, "launch", &own("`rocket.ts`/Rocket#launch()."))
+        .mention(2, "fuel", &own("`rocket.ts`/fuel()."))
+        .define(4, "fuel", &own("`rocket.ts`/fuel()."))
+}
+
+fn main() -> Doc {
+    Doc::new("main.ts", MAIN, Units::Utf16)
+        .mention(1, "fuel", &own("`rocket.ts`/fuel()."))
+        .define(2, "start", &own("`main.ts`/start()."))
+        .mention(3, "fuel", &own("`rocket.ts`/fuel()."))
+        .mention(4, "launch", SHIP)
+}
+
+/// What something calls: key, derivation, confidence.
+fn calls(desk: &Desk, key: &str, as_of: Option<&str>) -> Vec<String> {
+    let got = desk.ok("get", json!({"ref": key, "as_of": as_of}));
+    let links = got["links"].as_array().unwrap().iter();
+    let mut calls: Vec<String> = links
+        .filter(|l| l["type"] == "CALLS" && l["direction"] == "out")
+        .map(|l| {
+            format!("{} {} {}", l["other"]["key"].as_str().unwrap(), l["derivation"].as_str().unwrap(), l["confidence"])
+        })
+        .collect();
+    calls.sort();
+    calls
+}
+
+fn why(done: &Value) -> Vec<String> {
+    let told = done["diagnostics"].as_array().unwrap().iter();
+    told.map(|d| format!("{}: {}", d["path"].as_str().unwrap(), d["what"].as_str().unwrap())).collect()
+}
+
+#[test]
+fn the_compiler_knows_better() {
+    for desk in Desk::all() {
+        let shop = Shop::new();
+        shop.indexed(&desk);
+        let start = "main.ts::start";
+        let before = ["rocket.ts::Rocket::launch unique_name 0.4", "rocket.ts::fuel import 0.95"];
+        assert_eq!(calls(&desk, start, None), before);
+        let tx = desk.ok("log", json!({}))["transactions"][0]["tx"].as_u64().unwrap();
+        shop.index(&[rocket(), main()]);
+        let done = shop.import(&desk);
+        assert_eq!(calls(&desk, start, None), ["npm:ships::Ship.launch compiler 1.0", "rocket.ts::fuel compiler 1.0"]);
+        assert_eq!(calls(&desk, start, Some(&format!("tx:{tx}"))), before, "what was known before stays known");
+        assert_eq!(calls(&desk, "rocket.ts::Rocket::launch", None), ["rocket.ts::fuel compiler 1.0"]);
+        assert_eq!((&done["upgraded"], &done["added"], &done["ended"]), (&json!(2), &json!(1), &json!(1)));
+        assert_eq!((&done["documents"], &done["skipped_documents"]), (&json!(2), &json!(0)));
+        assert_eq!((&done["matched_definitions"], &done["unmatched_definitions"]), (&json!(4), &json!(0)));
+        assert_eq!(done["relationships"], json!({"CALLS": 3}));
+        let last = &desk.ok("log", json!({}))["transactions"][0];
+        assert_eq!((&last["kind"], &last["reason"]), (&json!("import"), &json!("SCIP index by scip-typescript 1.2.3")));
+        assert_eq!(last["tx"], done["tx"]);
+        assert_eq!(desk.ok("get", json!({"ref": "PACKAGE:npm:ships"}))["thing"]["title"], "ships");
+
+        desk.fixture.clock.advance(1);
+        let again = shop.import(&desk);
+        assert_eq!((&again["tx"], &again["unchanged"], &again["ended"]), (&Value::Null, &json!(3), &json!(0)));
+        let index = desk.ok("index_directory", json!({"path": shop.root()}));
+        assert_eq!(index["tx"], Value::Null, "nothing changed, so nothing is said over the compiler");
+        assert_eq!(calls(&desk, start, None).len(), 2);
+        desk.ok("verify", json!({}));
+    }
+}
+
+#[test]
+fn another_branch_keeps_its_own() {
+    for desk in Desk::all() {
+        let shop = Shop::new();
+        shop.indexed(&desk);
+        desk.ok("branch_create", json!({"name": "trial"}));
+        desk.fixture.clock.advance(1);
+        shop.index(&[rocket(), main()]);
+        desk.ok("import_scip", json!({"file": shop.file, "path": shop.root(), "branch": "trial"}));
+        assert!(calls(&desk, "main.ts::start", None)[1].contains("import"), "main is as it was");
+        let got = desk.ok("get", json!({"ref": "main.ts::start", "branch": "trial"}));
+        let derived = got["links"].as_array().unwrap().iter().filter(|l| l["derivation"] == "compiler").count();
+        assert_eq!(derived, 2);
+        let missing = json!({"file": shop.file, "path": shop.root(), "branch": "nowhere"});
+        assert_eq!(desk.call("import_scip", missing).unwrap_err().code, "unknown_branch");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_left_out_and_told() {
+    for desk in Desk::all() {
+        let shop = Shop::new();
+        shop.indexed(&desk);
+        shop.source("new.ts", "export function late() {}\n");
+        shop.source("notes.txt", "no source\n");
+        let late = Doc::new("new.ts", "export function late() {}\n", Units::Utf16);
+        let strange = [
+            Doc::new("gone.ts", "function gone() {}", Units::Utf16).define(1, "gone", &own("`gone.ts`/gone().")),
+            Doc::new("../outside.ts", "", Units::Utf16),
+            Doc::new("/etc/passwd", "", Units::Utf16),
+            Doc::new("", "", Units::Utf16),
+        ];
+        // Written again after the index was made.
+        let main = main().mention(5, "unheard", &own("`gone.ts`/gone()."));
+        shop.index(&[&[rocket(), main.clone(), late], strange.as_slice()].concat());
+        touch(&shop.root().join("rocket.ts"), SystemTime::now() + Duration::from_secs(100));
+        let done = shop.import(&desk);
+        assert_eq!(
+            why(&done),
+            [
+                ": not a path below the root",
+                "../outside.ts: not a path below the root",
+                "/etc/passwd: not a path below the root",
+                "gone.ts: missing: the index was made of another working tree, or the file is gone",
+                "new.ts: not on the branch: run `lukasa index` first",
+                "rocket.ts: changed since the index was made",
+            ]
+        );
+        // What those define is of the program: no names of packages are made of it.
+        assert_eq!((&done["skipped_documents"], &done["relationships"]), (&json!(6), &json!({"CALLS": 1})));
+        assert_eq!(desk.ok("list", json!({"type": "EXTERNAL"}))["objects"].as_array().unwrap().len(), 1);
+
+        // Where the index has the text, the time does not matter; the text does.
+        desk.fixture.clock.advance(1);
+        shop.index(&[rocket().with_text(), main.with_text()]);
+        touch(&shop.root().join("rocket.ts"), SystemTime::now() + Duration::from_secs(100));
+        assert_eq!(shop.import(&desk)["skipped_documents"], 0);
+        shop.source("rocket.ts", &ROCKET.replace("return 1", "return 2"));
+        assert_eq!(why(&shop.import(&desk)), ["rocket.ts: changed since the index was made"]);
+        shop.index(&[rocket()]);
+        assert_eq!(
+            why(&shop.import(&desk)),
+            ["rocket.ts: the branch has another content of it: run `lukasa index` first"]
+        );
+    }
+}
+
+#[test]
+fn an_index_of_a_part_is_put_where_it_belongs() {
+    for desk in Desk::all() {
+        let shop = Shop::new();
+        for (path, text) in [("packages/my web/rocket.ts", ROCKET), ("packages/my web/main.ts", MAIN)] {
+            shop.source(path, text);
+        }
+        shop.indexed(&desk);
+        let root = fs::canonicalize(shop.root()).unwrap();
+        let url = format!("file://{}/packages/my%20web", root.display());
+        fs::write(&shop.file, index("scip-typescript", &url, &[rocket(), main()], &[])).unwrap();
+        shop.import(&desk);
+        let web = calls(&desk, "packages/my web/main.ts::start", None);
+        assert!(web.contains(&"packages/my web/rocket.ts::fuel compiler 1.0".to_owned()), "{web:?}");
+        assert!(calls(&desk, "main.ts::start", None).iter().all(|call| !call.contains("compiler")));
+    }
+}
+
+#[test]
+fn what_is_no_index_changes_nothing() {
+    for desk in Desk::all() {
+        let shop = Shop::new();
+        shop.indexed(&desk);
+        let code = |request: Value| desk.call("import_scip", request).unwrap_err().code;
+        let request = json!({"file": shop.file, "path": shop.root()});
+        assert_eq!(code(request.clone()), "file_failure");
+        fs::write(&shop.file, "{\"metadata\": {}}").unwrap();
+        let error = desk.call("import_scip", request.clone()).unwrap_err();
+        assert_eq!(error.code, "invalid_scip");
+        assert!(error.hint.is_some());
+        let whole = index("scip-typescript", "file:///w", &[rocket(), main()], &[]);
+        fs::write(&shop.file, &whole[..whole.len() - 1]).unwrap();
+        assert_eq!(code(request.clone()), "invalid_scip");
+        // Holes cost nothing on disk.
+        File::create(&shop.file).unwrap().set_len((1 << 30) + 1).unwrap();
+        assert_eq!(code(request), "scip_too_large");
+        fs::write(&shop.file, &whole).unwrap();
+        assert_eq!(code(json!({"file": shop.file, "path": shop.root().join("nowhere")})), "no_folder");
+        assert_eq!(desk.ok("log", json!({}))["transactions"].as_array().unwrap().len(), 1);
+    }
+}
