@@ -14,7 +14,7 @@ mod values;
 use crate::builder::{Builder, ScopeId};
 use crate::facts::{DefId, Expr, ExprId, Facts, Kind, ROOT, Span, Target, UNKNOWN, VarId, Visibility, flag};
 use crate::language::Language;
-use crate::tree::{self, Kids, one_line, span};
+use crate::tree::{self, one_line, span};
 use patterns::Leaf;
 use smallvec::SmallVec;
 use tree_sitter::{Node, Tree, TreeCursor};
@@ -72,6 +72,8 @@ struct Reader<'t> {
     reads_arguments: bool,
 }
 
+super::front_end!();
+
 /// How a definition stands in the text around it.
 #[derive(Clone, Copy)]
 struct Site<'t> {
@@ -109,27 +111,10 @@ enum Exported {
 }
 
 impl<'t> Reader<'t> {
-    fn kids(&mut self, node: Node<'t>) -> Kids<'t> {
-        Kids::of(node, &mut self.cursor)
-    }
-
-    fn text(&self, node: Node<'_>) -> &'t str {
-        tree::text(node, self.b.text)
-    }
-
     /// Named children that say something: errors too, which the parser counts as extras like comments.
     fn read_through(&mut self, node: Node<'t>) -> SmallVec<[Node<'t>; 8]> {
         let kids = self.kids(node);
         kids.all().filter(|kid| kid.is_named() && (!kid.is_extra() || kid.is_error())).collect()
-    }
-
-    fn deeper<R>(&mut self, otherwise: R, read: impl FnOnce(&mut Self) -> R) -> R {
-        if !self.b.enter() {
-            return otherwise;
-        }
-        let result = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || read(self));
-        self.b.leave();
-        result
     }
 
     fn inside<R>(&mut self, def: DefId, read: impl FnOnce(&mut Self) -> R) -> R {

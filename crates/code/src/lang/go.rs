@@ -16,7 +16,7 @@ use crate::facts::{
     flag,
 };
 use crate::language::Language;
-use crate::tree::{self, Kids, line};
+use crate::tree::{self, line};
 use docs::Above;
 use rustc_hash::FxHashSet;
 use smallvec::{SmallVec, smallvec};
@@ -55,6 +55,8 @@ struct Reader<'t> {
     words: Words,
     channels: Channels,
 }
+
+super::front_end!();
 
 /// Expressions that every file repeats, written once.
 struct Words {
@@ -95,23 +97,6 @@ struct Channels {
 type Values = SmallVec<[ExprId; 4]>;
 
 impl<'t> Reader<'t> {
-    fn kids(&mut self, node: Node<'t>) -> Kids<'t> {
-        Kids::of(node, &mut self.cursor)
-    }
-
-    fn text(&self, node: Node<'_>) -> &'t str {
-        tree::text(node, self.b.text)
-    }
-
-    fn deeper<R>(&mut self, otherwise: R, read: impl FnOnce(&mut Self) -> R) -> R {
-        if !self.b.enter() {
-            return otherwise;
-        }
-        let result = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || read(self));
-        self.b.leave();
-        result
-    }
-
     fn inside<R>(&mut self, def: DefId, read: impl FnOnce(&mut Self) -> R) -> R {
         let before = self.b.enter_def(def, false);
         let result = read(self);

@@ -52,6 +52,8 @@ struct Reader<'t> {
     yields: Vec<Vec<ExprId>>,
 }
 
+super::front_end!();
+
 struct Class<'t> {
     def: DefId,
     name: &'t str,
@@ -73,23 +75,6 @@ impl<'t> Class<'t> {
 }
 
 impl<'t> Reader<'t> {
-    fn kids(&mut self, node: Node<'t>) -> Kids<'t> {
-        Kids::of(node, &mut self.cursor)
-    }
-
-    fn text(&self, node: Node<'_>) -> &'t str {
-        tree::text(node, self.b.text)
-    }
-
-    fn deeper<R>(&mut self, otherwise: R, read: impl FnOnce(&mut Self) -> R) -> R {
-        if !self.b.enter() {
-            return otherwise;
-        }
-        let result = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || read(self));
-        self.b.leave();
-        result
-    }
-
     fn inside<R>(&mut self, def: DefId, read: impl FnOnce(&mut Self) -> R) -> R {
         let before = self.b.enter_def(def, false);
         let result = read(self);

@@ -1,5 +1,31 @@
 //! The front ends: one file per language, each text to `Facts`.
 
+/// What every front end does the same way, for its `Reader` with a builder `b` and a `cursor`.
+macro_rules! front_end {
+    () => {
+        impl<'t> Reader<'t> {
+            fn kids(&mut self, node: tree_sitter::Node<'t>) -> crate::tree::Kids<'t> {
+                crate::tree::Kids::of(node, &mut self.cursor)
+            }
+
+            fn text(&self, node: tree_sitter::Node<'_>) -> &'t str {
+                crate::tree::text(node, self.b.text)
+            }
+
+            /// Reads one level deeper, on a larger stack when needed; gives `otherwise` when nested too deeply.
+            fn deeper<R>(&mut self, otherwise: R, read: impl FnOnce(&mut Self) -> R) -> R {
+                if !self.b.enter() {
+                    return otherwise;
+                }
+                let result = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || read(self));
+                self.b.leave();
+                result
+            }
+        }
+    };
+}
+use front_end;
+
 mod ecma;
 mod go;
 mod java;

@@ -45,15 +45,9 @@ struct Reader<'t> {
     test_file: bool,
 }
 
+super::front_end!();
+
 impl<'t> Reader<'t> {
-    fn kids(&mut self, node: Node<'t>) -> Kids<'t> {
-        Kids::of(node, &mut self.cursor)
-    }
-
-    fn text(&self, node: Node<'_>) -> &'t str {
-        tree::text(node, self.b.text)
-    }
-
     // --- statements ---
 
     fn block(&mut self, node: Node<'t>) {
@@ -193,15 +187,6 @@ impl<'t> Reader<'t> {
 
     fn nested(&mut self, node: Node<'t>) {
         self.deeper((), |reader| reader.statement(node));
-    }
-
-    fn deeper<R>(&mut self, otherwise: R, read: impl FnOnce(&mut Self) -> R) -> R {
-        if !self.b.enter() {
-            return otherwise;
-        }
-        let result = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || read(self));
-        self.b.leave();
-        result
     }
 
     fn for_in(&mut self, kids: &Kids<'t>, node: Node<'t>) {

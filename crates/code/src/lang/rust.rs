@@ -107,28 +107,13 @@ struct Reader<'t> {
     templates: u32,
 }
 
+super::front_end!();
+
 impl<'t> Reader<'t> {
-    fn kids(&mut self, node: Node<'t>) -> Kids<'t> {
-        Kids::of(node, &mut self.cursor)
-    }
-
-    fn text(&self, node: Node<'_>) -> &'t str {
-        tree::text(node, self.b.text)
-    }
-
     /// The text of a name: `r#type` is called `type`.
     fn word(&self, node: Node<'_>) -> &'t str {
         let text = self.text(node);
         text.strip_prefix("r#").unwrap_or(text)
-    }
-
-    fn deeper<R>(&mut self, otherwise: R, read: impl FnOnce(&mut Self) -> R) -> R {
-        if !self.b.enter() {
-            return otherwise;
-        }
-        let result = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || read(self));
-        self.b.leave();
-        result
     }
 
     // --- scopes ---

@@ -17,7 +17,7 @@ mod variable;
 use crate::builder::{Builder, ScopeId};
 use crate::facts::{DefId, Expr, ExprId, Facts, Kind, Name, ROOT, UNKNOWN, VarKind, Visibility, flag};
 use crate::language::Language;
-use crate::tree::{self, Kids};
+use crate::tree;
 use query::Tag;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -121,6 +121,8 @@ struct Reader<'t> {
     conditional: ExprId,
 }
 
+super::front_end!();
+
 impl<'t> Reader<'t> {
     fn visit(&mut self, node: Node<'t>, tag: Tag) {
         if tag == Tag::Comment {
@@ -161,29 +163,12 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn kids(&mut self, node: Node<'t>) -> Kids<'t> {
-        Kids::of(node, &mut self.cursor)
-    }
-
     fn first(&mut self, node: Node<'t>) -> Option<Node<'t>> {
         self.kids(node).named().next()
     }
 
     fn last(&mut self, node: Node<'t>) -> Option<Node<'t>> {
         self.kids(node).named().next_back()
-    }
-
-    fn text(&self, node: Node<'_>) -> &'t str {
-        tree::text(node, self.b.text)
-    }
-
-    fn deeper<R>(&mut self, otherwise: R, read: impl FnOnce(&mut Self) -> R) -> R {
-        if !self.b.enter() {
-            return otherwise;
-        }
-        let result = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || read(self));
-        self.b.leave();
-        result
     }
 
     fn owner(&self) -> Kind {
