@@ -99,3 +99,24 @@ fn a_clean_tree_claims_its_commit_and_nothing_else_does() {
     check_out(&made, &format!("{one}\n"), &first);
     assert_eq!(index(&desk, &made.root)["branch"], json!(format!("git-{}", &one[..12])));
 }
+
+/// What was read on one branch is not taken for what another has.
+#[test]
+fn switching_back_and_editing_another_file_resolves_with_what_is_there() {
+    let desk = Desk::all().remove(0);
+    let made = Made::new();
+    let uses = |name: &str| format!("from a import {name}\n\n\ndef use():\n    {name}()\n");
+    let (on_main, on_side) = (uses("two"), uses("three"));
+    let first = [("a.py", ONE), ("b.py", on_main.as_str())];
+    let second = [("a.py", OTHER), ("b.py", on_side.as_str())];
+    let root = commit(&made, "main", 1, &[], &first);
+    commit(&made, "side", 2, &[root], &second);
+    for (head, files) in [("main", &first), ("side", &second), ("main", &first)] {
+        check_out(&made, &format!("ref: refs/heads/{head}\n"), files);
+        index(&desk, &made.root);
+    }
+    fs::write(made.root.join("b.py"), format!("{on_main}\n\ndef more():\n    two()\n")).unwrap();
+    index(&desk, &made.root);
+    let callers = desk.ok("get_callers", json!({"ref": "FUNCTION:a.py::two"}));
+    assert_eq!(callers["total"], 3, "one, use and more: {callers}");
+}

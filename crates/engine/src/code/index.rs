@@ -184,7 +184,11 @@ impl Workspace {
         steps.done("read");
         report.changed = changes.changed.len();
         report.removed = changes.removed.len();
-        let commit = place.commit.as_ref().filter(|_| is_commit(&state, &changes, &place, &self.root));
+        let exact = is_commit(&state, &changes, &place, &self.root).unwrap_or_else(|e| {
+            report.diagnostics.push(Diagnostic::new(".git", format!("the commit cannot be told: {e}")));
+            false
+        });
+        let commit = place.commit.as_ref().filter(|_| exact);
         report.commit = commit.map(|c| c.id.clone());
         let claimed = commit.is_none_or(|c| self.is_claimed(&state, &ledger, view.as_ref(), &c.id));
         if !changes.changed.is_empty() || !changes.removed.is_empty() || pass.rebuild || !claimed {
@@ -318,8 +322,14 @@ impl Workspace {
             }
             state.skipped.remove(&file.path);
             report.bytes += file.bytes;
-            if let Some(manifest) = file.manifest {
-                state.program.manifests.insert(file.path.clone(), manifest);
+            match file.manifest {
+                Some(manifest) => drop(state.program.manifests.insert(file.path.clone(), manifest)),
+                None => drop(state.program.manifests.remove(&file.path)),
+            }
+            // What is remembered of another content, from another branch or before, must not be resolved with.
+            if file.facts.is_none() && state.loaded.get(&file.path).is_some_and(|content| *content != file.content) {
+                state.loaded.remove(&file.path);
+                state.program.remove(&file.path);
             }
             if let Some(facts) = file.facts {
                 report.parsed += 1;
@@ -576,7 +586,10 @@ impl State {
         if self.skipped.contains_key(&listed.path) {
             return false;
         }
-        let source = !self.loaded.contains_key(&listed.path) && Language::of(&listed.path, "").is_some();
+        // Scripts without an extension are told by their first line.
+        let name = listed.path.rsplit('/').next().unwrap_or(&listed.path);
+        let likely = Language::of(&listed.path, "").is_some() || !name.contains('.');
+        let source = likely && !self.loaded.contains_key(&listed.path);
         source || (is_manifest(&listed.path) && !self.program.manifests.contains_key(&listed.path))
     }
 
@@ -620,9 +633,9 @@ struct Job<'a> {
 }
 
 /// Whether the files are exactly those of the commit. What is not text, or is kept out, only has to be there.
-fn is_commit(state: &State, changes: &Changes, place: &Place, root: &Path) -> bool {
-    let (Some(repository), Some(commit)) = (&place.repository, &place.commit) else { return false };
-    let Ok(tree) = repository.tree(&commit.id) else { return false };
+fn is_commit(state: &State, changes: &Changes, place: &Place, root: &Path) -> Result<bool> {
+    let (Some(repository), Some(commit)) = (&place.repository, &place.commit) else { return Ok(false) };
+    let tree = repository.tree(&commit.id)?;
     let now = |path: &str| {
         if changes.removed.contains(path) {
             return None;
@@ -633,15 +646,15 @@ fn is_commit(state: &State, changes: &Changes, place: &Place, root: &Path) -> bo
     for (path, entry) in &tree {
         match now(path) {
             Some(content) if content == entry.id => seen += 1,
-            Some(_) => return false,
+            Some(_) => return Ok(false),
             None if entry.symlink => {}
             None if root.join(path).symlink_metadata().is_ok() => {}
-            None => return false,
+            None => return Ok(false),
         }
     }
     let new = changes.changed.keys().filter(|p| !state.known.contains_key(*p)).count();
     // Whatever else is there is not in the commit.
-    seen == state.known.len() + new - changes.removed.len()
+    Ok(seen == state.known.len() + new - changes.removed.len())
 }
 
 fn commit_object(commit: &place::Commit) -> PutObject {
