@@ -56,7 +56,7 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
             if path.metadata().map_or(0, |m| m.len()) == 0 {
                 if need == Need::Existing {
                     return Err(Error::not_found("no_store", format!("there is no store at `{}`", path.display()))
-                        .hint("`lukasa put` or `lukasa import` makes one; --store names another; `lukasa demo` needs none"));
+                        .hint("`lukasa index`, `put` or `import` makes one; --store names another; `lukasa demo` needs none"));
                 }
                 create_folder(&path)?;
                 notes.push(format!("created {}", path.display()));
