@@ -252,7 +252,7 @@ pub enum Expr {
     Generic(ExprId, Range),
     /// An instance of this type: a cast, a conversion, a declared variable without a value.
     InstanceOf(ExprId),
-    /// A type that is a function giving this type.
+    /// A type that is a function giving this type; what it takes, where that is kept, is around it: `Generic` of it.
     FunctionType(ExprId),
     /// A generator expression, comprehension or list of this.
     ListOf(ExprId),

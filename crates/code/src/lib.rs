@@ -14,6 +14,9 @@ pub mod statements;
 pub mod summary;
 mod tree;
 
+/// Stands for what this build makes of a text: facts of another build may be others.
+pub const BUILD: &str = env!("LUKASA_CODE_BUILD");
+
 pub use facts::Facts;
 pub use lang::parse;
 pub use language::Language;

@@ -28,6 +28,7 @@ pub struct Engine {
     clock: Arc<dyn Clock>,
     /// Where operations may make temporary stores.
     pub temp_dir: PathBuf,
+    cache: Option<PathBuf>,
     ledgers: Arc<Mutex<FxHashMap<Scope, Ledger>>>,
     graphs: Arc<Graphs>,
     workspaces: ByRoot<Arc<code::Workspace>>,
@@ -85,6 +86,7 @@ impl Engine {
             temp_dir,
             ledgers: Arc::default(),
             graphs,
+            cache: None,
             workspaces: Arc::default(),
             watches: Arc::default(),
         }
@@ -94,6 +96,13 @@ impl Engine {
     #[must_use]
     pub fn with_graph_memory(mut self, bytes: usize) -> Engine {
         self.graphs = Arc::new(Graphs::new(bytes));
+        self
+    }
+
+    /// Keeps in this folder what can be made again, to save time.
+    #[must_use]
+    pub fn with_cache(mut self, folder: PathBuf) -> Engine {
+        self.cache = Some(folder);
         self
     }
 
@@ -140,7 +149,7 @@ impl Engine {
         let mut workspaces = self.workspaces.lock();
         let made = workspaces
             .entry((scope.clone(), root.clone()))
-            .or_insert_with(|| Arc::new(code::Workspace::new(&root, scope.clone())));
+            .or_insert_with(|| Arc::new(code::Workspace::new(&root, scope.clone(), self.cache.as_deref())));
         Ok(Arc::clone(made))
     }
 

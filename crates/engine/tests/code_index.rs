@@ -66,6 +66,38 @@ fn small_program(root: &Path) {
 }
 
 #[test]
+fn a_new_process_parses_only_what_changed() {
+    for mut desk in Desk::all() {
+        let folder = TempDir::new().unwrap();
+        let cache = TempDir::new().unwrap();
+        small_program(folder.path());
+        for at in 0..30 {
+            write(folder.path(), &format!("many/m{at}.py"), &format!("def f{at}():\n    return f{at}()\n"));
+        }
+        let path = json!({"path": folder.path()});
+        let fresh = |desk: &mut Desk, cache: &Path| {
+            let clock = std::sync::Arc::clone(&desk.fixture.clock) as std::sync::Arc<dyn lukasa_store::Clock>;
+            let store = std::sync::Arc::clone(&desk.fixture.store);
+            desk.engine = lukasa_engine::Engine::new(store, clock, std::env::temp_dir()).with_cache(cache.into());
+        };
+        fresh(&mut desk, cache.path());
+        assert_eq!(desk.ok("index_directory", path.clone())["parsed"], 35);
+        fresh(&mut desk, cache.path());
+        assert_eq!(desk.ok("index_directory", path.clone())["parsed"], 0, "nothing changed");
+        write(folder.path(), "many/m7.py", "from many.m8 import f8\n\n\ndef f7():\n    return f8()\n");
+        fresh(&mut desk, cache.path());
+        let report = desk.ok("index_directory", path.clone());
+        assert_eq!((&report["parsed"], &report["changed"]), (&json!(1), &json!(1)), "{report}");
+        let kept = stated(&desk, "main");
+        assert!(kept.contains_key("FUNCTION:many/m7.py::f7 -CALLS-> FUNCTION:many/m8.py::f8"));
+        // Facts that were kept say the same as facts taken from the text.
+        let again = desk.ok("graph_rebuild", path.clone());
+        assert_eq!(again["parsed"], 35, "a rebuild believes nothing that was kept");
+        assert_eq!(stated(&desk, "main"), kept);
+    }
+}
+
+#[test]
 fn a_folder_becomes_files_symbols_and_calls() {
     for desk in Desk::all() {
         let folder = TempDir::new().unwrap();

@@ -15,6 +15,8 @@ pub struct Opened {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub scope: Scope,
+    /// For what can be made again.
+    pub cache: Option<PathBuf>,
     /// Worth telling a person.
     pub notes: Vec<String>,
     /// Drives PostgreSQL; must outlive the store.
@@ -37,6 +39,7 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
     let mut notes = Vec::new();
     let tenant = text(matches, "tenant", "LUKASA_TENANT").unwrap_or_else(|| "local".into());
     let project = text(matches, "project", "LUKASA_PROJECT");
+    let mut cache = None;
     let (store, runtime, default_project): (Arc<dyn Store>, _, _) = match (need, named) {
         (Need::Nothing, _) => (Arc::new(MemoryStore::new(Arc::clone(&clock))), None, "demo".into()),
         (_, Some(url)) if is_postgres(&url) => {
@@ -45,7 +48,9 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
             config.strict = std::env::var("LUKASA_POLICY_STRICT").map_or(true, |v| v != "off");
             let store = PostgresStore::open(&config, runtime.handle().clone(), None)?;
             notes.extend(store.warnings().iter().map(|w| format!("warning: {w}")));
-            (Arc::new(store), Some(runtime), folder_name(&home(&start(near)?)))
+            let home = home(&start(near)?);
+            cache = cache_elsewhere(&home);
+            (Arc::new(store), Some(runtime), folder_name(&home))
         }
         (_, named) => {
             let path = match named {
@@ -62,11 +67,15 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
                 notes.push(format!("created {}", path.display()));
             }
             let store = SqliteStore::open(&path, Arc::clone(&clock), Durability::Full)?;
+            cache = match path.parent() {
+                Some(folder) if folder.file_name().is_some_and(|n| n == FOLDER) => Some(folder.join("cache")),
+                _ => cache_elsewhere(&home),
+            };
             (Arc::new(store), None, folder_name(&home))
         }
     };
     let scope = Scope::new(tenant, project.unwrap_or(default_project))?;
-    Ok(Opened { store, clock, scope, notes, runtime })
+    Ok(Opened { store, clock, scope, cache, notes, runtime })
 }
 
 /// Memory for graphs, in bytes.
@@ -151,6 +160,14 @@ fn home_of(path: &Path) -> PathBuf {
         Some(name) if name == FOLDER => folder.parent().map(Path::to_path_buf).unwrap_or_default(),
         _ => folder,
     }
+}
+
+/// Where a tree that has no `.lukasa` of its own keeps what can be made again: the user's folder for such things.
+fn cache_elsewhere(home: &Path) -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let all = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+    let name = lukasa_model::json::Hash::of(home.as_os_str().as_encoded_bytes()).to_string();
+    Some(all.join("lukasa").join(&name[..16]))
 }
 
 fn folder_name(folder: &Path) -> String {

@@ -6,6 +6,9 @@ use super::value::{FileId, Gid, How, Set, Sym, Value};
 use crate::facts::{ArgKind, Call, CallId, CallKind, Expr, Kind, VarKind, flag};
 use crate::language::Language;
 
+#[cfg(test)]
+mod tests;
+
 impl<'p> Eval<'p> {
     /// What stands before the parentheses.
     pub(super) fn callee(&mut self, file: FileId, call: &Call, levels: u8) -> Set {
@@ -37,6 +40,8 @@ impl<'p> Eval<'p> {
                 Value::Func(_) | Value::Method(..) | Value::External(_) | Value::Builtin(_) => {
                     targets.add(*value, *how)
                 }
+                // What a decorator gives back is what other calls of it decorated, too: that decorates nothing.
+                Value::Class(_) if call.how == CallKind::Decorator && *how >= How::Flow => {}
                 Value::Class(class) => self.constructor(*class, *how, &mut targets, levels),
                 Value::Instance(class, exact) => {
                     let call = self.link.words.dunder_call;
@@ -50,6 +55,7 @@ impl<'p> Eval<'p> {
                 _ => {}
             }
         }
+        self.prefer_written_out(&mut targets);
         self.choose_overload(file, call, &mut targets, levels);
         if !targets.values.iter().any(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..) | Value::Class(_))) {
             for function in self.passed_to_builtin(file, call, &targets, levels) {
@@ -101,6 +107,28 @@ impl<'p> Eval<'p> {
             }
         }
         targets.add(Value::Class(class), how);
+    }
+
+    /// Overloads are declared for the compiler; what runs is the one function of that name with a body.
+    fn prefer_written_out(&self, targets: &mut Set) {
+        let function = |value: &Value| match value {
+            Value::Func(gid) | Value::Method(gid, _) => Some(*gid),
+            _ => None,
+        };
+        let same = |a: Gid, b: Gid| {
+            let (one, other) = (self.def(a), self.def(b));
+            a.file == b.file && one.parent == other.parent && one.name == other.name
+        };
+        let written: Vec<Gid> = targets
+            .values
+            .iter()
+            .filter_map(|(value, _)| function(value))
+            .filter(|gid| !self.def(*gid).is(flag::DECLARED))
+            .collect();
+        targets.values.retain(|(value, _)| match function(value) {
+            Some(gid) => !self.def(gid).is(flag::DECLARED) || !written.iter().any(|other| same(gid, *other)),
+            None => true,
+        });
     }
 
     /// Of several functions of one name, those that take as many arguments; then those whose types fit.
@@ -273,16 +301,16 @@ impl<'p> Eval<'p> {
                     }
                 }
                 Value::FunctionOf(of, expr) => {
-                    if let Expr::FunctionType(result) = self.file(*of).facts.expr(*expr)
-                        && levels > 0
-                    {
-                        let types = self.expr(*of, result, crate::facts::ROOT, levels - 1);
-                        set.join_as(&self.instances(&types, false, levels - 1), How::Type);
-                    }
+                    let (result, _) = self.function_type(*of, *expr);
+                    let found = self.deeper(levels, |e, levels| {
+                        let types = e.expr(*of, result, crate::facts::ROOT, levels);
+                        e.instances(&types, false, levels)
+                    });
+                    set.join_as(&found, How::Type);
                 }
                 Value::External(path) => {
                     outside = true;
-                    if self.program.external_text(*path).ends_with("partial") {
+                    if builtin::gives_its_argument(&self.program.external_text(*path)) {
                         set.join(&self.argument(file, id, 0, None, levels));
                     } else {
                         set.add(Value::ExternalInstance(*path), *how);
@@ -306,6 +334,11 @@ impl<'p> Eval<'p> {
             }
         }
         if call.how == CallKind::Decorator {
+            let own = self.argument(file, id, 0, None, levels);
+            // Decorators of classes register or complete the class and give it back.
+            if own.values.iter().any(|(v, _)| matches!(v, Value::Class(_))) {
+                return own;
+            }
             let wraps = set
                 .values
                 .iter()
@@ -315,7 +348,6 @@ impl<'p> Eval<'p> {
                 .iter()
                 .any(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..) | Value::Class(_) | Value::Instance(..)));
             if outside || wraps || !callable {
-                let own = self.argument(file, id, 0, None, levels);
                 set.join(&own);
                 set.values.retain(|(v, _)| !matches!(v, Value::ExternalInstance(_)));
             }

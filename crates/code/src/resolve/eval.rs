@@ -4,6 +4,7 @@
 //! of a fixed number of levels, so cycles end, and the answer does not depend on the order of questions: it is what
 //! can be reached within that many steps. More levels only ever add.
 
+use super::deps::{Atom, Entry, Trail};
 use super::file::{File, constructor_function};
 use super::flow::Flows;
 use super::link::Link;
@@ -15,7 +16,9 @@ use crate::facts::{
 };
 use crate::language::Language;
 use rustc_hash::FxHashMap;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Steps that are followed: real chains are shorter, and each costs.
 pub const LEVELS: u8 = 12;
@@ -43,6 +46,13 @@ struct Known {
     /// Levels needed for the whole answer.
     height: u8,
     flows: bool,
+    deps: Arc<[Atom]>,
+}
+
+struct Partly {
+    set: Rc<Set>,
+    flows: bool,
+    deps: Arc<[Atom]>,
 }
 
 #[derive(Default)]
@@ -59,12 +69,16 @@ pub(super) struct Eval<'p> {
     pub link: &'p Link,
     pub flows: &'p Flows,
     known: FxHashMap<Question, Known>,
-    partly: FxHashMap<(Question, u8), (Rc<Set>, bool)>,
+    partly: FxHashMap<(Question, u8), Partly>,
     frame: Frame,
     nothing: Rc<Set>,
     pub(super) lines: FxHashMap<Gid, Rc<super::member::Line>>,
-    /// Functions whose callers were asked for.
-    pub wanted: rustc_hash::FxHashSet<Gid>,
+    /// Whether instances of classes below one are made.
+    pub(super) made_below: FxHashMap<Gid, bool>,
+    pub(super) overriding: FxHashMap<(Gid, Sym), super::member::Overriding>,
+    trail: RefCell<Trail>,
+    /// The file noted last.
+    noted: Cell<FileId>,
 }
 
 impl<'p> Eval<'p> {
@@ -78,12 +92,22 @@ impl<'p> Eval<'p> {
             frame: Frame::default(),
             nothing: Rc::new(Set::default()),
             lines: FxHashMap::default(),
-            wanted: rustc_hash::FxHashSet::default(),
+            made_below: FxHashMap::default(),
+            overriding: FxHashMap::default(),
+            trail: RefCell::default(),
+            noted: Cell::new(FileId::MAX),
         }
     }
 
     pub fn file(&self, file: FileId) -> &'p File {
+        if self.noted.replace(file) != file {
+            self.trail.borrow_mut().push(file);
+        }
         self.program.file(file)
+    }
+
+    pub(super) fn note(&self, entry: Entry) {
+        self.trail.borrow_mut().push(entry.atom());
     }
 
     /// Runs a question from the beginning; tells whether it depended on what is followed across calls.
@@ -91,6 +115,15 @@ impl<'p> Eval<'p> {
         self.frame = Frame::default();
         let answer = ask(self);
         (answer, self.frame.flows)
+    }
+
+    /// Runs something of which one wants to know later whether it still holds.
+    pub fn traced<R>(&mut self, run: impl FnOnce(&mut Self) -> R) -> (R, Arc<[Atom]>) {
+        self.trail.get_mut().clear();
+        self.noted.set(FileId::MAX);
+        let answer = run(self);
+        let deps = self.trail.get_mut().end(0);
+        (answer, deps)
     }
 
     pub(super) fn nothing(&self) -> Rc<Set> {
@@ -113,27 +146,46 @@ impl<'p> Eval<'p> {
         {
             self.frame.height = self.frame.height.max(known.height);
             self.frame.flows |= known.flows;
+            self.trail.get_mut().extend(&known.deps);
             return known.set.clone();
         }
-        if let Some((set, flows)) = self.partly.get(&(question, levels)) {
+        if let Some(known) = self.partly.get(&(question, levels)) {
             self.frame.cut = true;
-            self.frame.flows |= *flows;
-            return set.clone();
+            self.frame.flows |= known.flows;
+            self.trail.get_mut().extend(&known.deps);
+            return known.set.clone();
         }
         let outer = std::mem::take(&mut self.frame);
+        let begun = self.trail.get_mut().begin();
+        self.noted.set(FileId::MAX);
         let left = if step { levels - 1 } else { levels };
         let set = stacker::maybe_grow(96 * 1024, 4 * 1024 * 1024, || self.compute(question, left));
         let set = if set.is_empty() && !set.too_many { self.nothing.clone() } else { Rc::new(set) };
         let inner = std::mem::replace(&mut self.frame, outer);
+        let deps = self.trail.get_mut().end(begun);
+        self.noted.set(FileId::MAX);
         self.frame.flows |= inner.flows;
         if inner.cut {
             self.frame.cut = true;
-            self.partly.insert((question, levels), (set.clone(), inner.flows));
+            self.partly.insert((question, levels), Partly { set: set.clone(), flows: inner.flows, deps });
         } else {
             let height = (inner.height + u8::from(step)).max(1);
             self.frame.height = self.frame.height.max(height);
-            self.known.insert(question, Known { set: set.clone(), height, flows: inner.flows });
+            self.known.insert(question, Known { set: set.clone(), height, flows: inner.flows, deps });
         }
+        set
+    }
+
+    /// What can be found with one level less, and that it took one. Whatever uses up levels other than by a question
+    /// goes through here, or answers would depend on what was asked before.
+    pub(super) fn deeper(&mut self, levels: u8, run: impl FnOnce(&mut Self, u8) -> Set) -> Set {
+        if levels == 0 {
+            self.frame.cut = true;
+            return Set::default();
+        }
+        let height = std::mem::take(&mut self.frame.height);
+        let set = run(self, levels - 1);
+        self.frame.height = height.max(self.frame.height + 1);
         set
     }
 
@@ -220,6 +272,9 @@ impl<'p> Eval<'p> {
         if base.values.iter().any(|(v, _)| matches!(v, Value::Class(_))) {
             return base;
         }
+        if matches!(self.file(file).facts.expr(of), Expr::FunctionType(_)) {
+            return Set::one(Value::FunctionOf(file, expr), How::Type);
+        }
         let name = match self.file(file).facts.expr(of) {
             Expr::Free(name) | Expr::Member(_, name) => self.file(file).facts.name(name),
             Expr::Var(var) => self.file(file).facts.name(self.file(file).facts.vars[var as usize].name),
@@ -265,18 +320,20 @@ impl<'p> Eval<'p> {
                     let def = self.def(*class);
                     match (def.kind, def.result) {
                         (Kind::Type, Some(alias)) => {
-                            let of = self.expr(class.file, alias, class.def, levels.saturating_sub(1));
-                            if levels > 0 {
-                                // A named type of its own may have methods of its own (Go).
-                                if self.link.has_methods(*class) {
-                                    set.add(Value::Instance(*class, true), how);
-                                }
-                                set.join_as(&self.instances(&of, exact, levels - 1), how);
+                            // A named type of its own may have methods of its own (Go).
+                            if self.link.has_methods(*class) {
+                                set.add(Value::Instance(*class, true), how);
                             }
+                            let of = self.deeper(levels, |e, levels| {
+                                let of = e.expr(class.file, alias, class.def, levels);
+                                e.instances(&of, exact, levels)
+                            });
+                            set.join_as(&of, how);
                         }
                         _ => set.add(Value::Instance(*class, exact || self.never_derived(*class)), how),
                     }
                 }
+                Value::External(name) if self.program.external_is_anything(*name) => {}
                 Value::External(name) => set.add(Value::ExternalInstance(*name), how),
                 Value::Typed(..) | Value::FunctionOf(..) | Value::Text | Value::Number => set.add(*value, how),
                 Value::Builtin(name) => match self.program.text(*name) {
@@ -346,10 +403,22 @@ impl<'p> Eval<'p> {
         set
     }
 
+    /// Whether classes derive from this one.
+    fn is_derived(&self, class: Gid) -> bool {
+        self.note(Entry::Derived(class));
+        self.link.derived(class)
+    }
+
+    /// Whether instances of this very class are made.
+    pub(super) fn is_made(&self, class: Gid) -> bool {
+        self.note(Entry::Made(class));
+        self.flows.is_made(class)
+    }
+
     /// Whether knowing the declared type leaves open which class it is.
     fn open_type(&self, set: &Set) -> bool {
         set.values.iter().any(|(value, _)| match value {
-            Value::Instance(class, exact) => !exact && self.link.derived(*class),
+            Value::Instance(class, exact) => !exact && self.is_derived(*class),
             Value::FunctionOf(..) | Value::Typed(..) => true,
             _ => false,
         })
@@ -449,12 +518,11 @@ impl<'p> Eval<'p> {
     /// A module as a value: a CommonJS module is what it assigned to `module.exports`.
     pub fn module_value(&mut self, module: Value, levels: u8) -> Set {
         let mut set = Set::default();
-        if let Value::Module(file) = module
-            && levels > 0
-        {
+        if let Value::Module(file) = module {
             let exports = self.file(file).exports.get(&self.link.words.whole).cloned().unwrap_or_default();
             for value in exports {
-                set.join_as(&self.expr(file, value, ROOT, levels - 1), How::Import);
+                let found = self.deeper(levels, |e, levels| e.expr(file, value, ROOT, levels));
+                set.join_as(&found, How::Import);
             }
         }
         set.add(module, How::Import);
@@ -470,13 +538,11 @@ impl<'p> Eval<'p> {
         let what = here.facts.vars[var as usize].what;
         match what {
             VarKind::Rest(place) => {
-                self.wanted.insert(gid);
                 self.touch_flows();
                 set.add(Value::Rest(gid, place), How::Type);
                 return;
             }
             VarKind::Keywords => {
-                self.wanted.insert(gid);
                 self.touch_flows();
                 set.add(Value::Keywords(gid), How::Type);
                 return;
@@ -493,6 +559,9 @@ impl<'p> Eval<'p> {
                 set.join(&own);
             }
             return;
+        }
+        if set.is_empty() {
+            set.join(&self.expected(gid, place, levels));
         }
         if set.is_empty() || self.open_type(set) {
             self.flowing(gid, place, set, levels);
@@ -536,10 +605,9 @@ impl<'p> Eval<'p> {
             let mut set = Set::one(Value::Instance(gid, true), How::Exact);
             // A function put into a prototype or an object has that object as `this`.
             self.touch_flows();
-            if let Some(owners) = self.flows.owners.get(&gid) {
-                for owner in owners.iter().take(super::value::MOST) {
-                    set.add(*owner, How::Flow);
-                }
+            self.note(Entry::Owners(gid));
+            for owner in self.flows.owners(gid).take(super::value::MOST) {
+                set.add(owner, How::Flow);
             }
             return set;
         }
@@ -550,18 +618,18 @@ impl<'p> Eval<'p> {
     fn receiver_of(&mut self, method: Gid, levels: u8) -> Set {
         let Some(class) = self.enclosing_type(method.file, method.def, levels) else { return Set::default() };
         let mut set = Set::default();
-        if !self.link.derived(class) {
+        if !self.is_derived(class) {
             set.add(Value::Instance(class, true), How::Exact);
             return set;
         }
         self.touch_flows();
-        if let Some(receivers) = self.flows.receivers.get(&method)
-            && receivers.len() <= MOST_RECEIVERS
-        {
+        self.note(Entry::Receivers(method));
+        let receivers = self.flows.receivers(method);
+        if receivers.clone().count() <= MOST_RECEIVERS {
             for receiver in receivers {
-                set.add(Value::Instance(*receiver, true), How::Exact);
+                set.add(Value::Instance(receiver, true), How::Exact);
             }
-            if !self.flows.made.contains(&class) && !set.is_empty() {
+            if !set.is_empty() && !self.is_made(class) {
                 return set;
             }
         }
@@ -628,18 +696,15 @@ impl<'p> Eval<'p> {
 
     /// What a generator gives, one by one.
     pub fn yields(&mut self, gid: Gid, levels: u8) -> Set {
-        if levels == 0 {
-            return Set::default();
-        }
-        let here = self.file(gid.file);
-        let mut set = Set::default();
-        let returns: Vec<(ExprId, bool)> = here.returns(gid.def).collect();
-        for (value, yields) in returns {
-            if yields {
-                set.join(&self.expr(gid.file, value, gid.def, levels - 1));
+        self.deeper(levels, |e, levels| {
+            let mut set = Set::default();
+            for (value, yields) in e.file(gid.file).returns(gid.def) {
+                if yields {
+                    set.join(&e.expr(gid.file, value, gid.def, levels));
+                }
             }
-        }
-        set
+            set
+        })
     }
 
     // --- containers ---
@@ -656,8 +721,8 @@ impl<'p> Eval<'p> {
                     let get = self.link.words.get_item;
                     let method = self.find_method(*class, get, levels);
                     match method {
-                        Some(method) if levels > 0 => (*self.solve(Question::Result(method), levels)).clone(),
-                        _ => self.member_of_value(*value, *how, name, levels),
+                        Some(method) => (*self.solve(Question::Result(method), levels)).clone(),
+                        None => self.member_of_value(*value, *how, name, levels),
                     }
                 }
                 _ => Set::default(),
@@ -707,9 +772,6 @@ impl<'p> Eval<'p> {
     fn iterate(&mut self, class: Gid, levels: u8) -> Set {
         let words = &self.link.words;
         let (iter, next, get) = (words.iter, words.next, words.get_item);
-        if levels == 0 {
-            return Set::default();
-        }
         if let Some(method) = self.find_method(class, iter, levels) {
             let iterator = self.solve(Question::Result(method), levels);
             let mut set = Set::default();
@@ -720,7 +782,11 @@ impl<'p> Eval<'p> {
                             set.join_as(&self.solve(Question::Result(next), levels).clone(), *how);
                         }
                     }
-                    other => set.join_as(&self.element(&Set::one(*other, *how), levels - 1), *how),
+                    other => {
+                        let other = Set::one(*other, *how);
+                        let found = self.deeper(levels, |e, levels| e.element(&other, levels));
+                        set.join_as(&found, *how);
+                    }
                 }
             }
             return set;
@@ -733,46 +799,7 @@ impl<'p> Eval<'p> {
 
     /// Values of a list, map or object written down; with a name only what can be under it.
     pub fn object_at(&mut self, file: FileId, expr: ExprId, name: Option<Sym>, levels: u8) -> Set {
-        if levels == 0 {
-            return Set::default();
-        }
-        let here = self.file(file);
-        let owner = ROOT;
-        let mut set = Set::default();
-        match here.facts.expr(expr) {
-            Expr::Collection(_, range) => {
-                for item in here.facts.items(range) {
-                    match (item.key, name) {
-                        (ItemKey::Name(key), Some(name)) if here.sym(key) != name => {}
-                        (ItemKey::Spread, _) => {
-                            let spread = self.expr(file, item.value, owner, levels - 1);
-                            let found = match name {
-                                Some(name) => self.at(&spread, name, levels - 1),
-                                None => self.element(&spread, levels - 1),
-                            };
-                            set.join(&found);
-                        }
-                        _ => set.join(&self.expr(file, item.value, owner, levels - 1)),
-                    }
-                }
-            }
-            Expr::ListOf(of) => set.join(&self.expr(file, of, owner, levels - 1)),
-            Expr::Joined(range) => {
-                for item in here.facts.items(range) {
-                    let value = self.expr(file, item.value, owner, levels - 1);
-                    if item.key == ItemKey::Spread {
-                        let found = match name {
-                            Some(name) => self.at(&value, name, levels - 1),
-                            None => self.element(&value, levels - 1),
-                        };
-                        set.join(&found);
-                    } else {
-                        set.join(&value);
-                    }
-                }
-            }
-            _ => {}
-        }
+        let mut set = self.deeper(levels, |e, levels| e.items_at(file, expr, name, levels));
         let of = Value::Object(file, expr);
         if let Some(name) = name {
             set.join(&self.put(of, name, levels).clone());
@@ -785,22 +812,61 @@ impl<'p> Eval<'p> {
         set
     }
 
+    /// What is written down in it.
+    fn items_at(&mut self, file: FileId, expr: ExprId, name: Option<Sym>, levels: u8) -> Set {
+        let here = self.file(file);
+        let owner = ROOT;
+        let mut set = Set::default();
+        match here.facts.expr(expr) {
+            Expr::Collection(_, range) => {
+                for item in here.facts.items(range) {
+                    match (item.key, name) {
+                        (ItemKey::Name(key), Some(name)) if here.sym(key) != name => {}
+                        (ItemKey::Spread, _) => {
+                            let spread = self.expr(file, item.value, owner, levels);
+                            set.join(&self.taken(&spread, name, levels));
+                        }
+                        _ => set.join(&self.expr(file, item.value, owner, levels)),
+                    }
+                }
+            }
+            Expr::ListOf(of) => set.join(&self.expr(file, of, owner, levels)),
+            Expr::Joined(range) => {
+                for item in here.facts.items(range) {
+                    let value = self.expr(file, item.value, owner, levels);
+                    if item.key == ItemKey::Spread {
+                        set.join(&self.taken(&value, name, levels));
+                    } else {
+                        set.join(&value);
+                    }
+                }
+            }
+            _ => {}
+        }
+        set
+    }
+
+    /// What is under a name, or any element.
+    fn taken(&mut self, from: &Set, name: Option<Sym>, levels: u8) -> Set {
+        match name {
+            Some(name) => self.at(from, name, levels),
+            None => self.element(from, levels),
+        }
+    }
+
     fn object_index(&mut self, file: FileId, expr: ExprId, index: u32, levels: u8) -> Set {
         let here = self.file(file);
-        if let Expr::Collection(kind, range) = here.facts.expr(expr)
-            && levels > 0
-        {
+        if let Expr::Collection(kind, range) = here.facts.expr(expr) {
             if kind == ListKind::Map {
                 let numbered = self.program.find(&format!("#{index}"));
-                return match numbered.or_else(|| self.program.find(&index.to_string())) {
-                    Some(name) => self.object_at(file, expr, Some(name), levels),
-                    None => Set::default(),
-                };
+                // A name that nothing has is another name too.
+                let name = numbered.or_else(|| self.program.find(&index.to_string())).unwrap_or(Sym::MAX);
+                return self.object_at(file, expr, Some(name), levels);
             }
             let items = here.facts.items(range);
             if items.iter().take(index as usize + 1).all(|item| item.key == ItemKey::Next) {
                 let mut set = match items.get(index as usize) {
-                    Some(item) => self.expr(file, item.value, ROOT, levels - 1),
+                    Some(item) => self.deeper(levels, |e, levels| e.expr(file, item.value, ROOT, levels)),
                     None => Set::default(),
                 };
                 let any = self.link.words.element;
@@ -823,11 +889,10 @@ impl<'p> Eval<'p> {
     }
 
     fn type_arg(&mut self, file: FileId, item: crate::facts::Item, levels: u8) -> Set {
-        if levels == 0 {
-            return Set::default();
-        }
-        let types = self.expr(file, item.value, ROOT, levels - 1);
-        self.instances(&types, false, levels - 1)
+        self.deeper(levels, |e, levels| {
+            let types = e.expr(file, item.value, ROOT, levels);
+            e.instances(&types, false, levels)
+        })
     }
 
     /// The element of a `List<T>`, the value of a `Map<K, V>`.

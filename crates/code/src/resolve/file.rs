@@ -1,7 +1,7 @@
 //! A file as the resolver sees it: its facts, with what is looked up often made ready.
 
 use super::value::Sym;
-use crate::facts::{DefId, Expr, ExprId, Facts, Kind, ROOT, Target, VarId, VarKind, flag};
+use crate::facts::{ArgKind, CallId, DefId, Expr, ExprId, Facts, Kind, ROOT, Target, VarId, VarKind, flag};
 use crate::language::Language;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -22,11 +22,15 @@ pub struct File {
     own_fields: OwnFields,
     /// Binds that put something into an object other than the own one.
     pub writes: Vec<u32>,
+    /// Expressions that make an object and set its fields.
+    pub constructs: Vec<ExprId>,
     /// The class a definition is in, or itself.
     pub class_of: Vec<Option<DefId>>,
     /// Definitions by parent.
     pub children: Rows,
     pub exports: FxHashMap<Sym, SmallVec<[ExprId; 1]>>,
+    /// Functions written as an argument: the call, and the place among its arguments.
+    arguments: FxHashMap<DefId, (CallId, usize)>,
 }
 
 /// What is put into fields, by class and name: each with the method that does it.
@@ -105,6 +109,9 @@ impl File {
         for export in &facts.exports {
             exports.entry(syms[export.name as usize]).or_default().push(export.value);
         }
+        let constructs = facts.exprs.iter().enumerate().filter(|(_, e)| matches!(e, Expr::Construct(..)));
+        let constructs = constructs.map(|(at, _)| at as ExprId).collect();
+        let arguments = arguments(&facts);
         File {
             path: path.into(),
             folder: folder.into(),
@@ -115,9 +122,11 @@ impl File {
             members,
             own_fields,
             writes,
+            constructs,
             class_of,
             children,
             exports,
+            arguments,
         }
     }
 
@@ -146,6 +155,11 @@ impl File {
         self.own_fields.get(&(class, name)).map_or(&[], |found| found.as_slice())
     }
 
+    /// The call a function is written in as an argument, and its place there.
+    pub fn argument_of(&self, function: DefId) -> Option<(CallId, usize)> {
+        self.arguments.get(&function).copied()
+    }
+
     pub fn top_members(&self) -> impl Iterator<Item = (Sym, VarId)> + '_ {
         self.members.iter().filter(|((owner, _), _)| *owner == ROOT).map(|((_, name), var)| (*name, *var))
     }
@@ -162,6 +176,23 @@ impl File {
             _ => None,
         }
     }
+}
+
+fn arguments(facts: &Facts) -> FxHashMap<DefId, (CallId, usize)> {
+    let mut found = FxHashMap::default();
+    for (call, entry) in facts.calls.iter().enumerate() {
+        for (place, arg) in facts.args(entry.args).iter().enumerate() {
+            match (arg.how, facts.expr(arg.value)) {
+                (ArgKind::Place, Expr::Def(def)) if !facts.def(def).params.is_empty() => {
+                    found.insert(def, (call as CallId, place));
+                }
+                // Nobody knows the places after it.
+                (ArgKind::Spread, _) => break,
+                _ => {}
+            }
+        }
+    }
+    found
 }
 
 /// Whether an expression is the object whose method this is written in.

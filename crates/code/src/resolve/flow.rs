@@ -1,9 +1,11 @@
 //! What is followed across calls: who calls a function with what, and what is put into objects from outside.
 
-use super::eval::Eval;
+use super::deps::{Changed, Entry};
+use super::eval::{Eval, Question};
+use super::link::Link;
 use super::value::{FileId, Gid, How, Set, Sym, Value};
-use crate::facts::{CallId, DefId, Expr, ExprId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use crate::facts::{CallId, DefId, Expr, ExprId, ROOT, Range, UNKNOWN, flag};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// One call of a function.
@@ -35,42 +37,221 @@ pub enum Passing {
 /// A value that is put somewhere: its file, the expression, and the definition it stands in.
 pub type Written = (FileId, ExprId, DefId);
 
-/// As found by the round before.
-#[derive(Default)]
+/// One thing that a file says about what happens when the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Give {
+    Caller(Gid, Caller),
+    /// A method was called on an object of this class.
+    Receiver(Gid, Gid),
+    /// An instance of the class is made.
+    Made(Gid),
+    Write(Value, Sym, Written),
+    /// JavaScript: a function is put into a prototype or object.
+    Owner(Gid, Value),
+}
+
+/// What all files say, as found by the round before.
+#[derive(Clone, Default)]
 pub struct Flows {
-    pub callers: FxHashMap<Gid, Vec<Caller>>,
-    /// Methods, and the classes they were called on.
-    pub receivers: FxHashMap<Gid, SmallVec<[Gid; 2]>>,
-    /// Classes of which instances are made.
-    pub made: FxHashSet<Gid>,
-    pub writes: FxHashMap<(Value, Sym), Vec<Written>>,
-    pub written_names: FxHashMap<Value, SmallVec<[Sym; 2]>>,
-    /// JavaScript functions put into a prototype or object: what they belong to.
-    pub owners: FxHashMap<Gid, SmallVec<[Value; 1]>>,
+    callers: FxHashMap<Gid, SmallVec<[Caller; 1]>>,
+    receivers: FxHashMap<Gid, SmallVec<[(Gid, u32); 2]>>,
+    made: FxHashMap<Gid, u32>,
+    writes: FxHashMap<(Value, Sym), SmallVec<[Written; 1]>>,
+    written_names: FxHashMap<Value, SmallVec<[(Sym, u32); 2]>>,
+    owners: FxHashMap<Gid, SmallVec<[(Value, u32); 1]>>,
+}
+
+impl Flows {
+    /// The calls of a function, unless they are so many that they say nothing.
+    fn callers(&self, function: Gid) -> &[Caller] {
+        let callers = self.callers.get(&function).map_or(&[][..], |found| found.as_slice());
+        if callers.len() > MOST_CALLERS { &[] } else { callers }
+    }
+
+    /// The classes a method was called on, other than its own.
+    pub fn receivers(&self, method: Gid) -> impl Iterator<Item = Gid> + Clone + '_ {
+        self.receivers.get(&method).into_iter().flatten().map(|(class, _)| *class)
+    }
+
+    pub fn is_made(&self, class: Gid) -> bool {
+        self.made.contains_key(&class)
+    }
+
+    pub fn any_made(&self) -> bool {
+        !self.made.is_empty()
+    }
+
+    pub fn writes(&self, into: Value, name: Sym) -> &[Written] {
+        self.writes.get(&(into, name)).map_or(&[], |found| found.as_slice())
+    }
+
+    pub fn written_names(&self, into: Value) -> impl Iterator<Item = Sym> + '_ {
+        self.written_names.get(&into).into_iter().flatten().map(|(name, _)| *name)
+    }
+
+    pub fn owners(&self, function: Gid) -> impl Iterator<Item = Value> + '_ {
+        self.owners.get(&function).into_iter().flatten().map(|(value, _)| *value)
+    }
+
+    /// Takes back what a file said, and notes what it says now. Both are sorted.
+    pub fn replace(&mut self, old: &[Give], new: &[Give], link: &Link, changed: &mut Changed) {
+        let (mut i, mut j) = (0, 0);
+        loop {
+            match (old.get(i), new.get(j)) {
+                (None, None) => return,
+                (Some(a), Some(b)) if a == b => (i, j) = (i + 1, j + 1),
+                (Some(a), b) if b.is_none_or(|b| a < b) => {
+                    self.change(*a, false, link, changed);
+                    i += 1;
+                }
+                (_, Some(b)) => {
+                    self.change(*b, true, link, changed);
+                    j += 1;
+                }
+                (Some(_), None) => unreachable!("taken by the guard above"),
+            }
+        }
+    }
+
+    fn change(&mut self, give: Give, add: bool, link: &Link, changed: &mut Changed) {
+        match give {
+            Give::Caller(function, caller) => {
+                let known = self.callers.entry(function).or_default();
+                let before = known.len();
+                put(known, caller, add);
+                if before.min(known.len()) <= MOST_CALLERS {
+                    changed.entry(Entry::Callers(function));
+                }
+            }
+            Give::Receiver(method, class) => {
+                if count(self.receivers.entry(method).or_default(), class, add) {
+                    changed.entry(Entry::Receivers(method));
+                }
+            }
+            Give::Made(class) => {
+                let any = self.any_made();
+                let known = self.made.entry(class).or_default();
+                let before = *known;
+                *known = if add { before + 1 } else { before.saturating_sub(1) };
+                if *known == 0 {
+                    self.made.remove(&class);
+                }
+                if (before == 0) == add {
+                    changed.entry(Entry::Made(class));
+                    link.above(class, |of| changed.entry(Entry::MadeBelow(of)));
+                }
+                if any != self.any_made() {
+                    changed.entry(Entry::AnyMade);
+                }
+            }
+            Give::Write(into, name, written) => {
+                put(self.writes.entry((into, name)).or_default(), written, add);
+                changed.entry(Entry::Write(into, name));
+                if count(self.written_names.entry(into).or_default(), name, add) {
+                    changed.entry(Entry::WrittenNames(into));
+                }
+            }
+            Give::Owner(function, value) => {
+                if count(self.owners.entry(function).or_default(), value, add) {
+                    changed.entry(Entry::Owners(function));
+                }
+            }
+        }
+    }
+}
+
+/// Adds to or takes from a sorted list.
+fn put<T: Ord, A: smallvec::Array<Item = T>>(list: &mut SmallVec<A>, item: T, add: bool) {
+    match (list.binary_search(&item), add) {
+        (Ok(at) | Err(at), true) => list.insert(at, item),
+        (Ok(at), false) => drop(list.remove(at)),
+        (Err(_), false) => {}
+    }
+}
+
+/// Counts how often something was said, in order; tells whether it is new or gone.
+fn count<T: Ord + Copy, A: smallvec::Array<Item = (T, u32)>>(list: &mut SmallVec<A>, item: T, add: bool) -> bool {
+    match (list.binary_search_by(|(known, _)| known.cmp(&item)), add) {
+        (Ok(at), true) => {
+            list[at].1 += 1;
+            false
+        }
+        (Err(at), true) => {
+            list.insert(at, (item, 1));
+            true
+        }
+        (Ok(at), false) => {
+            list[at].1 -= 1;
+            let gone = list[at].1 == 0;
+            if gone {
+                list.remove(at);
+            }
+            gone
+        }
+        (Err(_), false) => false,
+    }
 }
 
 /// A function called from more places than this takes anything: what is passed to it says nothing.
 const MOST_CALLERS: usize = 24;
 
-impl Eval<'_> {
+impl<'p> Eval<'p> {
+    fn callers(&mut self, function: Gid) -> &'p [Caller] {
+        self.touch_flows();
+        self.note(Entry::Callers(function));
+        let flows = self.flows;
+        flows.callers(function)
+    }
+
     /// Adds what callers pass to a parameter.
     pub(super) fn flowing(&mut self, function: Gid, place: usize, set: &mut Set, levels: u8) {
-        self.wanted.insert(function);
-        self.touch_flows();
-        let flows = self.flows;
-        let Some(callers) = flows.callers.get(&function) else { return };
-        if callers.len() > MOST_CALLERS || levels == 0 {
-            return;
-        }
+        let callers = self.callers(function);
         let here = self.file(function.file);
         let name =
             here.facts.def(function.def).params.get(place).map(|var| here.sym(here.facts.vars[*var as usize].name));
         for caller in callers {
-            let passed = self.passed(caller, place, name, levels - 1);
+            let passed = self.deeper(levels, |e, levels| e.passed(caller, place, name, levels));
             set.join_as(&passed, How::Flow.max(caller.how));
             if set.too_many {
                 return;
             }
+        }
+    }
+
+    /// What a parameter is declared to be by the type that is expected where its function is written:
+    /// `s` of `f((s) => …)` when `f` takes a `(s: Stream) => void`.
+    pub(super) fn expected(&mut self, function: Gid, place: usize, levels: u8) -> Set {
+        let mut set = Set::default();
+        let Some((call, at)) = self.file(function.file).argument_of(function.def) else { return set };
+        let targets = self.solve(Question::CallTargets(function.file, call), levels);
+        for (value, how) in &targets.values {
+            let (Value::Func(called) | Value::Method(called, _)) = *value else { continue };
+            let here = self.file(called.file);
+            let def = here.facts.def(called.def);
+            let own = usize::from(def.is(flag::TAKES_SELF) && matches!(value, Value::Method(..)));
+            let Some(ty) = def.params.get(at + own).and_then(|var| here.facts.vars[*var as usize].ty) else { continue };
+            let types = self.expr(called.file, ty, called.def, levels);
+            for (value, _) in self.instances(&types, false, levels).values {
+                let Value::FunctionOf(file, expr) = value else { continue };
+                let (_, takes) = self.function_type(file, expr);
+                let Some(item) = self.file(file).facts.items(takes).get(place) else { continue };
+                let types = self.expr(file, item.value, ROOT, levels);
+                set.join_as(&self.instances(&types, false, levels), How::Type.max(*how));
+            }
+        }
+        set
+    }
+
+    /// The result of a function type, and what it takes.
+    pub(super) fn function_type(&self, file: FileId, expr: ExprId) -> (ExprId, Range) {
+        let facts = &self.file(file).facts;
+        let (expr, takes) = match facts.expr(expr) {
+            Expr::Generic(function, takes) => (function, takes),
+            _ => (expr, Range::default()),
+        };
+        match facts.expr(expr) {
+            Expr::FunctionType(result) => (result, takes),
+            _ => (UNKNOWN, takes),
         }
     }
 
@@ -120,16 +301,11 @@ impl Eval<'_> {
 
     /// A keyword argument that no parameter takes.
     pub(super) fn keyword(&mut self, function: Gid, name: Sym, levels: u8) -> Set {
-        self.wanted.insert(function);
-        self.touch_flows();
         let mut set = Set::default();
-        let flows = self.flows;
-        let Some(callers) = flows.callers.get(&function) else { return set };
-        if callers.len() > MOST_CALLERS || levels == 0 {
-            return set;
-        }
+        let callers = self.callers(function);
         for caller in callers {
-            let passed = self.argument(caller.file, caller.call, usize::MAX, Some(name), levels - 1);
+            let (file, call) = (caller.file, caller.call);
+            let passed = self.deeper(levels, |e, levels| e.argument(file, call, usize::MAX, Some(name), levels));
             set.join_as(&passed, How::Flow);
         }
         set
@@ -137,14 +313,8 @@ impl Eval<'_> {
 
     /// Everything passed from a place on.
     pub(super) fn rest_elements(&mut self, function: Gid, place: usize, levels: u8) -> Set {
-        self.wanted.insert(function);
-        self.touch_flows();
         let mut set = Set::default();
-        let flows = self.flows;
-        let Some(callers) = flows.callers.get(&function) else { return set };
-        if callers.len() > MOST_CALLERS || levels == 0 {
-            return set;
-        }
+        let callers = self.callers(function);
         for caller in callers {
             let args = self.file(caller.file).facts.calls[caller.call as usize].args.len as usize;
             let from = match caller.passing {
@@ -154,7 +324,7 @@ impl Eval<'_> {
                 _ => continue,
             };
             for at in from..args.max(from) {
-                let passed = self.argument(caller.file, caller.call, at, None, levels - 1);
+                let passed = self.deeper(levels, |e, levels| e.argument(caller.file, caller.call, at, None, levels));
                 set.join_as(&passed, How::Flow);
             }
         }

@@ -52,11 +52,11 @@ impl Places {
     }
 
     /// Prepares names of outside packages and where Python modules begin, which needs the program to change.
-    pub fn prepare(&mut self, program: &mut Program) {
+    pub fn prepare(&mut self, program: &mut Program, files: &[FileId]) {
         let mut names: Vec<String> = Vec::new();
         let mut python: Vec<(FileId, String)> = Vec::new();
-        for id in program.ids().collect::<Vec<_>>() {
-            let file = program.file(id);
+        for id in files {
+            let (id, file) = (*id, program.file(*id));
             for import in &file.facts.imports {
                 match file.facts.language {
                     Language::Python => {

@@ -1,6 +1,8 @@
 //! Tables over all files that evaluation needs: imports, packages, methods written outside their types, inheritance.
 
+use super::deps::{Changed, Entry};
 use super::eval::{Eval, LEVELS};
+use super::file::File;
 use super::flow::Flows;
 use super::imports::Places;
 use super::program::Program;
@@ -10,6 +12,7 @@ use crate::language::Language;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// Names the languages themselves give a meaning to.
 pub struct Words {
@@ -54,6 +57,9 @@ impl Words {
     }
 }
 
+/// Definitions with their flags.
+type Flagged = SmallVec<[(Gid, u32); 1]>;
+
 pub struct Link {
     pub words: Words,
     places: Places,
@@ -71,8 +77,8 @@ pub struct Link {
     macros: FxHashMap<Sym, Option<Gid>>,
     /// Functions by name where a language has one space of names for all files.
     functions: FxHashMap<(Language, Sym), Option<Gid>>,
-    /// Methods and functions by name, for what is the only one.
-    pub methods_named: FxHashMap<(Language, Sym), SmallVec<[Gid; 2]>>,
+    /// Methods by name, each with its flags.
+    pub methods_named: FxHashMap<(Language, Sym), Flagged>,
     receivers: FxHashMap<Gid, Gid>,
     attached: FxHashMap<(Gid, Sym), SmallVec<[Gid; 1]>>,
     with_methods: FxHashSet<Gid>,
@@ -80,20 +86,140 @@ pub struct Link {
     pub base_kinds: FxHashMap<(Gid, Gid), (BaseKind, u32)>,
     external_bases: FxHashMap<Gid, SmallVec<[u32; 1]>>,
     derived: FxHashMap<Gid, Vec<Gid>>,
+    /// Go: the interfaces a type has the methods of.
+    structural: FxHashMap<Gid, SmallVec<[Gid; 2]>>,
     /// Names under which something is put into an object from outside.
     written: FxHashSet<Sym>,
 }
 
 impl Link {
     pub fn new(program: &mut Program) -> Link {
-        let words = Words::new(program);
         let mut places = Places::read(program);
-        places.prepare(program);
+        let ids: Vec<FileId> = program.ids().collect();
+        places.prepare(program, &ids);
+        let imports = vec![vec![]; program.slots()];
+        Link::with(program, places, imports, &ids)
+    }
+
+    /// The tables after files changed, made again where that is cheap, with what differs from before. None when so much
+    /// may differ that everything is better resolved again.
+    pub fn again(
+        old: &mut Link,
+        program: &mut Program,
+        files: &FxHashSet<FileId>,
+        before: &[Option<Arc<File>>],
+    ) -> Option<(Link, Changed)> {
+        let mut places = std::mem::take(&mut old.places);
+        let language = |id: &FileId| program.file(*id).facts.language;
+        if files.iter().any(|id| language(id) == Language::Rust) {
+            // Which names are crates is known from what is imported anywhere.
+            let known: FxHashSet<String> = places.package_names.drain().map(|(name, _)| name).collect();
+            places.prepare(program, &program.ids().collect::<Vec<_>>());
+            if known.len() != places.package_names.len()
+                || !known.iter().all(|name| places.package_names.contains_key(name))
+            {
+                return None;
+            }
+        } else {
+            places.prepare(program, &files.iter().copied().collect::<Vec<_>>());
+        }
+        let by_package = |id: &FileId| {
+            matches!(
+                program.file(*id).facts.language,
+                Language::Java | Language::Kotlin | Language::CSharp | Language::Php
+            )
+        };
+        let imports = old.imports.clone();
+        let importing: Vec<FileId> = if files.iter().any(by_package) {
+            program.ids().filter(|id| files.contains(id) || by_package(id)).collect()
+        } else {
+            files.iter().copied().collect()
+        };
+        let same_package = |id: &FileId| {
+            let old = before[*id as usize].as_ref();
+            old.is_some_and(|old| {
+                let new = &program.file(*id).facts;
+                old.facts.package == new.package && old.facts.language == new.language
+            })
+        };
+        if !files.iter().all(same_package) {
+            return None;
+        }
+        let link = Link::with(program, places, imports, &importing);
+        if old.rust_children != link.rust_children || old.rust_parent != link.rust_parent || old.go_main != link.go_main
+        {
+            return None;
+        }
+        let mut changed = Changed::default();
+        files.iter().for_each(|id| changed.file(*id));
+        old.compare(&link, &mut changed);
+        Some((link, changed))
+    }
+
+    /// Notes which entries another has differently.
+    fn compare(&self, new: &Link, changed: &mut Changed) {
+        for (id, imports) in self.imports.iter().enumerate() {
+            if *imports != new.imports[id] {
+                changed.file(id as FileId);
+            }
+        }
+        differ(&self.receivers, &new.receivers, |gid| changed.file(gid.file));
+        differ(&self.attached, &new.attached, |(gid, _)| changed.file(gid.file));
+        let mut moved = Vec::new();
+        differ(&self.bases, &new.bases, |gid| moved.push(*gid));
+        differ(&self.base_kinds, &new.base_kinds, |(gid, _)| changed.file(gid.file));
+        differ(&self.external_bases, &new.external_bases, |gid| changed.file(gid.file));
+        for gid in self.with_methods.symmetric_difference(&new.with_methods) {
+            changed.file(gid.file);
+        }
+        let mut derived = Vec::new();
+        differ(&self.derived, &new.derived, |gid| derived.push(*gid));
+        for gid in derived {
+            changed.entry(Entry::Derived(gid));
+            // Classes came and went below these, also what is made of them.
+            for link in [self, new] {
+                link.above(gid, |of| {
+                    changed.entry(Entry::Below(of));
+                    changed.entry(Entry::MadeBelow(of));
+                });
+            }
+        }
+        for gid in moved {
+            changed.file(gid.file);
+            // Where members are looked for is another for all below, which those above them look at.
+            for link in [self, new] {
+                for below in link.all_derived(gid).into_iter().chain([gid]) {
+                    link.above(below, |of| changed.entry(Entry::Below(of)));
+                }
+            }
+        }
+        for name in self.written.symmetric_difference(&new.written) {
+            changed.entry(Entry::Written(*name));
+        }
+        differ(&self.macros, &new.macros, |name| changed.entry(Entry::Macro(*name)));
+        differ(&self.functions, &new.functions, |(of, name)| changed.entry(Entry::Function(*of, *name)));
+        differ(&self.methods_named, &new.methods_named, |(of, name)| changed.entry(Entry::Methods(*of, *name)));
+        let nothing = FxHashMap::default();
+        for key in self.go.keys().chain(new.go.keys()) {
+            let (before, after) = (self.go.get(key).unwrap_or(&nothing), new.go.get(key).unwrap_or(&nothing));
+            differ(before, after, |name| changed.entry(Entry::Go(key.0, *name)));
+        }
+        let nothing = FxHashMap::default();
+        for key in self.packages.keys().chain(new.packages.keys()) {
+            let (before, after) =
+                (self.packages.get(key).unwrap_or(&nothing), new.packages.get(key).unwrap_or(&nothing));
+            differ(before, after, |name| changed.entry(Entry::Package(*key, *name)));
+        }
+    }
+
+    /// Makes the tables. Imports are resolved for the files given, and taken as they are for others.
+    fn with(program: &mut Program, places: Places, imports: Vec<Vec<Option<Value>>>, importing: &[FileId]) -> Link {
+        let words = Words::new(program);
         let slots = program.slots();
         let mut link = Link {
             words,
             places,
-            imports: vec![vec![]; slots],
+            imports,
             go: FxHashMap::default(),
             go_main: FxHashMap::default(),
             packages: FxHashMap::default(),
@@ -110,11 +236,12 @@ impl Link {
             base_kinds: FxHashMap::default(),
             external_bases: FxHashMap::default(),
             derived: FxHashMap::default(),
+            structural: FxHashMap::default(),
             written: FxHashSet::default(),
         };
         link.read_packages(program);
         link.read_names(program);
-        link.read_imports(program);
+        link.read_imports(program, importing);
         link.read_receivers(program);
         link.read_bases(program);
         link.read_go_interfaces(program);
@@ -255,8 +382,8 @@ impl Link {
             let file = program.file(id);
             let language = file.facts.language;
             let mut positional = false;
-            for expr in &file.facts.exprs {
-                if let Expr::Construct(_, range) = *expr {
+            for expr in &file.constructs {
+                if let Expr::Construct(_, range) = file.facts.expr(*expr) {
                     for item in file.facts.items(range) {
                         match item.key {
                             Key::Name(name) => {
@@ -295,8 +422,8 @@ impl Link {
                     }
                     continue;
                 }
-                if def.kind == Kind::Method && !def.is(flag::DECLARED) {
-                    self.methods_named.entry((language.family(), name)).or_default().push(gid);
+                if def.kind == Kind::Method {
+                    self.methods_named.entry((language.family(), name)).or_default().push((gid, def.flags));
                 }
                 if def.kind == Kind::Function && def.parent == ROOT {
                     let private = matches!(def.visibility, crate::facts::Visibility::Private);
@@ -323,8 +450,7 @@ impl Link {
 
     // --- imports ---
 
-    fn read_imports(&mut self, program: &Program) {
-        let ids: Vec<FileId> = program.ids().collect();
+    fn read_imports(&mut self, program: &Program, ids: &[FileId]) {
         let found: Vec<(FileId, Vec<Option<Value>>)> = ids
             .par_iter()
             .map(|id| {
@@ -599,6 +725,23 @@ impl Link {
         found
     }
 
+    /// Runs for a class and everything it is derived from.
+    pub fn above(&self, class: Gid, mut run: impl FnMut(Gid)) {
+        let mut seen: SmallVec<[Gid; 8]> = SmallVec::new();
+        seen.push(class);
+        let mut at = 0;
+        while at < seen.len() {
+            let class = seen[at];
+            run(class);
+            for base in self.bases(class).iter().chain(self.structural.get(&class).into_iter().flatten()) {
+                if !seen.contains(base) {
+                    seen.push(*base);
+                }
+            }
+            at += 1;
+        }
+    }
+
     /// Go: a type implements an interface when it has its methods, without saying so.
     fn read_go_interfaces(&mut self, program: &Program) {
         let flows = Flows::default();
@@ -652,6 +795,7 @@ impl Link {
         }
         for (class, interface) in found {
             self.derived.entry(interface).or_default().push(class);
+            self.structural.entry(class).or_default().push(interface);
             self.base_kinds.insert((class, interface), (BaseKind::Implements, 0));
         }
         for derived in self.derived.values_mut() {
@@ -662,6 +806,24 @@ impl Link {
 }
 
 const MOST_DERIVED: usize = 400;
+
+/// Runs for every key that two maps do not have the same value for.
+fn differ<K: std::hash::Hash + Eq, V: PartialEq>(
+    old: &FxHashMap<K, V>,
+    new: &FxHashMap<K, V>,
+    mut run: impl FnMut(&K),
+) {
+    for (key, value) in old {
+        if new.get(key) != Some(value) {
+            run(key);
+        }
+    }
+    for key in new.keys() {
+        if !old.contains_key(key) {
+            run(key);
+        }
+    }
+}
 
 fn class_in(eval: &mut Eval<'_>, file: FileId, expr: u32, owner: DefId) -> Option<Gid> {
     let (set, _) = eval.ask(|e| e.expr(file, expr, owner, LEVELS));

@@ -1,9 +1,11 @@
 //! Members: what a name means on a class, an instance, a module, an object, and in the lines of inheritance.
 
+use super::deps::Entry;
 use super::eval::{Eval, Question};
 use super::value::{FileId, Gid, How, Set, Sym, Value};
 use crate::facts::{DefId, Expr, ExprId, Imported, Kind, ROOT, VarKind, flag};
 use crate::language::Language;
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// A class and what it inherits from, in the order in which members are looked for.
@@ -12,7 +14,12 @@ pub struct Line {
     pub classes: Vec<Gid>,
     /// Something in it comes from outside the program.
     pub external: bool,
+    /// Where the classes stand.
+    files: SmallVec<[FileId; 4]>,
 }
+
+/// Methods, each with a class that has it.
+pub type Overriding = Rc<Vec<(Gid, Gid)>>;
 
 /// Implementations of a method beyond this are not told one by one: the declared method stands for them.
 const MOST_OVERRIDES: usize = 8;
@@ -209,13 +216,13 @@ impl<'p> Eval<'p> {
             }
         }
         if !exact {
-            self.overrides(class, how, name, &mut set, levels);
+            self.overrides(class, how, name, &mut set);
         }
         set
     }
 
     /// Where the class is only declared, a derived one may be meant.
-    fn overrides(&mut self, class: Gid, how: How, name: Sym, set: &mut Set, levels: u8) {
+    fn overrides(&mut self, class: Gid, how: How, name: Sym, set: &mut Set) {
         let declared: Vec<Gid> = set
             .values
             .iter()
@@ -233,35 +240,31 @@ impl<'p> Eval<'p> {
             return;
         }
         self.touch_flows();
-        let known = !self.flows.made.is_empty();
-        let mut found: Vec<(Gid, Gid)> = Vec::new();
-        let mut any_made = false;
-        for derived in self.link.all_derived(class) {
-            any_made |= self.flows.made.contains(&derived);
-            // Its own, or what it inherits from elsewhere than the declared class.
-            if let Some(method) = self.find_method(derived, name, levels)
-                && !declared.contains(&method)
-                && !self.def(method).is(flag::ABSTRACT)
-                && !found.iter().any(|(m, _)| *m == method)
-            {
-                found.push((method, derived));
-            }
-            if found.len() > MOST_OVERRIDES {
-                return;
-            }
+        // One entry for all that is asked below: whether anything below the class is made.
+        for entry in [Entry::AnyMade, Entry::Below(class), Entry::Made(class), Entry::MadeBelow(class)] {
+            self.note(entry);
         }
+        let known = self.flows.any_made();
+        let found: Vec<(Gid, Gid)> =
+            self.overriding(class, name).iter().filter(|(method, _)| !declared.contains(method)).copied().collect();
+        if found.len() > MOST_OVERRIDES {
+            return;
+        }
+        let any_made = self.has_made_below(class);
         // The class itself is never made, others derived from it are: then one of those is meant.
-        if known && any_made && !is_abstract && how != How::Exact && !self.flows.made.contains(&class) {
+        if known && any_made && !is_abstract && how != How::Exact && !self.flows.is_made(class) {
             for (value, how) in &mut set.values {
                 if matches!(value, Value::Method(m, _) if declared.contains(m)) {
                     *how = (*how).max(How::Possible);
                 }
             }
         }
-        let made =
-            |eval: &Eval<'_>, class: Gid| !known || eval.flows.made.contains(&class) || eval.has_made_below(class);
-        let several = found.iter().filter(|(_, derived)| made(self, *derived)).count() > 1
-            || (!is_abstract && !declared.is_empty() && self.flows.made.contains(&class));
+        let found: Vec<(Gid, Gid, bool)> = found
+            .into_iter()
+            .map(|(method, of)| (method, of, !known || self.flows.is_made(of) || self.has_made_below(of)))
+            .collect();
+        let several = found.iter().filter(|(_, _, made)| *made).count() > 1
+            || (!is_abstract && !declared.is_empty() && self.flows.is_made(class));
         let sure = if several {
             How::Possible
         } else if is_abstract && !declared.is_empty() {
@@ -269,14 +272,57 @@ impl<'p> Eval<'p> {
         } else {
             How::Dispatch
         };
-        for (method, derived) in found {
-            let sure = if made(self, derived) { sure } else { How::Possible };
+        for (method, derived, made) in found {
+            let sure = if made { sure } else { How::Possible };
             set.add(Value::Method(method, derived), how.max(sure));
         }
     }
 
-    fn has_made_below(&self, class: Gid) -> bool {
-        self.link.all_derived(class).iter().any(|c| self.flows.made.contains(c))
+    fn has_made_below(&mut self, class: Gid) -> bool {
+        let (link, flows) = (self.link, self.flows);
+        let made = || link.all_derived(class).iter().any(|c| flows.is_made(*c));
+        *self.made_below.entry(class).or_insert_with(made)
+    }
+
+    /// Methods of that name that classes below this one have as their own or from elsewhere, each with the first class
+    /// that has it. Looked up by what is written, so that it depends on the methods of that name and who derives from
+    /// whom, and on nothing else.
+    fn overriding(&mut self, class: Gid, name: Sym) -> Overriding {
+        let family = self.program.file(class.file).facts.language.family();
+        self.note(Entry::Methods(family, name));
+        if let Some(known) = self.overriding.get(&(class, name)) {
+            return known.clone();
+        }
+        let mut found: Vec<(Gid, Gid)> = Vec::new();
+        if self.link.methods_named.contains_key(&(family, name)) {
+            for derived in self.link.all_derived(class) {
+                let line = self.line_of(derived);
+                let method = line.classes.iter().find_map(|of| self.method_in(*of, name));
+                if let Some(method) = method
+                    && !self.program.def(method).is(flag::ABSTRACT)
+                    && !found.iter().any(|(known, _)| *known == method)
+                {
+                    found.push((method, derived));
+                }
+                // More than can be told, whichever of them is the declared one.
+                if found.len() > 2 * MOST_OVERRIDES {
+                    break;
+                }
+            }
+        }
+        let found = Rc::new(found);
+        self.overriding.insert((class, name), found.clone());
+        found
+    }
+
+    /// A method written in a class or for it.
+    fn method_in(&self, class: Gid, name: Sym) -> Option<Gid> {
+        let here = self.program.file(class.file);
+        let own = here.member(class.def, name).and_then(|var| match here.facts.vars[var as usize].what {
+            VarKind::Def(def) if here.facts.def(def).kind.callable() => Some(Gid { file: class.file, def }),
+            _ => None,
+        });
+        own.or_else(|| self.link.attached(class, name).first().copied())
     }
 
     /// The field of a type at a place.
@@ -362,6 +408,15 @@ impl<'p> Eval<'p> {
 
     /// The class and its ancestors: C3 where that works out, as in Python; else depth first.
     pub(super) fn line(&mut self, class: Gid) -> Rc<Line> {
+        let line = self.line_of(class);
+        // What a class inherits from is said where it stands.
+        for file in &line.files {
+            self.file(*file);
+        }
+        line
+    }
+
+    fn line_of(&mut self, class: Gid) -> Rc<Line> {
         if let Some(line) = self.lines.get(&class) {
             return line.clone();
         }
@@ -406,22 +461,25 @@ impl<'p> Eval<'p> {
                 line.retain(|c| *c != next);
             }
         }
-        Line { classes, external }
+        let mut files: SmallVec<[FileId; 4]> = classes.iter().map(|c| c.file).collect();
+        files.sort_unstable();
+        files.dedup();
+        Line { classes, external, files }
     }
 
     // --- what is put into objects from outside ---
 
     pub(super) fn put(&mut self, of: Value, name: Sym, levels: u8) -> Rc<Set> {
+        self.note(Entry::Written(name));
         if self.link.is_written(name) { self.solve(Question::Write(of, name), levels) } else { self.nothing() }
     }
 
     pub(super) fn written(&mut self, of: Value, name: Sym, levels: u8) -> Set {
         self.touch_flows();
         let mut set = Set::default();
-        if let Some(values) = self.flows.writes.get(&(of, name)) {
-            for (file, value, owner) in values {
-                set.join_as(&self.expr(*file, *value, *owner, levels), How::Type);
-            }
+        self.note(Entry::Write(of, name));
+        for (file, value, owner) in self.flows.writes(of, name) {
+            set.join_as(&self.expr(*file, *value, *owner, levels), How::Type);
         }
         set
     }
@@ -429,10 +487,9 @@ impl<'p> Eval<'p> {
     pub(super) fn all_written(&mut self, of: Value, levels: u8) -> Set {
         self.touch_flows();
         let mut set = Set::default();
-        if let Some(names) = self.flows.written_names.get(&of) {
-            for name in names {
-                set.join(&self.solve(Question::Write(of, *name), levels).clone());
-            }
+        self.note(Entry::WrittenNames(of));
+        for name in self.flows.written_names(of) {
+            set.join(&self.solve(Question::Write(of, name), levels).clone());
         }
         set
     }
@@ -490,11 +547,12 @@ impl<'p> Eval<'p> {
 
     /// Names a module gives on from others: `export … from`, `pub use`, `from x import *`.
     pub(super) fn reexported(&mut self, file: FileId, owner: DefId, name: Sym, levels: u8) -> Set {
+        self.deeper(levels, |e, levels| e.reexported_within(file, owner, name, levels))
+    }
+
+    fn reexported_within(&mut self, file: FileId, owner: DefId, name: Sym, levels: u8) -> Set {
         let here = self.file(file);
         let mut set = Set::default();
-        if levels == 0 {
-            return set;
-        }
         for (index, import) in here.facts.imports.iter().enumerate() {
             if import.owner != owner {
                 continue;
@@ -503,18 +561,19 @@ impl<'p> Eval<'p> {
             let given = import.reexport.map(|n| here.sym(n));
             let gives_all = all && (given.is_some() || here.facts.language == Language::Python);
             if given == Some(name) && !all {
-                set.join(&self.imported(file, index as u32, levels - 1));
+                set.join(&self.imported(file, index as u32, levels));
             } else if gives_all
-                && let Some(module) = self.import_target(file, index as u32, levels - 1)
+                && let Some(module) = self.import_target(file, index as u32, levels)
                 && module != Value::Module(file)
             {
-                set.join(&self.member_of_value(module, How::Import, name, levels - 1));
+                set.join(&self.member_of_value(module, How::Import, name, levels));
             }
         }
         set
     }
 
     fn folder_member(&mut self, folder: u32, name: Sym, levels: u8) -> Set {
+        self.note(Entry::Go(folder, name));
         if let Some((file, var)) = self.link.go_member(folder, name) {
             let found = self.solve(Question::Var(file, var), levels);
             let mut set = Set::default();
@@ -529,6 +588,7 @@ impl<'p> Eval<'p> {
     }
 
     fn package_member(&mut self, package: Sym, name: Sym) -> Set {
+        self.note(Entry::Package(package, name));
         match self.link.in_package(package, name) {
             Some(found) => Set::one(self.def_value(found), How::Import),
             None => match self.link.subpackage(self.program, package, name) {
@@ -545,6 +605,9 @@ impl<'p> Eval<'p> {
         let mut set = Set::default();
         match language {
             Language::Go => {
+                if let Some(folder) = self.program.find_folder(&here.folder) {
+                    self.note(Entry::Go(folder, name));
+                }
                 if let Some((of, var)) = self.link.go_sibling(self.program, file, name)
                     && of != file
                 {
@@ -560,6 +623,9 @@ impl<'p> Eval<'p> {
                 }
                 if set.is_empty() {
                     let package = self.link.package_of(file);
+                    if let Some(package) = package {
+                        self.note(Entry::Package(package, name));
+                    }
                     if let Some(found) = package.and_then(|p| self.link.in_package(p, name)) {
                         set.add(self.def_value(found), How::Import);
                     }
@@ -567,6 +633,7 @@ impl<'p> Eval<'p> {
             }
             Language::Rust => {
                 let text = self.program.text(name);
+                self.note(Entry::Macro(name));
                 if let Some(module) = self.link.rust_root(self.program, file, owner, text) {
                     set.add(module, How::Import);
                 } else if text.ends_with('!')
@@ -580,6 +647,7 @@ impl<'p> Eval<'p> {
         if set.is_empty() {
             set = self.in_wildcards(file, name, levels);
         }
+        self.note(Entry::Function(language.family(), name));
         if set.is_empty()
             && matches!(language, Language::C | Language::Cpp | Language::Php | Language::Ruby)
             && let Some(found) = self.link.only_function(language, name)
@@ -599,18 +667,19 @@ impl<'p> Eval<'p> {
     }
 
     fn in_wildcards(&mut self, file: FileId, name: Sym, levels: u8) -> Set {
+        self.deeper(levels, |e, levels| e.in_wildcards_within(file, name, levels))
+    }
+
+    fn in_wildcards_within(&mut self, file: FileId, name: Sym, levels: u8) -> Set {
         let here = self.file(file);
         let mut set = Set::default();
-        if levels == 0 {
-            return set;
-        }
         for (index, import) in here.facts.imports.iter().enumerate() {
             if import.what == Imported::All
-                && let Some(module) = self.import_target(file, index as u32, levels - 1)
+                && let Some(module) = self.import_target(file, index as u32, levels)
                 && module != Value::Module(file)
                 && !matches!(module, Value::External(_))
             {
-                let found = self.member_of_value(module, How::Import, name, levels - 1);
+                let found = self.member_of_value(module, How::Import, name, levels);
                 set.join(&found);
             }
         }

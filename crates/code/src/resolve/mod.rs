@@ -6,6 +6,7 @@
 
 mod builtin;
 mod call;
+mod deps;
 mod ecma;
 mod eval;
 mod file;
@@ -14,22 +15,19 @@ mod imports;
 mod link;
 mod member;
 pub mod program;
+mod rounds;
 pub mod value;
 
-use crate::facts::{BaseKind, CallId, CallKind, DefId, Expr, Imported, Kind, ROOT, Target, flag};
-use crate::language::Language;
-use eval::{Eval, LEVELS, Question};
+use crate::facts::{BaseKind, CallId, CallKind, DefId, Expr, Imported, Kind, ROOT, flag};
+use deps::{Atom, Entry};
+use eval::{Eval, LEVELS};
 pub use file::File;
-use flow::{Caller, Flows, Passing};
-use link::Link;
 pub use program::Program;
-use rayon::prelude::*;
+use rounds::{Class, Found};
+pub use rounds::{Resolver, resolve};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 pub use value::{FileId, Gid, How, Value};
-
-/// Rounds at most: what is passed on through more functions than this is not followed.
-const ROUNDS: usize = 4;
 
 /// What one file's names turned out to mean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,357 +93,13 @@ pub struct UseLink {
     pub runs: bool,
 }
 
-/// One call as found by the last round.
-#[derive(Clone, PartialEq)]
-struct Found {
-    targets: SmallVec<[(Value, How); 1]>,
-    /// It may change when more is known.
-    open: bool,
-    /// The targets are not called here but handed to something that calls them.
-    handed: bool,
-    class: Class,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Class {
-    Resolved,
-    Outside,
-    Unresolved,
-    /// A call the language makes: not counted.
-    Silent,
-}
-
-/// Resolves everything. The result has an entry per file id.
-pub fn resolve(program: &mut Program) -> Vec<Links> {
-    let link = Link::new(program);
-    let program = &*program;
-    let ids: Vec<FileId> = program.ids().collect();
-    let chunk = ids.len().div_ceil(rayon::current_num_threads() * 4).max(8);
-    let mut found: Vec<Vec<Found>> = vec![vec![]; program.slots()];
-    let mut flows = Flows::default();
-    let mut wanted: FxHashSet<Gid> = FxHashSet::default();
-    for round in 0..ROUNDS {
-        type Part = (Vec<(FileId, Vec<(CallId, Found)>, (Vec<Put>, Vec<Gid>))>, FxHashSet<Gid>);
-        let parts: Vec<Part> = ids
-            .par_chunks(chunk)
-            .map(|files| {
-                let mut eval = Eval::new(program, &link, &flows);
-                let files = files.iter().map(|id| {
-                    let calls = round_of_calls(&mut eval, *id, &found[*id as usize]);
-                    let puts = puts(&mut eval, *id);
-                    (*id, calls, puts)
-                });
-                let files = files.collect();
-                (files, eval.wanted)
-            })
-            .collect();
-        let mut changed = false;
-        let mut puts = Vec::new();
-        let mut made = Vec::new();
-        for (files, more) in parts {
-            let before = wanted.len();
-            wanted.extend(more);
-            changed |= wanted.len() != before;
-            for (id, calls, put) in files {
-                let known = &mut found[id as usize];
-                if known.is_empty() && round == 0 {
-                    *known = calls.into_iter().map(|(_, found)| found).collect();
-                    changed = true;
-                } else {
-                    for (call, now) in calls {
-                        if known[call as usize] != now {
-                            changed = true;
-                            known[call as usize] = now;
-                        }
-                    }
-                }
-                puts.extend(put.0);
-                made.extend(put.1);
-            }
-        }
-        if !changed {
-            break;
-        }
-        if round + 1 < ROUNDS {
-            flows = next_flows(program, &link, &ids, &found, &wanted, puts);
-            flows.made.extend(made);
-        }
-    }
-    let linked: Vec<(FileId, Links)> = ids
-        .par_chunks(chunk)
-        .flat_map_iter(|files| {
-            let mut eval = Eval::new(program, &link, &flows);
-            files.iter().map(|id| (*id, links(&mut eval, *id, &found[*id as usize]))).collect::<Vec<_>>()
-        })
-        .collect();
-    let mut all = vec![Links::default(); program.slots()];
-    for (id, links) in linked {
-        all[id as usize] = links;
-    }
-    all
-}
-
-/// All calls of a file in the first round, those that may have changed in later ones.
-fn round_of_calls(eval: &mut Eval<'_>, file: FileId, known: &[Found]) -> Vec<(CallId, Found)> {
-    let calls = eval.file(file).facts.calls.len();
-    let mut out = Vec::with_capacity(if known.is_empty() { calls } else { 0 });
-    for call in 0..calls as CallId {
-        if known.get(call as usize).is_some_and(|found| !found.open) {
-            continue;
-        }
-        let (targets, open) = eval.ask(|e| e.solve(Question::CallTargets(file, call), LEVELS));
-        let class = classify(eval, file, call, &targets.values, targets.too_many);
-        let handed = class == Class::Resolved && is_handed(eval, file, call, &targets.values);
-        let targets = targets.values.iter().copied().collect();
-        out.push((call, Found { targets, open, handed, class }));
-    }
-    out
-}
-
-/// Whether the functions found are not what stands before the parentheses.
-fn is_handed(eval: &mut Eval<'_>, file: FileId, call: CallId, targets: &[(Value, How)]) -> bool {
-    if !targets.iter().any(|(v, how)| matches!(v, Value::Func(_)) && *how >= How::Flow) {
-        return false;
-    }
-    let facts = &eval.file(file).facts;
-    let (callee, _) = eval.ask(|e| e.callee(file, &facts.calls[call as usize], LEVELS));
-    !callee
-        .values
-        .iter()
-        .any(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..) | Value::Class(_) | Value::Instance(..)))
-}
-
-fn classify(eval: &mut Eval<'_>, file: FileId, call: CallId, targets: &[(Value, How)], too_many: bool) -> Class {
-    let facts = &eval.file(file).facts;
-    let call = &facts.calls[call as usize];
-    if targets.iter().any(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..) | Value::Class(_))) {
-        return Class::Resolved;
-    }
-    if call.how == CallKind::Implicit {
-        return Class::Silent;
-    }
-    if !targets.is_empty() {
-        return Class::Outside;
-    }
-    if too_many {
-        return Class::Unresolved;
-    }
-    let (outside, _) = eval.ask(|e| match facts.expr(call.callee) {
-        Expr::Member(of, _) if facts.expr(of) == Expr::Super => e.outside_super(file, call.owner),
-        Expr::Super => e.outside_super(file, call.owner),
-        Expr::Member(of, _) => {
-            let base = e.expr(file, of, call.owner, LEVELS);
-            !base.is_empty() && base.values.iter().all(|(v, _)| e.is_outside(*v))
-        }
-        _ => {
-            let callee = e.expr(file, call.callee, call.owner, LEVELS);
-            // Conversions of Go and calls of what came from outside.
-            !callee.is_empty() && callee.values.iter().all(|(v, _)| e.is_outside(*v) || matches!(v, Value::Class(_)))
-        }
-    });
-    if outside { Class::Outside } else { Class::Unresolved }
-}
-
-impl Eval<'_> {
-    fn is_outside(&mut self, value: Value) -> bool {
-        match value {
-            Value::Text
-            | Value::Number
-            | Value::Nothing
-            | Value::Object(..)
-            | Value::Typed(..)
-            | Value::External(_)
-            | Value::ExternalInstance(_)
-            | Value::Builtin(_)
-            | Value::Generator(_)
-            | Value::Rest(..)
-            | Value::Keywords(_) => true,
-            Value::Instance(class, _) | Value::Class(class) => self.line(class).external,
-            _ => false,
-        }
-    }
-
-    fn outside_super(&mut self, file: FileId, owner: DefId) -> bool {
-        match self.enclosing_type(file, owner, LEVELS) {
-            Some(class) => {
-                let line = self.line(class);
-                // Every class has a parent, if only `object`.
-                line.external || line.classes.len() == 1
-            }
-            None => false,
-        }
-    }
-}
-
-/// Something put into an object from outside.
-#[derive(Clone, Copy)]
-struct Put {
-    into: Value,
-    name: u32,
-    file: FileId,
-    value: u32,
-    owner: DefId,
-    function: Option<Gid>,
-}
-
-fn puts(eval: &mut Eval<'_>, file: FileId) -> (Vec<Put>, Vec<Gid>) {
-    let here = eval.file(file);
-    let mut out = Vec::new();
-    let made = constructs(eval, file, &mut out);
-    for index in &here.writes {
-        let bind = here.facts.binds[*index as usize];
-        let (of, name) = match bind.target {
-            Target::Member(of, name) | Target::At(of, name) => (of, here.sym(name)),
-            Target::Element(of) => (of, eval.link.words.element),
-            _ => continue,
-        };
-        if name == eval.link.words.implements && here.facts.language == Language::Rust {
-            continue;
-        }
-        let (base, _) = eval.ask(|e| e.expr(file, of, bind.owner, LEVELS));
-        let script = here.facts.language.family() == Language::JavaScript;
-        for (value, _) in &base.values {
-            let into = match (value, bind.target) {
-                (Value::Instance(class, _), Target::Member(..)) => Value::Instance(*class, true),
-                (Value::Class(_) | Value::Func(_) | Value::Prototype(_), Target::Member(..)) => *value,
-                (Value::Object(..), Target::At(..) | Target::Element(_)) => *value,
-                (Value::Object(..), Target::Member(..)) if script => *value,
-                _ => continue,
-            };
-            let mut function = None;
-            if script {
-                let (values, _) = eval.ask(|e| e.expr(file, bind.value, bind.owner, LEVELS));
-                function = values.values.iter().find_map(|(v, _)| match v {
-                    Value::Func(f) => Some(*f),
-                    _ => None,
-                });
-            }
-            out.push(Put { into, name, file, value: bind.value, owner: bind.owner, function });
-        }
-    }
-    (out, made)
-}
-
-/// `T{a: x}`: fields that are set as the object is made, and the types made so.
-fn constructs(eval: &mut Eval<'_>, file: FileId, out: &mut Vec<Put>) -> Vec<Gid> {
-    let here = eval.file(file);
-    let mut made = Vec::new();
-    for expr in &here.facts.exprs {
-        let Expr::Construct(of, range) = *expr else { continue };
-        let (types, _) = eval.ask(|e| e.expr(file, of, ROOT, LEVELS));
-        for (value, _) in &types.values {
-            let Value::Class(class) = value else { continue };
-            made.push(*class);
-            for (place, item) in here.facts.items(range).iter().enumerate() {
-                let name = match item.key {
-                    crate::facts::Key::Name(name) => here.sym(name),
-                    crate::facts::Key::Next => match eval.field_at(*class, place) {
-                        Some(name) => name,
-                        None => continue,
-                    },
-                    _ => continue,
-                };
-                let into = Value::Instance(*class, true);
-                out.push(Put { into, name, file, value: item.value, owner: ROOT, function: None });
-            }
-        }
-    }
-    made
-}
-
-fn next_flows(
-    program: &Program,
-    link: &Link,
-    ids: &[FileId],
-    found: &[Vec<Found>],
-    wanted: &FxHashSet<Gid>,
-    puts: Vec<Put>,
-) -> Flows {
-    let mut flows = Flows::default();
-    for id in ids {
-        let file = program.file(*id);
-        for (call, found) in found[*id as usize].iter().enumerate() {
-            for (value, how) in &found.targets {
-                let (function, receiver) = match value {
-                    Value::Func(function) => (*function, None),
-                    Value::Method(function, receiver) => (*function, Some(*receiver)),
-                    Value::Class(class) => {
-                        flows.made.insert(*class);
-                        continue;
-                    }
-                    _ => continue,
-                };
-                let def = program.def(function);
-                if let Some(receiver) = receiver {
-                    if def.is(flag::CONSTRUCTOR) {
-                        flows.made.insert(receiver);
-                    }
-                    let own = link.receiver(function).or_else(|| {
-                        let class = program.file(function.file).class_of[function.def as usize]?;
-                        Some(Gid { file: function.file, def: class })
-                    });
-                    if own != Some(receiver) {
-                        let known = flows.receivers.entry(function).or_default();
-                        if !known.contains(&receiver) {
-                            known.push(receiver);
-                        }
-                    }
-                }
-                if wanted.contains(&function) {
-                    let bound = receiver.is_some() && def.is(flag::TAKES_SELF);
-                    let passing = if found.handed {
-                        match file.facts.expr(file.facts.calls[call].callee) {
-                            Expr::Member(..) => Passing::Held,
-                            _ => Passing::Mapped,
-                        }
-                    } else if bound {
-                        Passing::Bound
-                    } else {
-                        match file.facts.expr(file.facts.calls[call].callee) {
-                            Expr::Member(_, name) if script(file) && file.sym(name) == link.words.call => Passing::Call,
-                            Expr::Member(_, name) if script(file) && file.sym(name) == link.words.apply => {
-                                Passing::Apply
-                            }
-                            _ => Passing::Straight,
-                        }
-                    };
-                    let caller = Caller { file: *id, call: call as CallId, passing, how: *how };
-                    flows.callers.entry(function).or_default().push(caller);
-                }
-            }
-        }
-    }
-    for put in puts {
-        flows.writes.entry((put.into, put.name)).or_default().push((put.file, put.value, put.owner));
-        let names = flows.written_names.entry(put.into).or_default();
-        if !names.contains(&put.name) {
-            names.push(put.name);
-        }
-        if let Some(function) = put.function {
-            let owner = match put.into {
-                Value::Prototype(of) => Value::Instance(of, true),
-                other => other,
-            };
-            let owners = flows.owners.entry(function).or_default();
-            if !owners.contains(&owner) {
-                owners.push(owner);
-            }
-        }
-    }
-    for receivers in flows.receivers.values_mut() {
-        receivers.sort_unstable();
-    }
-    flows
-}
-
-fn script(file: &File) -> bool {
-    file.facts.language.family() == Language::JavaScript
-}
-
 // --- the result ---
 
-fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found]) -> Links {
+/// The links of a file, and what they were found with apart from the calls.
+fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found]) -> (Links, Vec<Atom>) {
     let file = eval.file(id);
+    let mut deps: FxHashSet<Atom> = FxHashSet::default();
+    deps.insert(id);
     let mut links = Links::default();
     let mut unresolved: FxHashMap<DefId, u32> = FxHashMap::default();
     for (index, found) in found.iter().enumerate() {
@@ -458,7 +112,9 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found]) -> Links {
             Class::Outside => links.counts.outside += 1,
             Class::Silent => {}
             Class::Unresolved => {
-                if let Some(only) = unique_name(eval, id, index as CallId) {
+                let (only, with) = eval.traced(|e| unique_name(e, id, index as CallId));
+                deps.extend(with.iter());
+                if let Some(only) = only {
                     links.calls.push(CallLink { call: index as CallId, to: To::Def(only), how: How::UniqueName });
                 }
                 links.counts.unresolved += 1;
@@ -477,7 +133,9 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found]) -> Links {
     links.unresolved = unresolved.into_iter().collect();
     links.unresolved.sort_unstable();
     for index in 0..file.facts.imports.len() as u32 {
-        if let Some(to) = import_link(eval, id, index) {
+        let (to, with) = eval.traced(|e| import_link(e, id, index));
+        deps.extend(with.iter());
+        if let Some(to) = to {
             links.imports.push(ImportLink { import: index, to });
         }
     }
@@ -498,14 +156,17 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found]) -> Links {
     }
     let mut seen: FxHashSet<(DefId, Gid)> = FxHashSet::default();
     for used in &file.facts.uses {
-        let (values, _) = eval.ask(|e| e.used(id, used.expr, used.owner));
+        let ((values, _), with) = eval.traced(|e| e.ask(|e| e.used(id, used.expr, used.owner)));
+        deps.extend(with.iter());
         for (to, how, runs) in values {
             if seen.insert((used.owner, to)) || runs {
                 links.uses.push(UseLink { owner: used.owner, to, line: used.line, how, runs });
             }
         }
     }
-    links
+    let mut deps: Vec<Atom> = deps.into_iter().collect();
+    deps.sort_unstable();
+    (links, deps)
 }
 
 /// A call of a method that only one type of the program has, and that no builtin type is likely to have.
@@ -517,16 +178,15 @@ fn unique_name(eval: &Eval<'_>, file: FileId, call: CallId) -> Option<Gid> {
         return None;
     }
     let sym = eval.file(file).sym(name);
-    match eval.link.methods_named.get(&(facts.language.family(), sym))?.as_slice() {
-        [only] => {
-            let def = eval.def(*only);
-            let own = usize::from(def.is(flag::TAKES_SELF));
-            let args = call.args.len as usize;
-            let fits = args <= def.params.len().saturating_sub(own) || def.is(flag::VARIADIC);
-            fits.then_some(*only)
-        }
-        _ => None,
-    }
+    eval.note(Entry::Methods(facts.language.family(), sym));
+    let methods = eval.link.methods_named.get(&(facts.language.family(), sym))?;
+    let mut written = methods.iter().filter(|(_, flags)| flags & flag::DECLARED == 0).map(|(gid, _)| *gid);
+    let (Some(only), None) = (written.next(), written.next()) else { return None };
+    let def = eval.def(only);
+    let own = usize::from(def.is(flag::TAKES_SELF));
+    let args = call.args.len as usize;
+    let fits = args <= def.params.len().saturating_sub(own) || def.is(flag::VARIADIC);
+    fits.then_some(only)
 }
 
 fn import_link(eval: &mut Eval<'_>, file: FileId, import: u32) -> Option<To> {

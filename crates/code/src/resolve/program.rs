@@ -212,6 +212,12 @@ impl Program {
         names.last().unwrap_or(&package).starts_with(|c: char| c.is_uppercase())
     }
 
+    /// Whether it is a type that says nothing of its instances, or has none: Python's `typing.Any`, `NoReturn`.
+    pub fn external_is_anything(&self, id: u32) -> bool {
+        let (package, names) = self.external_path(id);
+        matches!(package, "typing" | "typing_extensions") && matches!(names.as_slice(), ["Any" | "NoReturn" | "Never"])
+    }
+
     // --- Python ---
 
     /// A module or package of a folder. `package`: the folder is one, or the file asked is its `__init__`.

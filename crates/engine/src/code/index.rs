@@ -1,6 +1,7 @@
 //! One pass over a working tree: what changed is read, what that affects is resolved again, and the difference to
 //! what the branch says is written in one transaction.
 
+use super::cache::{Cache, Pack};
 use super::files::{self, Content, DIAGNOSTICS, Diagnostic, Listed, Stamp};
 use super::git::blob_id;
 use super::look::{FirstLook, first_look};
@@ -9,7 +10,7 @@ use crate::{Context, Engine};
 use lukasa_code::Language;
 use lukasa_code::facts::Facts;
 use lukasa_code::resolve::program::is_manifest;
-use lukasa_code::resolve::{Links, Program, To, resolve};
+use lukasa_code::resolve::{Links, Program, Resolver, To};
 use lukasa_code::statements::{self, About, Names};
 use lukasa_model::batch::{End, PutObject, PutRelationship};
 use lukasa_model::types::RENAMED_FROM;
@@ -31,6 +32,7 @@ use uuid::Uuid;
 pub struct Workspace {
     root: PathBuf,
     scope: Scope,
+    cache: Option<Cache>,
     state: Mutex<State>,
 }
 
@@ -45,8 +47,8 @@ struct State {
     skipped: FxHashMap<String, Stamp>,
     /// Sources whose facts are in `program`; as long as some are missing, nothing can be resolved.
     loaded: FxHashMap<String, [u8; 20]>,
-    links: Vec<Links>,
-    /// What `links` and `program` were stated as.
+    resolver: Resolver,
+    /// What the links and `program` were stated as.
     stated: bool,
     /// The commit that was told last.
     claimed: Option<String>,
@@ -63,7 +65,7 @@ impl Default for State {
             program: Program::default(),
             skipped: FxHashMap::default(),
             loaded: FxHashMap::default(),
-            links: vec![],
+            resolver: Resolver::default(),
             stated: false,
             claimed: None,
             last_valid: Time::MIN,
@@ -138,15 +140,30 @@ struct Fresh {
     content: [u8; 20],
     bytes: u64,
     facts: Option<Arc<Facts>>,
+    /// The facts come from the text, not from what was kept.
+    parsed: bool,
     manifest: Option<String>,
     /// Not text, or cannot be read.
     skipped: bool,
     faults: Vec<Diagnostic>,
 }
 
+impl Fresh {
+    fn found(&mut self, facts: Facts) {
+        if let Some((line, what)) = facts.faults.first() {
+            self.faults.push(Diagnostic { line: Some(*line), ..Diagnostic::new(&self.path, what.to_string()) });
+        }
+        self.facts = Some(Arc::new(facts));
+    }
+}
+
+/// Files up to this many are parsed sooner than kept facts are read.
+const FEW_NEEDED: usize = 20;
+
 impl Workspace {
-    pub fn new(root: &Path, scope: Scope) -> Workspace {
-        Workspace { root: root.to_owned(), scope, state: Mutex::default() }
+    pub fn new(root: &Path, scope: Scope, cache: Option<&Path>) -> Workspace {
+        let cache = cache.map(Cache::in_folder);
+        Workspace { root: root.to_owned(), scope, cache, state: Mutex::default() }
     }
 
     pub fn root(&self) -> &Path {
@@ -170,17 +187,32 @@ impl Workspace {
         let first = state.known.is_empty();
 
         let touched: Vec<&Listed> = listed.iter().filter(|l| state.is_touched(l)).collect();
-        let fresh = self.read(&touched, &state, first, context);
+        let mut pack = Pack::default();
+        if pass.rebuild {
+            // Nothing that was remembered is believed.
+            state.loaded.clear();
+            state.skipped.clear();
+            (state.program, state.resolver) = (Program::default(), Resolver::default());
+        }
+        if first && !pass.rebuild {
+            pack = self.kept(&mut report);
+        }
+        let fresh = self.read(&touched, &state, first.then_some(&pack), context);
         let mut changes = Changes::default();
-        self.take_in(&mut state, fresh, &mut changes, &mut report);
+        let mut parsed = self.take_in(&mut state, fresh, &mut changes, &mut report);
         changes.removed = state.missing(&listed);
         if !changes.is_empty() || pass.rebuild {
             // What changed can only be resolved beside everything else.
             let needed: Vec<&Listed> = listed.iter().filter(|l| state.is_needed(l)).collect();
-            let fresh = self.read(&needed, &state, true, context);
-            self.take_in(&mut state, fresh, &mut changes, &mut report);
+            if needed.len() > FEW_NEEDED && !first && !pass.rebuild {
+                pack = self.kept(&mut report);
+            }
+            let fresh = self.read(&needed, &state, Some(&pack), context);
+            parsed.extend(self.take_in(&mut state, fresh, &mut changes, &mut report));
             state.forget(&changes.removed);
         }
+        drop(pack);
+        self.keep(&state, &parsed, &mut report);
         steps.done("read");
         report.changed = changes.changed.len();
         report.removed = changes.removed.len();
@@ -256,8 +288,31 @@ impl Workspace {
         Ok(Some(view))
     }
 
-    /// Reads files on all cores, and takes apart those whose content is new, or all of them.
-    fn read(&self, files: &[&Listed], state: &State, all: bool, context: &mut Context<'_>) -> Vec<Fresh> {
+    /// The facts an earlier process kept.
+    fn kept(&self, report: &mut Report) -> Pack {
+        let Some(cache) = &self.cache else { return Pack::default() };
+        cache.read().unwrap_or_else(|e| {
+            report.diagnostics.push(Diagnostic::new(".", format!("facts kept earlier cannot be read: {e}")));
+            Pack::default()
+        })
+    }
+
+    /// Keeps the facts of files that were parsed, for the next process.
+    fn keep(&self, state: &State, parsed: &[String], report: &mut Report) {
+        let Some(cache) = &self.cache else { return };
+        let source = |path: &String| {
+            let facts = &state.program.get(state.program.find_file(path)?)?.facts;
+            Some((path.clone(), *state.loaded.get(path)?, Arc::clone(facts)))
+        };
+        let new: Vec<_> = parsed.iter().filter_map(source).collect();
+        let new: Vec<_> = new.iter().map(|(path, id, facts)| (path.as_str(), *id, facts)).collect();
+        if let Err(e) = cache.add(&new, || state.loaded.keys().filter_map(source).collect()) {
+            report.diagnostics.push(Diagnostic::new(".", format!("facts cannot be kept for next time: {e}")));
+        }
+    }
+
+    /// Reads files on all cores, and takes apart those whose content is new; with what was kept, all of them.
+    fn read(&self, files: &[&Listed], state: &State, all: Option<&Pack>, context: &mut Context<'_>) -> Vec<Fresh> {
         let total = files.len() as u64;
         let mut out: Vec<Fresh> = Vec::with_capacity(files.len());
         // In parts, so that progress can be told.
@@ -271,7 +326,7 @@ impl Workspace {
         out
     }
 
-    fn read_one(&self, listed: &Listed, state: &State, all: bool) -> Fresh {
+    fn read_one(&self, listed: &Listed, state: &State, all: Option<&Pack>) -> Fresh {
         let path = &listed.path;
         let mut fresh = Fresh {
             path: path.clone(),
@@ -279,6 +334,7 @@ impl Workspace {
             content: [0; 20],
             bytes: listed.stamp.size,
             facts: None,
+            parsed: false,
             manifest: None,
             skipped: false,
             faults: vec![],
@@ -290,20 +346,21 @@ impl Workspace {
         fresh.content = blob_id(&bytes);
         fresh.bytes = bytes.len() as u64;
         let same = state.known.get(path).is_some_and(|known| known.content == fresh.content);
-        if same && !all {
+        if same && all.is_none() {
             return fresh;
         }
         if is_manifest(path) {
             fresh.manifest = Some(String::from_utf8_lossy(&bytes).into_owned());
         }
         if state.loaded.get(path) != Some(&fresh.content) {
+            if let Some(facts) = all.and_then(|pack| pack.get(path, &fresh.content)) {
+                fresh.found(facts);
+                return fresh;
+            }
             match files::read(path, bytes, &mut fresh.faults) {
                 Content::Source { text, language } => {
-                    let facts = lukasa_code::parse(path, &text, language);
-                    if let Some((line, what)) = facts.faults.first() {
-                        fresh.faults.push(Diagnostic { line: Some(*line), ..Diagnostic::new(path, what.to_string()) });
-                    }
-                    fresh.facts = Some(Arc::new(facts));
+                    fresh.found(lukasa_code::parse(path, &text, language));
+                    fresh.parsed = true;
                 }
                 Content::Text => {}
                 Content::Binary => fresh.skipped = true,
@@ -313,7 +370,9 @@ impl Workspace {
     }
 
     /// Puts what was read where it belongs, and notes what differs from the branch.
-    fn take_in(&self, state: &mut State, fresh: Vec<Fresh>, changes: &mut Changes, report: &mut Report) {
+    /// Tells which were parsed.
+    fn take_in(&self, state: &mut State, fresh: Vec<Fresh>, changes: &mut Changes, report: &mut Report) -> Vec<String> {
+        let mut parsed = Vec::new();
         for file in fresh {
             report.diagnostics.extend(file.faults);
             if file.skipped {
@@ -332,7 +391,10 @@ impl Workspace {
                 state.program.remove(&file.path);
             }
             if let Some(facts) = file.facts {
-                report.parsed += 1;
+                if file.parsed {
+                    report.parsed += 1;
+                    parsed.push(file.path.clone());
+                }
                 state.program.set(&file.path, facts);
                 state.loaded.insert(file.path.clone(), file.content);
             }
@@ -345,6 +407,7 @@ impl Workspace {
                 }
             }
         }
+        parsed
     }
 
     /// How many files differ from what a branch has: changed, added or gone.
@@ -388,15 +451,18 @@ impl Workspace {
             state.claimed = batch.header.git_commit;
             return Ok(());
         }
-        let links = resolve(&mut state.program);
+        // Until it is written, nobody knows what was stated.
+        let stated = std::mem::take(&mut state.stated) && !rebuild;
+        let found_again = state.resolver.resolve(&mut state.program);
+        let links = state.resolver.links();
         steps.done("resolve");
         let namespace = ledger.head().map_or_else(|_| self.scope.namespace(), |head| head.namespace);
         let names = Names::new(&state.program, namespace);
-        if rebuild {
-            state.stated = false;
-        }
-        let affected = affected(state, &links, changes);
-        let made = self.made(state, &names, &links, &affected, changes);
+        let affected = match stated {
+            true => affected(state, links, &found_again, changes),
+            false => state.program.ids().collect(),
+        };
+        let made = self.made(state, &names, links, &affected, changes);
         let made: Vec<Made> = made
             .into_iter()
             .filter(|file| {
@@ -411,7 +477,7 @@ impl Workspace {
         let mut ends: Vec<Uuid> = Vec::new();
         if let Some(view) = view {
             for file in made.iter().filter(|file| state.known.contains_key(&file.path)) {
-                let keep = file.ids(&state.program, &names, &links, namespace);
+                let keep = file.ids(&state.program, &names, links, namespace);
                 ends.extend(stale(ledger, view, &file.path, &keep)?);
             }
             for path in &changes.removed {
@@ -421,7 +487,7 @@ impl Workspace {
         ends.sort_unstable();
         ends.dedup();
         if let (true, Some(view)) = (rebuild, view) {
-            ends.extend(unused_outside(&state.program, &names, &links, ledger, view)?);
+            ends.extend(unused_outside(&state.program, &names, links, ledger, view)?);
         }
         let mut last: Vec<Write> = std::mem::take(&mut batch.writes);
         for (old, new) in renames(state, changes) {
@@ -430,7 +496,7 @@ impl Workspace {
         }
         last.extend(ends.into_iter().map(|id| Write::End(End::new(id))));
         steps.done("differences");
-        let parts = Parts { program: &state.program, names: &names, links: &links, files: &made, at: 0, last };
+        let parts = Parts { program: &state.program, names: &names, links, files: &made, at: 0, last };
         let counted = Mutex::new(Counted::default());
         let parts = parts.inspect(|part| part.iter().for_each(|write| counted.lock().add(write)));
         let committed = if made.len() <= FEW_FILES {
@@ -447,7 +513,7 @@ impl Workspace {
         report.tx = committed.tx;
         report.objects = committed.objects;
         report.relationships_written = committed.relationships;
-        for link in &links {
+        for link in links {
             report.calls += u64::from(link.counts.calls);
             report.calls_outside += u64::from(link.counts.outside);
             report.calls_unresolved += u64::from(link.counts.unresolved);
@@ -458,10 +524,9 @@ impl Workspace {
             report.lines += u64::from(facts.lines);
         }
         if rebuild || made_whole {
-            report.look = Some(first_look(&state.program, &links));
+            report.look = Some(first_look(&state.program, links));
             steps.done("look");
         }
-        state.links = links;
         state.stated = true;
         for path in &changes.removed {
             state.known.remove(path);
@@ -703,10 +768,7 @@ impl Made {
 
 /// Files that may say something else than before: those that changed, those whose names mean something else, and those
 /// that name something in a file that changed.
-fn affected(state: &State, links: &[Links], changes: &Changes) -> FxHashSet<u32> {
-    if !state.stated {
-        return state.program.ids().collect();
-    }
+fn affected(state: &State, links: &[Links], again: &FxHashSet<u32>, changes: &Changes) -> FxHashSet<u32> {
     let changed: FxHashSet<u32> = changes.changed.keys().filter_map(|path| state.program.find_file(path)).collect();
     let into_changed = |to: &To| matches!(to, To::Def(gid) if changed.contains(&gid.file));
     state
@@ -715,7 +777,7 @@ fn affected(state: &State, links: &[Links], changes: &Changes) -> FxHashSet<u32>
         .filter(|id| {
             let now = &links[*id as usize];
             changed.contains(id)
-                || state.links.get(*id as usize) != Some(now)
+                || again.contains(id)
                 || now.calls.iter().any(|l| into_changed(&l.to))
                 || now.imports.iter().any(|l| into_changed(&l.to))
                 || now.bases.iter().any(|l| into_changed(&l.to))

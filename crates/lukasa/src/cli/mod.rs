@@ -114,8 +114,11 @@ impl Session {
                 let _ = writeln!(std::io::stderr(), "{note}");
             }
         }
-        let engine =
+        let mut engine =
             Engine::new(opened.store, opened.clock, std::env::temp_dir()).with_graph_memory(config::graph_memory()?);
+        if let Some(cache) = opened.cache {
+            engine = engine.with_cache(cache);
+        }
         Ok(Session {
             engine,
             scope: opened.scope,

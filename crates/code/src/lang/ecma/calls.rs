@@ -136,6 +136,10 @@ impl<'t> Reader<'t> {
 
     /// Methods by which arrays, sets and maps get their elements.
     fn container_writes(&mut self, object: ExprId, name: u32, args: &[Arg]) {
+        // `this.set(…)` is a method of the own object, which is no container written down.
+        if self.b.facts.expr(object) == Expr::This {
+            return;
+        }
         let elements = match (self.b.facts.name(name), args) {
             ("push" | "unshift", args) => args,
             ("add", [_]) => args,

@@ -375,7 +375,7 @@ let x: [I<E>, ...U[]] | Map<string, Partial<U>> = y as unknown as Z;
 let w: import("./types").Foo;
 "#,
         r#"
-        Interface I 1-1 exported -> => I/T Extends ?ns.K Extends ?L<_>
+        Interface I 1-1 exported -> => I/T<?U> Extends ?ns.K Extends ?L<_>
           Method m 1-1 abstract exported declared (m/a:I/T) -> I/T
           Field p 1-1 exported declared -> ?U
           Field q 1-1 exported declared constant -> => I<I/T>
@@ -428,7 +428,7 @@ export abstract class Foo<T extends U> extends Base<T> implements I, J<T> {
           Method over 8-8 exported declared (over/x) /Over./
           Method over 9-9 async Protected (over/x) -> ?Promise<?[]<Foo/T>>
           Method abs 10-10 abstract exported declared -> This
-          Method list 11-11 exported (list/f:=> Foo/T) -> ?[]<Foo/T> on a Foo<Foo/T>
+          Method list 11-11 exported (list/f:=> Foo/T<?U>) -> ?[]<Foo/T> on a Foo<Foo/T>
         export Foo = <Foo>
         1 a.ts: ?Component({a: ?d})
         1 a.ts: Decorator ?Component()(<Foo>)

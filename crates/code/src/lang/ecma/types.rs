@@ -198,18 +198,24 @@ impl<'t> Reader<'t> {
         let kids = self.kids(node);
         let before = self.b.open_scope();
         self.type_parameters(kids.field("type_parameters"));
+        let mut takes = Vec::new();
         if let Some(parameters) = kids.field("parameters") {
             let inner = self.kids(parameters);
             for kid in inner.named() {
                 let parts = self.kids(kid);
-                if let Some(ty) = parts.field("type") {
-                    self.ty(ty);
+                let ty = parts.field("type").map_or(UNKNOWN, |ty| self.ty(ty));
+                match parts.field("pattern").map(|pattern| pattern.kind()) {
+                    Some("this") | None => {}
+                    // What comes from here on is one by one what the list holds.
+                    Some("rest_pattern") => break,
+                    Some(_) => takes.push(ty),
                 }
             }
         }
         let result = kids.field("return_type").or_else(|| kids.field("type")).map_or(UNKNOWN, |ty| self.ty(ty));
         self.b.close_scope(before);
-        self.b.expr(Expr::FunctionType(result))
+        let function = self.b.expr(Expr::FunctionType(result));
+        if takes.iter().all(|ty| *ty == UNKNOWN) { function } else { self.b.generic(function, &takes) }
     }
 
     fn type_name(&mut self, node: Node<'t>) -> ExprId {

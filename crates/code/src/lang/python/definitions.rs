@@ -221,7 +221,11 @@ impl<'t> Reader<'t> {
                     }
                     _ => {
                         test |= self.text(base).ends_with("TestCase");
-                        let of = self.value(base);
+                        let mut of = if base.kind() == "subscript" { self.ty(base) } else { self.value(base) };
+                        // `Base[T]` is `Base`; what stands in the brackets are types.
+                        if let Expr::Generic(named, _) = self.b.facts.expr(of) {
+                            of = named;
+                        }
                         self.b.base(def, BaseKind::Extends, of, line(base));
                     }
                 }

@@ -1,0 +1,234 @@
+//! Small programs, and who calls whom in them.
+
+use crate::language::Language;
+use crate::resolve::{Program, To, resolve};
+use std::sync::Arc;
+
+#[track_caller]
+fn check(files: &[(&str, &str)], expected: &[&str]) {
+    assert_eq!(calls(files), expected);
+}
+
+/// Every call of the files: where it stands, what it runs and its confidence, as they are read.
+fn calls(files: &[(&str, &str)]) -> Vec<String> {
+    let mut program = Program::default();
+    for (path, text) in files {
+        let language = Language::of(path, text).expect("a path with a known extension");
+        program.set(path, Arc::new(crate::parse(path, text, language)));
+    }
+    let links = resolve(&mut program);
+    let mut found = Vec::new();
+    for id in program.ids() {
+        let file = program.file(id);
+        for link in &links[id as usize].calls {
+            let call = &file.facts.calls[link.call as usize];
+            let to = match link.to {
+                To::Def(gid) => {
+                    let to = program.file(gid.file);
+                    let place = if gid.file == id { String::new() } else { format!("{} ", to.path) };
+                    format!("{place}{}:{}", to.facts.path_of(gid.def).join("."), program.def(gid).span.line)
+                }
+                To::External(path) => program.external_text(path),
+            };
+            found.push(format!("{}:{} -> {to} {}", file.path, call.line, link.how.confidence()));
+        }
+    }
+    found
+}
+
+#[test]
+fn an_overload_is_the_function_with_a_body() {
+    check(
+        &[(
+            "a.py",
+            "from typing import overload\n\
+             class C:\n\
+             \x20   @overload\n\
+             \x20   def get(self, a: int) -> int: ...\n\
+             \x20   @overload\n\
+             \x20   def get(self, a: str) -> str: ...\n\
+             \x20   def get(self, a): return a\n\
+             def use(c: C): c.get(1)\n",
+        )],
+        &["a.py:8 -> C.get:7 0.9"],
+    );
+    check(
+        &[(
+            "a.ts",
+            "export function from(a: string): string;\n\
+             export function from(a: string, b: number): string;\n\
+             export function from(a: any, b?: any, c?: any): any { return a; }\n\
+             class C { f(a: number): void; f(a: any, b?: any): void {} }\n\
+             export function use() { from('x'); from('x', 1); new C().f(1); }\n",
+        )],
+        &["a.ts:5 -> from:3 0.98", "a.ts:5 -> from:3 0.98", "a.ts:5 -> C:4 0.98", "a.ts:5 -> C.f:4 0.9"],
+    );
+    // Without a body, what is declared is all there is.
+    check(
+        &[
+            ("a.d.ts", "export function from(a: string): string;\n"),
+            ("b.ts", "import { from } from './a';\nfrom('x');\n"),
+        ],
+        &["b.ts:2 -> a.d.ts from:1 0.95"],
+    );
+}
+
+#[test]
+fn a_decorated_class_is_the_class() {
+    check(
+        &[
+            (
+                "deco.py",
+                "from functools import partial\n\
+                 def auto(cls=None, *, angular=None):\n\
+                 \x20   def replace(cls, angular=None):\n\
+                 \x20       return cls\n\
+                 \x20   if cls is None:\n\
+                 \x20       return partial(replace, angular=angular)\n\
+                 \x20   return replace(cls, angular=angular)\n",
+            ),
+            (
+                "a.py",
+                "from deco import auto\n\
+                 @auto\n\
+                 class Style:\n\
+                 \x20   def __init__(self): pass\n\
+                 \x20   @classmethod\n\
+                 \x20   def null(cls): return Style()\n\
+                 @auto(angular=True)\n\
+                 class Other:\n\
+                 \x20   def __init__(self): pass\n\
+                 Style.null()\n\
+                 Other()\n",
+            ),
+        ],
+        &[
+            "deco.py:6 -> functools.partial 0.95",
+            "deco.py:7 -> auto.replace:3 0.98",
+            "a.py:2 -> deco.py auto:2 0.95",
+            "a.py:6 -> Style.__init__:4 0.98",
+            "a.py:7 -> deco.py auto:2 0.95",
+            "a.py:7 -> deco.py auto.replace:3 0.95",
+            "a.py:10 -> Style.null:5 0.98",
+            "a.py:11 -> Other.__init__:9 0.98",
+        ],
+    );
+}
+
+#[test]
+fn what_a_callback_gets_is_declared_where_it_is_taken() {
+    check(
+        &[
+            (
+                "a.ts",
+                "export class Sub<T> { next(v: T) {} }\n\
+                 export class Source { on(s: Sub<any>) {} }\n\
+                 type Init = (source: Source, sub: Sub<any>) => void;\n\
+                 export class Obs { constructor(run?: ((this: Obs, s: Sub<any>) => void) | null) {} }\n\
+                 export function operate(init: Init): void {}\n",
+            ),
+            (
+                "b.ts",
+                "import { Obs, operate } from './a';\n\
+                 new Obs((sub) => { sub.next(1); });\n\
+                 operate((source, sub) => { source.on(sub); sub.next(2); });\n",
+            ),
+        ],
+        &[
+            "b.ts:2 -> a.ts Sub.next:1 0.9",
+            "b.ts:2 -> a.ts Obs.constructor:4 0.95",
+            "b.ts:3 -> a.ts Source.on:2 0.9",
+            "b.ts:3 -> a.ts Sub.next:1 0.9",
+            "b.ts:3 -> a.ts operate:5 0.95",
+        ],
+    );
+}
+
+#[test]
+fn any_says_nothing_of_a_value() {
+    check(
+        &[(
+            "a.py",
+            "import typing as t\n\
+             class C:\n\
+             \x20   def run_it(self): pass\n\
+             \x20   def walk_it(self): pass\n\
+             class D:\n\
+             \x20   def walk_it(self): pass\n\
+             def use(c: t.Any): c.walk_it()\n\
+             use(C())\n\
+             def other(v: t.Any): v.items()\n",
+        )],
+        &["a.py:7 -> C.walk_it:4 0.8", "a.py:8 -> C:2 0.98", "a.py:8 -> use:7 0.98"],
+    );
+}
+
+#[test]
+fn names_of_builtin_methods_are_nobodys_alone() {
+    check(
+        &[("a.js", "class Result { slice(a) {} collected(a) {} }\nfunction use(x) { x.slice(1); x.collected(1); }\n")],
+        &["a.js:2 -> Result.collected:1 0.4"],
+    );
+}
+
+#[test]
+fn an_objects_own_set_puts_nothing_into_it() {
+    check(
+        &[(
+            "a.js",
+            "var app = module.exports = {};\n\
+             function one() {}\n\
+             app.init = function init() { this.set('a', one); this.start(); };\n\
+             app.set = function set(name, value) {};\n\
+             app.start = function start() { this.missing(); };\n",
+        )],
+        &["a.js:3 -> set:4 0.9", "a.js:3 -> start:5 0.9"],
+    );
+}
+
+#[test]
+fn what_is_known_does_not_depend_on_what_was_asked_before() {
+    // However far `v0` is from the class, looking that far must not spoil the answer for those who are near.
+    for far in 1..14 {
+        let mut text = String::from("import { Foo } from './index';\n");
+        for at in 0..far {
+            text += &format!("const v{at} = v{};\n", at + 1);
+        }
+        text += &format!("const v{far} = Foo;\nnew v0();\nnew Foo();\n");
+        let near = format!("a.ts:{} -> foo.ts Foo.constructor:1 0.95", far + 4);
+        let files = [
+            ("foo.ts", "export class Foo { constructor() {} }\n"),
+            ("inner.ts", "export * from './foo';\n"),
+            ("index.ts", "export { Foo } from './inner';\n"),
+            ("a.ts", text.as_str()),
+        ];
+        let found = calls(&files);
+        assert_eq!(found.last(), Some(&near), "{far} steps away");
+    }
+}
+
+#[test]
+fn a_base_with_type_arguments_is_the_base() {
+    check(
+        &[(
+            "a.py",
+            "import typing as t\n\
+             import weakref\n\
+             T = t.TypeVar('T')\n\
+             class Base(t.Generic[T]):\n\
+             \x20   def fail(self): pass\n\
+             class Date(Base[int]):\n\
+             \x20   def convert(self): self.fail()\n\
+             class Holder:\n\
+             \x20   def __init__(self, date: Date):\n\
+             \x20       self.date = weakref.proxy(date)\n\
+             \x20   def use(self): self.date.convert()\n",
+        )],
+        &[
+            "a.py:3 -> typing.TypeVar 0.95",
+            "a.py:7 -> Base.fail:5 0.98",
+            "a.py:10 -> weakref.proxy 0.95",
+            "a.py:11 -> Date.convert:7 0.9",
+        ],
+    );
+}

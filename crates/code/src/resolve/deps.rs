@@ -1,0 +1,155 @@
+//! What an answer was found with, so that later one can tell whether it still holds.
+//!
+//! Everything that can change is a number, an atom: a file, or one entry of a table over all files. Numbers of entries
+//! are hashes; two entries with the same number only make an answer be found again without need.
+
+use super::value::{FileId, Gid, Sym, Value};
+use crate::language::Language;
+use rustc_hash::{FxHashSet, FxHasher};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+pub type Atom = u32;
+
+/// Stands for more atoms than are worth keeping: such an answer never holds.
+pub const MANY: Atom = u32::MAX;
+const MOST_ATOMS: usize = 4_000;
+
+/// An entry of a table over all files.
+#[derive(Clone, Copy, Hash)]
+pub enum Entry {
+    /// The classes directly derived from one.
+    Derived(Gid),
+    /// All classes below one.
+    Below(Gid),
+    /// Whether something is put under this name from outside anywhere.
+    Written(Sym),
+    /// A name at the top of a Go package, by folder.
+    Go(u32, Sym),
+    Package(Sym, Sym),
+    Macro(Sym),
+    Function(Language, Sym),
+    Methods(Language, Sym),
+    Callers(Gid),
+    Receivers(Gid),
+    Made(Gid),
+    /// Whether instances of a class, or of one below it, are made.
+    MadeBelow(Gid),
+    /// Whether instances of anything are made.
+    AnyMade,
+    Write(Value, Sym),
+    WrittenNames(Value),
+    Owners(Gid),
+}
+
+impl Entry {
+    pub fn atom(self) -> Atom {
+        let mut hasher = FxHasher::default();
+        self.hash(&mut hasher);
+        let hash = hasher.finish();
+        // Files have the numbers with the highest bit clear.
+        (((hash >> 32) ^ hash) as u32 | 1 << 31) & !1
+    }
+}
+
+/// What has changed.
+#[derive(Default)]
+pub struct Changed(FxHashSet<Atom>);
+
+impl Changed {
+    pub fn file(&mut self, file: FileId) {
+        self.0.insert(file);
+    }
+
+    pub fn entry(&mut self, entry: Entry) {
+        self.0.insert(entry.atom());
+    }
+
+    pub fn extend(&mut self, other: &Changed) {
+        self.0.extend(&other.0);
+    }
+
+    pub fn has_file(&self, file: FileId) -> bool {
+        self.0.contains(&file)
+    }
+
+    /// Whether an answer found with these must be found again.
+    pub fn hits(&self, deps: &[Atom]) -> bool {
+        !self.0.is_empty() && deps.iter().any(|atom| *atom == MANY || self.0.contains(atom))
+    }
+}
+
+/// Atoms in the order they are met, one frame per open question.
+#[derive(Default)]
+pub struct Trail {
+    atoms: Vec<Atom>,
+    /// Where the innermost frame begins.
+    start: usize,
+    seen: FxHashSet<Arc<[Atom]>>,
+}
+
+impl Trail {
+    /// Opens a frame; what is given back closes it.
+    pub fn begin(&mut self) -> usize {
+        std::mem::replace(&mut self.start, self.atoms.len())
+    }
+
+    /// Closes a frame and gives what was met in it, which the frame around has met too.
+    pub fn end(&mut self, outer: usize) -> Arc<[Atom]> {
+        self.compact();
+        let found = &self.atoms[self.start..];
+        let deps = match self.seen.get(found) {
+            Some(known) => known.clone(),
+            None => {
+                let deps: Arc<[Atom]> = found.into();
+                self.seen.insert(deps.clone());
+                deps
+            }
+        };
+        self.start = outer;
+        deps
+    }
+
+    /// Forgets everything met, for a question that nobody around waits for.
+    pub fn clear(&mut self) {
+        self.atoms.clear();
+        self.start = 0;
+    }
+
+    pub fn push(&mut self, atom: Atom) {
+        self.atoms.push(atom);
+        self.keep_short();
+    }
+
+    pub fn extend(&mut self, deps: &[Atom]) {
+        self.atoms.extend_from_slice(deps);
+        self.keep_short();
+    }
+
+    fn keep_short(&mut self) {
+        if self.atoms.len() - self.start > 4 * MOST_ATOMS {
+            self.compact();
+        }
+    }
+
+    fn compact(&mut self) {
+        let frame = &mut self.atoms[self.start..];
+        match frame.len() {
+            0 | 1 => return,
+            _ => frame.sort_unstable(),
+        }
+        let mut kept = 1;
+        for at in 1..frame.len() {
+            if frame[at] != frame[kept - 1] {
+                frame[kept] = frame[at];
+                kept += 1;
+            }
+        }
+        let many = kept > MOST_ATOMS || frame[kept - 1] == MANY;
+        self.atoms.truncate(self.start + kept);
+        if many {
+            self.atoms.truncate(self.start);
+            self.atoms.push(MANY);
+        }
+    }
+}

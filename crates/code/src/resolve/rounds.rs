@@ -1,0 +1,556 @@
+//! Resolves calls in rounds, and after changes only what the changes can be seen from.
+//!
+//! The first round knows what stands in the text. Each further one also knows what all files said in the one before:
+//! who calls what with what, what is put where. Every answer remembers what it was found with. So a round asks again
+//! only what the news of the round before can alter; and when files change, each round asks again only what differs
+//! from the same round before the change.
+
+use super::deps::{Atom, Changed};
+use super::eval::{Eval, LEVELS, Question};
+use super::file::File;
+use super::flow::{Caller, Flows, Give, Passing};
+use super::link::Link;
+use super::program::Program;
+use super::value::{FileId, Gid, How, Value};
+use super::{Links, links};
+use crate::facts::{CallId, CallKind, DefId, Expr, Key, ROOT, Target, flag};
+use crate::language::Language;
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What is passed on through more functions than this is not followed.
+const ROUNDS: usize = 4;
+
+/// One call as a round found it.
+#[derive(Clone)]
+pub struct Found {
+    pub targets: SmallVec<[(Value, How); 1]>,
+    /// It may change when more is known.
+    open: bool,
+    /// The targets are not called here but handed to something that calls them.
+    handed: bool,
+    pub class: Class,
+    deps: Arc<[Atom]>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub enum Class {
+    Resolved,
+    Outside,
+    Unresolved,
+    /// A call the language makes: not counted.
+    Silent,
+}
+
+/// What a round found in a file.
+struct Answers {
+    calls: Vec<Found>,
+    puts: Puts,
+    /// What others may want to know of it, sorted.
+    gives: Vec<Give>,
+}
+
+#[derive(Clone, Default)]
+struct Puts {
+    into: Vec<Put>,
+    made: Vec<Gid>,
+    deps: Arc<[Atom]>,
+}
+
+#[derive(Default)]
+struct Round {
+    /// What the round before let all know.
+    flows: Flows,
+    files: Vec<Option<Arc<Answers>>>,
+}
+
+/// Resolves a program again and again as it changes.
+#[derive(Default)]
+pub struct Resolver {
+    kept: Option<Kept>,
+    links: Vec<Links>,
+}
+
+struct Kept {
+    files: Vec<Option<Arc<File>>>,
+    manifests: BTreeMap<String, String>,
+    link: Link,
+    rounds: Vec<Round>,
+    link_deps: Vec<Vec<Atom>>,
+}
+
+/// Resolves everything once. The result has an entry per file id.
+pub fn resolve(program: &mut Program) -> Vec<Links> {
+    let mut resolver = Resolver::default();
+    resolver.resolve(program);
+    resolver.links
+}
+
+impl Resolver {
+    /// As of the last time; an entry per file id.
+    pub fn links(&self) -> &[Links] {
+        &self.links
+    }
+
+    /// Brings the links up to date with the program, and tells the files whose links were found again.
+    pub fn resolve(&mut self, program: &mut Program) -> FxHashSet<FileId> {
+        let kept = self.kept.take();
+        let again = kept.and_then(|mut kept| {
+            let files = kept.changed_files(program)?;
+            let (link, changed) = Link::again(&mut kept.link, program, &files, &kept.files)?;
+            Some((kept, link, changed, files))
+        });
+        match again {
+            Some((kept, link, changed, files)) => self.resolve_again(program, kept, link, changed, &files),
+            None => self.resolve_all(program),
+        }
+    }
+
+    fn resolve_all(&mut self, program: &mut Program) -> FxHashSet<FileId> {
+        let link = Link::new(program);
+        let program = &*program;
+        let mut rounds: Vec<Round> = Vec::with_capacity(ROUNDS);
+        for number in 0..ROUNDS {
+            let mut flows = rounds.last().map(|r: &Round| r.flows.clone()).unwrap_or_default();
+            let mut news = Changed::default();
+            let before = number.checked_sub(2).map(|at| &rounds[at]);
+            if let Some(last) = rounds.last() {
+                for id in program.ids() {
+                    let old = before.and_then(|r| r.files[id as usize].as_ref());
+                    let new = last.files[id as usize].as_ref();
+                    if let Some(new) = new
+                        && old.is_none_or(|old| !Arc::ptr_eq(old, new))
+                    {
+                        flows.replace(old.map_or(&[], |a| &a.gives), &new.gives, &link, &mut news);
+                    }
+                }
+            }
+            let last = rounds.last();
+            let files =
+                answer_all(program, &link, &flows, |id| match last.and_then(|r| r.files[id as usize].as_ref()) {
+                    Some(known) => (Some(known), Redo::Seeing(&news)),
+                    None => (None, Redo::Open),
+                });
+            rounds.push(Round { flows, files });
+        }
+        let ids: Vec<FileId> = program.ids().collect();
+        self.links = vec![Links::default(); program.slots()];
+        let mut link_deps = vec![vec![]; program.slots()];
+        for (id, (links, deps)) in link_all(program, &link, rounds.last(), &ids) {
+            self.links[id as usize] = links;
+            link_deps[id as usize] = deps;
+        }
+        let (files, manifests) = (all_files(program), program.manifests.clone());
+        self.kept = Some(Kept { files, manifests, link, rounds, link_deps });
+        ids.into_iter().collect()
+    }
+
+    fn resolve_again(
+        &mut self,
+        program: &Program,
+        mut kept: Kept,
+        link: Link,
+        changed: Changed,
+        files: &FxHashSet<FileId>,
+    ) -> FxHashSet<FileId> {
+        let mut rounds: Vec<Round> = Vec::with_capacity(ROUNDS);
+        let mut seen = Changed::default();
+        let mut found_again: FxHashSet<FileId> = files.clone();
+        for number in 0..ROUNDS {
+            let mut flows = std::mem::take(&mut kept.rounds[number].flows);
+            seen = Changed::default();
+            seen.extend(&changed);
+            if let Some(last) = rounds.last() {
+                for id in program.ids() {
+                    let old = kept.rounds[number - 1].files[id as usize].as_ref();
+                    if let (Some(old), Some(new)) = (old, last.files[id as usize].as_ref())
+                        && !Arc::ptr_eq(old, new)
+                    {
+                        flows.replace(&old.gives, &new.gives, &link, &mut seen);
+                    }
+                }
+            }
+            let (last, old) = (rounds.last(), &kept.rounds[number].files);
+            let answers = answer_all(program, &link, &flows, |id| {
+                if files.contains(&id) {
+                    // What it said before was another text.
+                    (last.and_then(|r: &Round| r.files[id as usize].as_ref()), Redo::Open)
+                } else {
+                    (old[id as usize].as_ref(), Redo::Seeing(&seen))
+                }
+            });
+            rounds.push(Round { flows, files: answers });
+        }
+        let before = kept.rounds.last().map(|r| &r.files);
+        let after = rounds.last().map(|r| &r.files);
+        for id in program.ids() {
+            let (old, new) =
+                (before.and_then(|f| f[id as usize].as_ref()), after.and_then(|f| f[id as usize].as_ref()));
+            let same = matches!((old, new), (Some(old), Some(new)) if Arc::ptr_eq(old, new));
+            if !same || changed.has_file(id) || seen.hits(&kept.link_deps[id as usize]) {
+                found_again.insert(id);
+            }
+        }
+        let mut ids: Vec<FileId> = found_again.iter().copied().collect();
+        ids.sort_unstable();
+        for (id, (links, deps)) in link_all(program, &link, rounds.last(), &ids) {
+            if self.links[id as usize] == links && !files.contains(&id) {
+                found_again.remove(&id);
+            }
+            self.links[id as usize] = links;
+            kept.link_deps[id as usize] = deps;
+        }
+        self.kept = Some(Kept { files: all_files(program), link, rounds, ..kept });
+        found_again
+    }
+}
+
+impl Kept {
+    /// The files that say something else now; none when others came or went, or what says how they are found changed.
+    fn changed_files(&self, program: &Program) -> Option<FxHashSet<FileId>> {
+        if self.manifests != program.manifests || self.files.len() != program.slots() {
+            return None;
+        }
+        let mut changed = FxHashSet::default();
+        for (id, old) in self.files.iter().enumerate() {
+            match (old, program.get(id as FileId)) {
+                (None, None) => {}
+                (Some(old), Some(new)) if Arc::ptr_eq(old, new) => {}
+                (Some(old), Some(new)) if old.path == new.path => {
+                    changed.insert(id as FileId);
+                }
+                _ => return None,
+            }
+        }
+        Some(changed)
+    }
+}
+
+fn all_files(program: &Program) -> Vec<Option<Arc<File>>> {
+    (0..program.slots()).map(|id| program.get(id as FileId).cloned()).collect()
+}
+
+/// What of a file's answers is to be found again.
+#[derive(Clone, Copy)]
+enum Redo<'a> {
+    /// Whatever may differ between rounds; without answers everything.
+    Open,
+    /// What was found with something that has changed.
+    Seeing(&'a Changed),
+}
+
+/// Finds the answers of all files on all cores, starting from what is known of each.
+fn answer_all<'a>(
+    program: &Program,
+    link: &Link,
+    flows: &Flows,
+    known: impl Fn(FileId) -> (Option<&'a Arc<Answers>>, Redo<'a>) + Sync,
+) -> Vec<Option<Arc<Answers>>> {
+    let ids: Vec<FileId> = program.ids().collect();
+    let parts: Vec<Vec<(FileId, Arc<Answers>)>> = ids
+        .par_chunks(chunk(&ids))
+        .map(|ids| {
+            let mut eval = Eval::new(program, link, flows);
+            let answers = ids.iter().map(|id| {
+                let (known, redo) = known(*id);
+                (*id, answer(&mut eval, *id, known, redo))
+            });
+            answers.collect()
+        })
+        .collect();
+    let mut all = vec![None; program.slots()];
+    for (id, answers) in parts.into_iter().flatten() {
+        all[id as usize] = Some(answers);
+    }
+    all
+}
+
+/// Files that share what they found: enough that little is found twice, few enough that all cores are busy.
+fn chunk(ids: &[FileId]) -> usize {
+    ids.len().div_ceil(rayon::current_num_threads() * 4).max(8)
+}
+
+fn link_all(program: &Program, link: &Link, last: Option<&Round>, ids: &[FileId]) -> Vec<(FileId, (Links, Vec<Atom>))> {
+    let Some(last) = last else { return vec![] };
+    ids.par_chunks(chunk(ids))
+        .flat_map_iter(|ids| {
+            let mut eval = Eval::new(program, link, &last.flows);
+            let found = ids.iter().filter_map(|id| {
+                let answers = last.files[*id as usize].as_ref()?;
+                Some((*id, links(&mut eval, *id, &answers.calls)))
+            });
+            found.collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: Redo<'_>) -> Arc<Answers> {
+    let Some(known) = known else {
+        let calls = eval.program.file(id).facts.calls.len() as CallId;
+        let calls: Vec<Found> = (0..calls).map(|call| find(eval, id, call)).collect();
+        let puts = puts(eval, id);
+        let gives = gives(eval, id, &calls, &puts);
+        return Arc::new(Answers { calls, puts, gives });
+    };
+    let stale = |found: &Found| match redo {
+        Redo::Open => found.open,
+        Redo::Seeing(changed) => changed.hits(&found.deps),
+    };
+    let put_again = match redo {
+        Redo::Open => true,
+        Redo::Seeing(changed) => changed.hits(&known.puts.deps),
+    };
+    let again: Vec<CallId> =
+        known.calls.iter().enumerate().filter(|(_, f)| stale(f)).map(|(call, _)| call as CallId).collect();
+    if again.is_empty() && !put_again {
+        return known.clone();
+    }
+    let mut calls = known.calls.clone();
+    for call in again {
+        calls[call as usize] = find(eval, id, call);
+    }
+    let puts = if put_again { puts(eval, id) } else { known.puts.clone() };
+    let gives = gives(eval, id, &calls, &puts);
+    Arc::new(Answers { calls, puts, gives })
+}
+
+fn find(eval: &mut Eval<'_>, file: FileId, call: CallId) -> Found {
+    let ((targets, open, class, handed), deps) = eval.traced(|eval| {
+        let (targets, open) = eval.ask(|e| e.solve(Question::CallTargets(file, call), LEVELS));
+        let (class, more_open) = classify(eval, file, call, &targets.values, targets.too_many);
+        let handed = class == Class::Resolved && is_handed(eval, file, call, &targets.values);
+        (targets, open || more_open, class, handed)
+    });
+    let targets = targets.values.iter().copied().collect();
+    Found { targets, open, handed, class, deps }
+}
+
+/// Whether the functions found are not what stands before the parentheses.
+fn is_handed(eval: &mut Eval<'_>, file: FileId, call: CallId, targets: &[(Value, How)]) -> bool {
+    if !targets.iter().any(|(v, how)| matches!(v, Value::Func(_)) && *how >= How::Flow) {
+        return false;
+    }
+    let facts = &eval.file(file).facts;
+    let (callee, _) = eval.ask(|e| e.callee(file, &facts.calls[call as usize], LEVELS));
+    !callee
+        .values
+        .iter()
+        .any(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..) | Value::Class(_) | Value::Instance(..)))
+}
+
+fn classify(
+    eval: &mut Eval<'_>,
+    file: FileId,
+    call: CallId,
+    targets: &[(Value, How)],
+    too_many: bool,
+) -> (Class, bool) {
+    let facts = &eval.file(file).facts;
+    let call = &facts.calls[call as usize];
+    if targets.iter().any(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..) | Value::Class(_))) {
+        return (Class::Resolved, false);
+    }
+    if call.how == CallKind::Implicit {
+        return (Class::Silent, false);
+    }
+    if !targets.is_empty() {
+        return (Class::Outside, false);
+    }
+    if too_many {
+        return (Class::Unresolved, false);
+    }
+    let (outside, open) = eval.ask(|e| match facts.expr(call.callee) {
+        Expr::Member(of, _) if facts.expr(of) == Expr::Super => e.outside_super(file, call.owner),
+        Expr::Super => e.outside_super(file, call.owner),
+        Expr::Member(of, _) => {
+            let base = e.expr(file, of, call.owner, LEVELS);
+            !base.is_empty() && base.values.iter().all(|(v, _)| e.is_outside(*v))
+        }
+        _ => {
+            let callee = e.expr(file, call.callee, call.owner, LEVELS);
+            // Conversions of Go and calls of what came from outside.
+            !callee.is_empty() && callee.values.iter().all(|(v, _)| e.is_outside(*v) || matches!(v, Value::Class(_)))
+        }
+    });
+    (if outside { Class::Outside } else { Class::Unresolved }, open)
+}
+
+impl Eval<'_> {
+    fn is_outside(&mut self, value: Value) -> bool {
+        match value {
+            Value::Text
+            | Value::Number
+            | Value::Nothing
+            | Value::Object(..)
+            | Value::Typed(..)
+            | Value::External(_)
+            | Value::ExternalInstance(_)
+            | Value::Builtin(_)
+            | Value::Generator(_)
+            | Value::Rest(..)
+            | Value::Keywords(_) => true,
+            Value::Instance(class, _) | Value::Class(class) => self.line(class).external,
+            _ => false,
+        }
+    }
+
+    fn outside_super(&mut self, file: FileId, owner: DefId) -> bool {
+        match self.enclosing_type(file, owner, LEVELS) {
+            Some(class) => {
+                let line = self.line(class);
+                // Every class has a parent, if only `object`.
+                line.external || line.classes.len() == 1
+            }
+            None => false,
+        }
+    }
+}
+
+/// Something put into an object from outside.
+#[derive(Clone, Copy)]
+struct Put {
+    into: Value,
+    name: u32,
+    file: FileId,
+    value: u32,
+    owner: DefId,
+    function: Option<Gid>,
+}
+
+fn puts(eval: &mut Eval<'_>, file: FileId) -> Puts {
+    let here = eval.file(file);
+    let mut out = Vec::new();
+    let mut deps = FxHashSet::default();
+    deps.insert(file);
+    let made = constructs(eval, file, &mut out, &mut deps);
+    for index in &here.writes {
+        let bind = here.facts.binds[*index as usize];
+        let (of, name) = match bind.target {
+            Target::Member(of, name) | Target::At(of, name) => (of, here.sym(name)),
+            Target::Element(of) => (of, eval.link.words.element),
+            _ => continue,
+        };
+        if name == eval.link.words.implements && here.facts.language == Language::Rust {
+            continue;
+        }
+        let base = asked(eval, &mut deps, |e| e.expr(file, of, bind.owner, LEVELS));
+        let script = here.facts.language.family() == Language::JavaScript;
+        for (value, _) in &base.values {
+            let into = match (value, bind.target) {
+                (Value::Instance(class, _), Target::Member(..)) => Value::Instance(*class, true),
+                (Value::Class(_) | Value::Func(_) | Value::Prototype(_), Target::Member(..)) => *value,
+                (Value::Object(..), Target::At(..) | Target::Element(_)) => *value,
+                (Value::Object(..), Target::Member(..)) if script => *value,
+                _ => continue,
+            };
+            let mut function = None;
+            if script {
+                let values = asked(eval, &mut deps, |e| e.expr(file, bind.value, bind.owner, LEVELS));
+                function = values.values.iter().find_map(|(v, _)| match v {
+                    Value::Func(f) => Some(*f),
+                    _ => None,
+                });
+            }
+            out.push(Put { into, name, file, value: bind.value, owner: bind.owner, function });
+        }
+    }
+    let mut deps: Vec<Atom> = deps.into_iter().collect();
+    deps.sort_unstable();
+    Puts { into: out, made, deps: deps.into() }
+}
+
+fn asked<R>(eval: &mut Eval<'_>, deps: &mut FxHashSet<Atom>, ask: impl FnOnce(&mut Eval<'_>) -> R) -> R {
+    let ((answer, _), with) = eval.traced(|e| e.ask(ask));
+    deps.extend(with.iter());
+    answer
+}
+
+/// `T{a: x}`: fields that are set as the object is made, and the types made so.
+fn constructs(eval: &mut Eval<'_>, file: FileId, out: &mut Vec<Put>, deps: &mut FxHashSet<Atom>) -> Vec<Gid> {
+    let here = eval.file(file);
+    let mut made = Vec::new();
+    for expr in &here.constructs {
+        let Expr::Construct(of, range) = here.facts.expr(*expr) else { continue };
+        let types = asked(eval, deps, |e| e.expr(file, of, ROOT, LEVELS));
+        for (value, _) in &types.values {
+            let Value::Class(class) = value else { continue };
+            made.push(*class);
+            for (place, item) in here.facts.items(range).iter().enumerate() {
+                let name = match item.key {
+                    Key::Name(name) => here.sym(name),
+                    Key::Next => match eval.field_at(*class, place) {
+                        Some(name) => name,
+                        None => continue,
+                    },
+                    _ => continue,
+                };
+                let into = Value::Instance(*class, true);
+                out.push(Put { into, name, file, value: item.value, owner: ROOT, function: None });
+            }
+        }
+    }
+    made
+}
+
+/// What a file lets others know, sorted.
+fn gives(eval: &Eval<'_>, id: FileId, calls: &[Found], puts: &Puts) -> Vec<Give> {
+    let (program, link) = (eval.program, eval.link);
+    let file = program.file(id);
+    let mut gives = Vec::new();
+    for (call, found) in calls.iter().enumerate() {
+        for (value, how) in &found.targets {
+            let (function, receiver) = match value {
+                Value::Func(function) => (*function, None),
+                Value::Method(function, receiver) => (*function, Some(*receiver)),
+                Value::Class(class) => {
+                    gives.push(Give::Made(*class));
+                    continue;
+                }
+                _ => continue,
+            };
+            let def = program.def(function);
+            if let Some(receiver) = receiver {
+                if def.is(flag::CONSTRUCTOR) {
+                    gives.push(Give::Made(receiver));
+                }
+                let own = link.receiver(function).or_else(|| {
+                    let class = program.file(function.file).class_of[function.def as usize]?;
+                    Some(Gid { file: function.file, def: class })
+                });
+                if own != Some(receiver) {
+                    gives.push(Give::Receiver(function, receiver));
+                }
+            }
+            if def.params.is_empty() {
+                continue;
+            }
+            let callee = file.facts.expr(file.facts.calls[call].callee);
+            let script = file.facts.language.family() == Language::JavaScript;
+            let passing = match callee {
+                Expr::Member(..) if found.handed => Passing::Held,
+                _ if found.handed => Passing::Mapped,
+                _ if receiver.is_some() && def.is(flag::TAKES_SELF) => Passing::Bound,
+                Expr::Member(_, name) if script && file.sym(name) == link.words.call => Passing::Call,
+                Expr::Member(_, name) if script && file.sym(name) == link.words.apply => Passing::Apply,
+                _ => Passing::Straight,
+            };
+            gives.push(Give::Caller(function, Caller { file: id, call: call as CallId, passing, how: *how }));
+        }
+    }
+    for put in &puts.into {
+        gives.push(Give::Write(put.into, put.name, (put.file, put.value, put.owner)));
+        if let Some(function) = put.function {
+            let owner = match put.into {
+                Value::Prototype(of) => Value::Instance(of, true),
+                other => other,
+            };
+            gives.push(Give::Owner(function, owner));
+        }
+    }
+    gives.extend(puts.made.iter().map(|class| Give::Made(*class)));
+    gives.sort_unstable();
+    gives
+}

@@ -1,0 +1,214 @@
+//! What sources were taken apart into, kept on disk by path and content, so that a new process parses only what changed.
+//!
+//! One file: a first line that names the build that can read it, then entries of a key, a length, a checksum and the
+//! facts. Entries are only ever added; one that is damaged, and all after it, count as not there. Losing the file loses
+//! time, nothing else.
+
+use lukasa_code::facts::Facts;
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::fs::{self, File, OpenOptions};
+use std::hash::Hasher;
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Key, length and checksum.
+const ENTRY_HEAD: usize = 8 + 4 + 8;
+/// Facts written at a time: a few megabytes.
+const AT_ONCE: usize = 200;
+/// Below this size nothing is gained by leaving out what is old.
+const SMALL: u64 = 32 << 20;
+
+/// Where facts are kept.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    file: PathBuf,
+}
+
+/// One source: its path, the id of its content, its facts.
+pub type Source<'a> = (&'a str, [u8; 20], &'a Arc<Facts>);
+
+impl Cache {
+    pub fn in_folder(folder: &Path) -> Cache {
+        Cache { file: folder.join("facts") }
+    }
+
+    /// Everything that is kept; nothing when there is no such file, or another build wrote it.
+    pub fn read(&self) -> io::Result<Pack> {
+        let mut bytes = Vec::new();
+        match File::open(&self.file) {
+            Ok(mut file) => file.read_to_end(&mut bytes)?,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Pack::default()),
+            Err(e) => return Err(e),
+        };
+        Ok(Pack::of(bytes))
+    }
+
+    /// Adds sources. With `all`, what is there already and no longer of use may go.
+    pub fn add(&self, new: &[Source<'_>], all: impl FnOnce() -> Vec<(String, [u8; 20], Arc<Facts>)>) -> io::Result<()> {
+        if new.is_empty() {
+            return Ok(());
+        }
+        let size = self.file.metadata().map_or(0, |m| m.len());
+        if size > 0 && self.is_ours()? && size < SMALL * 8 {
+            let mut file = OpenOptions::new().append(true).open(&self.file)?;
+            return write(&mut file, new);
+        }
+        let all = all();
+        let all: Vec<Source<'_>> = all.iter().map(|(path, id, facts)| (path.as_str(), *id, facts)).collect();
+        self.replace(&all)
+    }
+
+    /// Keeps these and nothing else.
+    pub fn replace(&self, sources: &[Source<'_>]) -> io::Result<()> {
+        if let Some(folder) = self.file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        // Readers have the old file or the new one, never a part.
+        let next = self.file.with_extension(format!("new-{}", std::process::id()));
+        let mut file = File::create(&next)?;
+        file.write_all(first_line().as_bytes())?;
+        write(&mut file, sources)?;
+        drop(file);
+        fs::rename(&next, &self.file)
+    }
+
+    fn is_ours(&self) -> io::Result<bool> {
+        let line = first_line();
+        let mut begins = vec![0; line.len()];
+        let read = File::open(&self.file)?.read(&mut begins)?;
+        Ok(begins[..read] == *line.as_bytes())
+    }
+}
+
+fn first_line() -> String {
+    format!("lukasa facts {}\n", lukasa_code::BUILD)
+}
+
+fn write(file: &mut File, sources: &[Source<'_>]) -> io::Result<()> {
+    for sources in sources.chunks(AT_ONCE) {
+        let entries: Vec<Vec<u8>> =
+            sources.par_iter().map(|(path, id, facts)| entry(path, id, facts)).collect::<io::Result<_>>()?;
+        // One write per part: another process adding at the same moment comes before or after it.
+        file.write_all(&entries.concat())?;
+    }
+    Ok(())
+}
+
+fn entry(path: &str, id: &[u8; 20], facts: &Facts) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; ENTRY_HEAD];
+    bytes = postcard::to_extend(&(path, id, facts), bytes).map_err(io::Error::other)?;
+    let body = bytes.len() - ENTRY_HEAD;
+    let sum = checksum(&bytes[ENTRY_HEAD..]);
+    bytes[..8].copy_from_slice(&key(path, id).to_le_bytes());
+    bytes[8..12].copy_from_slice(&(body as u32).to_le_bytes());
+    bytes[12..20].copy_from_slice(&sum.to_le_bytes());
+    Ok(bytes)
+}
+
+fn key(path: &str, id: &[u8; 20]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(path.as_bytes());
+    hasher.write(id);
+    hasher.finish()
+}
+
+fn checksum(bytes: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+/// The facts of a cache, each taken apart when asked for.
+#[derive(Default)]
+pub struct Pack {
+    bytes: Vec<u8>,
+    entries: FxHashMap<u64, Range<usize>>,
+}
+
+impl Pack {
+    fn of(bytes: Vec<u8>) -> Pack {
+        let mut entries = FxHashMap::default();
+        let mut at = first_line().len();
+        if !bytes.starts_with(first_line().as_bytes()) {
+            return Pack::default();
+        }
+        while let Some(head) = bytes.get(at..at + ENTRY_HEAD) {
+            let number = |range: Range<usize>| head[range].iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
+            let end = at + ENTRY_HEAD + number(8..12) as usize;
+            if end > bytes.len() {
+                break;
+            }
+            entries.insert(number(0..8), at..end);
+            at = end;
+        }
+        Pack { bytes, entries }
+    }
+
+    pub fn get(&self, path: &str, id: &[u8; 20]) -> Option<Facts> {
+        let entry = &self.bytes[self.entries.get(&key(path, id))?.clone()];
+        let body = &entry[ENTRY_HEAD..];
+        if checksum(body).to_le_bytes() != entry[12..20] {
+            return None;
+        }
+        let (kept_path, kept_id, facts): (&str, [u8; 20], Facts) = postcard::from_bytes(body).ok()?;
+        (kept_path == path && kept_id == *id).then_some(facts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failing test says where")]
+
+    use super::*;
+    use lukasa_code::Language;
+
+    fn facts(text: &str) -> Arc<Facts> {
+        Arc::new(lukasa_code::parse("a.py", text, Language::Python))
+    }
+
+    #[test]
+    fn what_is_kept_is_found_by_path_and_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::in_folder(&folder.path().join("cache"));
+        let (one, two) = (facts("def one(): pass\n"), facts("def two(): one()\n"));
+        let nothing = || -> Vec<(String, [u8; 20], Arc<Facts>)> { vec![] };
+        assert!(cache.read().unwrap().get("a.py", &[1; 20]).is_none());
+        cache.add(&[("a.py", [1; 20], &one)], || vec![("a.py".into(), [1; 20], one.clone())]).unwrap();
+        cache.add(&[("a.py", [2; 20], &two), ("b.py", [1; 20], &one)], nothing).unwrap();
+        let pack = cache.read().unwrap();
+        let name = |facts: Option<Facts>| facts.map(|f| f.name(f.def(1).name).to_owned());
+        assert_eq!(name(pack.get("a.py", &[1; 20])).as_deref(), Some("one"));
+        assert_eq!(name(pack.get("a.py", &[2; 20])).as_deref(), Some("two"));
+        assert_eq!(name(pack.get("b.py", &[1; 20])).as_deref(), Some("one"));
+        assert!(pack.get("b.py", &[2; 20]).is_none(), "facts depend on the path");
+    }
+
+    #[test]
+    fn a_damaged_or_foreign_file_counts_as_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::in_folder(folder.path());
+        let (one, two) = (facts("def one(): pass\n"), facts("def two(): pass\n"));
+        cache.replace(&[("a.py", [1; 20], &one), ("b.py", [2; 20], &two)]).unwrap();
+        let whole = fs::read(&cache.file).unwrap();
+        for cut in 0..whole.len() {
+            fs::write(&cache.file, &whole[..cut]).unwrap();
+            let pack = cache.read().unwrap();
+            assert!(pack.get("b.py", &[2; 20]).is_none(), "cut at {cut}");
+        }
+        for at in first_line().len()..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x40;
+            fs::write(&cache.file, &bytes).unwrap();
+            let pack = cache.read().unwrap();
+            let found = [pack.get("a.py", &[1; 20]), pack.get("b.py", &[2; 20])];
+            assert!(found.iter().filter(|f| f.is_some()).count() < 2, "changed at {at}");
+        }
+        fs::write(&cache.file, "lukasa facts of another build\n").unwrap();
+        assert!(cache.read().unwrap().get("a.py", &[1; 20]).is_none());
+        cache.add(&[("a.py", [1; 20], &one)], || vec![("a.py".into(), [1; 20], one.clone())]).unwrap();
+        assert!(cache.read().unwrap().get("a.py", &[1; 20]).is_some(), "written anew");
+    }
+}
