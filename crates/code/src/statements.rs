@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// Relationship types this crate states.
@@ -52,6 +53,11 @@ impl Names {
         self.files[file as usize].iter().flatten().map(|symbol| symbol.id)
     }
 
+    /// Type and key of a symbol; none for what is no symbol of its own.
+    pub fn name_of(&self, gid: Gid) -> Option<(&'static str, &str)> {
+        self.get(gid).map(|symbol| (symbol.object_type, symbol.key.as_str()))
+    }
+
     fn get(&self, gid: Gid) -> Option<&Symbol> {
         self.files[gid.file as usize].get(gid.def as usize)?.as_ref()
     }
@@ -85,6 +91,15 @@ fn symbols(program: &Program, file: FileId, namespace: Uuid) -> Vec<Option<Symbo
 pub struct About {
     pub content_hash: String,
     pub bytes: u64,
+    /// Summaries that a language model made, which stand in place of those made by rule.
+    pub summaries: BTreeMap<DefId, Summary>,
+}
+
+/// What a language model says of a symbol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    pub text: Arc<str>,
+    pub model: Arc<str>,
 }
 
 /// The object of a file that is no source: only that it is there.
@@ -103,6 +118,7 @@ pub fn plain_file(path: &str, about: &About) -> PutObject {
 const MADE_BY: u32 = 1;
 
 /// A hash over everything a file states. The content decides about objects; what its names mean, about relationships.
+/// Where a language model has its part in it, a second hash follows: see `digest_parts`.
 pub fn digest(program: &Program, names: &Names, links: &Links, file: FileId, about: &About) -> String {
     let mut hasher = Hasher::default();
     let mut number = |n: u32| hasher.add(&n.to_le_bytes());
@@ -141,6 +157,28 @@ pub fn digest(program: &Program, names: &Names, links: &Links, file: FileId, abo
     links.imports.iter().for_each(|l| target(l.to));
     links.bases.iter().for_each(|l| target(l.to));
     links.uses.iter().for_each(|l| target(To::Def(l.to)));
+    let digest = short(hasher);
+    if about.summaries.is_empty() {
+        return digest;
+    }
+    let mut hasher = Hasher::default();
+    for (def, summary) in &about.summaries {
+        hasher.add(&def.to_le_bytes());
+        // A length before each text, so that no two lists read the same.
+        for text in [&summary.text, &summary.model] {
+            hasher.add(&(text.len() as u32).to_le_bytes());
+            hasher.add(text.as_bytes());
+        }
+    }
+    format!("{digest}-{}", short(hasher))
+}
+
+/// The two parts of a digest: what the code says; what a language model said of it, if it did.
+pub fn digest_parts(digest: &str) -> (&str, Option<&str>) {
+    digest.split_once('-').map_or((digest, None), |(code, model)| (code, Some(model)))
+}
+
+fn short(hasher: Hasher) -> String {
     hasher.finish().0[..8].iter().fold(String::with_capacity(16), |mut text, byte| {
         use std::fmt::Write;
         let _ = write!(text, "{byte:02x}");
@@ -230,6 +268,11 @@ impl Maker<'_> {
             let mut put = PutObject::new(symbol.object_type, &symbol.key);
             put.title = Some(keys::clean(self.facts.name(def.name)).into_owned());
             put.properties = self.describe(index, def);
+            if let Some(summary) = about.summaries.get(&index) {
+                put.properties.insert("summary".into(), json!(&*summary.text));
+                put.properties.insert("summary_by".into(), json!("model"));
+                put.properties.insert("summary_model".into(), json!(&*summary.model));
+            }
             if let Some(count) = unresolved.get(&index) {
                 put.properties.insert("unresolved_calls".into(), json!(count));
             }

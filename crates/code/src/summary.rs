@@ -21,6 +21,11 @@ pub fn of(def: &Def, name: &str, text: &str) -> String {
     in_words(def, name)
 }
 
+/// Whether the summary of a definition says nothing that somebody wrote about it.
+pub fn is_by_rule(def: &Def) -> bool {
+    def.doc.as_deref().and_then(first_sentence).is_none()
+}
+
 /// Up to the first full stop that ends a sentence, over line breaks; markup and tags at the beginning are left out.
 pub fn first_sentence(doc: &str) -> Option<String> {
     let paragraph: Vec<&str> = doc

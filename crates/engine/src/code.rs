@@ -6,8 +6,10 @@ pub mod git;
 pub mod index;
 pub mod look;
 pub mod place;
+pub mod summaries;
 pub mod symbols;
 pub mod watch;
 
 pub use index::{Report, Workspace};
+pub use summaries::Summaries;
 pub use watch::Watch;

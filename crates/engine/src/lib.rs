@@ -3,6 +3,7 @@
 pub mod code;
 pub mod cursor;
 pub mod graph;
+pub mod model_endpoint;
 pub mod ops;
 pub mod registry;
 pub mod shape;
@@ -33,6 +34,7 @@ pub struct Engine {
     graphs: Arc<Graphs>,
     workspaces: ByRoot<Arc<code::Workspace>>,
     watches: ByRoot<code::Watch>,
+    summaries: Option<Arc<code::Summaries>>,
 }
 
 /// What is kept per working tree of a project.
@@ -89,7 +91,15 @@ impl Engine {
             cache: None,
             workspaces: Arc::default(),
             watches: Arc::default(),
+            summaries: None,
         }
+    }
+
+    /// Has summaries of symbols made by a language model, or those that were made before.
+    #[must_use]
+    pub fn with_summaries(mut self, summaries: code::Summaries) -> Engine {
+        self.summaries = Some(Arc::new(summaries));
+        self
     }
 
     /// Keeps graphs within about this many bytes.
@@ -172,6 +182,10 @@ impl Engine {
         let mut health: Vec<_> = own.map(|((_, root), watch)| (root.clone(), watch.health())).collect();
         health.sort_by(|a, b| a.0.cmp(&b.0));
         health
+    }
+
+    pub fn summaries(&self) -> Option<Arc<code::Summaries>> {
+        self.summaries.clone()
     }
 
     /// Graphs in memory, of all projects.

@@ -120,3 +120,73 @@ fn switching_back_and_editing_another_file_resolves_with_what_is_there() {
     let callers = desk.ok("get_callers", json!({"ref": "FUNCTION:a.py::two"}));
     assert_eq!(callers["total"], 3, "one, use and more: {callers}");
 }
+
+/// A script says in its first line what it is written in, on one branch and not on another, to a new process as well.
+#[test]
+fn scripts_without_an_extension_are_what_their_first_line_says() {
+    let desk = Desk::all().remove(0);
+    let made = Made::new();
+    let script = "#!/usr/bin/env python3\nfrom lib import work\n\n\ndef main():\n    work()\n";
+    let first = [("tool", script), ("lib.py", "def work(): pass\n"), ("README", "def main(): no script\n")];
+    let second = [("tool", "just a note\n"), ("lib.py", "def work(): pass\n"), ("README", "same\n")];
+    let root = commit(&made, "main", 1, &[], &first);
+    commit(&made, "side", 2, &[root], &second);
+    check_out(&made, "ref: refs/heads/main\n", &first);
+    index(&desk, &made.root);
+    let tool = desk.ok("get", json!({"ref": "FILE:tool"}));
+    assert_eq!(tool["thing"]["properties"]["language"], "python", "{tool}");
+    assert!(has(&desk, "FUNCTION:tool::main", "main") && !has(&desk, "FUNCTION:README::main", "main"));
+    check_out(&made, "ref: refs/heads/side\n", &second);
+    index(&desk, &made.root);
+    assert!(has(&desk, "FILE:tool", "side") && !has(&desk, "FUNCTION:tool::main", "side"));
+    assert!(has(&desk, "FUNCTION:tool::main", "main"));
+    // A process that remembers nothing reads the script beside what changed: its call stays.
+    check_out(&made, "ref: refs/heads/main\n", &first);
+    fs::write(made.root.join("lib.py"), "def work(): pass\n\n\ndef more(): pass\n").unwrap();
+    let clock = std::sync::Arc::clone(&desk.fixture.clock) as std::sync::Arc<dyn lukasa_store::Clock>;
+    let store = std::sync::Arc::clone(&desk.fixture.store);
+    let fresh = Desk { engine: lukasa_engine::Engine::new(store, clock, std::env::temp_dir()), ..desk };
+    index(&fresh, &made.root);
+    let callers = fresh.ok("get_callers", json!({"ref": "FUNCTION:lib.py::work"}));
+    assert_eq!(callers["callers"][0]["key"], "tool::main", "{callers}");
+}
+
+/// The files are there whatever has become of the commit: they are indexed, and it is told that it is not claimed.
+#[test]
+fn a_commit_that_cannot_be_read_is_told_and_stops_nothing() {
+    for what in ["tree", "commit"] {
+        let desk = Desk::all().remove(0);
+        let made = Made::new();
+        let id = commit(&made, "main", 1, &[], &[("a.py", ONE)]);
+        let tree = made.git.find_commit(id).unwrap().tree_id().unwrap().detach();
+        check_out(&made, "ref: refs/heads/main\n", &[("a.py", ONE)]);
+        let gone = if what == "tree" { tree } else { id }.to_string();
+        fs::remove_file(made.git.git_dir().join("objects").join(&gone[..2]).join(&gone[2..])).unwrap();
+        let report = index(&desk, &made.root);
+        assert_eq!((&report["branch"], &report["changed"]), (&json!("main"), &json!(1)), "{what}: {report}");
+        assert!(report["commit"].is_null() && has(&desk, "FUNCTION:a.py::two", "main"), "{what}: {report}");
+        let told = &report["diagnostics"][0];
+        assert_eq!(told["path"], ".git", "{what}: {report}");
+        assert!(told["what"].as_str().unwrap().starts_with("the commit cannot be told: "), "{what}: {report}");
+        let again = index(&desk, &made.root);
+        assert!(again["tx"].is_null() && again["diagnostics"][0]["path"] == ".git", "{what}: {again}");
+    }
+}
+
+/// A file that only another branch has is not stated on this one when something else changes here.
+#[test]
+fn what_only_another_branch_has_stays_there() {
+    let desk = Desk::all().remove(0);
+    let made = Made::new();
+    let (first, second) = ([("a.py", ONE)], [("a.py", ONE), ("only.py", "def only(): pass\n")]);
+    let root = commit(&made, "main", 1, &[], &first);
+    commit(&made, "side", 2, &[root], &second);
+    for (head, files) in [("main", &first[..]), ("side", &second), ("main", &first)] {
+        check_out(&made, &format!("ref: refs/heads/{head}\n"), files);
+        index(&desk, &made.root);
+    }
+    fs::write(made.root.join("a.py"), OTHER).unwrap();
+    let report = index(&desk, &made.root);
+    assert_eq!((&report["sources"], &report["written_files"]), (&json!(1), &json!(1)), "{report}");
+    assert!(!has(&desk, "FILE:only.py", "main") && has(&desk, "FUNCTION:only.py::only", "side"));
+}

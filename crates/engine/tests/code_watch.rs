@@ -7,6 +7,7 @@ mod desk;
 use desk::Desk;
 use lukasa_engine::code::Watch;
 use lukasa_engine::code::watch::WatchState;
+use lukasa_testkit::{git, has_git};
 use serde_json::json;
 use std::fs;
 use std::path::Path;
@@ -23,8 +24,12 @@ fn write(root: &Path, path: &str, text: &str) {
 }
 
 fn wait(desk: &Desk, name: &str, there: bool) {
+    wait_on(desk, "main", name, there);
+}
+
+fn wait_on(desk: &Desk, branch: &str, name: &str, there: bool) {
     let began = Instant::now();
-    while desk.call("get", json!({"ref": name})).is_ok() != there {
+    while desk.call("get", json!({"ref": name, "branch": branch})).is_ok() != there {
         assert!(began.elapsed() < PATIENCE, "{name} should be {}", if there { "there" } else { "gone" });
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -91,4 +96,85 @@ fn an_ignored_file_causes_nothing() {
     write(&root, "b.py", "def two(): pass\n");
     wait(&desk, "FUNCTION:b.py::two", true);
     assert!(desk.call("get", json!({"ref": "FILE:out/y.py"})).is_err());
+}
+
+/// What the `git` program does to a working tree, many files at once, is followed onto the right branches.
+#[test]
+fn checkouts_and_stashes_are_followed() {
+    if !has_git() {
+        return;
+    }
+    let desk = Desk::all().remove(0);
+    let folder = TempDir::new().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let run = |arguments: &[&str]| git(&root, arguments);
+    run(&["init", "--quiet", "--initial-branch", "main"]);
+    write(&root, "a.py", "def on_main(): pass\n");
+    write(&root, "same.py", "def same(): pass\n");
+    run(&["add", "."]);
+    run(&["commit", "--quiet", "--message", "one"]);
+    run(&["checkout", "--quiet", "-b", "side"]);
+    write(&root, "a.py", "def on_side(): pass\n");
+    write(&root, "only/here/b.py", "def deep(): pass\n");
+    run(&["add", "."]);
+    run(&["commit", "--quiet", "--message", "two"]);
+    run(&["checkout", "--quiet", "main"]);
+    let scope = desk.fixture.ledger.scope().clone();
+    let _watch = Watch::start(&desk.engine, &scope, &root, Duration::from_millis(30), None).unwrap();
+    wait(&desk, "FUNCTION:a.py::on_main", true);
+
+    run(&["checkout", "--quiet", "side"]);
+    wait_on(&desk, "side", "FUNCTION:a.py::on_side", true);
+    wait_on(&desk, "side", "FUNCTION:only/here/b.py::deep", true);
+    wait_on(&desk, "side", "FUNCTION:a.py::on_main", false);
+    wait_on(&desk, "side", "FUNCTION:same.py::same", true);
+    let has = |branch: &str, name: &str| desk.call("get", json!({"ref": name, "branch": branch})).is_ok();
+    assert!(has("main", "FUNCTION:a.py::on_main") && !has("main", "FUNCTION:a.py::on_side"));
+    assert!(!has("main", "FILE:only/here/b.py"));
+
+    // Edited, put away, taken back; all of it on the branch that is checked out.
+    write(&root, "a.py", "def edited(): pass\n");
+    wait_on(&desk, "side", "FUNCTION:a.py::edited", true);
+    run(&["stash", "--quiet"]);
+    wait_on(&desk, "side", "FUNCTION:a.py::on_side", true);
+    wait_on(&desk, "side", "FUNCTION:a.py::edited", false);
+    // Stashed changes can go to another branch.
+    run(&["checkout", "--quiet", "-b", "third"]);
+    run(&["stash", "pop", "--quiet"]);
+    wait_on(&desk, "third", "FUNCTION:a.py::edited", true);
+    assert!(has("side", "FUNCTION:a.py::on_side") && !has("side", "FUNCTION:a.py::edited"));
+    run(&["checkout", "--quiet", "--", "a.py"]);
+    wait_on(&desk, "third", "FUNCTION:a.py::edited", false);
+
+    // Back, where a whole folder is not.
+    run(&["checkout", "--quiet", "main"]);
+    write(&root, "a.py", "def on_main_again(): pass\n");
+    wait(&desk, "FUNCTION:a.py::on_main_again", true);
+    assert!(!has("main", "FILE:only/here/b.py"), "it is on another branch");
+    assert!(has("side", "FUNCTION:only/here/b.py::deep"), "it is still there");
+    assert!(has("side", "FUNCTION:a.py::on_side"));
+}
+
+/// A worktree has its own HEAD, somewhere else than in its folder.
+#[test]
+fn a_checkout_in_a_linked_worktree_is_followed() {
+    if !has_git() {
+        return;
+    }
+    let desk = Desk::all().remove(0);
+    let folder = TempDir::new().unwrap();
+    let root = folder.path().canonicalize().unwrap().join("tree");
+    fs::create_dir(&root).unwrap();
+    git(&root, &["init", "--quiet", "--initial-branch", "main"]);
+    write(&root, "a.py", "def one(): pass\n");
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "--quiet", "--message", "one"]);
+    git(&root, &["worktree", "add", "--quiet", "-b", "linked", "../linked"]);
+    let linked = root.parent().unwrap().join("linked");
+    let scope = desk.fixture.ledger.scope().clone();
+    let _watch = Watch::start(&desk.engine, &scope, &linked, Duration::from_millis(30), None).unwrap();
+    wait_on(&desk, "linked", "FUNCTION:a.py::one", true);
+    // The files stay the same: only HEAD tells.
+    git(&linked, &["checkout", "--quiet", "-b", "other"]);
+    wait_on(&desk, "other", "FUNCTION:a.py::one", true);
 }

@@ -15,8 +15,8 @@ pub struct Opened {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub scope: Scope,
-    /// For what can be made again.
-    pub cache: Option<PathBuf>,
+    /// For what can be made again but costs something; made by who uses it first.
+    pub cache: PathBuf,
     /// Worth telling a person.
     pub notes: Vec<String>,
     /// Drives PostgreSQL; must outlive the store.
@@ -39,18 +39,15 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
     let mut notes = Vec::new();
     let tenant = text(matches, "tenant", "LUKASA_TENANT").unwrap_or_else(|| "local".into());
     let project = text(matches, "project", "LUKASA_PROJECT");
-    let mut cache = None;
-    let (store, runtime, default_project): (Arc<dyn Store>, _, _) = match (need, named) {
-        (Need::Nothing, _) => (Arc::new(MemoryStore::new(Arc::clone(&clock))), None, "demo".into()),
+    let (store, runtime, home): (Arc<dyn Store>, _, _) = match (need, named) {
+        (Need::Nothing, _) => (Arc::new(MemoryStore::new(Arc::clone(&clock))), None, PathBuf::from("demo")),
         (_, Some(url)) if is_postgres(&url) => {
             let runtime = runtime()?;
             let mut config = PostgresConfig::new(&url);
             config.strict = std::env::var("LUKASA_POLICY_STRICT").map_or(true, |v| v != "off");
             let store = PostgresStore::open(&config, runtime.handle().clone(), None)?;
             notes.extend(store.warnings().iter().map(|w| format!("warning: {w}")));
-            let home = home(&start(near)?);
-            cache = cache_elsewhere(&home);
-            (Arc::new(store), Some(runtime), folder_name(&home))
+            (Arc::new(store), Some(runtime), home(&start(near)?))
         }
         (_, named) => {
             let path = match named {
@@ -67,14 +64,11 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
                 notes.push(format!("created {}", path.display()));
             }
             let store = SqliteStore::open(&path, Arc::clone(&clock), Durability::Full)?;
-            cache = match path.parent() {
-                Some(folder) if folder.file_name().is_some_and(|n| n == FOLDER) => Some(folder.join("cache")),
-                _ => cache_elsewhere(&home),
-            };
-            (Arc::new(store), None, folder_name(&home))
+            (Arc::new(store), None, home)
         }
     };
-    let scope = Scope::new(tenant, project.unwrap_or(default_project))?;
+    let scope = Scope::new(tenant, project.unwrap_or_else(|| folder_name(&home)))?;
+    let cache = home.join(FOLDER).join("cache");
     Ok(Opened { store, clock, scope, cache, notes, runtime })
 }
 
@@ -139,10 +133,11 @@ fn home(start: &Path) -> PathBuf {
             // …/main/.git/worktrees/name: all worktrees share what is known.
             let target = folder.join(target);
             let shared = target.parent().filter(|p| p.ends_with("worktrees")).and_then(Path::parent);
-            return match shared.and_then(Path::parent) {
-                Some(main) => main.to_path_buf(),
-                None => folder.to_path_buf(),
-            };
+            let Some(shared) = shared else { return folder.to_path_buf() };
+            // A bare repository has no main working tree: `repo.git` stands for itself, `repo/.bare` for its folder.
+            let hidden = shared.file_name().and_then(|n| n.to_str()).is_some_and(|name| name.starts_with('.'));
+            let main = if hidden { shared.parent() } else { None };
+            return main.unwrap_or(shared).to_path_buf();
         }
     }
     // Without a repository: a folder below where we are belongs to where we are.
@@ -160,14 +155,6 @@ fn home_of(path: &Path) -> PathBuf {
         Some(name) if name == FOLDER => folder.parent().map(Path::to_path_buf).unwrap_or_default(),
         _ => folder,
     }
-}
-
-/// Where a tree that has no `.lukasa` of its own keeps what can be made again: the user's folder for such things.
-fn cache_elsewhere(home: &Path) -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let all = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
-    let name = lukasa_model::json::Hash::of(home.as_os_str().as_encoded_bytes()).to_string();
-    Some(all.join("lukasa").join(&name[..16]))
 }
 
 fn folder_name(folder: &Path) -> String {

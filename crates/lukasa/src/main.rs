@@ -2,6 +2,7 @@
 
 mod cli;
 mod config;
+mod settings;
 
 use std::process::ExitCode;
 

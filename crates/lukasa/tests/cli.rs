@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
-use lukasa_testkit::TestDatabase;
+use lukasa_testkit::{FakeEndpoint, Reply, TestDatabase, git, has_git};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -27,7 +27,8 @@ impl Desk {
         if let Some(store) = &self.store {
             command.env("LUKASA_STORE", store);
         }
-        command.env("LUKASA_PROJECT", "shop");
+        // Whatever model the person who runs this has configured is not asked.
+        command.env("LUKASA_PROJECT", "shop").env("LUKASA_MODEL_URL", "off");
         command
     }
 
@@ -427,4 +428,84 @@ fn questions_about_code_are_answered_in_tables() {
     let few = text(&desk.run(&["symbol", "e", "--limit", "1"]).stdout);
     assert!(few.contains("raise --limit"), "{few}");
     assert_eq!(desk.code(&["callers", "nothing_like_it"]), "unknown_symbol");
+}
+
+/// Runs it somewhere below the desk, with the project named after the folder, and reads the answer.
+fn in_folder(desk: &Desk, folder: &str, args: &[&str]) -> Value {
+    let mut command = desk.command();
+    let out =
+        command.env_remove("LUKASA_PROJECT").current_dir(desk.path(folder)).args(args).arg("--json").output().unwrap();
+    assert!(out.status.success(), "{folder} {args:?}: {}", text(&out.stderr));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+#[test]
+fn worktrees_share_the_store_of_their_main_tree() {
+    if !has_git() {
+        return;
+    }
+    let desk = Desk::new();
+    let main = desk.folder.path().join("main");
+    std::fs::create_dir_all(main.join("src")).unwrap();
+    git(&main, &["init", "--quiet", "--initial-branch", "main"]);
+    desk.write("main/src/a.py", "def one(): pass\n");
+    git(&main, &["add", "."]);
+    git(&main, &["commit", "--quiet", "--message", "one"]);
+    git(&main, &["worktree", "add", "--quiet", "-b", "side", "../side"]);
+    // First from the worktree, from a folder inside of it: the store is made where the main tree is.
+    desk.write("side/src/a.py", "def two(): pass\n");
+    let report = in_folder(&desk, "side/src", &["index"]);
+    assert_eq!(report["branch"], "side", "{report}");
+    assert!(main.join(".lukasa/lukasa.db").exists() && !desk.folder.path().join("side/.lukasa").exists());
+    assert_eq!(in_folder(&desk, "main", &["index"])["branch"], "main");
+    let status = git(&main, &["status", "--porcelain"]);
+    assert_eq!(status, "", "the store is kept out of commits");
+    for folder in ["main", "main/src", "side", "side/src"] {
+        let got = in_folder(&desk, folder, &["get", "FUNCTION:src/a.py::two", "--branch", "side"]);
+        assert_eq!(got["thing"]["key"], "src/a.py::two", "{folder}: {got}");
+        in_folder(&desk, folder, &["get", "FUNCTION:src/a.py::one", "--branch", "main"]);
+    }
+    assert_eq!(in_folder(&desk, "side", &["projects"])["projects"][0]["project"], "main", "named after the main tree");
+    // From outside, by naming the folder.
+    desk.write("side/src/b.py", "def three(): pass\n");
+    let report = in_folder(&desk, "", &["index", "side"]);
+    assert_eq!((&report["branch"], &report["changed"]), (&json!("side"), &json!(1)), "{report}");
+    assert!(!desk.folder.path().join(".lukasa").exists());
+    // A bare repository has no main tree; its worktrees share a store in it, and not with its neighbours.
+    git(desk.folder.path(), &["clone", "--quiet", "--bare", "main", "bare.git"]);
+    git(&desk.folder.path().join("bare.git"), &["worktree", "add", "--quiet", "../of-bare", "main"]);
+    in_folder(&desk, "of-bare", &["index"]);
+    assert!(desk.folder.path().join("bare.git/.lukasa/lukasa.db").exists());
+}
+
+#[test]
+fn a_model_is_asked_when_the_settings_name_one() {
+    let model = FakeEndpoint::start(|_, _| Reply::ok(r#"{"choices": [{"message": {"content": "Says hello."}}]}"#));
+    let desk = Desk::new();
+    desk.write("a.py", "def greet():\n    return 'hello'\n");
+    let settings = format!("[model]\nurl = \"{}\"\nname = \"small\"\nkey_env = \"MODEL_KEY\"\n", model.url());
+    desk.write("settings.toml", &settings);
+    let run = |args: &[&str], key: Option<&str>| {
+        let mut command = desk.command();
+        command.env_remove("LUKASA_MODEL_URL").env("LUKASA_CONFIG", desk.path("settings.toml")).env_remove("MODEL_KEY");
+        if let Some(key) = key {
+            command.env("MODEL_KEY", key);
+        }
+        command.args(args).output().unwrap()
+    };
+    let failed = run(&["index"], None);
+    assert!(!failed.status.success() && text(&failed.stderr).contains("`MODEL_KEY`"), "{}", text(&failed.stderr));
+    let out = run(&["index"], Some("sk-secret"));
+    let (shown, told) = (text(&out.stdout), text(&out.stderr));
+    assert!(out.status.success() && shown.contains("2 summaries by small"), "{shown}{told}");
+    assert!(!shown.contains("sk-secret") && !told.contains("sk-secret"));
+    assert_eq!(model.asked().len(), 2);
+    assert!(model.asked()[0].headers.contains("Bearer sk-secret"));
+    assert!(desk.folder.path().join(".lukasa/cache/summaries.jsonl").exists());
+    let got = desk.ok(&["get", "FUNCTION:a.py::greet"]);
+    assert_eq!(got["thing"]["properties"]["summary"], "Says hello.");
+    // Questions need no model, so no key either.
+    assert!(run(&["get", "FUNCTION:a.py::greet"], None).status.success());
+    desk.ok(&["index"]);
+    assert_eq!(model.asked().len(), 2, "off means off");
 }

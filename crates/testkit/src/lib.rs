@@ -1,13 +1,18 @@
-//! What tests share: a clock that stands still, a fixture per store, and a PostgreSQL database of their own.
+//! What tests share: a clock that stands still, a fixture per store, a PostgreSQL database of their own,
+//! and an endpoint that answers as it is told.
 
 mod clock;
+mod endpoint;
 mod faulty;
 mod fixture;
+mod git;
 pub mod history;
 mod postgres;
 pub mod questions;
 
 pub use clock::ManualClock;
+pub use endpoint::{Asked, FakeEndpoint, Reply};
 pub use faulty::FaultyStore;
 pub use fixture::{Fixture, fixtures};
+pub use git::{git, has_git};
 pub use postgres::TestDatabase;

@@ -65,6 +65,8 @@ impl Cache {
     pub fn replace(&self, sources: &[Source<'_>]) -> io::Result<()> {
         if let Some(folder) = self.file.parent() {
             fs::create_dir_all(folder)?;
+            // No part of anybody's sources.
+            fs::write(folder.join(".gitignore"), "*\n")?;
         }
         // Readers have the old file or the new one, never a part.
         let next = self.file.with_extension(format!("new-{}", std::process::id()));

@@ -99,6 +99,11 @@ impl Repository {
         self.work_dir.as_deref()
     }
 
+    /// Where this working tree's own HEAD lies.
+    pub fn git_dir(&self) -> &Path {
+        self.shared.git_dir()
+    }
+
     /// Whether the working tree is a linked one, made by `git worktree add`.
     pub fn is_worktree(&self) -> bool {
         self.linked
@@ -115,6 +120,13 @@ impl Repository {
         let branch = head.referent_name().map(|name| text(name.shorten()));
         let commit = head.try_peel_to_id().map_err(failed)?.map(|id| id.to_string());
         Ok(Head { branch, commit })
+    }
+
+    /// The branch that is checked out, also when what it points to cannot be read; none when detached.
+    pub fn checked_out(&self) -> Option<String> {
+        let repo = self.shared.to_thread_local();
+        let head = repo.head().ok()?;
+        head.referent_name().map(|name| text(name.shorten()))
     }
 
     /// The branch the others come from and go to: what `origin` says it is, else the likeliest.

@@ -1,11 +1,16 @@
 //! One pass over a working tree: what changed is read, what that affects is resolved again, and the difference to
 //! what the branch says is written in one transaction.
 
+mod summarise;
+
+pub use summarise::ModelReport;
+
 use super::cache::{Cache, Pack};
 use super::files::{self, Content, DIAGNOSTICS, Diagnostic, Listed, Stamp};
 use super::git::blob_id;
 use super::look::{FirstLook, first_look};
 use super::place::{self, Place};
+use super::summaries::Summaries;
 use crate::{Context, Engine};
 use lukasa_code::Language;
 use lukasa_code::facts::Facts;
@@ -25,6 +30,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use uuid::Uuid;
 
@@ -48,6 +54,8 @@ struct State {
     /// Sources whose facts are in `program`; as long as some are missing, nothing can be resolved.
     loaded: FxHashMap<String, [u8; 20]>,
     resolver: Resolver,
+    /// Files whose links were found again since they were stated.
+    again: FxHashSet<u32>,
     /// What the links and `program` were stated as.
     stated: bool,
     /// The commit that was told last.
@@ -66,6 +74,7 @@ impl Default for State {
             skipped: FxHashMap::default(),
             loaded: FxHashMap::default(),
             resolver: Resolver::default(),
+            again: FxHashSet::default(),
             stated: false,
             claimed: None,
             last_valid: Time::MIN,
@@ -91,6 +100,8 @@ pub struct Pass {
     /// State everything again, also what seems unchanged, and end whatever is said no more.
     pub rebuild: bool,
     pub reason: Option<String>,
+    /// Asking a language model ends when this becomes true; everything else is finished.
+    pub interrupted: Option<Arc<AtomicBool>>,
 }
 
 /// What a pass found and did.
@@ -126,6 +137,9 @@ pub struct Report {
     /// What stands out, after everything was indexed for the first time or again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub look: Option<FirstLook>,
+    /// What a language model had to add, where one is configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelReport>,
     pub diagnostics: Vec<Diagnostic>,
     pub diagnostics_left_out: usize,
     pub took_ms: u64,
@@ -198,10 +212,16 @@ impl Workspace {
             pack = self.kept(&mut report);
         }
         let fresh = self.read(&touched, &state, first.then_some(&pack), context);
+        let summaries = engine.summaries();
+        if let Some(Err(e)) = summaries.as_ref().map(|s| s.cache.refresh()) {
+            report.diagnostics.push(Diagnostic::new("model", e.to_string()));
+        }
         let mut changes = Changes::default();
         let mut parsed = self.take_in(&mut state, fresh, &mut changes, &mut report);
         changes.removed = state.missing(&listed);
-        if !changes.is_empty() || pass.rebuild {
+        let asks = summaries.as_ref().is_some_and(|s| s.asker.is_some())
+            && (!changes.is_empty() || pass.rebuild || self.may_ask(summaries.as_deref(), &state));
+        if !changes.is_empty() || pass.rebuild || asks {
             // What changed can only be resolved beside everything else.
             let needed: Vec<&Listed> = listed.iter().filter(|l| state.is_needed(l)).collect();
             if needed.len() > FEW_NEEDED && !first && !pass.rebuild {
@@ -209,17 +229,18 @@ impl Workspace {
             }
             let fresh = self.read(&needed, &state, Some(&pack), context);
             parsed.extend(self.take_in(&mut state, fresh, &mut changes, &mut report));
-            state.forget(&changes.removed);
+            state.forget(&listed);
         }
         drop(pack);
         self.keep(&state, &parsed, &mut report);
         steps.done("read");
         report.changed = changes.changed.len();
         report.removed = changes.removed.len();
-        let exact = is_commit(&state, &changes, &place, &self.root).unwrap_or_else(|e| {
+        let exact = is_commit(&state, &changes, &place, &self.root);
+        if let Some(e) = place.fault.as_ref().or(exact.as_ref().err()) {
             report.diagnostics.push(Diagnostic::new(".git", format!("the commit cannot be told: {e}")));
-            false
-        });
+        }
+        let exact = exact.unwrap_or(false);
         let commit = place.commit.as_ref().filter(|_| exact);
         report.commit = commit.map(|c| c.id.clone());
         let claimed = commit.is_none_or(|c| self.is_claimed(&state, &ledger, view.as_ref(), &c.id));
@@ -239,7 +260,12 @@ impl Workspace {
                 batch.writes.push(Write::Object(commit_object(commit)));
             }
             let job = Job { ledger: &ledger, view: view.as_ref(), changes: &changes, rebuild: pass.rebuild };
-            self.write(&mut state, &job, batch, &mut report, &mut steps)?;
+            self.write(engine, &mut state, &job, batch, &mut report, &mut steps)?;
+        }
+        if asks {
+            drop(state);
+            self.summarise(engine, context, pass, &ledger, &mut report);
+            steps.done("model");
         }
         let more = report.diagnostics.len().saturating_sub(DIAGNOSTICS);
         report.diagnostics.truncate(DIAGNOSTICS);
@@ -401,7 +427,7 @@ impl Workspace {
             match state.known.get_mut(&file.path) {
                 Some(known) if known.content == file.content => known.stamp = Some(file.stamp),
                 _ => {
-                    let about = About { content_hash: hex(&file.content), bytes: file.bytes };
+                    let about = About { content_hash: hex(&file.content), bytes: file.bytes, ..About::default() };
                     changes.stamps.insert(file.path.clone(), (file.content, file.stamp));
                     changes.changed.insert(file.path, about);
                 }
@@ -437,6 +463,7 @@ impl Workspace {
 
     fn write(
         &self,
+        engine: &Engine,
         state: &mut State,
         job: &Job<'_>,
         mut batch: Batch,
@@ -453,16 +480,24 @@ impl Workspace {
         }
         // Until it is written, nobody knows what was stated.
         let stated = std::mem::take(&mut state.stated) && !rebuild;
-        let found_again = state.resolver.resolve(&mut state.program);
+        state.resolve();
         let links = state.resolver.links();
         steps.done("resolve");
         let namespace = ledger.head().map_or_else(|_| self.scope.namespace(), |head| head.namespace);
         let names = Names::new(&state.program, namespace);
         let affected = match stated {
-            true => affected(state, links, &found_again, changes),
+            true => affected(state, links, changes),
             false => state.program.ids().collect(),
         };
-        let made = self.made(state, &names, links, &affected, changes);
+        let summaries = engine.summaries();
+        let mut made = self.made(state, &names, links, &affected, changes, summaries.as_deref());
+        if let (Some(summaries), Some(view)) = (&summaries, view) {
+            match self.adopt(state, summaries, &names, ledger, view, &made) {
+                Ok(true) => made = self.made(state, &names, links, &affected, changes, Some(summaries)),
+                Ok(false) => {}
+                Err(e) => report.diagnostics.push(Diagnostic::new("model", format!("summaries are made by rule: {e}"))),
+            }
+        }
         let made: Vec<Made> = made
             .into_iter()
             .filter(|file| {
@@ -528,6 +563,7 @@ impl Workspace {
             steps.done("look");
         }
         state.stated = true;
+        state.again.clear();
         for path in &changes.removed {
             state.known.remove(path);
         }
@@ -552,21 +588,25 @@ impl Workspace {
         links: &[Links],
         affected: &FxHashSet<u32>,
         changes: &Changes,
+        summaries: Option<&Summaries>,
     ) -> Vec<Made> {
         let ids: Vec<u32> = state.program.ids().filter(|id| affected.contains(id)).collect();
         let mut made: Vec<Made> = ids
             .par_iter()
             .map(|id| {
                 let path = state.program.file(*id).path.to_string();
-                let about = match changes.changed.get(&path) {
+                let mut about = match changes.changed.get(&path) {
                     Some(about) => about.clone(),
                     None => {
                         let known = state.known.get(&path);
                         let bytes = state.program.file(*id).facts.def(0).span.end;
                         let content_hash = known.map(|k| hex(&k.content)).unwrap_or_default();
-                        About { content_hash, bytes: u64::from(bytes) }
+                        About { content_hash, bytes: u64::from(bytes), ..About::default() }
                     }
                 };
+                if let Some(summaries) = summaries {
+                    about.summaries = summaries.of(&state.program, names, *id);
+                }
                 let digest = statements::digest(&state.program, names, &links[*id as usize], *id, &about);
                 Made { path, source: Some(*id), about, digest }
             })
@@ -638,6 +678,11 @@ impl Iterator for Parts<'_> {
 }
 
 impl State {
+    /// Brings the links up to date with the program.
+    fn resolve(&mut self) {
+        self.again.extend(self.resolver.resolve(&mut self.program));
+    }
+
     /// Whether a file may have another content than the branch has.
     fn is_touched(&self, listed: &Listed) -> bool {
         if self.skipped.get(&listed.path) == Some(&listed.stamp) {
@@ -658,16 +703,21 @@ impl State {
         source || (is_manifest(&listed.path) && !self.program.manifests.contains_key(&listed.path))
     }
 
-    /// Files the branch has that are there no more, or are no text any more.
-    fn missing(&self, listed: &[Listed]) -> BTreeSet<String> {
-        let there = |path: &str| {
-            !self.skipped.contains_key(path) && listed.binary_search_by(|l| l.path.as_str().cmp(path)).is_ok()
-        };
-        self.known.keys().filter(|path| !there(path)).cloned().collect()
+    /// Whether a file is there, and text.
+    fn is_there(&self, listed: &[Listed], path: &str) -> bool {
+        !self.skipped.contains_key(path) && listed.binary_search_by(|l| l.path.as_str().cmp(path)).is_ok()
     }
 
-    fn forget(&mut self, removed: &BTreeSet<String>) {
-        for path in removed {
+    /// Files the branch has that are there no more, or are no text any more.
+    fn missing(&self, listed: &[Listed]) -> BTreeSet<String> {
+        self.known.keys().filter(|path| !self.is_there(listed, path)).cloned().collect()
+    }
+
+    /// Drops what was read of files that are there no more, also of those that only another branch has.
+    fn forget(&mut self, listed: &[Listed]) {
+        let read = self.loaded.keys().chain(self.program.manifests.keys());
+        let gone: Vec<String> = read.filter(|path| !self.is_there(listed, path)).cloned().collect();
+        for path in &gone {
             self.loaded.remove(path);
             self.program.remove(path);
             self.program.manifests.remove(path);
@@ -768,7 +818,7 @@ impl Made {
 
 /// Files that may say something else than before: those that changed, those whose names mean something else, and those
 /// that name something in a file that changed.
-fn affected(state: &State, links: &[Links], again: &FxHashSet<u32>, changes: &Changes) -> FxHashSet<u32> {
+fn affected(state: &State, links: &[Links], changes: &Changes) -> FxHashSet<u32> {
     let changed: FxHashSet<u32> = changes.changed.keys().filter_map(|path| state.program.find_file(path)).collect();
     let into_changed = |to: &To| matches!(to, To::Def(gid) if changed.contains(&gid.file));
     state
@@ -777,7 +827,7 @@ fn affected(state: &State, links: &[Links], again: &FxHashSet<u32>, changes: &Ch
         .filter(|id| {
             let now = &links[*id as usize];
             changed.contains(id)
-                || again.contains(id)
+                || state.again.contains(id)
                 || now.calls.iter().any(|l| into_changed(&l.to))
                 || now.imports.iter().any(|l| into_changed(&l.to))
                 || now.bases.iter().any(|l| into_changed(&l.to))

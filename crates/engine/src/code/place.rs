@@ -1,6 +1,6 @@
 //! Where a working tree belongs: its root, the branch it is kept on, and the commit it may be.
 
-use super::git::Repository;
+use super::git::{Head, Repository};
 use lukasa_model::transaction::Header;
 use lukasa_model::{BranchMode, Error, ErrorKind, Result, Time};
 use lukasa_store::Ledger;
@@ -13,6 +13,8 @@ pub struct Place {
     pub branch: String,
     pub repository: Option<Repository>,
     pub commit: Option<Commit>,
+    /// Why the commit that is checked out cannot be told.
+    pub fault: Option<Error>,
 }
 
 /// The commit that is checked out.
@@ -37,22 +39,28 @@ impl Place {
         }
         let Some(repository) = Repository::discover(&folder)? else {
             let branch = branch.unwrap_or("main").to_owned();
-            return Ok(Place { root: folder, branch, repository: None, commit: None });
+            return Ok(Place { root: folder, branch, repository: None, commit: None, fault: None });
         };
-        let head = repository.head()?;
+        let (head, mut fault) = match (repository.head(), repository.checked_out()) {
+            (Ok(head), _) => (head, None),
+            // Files on a known branch can be indexed without the commit.
+            (Err(e), Some(branch)) => (Head { branch: Some(branch), commit: None }, Some(e)),
+            (Err(e), None) => return Err(e),
+        };
         let Some(root) = repository.work_dir().map(Path::to_owned) else {
             return Err(Error::invalid("bare_repository", format!("`{}` has no working tree", path.display()))
                 .hint("check a branch out, and index that folder"));
         };
-        let commit = match &head.commit {
-            Some(id) => {
-                let commit = repository.commit(id)?;
-                Some(Commit {
-                    id: commit.id,
-                    time: Time(commit.time_ms * 1_000),
-                    summary: commit.summary,
-                    author: commit.author,
-                })
+        let commit = match head.commit.as_deref().map(|id| repository.commit(id)) {
+            Some(Ok(commit)) => Some(Commit {
+                id: commit.id,
+                time: Time(commit.time_ms * 1_000),
+                summary: commit.summary,
+                author: commit.author,
+            }),
+            Some(Err(e)) => {
+                fault = Some(e);
+                None
             }
             None => None,
         };
@@ -60,7 +68,7 @@ impl Place {
             Some(branch) => branch.to_owned(),
             None => branch_name(&repository, head.branch.as_deref(), head.commit.as_deref()),
         };
-        Ok(Place { root, branch, repository: Some(repository), commit })
+        Ok(Place { root, branch, repository: Some(repository), commit, fault })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Keeps a branch up to date while files change: waits until it is quiet, then runs a pass.
 
 use super::files;
+use super::git::Repository;
 use super::index::{Pass, Report};
 use crate::{Context, Engine};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
@@ -11,6 +12,7 @@ use rustc_hash::FxHashSet;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -54,6 +56,8 @@ pub struct Health {
 pub struct Watch {
     health: Arc<Mutex<Health>>,
     wake: Sender<Message>,
+    /// Ends what a pass would only do when there is time: there is something to do.
+    interrupted: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -80,6 +84,8 @@ impl Watch {
         let root = workspace.root().to_owned();
         let (wake, messages) = channel();
         let heard = wake.clone();
+        let interrupted = Arc::new(AtomicBool::new(false));
+        let (stop, of) = (Arc::clone(&interrupted), root.clone());
         let watcher = RecommendedWatcher::new(
             move |event: notify::Result<notify::Event>| {
                 let message = match event {
@@ -88,8 +94,14 @@ impl Watch {
                     Ok(_) => return,
                     Err(_) => Message::Lost,
                 };
+                let ours = match &message {
+                    Message::Changed(paths) => paths.iter().any(|path| is_ours(&of, path)),
+                    _ => true,
+                };
                 // Nobody listens any more: we are being dropped.
                 let _ = heard.send(message);
+                // After sending, so that whoever takes the flag back finds the message.
+                stop.fetch_or(ours, Ordering::SeqCst);
             },
             Config::default(),
         )
@@ -102,6 +114,7 @@ impl Watch {
             watcher,
             folders: FxHashSet::default(),
             health: Arc::clone(&health),
+            interrupted: Arc::clone(&interrupted),
             listener,
         };
         run.watch_folders()?;
@@ -109,7 +122,7 @@ impl Watch {
             .name("lukasa-watch".into())
             .spawn(move || run.run(&messages, debounce))
             .map_err(|e| Error::new(ErrorKind::Unavailable, "cannot_watch", format!("no thread: {e}")))?;
-        Ok(Watch { health, wake, thread: Some(thread) })
+        Ok(Watch { health, wake, interrupted, thread: Some(thread) })
     }
 
     pub fn health(&self) -> Health {
@@ -120,9 +133,21 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         let _ = self.wake.send(Message::Stop);
+        self.interrupted.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+/// Files of the tree, and which branch is checked out; nothing else of git, nothing of our own.
+fn is_ours(root: &Path, path: &Path) -> bool {
+    let Ok(inside) = path.strip_prefix(root) else { return path.ends_with("HEAD") };
+    let mut parts = inside.components().map(|c| c.as_os_str());
+    match parts.next().and_then(|p| p.to_str()) {
+        Some(".git") => inside == Path::new(".git/HEAD"),
+        Some(".lukasa") => false,
+        _ => true,
     }
 }
 
@@ -138,6 +163,7 @@ struct Run {
     watcher: RecommendedWatcher,
     folders: FxHashSet<PathBuf>,
     health: Arc<Mutex<Health>>,
+    interrupted: Arc<AtomicBool>,
     listener: Option<Listener>,
 }
 
@@ -172,6 +198,13 @@ impl Run {
                 }
             }
             self.set(WatchState::Rebuilding);
+            // In this order nothing is missed: what is heard from here on interrupts, what was heard before is in.
+            self.interrupted.store(false, Ordering::SeqCst);
+            while let Ok(message) = messages.try_recv() {
+                if self.note(message, &mut pending).is_none() {
+                    return self.set(WatchState::Stopped);
+                }
+            }
             self.pass();
             self.health.lock().pending = 0;
         }
@@ -186,7 +219,7 @@ impl Run {
             Message::Changed(paths) => {
                 let mut any = false;
                 for path in paths {
-                    if self.is_ours(&path) {
+                    if is_ours(&self.root, &path) {
                         any = true;
                         if pending.len() < PENDING {
                             pending.insert(path);
@@ -199,21 +232,11 @@ impl Run {
         }
     }
 
-    /// Files of the tree, and which branch is checked out; nothing else of git, nothing of our own.
-    fn is_ours(&self, path: &Path) -> bool {
-        let Ok(inside) = path.strip_prefix(&self.root) else { return path.ends_with("HEAD") };
-        let mut parts = inside.components().map(|c| c.as_os_str());
-        match parts.next().and_then(|p| p.to_str()) {
-            Some(".git") => inside == Path::new(".git/HEAD"),
-            Some(".lukasa") => false,
-            _ => true,
-        }
-    }
-
     fn pass(&mut self) {
         let mut progress = |_: u64, _: Option<u64>| {};
         let mut context = Context::of(self.scope.clone(), &mut progress);
-        let pass = Pass { reason: Some("files changed".into()), ..Pass::default() };
+        let interrupted = Some(Arc::clone(&self.interrupted));
+        let pass = Pass { reason: Some("files changed".into()), interrupted, ..Pass::default() };
         let done = self
             .engine
             .workspace(&self.scope, &self.root)
@@ -256,6 +279,8 @@ impl Run {
         }
         if self.root.join(".git").is_dir() {
             wanted.insert(self.root.join(".git"));
+        } else if let Ok(Some(linked)) = Repository::discover(&self.root) {
+            wanted.insert(linked.git_dir().to_owned());
         }
         let mut new = false;
         let first = self.folders.is_empty();

@@ -30,7 +30,7 @@ pub struct Request {
     #[serde(default = "max_depth")]
     pub max_depth: u32,
     /// Calls less sure than this are passed over, 0 to 1; those that say nothing count as sure.
-    #[serde(default = "super::get_callers::min_confidence")]
+    #[serde(default = "super::calls::min_confidence")]
     pub min_confidence: f64,
     /// Most chains to tell, 1 to 100.
     #[serde(default = "limit")]

@@ -1,46 +1,20 @@
 //! `get_callees`: what a symbol calls, directly and through others.
 
-use super::get_callers::{depth, include_tests, is_zero, less_sure, limit, min_confidence};
+use super::calls::{Followed, Request, follow, is_zero, missing, told};
 use super::{META, count};
-use crate::code::symbols::{
-    CallOut, Kind, Placed, Reach, Reached, Rel, Symbols, ThroughOut, Way, check_confidence, number, through,
-};
-use crate::graph::check_range;
+use crate::code::symbols::{CallOut, Kind, Placed, Reach, Reached, Symbols, ThroughOut, Way, number, through};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::Result;
 use lukasa_model::view::ViewEcho;
-use lukasa_store::ledger::ViewSpec;
-use rustc_hash::FxHashSet;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 pub struct GetCallees;
 
 /// Members of a class or file whose calls are followed.
 const MEMBERS: usize = 5_000;
-
-#[derive(Deserialize, JsonSchema)]
-pub struct Request {
-    /// The symbol: `Type:key`, a key, an id, a name, or the end of a key such as `Class::method`.
-    #[serde(rename = "ref")]
-    pub reference: String,
-    /// Calls to follow, 1 to 6.
-    #[serde(default = "depth")]
-    pub depth: u32,
-    /// Calls less sure than this are passed over, 0 to 1; those that say nothing count as sure.
-    #[serde(default = "min_confidence")]
-    pub min_confidence: f64,
-    /// Most callees, and most names outside of the project, to list, 1 to 1,000.
-    #[serde(default = "limit")]
-    pub limit: usize,
-    /// With tests, and what only tests lead to.
-    #[serde(default = "include_tests")]
-    pub include_tests: bool,
-    #[serde(flatten)]
-    pub view: ViewSpec,
-}
 
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
@@ -87,29 +61,18 @@ impl Op for GetCallees {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_range("depth", request.depth, 1, 6)?;
-        check_range("limit", request.limit, 1, 1_000)?;
-        check_confidence(request.min_confidence)?;
+        request.check()?;
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);
         let symbol = symbols.find(&request.reference)?;
         let (roots, whole) = symbols.whole(symbol, MEMBERS);
-        let how = Reach {
-            way: Way::Out,
-            depth: request.depth,
-            min_confidence: request.min_confidence,
-            include_tests: request.include_tests,
-        };
-        let (found, complete) = symbols.reach(&roots, &how);
+        let how = request.reach(Way::Out);
+        let Followed { found, complete, recursive, less_sure } = follow(&symbols, &roots, &[symbol], &how);
         let is_outside = |r: &Reached| symbols.kind(r.node).is_some_and(Kind::outside);
         let (outside, inside): (Vec<Reached>, Vec<Reached>) = found.iter().copied().partition(is_outside);
         let through = overriding(&symbols, symbol, &inside, &how, request.limit)?;
         let contents = symbols.contents(&roots)?;
         let unresolved_calls = contents.values().filter_map(|c| number(c, "unresolved_calls")).sum();
-        let recursive = symbols
-            .linked(symbol, Rel::Calls, Way::Out)
-            .any(|(callee, edge)| callee == symbol && symbols.confidence(edge) >= request.min_confidence);
-        let less_sure = less_sure(&symbols, &roots, &how);
         let cut = inside.len().max(outside.len()) > request.limit;
         let mut summary = in_words(&symbols, symbol, &inside, &outside, request.depth);
         if !complete || !whole {
@@ -121,13 +84,8 @@ impl Op for GetCallees {
         if cut {
             summary += &format!("; at most {} of each are shown", request.limit);
         }
-        let more: usize = through.iter().map(|t| t.total).sum();
-        if more > 0 {
-            summary += &format!("; {} may run in their place", count(more, "overriding method"));
-        }
-        if less_sure > 0 {
-            summary += &format!("; {} less sure left out", count(less_sure, "call"));
-        }
+        let in_place = |n: usize| format!("{} may run in their place", count(n, "overriding method"));
+        summary += &missing(&through, less_sure, in_place);
         if unresolved_calls > 0 {
             summary += &format!("; {} could not be resolved", count(unresolved_calls as usize, "call"));
         }
@@ -157,8 +115,7 @@ fn overriding(
     how: &Reach,
     limit: usize,
 ) -> Result<Vec<ThroughOut>> {
-    let mut told: FxHashSet<Node> = found.iter().map(|r| r.node).collect();
-    told.insert(symbol);
+    let mut told = told(symbol, found);
     let mut all = Vec::new();
     for call in found.iter().filter(|r| r.depth == 1).take(limit) {
         let below = symbols.same_method(call.node, Way::In).into_iter();

@@ -1,58 +1,17 @@
 //! `get_callers`: who calls a symbol, directly and through others.
 
+use super::calls::{Followed, Request, follow, is_zero, missing, told};
 use super::{META, count};
-use crate::code::symbols::{
-    CallOut, Placed, Reach, Reached, Rel, Symbols, ThroughOut, UnresolvedOut, Way, check_confidence, through,
-};
-use crate::graph::check_range;
+use crate::code::symbols::{CallOut, Placed, Reach, Reached, Symbols, ThroughOut, UnresolvedOut, Way, through};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::Result;
 use lukasa_model::view::ViewEcho;
-use lukasa_store::ledger::ViewSpec;
-use rustc_hash::FxHashSet;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 pub struct GetCallers;
-
-#[derive(Deserialize, JsonSchema)]
-pub struct Request {
-    /// The symbol: `Type:key`, a key, an id, a name, or the end of a key such as `Class::method`.
-    #[serde(rename = "ref")]
-    pub reference: String,
-    /// Calls to follow back, 1 to 6.
-    #[serde(default = "depth")]
-    pub depth: u32,
-    /// Calls less sure than this are passed over, 0 to 1; those that say nothing count as sure.
-    #[serde(default = "min_confidence")]
-    pub min_confidence: f64,
-    /// Most callers to list, 1 to 1,000.
-    #[serde(default = "limit")]
-    pub limit: usize,
-    /// With tests, and what only tests lead to.
-    #[serde(default = "include_tests")]
-    pub include_tests: bool,
-    #[serde(flatten)]
-    pub view: ViewSpec,
-}
-
-pub(super) fn depth() -> u32 {
-    1
-}
-
-pub(super) fn min_confidence() -> f64 {
-    0.4
-}
-
-pub(super) fn limit() -> usize {
-    50
-}
-
-pub(super) fn include_tests() -> bool {
-    true
-}
 
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
@@ -78,10 +37,6 @@ pub struct Response {
     pub view: ViewEcho,
 }
 
-pub(super) fn is_zero(n: &usize) -> bool {
-    *n == 0
-}
-
 impl Op for GetCallers {
     const META: Meta = Meta {
         name: "get_callers",
@@ -101,28 +56,16 @@ impl Op for GetCallers {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_range("depth", request.depth, 1, 6)?;
-        check_range("limit", request.limit, 1, 1_000)?;
-        check_confidence(request.min_confidence)?;
+        request.check()?;
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);
         let symbol = symbols.find(&request.reference)?;
         let roots = symbols.with_constructors(symbol)?;
-        let how = Reach {
-            way: Way::In,
-            depth: request.depth,
-            min_confidence: request.min_confidence,
-            include_tests: request.include_tests,
-        };
-        let (found, complete) = symbols.reach(&roots, &how);
+        let how = request.reach(Way::In);
+        let Followed { found, complete, recursive, less_sure } = follow(&symbols, &roots, &roots, &how);
         let through = overridden(&symbols, symbol, &found, &how, request.limit)?;
-        let told = &found[..found.len().min(request.limit)];
+        let shown = &found[..found.len().min(request.limit)];
         let unresolved = symbols.unresolved_around(symbol)?;
-        let recursive = roots.iter().any(|root| {
-            symbols
-                .linked(*root, Rel::Calls, Way::In)
-                .any(|(caller, edge)| roots.contains(&caller) && symbols.confidence(edge) >= request.min_confidence)
-        });
         let mut summary = in_words(&symbols, symbol, &found, request.depth);
         if recursive {
             summary += "; it calls itself";
@@ -130,17 +73,20 @@ impl Op for GetCallers {
         if !complete {
             summary = format!("more than {summary}");
         }
-        if found.len() > told.len() {
-            summary += &format!("; {} are shown", told.len());
+        if found.len() > shown.len() {
+            summary += &format!("; {} are shown", shown.len());
         }
-        let less_sure = less_sure(&symbols, &roots, &how);
-        summary += &missing(&through, less_sure, unresolved);
+        summary += &missing(&through, less_sure, |n| format!("{n} more may reach it through what it overrides"));
+        if let Some(unresolved) = unresolved {
+            let (calls, files) = (count(unresolved.calls as usize, "call"), count(unresolved.files, "file"));
+            summary += &format!("; {calls} in {files} around it could not be resolved, so callers may be missing");
+        }
         Ok(Response {
             summary,
             symbol: symbols.placed(symbol, &symbols.contents(&[symbol])?),
-            callers: symbols.calls_out(told, &roots)?,
+            callers: symbols.calls_out(shown, &roots)?,
             total: found.len(),
-            truncated: !complete || found.len() > told.len(),
+            truncated: !complete || found.len() > shown.len(),
             recursive,
             through,
             less_sure,
@@ -158,8 +104,7 @@ fn overridden(
     how: &Reach,
     limit: usize,
 ) -> Result<Vec<ThroughOut>> {
-    let mut told: FxHashSet<Node> = found.iter().map(|r| r.node).collect();
-    told.insert(symbol);
+    let mut told = told(symbol, found);
     let mut all = Vec::new();
     for declared in symbols.same_method(symbol, Way::Out) {
         let (mut calls, _) = symbols.reach(&[declared], &Reach { depth: 1, ..*how });
@@ -170,19 +115,6 @@ fn overridden(
         }
     }
     Ok(all)
-}
-
-/// Direct calls that were passed over because they are not sure enough.
-pub(super) fn less_sure(symbols: &Symbols<'_>, roots: &[Node], how: &Reach) -> usize {
-    let unsure = |root: &Node| {
-        symbols
-            .linked(*root, Rel::Calls, how.way)
-            .filter(|(other, edge)| {
-                symbols.confidence(*edge) < how.min_confidence && (how.include_tests || !symbols.is_test(*other))
-            })
-            .count()
-    };
-    roots.iter().map(unsure).sum()
 }
 
 /// The answer in a sentence.
@@ -204,21 +136,4 @@ fn in_words(symbols: &Symbols<'_>, symbol: Node, found: &[Reached], depth: u32) 
         (1, _) => format!("{who} leads to {name} within {}{tests}", count(depth as usize, "call")),
         (_, _) => format!("{who} lead to {name} within {}{tests}", count(depth as usize, "call")),
     }
-}
-
-/// What else may call it, in words.
-fn missing(through: &[ThroughOut], less_sure: usize, unresolved: Option<UnresolvedOut>) -> String {
-    let mut text = String::new();
-    let more: usize = through.iter().map(|t| t.total).sum();
-    if more > 0 {
-        text += &format!("; {more} more may reach it through what it overrides");
-    }
-    if less_sure > 0 {
-        text += &format!("; {} less sure left out", count(less_sure, "call"));
-    }
-    if let Some(unresolved) = unresolved {
-        let (calls, files) = (count(unresolved.calls as usize, "call"), count(unresolved.files, "file"));
-        text += &format!("; {calls} in {files} around it could not be resolved, so callers may be missing");
-    }
-    text
 }

@@ -48,7 +48,7 @@ impl Op for GraphRebuild {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let workspace = engine.workspace(&context.scope, Path::new(&request.path))?;
-        let pass = Pass { branch: request.branch, rebuild: true, reason: request.reason };
+        let pass = Pass { branch: request.branch, rebuild: true, reason: request.reason, ..Pass::default() };
         let report = workspace.index(engine, context, &pass)?;
         Ok(respond(report))
     }

@@ -79,5 +79,16 @@ pub(super) fn respond(report: Report) -> Response {
             report.symbols
         )
     };
+    let summary = match &report.model {
+        Some(told) if told.left > 0 => {
+            format!("{summary}; {} by {}, {} left for later", summaries(told.summaries), told.model, told.left)
+        }
+        Some(told) if told.summaries > 0 => format!("{summary}; {} by {}", summaries(told.summaries), told.model),
+        _ => summary,
+    };
     Response { summary, report }
+}
+
+fn summaries(number: usize) -> String {
+    format!("{number} {}", if number == 1 { "summary" } else { "summaries" })
 }

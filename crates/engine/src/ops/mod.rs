@@ -5,6 +5,7 @@ pub mod batch;
 pub mod branch;
 pub mod call_chain;
 pub mod call_graph_stats;
+mod calls;
 pub mod code_explain;
 pub mod communities;
 pub mod cypher;

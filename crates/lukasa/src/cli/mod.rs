@@ -6,8 +6,10 @@ mod shell;
 mod watch;
 
 use crate::config::{self, Need};
+use crate::settings;
 use clap::ArgMatches;
 use indicatif::{ProgressBar, ProgressStyle};
+use lukasa_engine::code::Summaries;
 use lukasa_engine::{Answer, Context, Effect, Engine, Operation};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use serde_json::{Value, json};
@@ -116,8 +118,13 @@ impl Session {
         }
         let mut engine =
             Engine::new(opened.store, opened.clock, std::env::temp_dir()).with_graph_memory(config::graph_memory()?);
-        if let Some(cache) = opened.cache {
-            engine = engine.with_cache(cache);
+        // Who only reads has nothing to ask a model for.
+        if need == Need::MayCreate {
+            let mut summaries = Summaries::new(opened.cache.clone());
+            if let Some(model) = settings::model()? {
+                summaries = summaries.with_model(&model.endpoint, model.per_pass)?;
+            }
+            engine = engine.with_summaries(summaries).with_cache(opened.cache);
         }
         Ok(Session {
             engine,

@@ -19,9 +19,10 @@ pub fn run(session: &Session, path: &Path, as_json: bool) -> Result<()> {
     .map_err(|e| Error::new(ErrorKind::Unavailable, "no_signals", format!("Ctrl-C cannot be caught: {e}")))?;
     let listener = Box::new(move |pass: &Result<lukasa_engine::code::Report>| {
         let mut out = std::io::stdout().lock();
+        let told = pass.as_ref().ok().and_then(|report| report.model.as_ref());
         // Whoever read our output may have gone; the index stays right all the same.
         let _ = match pass {
-            Ok(report) if report.tx.is_none() => Ok(()),
+            Ok(report) if report.tx.is_none() && (told.is_none() || !as_json) => Ok(()),
             Ok(report) if as_json => writeln!(out, "{}", json!(report)),
             Ok(report) => writeln!(
                 out,
@@ -36,6 +37,12 @@ pub fn run(session: &Session, path: &Path, as_json: bool) -> Result<()> {
             Err(e) if as_json => writeln!(out, "{}", json!({"error": e})),
             Err(e) => render::error(&mut out, e),
         };
+        if let Some((told, tx)) = told.and_then(|told| Some((told, told.tx?)))
+            && !as_json
+        {
+            let _ =
+                writeln!(out, "transaction {tx}: {} summaries by {}, {} left", told.summaries, told.model, told.left);
+        }
         let _ = out.flush();
     });
     let watch = Watch::start(&session.engine, &session.scope, path, DEBOUNCE, Some(listener))?;

@@ -1,0 +1,343 @@
+//! A language model behind any OpenAI-compatible endpoint: one JSON request, with patience and limits.
+
+use lukasa_model::{Error, ErrorKind, Result};
+use serde_json::Value;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use ureq::Agent;
+use ureq::tls::{RootCerts, TlsConfig};
+
+/// Waited for an answer when nobody says otherwise.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
+/// Longer answers are not read: a page of embeddings is a few megabytes.
+const ANSWER_BYTES: u64 = 16 << 20;
+/// Tries of one request, the first included.
+const TRIES: u32 = 4;
+/// Before the second try; doubled for each further one.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// An endpoint that wants a longer pause is given up for now.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Of what an endpoint says about a failure.
+const REASON_CHARS: usize = 200;
+
+/// Where a model is, and what it is called there.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// The part before `/chat/completions`, for example `http://localhost:11434/v1`.
+    pub url: String,
+    pub name: String,
+    pub key: Option<Key>,
+    pub timeout: Duration,
+}
+
+/// A key to an endpoint: sent to it, and shown to nobody.
+#[derive(Clone)]
+pub struct Key(String);
+
+impl Key {
+    pub fn new(key: impl Into<String>) -> Key {
+        Key(key.into())
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+/// How an endpoint waits; tests do not.
+type Pause = Arc<dyn Fn(Duration) + Send + Sync>;
+
+pub struct Endpoint {
+    agent: Agent,
+    url: String,
+    name: Arc<str>,
+    key: Option<Key>,
+    pause: Pause,
+}
+
+impl Endpoint {
+    pub fn new(config: &EndpointConfig) -> Result<Endpoint> {
+        let url = config.url.trim().trim_end_matches('/');
+        let host = host(url)?;
+        if config.name.trim().is_empty() {
+            return Err(Error::invalid("invalid_model", "the model has no name")
+                .hint("set model.name (LUKASA_MODEL_NAME) to what the endpoint calls it"));
+        }
+        if config.timeout.is_zero() {
+            return Err(Error::invalid("invalid_model", "model.timeout_seconds is 0").hint("give at least 1"));
+        }
+        if let Some(Key(key)) = &config.key
+            && !key.bytes().all(|b| b.is_ascii_graphic())
+        {
+            return Err(Error::invalid("invalid_model", "the model's key holds spaces or other marks no key has")
+                .hint("look at the environment variable that model.key_env names"));
+        }
+        let mut settings = Agent::config_builder()
+            .timeout_global(Some(config.timeout))
+            // Failures are read: they say why.
+            .http_status_as_error(false)
+            // A key goes where it was meant to go and nowhere else.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .user_agent(concat!("lukasa/", env!("CARGO_PKG_VERSION")))
+            .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build());
+        if is_local(host) {
+            settings = settings.proxy(None);
+        }
+        Ok(Endpoint {
+            agent: settings.build().new_agent(),
+            url: url.to_owned(),
+            name: config.name.trim().into(),
+            key: config.key.clone(),
+            pause: Arc::new(std::thread::sleep),
+        })
+    }
+
+    /// The model's name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// Waits through this instead of sleeping.
+    #[must_use]
+    pub fn with_pause(mut self, pause: impl Fn(Duration) + Send + Sync + 'static) -> Endpoint {
+        self.pause = Arc::new(pause);
+        self
+    }
+
+    /// Sends a request to `path` below the endpoint's URL, again where that may help, and gives back the answer.
+    pub fn post(&self, path: &str, body: &Value) -> Result<Value> {
+        let body = body.to_string();
+        let mut pause = FIRST_PAUSE;
+        for attempt in 1.. {
+            let Failure { error, after } = match self.once(path, &body) {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            let wait = match after {
+                Again::Never => return Err(error),
+                Again::Soon => pause,
+                Again::After(wait) => wait.max(FIRST_PAUSE),
+            };
+            if attempt == TRIES || wait > LONGEST_PAUSE {
+                return Err(error);
+            }
+            (self.pause)(wait);
+            pause *= 2;
+        }
+        unreachable!("the last try returns")
+    }
+
+    fn once(&self, path: &str, body: &str) -> Result<Value, Failure> {
+        let mut request = self.agent.post(format!("{}{path}", self.url)).header("content-type", "application/json");
+        if let Some(Key(key)) = &self.key {
+            request = request.header("authorization", format!("Bearer {key}"));
+        }
+        let mut response = request.send(body).map_err(|e| self.transport(&e))?;
+        let status = response.status().as_u16();
+        let after = response.headers().get("retry-after").and_then(|v| v.to_str().ok()).and_then(retry_after);
+        let read = response.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec();
+        if status != 200 {
+            return Err(self.refusal(status, &read.unwrap_or_default(), after));
+        }
+        let bytes = read.map_err(|e| self.transport(&e))?;
+        serde_json::from_slice(&bytes).map_err(|_| {
+            // What came instead may be a page of a proxy: it is not shown.
+            let error = Error::new(ErrorKind::Unavailable, "model_answer_invalid", "the model's answer is not JSON")
+                .hint("check that model.url is the part before /chat/completions, often ending in /v1");
+            Failure { error, after: Again::Never }
+        })
+    }
+
+    fn transport(&self, error: &ureq::Error) -> Failure {
+        let shown = self.without_key(&error.to_string());
+        match error {
+            ureq::Error::Timeout(_) => Failure {
+                error: Error::new(ErrorKind::Timeout, "model_timeout", format!("the model did not answer: {shown}"))
+                    .hint("raise model.timeout_seconds (LUKASA_MODEL_TIMEOUT_SECONDS), or look at the endpoint"),
+                after: Again::Never,
+            },
+            ureq::Error::BodyExceedsLimit(_) => Failure {
+                error: Error::too_large("model_answer_too_large", format!("the model's answer is too long: {shown}")),
+                after: Again::Never,
+            },
+            _ => Failure {
+                error: Error::new(
+                    ErrorKind::Unavailable,
+                    "model_unreachable",
+                    format!("no answer from the model: {shown}"),
+                )
+                .hint("check model.url (LUKASA_MODEL_URL), and that the endpoint runs"),
+                after: Again::Soon,
+            },
+        }
+    }
+
+    fn refusal(&self, status: u16, body: &[u8], after: Option<Duration>) -> Failure {
+        let reason = self.reason(body);
+        let told = |what: &str| {
+            let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+            format!("the model's endpoint {what} (HTTP {status}){reason}")
+        };
+        let again = after.map_or(Again::Soon, Again::After);
+        let (error, after) = match status {
+            401 | 403 => (
+                Error::new(ErrorKind::Forbidden, "model_refused", told("does not let us in"))
+                    .hint("model.key_env (LUKASA_MODEL_KEY_ENV) names the environment variable that holds the key"),
+                Again::Never,
+            ),
+            404 | 405 | 300..=399 => (
+                Error::not_found("model_not_found", told("has nothing there"))
+                    .hint("check model.url, often ending in /v1, and model.name"),
+                Again::Never,
+            ),
+            429 => (
+                Error::new(ErrorKind::RateLimited, "model_rate_limited", told("asks for a pause"))
+                    .hint("try again later, or lower model.per_pass (LUKASA_MODEL_PER_PASS)"),
+                again,
+            ),
+            500..=599 => (
+                Error::new(ErrorKind::Unavailable, "model_failed", told("has failed"))
+                    .hint("look at the endpoint; the next pass tries again"),
+                again,
+            ),
+            _ => (
+                Error::invalid("model_request_refused", told("refuses the request")).hint("check model.name"),
+                Again::Never,
+            ),
+        };
+        Failure { error, after }
+    }
+
+    /// What an endpoint says about a failure, in one short line. Some repeat the key they were sent.
+    fn reason(&self, body: &[u8]) -> String {
+        let Ok(answer) = serde_json::from_slice::<Value>(body) else { return String::new() };
+        let said = [&answer["error"]["message"], &answer["error"], &answer["message"], &answer["detail"]];
+        let said = said.into_iter().find_map(Value::as_str).unwrap_or_default();
+        let line: Vec<&str> = said.split_whitespace().collect();
+        self.without_key(&line.join(" ")).chars().take(REASON_CHARS).collect()
+    }
+
+    fn without_key(&self, text: &str) -> String {
+        match &self.key {
+            Some(Key(key)) if !key.is_empty() => text.replace(key.as_str(), "…"),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+struct Failure {
+    error: Error,
+    after: Again,
+}
+
+/// Whether the same request may do better later.
+enum Again {
+    Never,
+    Soon,
+    After(Duration),
+}
+
+/// The host of an endpoint's URL, or why it cannot be one.
+fn host(url: &str) -> Result<&str> {
+    let fault = |what: &str| {
+        // The URL itself is not shown: somebody may have put a password into it.
+        Error::invalid("invalid_model", format!("model.url {what}"))
+            .hint("give the part before /chat/completions, for example http://localhost:11434/v1")
+    };
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let rest = rest.ok_or_else(|| fault("does not begin with https:// or http://"))?;
+    if url.contains(['?', '#']) || url.contains(char::is_whitespace) {
+        return Err(fault("holds more than a scheme, a host and a path"));
+    }
+    let host = rest.split('/').next().unwrap_or_default();
+    if host.contains('@') {
+        return Err(fault("holds a name or password; a key is named by model.key_env"));
+    }
+    if host.is_empty() {
+        return Err(fault("has no host"));
+    }
+    Ok(host)
+}
+
+/// What runs here is not reached through a proxy.
+fn is_local(host: &str) -> bool {
+    let name = if host.starts_with('[') { host.split(']').next() } else { host.split(':').next() };
+    let name = name.unwrap_or_default().trim_start_matches('[');
+    name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Seconds, or a date.
+fn retry_after(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let until = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
+    Some(Duration::try_from(until.duration_since(jiff::Timestamp::now())).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+    use super::*;
+
+    fn config(url: &str) -> EndpointConfig {
+        EndpointConfig { url: url.into(), name: "m".into(), key: Some(Key::new("sk-very-secret")), timeout: TIMEOUT }
+    }
+
+    #[test]
+    fn urls_that_are_none_are_refused_and_not_repeated() {
+        for (url, fine) in [
+            ("http://localhost:11434/v1", true),
+            ("https://models.example.org/v1/", true),
+            ("localhost:11434", false),
+            ("ftp://example.org", false),
+            ("https://", false),
+            ("https://ann:hunter2@example.org/v1", false),
+            ("https://example.org/v1?key=hunter2", false),
+        ] {
+            match Endpoint::new(&config(url)) {
+                Ok(_) => assert!(fine, "{url}"),
+                Err(e) => {
+                    assert!(!fine && e.code == "invalid_model" && !e.to_string().contains("hunter2"), "{url}: {e}")
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_is_shown_to_nobody() {
+        let config = config("http://localhost/v1");
+        assert!(!format!("{config:?}").contains("secret"));
+        let endpoint = Endpoint::new(&config).unwrap();
+        let body = br#"{"error": {"message": "incorrect API key provided:\n sk-very-secret"}}"#;
+        let error = endpoint.refusal(401, body, None).error;
+        assert_eq!(error.message, "the model's endpoint does not let us in (HTTP 401): incorrect API key provided: …");
+    }
+
+    #[test]
+    fn local_is_what_runs_here() {
+        for (host, local) in [
+            ("localhost:1", true),
+            ("127.0.0.1", true),
+            ("[::1]:8080", true),
+            ("localhost.example.org", false),
+            ("10.0.0.1:80", false),
+        ] {
+            assert_eq!(is_local(host), local, "{host}");
+        }
+    }
+
+    #[test]
+    fn a_pause_is_asked_for_in_seconds_or_as_a_date() {
+        assert_eq!(retry_after(" 7 "), Some(Duration::from_secs(7)));
+        assert_eq!(retry_after("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO), "long past");
+        assert!(retry_after("Wed, 21 Oct 2099 07:28:00 GMT").unwrap() > LONGEST_PAUSE);
+        assert_eq!(retry_after("soon"), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! What `get_callers` and `get_callees` share: the question, and how calls are followed either way.
+
+use super::count;
+use crate::code::symbols::{Reach, Reached, Rel, Symbols, ThroughOut, Way, check_confidence};
+use crate::graph::check_range;
+use lukasa_graph::Node;
+use lukasa_model::Result;
+use lukasa_store::ledger::ViewSpec;
+use rustc_hash::FxHashSet;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// The symbol: `Type:key`, a key, an id, a name, or the end of a key such as `Class::method`.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// Calls to follow, 1 to 6.
+    #[serde(default = "depth")]
+    pub depth: u32,
+    /// Calls less sure than this are passed over, 0 to 1; those that say nothing count as sure.
+    #[serde(default = "min_confidence")]
+    pub min_confidence: f64,
+    /// Most to list of each kind, 1 to 1,000.
+    #[serde(default = "limit")]
+    pub limit: usize,
+    /// With tests, and what only tests lead to.
+    #[serde(default = "include_tests")]
+    pub include_tests: bool,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+fn depth() -> u32 {
+    1
+}
+
+pub(super) fn min_confidence() -> f64 {
+    0.4
+}
+
+fn limit() -> usize {
+    50
+}
+
+fn include_tests() -> bool {
+    true
+}
+
+impl Request {
+    pub(super) fn check(&self) -> Result<()> {
+        check_range("depth", self.depth, 1, 6)?;
+        check_range("limit", self.limit, 1, 1_000)?;
+        check_confidence(self.min_confidence)
+    }
+
+    pub(super) fn reach(&self, way: Way) -> Reach {
+        Reach { way, depth: self.depth, min_confidence: self.min_confidence, include_tests: self.include_tests }
+    }
+}
+
+/// Calls followed one way from a symbol.
+pub(super) struct Followed {
+    /// By depth, then the surest first, then by key.
+    pub found: Vec<Reached>,
+    /// Whether that is all.
+    pub complete: bool,
+    /// It calls itself.
+    pub recursive: bool,
+    /// Direct calls that were passed over because they are not sure enough.
+    pub less_sure: usize,
+}
+
+/// Follows calls from `roots`; `own` are those that stand for the symbol itself.
+pub(super) fn follow(symbols: &Symbols<'_>, roots: &[Node], own: &[Node], how: &Reach) -> Followed {
+    let (found, complete) = symbols.reach(roots, how);
+    let calls = |node: &Node| symbols.linked(*node, Rel::Calls, how.way);
+    let is_sure = |edge| symbols.confidence(edge) >= how.min_confidence;
+    let recursive = own.iter().any(|node| calls(node).any(|(other, edge)| own.contains(&other) && is_sure(edge)));
+    let unsure = |node: &Node| {
+        calls(node).filter(|(other, edge)| !is_sure(*edge) && (how.include_tests || !symbols.is_test(*other))).count()
+    };
+    Followed { found, complete, recursive, less_sure: roots.iter().map(unsure).sum() }
+}
+
+/// What was told already, the symbol itself included.
+pub(super) fn told(symbol: Node, found: &[Reached]) -> FxHashSet<Node> {
+    found.iter().map(|r| r.node).chain([symbol]).collect()
+}
+
+/// What else there may be, in words; `more` says what those are that overriding adds.
+pub(super) fn missing(through: &[ThroughOut], less_sure: usize, more: impl Fn(usize) -> String) -> String {
+    let mut text = String::new();
+    let further: usize = through.iter().map(|t| t.total).sum();
+    if further > 0 {
+        text += &format!("; {}", more(further));
+    }
+    if less_sure > 0 {
+        text += &format!("; {} less sure left out", count(less_sure, "call"));
+    }
+    text
+}
+
+pub(super) fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
