@@ -3,9 +3,11 @@
 mod cache;
 pub mod files;
 pub mod git;
+pub mod history;
 pub mod index;
 pub mod look;
 pub mod place;
+pub mod rules;
 pub mod summaries;
 pub mod symbols;
 pub mod watch;

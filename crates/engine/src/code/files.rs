@@ -104,8 +104,13 @@ pub fn walker(root: &Path) -> WalkBuilder {
         .follow_links(false)
         .require_git(false)
         .add_custom_ignore_filename(IGNORE_FILE)
-        .filter_entry(|entry| !matches!(entry.file_name().to_str(), Some(".git" | ".lukasa" | ".hg" | ".svn")));
+        .filter_entry(|entry| !entry.file_name().to_str().is_some_and(is_kept_out));
     builder
+}
+
+/// Folders of programs that keep versions, this one's included: never indexed, whatever the rules say.
+pub fn is_kept_out(name: &str) -> bool {
+    matches!(name, ".git" | ".lukasa" | ".hg" | ".svn")
 }
 
 fn fault_path(error: &ignore::Error) -> Option<PathBuf> {

@@ -220,6 +220,12 @@ impl Repository {
         Ok(blob.take_data())
     }
 
+    /// How many bytes a content has, without reading it.
+    pub fn blob_size(&self, id: [u8; 20]) -> Result<u64> {
+        let header = self.shared.to_thread_local().find_header(ObjectId::Sha1(id)).map_err(failed)?;
+        Ok(header.size())
+    }
+
     /// The best common ancestor of two commits; none when their histories never meet.
     pub fn merge_base(&self, a: &str, b: &str) -> Result<Option<String>> {
         let repo = self.shared.to_thread_local();

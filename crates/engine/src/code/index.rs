@@ -1,6 +1,7 @@
 //! One pass over a working tree: what changed is read, what that affects is resolved again, and the difference to
 //! what the branch says is written in one transaction.
 
+pub mod past;
 mod summarise;
 
 pub use summarise::ModelReport;
@@ -255,7 +256,9 @@ impl Workspace {
             if let Some(commit) = commit {
                 // Times along a branch only grow; a commit older than what is known there counts from now.
                 let now = ledger.clock().now();
-                batch.header.valid_at = Some(commit.time).filter(|t| *t > state.last_valid && *t <= now);
+                let fits = commit.time > state.last_valid && commit.time <= now;
+                let fits = fits && past::is_after_all_told(&ledger, view.as_ref(), commit.time)?;
+                batch.header.valid_at = fits.then_some(commit.time);
                 batch.header.git_commit = Some(commit.id.clone());
                 batch.writes.push(Write::Object(commit_object(commit)));
             }

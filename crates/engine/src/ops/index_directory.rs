@@ -3,6 +3,7 @@
 use super::{WRITE, count};
 use crate::code::Report;
 use crate::code::index::Pass;
+use crate::code::index::past::Imported;
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::Result;
@@ -20,6 +21,10 @@ pub struct Request {
     /// The branch to write to; the git branch that is checked out when left out.
     #[serde(default)]
     pub branch: Option<String>,
+    /// So many commits before the one that is checked out are imported too, along first parents, each for its own
+    /// time; at most 1,000. Those that are there already are left as they are.
+    #[serde(default)]
+    pub history: Option<usize>,
     /// Why, for the log.
     #[serde(default)]
     pub reason: Option<String>,
@@ -34,6 +39,9 @@ pub struct Response {
     pub summary: String,
     #[serde(flatten)]
     pub report: Report,
+    /// What was imported of the past, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<Imported>,
 }
 
 impl Op for IndexDirectory {
@@ -44,11 +52,13 @@ impl Op for IndexDirectory {
                       symbols, imports, calls, inheritance and tests, with how sure each is and how it was derived. Only \
                       what changed since the last time is read, and only what that affects is written, in one \
                       transaction. The git branch that is checked out is kept on a Lukasa branch of its own; the default \
-                      branch is `main`. A clean tree claims its commit, so that `--as-of commit:…` finds it.",
+                      branch is `main`. A clean tree claims its commit, so that `--as-of commit:…` finds it. With `history`, \
+                      commits before it are imported as well, one transaction each, for the time from one to the next: \
+                      nothing visible now changes, and `as_of` such a commit or a date shows the code as it was then.",
         verb: "index",
         toolset: "code",
         positional: &["path"],
-        examples: &["lukasa index", "lukasa index ../other --branch trial"],
+        examples: &["lukasa index", "lukasa index ../other --branch trial", "lukasa index --history 50"],
         ..WRITE
     };
     type Request = Request;
@@ -56,10 +66,26 @@ impl Op for IndexDirectory {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let workspace = engine.workspace(&context.scope, Path::new(&request.path))?;
+        request.history.map_or(Ok(()), |commits| workspace.check_history(commits))?;
         let pass = Pass { branch: request.branch, reason: request.reason, ..Pass::default() };
         let report = workspace.index(engine, context, &pass)?;
-        Ok(respond(report))
+        let mut response = respond(report);
+        if let Some(commits) = request.history {
+            let imported = workspace.import_history(engine, context, &pass, commits)?;
+            response.summary = format!("{}; {}", response.summary, summary(&imported));
+            response.history = Some(imported);
+        }
+        Ok(response)
     }
+}
+
+fn summary(imported: &Imported) -> String {
+    let mut summary =
+        format!("{} imported, {} already there", count(imported.commits, "commit"), imported.already_there);
+    if imported.left_out > 0 {
+        summary.push_str(&format!(", {} left out", imported.left_out));
+    }
+    summary
 }
 
 pub(super) fn respond(report: Report) -> Response {
@@ -86,7 +112,7 @@ pub(super) fn respond(report: Report) -> Response {
         Some(told) if told.summaries > 0 => format!("{summary}; {} by {}", summaries(told.summaries), told.model),
         _ => summary,
     };
-    Response { summary, report }
+    Response { summary, report, history: None }
 }
 
 fn summaries(number: usize) -> String {

@@ -75,6 +75,7 @@ impl Ledger {
             target,
             header,
             made: FxHashMap::default(),
+            restated: FxHashMap::default(),
             next_thing: target.head.next_thing,
             first_place: 0,
         };
@@ -96,6 +97,8 @@ struct Parts<'a> {
     header: &'a Header,
     /// Objects of earlier parts, each with its last statement.
     made: FxHashMap<Uuid, (Thing, Statement)>,
+    /// What earlier parts say of objects that were there before.
+    restated: FxHashMap<ThingNo, Vec<Statement>>,
     next_thing: ThingNo,
     first_place: u32,
 }
@@ -157,11 +160,17 @@ impl Parts<'_> {
             next_thing: self.next_thing,
             first_place: self.first_place,
         };
+        for (number, statements) in &mut known.statements {
+            if let Some(restated) = self.restated.get(number) {
+                statements.extend(restated.iter().cloned());
+                statements.sort_by_key(|s| (s.branch, s.version));
+            }
+        }
         let plan = plan::plan(resolved, &known, &at)?;
-        self.remember(&plan)?;
+        let by_number: FxHashMap<ThingNo, &Thing> = known.things.values().map(|t| (t.no, t)).collect();
+        self.remember(&plan, &by_number);
         let first = self.next_thing;
         let spoken_of = plan.statements.iter().map(|s| s.thing).filter(|no| *no < first);
-        let by_number: FxHashMap<ThingNo, &Thing> = known.things.values().map(|t| (t.no, t)).collect();
         let old = spoken_of.filter_map(|no| Some((no, (*by_number.get(&no)?).clone()))).collect();
         self.next_thing += plan.things.len() as u64;
         self.first_place += u32::try_from(plan.statements.len()).unwrap_or(u32::MAX);
@@ -169,16 +178,20 @@ impl Parts<'_> {
     }
 
     /// Later parts may connect what this one makes.
-    fn remember(&mut self, plan: &Plan) -> Result<()> {
+    fn remember(&mut self, plan: &Plan, old: &FxHashMap<ThingNo, &Thing>) {
         for statement in &plan.statements {
-            let Some(at) = statement.thing.checked_sub(self.next_thing) else { continue };
-            let Some(thing) = plan.things.get(at as usize) else { continue };
-            if thing.ends.is_none() {
-                let header = Statement { content: None, change: None, parents: vec![], ..statement.clone() };
-                self.made.insert(thing.id, (thing.clone(), header));
+            let new = statement.thing.checked_sub(self.next_thing);
+            let thing = match new {
+                Some(at) => plan.things.get(at as usize),
+                None => old.get(&statement.thing).copied(),
+            };
+            let Some(thing) = thing.filter(|thing| thing.ends.is_none()) else { continue };
+            let header = Statement { content: None, change: None, parents: vec![], ..statement.clone() };
+            match new {
+                Some(_) => drop(self.made.insert(thing.id, (thing.clone(), header))),
+                None => self.restated.entry(thing.no).or_default().push(header),
             }
         }
-        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Ledger;
 use crate::{Find, Head, Reader};
 use lukasa_model::types::Registry;
-use lukasa_model::{BranchNo, Error, Lineage, Moment, Result, Time, Transaction, Tx, View};
+use lukasa_model::{BranchNo, Error, Lineage, Moment, Result, Time, Transaction, TransactionKind, Tx, View};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -123,7 +123,7 @@ impl Ledger {
 struct At {
     known: Tx,
     valid: Time,
-    /// The transaction that was named, by number, commit or agent, and when it was recorded.
+    /// The transaction that was named, by number, commit or agent, and the moment it stands for.
     tx: Option<(Tx, Time)>,
     release: Option<String>,
 }
@@ -172,7 +172,10 @@ impl Ask<'_> {
             }
             Moment::Commit(prefix) => {
                 let transaction = self.commit(prefix)?;
-                let tx = Some((transaction.tx, transaction.recorded_at));
+                // An imported commit speaks of its own time only, not of the one it was recorded at.
+                let imported = transaction.header.kind == TransactionKind::Import;
+                let then = if imported { transaction.valid_at() } else { transaction.recorded_at };
+                let tx = Some((transaction.tx, then));
                 Ok(At { known: self.head.tx, valid: transaction.valid_at(), tx, release: None })
             }
             Moment::Agent(agent) => {

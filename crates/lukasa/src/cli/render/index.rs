@@ -30,7 +30,26 @@ pub fn pass(out: &mut dyn Write, response: &Value) -> Result<()> {
         )?;
     }
     look(out, &response["look"])?;
-    diagnostics(out, response)
+    diagnostics(out, response, "files are not indexed as they should be")?;
+    history(out, &response["history"])
+}
+
+/// After an import of commits of the past.
+fn history(out: &mut dyn Write, history: &Value) -> Result<()> {
+    if !history.is_object() {
+        return Ok(());
+    }
+    let number = |name: &str| history[name].as_u64().unwrap_or(0);
+    writeln!(
+        out,
+        "\ncommits imported: {}, already there: {}; {} files taken apart, {} objects and {} relationships stated",
+        number("commits"),
+        number("already_there"),
+        number("parsed"),
+        number("objects"),
+        number("relationships")
+    )?;
+    diagnostics(out, history, "things to know about commits and their files")
 }
 
 fn look(out: &mut dyn Write, look: &Value) -> Result<()> {
@@ -69,13 +88,13 @@ fn look(out: &mut dyn Write, look: &Value) -> Result<()> {
     Ok(())
 }
 
-fn diagnostics(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn diagnostics(out: &mut dyn Write, response: &Value, what: &str) -> Result<()> {
     let told = list(response, "diagnostics");
     if told.is_empty() {
         return Ok(());
     }
     let left_out = response["diagnostics_left_out"].as_u64().unwrap_or(0);
-    writeln!(out, "\n{} files are not indexed as they should be", told.len() as u64 + left_out)?;
+    writeln!(out, "\n{} {what}", told.len() as u64 + left_out)?;
     let shown = told.len().min(10);
     let place = |r: &Value| match r["line"].as_u64() {
         Some(line) => format!("{}:{line}", at(r, "path")),

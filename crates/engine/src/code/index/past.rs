@@ -1,0 +1,457 @@
+//! Imports commits of the past: each is compared with what the branch tells of its time, and the difference is stated
+//! for that time alone, in one transaction.
+
+use super::{
+    Changes, FEW_FILES, Known, Made, Parts, Pass, State, Workspace, affected, commit_object, hex, renames, stale,
+    unhex, unused_outside,
+};
+use crate::code::files::{self, Content, DIAGNOSTICS, Diagnostic, FILE_BYTES};
+use crate::code::git::{self, Entry, Repository};
+use crate::code::history::{Placed, Step, place};
+use crate::code::place::{self, Place};
+use crate::code::rules::{Rules, is_rules};
+use crate::{Context, Engine};
+use lukasa_code::facts::Facts;
+use lukasa_code::resolve::program::is_manifest;
+use lukasa_code::statements::{About, Names};
+use lukasa_model::batch::{End, PutRelationship};
+use lukasa_model::types::RENAMED_FROM;
+use lukasa_model::{Batch, Error, Reference, Result, Time, TransactionKind, Tx, View, Write};
+use lukasa_store::ledger::{Committed, ViewSpec};
+use lukasa_store::{Fields, Ledger};
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Instant;
+use uuid::Uuid;
+
+/// Most commits that can be asked for: every one of them is resolved as a whole.
+pub const COMMITS: usize = 1_000;
+/// Log entries read at a time.
+const PAGE: usize = 10_000;
+/// So many bytes of sources are kept taken apart after they changed, for they may be changed back.
+const REMEMBERED_BYTES: u64 = 64 << 20;
+
+/// What importing commits found and did.
+#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct Imported {
+    /// Commits that were imported.
+    pub commits: usize,
+    /// Those of the commits asked for that the branch had already.
+    pub already_there: usize,
+    /// Commits that cannot be imported; `diagnostics` tells why.
+    pub left_out: usize,
+    /// Files that were taken apart for it, each content once.
+    pub parsed: usize,
+    pub objects: u64,
+    pub relationships: u64,
+    /// By path of the file, or by commit.
+    pub diagnostics: Vec<Diagnostic>,
+    pub diagnostics_left_out: usize,
+    pub took_ms: u64,
+}
+
+impl Workspace {
+    /// Whether so many commits can be asked for here, before anything is written.
+    pub fn check_history(&self, commits: usize) -> Result<()> {
+        if commits > COMMITS {
+            return Err(Error::invalid(
+                "too_many_commits",
+                format!("{commits} commits are asked for, {COMMITS} at most"),
+            )
+            .hint("ask for fewer; what lies further back can be imported from an older commit that is checked out"));
+        }
+        let place = Place::of(&self.root, None)?;
+        place.repository.map(drop).ok_or_else(|| self.no_repository())
+    }
+
+    fn no_repository(&self) -> Error {
+        Error::invalid("no_repository", format!("`{}` is in no git repository", self.root.display()))
+            .hint("leave out `history`: without git there are no commits to import")
+    }
+
+    /// Imports up to so many commits before the one that is checked out, along first parents; and that one too where the
+    /// working tree has changes of its own. Nothing visible now changes.
+    pub fn import_history(
+        &self,
+        engine: &Engine,
+        context: &mut Context<'_>,
+        pass: &Pass,
+        commits: usize,
+    ) -> Result<Imported> {
+        let began = Instant::now();
+        let mut current = self.state.lock();
+        let ledger = engine.ledger(&self.scope);
+        let place = Place::of(&self.root, pass.branch.as_deref())?;
+        let repository = place.repository.as_ref().ok_or_else(|| self.no_repository())?;
+        let mut report = Imported::default();
+        let Some(head) = &place.commit else { return Ok(report) };
+        let mut line = repository.first_parents(&head.id, commits + 1)?;
+        line.reverse();
+        let view = ledger.view(&ViewSpec::on(&place.branch))?;
+        let placed = placed(&ledger, &view, &line, &mut report)?;
+
+        let mut past = Past::new(repository);
+        let mut until = None;
+        for (done, at) in placed.iter().enumerate() {
+            (context.progress)(done as u64, Some(placed.len() as u64));
+            let commit = &line[at.at];
+            if let Err(e) = past.move_to(&commit.id, &current) {
+                report.left_out += 1;
+                report.diagnostics.push(about(commit, format!("left out: {e}")));
+                continue;
+            }
+            let known = ledger.head()?.tx;
+            let view = ledger.view_fixed(view.branch, known, at.from)?;
+            if until != Some(at.until) {
+                past.stand_on(&ledger, &view)?;
+            }
+            let header = context.header(pass.reason.clone());
+            let mut batch = Batch { header, ..Batch::on(&place.branch) };
+            batch.header.kind = TransactionKind::Import;
+            batch.header.git_commit = Some(commit.id.clone());
+            batch.header.valid_at = Some(at.from);
+            let committed = self
+                .state_commit(&mut past, &On { ledger: &ledger, view: &view, commit, at }, batch)
+                .map_err(|e| e.at(format!("commit {}", short(commit))))?;
+            until = Some(at.until);
+            report.commits += 1;
+            report.objects += u64::from(committed.objects);
+            report.relationships += u64::from(committed.relationships);
+            // Nothing visible now has changed, so what is remembered of it stays right.
+            if committed.tx == Some(current.tx + 1) {
+                current.tx += 1;
+            }
+        }
+        report.parsed = past.parsed;
+        report.diagnostics.extend(past.faults);
+        report.diagnostics_left_out = report.diagnostics.len().saturating_sub(DIAGNOSTICS);
+        report.diagnostics.truncate(DIAGNOSTICS);
+        report.took_ms = began.elapsed().as_millis() as u64;
+        Ok(report)
+    }
+
+    /// States what a commit says otherwise than the view of its moment, for its window.
+    fn state_commit(&self, past: &mut Past<'_>, on: &On<'_>, mut batch: Batch) -> Result<Committed> {
+        let On { ledger, view, commit, at } = *on;
+        let changes = past.changes();
+        let state = &mut past.state;
+        let stated = std::mem::take(&mut state.stated);
+        state.resolve();
+        let links = state.resolver.links();
+        let namespace = ledger.head()?.namespace;
+        let names = Names::new(&state.program, namespace);
+        let affected = match stated {
+            true => affected(state, links, &changes),
+            false => state.program.ids().collect(),
+        };
+        let same = |file: &Made| {
+            let known = state.known.get(&file.path);
+            known.is_some_and(|k| k.facts == file.digest && !changes.changed.contains_key(&file.path))
+        };
+        let made = self.made(state, &names, links, &affected, &changes, None);
+        let made: Vec<Made> = made.into_iter().filter(|file| !same(file)).collect();
+        let mut ends: Vec<Uuid> = unused_outside(&state.program, &names, links, ledger, view)?;
+        for file in made.iter().filter(|file| state.known.contains_key(&file.path)) {
+            let keep = file.ids(&state.program, &names, links, namespace);
+            ends.extend(stale(ledger, view, &file.path, &keep)?);
+        }
+        for path in &changes.removed {
+            ends.extend(stale(ledger, view, path, &FxHashSet::default())?);
+        }
+        ends.sort_unstable();
+        ends.dedup();
+        let mut last = vec![Write::Object(commit_object(&place::Commit {
+            id: commit.id.clone(),
+            time: own_time(commit),
+            summary: commit.summary.clone(),
+            author: commit.author.clone(),
+        }))];
+        for (old, new) in renames(state, &changes) {
+            let (new, old) = (Reference::exact("FILE", &new), Reference::exact("FILE", &old));
+            last.push(PutRelationship::new(RENAMED_FROM, new, old).into());
+        }
+        last.extend(ends.into_iter().map(|id| Write::End(End::new(id))));
+        let parts = Parts { program: &state.program, names: &names, links, files: &made, at: 0, last };
+        let parts = parts.map(|part| part.into_iter().map(|write| within(write, at)).collect::<Vec<_>>());
+        let committed = if made.len() <= FEW_FILES {
+            batch.writes = parts.flatten().collect();
+            ledger.commit(&batch)?
+        } else {
+            ledger.load(&batch.branch, &batch.header, parts.map(Ok))?
+        };
+        state.stated = true;
+        state.again.clear();
+        state.known.retain(|path, _| !changes.removed.contains(path));
+        for file in made {
+            let content = unhex(&file.about.content_hash).unwrap_or_default();
+            state.known.insert(file.path, Known { content, facts: file.digest, stamp: None });
+        }
+        Ok(committed)
+    }
+}
+
+/// What a commit is stated on.
+struct On<'a> {
+    ledger: &'a Ledger,
+    view: &'a View,
+    commit: &'a git::Commit,
+    at: &'a Placed,
+}
+
+/// Where the commits that the branch does not have belong.
+fn placed(ledger: &Ledger, view: &View, line: &[git::Commit], report: &mut Imported) -> Result<Vec<Placed>> {
+    let (times, claimed) = told(ledger, view, 1)?;
+    let step = |commit: &git::Commit| Step { own: own_time(commit), claimed: claimed.get(&*commit.id).copied() };
+    let steps: Vec<Step> = line.iter().map(step).collect();
+    let placed = place(&steps, &times, view.valid);
+    for at in &placed {
+        let commit = &line[at.at];
+        if at.from != own_time(commit) {
+            let what = format!(
+                "says it was made at {}: counts from {}, for times grow along a branch",
+                own_time(commit),
+                at.from
+            );
+            report.diagnostics.push(about(commit, what));
+        }
+    }
+    let room: FxHashSet<usize> = placed.iter().map(|at| at.at).collect();
+    for (at, commit) in line.iter().enumerate() {
+        if steps[at].claimed.is_none() && !room.contains(&at) {
+            report.left_out += 1;
+            report
+                .diagnostics
+                .push(about(commit, "left out: what the branch has leaves no time between its neighbours"));
+        }
+    }
+    // The last one is checked out, and was not asked for.
+    report.already_there = steps.iter().rev().skip(1).filter(|step| step.claimed.is_some()).count();
+    Ok(placed)
+}
+
+/// Whether nothing was told of the code on a view's line for this moment or a later one. Commits that were imported may
+/// lie after all that is visible now.
+pub(super) fn is_after_all_told(ledger: &Ledger, view: Option<&View>, time: Time) -> Result<bool> {
+    let Some(view) = view.filter(|view| view.known > 0) else { return Ok(true) };
+    // Nothing is told ahead of its time, so whatever was recorded before is about before.
+    let before = ledger.view_since(None, &format!("time:{}", time.max(Time(0))))?.known;
+    let (times, _) = told(ledger, view, before.max(1))?;
+    Ok(times.last().is_none_or(|last| *last < time))
+}
+
+/// From when on something was told of the code on a view's line, and where the commits are that it was told to be, by
+/// transactions from this one on.
+fn told(ledger: &Ledger, view: &View, from: Tx) -> Result<(BTreeSet<Time>, FxHashMap<String, Time>)> {
+    let (mut times, mut claimed) = (BTreeSet::new(), FxHashMap::default());
+    let mut next = from;
+    loop {
+        let page = ledger.transactions(next, view.known, PAGE)?;
+        let Some(last) = page.last() else { return Ok((times, claimed)) };
+        next = last.tx + 1;
+        for transaction in page {
+            if view.lineage.cap(transaction.branch).is_none_or(|cap| transaction.tx > cap) {
+                continue;
+            }
+            use TransactionKind::{FileChange, FullRebuild, IncrementalRebuild, Merge};
+            let of_code = matches!(transaction.header.kind, FullRebuild | IncrementalRebuild | FileChange | Merge);
+            let at = transaction.valid_at();
+            if of_code || transaction.header.git_commit.is_some() {
+                times.insert(at);
+            }
+            if let Some(commit) = transaction.header.git_commit {
+                claimed.insert(commit, at);
+            }
+        }
+    }
+}
+
+/// The same write, for a window and nothing else.
+fn within(mut write: Write, at: &Placed) -> Write {
+    let (from, to) = (Some(at.from), Some(at.until));
+    match &mut write {
+        Write::Object(put) => (put.valid_from, put.valid_to, put.only_this_period) = (from, to, true),
+        Write::Relationship(put) => (put.valid_from, put.valid_to, put.only_this_period) = (from, to, true),
+        Write::End(end) => (end.from, end.to) = (from, to),
+    }
+    write
+}
+
+fn own_time(commit: &git::Commit) -> Time {
+    Time(commit.time_ms.saturating_mul(1_000))
+}
+
+fn short(commit: &git::Commit) -> &str {
+    &commit.id[..12.min(commit.id.len())]
+}
+
+fn about(commit: &git::Commit, what: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(short(commit), what)
+}
+
+/// The program as it was at a commit, and what the branch says of the files where it stands.
+struct Past<'a> {
+    repository: &'a Repository,
+    state: State,
+    /// Files of the commit that no rule keeps out.
+    files: BTreeMap<String, File>,
+    rules: Rules,
+    rule_files: BTreeMap<String, [u8; 20]>,
+    remembered: FxHashMap<(String, [u8; 20]), Arc<Facts>>,
+    remembered_bytes: u64,
+    parsed: usize,
+    faults: BTreeSet<Diagnostic>,
+}
+
+#[derive(Clone, Copy)]
+struct File {
+    content: [u8; 20],
+    bytes: u64,
+    /// Not text, or too large to be read.
+    skipped: bool,
+}
+
+/// A content that was read.
+#[derive(Default)]
+struct Read {
+    bytes: u64,
+    skipped: bool,
+    facts: Option<Arc<Facts>>,
+    parsed: bool,
+    manifest: Option<String>,
+    faults: Vec<Diagnostic>,
+}
+
+impl<'a> Past<'a> {
+    fn new(repository: &'a Repository) -> Past<'a> {
+        Past {
+            repository,
+            state: State::default(),
+            files: BTreeMap::new(),
+            rules: Rules::default(),
+            rule_files: BTreeMap::new(),
+            remembered: FxHashMap::default(),
+            remembered_bytes: 0,
+            parsed: 0,
+            faults: BTreeSet::new(),
+        }
+    }
+
+    /// Makes the program that of a commit. Where something of it cannot be read, everything stays as it was.
+    fn move_to(&mut self, commit: &str, current: &State) -> Result<()> {
+        let mut tree = self.repository.tree(commit)?;
+        // Links are not followed, and names that are not UTF-8 stay out, as in a folder.
+        tree.retain(|path, entry| !entry.symlink && !path.contains(char::REPLACEMENT_CHARACTER));
+        let rule_files: BTreeMap<String, [u8; 20]> =
+            tree.iter().filter(|(path, _)| is_rules(path)).map(|(path, entry)| (path.clone(), entry.id)).collect();
+        if rule_files != self.rule_files {
+            let mut texts = Vec::with_capacity(rule_files.len());
+            for (path, id) in &rule_files {
+                texts.push((path.as_str(), String::from_utf8_lossy(&self.repository.blob(*id)?).into_owned()));
+            }
+            self.rules = Rules::new(texts.iter().map(|(path, text)| (*path, text.as_str())));
+            self.rule_files = rule_files;
+        }
+        let listed: BTreeMap<&String, &Entry> = self.rules.listed(tree.iter()).into_iter().collect();
+        let differs = |path: &String, entry: &Entry| self.files.get(path).is_none_or(|file| file.content != entry.id);
+        let fresh: Vec<(&String, [u8; 20])> =
+            listed.iter().filter(|(path, entry)| differs(path, entry)).map(|(path, entry)| (*path, entry.id)).collect();
+        let read: Vec<Read> =
+            fresh.par_iter().map(|(path, id)| self.read(path, *id, current)).collect::<Result<_>>()?;
+        let gone: Vec<String> = self.files.keys().filter(|path| !listed.contains_key(path)).cloned().collect();
+        for path in &gone {
+            self.forget(path);
+            self.state.program.remove(path);
+        }
+        for ((path, content), read) in fresh.into_iter().zip(read) {
+            self.forget(path);
+            self.parsed += usize::from(read.parsed);
+            self.faults.extend(read.faults);
+            match read.facts {
+                Some(facts) => drop(self.state.program.set(path, facts)),
+                None => drop(self.state.program.remove(path)),
+            }
+            if let Some(manifest) = read.manifest {
+                self.state.program.manifests.insert(path.clone(), manifest);
+            }
+            self.files.insert(path.clone(), File { content, bytes: read.bytes, skipped: read.skipped });
+        }
+        Ok(())
+    }
+
+    fn read(&self, path: &str, content: [u8; 20], current: &State) -> Result<Read> {
+        let mut read = Read { bytes: self.repository.blob_size(content)?, ..Read::default() };
+        if read.bytes > FILE_BYTES {
+            read.faults.push(Diagnostic::new(path, format!("{} bytes: too large to read", read.bytes)));
+            read.skipped = true;
+            return Ok(read);
+        }
+        read.facts = self.remembered.get(&(path.to_owned(), content)).cloned().or_else(|| {
+            let loaded = current.loaded.get(path).is_some_and(|loaded| *loaded == content);
+            let id = current.program.find_file(path).filter(|_| loaded)?;
+            Some(Arc::clone(&current.program.file(id).facts))
+        });
+        if read.facts.is_some() {
+            return Ok(read);
+        }
+        let bytes = self.repository.blob(content)?;
+        let manifest = is_manifest(path).then(|| String::from_utf8_lossy(&bytes).into_owned());
+        // What is wrong within a file is told of the working tree, and stands on the file.
+        match files::read(path, bytes, &mut vec![]) {
+            Content::Source { text, language } => {
+                read.facts = Some(Arc::new(lukasa_code::parse(path, &text, language)));
+                read.parsed = true;
+            }
+            Content::Text => {}
+            Content::Binary => read.skipped = true,
+        }
+        read.manifest = manifest.filter(|_| !read.skipped);
+        Ok(read)
+    }
+
+    /// Before a file goes or says something else: what it says is kept, for it may come back.
+    fn forget(&mut self, path: &str) {
+        let Some(file) = self.files.remove(path) else { return };
+        self.state.program.manifests.remove(path);
+        let Some(id) = self.state.program.find_file(path) else { return };
+        let facts = Arc::clone(&self.state.program.file(id).facts);
+        self.remembered_bytes += file.bytes;
+        if self.remembered_bytes > REMEMBERED_BYTES {
+            self.remembered.clear();
+            self.remembered_bytes = file.bytes;
+        }
+        self.remembered.insert((path.to_owned(), file.content), facts);
+    }
+
+    /// What comes next is compared with what the branch says in this view.
+    fn stand_on(&mut self, ledger: &Ledger, view: &View) -> Result<()> {
+        self.state.stated = false;
+        self.state.known.clear();
+        for found in ledger.beginning(view, Some("FILE"), "", Fields::Content)? {
+            let (Some(path), Some(statement)) = (found.thing.key.as_deref(), &found.statement) else { continue };
+            let content = statement.parsed()?;
+            let text = |name: &str| content.properties.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
+            // As in a pass: a file somebody stated by hand is left alone.
+            let Some(id) = unhex(&text("content_hash")) else { continue };
+            self.state.known.insert(path.to_owned(), Known { content: id, facts: text("facts"), stamp: None });
+        }
+        Ok(())
+    }
+
+    fn changes(&self) -> Changes {
+        let mut changes = Changes::default();
+        for (path, file) in self.files.iter().filter(|(_, file)| !file.skipped) {
+            if self.state.known.get(path).is_none_or(|known| known.content != file.content) {
+                let about =
+                    About { content_hash: hex(&file.content), bytes: file.bytes, summaries: Default::default() };
+                changes.changed.insert(path.clone(), about);
+            }
+        }
+        let there = |path: &String| self.files.get(path).is_some_and(|file| !file.skipped);
+        changes.removed = self.state.known.keys().filter(|path| !there(path)).cloned().collect();
+        changes
+    }
+}

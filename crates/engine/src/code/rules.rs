@@ -1,0 +1,136 @@
+//! Ignore rules of a tree that is not on disk: which of its files a working tree of it would list.
+
+use super::files::{IGNORE_FILE, is_kept_out};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rustc_hash::FxHashMap;
+use std::path::{Path, PathBuf};
+
+/// Files that say what to ignore; the first of them that speaks of a path decides, as on disk.
+const KINDS: [&str; 3] = [IGNORE_FILE, ".ignore", ".gitignore"];
+
+/// Whether a path is one of a file that says what to ignore.
+pub fn is_rules(path: &str) -> bool {
+    KINDS.contains(&path.rsplit('/').next().unwrap_or(path))
+}
+
+/// The rules of all folders of a tree.
+#[derive(Default)]
+pub struct Rules {
+    /// By folder, then by kind.
+    folders: FxHashMap<String, [Option<Gitignore>; KINDS.len()]>,
+}
+
+impl Rules {
+    /// From the texts of the files for which `is_rules`. A pattern that cannot be read counts as none, as on disk.
+    pub fn new<'a>(texts: impl Iterator<Item = (&'a str, &'a str)>) -> Rules {
+        let mut rules = Rules::default();
+        for (path, text) in texts {
+            let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+            let Some(kind) = KINDS.iter().position(|kind| *kind == name) else { continue };
+            let mut builder = GitignoreBuilder::new(rooted(folder));
+            for line in text.trim_start_matches('\u{feff}').lines() {
+                let _ = builder.add_line(None, line);
+            }
+            if let Ok(patterns) = builder.build() {
+                rules.folders.entry(folder.to_owned()).or_default()[kind] = Some(patterns);
+            }
+        }
+        rules
+    }
+
+    /// Those of the paths, in order, that no rule keeps out, neither themselves nor a folder above them.
+    pub fn listed<'a, T>(&self, files: impl Iterator<Item = (&'a String, T)>) -> Vec<(&'a String, T)> {
+        let mut kept_out: FxHashMap<&str, bool> = FxHashMap::default();
+        files.filter(|(path, _)| !self.is_out(path, false, &mut kept_out)).collect()
+    }
+
+    fn is_out<'a>(&self, path: &'a str, is_dir: bool, known: &mut FxHashMap<&'a str, bool>) -> bool {
+        if let Some(out) = known.get(path).filter(|_| is_dir) {
+            return *out;
+        }
+        let (above, name) = path.rsplit_once('/').map_or((None, path), |(above, name)| (Some(above), name));
+        let out = above.is_some_and(|above| self.is_out(above, true, known))
+            || is_kept_out(name)
+            || self.is_ignored(path, is_dir);
+        if is_dir {
+            known.insert(path, out);
+        }
+        out
+    }
+
+    fn is_ignored(&self, path: &str, is_dir: bool) -> bool {
+        if self.folders.is_empty() {
+            return false;
+        }
+        let full = rooted(path);
+        for kind in 0..KINDS.len() {
+            let mut folder = path;
+            while !folder.is_empty() {
+                folder = folder.rsplit_once('/').map_or("", |(above, _)| above);
+                let patterns = self.folders.get(folder).and_then(|kinds| kinds[kind].as_ref());
+                let said = patterns.map(|patterns| patterns.matched(&full, is_dir));
+                if let Some(said) = said.filter(|said| !said.is_none()) {
+                    return said.is_ignore();
+                }
+            }
+        }
+        false
+    }
+}
+
+/// Patterns are matched below a root; a tree has none of its own.
+fn rooted(path: &str) -> PathBuf {
+    Path::new("/").join(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_tree_lists_what_its_folder_does() {
+        let files = [
+            (".gitignore", "*.log\n/build\n!keep.log\nnested/only.txt\n# note\n"),
+            (".lukasaignore", "vendor/\n*.min.js\n!src/lib.min.js\n"),
+            (".ignore", "dumps\n"),
+            ("a.log", ""),
+            ("keep.log", ""),
+            ("build/x.py", ""),
+            ("src/build/x.py", ""),
+            ("src/.gitignore", "!a.log\ngenerated_*\n"),
+            ("src/a.log", ""),
+            ("src/b.log", ""),
+            ("src/lib.min.js", ""),
+            ("src/other.min.js", ""),
+            ("src/deep/generated_x.py", ""),
+            ("src/deep/.lukasaignore", "*.rs\n"),
+            ("src/deep/x.rs", ""),
+            ("src/x.rs", ""),
+            ("vendor/a/b.py", ""),
+            ("vendor/.gitignore", "!*\n"),
+            ("src/vendor/c.py", ""),
+            ("dumps/d.txt", ""),
+            ("nested/only.txt", ""),
+            ("src/nested/only.txt", ""),
+            (".lukasa/store", ""),
+            ("src/.hidden", ""),
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let place = folder.path().join(path);
+            fs::create_dir_all(place.parent().unwrap()).unwrap();
+            fs::write(place, text).unwrap();
+        }
+        let (listed, faults) = super::super::files::list(folder.path()).unwrap();
+        assert!(faults.is_empty(), "{faults:?}");
+        let listed: Vec<String> = listed.into_iter().map(|l| l.path).collect();
+        let rules = Rules::new(files.into_iter().filter(|(path, _)| is_rules(path)));
+        let mut paths: Vec<String> = files.iter().map(|(path, _)| (*path).to_owned()).collect();
+        paths.sort();
+        let found: Vec<String> =
+            rules.listed(paths.iter().map(|p| (p, ()))).into_iter().map(|(p, ())| p.clone()).collect();
+        assert_eq!(found, listed);
+        assert!(found.contains(&"src/a.log".to_owned()) && !found.contains(&"vendor/a/b.py".to_owned()));
+    }
+}
