@@ -5,7 +5,7 @@
 use crate::facts::{BaseKind, CallKind, Def, DefId, Facts, Imported, Kind, ROOT, Visibility, flag};
 use crate::keys;
 use crate::language::Language;
-use crate::resolve::{FileId, Gid, How, Links, Program, To};
+use crate::resolve::{File, FileId, Gid, How, Links, Program, To};
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_model::id::object_id;
 use lukasa_model::json::Hasher;
@@ -24,9 +24,12 @@ pub const OBJECT_TYPES: [&str; 10] =
     ["FILE", "MODULE", "CLASS", "INTERFACE", "TYPE", "FUNCTION", "METHOD", "VARIABLE", "PACKAGE", "EXTERNAL"];
 
 /// Ids and names of all symbols of a program.
+#[derive(Default)]
 pub struct Names {
     namespace: Uuid,
     files: Vec<Vec<Option<Symbol>>>,
+    /// The files as they were when their symbols were named.
+    named: Vec<Option<Arc<File>>>,
 }
 
 struct Symbol {
@@ -37,15 +40,29 @@ struct Symbol {
 
 impl Names {
     pub fn new(program: &Program, namespace: Uuid) -> Names {
-        let mut files: Vec<Vec<Option<Symbol>>> = Vec::new();
-        files.resize_with(program.slots(), Vec::new);
-        let ids: Vec<FileId> = program.ids().collect();
+        let mut names = Names { namespace, ..Names::default() };
+        names.update(program, namespace);
+        names
+    }
+
+    /// Names what has changed since the last time.
+    pub fn update(&mut self, program: &Program, namespace: Uuid) {
+        if self.namespace != namespace {
+            *self = Names { namespace, ..Names::default() };
+        }
+        self.files.resize_with(program.slots(), Vec::new);
+        self.named.resize(program.slots(), None);
+        let named = |id: &FileId| match (&self.named[*id as usize], program.get(*id)) {
+            (Some(before), Some(now)) => Arc::ptr_eq(before, now),
+            _ => false,
+        };
+        let ids: Vec<FileId> = program.ids().filter(|id| !named(id)).collect();
         let made: Vec<(FileId, Vec<Option<Symbol>>)> =
             ids.par_iter().map(|id| (*id, symbols(program, *id, namespace))).collect();
         for (id, symbols) in made {
-            files[id as usize] = symbols;
+            self.files[id as usize] = symbols;
+            self.named[id as usize] = program.get(id).cloned();
         }
-        Names { namespace, files }
     }
 
     /// Ids of a file's objects.

@@ -124,6 +124,11 @@ pub trait Writer: Reader {
     /// The time to record under, before it is made to not run backwards.
     fn now(&mut self) -> Result<Time>;
 
+    /// Tells that a great many rows are coming and that nothing is read through this writer before it commits.
+    fn expect_many(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Adds rows and moves the head. May be called more than once before `commit`.
     fn append(&mut self, entry: &Entry<'_>) -> Result<()>;
 

@@ -29,6 +29,7 @@ pub fn read(path: &str, text: &str, tree: &Tree) -> Facts {
         payloads: FxHashMap::default(),
         taken: vec![],
         this: None,
+        this_type: UNKNOWN,
         loops: vec![],
         program: is_program(path),
         templates: 0,
@@ -100,6 +101,8 @@ struct Reader<'t> {
     taken: Vec<(ExprId, Payload)>,
     /// What `Self` is called.
     this: Option<Name>,
+    /// The type `Self` is, in an `impl`.
+    this_type: ExprId,
     /// The loops and labelled blocks around, with what `break` gives them.
     loops: Vec<(Option<&'t str>, Vec<ExprId>)>,
     program: bool,

@@ -1,9 +1,11 @@
 //! Calls: what is called, and what comes back.
 
+pub(super) mod overload;
+
 use super::builtin;
 use super::eval::{Eval, Question};
 use super::value::{FileId, Gid, How, Set, Sym, Value};
-use crate::facts::{ArgKind, Call, CallId, CallKind, Expr, Kind, VarKind, flag};
+use crate::facts::{ArgKind, Call, CallId, CallKind, DefId, Expr, ExprId, Kind, VarKind, flag};
 use crate::language::Language;
 
 #[cfg(test)]
@@ -26,8 +28,30 @@ impl<'p> Eval<'p> {
                 Some(class) => Set::one(Value::Class(class), How::Exact),
                 None => Set::default(),
             },
-            _ => self.expr(file, call.callee, call.owner, levels),
+            _ => self.called(file, call.callee, call.owner, levels),
         }
+    }
+
+    /// An expression as what is called.
+    pub(super) fn called(&mut self, file: FileId, expr: ExprId, owner: DefId, levels: u8) -> Set {
+        let here = self.file(file);
+        match here.facts.expr(expr) {
+            Expr::Free(name) => (*self.solve(Question::Free(file, owner, here.sym(name)), levels)).clone(),
+            Expr::Member(of, name) => self.member_of(file, of, here.sym(name), owner, levels),
+            _ => self.expr(file, expr, owner, levels),
+        }
+    }
+
+    /// A name that is read, not called: in Java a field, never the method beside it that is called the same.
+    pub(super) fn read(&self, file: FileId, mut found: Set, name: u32) -> Set {
+        let here = self.file(file);
+        if here.facts.language == Language::Java {
+            let name = here.sym(name);
+            let method =
+                |gid: Gid| self.def(gid).kind == Kind::Method && self.file(gid.file).sym(self.def(gid).name) == name;
+            found.values.retain(|(v, _)| !matches!(v, Value::Func(m) | Value::Method(m, _) if method(*m)));
+        }
+        found
     }
 
     /// The functions a call runs; a class without a constructor stands for itself.
@@ -135,11 +159,11 @@ impl<'p> Eval<'p> {
     fn choose_overload(&mut self, file: FileId, call: &Call, targets: &mut Set, levels: u8) {
         let functions = targets.values.iter().filter(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..))).count();
         let language = self.file(file).facts.language;
-        let overloads = matches!(
-            language,
-            Language::Java | Language::Kotlin | Language::CSharp | Language::Cpp | Language::TypeScript | Language::Tsx
-        );
-        if functions < 2 || !overloads {
+        if overload::overloads(language) {
+            self.choose_by_types(file, call, targets, levels);
+            return;
+        }
+        if functions < 2 || !matches!(language, Language::Cpp | Language::TypeScript | Language::Tsx) {
             return;
         }
         let args = self.file(file).facts.args(call.args);
@@ -252,7 +276,15 @@ impl<'p> Eval<'p> {
     pub(super) fn call_value(&mut self, file: FileId, id: CallId, levels: u8) -> Set {
         let here = self.file(file);
         let call = &here.facts.calls[id as usize];
-        let callee = self.callee(file, call, levels);
+        let mut callee = self.callee(file, call, levels);
+        if overload::overloads(here.facts.language) && call.how != CallKind::New {
+            let function = |value: &Value| matches!(value, Value::Func(_) | Value::Method(..));
+            if callee.values.iter().any(|(v, _)| function(v)) {
+                let targets = self.solve(Question::CallTargets(file, id), levels);
+                callee.values.retain(|(v, _)| !function(v));
+                callee.values.extend(targets.values.iter().filter(|(v, _)| function(v)).copied());
+            }
+        }
         let mut set = Set { too_many: callee.too_many, ..Set::default() };
         let mut outside = callee.is_empty();
         for (value, how) in &callee.values {
@@ -330,7 +362,12 @@ impl<'p> Eval<'p> {
             let found = self.container_method(&base, here.sym(name), levels);
             set.join(&found);
             if call.how == CallKind::Implicit && set.is_empty() {
-                set.join(&base);
+                // What `for` asks an object of another package's class for is not the object itself.
+                let mut held = base;
+                if here.facts.language == Language::Java {
+                    held.values.retain(|(v, _)| !matches!(v, Value::Instance(..)));
+                }
+                set.join(&held);
             }
         }
         if call.how == CallKind::Decorator {

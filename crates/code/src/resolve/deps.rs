@@ -53,30 +53,60 @@ impl Entry {
 }
 
 /// What has changed.
-#[derive(Default)]
-pub struct Changed(FxHashSet<Atom>);
+pub struct Changed {
+    atoms: FxHashSet<Atom>,
+    /// A bit for each atom, by a part of its number: nearly every question is answered by this.
+    bits: Box<[u64; BITS / 64]>,
+}
+
+const BITS: usize = 1 << 16;
+
+impl Default for Changed {
+    fn default() -> Changed {
+        Changed { atoms: FxHashSet::default(), bits: Box::new([0; BITS / 64]) }
+    }
+}
 
 impl Changed {
     pub fn file(&mut self, file: FileId) {
-        self.0.insert(file);
+        self.add(file);
     }
 
     pub fn entry(&mut self, entry: Entry) {
-        self.0.insert(entry.atom());
+        self.add(entry.atom());
     }
 
     pub fn extend(&mut self, other: &Changed) {
-        self.0.extend(&other.0);
+        other.atoms.iter().for_each(|atom| self.add(*atom));
+    }
+
+    fn add(&mut self, atom: Atom) {
+        let (word, bit) = place(atom);
+        self.bits[word] |= bit;
+        self.atoms.insert(atom);
+    }
+
+    pub fn len(&self) -> usize {
+        self.atoms.len()
     }
 
     pub fn has_file(&self, file: FileId) -> bool {
-        self.0.contains(&file)
+        self.atoms.contains(&file)
     }
 
     /// Whether an answer found with these must be found again.
     pub fn hits(&self, deps: &[Atom]) -> bool {
-        !self.0.is_empty() && deps.iter().any(|atom| *atom == MANY || self.0.contains(atom))
+        !self.atoms.is_empty()
+            && deps.iter().any(|atom| {
+                let (word, bit) = place(*atom);
+                *atom == MANY || (self.bits[word] & bit != 0 && self.atoms.contains(atom))
+            })
     }
+}
+
+fn place(atom: Atom) -> (usize, u64) {
+    let at = ((atom >> 15) ^ atom) as usize % BITS;
+    (at / 64, 1 << (at % 64))
 }
 
 /// Atoms in the order they are met, one frame per open question.

@@ -11,8 +11,7 @@ use super::link::Link;
 use super::program::Program;
 use super::value::{FileId, Gid, How, Set, Sym, Value};
 use crate::facts::{
-    ArgKind, CallId, DefId, Expr, ExprId, Imported, Key as ItemKey, Kind, ListKind, Literal, ROOT, Range, UNKNOWN,
-    VarId, VarKind, flag,
+    ArgKind, CallId, DefId, Expr, ExprId, Imported, Kind, Literal, ROOT, Range, UNKNOWN, VarId, VarKind, flag,
 };
 use crate::language::Language;
 use rustc_hash::FxHashMap;
@@ -39,6 +38,8 @@ pub(super) enum Question {
     Free(FileId, DefId, Sym),
     /// Rust: the module an import's path leads to.
     Path(FileId, u32),
+    /// What a list, map or object written down holds; with a name only what can be under it.
+    Held(FileId, ExprId, Option<Sym>),
 }
 
 struct Known {
@@ -200,6 +201,7 @@ impl<'p> Eval<'p> {
             Question::ModuleMember(file, name) => self.module_member(file, name, levels),
             Question::Free(file, owner, name) => self.free(file, owner, name, levels),
             Question::Path(file, import) => self.path(file, import, levels),
+            Question::Held(file, expr, name) => self.items_at(file, expr, name, levels),
         }
     }
 
@@ -215,15 +217,24 @@ impl<'p> Eval<'p> {
             Expr::Literal(Literal::String(_) | Literal::Template) => Set::one(Value::Text, How::Exact),
             Expr::Literal(Literal::Number | Literal::Bool | Literal::Regex) => Set::one(Value::Number, How::Exact),
             Expr::Literal(Literal::Nothing) => Set::one(Value::Nothing, How::Exact),
-            Expr::Var(var) => (*self.solve(Question::Var(file, var), levels)).clone(),
-            Expr::Free(name) => (*self.solve(Question::Free(file, owner, here.sym(name)), levels)).clone(),
+            Expr::Var(var) => {
+                let found = (*self.solve(Question::Var(file, var), levels)).clone();
+                self.read(file, found, here.facts.vars[var as usize].name)
+            }
+            Expr::Free(name) => {
+                let found = self.called(file, expr, owner, levels);
+                self.read(file, found, name)
+            }
             Expr::This => self.this(file, owner, levels),
             Expr::ThisType => match self.enclosing_type(file, owner, levels) {
                 Some(class) => Set::one(Value::Class(class), How::Exact),
                 None => Set::default(),
             },
             Expr::Super => Set::default(),
-            Expr::Member(of, name) => self.member_of(file, of, here.sym(name), owner, levels),
+            Expr::Member(_, name) => {
+                let found = self.called(file, expr, owner, levels);
+                self.read(file, found, name)
+            }
             Expr::At(of, name) => {
                 let base = self.expr(file, of, owner, levels);
                 self.at(&base, here.sym(name), levels)
@@ -262,7 +273,7 @@ impl<'p> Eval<'p> {
                 Some(module) => self.module_value(module, levels),
                 None => Set::default(),
             },
-            Expr::Bound(of) => self.expr(file, of, owner, levels),
+            Expr::Bound(of) => self.called(file, of, owner, levels),
         }
     }
 
@@ -270,7 +281,8 @@ impl<'p> Eval<'p> {
     fn generic(&mut self, file: FileId, expr: ExprId, of: ExprId, range: Range, owner: DefId, levels: u8) -> Set {
         let base = self.expr(file, of, owner, levels);
         if base.values.iter().any(|(v, _)| matches!(v, Value::Class(_))) {
-            return base;
+            let given_on = base.values.iter().any(|(v, _)| matches!(v, Value::Class(c) if self.gives_on(*c, levels)));
+            return if given_on { Set::one(Value::Typed(file, expr), How::Type) } else { base };
         }
         if matches!(self.file(file).facts.expr(of), Expr::FunctionType(_)) {
             return Set::one(Value::FunctionOf(file, expr), How::Type);
@@ -376,6 +388,10 @@ impl<'p> Eval<'p> {
             let types = self.expr(file, ty, found.owner, levels);
             set.join_as(&self.instances(&types, false, levels), How::Type);
         }
+        let typed = set.clone();
+        if self.only_made(file, var) {
+            set = Set::default();
+        }
         match found.what {
             VarKind::Def(def) => {
                 let gid = Gid { file, def };
@@ -394,13 +410,20 @@ impl<'p> Eval<'p> {
             VarKind::Local | VarKind::TypeParam => {}
         }
         let declared = found.ty.is_some() && !set.is_empty() && !self.open_type(&set);
-        if !declared {
-            let binds: Vec<ExprId> = here.binds(var).collect();
-            for value in binds {
-                set.join(&self.expr(file, value, found.owner, levels));
+        // The first of several methods of one name stands for all of them, see `overload`; a field may be called the
+        // same.
+        let groups = super::call::overload::overloads(here.facts.language);
+        let mut named = set.values.iter().any(|(v, _)| matches!(v, Value::Func(_)));
+        for value in here.binds(var) {
+            let method = groups && matches!(here.facts.expr(value), Expr::Def(_));
+            if (method && named) || (!method && declared) {
+                continue;
             }
+            named |= method;
+            set.join(&self.expr(file, value, found.owner, levels));
         }
-        set
+        // Where too much is put into it, what it was declared as still holds.
+        if (set.too_many || set.is_empty()) && !typed.is_empty() { typed } else { self.allowed(&typed, set) }
     }
 
     /// Whether classes derive from this one.
@@ -690,6 +713,7 @@ impl<'p> Eval<'p> {
             return if found.too_many && !set.is_empty() { set } else { set_or(set, found) };
         }
         // What is returned says more than the declared type, which is only kept where it must be.
+        let found = self.allowed(&set, found);
         let known = found.values.iter().any(|(v, _)| !matches!(v, Value::Nothing));
         if known { found } else { set_or(set, found) }
     }
@@ -705,236 +729,6 @@ impl<'p> Eval<'p> {
             }
             set
         })
-    }
-
-    // --- containers ---
-
-    pub fn at(&mut self, base: &Set, name: Sym, levels: u8) -> Set {
-        let mut set = Set::default();
-        for (value, how) in &base.values {
-            let found = match value {
-                Value::Object(file, expr) => self.object_at(*file, *expr, Some(name), levels),
-                Value::Typed(..) => self.element(&Set::one(*value, *how), levels),
-                Value::Keywords(gid) => self.keyword(*gid, name, levels),
-                Value::Module(_) | Value::Class(_) | Value::Func(_) => self.member_of_value(*value, *how, name, levels),
-                Value::Instance(class, _) => {
-                    let get = self.link.words.get_item;
-                    let method = self.find_method(*class, get, levels);
-                    match method {
-                        Some(method) => (*self.solve(Question::Result(method), levels)).clone(),
-                        None => self.member_of_value(*value, *how, name, levels),
-                    }
-                }
-                _ => Set::default(),
-            };
-            set.join_as(&found, *how);
-        }
-        set
-    }
-
-    pub fn at_index(&mut self, base: &Set, index: u32, levels: u8) -> Set {
-        let mut set = Set::default();
-        for (value, how) in &base.values {
-            let found = match value {
-                Value::Object(file, expr) => self.object_index(*file, *expr, index, levels),
-                Value::Rest(gid, place) => {
-                    let mut found = Set::default();
-                    self.flowing(*gid, *place as usize + index as usize, &mut found, levels);
-                    found
-                }
-                Value::Typed(file, expr) => self.typed_index(*file, *expr, index, levels),
-                _ => self.element(&Set::one(*value, *how), levels),
-            };
-            set.join_as(&found, *how);
-        }
-        set
-    }
-
-    pub fn element(&mut self, base: &Set, levels: u8) -> Set {
-        let mut set = Set::default();
-        for (value, how) in &base.values {
-            let found = match value {
-                Value::Object(file, expr) => self.object_at(*file, *expr, None, levels),
-                Value::Generator(gid) => self.yields(*gid, levels),
-                Value::Typed(file, expr) => self.typed_element(*file, *expr, levels),
-                Value::Rest(gid, place) => self.rest_elements(*gid, *place as usize, levels),
-                Value::Keywords(gid) => self.rest_elements(*gid, 0, levels),
-                Value::Instance(class, _) => self.iterate(*class, levels),
-                Value::Text => Set::one(Value::Text, How::Exact),
-                _ => Set::default(),
-            };
-            set.join_as(&found, *how);
-        }
-        set
-    }
-
-    /// Iterating over an instance: what its iterator gives.
-    fn iterate(&mut self, class: Gid, levels: u8) -> Set {
-        let words = &self.link.words;
-        let (iter, next, get) = (words.iter, words.next, words.get_item);
-        if let Some(method) = self.find_method(class, iter, levels) {
-            let iterator = self.solve(Question::Result(method), levels);
-            let mut set = Set::default();
-            for (value, how) in &iterator.values {
-                match value {
-                    Value::Instance(of, _) => {
-                        if let Some(next) = self.find_method(*of, next, levels) {
-                            set.join_as(&self.solve(Question::Result(next), levels).clone(), *how);
-                        }
-                    }
-                    other => {
-                        let other = Set::one(*other, *how);
-                        let found = self.deeper(levels, |e, levels| e.element(&other, levels));
-                        set.join_as(&found, *how);
-                    }
-                }
-            }
-            return set;
-        }
-        match self.find_method(class, get, levels) {
-            Some(method) => (*self.solve(Question::Result(method), levels)).clone(),
-            None => Set::default(),
-        }
-    }
-
-    /// Values of a list, map or object written down; with a name only what can be under it.
-    pub fn object_at(&mut self, file: FileId, expr: ExprId, name: Option<Sym>, levels: u8) -> Set {
-        let mut set = self.deeper(levels, |e, levels| e.items_at(file, expr, name, levels));
-        let of = Value::Object(file, expr);
-        if let Some(name) = name {
-            set.join(&self.put(of, name, levels).clone());
-        }
-        let any = self.link.words.element;
-        set.join(&self.put(of, any, levels).clone());
-        if name.is_none() {
-            set.join(&self.all_written(of, levels));
-        }
-        set
-    }
-
-    /// What is written down in it.
-    fn items_at(&mut self, file: FileId, expr: ExprId, name: Option<Sym>, levels: u8) -> Set {
-        let here = self.file(file);
-        let owner = ROOT;
-        let mut set = Set::default();
-        match here.facts.expr(expr) {
-            Expr::Collection(_, range) => {
-                for item in here.facts.items(range) {
-                    match (item.key, name) {
-                        (ItemKey::Name(key), Some(name)) if here.sym(key) != name => {}
-                        (ItemKey::Spread, _) => {
-                            let spread = self.expr(file, item.value, owner, levels);
-                            set.join(&self.taken(&spread, name, levels));
-                        }
-                        _ => set.join(&self.expr(file, item.value, owner, levels)),
-                    }
-                }
-            }
-            Expr::ListOf(of) => set.join(&self.expr(file, of, owner, levels)),
-            Expr::Joined(range) => {
-                for item in here.facts.items(range) {
-                    let value = self.expr(file, item.value, owner, levels);
-                    if item.key == ItemKey::Spread {
-                        set.join(&self.taken(&value, name, levels));
-                    } else {
-                        set.join(&value);
-                    }
-                }
-            }
-            _ => {}
-        }
-        set
-    }
-
-    /// What is under a name, or any element.
-    fn taken(&mut self, from: &Set, name: Option<Sym>, levels: u8) -> Set {
-        match name {
-            Some(name) => self.at(from, name, levels),
-            None => self.element(from, levels),
-        }
-    }
-
-    fn object_index(&mut self, file: FileId, expr: ExprId, index: u32, levels: u8) -> Set {
-        let here = self.file(file);
-        if let Expr::Collection(kind, range) = here.facts.expr(expr) {
-            if kind == ListKind::Map {
-                let numbered = self.program.find(&format!("#{index}"));
-                // A name that nothing has is another name too.
-                let name = numbered.or_else(|| self.program.find(&index.to_string())).unwrap_or(Sym::MAX);
-                return self.object_at(file, expr, Some(name), levels);
-            }
-            let items = here.facts.items(range);
-            if items.iter().take(index as usize + 1).all(|item| item.key == ItemKey::Next) {
-                let mut set = match items.get(index as usize) {
-                    Some(item) => self.deeper(levels, |e, levels| e.expr(file, item.value, ROOT, levels)),
-                    None => Set::default(),
-                };
-                let any = self.link.words.element;
-                set.join(&self.put(Value::Object(file, expr), any, levels).clone());
-                return set;
-            }
-        }
-        self.object_at(file, expr, None, levels)
-    }
-
-    fn type_args(&self, file: FileId, expr: ExprId) -> (&'p str, &'p [crate::facts::Item]) {
-        let here = self.file(file);
-        let Expr::Generic(of, range) = here.facts.expr(expr) else { return ("", &[]) };
-        let name = match here.facts.expr(of) {
-            Expr::Free(name) | Expr::Member(_, name) => here.facts.name(name),
-            Expr::Var(var) => here.facts.name(here.facts.vars[var as usize].name),
-            _ => "",
-        };
-        (name, here.facts.items(range))
-    }
-
-    fn type_arg(&mut self, file: FileId, item: crate::facts::Item, levels: u8) -> Set {
-        self.deeper(levels, |e, levels| {
-            let types = e.expr(file, item.value, ROOT, levels);
-            e.instances(&types, false, levels)
-        })
-    }
-
-    /// The element of a `List<T>`, the value of a `Map<K, V>`.
-    pub fn typed_element(&mut self, file: FileId, expr: ExprId, levels: u8) -> Set {
-        let (name, args) = self.type_args(file, expr);
-        match (name, args) {
-            (_, []) => Set::default(),
-            ("Result", [first, ..]) => self.type_arg(file, *first, levels),
-            ("()", _) => {
-                let mut set = Set::default();
-                for arg in args {
-                    set.join(&self.type_arg(file, *arg, levels));
-                }
-                set
-            }
-            (_, [.., last]) => self.type_arg(file, *last, levels),
-        }
-    }
-
-    fn typed_index(&mut self, file: FileId, expr: ExprId, index: u32, levels: u8) -> Set {
-        let (name, args) = self.type_args(file, expr);
-        if matches!(name, "()" | "tuple" | "Tuple") {
-            return match args.get(index as usize) {
-                Some(arg) => self.type_arg(file, *arg, levels),
-                None => Set::default(),
-            };
-        }
-        self.typed_element(file, expr, levels)
-    }
-
-    pub fn awaited(&mut self, base: &Set, levels: u8) -> Set {
-        let mut set = Set::default();
-        for (value, how) in &base.values {
-            match value {
-                Value::Typed(file, expr) => {
-                    let found = self.typed_element(*file, *expr, levels);
-                    set.join_as(&found, *how);
-                }
-                other => set.add(*other, *how),
-            }
-        }
-        set
     }
 
     /// The values passed as this argument.

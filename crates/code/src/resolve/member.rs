@@ -1,5 +1,6 @@
 //! Members: what a name means on a class, an instance, a module, an object, and in the lines of inheritance.
 
+use super::call::overload::{self, overloads};
 use super::deps::Entry;
 use super::eval::{Eval, Question};
 use super::value::{FileId, Gid, How, Set, Sym, Value};
@@ -190,7 +191,9 @@ impl<'p> Eval<'p> {
         // `T::new` stands for the one method of its interface.
         let functional =
             matches!(self.program.text(name), "get" | "apply" | "accept" | "run" | "call" | "test" | "create");
-        if functional && self.file(class.file).facts.language == Language::Java && !line.external {
+        // What it declares itself was only out of reach here.
+        let own = line.classes.iter().any(|of| self.file(of.file).member(of.def, name).is_some());
+        if functional && !own && self.file(class.file).facts.language == Language::Java && !line.external {
             return Set::one(Value::Class(class), How::Flow);
         }
         Set::default()
@@ -230,11 +233,21 @@ impl<'p> Eval<'p> {
                 Value::Method(m, _) => Some(*m),
                 _ => None,
             })
+            .flat_map(|m| self.with_overloads(m, name))
             .collect();
         let is_abstract = declared.iter().all(|m| self.def(*m).is(flag::ABSTRACT));
         // `this.m()` means the own method unless there is none to run.
         if (how == How::Exact && !is_abstract) || (declared.is_empty() && !set.is_empty()) {
             return;
+        }
+        // Nothing is called there that is not declared, here or above, unless what is above is not all of the program.
+        if declared.is_empty() && overloads(self.file(class.file).facts.language) {
+            let of_every_object = matches!(self.program.text(name), "toString" | "equals" | "hashCode" | "clone");
+            let line = self.line(class);
+            let whole = line.classes.iter().all(|c| self.def(*c).bases.len() == self.link.bases(*c).len());
+            if whole && !of_every_object {
+                return;
+            }
         }
         if declared.iter().any(|m| self.def(*m).is(flag::FINAL) && !self.def(*m).is(flag::ABSTRACT)) {
             return;
@@ -278,6 +291,16 @@ impl<'p> Eval<'p> {
         }
     }
 
+    /// A method, and those of its name beside it.
+    fn with_overloads(&self, method: Gid, name: Sym) -> SmallVec<[Gid; 4]> {
+        let class = Gid { file: method.file, def: self.def(method).parent };
+        let all = match overloads(self.file(method.file).facts.language) {
+            true => self.own_overloads(class, name),
+            false => SmallVec::new(),
+        };
+        if all.is_empty() { SmallVec::from_elem(method, 1) } else { all }
+    }
+
     fn has_made_below(&mut self, class: Gid) -> bool {
         let (link, flows) = (self.link, self.flows);
         let made = || link.all_derived(class).iter().any(|c| flows.is_made(*c));
@@ -300,6 +323,7 @@ impl<'p> Eval<'p> {
                 let method = line.classes.iter().find_map(|of| self.method_in(*of, name));
                 if let Some(method) = method
                     && !self.program.def(method).is(flag::ABSTRACT)
+                    && !self.program.def(method).is(flag::CONSTRUCTOR)
                     && !found.iter().any(|(known, _)| *known == method)
                 {
                     found.push((method, derived));
@@ -320,6 +344,8 @@ impl<'p> Eval<'p> {
         let here = self.program.file(class.file);
         let own = here.member(class.def, name).and_then(|var| match here.facts.vars[var as usize].what {
             VarKind::Def(def) if here.facts.def(def).kind.callable() => Some(Gid { file: class.file, def }),
+            // A field of that name stands before it.
+            _ if overloads(here.facts.language) => overload::own(here, class, name).first().copied(),
             _ => None,
         });
         own.or_else(|| self.link.attached(class, name).first().copied())
@@ -352,7 +378,7 @@ impl<'p> Eval<'p> {
     pub(super) fn field(&mut self, class: Gid, name: Sym, levels: u8) -> Set {
         let line = self.line(class);
         let mut set = Set::default();
-        let mut declared = false;
+        let mut declared = Set::default();
         for of in &line.classes {
             let here = self.file(of.file);
             for (owner, value) in here.own_field(of.def, name) {
@@ -369,13 +395,13 @@ impl<'p> Eval<'p> {
                     }
                 }
             }
-            if !declared {
-                let found = self.declared_in(*of, name, levels);
-                declared = !found.is_empty();
-                set.join(&found);
+            if declared.is_empty() {
+                declared = self.declared_in(*of, name, levels);
+                set.join(&declared);
             }
         }
-        set
+        // Where too much is put into it, what it was declared as still holds.
+        if set.too_many && !declared.is_empty() { declared } else { set }
     }
 
     /// What a class itself says of a name: a variable of its body, a method written for it elsewhere.
@@ -385,10 +411,32 @@ impl<'p> Eval<'p> {
         if let Some(var) = here.member(class.def, name) {
             set.join(&self.solve(Question::Var(class.file, var), levels).clone());
         }
-        for method in self.link.attached(class, name) {
-            set.add(Value::Func(*method), if method.file == class.file { How::Exact } else { How::Import });
+        let attached = self.link.attached(class, name);
+        // What a Rust type says itself comes before what it says for a trait; of several traits one is meant.
+        let own = attached.iter().any(|method| self.def(*method).through.is_none());
+        let several = !own && attached.len() > 1;
+        for method in attached {
+            if own && self.def(*method).through.is_some() {
+                continue;
+            }
+            let how = if method.file == class.file { How::Exact } else { How::Import };
+            set.add(Value::Func(*method), if several { How::Possible } else { how });
         }
         set
+    }
+
+    /// Rust: `type Result<T> = std::result::Result<T, Error>`: a name for a generic type of elsewhere, of which what
+    /// it is used with is all there is to know.
+    pub(super) fn gives_on(&mut self, alias: Gid, levels: u8) -> bool {
+        let here = self.file(alias.file);
+        let def = here.facts.def(alias.def);
+        if here.facts.language != Language::Rust || def.kind != Kind::Type {
+            return false;
+        }
+        let Some(Expr::Generic(of, _)) = def.result.map(|result| here.facts.expr(result)) else { return false };
+        let of_several = crate::keys::type_name(&here.facts, of).is_some_and(|name| name == "()");
+        let base = self.expr(alias.file, of, alias.def, levels);
+        !of_several && !base.values.iter().any(|(v, _)| matches!(v, Value::Class(_)))
     }
 
     pub(super) fn find_method(&mut self, class: Gid, name: Sym, levels: u8) -> Option<Gid> {
@@ -634,6 +682,13 @@ impl<'p> Eval<'p> {
             Language::Rust => {
                 let text = self.program.text(name);
                 self.note(Entry::Macro(name));
+                // `use x::*` comes before a crate of that name.
+                if !matches!(text, "crate" | "self" | "super") {
+                    set = self.in_wildcards(file, name, levels);
+                }
+                if !set.is_empty() {
+                    return set;
+                }
                 if let Some(module) = self.link.rust_root(self.program, file, owner, text) {
                     set.add(module, How::Import);
                 } else if text.ends_with('!')

@@ -6,6 +6,7 @@
 
 mod builtin;
 mod call;
+mod container;
 mod deps;
 mod ecma;
 mod eval;
@@ -121,7 +122,7 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found]) -> (Links, Vec<Atom>)
                 *unresolved.entry(call.owner).or_default() += 1;
             }
         }
-        for (value, how) in &found.targets {
+        for (value, how) in &*found.targets {
             let to = match value {
                 Value::Func(gid) | Value::Method(gid, _) | Value::Class(gid) => To::Def(*gid),
                 Value::External(path) => To::External(*path),

@@ -17,7 +17,6 @@ use crate::facts::{CallId, CallKind, DefId, Expr, Key, ROOT, Target, flag};
 use crate::language::Language;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
-use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,9 +24,9 @@ use std::sync::Arc;
 const ROUNDS: usize = 4;
 
 /// One call as a round found it.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Found {
-    pub targets: SmallVec<[(Value, How); 1]>,
+    pub targets: Box<[(Value, How)]>,
     /// It may change when more is known.
     open: bool,
     /// The targets are not called here but handed to something that calls them.
@@ -50,13 +49,13 @@ struct Answers {
     calls: Vec<Found>,
     puts: Puts,
     /// What others may want to know of it, sorted.
-    gives: Vec<Give>,
+    gives: Arc<[Give]>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq)]
 struct Puts {
-    into: Vec<Put>,
-    made: Vec<Gid>,
+    into: Arc<[Put]>,
+    made: Arc<[Gid]>,
     deps: Arc<[Atom]>,
 }
 
@@ -158,6 +157,7 @@ impl Resolver {
     ) -> FxHashSet<FileId> {
         let mut rounds: Vec<Round> = Vec::with_capacity(ROUNDS);
         let mut seen = Changed::default();
+        let mut quiet = true;
         let mut found_again: FxHashSet<FileId> = files.clone();
         for number in 0..ROUNDS {
             let mut flows = std::mem::take(&mut kept.rounds[number].flows);
@@ -174,12 +174,22 @@ impl Resolver {
                 }
             }
             let (last, old) = (rounds.last(), &kept.rounds[number].files);
+            // Nobody was told anything else than before the change, in this round and in the one before.
+            let no_news = seen.len() == changed.len();
+            let before = number.checked_sub(1).filter(|_| no_news && quiet).map(|at| &kept.rounds[at].files);
+            quiet = no_news;
             let answers = answer_all(program, &link, &flows, |id| {
                 if files.contains(&id) {
                     // What it said before was another text.
                     (last.and_then(|r: &Round| r.files[id as usize].as_ref()), Redo::Open)
                 } else {
-                    (old[id as usize].as_ref(), Redo::Seeing(&seen))
+                    let at = id as usize;
+                    let old = old[at].as_ref();
+                    let same = |a: Option<&Arc<Answers>>| matches!((a, old), (Some(a), Some(b)) if Arc::ptr_eq(a, b));
+                    // What held in the round before holds in this one, if it is the same answer.
+                    let holds = before.is_some_and(|b| same(b[at].as_ref()))
+                        && last.is_some_and(|r| same(r.files[at].as_ref()));
+                    (old, if holds { Redo::Nothing } else { Redo::Seeing(&seen) })
                 }
             });
             rounds.push(Round { flows, files: answers });
@@ -236,6 +246,7 @@ fn all_files(program: &Program) -> Vec<Option<Arc<File>>> {
 /// What of a file's answers is to be found again.
 #[derive(Clone, Copy)]
 enum Redo<'a> {
+    Nothing,
     /// Whatever may differ between rounds; without answers everything.
     Open,
     /// What was found with something that has changed.
@@ -292,14 +303,19 @@ fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: R
         let calls = eval.program.file(id).facts.calls.len() as CallId;
         let calls: Vec<Found> = (0..calls).map(|call| find(eval, id, call)).collect();
         let puts = puts(eval, id);
-        let gives = gives(eval, id, &calls, &puts);
+        let gives = gives(eval, id, &calls, &puts).into();
         return Arc::new(Answers { calls, puts, gives });
     };
+    if matches!(redo, Redo::Nothing) {
+        return known.clone();
+    }
     let stale = |found: &Found| match redo {
+        Redo::Nothing => false,
         Redo::Open => found.open,
         Redo::Seeing(changed) => changed.hits(&found.deps),
     };
     let put_again = match redo {
+        Redo::Nothing => false,
         Redo::Open => true,
         Redo::Seeing(changed) => changed.hits(&known.puts.deps),
     };
@@ -308,12 +324,23 @@ fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: R
     if again.is_empty() && !put_again {
         return known.clone();
     }
-    let mut calls = known.calls.clone();
-    for call in again {
-        calls[call as usize] = find(eval, id, call);
+    // Mostly the same is found again: then it is kept once.
+    let again: Vec<(CallId, Found)> = again
+        .into_iter()
+        .map(|call| (call, find(eval, id, call)))
+        .filter(|(call, found)| known.calls[*call as usize] != *found)
+        .collect();
+    let puts = put_again.then(|| puts(eval, id)).filter(|puts| known.puts != *puts);
+    if again.is_empty() && puts.is_none() {
+        return known.clone();
     }
-    let puts = if put_again { puts(eval, id) } else { known.puts.clone() };
+    let mut calls = known.calls.clone();
+    for (call, found) in again {
+        calls[call as usize] = found;
+    }
+    let puts = puts.unwrap_or_else(|| known.puts.clone());
     let gives = gives(eval, id, &calls, &puts);
+    let gives = if *gives == *known.gives { known.gives.clone() } else { gives.into() };
     Arc::new(Answers { calls, puts, gives })
 }
 
@@ -410,7 +437,7 @@ impl Eval<'_> {
 }
 
 /// Something put into an object from outside.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Put {
     into: Value,
     name: u32,
@@ -459,7 +486,7 @@ fn puts(eval: &mut Eval<'_>, file: FileId) -> Puts {
     }
     let mut deps: Vec<Atom> = deps.into_iter().collect();
     deps.sort_unstable();
-    Puts { into: out, made, deps: deps.into() }
+    Puts { into: out.into(), made: made.into(), deps: deps.into() }
 }
 
 fn asked<R>(eval: &mut Eval<'_>, deps: &mut FxHashSet<Atom>, ask: impl FnOnce(&mut Eval<'_>) -> R) -> R {
@@ -501,7 +528,7 @@ fn gives(eval: &Eval<'_>, id: FileId, calls: &[Found], puts: &Puts) -> Vec<Give>
     let file = program.file(id);
     let mut gives = Vec::new();
     for (call, found) in calls.iter().enumerate() {
-        for (value, how) in &found.targets {
+        for (value, how) in &*found.targets {
             let (function, receiver) = match value {
                 Value::Func(function) => (*function, None),
                 Value::Method(function, receiver) => (*function, Some(*receiver)),
@@ -540,7 +567,7 @@ fn gives(eval: &Eval<'_>, id: FileId, calls: &[Found], puts: &Puts) -> Vec<Give>
             gives.push(Give::Caller(function, Caller { file: id, call: call as CallId, passing, how: *how }));
         }
     }
-    for put in &puts.into {
+    for put in &*puts.into {
         gives.push(Give::Write(put.into, put.name, (put.file, put.value, put.owner)));
         if let Some(function) = put.function {
             let owner = match put.into {

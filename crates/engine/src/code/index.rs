@@ -8,7 +8,7 @@ pub use summarise::ModelReport;
 
 use super::cache::{Cache, Pack};
 use super::files::{self, Content, DIAGNOSTICS, Diagnostic, Listed, Stamp};
-use super::git::blob_id;
+use super::git::{self, blob_id};
 use super::look::{FirstLook, first_look};
 use super::place::{self, Place};
 use super::summaries::Summaries;
@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 use uuid::Uuid;
 
@@ -55,6 +55,9 @@ struct State {
     /// Sources whose facts are in `program`; as long as some are missing, nothing can be resolved.
     loaded: FxHashMap<String, [u8; 20]>,
     resolver: Resolver,
+    names: Names,
+    /// The files of the commit that is checked out.
+    tree: Option<(String, BTreeMap<String, git::Entry>)>,
     /// Files whose links were found again since they were stated.
     again: FxHashSet<u32>,
     /// What the links and `program` were stated as.
@@ -75,6 +78,8 @@ impl Default for State {
             skipped: FxHashMap::default(),
             loaded: FxHashMap::default(),
             resolver: Resolver::default(),
+            names: Names::default(),
+            tree: None,
             again: FxHashSet::default(),
             stated: false,
             claimed: None,
@@ -172,6 +177,9 @@ impl Fresh {
     }
 }
 
+/// How often progress is told.
+const PROGRESS: std::time::Duration = std::time::Duration::from_millis(20);
+
 /// Files up to this many are parsed sooner than kept facts are read.
 const FEW_NEEDED: usize = 20;
 
@@ -237,7 +245,7 @@ impl Workspace {
         steps.done("read");
         report.changed = changes.changed.len();
         report.removed = changes.removed.len();
-        let exact = is_commit(&state, &changes, &place, &self.root);
+        let exact = is_commit(&mut state, &changes, &place, &self.root);
         if let Some(e) = place.fault.as_ref().or(exact.as_ref().err()) {
             report.diagnostics.push(Diagnostic::new(".git", format!("the commit cannot be told: {e}")));
         }
@@ -342,17 +350,29 @@ impl Workspace {
 
     /// Reads files on all cores, and takes apart those whose content is new; with what was kept, all of them.
     fn read(&self, files: &[&Listed], state: &State, all: Option<&Pack>, context: &mut Context<'_>) -> Vec<Fresh> {
-        let total = files.len() as u64;
-        let mut out: Vec<Fresh> = Vec::with_capacity(files.len());
-        // In parts, so that progress can be told.
-        let part = if total > 2_000 { 1_000 } else { files.len().max(1) };
-        for files in files.chunks(part) {
-            out.par_extend(files.par_iter().map(|listed| self.read_one(listed, state, all)));
-            if total > 200 {
-                (context.progress)(out.len() as u64, Some(total));
-            }
+        let read = |listed: &&Listed| self.read_one(listed, state, all);
+        if files.len() <= 200 {
+            return files.par_iter().map(read).collect();
         }
-        out
+        let (done, teller) = (AtomicU64::new(0), std::thread::current());
+        std::thread::scope(|scope| {
+            let reading = scope.spawn(|| {
+                let fresh = files.par_iter().map(|listed| {
+                    let fresh = read(listed);
+                    done.fetch_add(1, Ordering::Relaxed);
+                    fresh
+                });
+                let fresh: Vec<Fresh> = fresh.collect();
+                teller.unpark();
+                fresh
+            });
+            // Progress is told from here: who listens need not be of several threads.
+            while done.load(Ordering::Relaxed) < files.len() as u64 && !reading.is_finished() {
+                (context.progress)(done.load(Ordering::Relaxed), Some(files.len() as u64));
+                std::thread::park_timeout(PROGRESS);
+            }
+            reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     }
 
     fn read_one(&self, listed: &Listed, state: &State, all: Option<&Pack>) -> Fresh {
@@ -487,7 +507,8 @@ impl Workspace {
         let links = state.resolver.links();
         steps.done("resolve");
         let namespace = ledger.head().map_or_else(|_| self.scope.namespace(), |head| head.namespace);
-        let names = Names::new(&state.program, namespace);
+        let mut names = std::mem::take(&mut state.names);
+        names.update(&state.program, namespace);
         let affected = match stated {
             true => affected(state, links, changes),
             false => state.program.ids().collect(),
@@ -567,6 +588,7 @@ impl Workspace {
         }
         state.stated = true;
         state.again.clear();
+        state.names = names;
         for path in &changes.removed {
             state.known.remove(path);
         }
@@ -627,7 +649,7 @@ impl Workspace {
 /// Up to so many files are written as one batch, which what follows the log need not read back.
 const FEW_FILES: usize = 200;
 /// Files whose objects, or relationships, make one part of a load.
-const PART_FILES: usize = 150;
+const PART_FILES: usize = 100;
 
 /// What the files state, in parts: objects, what is outside, relationships, and at the end whatever else is to be said.
 struct Parts<'a> {
@@ -751,17 +773,27 @@ struct Job<'a> {
 }
 
 /// Whether the files are exactly those of the commit. What is not text, or is kept out, only has to be there.
-fn is_commit(state: &State, changes: &Changes, place: &Place, root: &Path) -> Result<bool> {
+fn is_commit(state: &mut State, changes: &Changes, place: &Place, root: &Path) -> Result<bool> {
     let (Some(repository), Some(commit)) = (&place.repository, &place.commit) else { return Ok(false) };
-    let tree = repository.tree(&commit.id)?;
+    let tree = match state.tree.take() {
+        Some((id, tree)) if id == commit.id => tree,
+        _ => repository.tree(&commit.id)?,
+    };
+    let tree = &state.tree.insert((commit.id.clone(), tree)).1;
     let now = |path: &str| {
         if changes.removed.contains(path) {
             return None;
         }
         changes.stamps.get(path).map(|(content, _)| *content).or(state.known.get(path).map(|k| k.content))
     };
+    // Mostly it is what was changed last that is not in the commit.
+    let as_committed =
+        |(path, (content, _)): (&String, &([u8; 20], Stamp))| tree.get(path).is_some_and(|e| e.id == *content);
+    if !changes.stamps.iter().all(as_committed) {
+        return Ok(false);
+    }
     let mut seen = 0;
-    for (path, entry) in &tree {
+    for (path, entry) in tree {
         match now(path) {
             Some(content) if content == entry.id => seen += 1,
             Some(_) => return Ok(false),

@@ -12,7 +12,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use uuid::Uuid;
 
 /// Parts that may wait to be written: enough that neither side waits for the other for long.
-const WAITING: usize = 2;
+const WAITING: usize = 1;
 
 /// A planned part, with the things it speaks of that were there before.
 struct Piece {
@@ -42,6 +42,7 @@ impl Ledger {
         let now = writer.now()?.max(head.recorded_at);
         let registry = self.registry_in(&mut *writer, &head)?;
         let target = open_branch(&registry, branch, head, now)?;
+        writer.expect_many()?;
         let (send, receive) = sync_channel::<Result<Piece>>(WAITING);
         let written = std::thread::scope(|scope| {
             let (ledger, target) = (self, &target);

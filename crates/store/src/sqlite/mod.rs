@@ -22,6 +22,8 @@ mod embedded {
 
 /// Readers kept for reuse; more are opened when needed and closed afterwards.
 const IDLE_READERS: usize = 8;
+/// Kibibytes of pages a connection keeps.
+const CACHE: &str = "PRAGMA cache_size = -65536";
 /// How long a writer waits for a writer in another process.
 const BUSY: Duration = Duration::from_secs(30);
 
@@ -101,7 +103,7 @@ fn connect(path: &Path, durability: Durability) -> Result<Connection> {
     // Large pages keep a version with its content in one page; the rest trades memory for fewer reads.
     let pragmas = format!(
         "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous};
-         PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536;
+         PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; {CACHE};
          PRAGMA wal_autocheckpoint = 4096; PRAGMA trusted_schema = OFF;"
     );
     connection.execute_batch(&pragmas).map_err(at)?;

@@ -19,11 +19,12 @@ pub struct Session<'a, C> {
     scope: i64,
     clock: &'a dyn Clock,
     names: RefCell<Names>,
+    small_cache: bool,
 }
 
 impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
     pub fn new(connection: C, scope: i64, clock: &'a dyn Clock) -> Self {
-        Session { connection, scope, clock, names: RefCell::default() }
+        Session { connection, scope, clock, names: RefCell::default(), small_cache: false }
     }
 
     /// Runs a cached query and reads every row.
@@ -331,6 +332,16 @@ impl<C: Deref<Target = Connection>> Writer for Session<'_, C> {
         Ok(self.clock.now())
     }
 
+    /// Pages of what is written in order need not stay in memory: a first load leaves it to others.
+    fn expect_many(&mut self) -> Result<()> {
+        let few = "SELECT count(*) <= 1000 FROM (SELECT 1 FROM things LIMIT 1001)";
+        self.small_cache = self.connection.query_row(few, [], |row| row.get(0)).map_err(fault)?;
+        if self.small_cache {
+            self.connection.execute_batch("PRAGMA cache_size = -24576").map_err(fault)?;
+        }
+        Ok(())
+    }
+
     fn append(&mut self, entry: &Entry<'_>) -> Result<()> {
         let mut insert = self
             .connection
@@ -452,6 +463,10 @@ impl<C: Deref<Target = Connection>> Writer for Session<'_, C> {
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
-        self.connection.execute_batch("COMMIT").map_err(fault)
+        self.connection.execute_batch("COMMIT").map_err(fault)?;
+        if self.small_cache {
+            self.connection.execute_batch(super::CACHE).map_err(fault)?;
+        }
+        Ok(())
     }
 }

@@ -55,13 +55,17 @@ impl<'t> Reader<'t> {
                 let name = self.b.name(tree::cut(text, 120));
                 self.b.expr(Expr::Literal(Literal::String(name)))
             }
-            "decimal_integer_literal"
-            | "hex_integer_literal"
-            | "octal_integer_literal"
-            | "binary_integer_literal"
-            | "decimal_floating_point_literal"
-            | "hex_floating_point_literal"
-            | "character_literal" => self.b.expr(Expr::Literal(Literal::Number)),
+            "decimal_integer_literal" | "hex_integer_literal" | "octal_integer_literal" | "binary_integer_literal" => {
+                match self.text(node).ends_with(['l', 'L']) {
+                    true => self.instance_of("long"),
+                    false => self.b.expr(Expr::Literal(Literal::Number)),
+                }
+            }
+            "decimal_floating_point_literal" | "hex_floating_point_literal" => {
+                let float = self.text(node).ends_with(['f', 'F']);
+                self.instance_of(if float { "float" } else { "double" })
+            }
+            "character_literal" => self.instance_of("char"),
             "true" | "false" => self.b.expr(Expr::Literal(Literal::Bool)),
             "null_literal" => self.b.expr(Expr::Literal(Literal::Nothing)),
             "binary_expression" => self.binary(node),
@@ -126,7 +130,7 @@ impl<'t> Reader<'t> {
                 for kid in kids.named() {
                     self.ty(kid);
                 }
-                UNKNOWN
+                self.instance_of("Class")
             }
             "marker_annotation" | "annotation" => {
                 self.annotation(node);
@@ -148,6 +152,13 @@ impl<'t> Reader<'t> {
                 UNKNOWN
             }
         }
+    }
+
+    /// An instance of a type of the language itself: it tells overloads apart.
+    fn instance_of(&mut self, name: &str) -> ExprId {
+        let name = self.b.name(name);
+        let ty = self.b.expr(Expr::Free(name));
+        self.b.expr(Expr::InstanceOf(ty))
     }
 
     /// Long sums lean to the left: they are read in a loop, in the order they are written.

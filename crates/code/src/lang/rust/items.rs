@@ -460,11 +460,13 @@ impl<'t> Reader<'t> {
         let own = kids.field("type").and_then(|ty| self.type_name(ty));
         let own = own.map(|name| self.b.name(name));
         let this = std::mem::replace(&mut self.this, own);
+        let this_type = std::mem::replace(&mut self.this_type, receiver);
         if let Some(body) = kids.field("body") {
             let kids = self.kids(body);
             self.statements(&kids, Place::Impl { receiver, through });
         }
         self.this = this;
+        self.this_type = this_type;
         self.items = items;
         self.b.close_scope(before);
     }

@@ -327,7 +327,7 @@ impl !Send for Point {}",
         9-9 Type Item pub exported -> T of $Wrap through Store
         10-10 Method get pub exported self (self'2: Self, key'2: $str) -> $Option<T> of $Wrap through Store
         13-13 Field ZERO pub exported constant -> Point of Point
-        14-14 Method new package async self final (self'3: $Arc<Self>) -> $Result<Self, $Error> of Point
+        14-14 Method new package async self final (self'3: $Arc<Point>) -> $Result<Point, $Error> of Point
         15-15 Method hidden static final of Point",
     );
     same(

@@ -101,7 +101,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `Item = T` counts as an argument: what an iterator or future gives is the first thing to know about it.
+    /// `Item = T` counts as an argument: what an iterator or future gives is the first thing to know about it. `Self` is
+    /// said by its name: a generic type is asked for its arguments where nobody knows what it was written in.
     fn type_arguments(&mut self, node: Node<'t>) -> Vec<ExprId> {
         let kids = self.kids(node);
         let mut args = Vec::new();
@@ -118,6 +119,13 @@ impl<'t> Reader<'t> {
                     self.value(kid);
                 }
                 _ => args.push(self.ty(kid)),
+            }
+        }
+        if self.this_type != UNKNOWN {
+            for arg in &mut args {
+                if matches!(self.b.facts.expr(*arg), Expr::ThisType) {
+                    *arg = self.this_type;
+                }
             }
         }
         args

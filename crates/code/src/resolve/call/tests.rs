@@ -1,5 +1,7 @@
 //! Small programs, and who calls whom in them.
 
+mod typed;
+
 use crate::language::Language;
 use crate::resolve::{Program, To, resolve};
 use std::sync::Arc;

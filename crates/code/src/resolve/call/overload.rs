@@ -1,0 +1,586 @@
+//! Overloads: which of several methods of one name a call means, by the number and the types of its arguments.
+//!
+//! The first of a class's methods of one name stands for all of them until it is called: only there is known what
+//! they are given, and a class may well have more of them than a set of values holds.
+
+use crate::facts::{ArgKind, Call, CallKind, Expr, ExprId, Key, Kind, Literal, UNKNOWN, VarKind, flag};
+use crate::keys::type_name;
+use crate::language::Language;
+use crate::resolve::eval::{Eval, Question};
+use crate::resolve::file::File;
+use crate::resolve::value::{FileId, Gid, How, Set, Sym, Value};
+use smallvec::SmallVec;
+
+/// What is known of a type before anything runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape<'p> {
+    Unknown,
+    Null,
+    Text,
+    Primitive(&'p str),
+    Class(Gid),
+    /// A type of another package, by its last name.
+    Other(&'p str),
+    Array,
+    /// A lambda or a method reference.
+    Function,
+    /// Anything: `Object`, a type parameter.
+    Any,
+}
+
+pub(in crate::resolve) type Methods = SmallVec<[Gid; 4]>;
+
+/// Whether methods of one name are told apart by their parameters, and bodies stand with each of them.
+pub(in crate::resolve) fn overloads(language: Language) -> bool {
+    matches!(language, Language::Java | Language::Kotlin | Language::CSharp)
+}
+
+/// Methods of one name that a class itself declares.
+pub(in crate::resolve) fn own(here: &File, class: Gid, name: Sym) -> Methods {
+    let mut found = Methods::new();
+    let Some(var) = here.member(class.def, name) else { return found };
+    let mut add = |def: u32| {
+        if here.facts.def(def).kind == Kind::Method {
+            found.push(Gid { file: class.file, def });
+        }
+    };
+    if let VarKind::Def(def) = here.facts.vars[var as usize].what {
+        add(def);
+    }
+    for value in here.binds(var) {
+        if let Expr::Def(def) = here.facts.expr(value) {
+            add(def);
+        }
+    }
+    found
+}
+
+impl<'p> Eval<'p> {
+    /// Methods of one name that a class itself declares.
+    pub(in crate::resolve) fn own_overloads(&self, class: Gid, name: Sym) -> Methods {
+        own(self.file(class.file), class, name)
+    }
+
+    /// Of what may be there, what the declared type allows: a cast and a type parameter are only followed by it.
+    pub(in crate::resolve) fn allowed(&mut self, declared: &Set, mut found: Set) -> Set {
+        let classes: SmallVec<[Gid; 4]> = declared
+            .values
+            .iter()
+            .filter_map(|(v, _)| match v {
+                Value::Instance(class, _) if overloads(self.file(class.file).facts.language) => Some(*class),
+                _ => None,
+            })
+            .collect();
+        if classes.is_empty() || classes.len() < declared.values.len() {
+            return found;
+        }
+        found.values.retain(|(v, _)| match v {
+            Value::Instance(class, _) => self.line(*class).classes.iter().any(|of| classes.contains(of)),
+            _ => true,
+        });
+        found
+    }
+
+    /// `T x = new Impl()`, never assigned again: it is nothing else.
+    pub(in crate::resolve) fn only_made(&self, file: FileId, var: u32) -> bool {
+        let here = self.file(file);
+        let made = |value: ExprId| match here.facts.expr(value) {
+            Expr::Call(call) => here.facts.calls[call as usize].how == CallKind::New,
+            _ => false,
+        };
+        let first = |value: ExprId| match here.facts.expr(value) {
+            Expr::Either(range) => here.facts.items(range).first().map_or(value, |item| item.value),
+            _ => value,
+        };
+        here.facts.vars[var as usize].what == VarKind::Local
+            && overloads(here.facts.language)
+            && here.binds(var).count() > 0
+            && here.binds(var).all(|value| made(first(value)))
+    }
+
+    /// Puts in the place of each method those of its name that this call means.
+    pub(super) fn choose_by_types(&mut self, file: FileId, call: &Call, targets: &mut Set, levels: u8) {
+        let several = targets.values.iter().any(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..)));
+        if !several {
+            return;
+        }
+        let mut shapes: Option<Vec<Shape<'p>>> = None;
+        let before = std::mem::take(targets);
+        targets.too_many = before.too_many;
+        for (value, how) in before.values {
+            let (method, receiver) = match value {
+                Value::Func(method) => (method, None),
+                Value::Method(method, receiver) => (method, Some(receiver)),
+                _ => {
+                    targets.add(value, how);
+                    continue;
+                }
+            };
+            let group = self.group(method, receiver, levels);
+            if group.len() < 2 {
+                targets.add(value, how);
+                continue;
+            }
+            let shapes = shapes.get_or_insert_with(|| self.argument_shapes(file, call, levels));
+            let chosen = self.fitting(&group, shapes, file, call, levels);
+            for one in &chosen {
+                let mut how = if chosen.len() > 1 { how.max(How::Possible) } else { how };
+                if one.file != method.file {
+                    how = how.max(How::Type);
+                }
+                let value = match receiver {
+                    Some(receiver) if !self.def(*one).is(flag::STATIC) => Value::Method(*one, receiver),
+                    _ => Value::Func(*one),
+                };
+                // What derived classes do not override is one method still.
+                let same = |v: &Value| matches!((v, value), (Value::Method(m, _), Value::Method(n, _)) if *m == n);
+                match targets.values.iter_mut().find(|(v, _)| same(v)) {
+                    Some((_, known)) => *known = (*known).min(how),
+                    None => targets.add(value, how),
+                }
+            }
+        }
+    }
+
+    /// The methods of one name an object has, nearest first, those that are overridden left out.
+    fn group(&mut self, method: Gid, receiver: Option<Gid>, levels: u8) -> Methods {
+        let here = self.file(method.file);
+        let def = here.facts.def(method.def);
+        if def.kind != Kind::Method || !overloads(here.facts.language) {
+            return SmallVec::from_elem(method, 1);
+        }
+        let name = here.sym(def.name);
+        let class = Gid { file: method.file, def: def.parent };
+        let line = self.line(receiver.unwrap_or(class));
+        let from = line.classes.iter().position(|c| *c == class);
+        let line = if from.is_some() { line } else { self.line(class) };
+        let mut found = Methods::new();
+        let mut known: Vec<Vec<Shape<'p>>> = Vec::new();
+        for of in &line.classes[from.unwrap_or(0)..] {
+            let own = self.own_overloads(*of, name);
+            if own.is_empty() || (found.len() + own.len() == 1) {
+                known.extend(own.iter().map(|m| self.parameter_shapes(*m, levels)));
+                found.extend(own);
+                continue;
+            }
+            let above = found.len();
+            for method in own {
+                let shapes = self.parameter_shapes(method, levels);
+                if !known[..above].iter().any(|below| overrides(below, &shapes)) {
+                    found.push(method);
+                    known.push(shapes);
+                }
+            }
+        }
+        if !found.contains(&method) && found.is_empty() {
+            found.push(method);
+        }
+        found
+    }
+
+    fn fitting(&mut self, group: &[Gid], given: &[Shape<'p>], file: FileId, call: &Call, levels: u8) -> Methods {
+        let args = self.file(file).facts.args(call.args);
+        if args.iter().any(|a| a.how != ArgKind::Place) {
+            return SmallVec::from_slice(group);
+        }
+        let takes = |eval: &Self, method: Gid| {
+            let params = eval.def(method).params.len();
+            if eval.takes_rest(method) { given.len() + 1 >= params } else { given.len() == params }
+        };
+        let by_number: Methods = group.iter().copied().filter(|m| takes(self, *m)).collect();
+        if by_number.len() < 2 {
+            return if by_number.is_empty() { SmallVec::from_slice(group) } else { by_number };
+        }
+        let mut scored: SmallVec<[(Gid, u32); 8]> = SmallVec::new();
+        // One that takes any number of arguments is meant only where no other fits.
+        for rest in [false, true] {
+            for method in &by_number {
+                let fits = if rest && self.takes_rest(*method) {
+                    self.fit_rest(*method, given, levels)
+                } else {
+                    self.fit(*method, given, levels)
+                };
+                if let Some(score) = fits {
+                    scored.push((*method, score));
+                }
+            }
+            if !scored.is_empty() {
+                break;
+            }
+        }
+        let best = scored.iter().map(|(_, score)| *score).max();
+        match best {
+            Some(best) => scored.iter().filter(|(_, score)| *score == best).map(|(m, _)| *m).collect(),
+            None => by_number,
+        }
+    }
+
+    fn takes_rest(&self, method: Gid) -> bool {
+        let facts = &self.file(method.file).facts;
+        let last = facts.def(method.def).params.last();
+        last.is_some_and(|v| matches!(facts.vars[*v as usize].what, VarKind::Rest(_)))
+    }
+
+    /// How well arguments fit one by one; nothing when one of them cannot be passed.
+    fn fit(&mut self, method: Gid, given: &[Shape<'p>], levels: u8) -> Option<u32> {
+        let wanted = self.parameter_shapes(method, levels);
+        if wanted.len() != given.len() {
+            return None;
+        }
+        let mut sum = 0;
+        for (given, wanted) in given.iter().zip(wanted) {
+            sum += self.passes(*given, wanted)?;
+        }
+        Some(sum)
+    }
+
+    fn fit_rest(&mut self, method: Gid, given: &[Shape<'p>], levels: u8) -> Option<u32> {
+        let here = self.file(method.file);
+        let (last, first) = self.def(method).params.split_last()?;
+        let rest = match here.facts.vars[*last as usize].ty.map(|ty| here.facts.expr(ty)) {
+            Some(Expr::Generic(_, range)) => match here.facts.items(range) {
+                [one] => self.type_shape(method.file, one.value, levels),
+                _ => Shape::Unknown,
+            },
+            _ => Shape::Unknown,
+        };
+        let wanted = self.parameter_shapes(method, levels);
+        let mut sum = 0;
+        for (place, given) in given.iter().enumerate() {
+            sum += self.passes(*given, if place < first.len() { wanted[place] } else { rest })?;
+        }
+        Some(sum)
+    }
+
+    fn parameter_shapes(&mut self, method: Gid, levels: u8) -> Vec<Shape<'p>> {
+        let here = self.file(method.file);
+        let params = &here.facts.def(method.def).params;
+        let shape = |var: &u32| match here.facts.vars[*var as usize].ty {
+            Some(ty) => self.type_shape(method.file, ty, levels),
+            None => Shape::Unknown,
+        };
+        params.iter().map(shape).collect()
+    }
+
+    fn argument_shapes(&mut self, file: FileId, call: &Call, levels: u8) -> Vec<Shape<'p>> {
+        let args = self.file(file).facts.args(call.args);
+        args.iter().map(|arg| self.shape(file, arg.value, call.owner, levels)).collect()
+    }
+
+    // --- what is known of a type ---
+
+    fn type_shape(&mut self, file: FileId, ty: ExprId, levels: u8) -> Shape<'p> {
+        let facts = &self.file(file).facts;
+        let plain = |ty: ExprId| match facts.expr(ty) {
+            Expr::Generic(of, _) => of,
+            _ => ty,
+        };
+        let mut plain_ty = plain(ty);
+        // A type parameter is as its bound says; in broken text bounds may lead in a circle.
+        for _ in 0..MOST_BOUNDS {
+            let Expr::Var(var) = facts.expr(plain_ty) else { break };
+            let found = &facts.vars[var as usize];
+            match found.ty {
+                _ if found.what != VarKind::TypeParam => break,
+                Some(bound) => plain_ty = plain(bound),
+                None => return Shape::Any,
+            }
+        }
+        let plain = plain_ty;
+        let Some(name) = type_name(facts, plain) else { return Shape::Unknown };
+        match (name, facts.expr(plain)) {
+            ("[]", _) => return Shape::Array,
+            (name, Expr::Free(_)) if is_primitive(name) => return Shape::Primitive(name),
+            ("bool", Expr::Free(_)) => return Shape::Primitive("boolean"),
+            ("String" | "string", Expr::Free(_)) => return Shape::Text,
+            ("Object" | "object" | "Any", Expr::Free(_)) => return Shape::Any,
+            _ => {}
+        }
+        let found = self.expr(file, plain, crate::facts::ROOT, levels);
+        let class = found.values.iter().find_map(|(v, _)| match v {
+            Value::Class(class) => Some(*class),
+            _ => None,
+        });
+        class.map_or(Shape::Other(name), Shape::Class)
+    }
+
+    /// The declared type of an argument, where it has one.
+    fn shape(&mut self, file: FileId, expr: ExprId, owner: u32, levels: u8) -> Shape<'p> {
+        if expr == UNKNOWN {
+            return Shape::Unknown;
+        }
+        let here = self.file(file);
+        match here.facts.expr(expr) {
+            Expr::Literal(Literal::String(_) | Literal::Template) => Shape::Text,
+            Expr::Literal(Literal::Bool) => Shape::Primitive("boolean"),
+            Expr::Literal(Literal::Number) if here.facts.language == Language::Java => Shape::Primitive("int"),
+            Expr::Literal(Literal::Nothing) => Shape::Null,
+            Expr::Literal(_) => Shape::Unknown,
+            Expr::InstanceOf(ty) => self.type_shape(file, ty, levels),
+            Expr::Collection(..) | Expr::ListOf(_) => Shape::Array,
+            Expr::Bound(_) => Shape::Function,
+            Expr::Def(def) if here.facts.def(def).kind.callable() => Shape::Function,
+            Expr::Var(var) => match (here.facts.vars[var as usize].ty, here.facts.vars[var as usize].what) {
+                (Some(ty), _) => self.type_shape(file, ty, levels),
+                _ => self.held_shape(file, expr, owner, levels),
+            },
+            Expr::Call(id) => self.result_shape(file, id, levels),
+            Expr::Member(of, name) => {
+                // `Float.NaN`, `Integer.MAX_VALUE`.
+                if let Some(primitive) = type_name(&here.facts, of).and_then(unboxed)
+                    && here.facts.name(name).starts_with(char::is_uppercase)
+                {
+                    return Shape::Primitive(primitive);
+                }
+                let base = self.expr(file, of, owner, levels);
+                self.field_shape(&base, here.sym(name), levels)
+                    .unwrap_or_else(|| self.held_shape(file, expr, owner, levels))
+            }
+            Expr::Free(name) => {
+                let own = self.enclosing_type(file, owner, levels);
+                let base = own.map(|class| Set::one(Value::Instance(class, false), How::Exact)).unwrap_or_default();
+                self.field_shape(&base, here.sym(name), levels)
+                    .unwrap_or_else(|| self.held_shape(file, expr, owner, levels))
+            }
+            Expr::Either(range) => {
+                let items = here.facts.items(range);
+                // A cast stands beside what is cast.
+                let cast = items
+                    .iter()
+                    .rev()
+                    .find(|item| item.key == Key::Next && matches!(here.facts.expr(item.value), Expr::InstanceOf(_)));
+                if let Some(cast) = cast {
+                    return self.shape(file, cast.value, owner, levels);
+                }
+                let mut known: Vec<Shape<'p>> = Vec::new();
+                for item in items {
+                    known.push(self.shape(file, item.value, owner, levels));
+                }
+                known.retain(|shape| *shape != Shape::Null);
+                match known.as_slice() {
+                    [first, rest @ ..] if rest.iter().all(|other| other == first) => *first,
+                    _ => Shape::Unknown,
+                }
+            }
+            _ => self.held_shape(file, expr, owner, levels),
+        }
+    }
+
+    /// By the values it may hold, when they agree.
+    fn held_shape(&mut self, file: FileId, expr: ExprId, owner: u32, levels: u8) -> Shape<'p> {
+        let held = self.expr(file, expr, owner, levels);
+        let mut shape = None;
+        for (value, _) in &held.values {
+            let one = match value {
+                Value::Text => Shape::Text,
+                Value::Instance(class, _) => Shape::Class(*class),
+                Value::Typed(of, ty) => self.type_shape(*of, *ty, levels),
+                Value::Func(_) | Value::Method(..) | Value::FunctionOf(..) => Shape::Function,
+                Value::Nothing => continue,
+                _ => return Shape::Unknown,
+            };
+            if shape.is_some_and(|known| known != one) {
+                return Shape::Unknown;
+            }
+            shape = Some(one);
+        }
+        shape.unwrap_or(Shape::Unknown)
+    }
+
+    fn field_shape(&mut self, base: &Set, name: Sym, levels: u8) -> Option<Shape<'p>> {
+        let mut shape = None;
+        for (value, _) in &base.values {
+            let (Value::Instance(class, _) | Value::Class(class)) = value else { return None };
+            let line = self.line(*class);
+            let found = line.classes.iter().find_map(|of| {
+                let here = self.file(of.file);
+                let var = here.member(of.def, name)?;
+                // A constant of an enum is an instance of it and has no declared type.
+                here.facts.vars[var as usize].ty.map(|ty| (of.file, ty))
+            });
+            let (file, ty) = found?;
+            let one = self.type_shape(file, ty, levels);
+            if shape.is_some_and(|known| known != one) {
+                return None;
+            }
+            shape = Some(one);
+        }
+        shape
+    }
+
+    fn result_shape(&mut self, file: FileId, id: u32, levels: u8) -> Shape<'p> {
+        let here = self.file(file);
+        let call = &here.facts.calls[id as usize];
+        let targets = self.solve(Question::CallTargets(file, id), levels);
+        let mut shape = None;
+        for (value, _) in &targets.values {
+            let one = match value {
+                Value::Class(class) => Shape::Class(*class),
+                Value::Method(method, class) if self.def(*method).is(flag::CONSTRUCTOR) => Shape::Class(*class),
+                Value::Func(method) | Value::Method(method, _) => match self.def(*method).result {
+                    Some(ty) => match self.type_shape(method.file, ty, levels) {
+                        // A type parameter is whatever it is there.
+                        Shape::Any => Shape::Unknown,
+                        known => known,
+                    },
+                    None => Shape::Unknown,
+                },
+                _ => Shape::Unknown,
+            };
+            if shape.is_some_and(|known| known != one) {
+                return Shape::Unknown;
+            }
+            shape = Some(one);
+        }
+        match (shape, here.facts.expr(call.callee)) {
+            (Some(Shape::Unknown) | None, Expr::Member(of, name)) => match here.facts.name(name) {
+                "toString" | "toLowerCase" | "toUpperCase" | "substring" | "trim" => Shape::Text,
+                "equals" | "isEmpty" | "startsWith" | "endsWith" => Shape::Primitive("boolean"),
+                "hashCode" | "length" | "size" | "indexOf" => Shape::Primitive("int"),
+                "valueOf" | "format" | "join" if type_name(&here.facts, of) == Some("String") => Shape::Text,
+                _ => Shape::Unknown,
+            },
+            (shape, _) => shape.unwrap_or(Shape::Unknown),
+        }
+    }
+
+    // --- what can be passed where ---
+
+    /// How near an argument is to a parameter; nothing when it cannot be passed.
+    fn passes(&mut self, given: Shape<'p>, wanted: Shape<'p>) -> Option<u32> {
+        use Shape::{Any, Array, Class, Function, Null, Other, Primitive, Text, Unknown};
+        Some(match (given, wanted) {
+            (Unknown, _) | (_, Unknown) => 0,
+            (Null, Primitive(_)) => return None,
+            (Null, Any) => 0,
+            (Null, _) => 1,
+            (Any, Any) => EXACT,
+            (_, Any) => 1,
+            // A type parameter may turn out to be anything.
+            (Any, _) => return None,
+            (Text, Text) | (Array, Array) => EXACT,
+            (Text, Other("CharSequence")) => NEAR,
+            (Text, Other("Comparable" | "Serializable")) => 2,
+            (Text | Array, _) | (_, Text | Array) => return None,
+            (Primitive(given), Primitive(wanted)) => return widened(given, wanted),
+            (Primitive(given), Other(wanted)) => match wanted == boxed(given) {
+                true => 4,
+                false if matches!(wanted, "Number" | "Comparable" | "Serializable") => 2,
+                false => return None,
+            },
+            (Other(given), Primitive(wanted)) if given == boxed(wanted) => 4,
+            (Primitive(_), _) | (_, Primitive(_)) => return None,
+            (Class(given), Class(wanted)) => {
+                let line = self.line(given);
+                let above = line.classes.iter().position(|c| *c == wanted)? as u32;
+                EXACT - above.min(EXACT - 2)
+            }
+            (Class(given), Other(wanted)) => {
+                let line = self.line(given);
+                let said = line.classes.iter().any(|class| {
+                    self.link.external_bases(*class).iter().any(|path| {
+                        let (package, names) = self.program.external_path(*path);
+                        names.last().copied().unwrap_or(package) == wanted
+                    })
+                });
+                match said {
+                    true => NEAR,
+                    false if line.external || matches!(wanted, "Comparable" | "Enum" | "Record") => 1,
+                    false => return None,
+                }
+            }
+            // Nothing of another package is derived from a class of this program.
+            (Other(_), Class(_)) => return None,
+            (Other(given), Other(wanted)) if given == wanted => EXACT,
+            (Other(given), Other(wanted)) => match above(given) {
+                Some(known) if known.contains(&wanted) => NEAR,
+                Some(_) => return None,
+                None => 1,
+            },
+            (Function, Class(wanted)) if self.def(wanted).kind == Kind::Interface => 2,
+            (Function, Class(_)) => return None,
+            (Function, Other(wanted)) => match above(wanted) {
+                Some(_) => return None,
+                None => 2,
+            },
+            (Class(_) | Other(_), Null | Function) | (Function, Null | Function) => 0,
+        })
+    }
+}
+
+/// Bounds of type parameters by other type parameters that are followed.
+const MOST_BOUNDS: usize = 4;
+/// The parameter is of exactly this type.
+const EXACT: u32 = 16;
+/// It is of a type known to be above.
+const NEAR: u32 = 10;
+
+/// Whether a method with these parameters takes the place of one with those.
+fn overrides(below: &[Shape<'_>], above: &[Shape<'_>]) -> bool {
+    below.len() == above.len() && below.iter().zip(above).all(|(b, a)| b == a || *a == Shape::Any)
+}
+
+fn is_primitive(name: &str) -> bool {
+    matches!(name, "int" | "long" | "short" | "byte" | "char" | "float" | "double" | "boolean")
+}
+
+/// Numbers are widened as needed, the nearest first.
+fn widened(given: &str, wanted: &str) -> Option<u32> {
+    const ORDER: [&str; 6] = ["byte", "short", "int", "long", "float", "double"];
+    if given == wanted {
+        return Some(EXACT);
+    }
+    let place = |name: &str| ORDER.iter().position(|n| *n == name);
+    let from = if given == "char" { place("short") } else { place(given) }?;
+    let to = place(wanted)?;
+    (to > from).then(|| EXACT - 1 - (to - from) as u32)
+}
+
+fn boxed(primitive: &str) -> &'static str {
+    match primitive {
+        "int" => "Integer",
+        "long" => "Long",
+        "short" => "Short",
+        "byte" => "Byte",
+        "char" => "Character",
+        "float" => "Float",
+        "double" => "Double",
+        _ => "Boolean",
+    }
+}
+
+fn unboxed(name: &str) -> Option<&'static str> {
+    ["int", "long", "short", "byte", "char", "float", "double"].into_iter().find(|p| boxed(p) == name)
+}
+
+/// What common classes of Java's own library are beside themselves.
+fn above(name: &str) -> Option<&'static [&'static str]> {
+    Some(match name {
+        "Class" => &["Type", "AnnotatedElement", "GenericDeclaration", "Serializable"],
+        "Integer" | "Long" | "Short" | "Byte" | "Float" | "Double" | "BigDecimal" | "BigInteger" => {
+            &["Number", "Comparable", "Serializable"]
+        }
+        "Boolean" | "Character" => &["Comparable", "Serializable"],
+        "StringBuilder" | "StringBuffer" => &["CharSequence", "Appendable", "Comparable", "Serializable"],
+        "StringWriter" | "PrintWriter" | "FileWriter" | "BufferedWriter" | "OutputStreamWriter" => {
+            &["Writer", "Appendable", "Closeable", "AutoCloseable", "Flushable"]
+        }
+        "StringReader" | "FileReader" | "BufferedReader" | "InputStreamReader" => {
+            &["Reader", "Readable", "Closeable", "AutoCloseable"]
+        }
+        "FileInputStream" | "ByteArrayInputStream" | "BufferedInputStream" => {
+            &["InputStream", "Closeable", "AutoCloseable"]
+        }
+        "FileOutputStream" | "ByteArrayOutputStream" | "BufferedOutputStream" | "PrintStream" => {
+            &["OutputStream", "Closeable", "AutoCloseable", "Flushable", "Appendable"]
+        }
+        "List" | "Set" => &["Collection", "Iterable"],
+        "ArrayList" | "LinkedList" => &["List", "Collection", "Iterable", "Deque", "Queue", "AbstractList"],
+        "HashSet" | "LinkedHashSet" | "TreeSet" => &["Set", "Collection", "Iterable", "AbstractSet"],
+        "HashMap" | "LinkedHashMap" | "TreeMap" | "ConcurrentHashMap" => &["Map", "AbstractMap", "ConcurrentMap"],
+        "File" => &["Comparable", "Serializable"],
+        "Date" => &["Comparable", "Serializable", "Cloneable"],
+        "URL" | "URI" | "Path" | "Locale" | "Charset" => &["Comparable", "Serializable"],
+        _ => return None,
+    })
+}

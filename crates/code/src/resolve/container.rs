@@ -1,0 +1,236 @@
+//! Lists, maps and objects: what is in them, by name, by place, or any of it.
+
+use super::eval::{Eval, Question};
+use super::value::{FileId, Gid, How, Set, Sym, Value};
+use crate::facts::{Expr, ExprId, Key as ItemKey, ListKind, ROOT};
+
+impl<'p> Eval<'p> {
+    pub fn at(&mut self, base: &Set, name: Sym, levels: u8) -> Set {
+        let mut set = Set::default();
+        for (value, how) in &base.values {
+            let found = match value {
+                Value::Object(file, expr) => self.object_at(*file, *expr, Some(name), levels),
+                Value::Typed(..) => self.element(&Set::one(*value, *how), levels),
+                Value::Keywords(gid) => self.keyword(*gid, name, levels),
+                Value::Module(_) | Value::Class(_) | Value::Func(_) => self.member_of_value(*value, *how, name, levels),
+                Value::Instance(class, _) => {
+                    let get = self.link.words.get_item;
+                    let method = self.find_method(*class, get, levels);
+                    match method {
+                        Some(method) => (*self.solve(Question::Result(method), levels)).clone(),
+                        None => self.member_of_value(*value, *how, name, levels),
+                    }
+                }
+                _ => Set::default(),
+            };
+            set.join_as(&found, *how);
+        }
+        set
+    }
+
+    pub fn at_index(&mut self, base: &Set, index: u32, levels: u8) -> Set {
+        let mut set = Set::default();
+        for (value, how) in &base.values {
+            let found = match value {
+                Value::Object(file, expr) => self.object_index(*file, *expr, index, levels),
+                Value::Rest(gid, place) => {
+                    let mut found = Set::default();
+                    self.flowing(*gid, *place as usize + index as usize, &mut found, levels);
+                    found
+                }
+                Value::Typed(file, expr) => self.typed_index(*file, *expr, index, levels),
+                _ => self.element(&Set::one(*value, *how), levels),
+            };
+            set.join_as(&found, *how);
+        }
+        set
+    }
+
+    pub fn element(&mut self, base: &Set, levels: u8) -> Set {
+        let mut set = Set::default();
+        for (value, how) in &base.values {
+            let found = match value {
+                Value::Object(file, expr) => self.object_at(*file, *expr, None, levels),
+                Value::Generator(gid) => self.yields(*gid, levels),
+                Value::Typed(file, expr) => self.typed_element(*file, *expr, levels),
+                Value::Rest(gid, place) => self.rest_elements(*gid, *place as usize, levels),
+                Value::Keywords(gid) => self.rest_elements(*gid, 0, levels),
+                Value::Instance(class, _) => self.iterate(*class, levels),
+                Value::Text => Set::one(Value::Text, How::Exact),
+                _ => Set::default(),
+            };
+            set.join_as(&found, *how);
+        }
+        set
+    }
+
+    /// Iterating over an instance: what its iterator gives.
+    pub(super) fn iterate(&mut self, class: Gid, levels: u8) -> Set {
+        let words = &self.link.words;
+        let (iter, next, get) = (words.iter, words.next, words.get_item);
+        if let Some(method) = self.find_method(class, iter, levels) {
+            let iterator = self.solve(Question::Result(method), levels);
+            let mut set = Set::default();
+            for (value, how) in &iterator.values {
+                match value {
+                    Value::Instance(of, _) => {
+                        if let Some(next) = self.find_method(*of, next, levels) {
+                            set.join_as(&self.solve(Question::Result(next), levels).clone(), *how);
+                        }
+                    }
+                    other => {
+                        let other = Set::one(*other, *how);
+                        let found = self.deeper(levels, |e, levels| e.element(&other, levels));
+                        set.join_as(&found, *how);
+                    }
+                }
+            }
+            return set;
+        }
+        match self.find_method(class, get, levels) {
+            Some(method) => (*self.solve(Question::Result(method), levels)).clone(),
+            None => Set::default(),
+        }
+    }
+
+    /// Values of a list, map or object written down; with a name only what can be under it. What is written is kept,
+    /// because lists that are made of one another (`x = append(x, …)`, many times) ask for one another.
+    pub fn object_at(&mut self, file: FileId, expr: ExprId, name: Option<Sym>, levels: u8) -> Set {
+        let mut set = (*self.solve(Question::Held(file, expr, name), levels)).clone();
+        let of = Value::Object(file, expr);
+        if let Some(name) = name {
+            set.join(&self.put(of, name, levels).clone());
+        }
+        let any = self.link.words.element;
+        set.join(&self.put(of, any, levels).clone());
+        if name.is_none() {
+            set.join(&self.all_written(of, levels));
+        }
+        set
+    }
+
+    /// What is written down in it.
+    pub(super) fn items_at(&mut self, file: FileId, expr: ExprId, name: Option<Sym>, levels: u8) -> Set {
+        let here = self.file(file);
+        let owner = ROOT;
+        let mut set = Set::default();
+        match here.facts.expr(expr) {
+            Expr::Collection(_, range) => {
+                for item in here.facts.items(range) {
+                    match (item.key, name) {
+                        (ItemKey::Name(key), Some(name)) if here.sym(key) != name => {}
+                        (ItemKey::Spread, _) => {
+                            let spread = self.expr(file, item.value, owner, levels);
+                            set.join(&self.taken(&spread, name, levels));
+                        }
+                        _ => set.join(&self.expr(file, item.value, owner, levels)),
+                    }
+                }
+            }
+            Expr::ListOf(of) => set.join(&self.expr(file, of, owner, levels)),
+            Expr::Joined(range) => {
+                for item in here.facts.items(range) {
+                    let value = self.expr(file, item.value, owner, levels);
+                    if item.key == ItemKey::Spread {
+                        set.join(&self.taken(&value, name, levels));
+                    } else {
+                        set.join(&value);
+                    }
+                }
+            }
+            _ => {}
+        }
+        set
+    }
+
+    /// What is under a name, or any element.
+    pub(super) fn taken(&mut self, from: &Set, name: Option<Sym>, levels: u8) -> Set {
+        match name {
+            Some(name) => self.at(from, name, levels),
+            None => self.element(from, levels),
+        }
+    }
+
+    pub(super) fn object_index(&mut self, file: FileId, expr: ExprId, index: u32, levels: u8) -> Set {
+        let here = self.file(file);
+        if let Expr::Collection(kind, range) = here.facts.expr(expr) {
+            if kind == ListKind::Map {
+                let numbered = self.program.find(&format!("#{index}"));
+                // A name that nothing has is another name too.
+                let name = numbered.or_else(|| self.program.find(&index.to_string())).unwrap_or(Sym::MAX);
+                return self.object_at(file, expr, Some(name), levels);
+            }
+            let items = here.facts.items(range);
+            if items.iter().take(index as usize + 1).all(|item| item.key == ItemKey::Next) {
+                let mut set = match items.get(index as usize) {
+                    Some(item) => self.deeper(levels, |e, levels| e.expr(file, item.value, ROOT, levels)),
+                    None => Set::default(),
+                };
+                let any = self.link.words.element;
+                set.join(&self.put(Value::Object(file, expr), any, levels).clone());
+                return set;
+            }
+        }
+        self.object_at(file, expr, None, levels)
+    }
+
+    pub(super) fn type_args(&self, file: FileId, expr: ExprId) -> (&'p str, &'p [crate::facts::Item]) {
+        let here = self.file(file);
+        let Expr::Generic(of, range) = here.facts.expr(expr) else { return ("", &[]) };
+        let name = match here.facts.expr(of) {
+            Expr::Free(name) | Expr::Member(_, name) => here.facts.name(name),
+            Expr::Var(var) => here.facts.name(here.facts.vars[var as usize].name),
+            _ => "",
+        };
+        (name, here.facts.items(range))
+    }
+
+    pub(super) fn type_arg(&mut self, file: FileId, item: crate::facts::Item, levels: u8) -> Set {
+        self.deeper(levels, |e, levels| {
+            let types = e.expr(file, item.value, ROOT, levels);
+            e.instances(&types, false, levels)
+        })
+    }
+
+    /// The element of a `List<T>`, the value of a `Map<K, V>`.
+    pub fn typed_element(&mut self, file: FileId, expr: ExprId, levels: u8) -> Set {
+        let (name, args) = self.type_args(file, expr);
+        match (name, args) {
+            (_, []) => Set::default(),
+            ("Result", [first, ..]) => self.type_arg(file, *first, levels),
+            ("()", _) => {
+                let mut set = Set::default();
+                for arg in args {
+                    set.join(&self.type_arg(file, *arg, levels));
+                }
+                set
+            }
+            (_, [.., last]) => self.type_arg(file, *last, levels),
+        }
+    }
+
+    pub(super) fn typed_index(&mut self, file: FileId, expr: ExprId, index: u32, levels: u8) -> Set {
+        let (name, args) = self.type_args(file, expr);
+        if matches!(name, "()" | "tuple" | "Tuple") {
+            return match args.get(index as usize) {
+                Some(arg) => self.type_arg(file, *arg, levels),
+                None => Set::default(),
+            };
+        }
+        self.typed_element(file, expr, levels)
+    }
+
+    pub fn awaited(&mut self, base: &Set, levels: u8) -> Set {
+        let mut set = Set::default();
+        for (value, how) in &base.values {
+            match value {
+                Value::Typed(file, expr) => {
+                    let found = self.typed_element(*file, *expr, levels);
+                    set.join_as(&found, *how);
+                }
+                other => set.add(*other, *how),
+            }
+        }
+        set
+    }
+}
