@@ -1,5 +1,6 @@
 //! SQLite in one file: WAL, one writer, a pool of readers, durable when a commit returns.
 
+mod flush;
 mod rows;
 mod session;
 
@@ -22,8 +23,8 @@ mod embedded {
 
 /// Readers kept for reuse; more are opened when needed and closed afterwards.
 const IDLE_READERS: usize = 8;
-/// Kibibytes of pages a connection keeps.
-const CACHE: &str = "PRAGMA cache_size = -65536";
+/// How much a connection keeps in memory, and in its log before it moves it over.
+const KEPT: &str = "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4096;";
 /// How long a writer waits for a writer in another process.
 const BUSY: Duration = Duration::from_secs(30);
 
@@ -103,8 +104,7 @@ fn connect(path: &Path, durability: Durability) -> Result<Connection> {
     // Large pages keep a version with its content in one page; the rest trades memory for fewer reads.
     let pragmas = format!(
         "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous};
-         PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; {CACHE};
-         PRAGMA wal_autocheckpoint = 4096; PRAGMA trusted_schema = OFF;"
+         PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; {KEPT} PRAGMA trusted_schema = OFF;"
     );
     connection.execute_batch(&pragmas).map_err(at)?;
     // Plans never depend on what is bound, so statements are prepared once and not again for every value.

@@ -1,6 +1,7 @@
 //! One read or write transaction on one project of an SQLite file.
 
 use super::fault;
+use super::flush::{Flusher, checkpoint_later};
 use super::rows::{self, Names, tid};
 use crate::after_all;
 use crate::{ClientBatch, Clock, Counts, Entry, Fields, Find, Head, Reader, Writer};
@@ -12,19 +13,20 @@ use lukasa_model::{BranchNo, Result, Statement, Thing, ThingNo, Time, Transactio
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use std::cell::RefCell;
 use std::ops::{Deref, Range};
+use std::path::Path;
 use uuid::Uuid;
 
-pub struct Session<'a, C> {
+pub struct Session<'a, C: Deref<Target = Connection>> {
     connection: C,
     scope: i64,
     clock: &'a dyn Clock,
     names: RefCell<Names>,
-    small_cache: bool,
+    load: Option<Flusher>,
 }
 
 impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
     pub fn new(connection: C, scope: i64, clock: &'a dyn Clock) -> Self {
-        Session { connection, scope, clock, names: RefCell::default(), small_cache: false }
+        Session { connection, scope, clock, names: RefCell::default(), load: None }
     }
 
     /// Runs a cached query and reads every row.
@@ -90,6 +92,15 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
 
     fn tids(&self, range: &Range<ThingNo>) -> (i64, i64) {
         (tid(self.scope, range.start), tid(self.scope, range.end))
+    }
+}
+
+impl<C: Deref<Target = Connection>> Drop for Session<'_, C> {
+    fn drop(&mut self) {
+        // Also after a load that failed.
+        if self.load.take().is_some() {
+            let _ = self.connection.execute_batch(super::KEPT);
+        }
     }
 }
 
@@ -332,13 +343,14 @@ impl<C: Deref<Target = Connection>> Writer for Session<'_, C> {
         Ok(self.clock.now())
     }
 
-    /// Pages of what is written in order need not stay in memory: a first load leaves it to others.
     fn expect_many(&mut self) -> Result<()> {
         let few = "SELECT count(*) <= 1000 FROM (SELECT 1 FROM things LIMIT 1001)";
-        self.small_cache = self.connection.query_row(few, [], |row| row.get(0)).map_err(fault)?;
-        if self.small_cache {
+        if self.connection.query_row(few, [], |row| row.get(0)).map_err(fault)? {
+            // Pages of what is written in order need not stay in memory.
             self.connection.execute_batch("PRAGMA cache_size = -24576").map_err(fault)?;
         }
+        self.connection.execute_batch("PRAGMA wal_autocheckpoint = 0").map_err(fault)?;
+        self.load = self.connection.path().map(|path| Flusher::start(Path::new(path)));
         Ok(())
     }
 
@@ -464,8 +476,8 @@ impl<C: Deref<Target = Connection>> Writer for Session<'_, C> {
 
     fn commit(self: Box<Self>) -> Result<()> {
         self.connection.execute_batch("COMMIT").map_err(fault)?;
-        if self.small_cache {
-            self.connection.execute_batch(super::CACHE).map_err(fault)?;
+        if let (Some(_), Some(path)) = (&self.load, self.connection.path()) {
+            checkpoint_later(path.into());
         }
         Ok(())
     }
