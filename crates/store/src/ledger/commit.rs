@@ -3,10 +3,11 @@
 use super::{Ledger, unique};
 use crate::{ClientBatch, Entry, Fields, Head, Reader, Writer};
 use lukasa_model::json::Hash;
-use lukasa_model::plan::{self, Drafts, Known, Place, Plan, Written};
+use lukasa_model::plan::{self, Drafts, Known, Place, Plan, Resolved, Written};
 use lukasa_model::transaction::{Chain, Header};
 use lukasa_model::types::Registry;
-use lukasa_model::{Batch, BranchNo, Error, ErrorKind, Lineage, Result, Thing, Time, Transaction, Tx};
+use lukasa_model::{Batch, BranchNo, Error, ErrorKind, Lineage, Result, Thing, ThingNo, Time, Transaction, Tx};
+use uuid::Uuid;
 
 /// What a commit did.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +40,21 @@ pub(super) struct Target<'a> {
     pub registry: &'a Registry,
     pub branch: BranchNo,
     pub lineage: Lineage,
+}
+
+impl Target<'_> {
+    /// Where the next rows go.
+    pub fn place(&self, next_thing: ThingNo, first_place: u32) -> Place<'_> {
+        Place {
+            registry: self.registry,
+            branch: self.branch,
+            lineage: &self.lineage,
+            tx: self.head.tx + 1,
+            now: self.now,
+            next_thing,
+            first_place,
+        }
+    }
 }
 
 impl Ledger {
@@ -79,20 +95,9 @@ impl Ledger {
     pub(super) fn prepare(&self, reader: &mut dyn Reader, drafts: Drafts, target: &Target<'_>) -> Result<Plan> {
         let mut known = Known::default();
         let unknown = self.recent.lock().fill(target.head.tx, unique(drafts.ids.clone()), &mut known);
-        let things = reader.things(&unknown)?;
-        learn(reader, &mut known, things)?;
-        let keys = drafts.keys_to_find(&known);
-        if !keys.is_empty() {
-            let keyed = reader.things_keyed(&keys)?;
-            for thing in &keyed {
-                let key = thing.key.clone().unwrap_or_default();
-                known.by_key.entry(key).or_default().push(thing.id);
-            }
-            learn(reader, &mut known, keyed)?;
-        }
+        learn_named(reader, &mut known, &unknown, &drafts)?;
         let resolved = drafts.resolve(&known, &target.lineage, target.now)?;
-        let things = reader.things(&unique(resolved.ids.clone()))?;
-        learn(reader, &mut known, things)?;
+        learn_targets(reader, &mut known, &resolved, target)?;
         for (type_name, side, end) in resolved.limited_ends(target.registry) {
             let Some(number) = known.things.get(&end).map(|t| t.no) else { continue };
             let mut rivals = reader.relationships(&[(number, side)])?;
@@ -100,24 +105,7 @@ impl Ledger {
             known.rivals.extend(rivals.iter().map(|t| t.id));
             learn(reader, &mut known, rivals)?;
         }
-        // Only what is written again needs its content, to tell what changed.
-        let again = unique(resolved.targets().filter_map(|id| known.things.get(&id)).map(|t| t.no).collect::<Vec<_>>());
-        for number in &again {
-            known.statements.remove(number);
-        }
-        for statement in reader.statements(&again, Fields::Content)? {
-            known.statements.entry(statement.thing).or_default().push(statement);
-        }
-        let at = Place {
-            registry: target.registry,
-            branch: target.branch,
-            lineage: &target.lineage,
-            tx: target.head.tx + 1,
-            now: target.now,
-            next_thing: target.head.next_thing,
-            first_place: 0,
-        };
-        plan::plan(resolved, &known, &at)
+        plan::plan(resolved, &known, &target.place(target.head.next_thing, 0))
     }
 }
 
@@ -130,6 +118,41 @@ pub(super) fn open_branch<'a>(registry: &'a Registry, name: &str, head: Head, no
     }
     let lineage = registry.lineage(branch.number, head.tx)?;
     Ok(Target { head, now, registry, branch: branch.number, lineage })
+}
+
+/// Loads what drafts name, by id and by key.
+pub(super) fn learn_named(reader: &mut dyn Reader, known: &mut Known, ids: &[Uuid], drafts: &Drafts) -> Result<()> {
+    let things = reader.things(ids)?;
+    learn(reader, known, things)?;
+    let keys = drafts.keys_to_find(known);
+    if !keys.is_empty() {
+        let keyed = reader.things_keyed(&keys)?;
+        for thing in &keyed {
+            known.by_key.entry(thing.key.clone().unwrap_or_default()).or_default().push(thing.id);
+        }
+        learn(reader, known, keyed)?;
+    }
+    Ok(())
+}
+
+/// Loads what is written about. Only what is written again needs its content, to tell what changed.
+pub(super) fn learn_targets(
+    reader: &mut dyn Reader,
+    known: &mut Known,
+    resolved: &Resolved,
+    target: &Target<'_>,
+) -> Result<()> {
+    let things = reader.things(&unique(resolved.ids.clone()))?;
+    learn(reader, known, things)?;
+    let again = resolved.targets().filter_map(|id| known.things.get(&id)).map(|t| t.no);
+    let again = unique(again.filter(|no| *no < target.head.next_thing).collect());
+    for number in &again {
+        known.statements.remove(number);
+    }
+    for statement in reader.statements(&again, Fields::Content)? {
+        known.statements.entry(statement.thing).or_default().push(statement);
+    }
+    Ok(())
 }
 
 pub(super) fn learn(reader: &mut dyn Reader, known: &mut Known, things: Vec<Thing>) -> Result<()> {

@@ -1,10 +1,10 @@
 //! Records a large load as one transaction, part by part: parts are made and planned while earlier ones are written.
 
-use super::commit::{Committed, Target, check_header, learn, open_branch};
+use super::commit::{Committed, Target, check_header, learn_named, learn_targets, open_branch};
 use super::{Ledger, unique};
-use crate::{Entry, Fields, Head, Reader, Writer};
+use crate::{Entry, Head, Reader, Writer};
 use lukasa_model::json::Hash;
-use lukasa_model::plan::{self, Drafts, Known, Place, Plan};
+use lukasa_model::plan::{self, Drafts, Known, Plan};
 use lukasa_model::transaction::{Chain, Header};
 use lukasa_model::{Batch, Error, Result, Statement, Thing, ThingNo, Transaction, Write};
 use rustc_hash::FxHashMap;
@@ -123,16 +123,7 @@ impl Parts<'_> {
             }
         }
         if let Some(reader) = reader.as_deref_mut() {
-            let things = reader.things(&unknown)?;
-            learn(reader, &mut known, things)?;
-            let keys = drafts.keys_to_find(&known);
-            if !keys.is_empty() {
-                let keyed = reader.things_keyed(&keys)?;
-                for thing in &keyed {
-                    known.by_key.entry(thing.key.clone().unwrap_or_default()).or_default().push(thing.id);
-                }
-                learn(reader, &mut known, keyed)?;
-            }
+            learn_named(reader, &mut known, &unknown, &drafts)?;
         }
         let resolved = drafts.resolve(&known, &target.lineage, target.now)?;
         if let Some((type_name, ..)) = resolved.limited_ends(target.registry).first() {
@@ -140,34 +131,15 @@ impl Parts<'_> {
                 .hint("write it in a batch of its own"));
         }
         if let Some(reader) = reader {
-            let things = reader.things(&unique(resolved.ids.clone()))?;
-            learn(reader, &mut known, things)?;
-            let first_new = target.head.next_thing;
-            let again: Vec<ThingNo> = resolved.targets().filter_map(|id| known.things.get(&id)).map(|t| t.no).collect();
-            let again = unique(again.into_iter().filter(|no| *no < first_new).collect());
-            for number in &again {
-                known.statements.remove(number);
-            }
-            for statement in reader.statements(&again, Fields::Content)? {
-                known.statements.entry(statement.thing).or_default().push(statement);
-            }
+            learn_targets(reader, &mut known, &resolved, target)?;
         }
-        let at = Place {
-            registry: target.registry,
-            branch: target.branch,
-            lineage: &target.lineage,
-            tx: target.head.tx + 1,
-            now: target.now,
-            next_thing: self.next_thing,
-            first_place: self.first_place,
-        };
         for (number, statements) in &mut known.statements {
             if let Some(restated) = self.restated.get(number) {
                 statements.extend(restated.iter().cloned());
                 statements.sort_by_key(|s| (s.branch, s.version));
             }
         }
-        let plan = plan::plan(resolved, &known, &at)?;
+        let plan = plan::plan(resolved, &known, &target.place(self.next_thing, self.first_place))?;
         let by_number: FxHashMap<ThingNo, &Thing> = known.things.values().map(|t| (t.no, t)).collect();
         self.remember(&plan, &by_number);
         let first = self.next_thing;

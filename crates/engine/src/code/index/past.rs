@@ -1,10 +1,8 @@
 //! Imports commits of the past: each is compared with what the branch tells of its time, and the difference is stated
 //! for that time alone, in one transaction.
 
-use super::{
-    Changes, FEW_FILES, Known, Made, Parts, Pass, State, Workspace, affected, commit_object, hex, renames, stale,
-    unhex, unused_outside,
-};
+use super::difference::{FEW_FILES, Made, Parts, affected, renames, said_no_more, unused_outside};
+use super::{Changes, Known, Pass, State, Workspace, commit_object, hex, unhex};
 use crate::code::files::{self, Content, DIAGNOSTICS, Diagnostic, FILE_BYTES};
 use crate::code::git::{self, Entry, Repository};
 use crate::code::history::{Placed, Step, place};
@@ -155,13 +153,7 @@ impl Workspace {
         let made = self.made(state, &names, links, &affected, &changes, None);
         let made: Vec<Made> = made.into_iter().filter(|file| !same(file)).collect();
         let mut ends: Vec<Uuid> = unused_outside(&state.program, &names, links, ledger, view)?;
-        for file in made.iter().filter(|file| state.known.contains_key(&file.path)) {
-            let keep = file.ids(&state.program, &names, links, namespace);
-            ends.extend(stale(ledger, view, &file.path, &keep)?);
-        }
-        for path in &changes.removed {
-            ends.extend(stale(ledger, view, path, &FxHashSet::default())?);
-        }
+        ends.extend(said_no_more(state, &names, &made, &changes, ledger, view)?);
         ends.sort_unstable();
         ends.dedup();
         let mut last = vec![Write::Object(commit_object(&place::Commit {

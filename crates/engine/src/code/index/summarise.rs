@@ -1,6 +1,7 @@
 //! The part of a pass that a language model has: asking it after everything is indexed, and stating what it said.
 
-use super::{Made, Report, State, Workspace};
+use super::difference::Made;
+use super::{Report, State, Workspace};
 use crate::code::files::Diagnostic;
 use crate::code::index::Pass;
 use crate::code::summaries::{Summaries, ask, cache, questions, units};

@@ -1,0 +1,245 @@
+//! What a pass has to write: what files state now, in parts, and what of the branch is said no more.
+
+use super::{Changes, State, hex};
+use lukasa_code::resolve::{Links, Program, To};
+use lukasa_code::statements::{self, About, Names};
+use lukasa_model::{Reference, Result, ThingNo, View, Write};
+use lukasa_store::{Fields, Ledger};
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+/// Up to so many files are written as one batch, which what follows the log need not read back.
+pub(super) const FEW_FILES: usize = 200;
+/// Files whose objects, or relationships, make one part of a load.
+const PART_FILES: usize = 100;
+
+/// What the files state, in parts: objects, what is outside, relationships, and at the end whatever else is to be said.
+pub(super) struct Parts<'a> {
+    pub(super) program: &'a Program,
+    pub(super) names: &'a Names,
+    pub(super) links: &'a [Links],
+    pub(super) files: &'a [Made],
+    pub(super) at: usize,
+    pub(super) last: Vec<Write>,
+}
+
+impl Iterator for Parts<'_> {
+    type Item = Vec<Write>;
+
+    fn next(&mut self) -> Option<Vec<Write>> {
+        let per_kind = self.files.len().div_ceil(PART_FILES);
+        let at = self.at;
+        self.at += 1;
+        let files = |part: usize| {
+            let from = part * PART_FILES;
+            &self.files[from..(from + PART_FILES).min(self.files.len())]
+        };
+        if at < per_kind {
+            let objects = files(at).par_iter().flat_map_iter(|file| match file.source {
+                Some(id) => {
+                    let links = &self.links[id as usize];
+                    statements::objects(self.program, self.names, links, id, &file.about, &file.digest)
+                }
+                None => vec![statements::plain_file(&file.path, &file.about)],
+            });
+            return Some(objects.map(Write::Object).collect());
+        }
+        if at == per_kind {
+            let sources = self.files.iter().filter_map(|file| file.source);
+            let mut outside = statements::Outside::new();
+            for id in sources {
+                outside.extend(statements::outside(self.program, self.names, &self.links[id as usize], id));
+            }
+            return Some(outside.into_values().map(Write::Object).collect());
+        }
+        let part = at - per_kind - 1;
+        if part < per_kind {
+            let relationships = files(part).par_iter().flat_map_iter(|file| match file.source {
+                Some(id) => statements::relationships(self.program, self.names, &self.links[id as usize], id).0,
+                None => vec![],
+            });
+            return Some(relationships.map(Write::Relationship).collect());
+        }
+        (part == per_kind).then(|| std::mem::take(&mut self.last))
+    }
+}
+
+/// A file to be written.
+pub(super) struct Made {
+    pub(super) path: String,
+    /// None for a file that is no source.
+    pub(super) source: Option<u32>,
+    pub(super) about: About,
+    pub(super) digest: String,
+}
+
+impl Made {
+    /// Everything the file states, by id.
+    pub(super) fn ids(&self, program: &Program, names: &Names, links: &[Links], namespace: Uuid) -> FxHashSet<Uuid> {
+        let Some(id) = self.source else {
+            return FxHashSet::from_iter([lukasa_model::id::object_id(namespace, "FILE", &self.path)]);
+        };
+        let links = &links[id as usize];
+        let mut ids: FxHashSet<Uuid> = names.ids_of(id).collect();
+        for r in statements::relationships(program, names, links, id).0 {
+            if let (Reference::Id(src), Reference::Id(dst)) = (&r.src, &r.dst) {
+                let id = lukasa_model::id::relationship_id(namespace, &r.type_name, *src, *dst, &r.discriminator);
+                ids.insert(id);
+            }
+        }
+        ids
+    }
+}
+
+/// Files that may say something else than before: those that changed, those whose names mean something else, and those
+/// that name something in a file that changed.
+pub(super) fn affected(state: &State, links: &[Links], changes: &Changes) -> FxHashSet<u32> {
+    let changed: FxHashSet<u32> = changes.changed.keys().filter_map(|path| state.program.find_file(path)).collect();
+    let into_changed = |to: &To| matches!(to, To::Def(gid) if changed.contains(&gid.file));
+    state
+        .program
+        .ids()
+        .filter(|id| {
+            let now = &links[*id as usize];
+            changed.contains(id)
+                || state.again.contains(id)
+                || now.calls.iter().any(|l| into_changed(&l.to))
+                || now.imports.iter().any(|l| into_changed(&l.to))
+                || now.bases.iter().any(|l| into_changed(&l.to))
+                || now.uses.iter().any(|l| changed.contains(&l.to.file))
+                || now.receivers.iter().any(|(_, of)| changed.contains(&of.file))
+        })
+        .collect()
+}
+
+/// Things that the branch has of files that are written again, or are gone, and that are said no more.
+pub(super) fn said_no_more(
+    state: &State,
+    names: &Names,
+    made: &[Made],
+    changes: &Changes,
+    ledger: &Ledger,
+    view: &View,
+) -> Result<Vec<Uuid>> {
+    let namespace = ledger.head()?.namespace;
+    let mut ends = Vec::new();
+    for file in made.iter().filter(|file| state.known.contains_key(&file.path)) {
+        let keep = file.ids(&state.program, names, state.resolver.links(), namespace);
+        ends.extend(stale(ledger, view, &file.path, &keep)?);
+    }
+    for path in &changes.removed {
+        ends.extend(stale(ledger, view, path, &FxHashSet::default())?);
+    }
+    ends.sort_unstable();
+    ends.dedup();
+    Ok(ends)
+}
+
+/// Things of a file that the branch still has and that are said no more.
+pub(super) fn stale(ledger: &Ledger, view: &View, path: &str, keep: &FxHashSet<Uuid>) -> Result<Vec<Uuid>> {
+    let mut objects = ledger.beginning(view, None, &format!("{path}::"), Fields::Header)?;
+    objects.extend(
+        ledger
+            .beginning(view, Some("FILE"), path, Fields::Header)?
+            .into_iter()
+            .filter(|s| s.thing.key.as_deref() == Some(path)),
+    );
+    let numbers: Vec<ThingNo> = objects.iter().map(|s| s.thing.no).collect();
+    let own: FxHashSet<ThingNo> = numbers.iter().copied().collect();
+    let related: Vec<ThingNo> = ledger
+        .relationships_at(&numbers)?
+        .into_iter()
+        .filter(|t| {
+            let Some(ends) = &t.ends else { return false };
+            let ours = statements::RELATIONSHIP_TYPES.contains(&&*t.type_name);
+            let belongs = if &*t.type_name == "CONTAINS" { own.contains(&ends.dst) } else { own.contains(&ends.src) };
+            ours && belongs && !keep.contains(&t.id)
+        })
+        .map(|t| t.no)
+        .collect();
+    let mut ends: Vec<Uuid> = objects.iter().map(|s| s.thing.id).filter(|id| !keep.contains(id)).collect();
+    for state in ledger.states(view, &related, Fields::Header)? {
+        if state.statement.as_ref().is_some_and(|s| !s.absent) {
+            ends.push(state.thing.id);
+        }
+    }
+    Ok(ends)
+}
+
+/// Packages and their names that nothing uses any more.
+pub(super) fn unused_outside(
+    program: &Program,
+    names: &Names,
+    links: &[Links],
+    ledger: &Ledger,
+    view: &View,
+) -> Result<Vec<Uuid>> {
+    let mut used = statements::Outside::new();
+    for id in program.ids() {
+        used.extend(statements::outside(program, names, &links[id as usize], id));
+    }
+    let mut unused = Vec::new();
+    for object_type in ["PACKAGE", "EXTERNAL"] {
+        for found in ledger.beginning(view, Some(object_type), "", Fields::Header)? {
+            let key = found.thing.key.as_deref().unwrap_or_default().to_owned();
+            if !used.contains_key(&(object_type, key)) {
+                unused.push(found.thing.id);
+            }
+        }
+    }
+    Ok(unused)
+}
+
+/// Files that went away and came back under another name with the same content: old path, new path.
+pub(super) fn renames(state: &State, changes: &Changes) -> Vec<(String, String)> {
+    let mut gone: FxHashMap<String, &String> = FxHashMap::default();
+    for path in &changes.removed {
+        if let Some(known) = state.known.get(path) {
+            gone.insert(hex(&known.content), path);
+        }
+    }
+    let mut found = Vec::new();
+    for (path, about) in &changes.changed {
+        // Empty files are all alike.
+        if about.bytes > 0
+            && !state.known.contains_key(path)
+            && let Some(old) = gone.remove(&about.content_hash)
+        {
+            found.push((old.clone(), path.clone()));
+        }
+    }
+    found
+}
+
+#[derive(Default)]
+pub(super) struct Counted {
+    pub(super) symbols: usize,
+    pub(super) relationships: BTreeMap<String, usize>,
+    pub(super) derivations: BTreeMap<String, usize>,
+}
+
+impl Counted {
+    pub(super) fn add(&mut self, write: &Write) {
+        let more = |counts: &mut BTreeMap<String, usize>, name: &str| match counts.get_mut(name) {
+            Some(count) => *count += 1,
+            None => {
+                counts.insert(name.to_owned(), 1);
+            }
+        };
+        match write {
+            Write::Object(put) => {
+                let symbol = !matches!(&*put.type_name, "FILE" | "PACKAGE" | "EXTERNAL" | "COMMIT");
+                self.symbols += usize::from(symbol);
+            }
+            Write::Relationship(put) => {
+                more(&mut self.relationships, &put.type_name);
+                if let (true, Some(derivation)) = (put.type_name == "CALLS", &put.derivation) {
+                    more(&mut self.derivations, derivation);
+                }
+            }
+            Write::End(_) => {}
+        }
+    }
+}
