@@ -45,6 +45,23 @@ fn has(desk: &Desk, name: &str, branch: &str) -> bool {
 }
 
 #[test]
+fn a_folder_of_a_repository_stands_for_the_repository_and_that_is_told() {
+    for desk in Desk::all() {
+        let made = Made::new();
+        let files = [("a.py", ONE)];
+        commit(&made, "main", 1, &[], &files);
+        check_out(&made, "ref: refs/heads/main\n", &files);
+        fs::create_dir(made.root.join("part")).unwrap();
+        fs::write(made.root.join("part/b.py"), "def b(): pass\n").unwrap();
+        let part = index(&desk, &made.root.join("part"));
+        assert_eq!(part["files"], 2, "{part}");
+        assert!(part["summary"].as_str().unwrap().starts_with("the whole repository at "), "{part}");
+        let whole = index(&desk, &made.root);
+        assert!(whole["summary"].as_str().unwrap().starts_with("2 files on main"), "{whole}");
+    }
+}
+
+#[test]
 fn a_git_branch_is_a_pinned_branch_and_only_differences_are_written() {
     for desk in Desk::all() {
         let made = Made::new();

@@ -70,6 +70,13 @@ impl Op for IndexDirectory {
         let pass = Pass { branch: request.branch, reason: request.reason, ..Pass::default() };
         let report = workspace.index(engine, context, &pass)?;
         let mut response = respond(report);
+        // A folder of a repository stands for the repository: who named the folder is told.
+        let (asked, root) = (std::fs::canonicalize(&request.path), std::fs::canonicalize(workspace.root()));
+        if let (Ok(asked), Ok(root)) = (asked, root)
+            && asked != root
+        {
+            response.summary = format!("the whole repository at {}: {}", root.display(), response.summary);
+        }
         if let Some(commits) = request.history {
             let imported = workspace.import_history(engine, context, &pass, commits)?;
             response.summary = format!("{}; {}", response.summary, summary(&imported));
