@@ -361,6 +361,9 @@ impl<'p> Eval<'p> {
             let base = self.expr(file, of, call.owner, levels);
             let found = self.container_method(&base, here.sym(name), levels);
             set.join(&found);
+            if here.facts.language == Language::Rust {
+                set.join(&self.derived_method(&base, here.facts.name(name), levels));
+            }
             if call.how == CallKind::Implicit && set.is_empty() {
                 // What `for` asks an object of another package's class for is not the object itself.
                 let mut held = base;
@@ -394,6 +397,21 @@ impl<'p> Eval<'p> {
 
     fn same_line(&mut self, derived: Gid, class: Gid) -> bool {
         derived == class || self.line(derived).classes.contains(&class)
+    }
+
+    /// What methods give that a derived trait writes: nobody else does.
+    fn derived_method(&mut self, base: &Set, name: &str, levels: u8) -> Set {
+        let mut set = Set::default();
+        for (value, how) in &base.values {
+            match (value, name) {
+                (Value::Class(_), "default") => {
+                    set.join_as(&self.instances(&Set::one(*value, *how), true, levels), *how);
+                }
+                (Value::Instance(..), "clone" | "to_owned") => set.add(*value, (*how).max(How::Type)),
+                _ => {}
+            }
+        }
+        set
     }
 
     /// What builtin functions give back that carries values on.

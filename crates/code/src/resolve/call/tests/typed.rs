@@ -324,3 +324,17 @@ fn go_lists_that_are_made_of_one_another_are_followed_in_bounded_time() {
     let found = calls(&[("a.go", &main)]);
     assert!(found.iter().any(|line| line.contains("run(")), "{found:?}");
 }
+
+#[test]
+fn derived_traits_give_the_type_itself() {
+    let main = "#[derive(Clone, Default)]
+pub struct Box2 { n: u32 }
+impl Box2 { fn open(&self) -> u32 { self.n } }
+fn run() {
+    let one = Box2::default();
+    one.open();
+    one.clone().open();
+}
+";
+    check(&[("src/lib.rs", main)], &["6: open(&self) 0.9", "7: open(&self) 0.9"]);
+}
