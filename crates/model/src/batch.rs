@@ -41,6 +41,26 @@ pub enum Write {
     End(End),
 }
 
+impl Write {
+    /// What it says, beside identity and time.
+    pub fn content(&self) -> Content {
+        match self {
+            Write::Object(put) => put.content(),
+            Write::Relationship(put) => put.content(),
+            Write::End(_) => Content::default(),
+        }
+    }
+
+    /// The same, which it has no more afterwards.
+    pub fn take_content(&mut self) -> Content {
+        match self {
+            Write::Object(put) => put.take_content(),
+            Write::Relationship(put) => put.take_content(),
+            Write::End(_) => Content::default(),
+        }
+    }
+}
+
 impl From<PutObject> for Write {
     fn from(put: PutObject) -> Write {
         Write::Object(put)
@@ -126,6 +146,19 @@ impl PutObject {
         }
     }
 
+    /// Its content, which it has no more afterwards.
+    pub fn take_content(&mut self) -> Content {
+        Content {
+            title: self.title.take(),
+            subtype: self.subtype.take(),
+            status: self.status.take(),
+            labels: std::mem::take(&mut self.labels),
+            properties: std::mem::take(&mut self.properties),
+            evidence: self.evidence.take(),
+            ..Content::default()
+        }
+    }
+
     #[must_use]
     pub fn with_content(mut self, content: Content) -> PutObject {
         self.title = content.title;
@@ -202,6 +235,23 @@ impl PutRelationship {
             weight: self.weight,
             confidence: self.confidence,
             derivation: self.derivation.clone(),
+        }
+    }
+
+    /// Its content, which it has no more afterwards.
+    pub fn take_content(&mut self) -> Content {
+        Content {
+            title: self.title.take(),
+            subtype: self.subtype.take(),
+            status: self.status.take(),
+            labels: std::mem::take(&mut self.labels),
+            properties: std::mem::take(&mut self.properties),
+            evidence: self.evidence.take(),
+            role_src: self.role_src.take(),
+            role_dst: self.role_dst.take(),
+            weight: self.weight,
+            confidence: self.confidence,
+            derivation: self.derivation.take(),
         }
     }
 

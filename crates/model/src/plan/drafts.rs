@@ -97,15 +97,45 @@ impl Drafts {
         now: Time,
         draw: &mut dyn FnMut() -> Uuid,
     ) -> Result<Drafts> {
-        if batch.writes.len() > limits::BATCH_WRITES {
+        let writes = batch.writes.iter().map(|write| (write, write.content()));
+        Drafts::of(batch, writes, batch.writes.len(), registry, namespace, now, draw)
+    }
+
+    /// The same, of a batch that nobody needs any more: what it says is not copied.
+    pub fn take(
+        mut batch: Batch,
+        registry: &Registry,
+        namespace: Uuid,
+        now: Time,
+        draw: &mut dyn FnMut() -> Uuid,
+    ) -> Result<Drafts> {
+        let mut writes = std::mem::take(&mut batch.writes);
+        let number = writes.len();
+        let writes = writes.iter_mut().map(|write| {
+            let content = write.take_content();
+            (&*write, content)
+        });
+        Drafts::of(&batch, writes, number, registry, namespace, now, draw)
+    }
+
+    fn of<'b>(
+        batch: &Batch,
+        writes: impl Iterator<Item = (&'b Write, Content)>,
+        number: usize,
+        registry: &Registry,
+        namespace: Uuid,
+        now: Time,
+        draw: &mut dyn FnMut() -> Uuid,
+    ) -> Result<Drafts> {
+        if number > limits::BATCH_WRITES {
             return Err(Error::too_large(
                 "batch_too_large",
-                format!("{} writes in one batch, {} are allowed", batch.writes.len(), limits::BATCH_WRITES),
+                format!("{number} writes in one batch, {} are allowed", limits::BATCH_WRITES),
             )
             .hint("send several batches"));
         }
         let mut drafts = Drafts {
-            drafts: Vec::with_capacity(batch.writes.len()),
+            drafts: Vec::with_capacity(number),
             preconditions: batch.preconditions.clone(),
             namespace,
             system: batch.system,
@@ -115,10 +145,11 @@ impl Drafts {
         };
         let mut types = TypeNames::default();
         let default_from = batch.header.valid_at.unwrap_or(now);
-        for (place, write) in batch.writes.iter().enumerate() {
+        let mut reading = Reading { registry, types: &mut types, default_from, draw };
+        for (place, (write, content)) in writes.enumerate() {
             let draft = match write {
-                Write::Object(put) => drafts.object(put, batch.system, registry, &mut types, default_from, draw),
-                Write::Relationship(put) => drafts.relationship(put, registry, &mut types, default_from),
+                Write::Object(put) => drafts.object(put, &content, batch.system, &mut reading),
+                Write::Relationship(put) => drafts.relationship(put, &content, &mut reading),
                 Write::End(end) => drafts.end(end, registry, default_from),
             };
             let mut draft = draft.map_err(|e| at_write(e, place))?;
@@ -136,12 +167,11 @@ impl Drafts {
     fn object(
         &mut self,
         put: &PutObject,
+        content: &Content,
         may_be_system: bool,
-        registry: &Registry,
-        types: &mut TypeNames,
-        default_from: Time,
-        draw: &mut dyn FnMut() -> Uuid,
+        reading: &mut Reading<'_>,
     ) -> Result<Draft> {
+        let Reading { registry, types, default_from, draw } = reading;
         let type_name = types.read(registry, &put.type_name, false)?;
         if system::is(&type_name) && !may_be_system {
             return Err(kept_by_lukasa(&type_name));
@@ -165,8 +195,8 @@ impl Drafts {
             }
             (None, given) => (given.unwrap_or_else(draw), None),
         };
-        let said = read_content(&put.content(), registry, &type_name, false)?;
-        let (period, then_absent) = read_period(put.valid_from, put.valid_to, put.only_this_period, default_from)?;
+        let said = read_content(content, registry, &type_name, false)?;
+        let (period, then_absent) = read_period(put.valid_from, put.valid_to, put.only_this_period, *default_from)?;
         let defaulted = put.valid_from.is_none() && put.valid_to.is_none();
         self.ids.push(id);
         let subject = Subject::Object { id, type_name, key };
@@ -182,19 +212,14 @@ impl Drafts {
         })
     }
 
-    fn relationship(
-        &mut self,
-        put: &PutRelationship,
-        registry: &Registry,
-        types: &mut TypeNames,
-        default_from: Time,
-    ) -> Result<Draft> {
+    fn relationship(&mut self, put: &PutRelationship, content: &Content, reading: &mut Reading<'_>) -> Result<Draft> {
+        let Reading { registry, types, default_from, .. } = reading;
         let type_name = types.read(registry, &put.type_name, true)?;
-        let said = read_content(&put.content(), registry, &type_name, true)?;
+        let said = read_content(content, registry, &type_name, true)?;
         if !put.discriminator.is_empty() {
             id::check_text("discriminator", &put.discriminator, limits::KEY_BYTES)?;
         }
-        let (period, then_absent) = read_period(put.valid_from, put.valid_to, put.only_this_period, default_from)?;
+        let (period, then_absent) = read_period(put.valid_from, put.valid_to, put.only_this_period, *default_from)?;
         let defaulted = put.valid_from.is_none() && put.valid_to.is_none();
         let (src, dst) = (self.want(&put.src, registry), self.want(&put.dst, registry));
         let subject = Subject::Relationship { type_name, src, dst, discriminator: put.discriminator.as_str().into() };
@@ -467,6 +492,15 @@ impl Resolved {
     pub fn targets(&self) -> impl Iterator<Item = Uuid> {
         self.items.iter().map(|item| item.id)
     }
+}
+
+/// What all writes of a batch are read with.
+struct Reading<'a> {
+    registry: &'a Registry,
+    types: &'a mut TypeNames,
+    default_from: Time,
+    /// Gives ids to objects without key.
+    draw: &'a mut dyn FnMut() -> Uuid,
 }
 
 /// Type names met in a batch: each checked, spelled and admitted once.

@@ -109,8 +109,7 @@ impl Parts<'_> {
         let target = self.target;
         let batch = Batch { header: self.header.clone(), writes, ..Batch::default() };
         let clock = &self.ledger.clock;
-        let drafts = Drafts::read(&batch, target.registry, target.head.namespace, target.now, &mut || clock.new_id())?;
-        drop(batch);
+        let drafts = Drafts::take(batch, target.registry, target.head.namespace, target.now, &mut || clock.new_id())?;
         let mut known = Known::default();
         let mut unknown = Vec::new();
         for id in unique(drafts.ids.clone()) {
