@@ -255,3 +255,19 @@ fn after_any_change_the_links_are_those_of_the_whole() {
     }
     assert!(resolved_in_part > 200, "changes are followed in part, not by starting over: {resolved_in_part}");
 }
+
+/// A target that stays the same can take more than before: who calls it tells more, though it calls the same.
+#[test]
+fn a_parameter_that_a_function_gets_is_followed_to_what_callers_pass() {
+    let caller = "from b import f\n\n\nclass T:\n    def go(self):\n        pass\n\n\nf(T())\n";
+    let mut program = Program::default();
+    let mut resolver = Resolver::default();
+    put(&mut program, "a.py", caller);
+    put(&mut program, "b.py", "def f():\n    pass\n");
+    resolver.resolve(&mut program);
+    put(&mut program, "b.py", "def f(x):\n    x.go()\n");
+    resolver.resolve(&mut program);
+    let b = program.find_file("b.py").unwrap();
+    assert_eq!(resolver.links()[b as usize].calls.len(), 1, "x.go() is T.go");
+    assert_eq!(resolver.links(), resolve(&mut program));
+}

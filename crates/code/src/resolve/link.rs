@@ -164,8 +164,8 @@ impl Link {
             }
         }
         differ(&self.receivers, &new.receivers, |gid| changed.file(gid.file));
-        differ(&self.attached, &new.attached, |(gid, _)| changed.file(gid.file));
         let mut moved = Vec::new();
+        differ(&self.attached, &new.attached, |(gid, _)| moved.push(*gid));
         differ(&self.bases, &new.bases, |gid| moved.push(*gid));
         differ(&self.base_kinds, &new.base_kinds, |(gid, _)| changed.file(gid.file));
         differ(&self.external_bases, &new.external_bases, |gid| changed.file(gid.file));

@@ -343,7 +343,7 @@ impl<'p> Eval<'p> {
     fn method_in(&self, class: Gid, name: Sym) -> Option<Gid> {
         let here = self.program.file(class.file);
         let own = here.member(class.def, name).and_then(|var| match here.facts.vars[var as usize].what {
-            VarKind::Def(def) if here.facts.def(def).kind.callable() => Some(Gid { file: class.file, def }),
+            VarKind::Def(def) if here.facts.def(def).kind == Kind::Method => Some(Gid { file: class.file, def }),
             // A field of that name stands before it.
             _ if overloads(here.facts.language) => overload::own(here, class, name).first().copied(),
             _ => None,

@@ -331,7 +331,9 @@ fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: R
         .filter(|(call, found)| known.calls[*call as usize] != *found)
         .collect();
     let puts = put_again.then(|| puts(eval, id)).filter(|puts| known.puts != *puts);
-    if again.is_empty() && puts.is_none() {
+    let same = again.is_empty() && puts.is_none();
+    // What is told of a call also depends on what its target is like, be it the same target as before.
+    if same && *gives(eval, id, &known.calls, &known.puts) == *known.gives {
         return known.clone();
     }
     let mut calls = known.calls.clone();

@@ -1,15 +1,15 @@
 //! What sources were taken apart into, kept on disk by path and content, so that a new process parses only what changed.
 //!
-//! One file: a first line that names the build that can read it, then entries of a key, a length, a checksum and the
-//! facts. Entries are only ever added; one that is damaged, and all after it, count as not there. Losing the file loses
-//! time, nothing else.
+//! One file: a first line that names the build that can read it and the size the file was made with, then entries of a
+//! key, a length, a checksum and the facts. Entries are added until the file is several times that size; one that is
+//! damaged, and all after it, count as not there. Losing the file loses time, nothing else.
 
 use lukasa_code::facts::Facts;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::fs::{self, File, OpenOptions};
 use std::hash::Hasher;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +20,8 @@ const ENTRY_HEAD: usize = 8 + 4 + 8;
 const AT_ONCE: usize = 200;
 /// Below this size nothing is gained by leaving out what is old.
 const SMALL: u64 = 32 << 20;
+/// Digits of the size in the first line.
+const DIGITS: usize = 20;
 
 /// Where facts are kept.
 #[derive(Clone, Debug)]
@@ -46,13 +48,14 @@ impl Cache {
         Ok(Pack::of(bytes))
     }
 
-    /// Adds sources. With `all`, what is there already and no longer of use may go.
+    /// Adds sources. When much of what is there must be old, the file is made anew of `all`.
     pub fn add(&self, new: &[Source<'_>], all: impl FnOnce() -> Vec<(String, [u8; 20], Arc<Facts>)>) -> io::Result<()> {
         if new.is_empty() {
             return Ok(());
         }
         let size = self.file.metadata().map_or(0, |m| m.len());
-        if size > 0 && self.is_ours()? && size < SMALL * 8 {
+        let made_with = if size > 0 { self.made_with()? } else { None };
+        if made_with.is_some_and(|made| size < SMALL.max(4 * made)) {
             let mut file = OpenOptions::new().append(true).open(&self.file)?;
             return write(&mut file, new);
         }
@@ -71,22 +74,32 @@ impl Cache {
         // Readers have the old file or the new one, never a part.
         let next = self.file.with_extension(format!("new-{}", std::process::id()));
         let mut file = File::create(&next)?;
-        file.write_all(first_line().as_bytes())?;
+        file.write_all(first_line(0).as_bytes())?;
         write(&mut file, sources)?;
+        let size = file.stream_position()?;
+        file.rewind()?;
+        file.write_all(first_line(size).as_bytes())?;
         drop(file);
         fs::rename(&next, &self.file)
     }
 
-    fn is_ours(&self) -> io::Result<bool> {
-        let line = first_line();
-        let mut begins = vec![0; line.len()];
-        let read = File::open(&self.file)?.read(&mut begins)?;
-        Ok(begins[..read] == *line.as_bytes())
+    /// The size the file was made with; none if it is not of this build.
+    fn made_with(&self) -> io::Result<Option<u64>> {
+        let mut begins = Vec::new();
+        File::open(&self.file)?.take(first_line(0).len() as u64).read_to_end(&mut begins)?;
+        Ok(size_in(&begins))
     }
 }
 
-fn first_line() -> String {
-    format!("lukasa facts {}\n", lukasa_code::BUILD)
+fn first_line(size: u64) -> String {
+    format!("lukasa facts {} {size:0DIGITS$}\n", lukasa_code::BUILD)
+}
+
+/// The size in the first line, where it is one of this build's.
+fn size_in(bytes: &[u8]) -> Option<u64> {
+    let line = bytes.get(..first_line(0).len())?;
+    let size = std::str::from_utf8(&line[line.len() - 1 - DIGITS..line.len() - 1]).ok()?.parse().ok()?;
+    (line == first_line(size).as_bytes()).then_some(size)
 }
 
 fn write(file: &mut File, sources: &[Source<'_>]) -> io::Result<()> {
@@ -133,10 +146,10 @@ pub struct Pack {
 impl Pack {
     fn of(bytes: Vec<u8>) -> Pack {
         let mut entries = FxHashMap::default();
-        let mut at = first_line().len();
-        if !bytes.starts_with(first_line().as_bytes()) {
+        if size_in(&bytes).is_none() {
             return Pack::default();
         }
+        let mut at = first_line(0).len();
         while let Some(head) = bytes.get(at..at + ENTRY_HEAD) {
             let number = |range: Range<usize>| head[range].iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
             let end = at + ENTRY_HEAD + number(8..12) as usize;
@@ -200,7 +213,7 @@ mod tests {
             let pack = cache.read().unwrap();
             assert!(pack.get("b.py", &[2; 20]).is_none(), "cut at {cut}");
         }
-        for at in first_line().len()..whole.len() {
+        for at in first_line(0).len()..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x40;
             fs::write(&cache.file, &bytes).unwrap();
@@ -212,5 +225,22 @@ mod tests {
         assert!(cache.read().unwrap().get("a.py", &[1; 20]).is_none());
         cache.add(&[("a.py", [1; 20], &one)], || vec![("a.py".into(), [1; 20], one.clone())]).unwrap();
         assert!(cache.read().unwrap().get("a.py", &[1; 20]).is_some(), "written anew");
+    }
+
+    #[test]
+    fn what_is_old_goes_when_there_is_much_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::in_folder(folder.path());
+        let text: String = (0..4_000).map(|n| format!("def function_number_{n}():\n    return {n}\n\n")).collect();
+        let large = facts(&text);
+        let mut sizes = vec![];
+        for turn in 0..200u8 {
+            let id = [turn; 20];
+            cache.add(&[("a.py", id, &large)], || vec![("a.py".into(), id, large.clone())]).unwrap();
+            assert!(cache.read().unwrap().get("a.py", &id).is_some(), "turn {turn}");
+            sizes.push(fs::metadata(&cache.file).unwrap().len());
+        }
+        assert!(sizes.windows(2).any(|s| s[1] < s[0]), "it was made anew");
+        assert!(sizes.iter().all(|size| *size < SMALL + (2 << 20)), "{:?}", sizes.iter().max());
     }
 }

@@ -342,9 +342,17 @@ impl Workspace {
             let facts = &state.program.get(state.program.find_file(path)?)?.facts;
             Some((path.clone(), *state.loaded.get(path)?, Arc::clone(facts)))
         };
+        if parsed.is_empty() {
+            return;
+        }
         let new: Vec<_> = parsed.iter().filter_map(source).collect();
         let new: Vec<_> = new.iter().map(|(path, id, facts)| (path.as_str(), *id, facts)).collect();
-        if let Err(e) = cache.add(&new, || state.loaded.keys().filter_map(source).collect()) {
+        // After everything was parsed, whatever was kept before says nothing more.
+        let kept = match new.len() == state.loaded.len() {
+            true => cache.replace(&new),
+            false => cache.add(&new, || state.loaded.keys().filter_map(source).collect()),
+        };
+        if let Err(e) = kept {
             report.diagnostics.push(Diagnostic::new(".", format!("facts cannot be kept for next time: {e}")));
         }
     }
