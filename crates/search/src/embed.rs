@@ -1,0 +1,1 @@
+//! From texts to vectors: what every embedding model offers.

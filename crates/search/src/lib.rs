@@ -1,0 +1,4 @@
+//! Finding and packing: text and vector indexes over what a view shows, and the pipeline from a question to a pack.
+
+pub mod embed;
+pub mod vectors;

@@ -1,0 +1,1 @@
+//! Vectors as bytes, and the nearest of them.
