@@ -1,4 +1,6 @@
 //! Finding and packing: text and vector indexes over what a view shows, and the pipeline from a question to a pack.
 
 pub mod embed;
+pub mod text;
+pub mod tokens;
 pub mod vectors;

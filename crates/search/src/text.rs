@@ -1,0 +1,308 @@
+//! The text index of a view: BM25+ over fields, exact at every commit, whatever was written before.
+//!
+//! Documents are kept in a few immutable parts of falling size. A commit adds a part and marks what it replaces; small
+//! parts are joined as they pile up. Counts that scores are made of leave out what is marked, so an index that
+//! followed a hundred commits scores like one built afresh.
+
+mod segment;
+
+pub use segment::Gathered;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use segment::Segment;
+use std::sync::Arc;
+
+/// A document, by the place of its node in the snapshot.
+pub type Doc = u32;
+
+/// Where in a document a word stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// Name or title.
+    Name,
+    /// Path or key.
+    Path,
+    /// Summary, description, declared text fields.
+    Text,
+    /// Source text.
+    Body,
+}
+
+pub const FIELDS: usize = 4;
+
+/// How often each field has a word; more than 255 times counts as 255.
+pub(crate) type Counts = [u8; FIELDS];
+
+/// How scores are made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scoring {
+    pub k1: f32,
+    pub delta: f32,
+    /// How much the length of each field counts.
+    pub b: [f32; FIELDS],
+    /// What a word in each field counts; 0 leaves the field out.
+    pub boosts: [f32; FIELDS],
+}
+
+impl Default for Scoring {
+    fn default() -> Self {
+        Scoring { k1: 1.2, delta: 0.25, b: [0.75; FIELDS], boosts: [3.0, 1.0, 2.0, 1.0] }
+    }
+}
+
+impl Scoring {
+    /// Plain BM25 over one field: the yardstick.
+    pub fn plain(field: Field) -> Scoring {
+        let mut boosts = [0.0; FIELDS];
+        boosts[field as usize] = 1.0;
+        Scoring { boosts, delta: 0.0, ..Scoring::default() }
+    }
+}
+
+/// A word that is looked for, and how much it counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Term {
+    pub word: String,
+    pub weight: f32,
+}
+
+/// The index. Cheap to clone; never changes.
+#[derive(Clone, Default)]
+pub struct TextIndex {
+    parts: Vec<Part>,
+    /// Documents that count, and the sum of their lengths by field.
+    docs: usize,
+    lengths: [u64; FIELDS],
+}
+
+#[derive(Clone)]
+struct Part {
+    segment: Arc<Segment>,
+    gone: Arc<Gone>,
+}
+
+/// What of a segment no longer counts.
+#[derive(Clone, Default)]
+struct Gone {
+    docs: FxHashSet<u32>,
+    /// By word, how many of its documents are gone.
+    words: FxHashMap<u32, u32>,
+}
+
+/// A part is joined with the one before it when that is not larger than so many times its size.
+const JOIN: usize = 3;
+
+impl TextIndex {
+    pub fn build(gathered: Vec<Gathered>) -> TextIndex {
+        TextIndex::default().with(&[], gathered)
+    }
+
+    /// The index after a commit: without the documents in `gone`, with those gathered, which may replace others.
+    #[must_use]
+    pub fn with(&self, gone: &[Doc], gathered: Vec<Gathered>) -> TextIndex {
+        let mut next = self.clone();
+        gone.iter().for_each(|doc| next.remove(*doc));
+        let segment = Segment::new(gathered);
+        if segment.len() == 0 {
+            return next;
+        }
+        for at in 0..segment.len() as u32 {
+            next.remove(segment.doc(at));
+        }
+        next.add(segment);
+        next.join();
+        next
+    }
+
+    fn add(&mut self, segment: Segment) {
+        for at in 0..segment.len() as u32 {
+            self.docs += 1;
+            for (sum, length) in self.lengths.iter_mut().zip(segment.lengths(at)) {
+                *sum += u64::from(*length);
+            }
+        }
+        self.parts.push(Part { segment: Arc::new(segment), gone: Arc::default() });
+    }
+
+    fn remove(&mut self, doc: Doc) {
+        let found = self.parts.iter().position(|part| part.find(doc).is_some());
+        let Some((part, at)) = found.and_then(|p| self.parts[p].find(doc).map(|at| (&mut self.parts[p], at))) else {
+            return;
+        };
+        self.docs -= 1;
+        for (sum, length) in self.lengths.iter_mut().zip(part.segment.lengths(at)) {
+            *sum -= u64::from(*length);
+        }
+        let gone = Arc::make_mut(&mut part.gone);
+        gone.docs.insert(at);
+        for (word, _) in part.segment.words(at) {
+            *gone.words.entry(*word).or_default() += 1;
+        }
+    }
+
+    /// Joins parts that are too many or too hollow.
+    fn join(&mut self) {
+        while let [.., before, last] = &self.parts[..]
+            && before.segment.len() <= last.segment.len() * JOIN
+        {
+            let joined = joined(&[before.clone(), last.clone()]);
+            self.parts.truncate(self.parts.len() - 2);
+            self.parts.push(joined);
+        }
+        for part in &mut self.parts {
+            if part.gone.docs.len() * 2 > part.segment.len() {
+                *part = joined(std::slice::from_ref(part));
+            }
+        }
+        self.parts.retain(|part| part.segment.len() > 0);
+    }
+
+    /// How many documents there are.
+    pub fn len(&self) -> usize {
+        self.docs
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.docs == 0
+    }
+
+    pub fn has(&self, doc: Doc) -> bool {
+        self.parts.iter().any(|part| part.find(doc).is_some())
+    }
+
+    /// How many documents have a word.
+    pub fn frequency(&self, word: &str) -> usize {
+        self.parts.iter().map(|part| part.frequency(word)).sum()
+    }
+
+    /// How much it says that a document has a word.
+    pub fn rarity(&self, word: &str) -> f32 {
+        rarity(self.docs, self.frequency(word))
+    }
+
+    /// The words of a document, with how often it has them in all.
+    pub fn words(&self, doc: Doc) -> Vec<(&str, u32)> {
+        let found = self.parts.iter().find_map(|part| Some((part, part.find(doc)?)));
+        let Some((part, at)) = found else { return vec![] };
+        let sum = |counts: &Counts| counts.iter().map(|count| u32::from(*count)).sum();
+        part.segment.words(at).iter().map(|(word, counts)| (part.segment.text(*word), sum(counts))).collect()
+    }
+
+    /// Every document that has one of the words, with its score, in the order of documents.
+    pub fn scores(&self, terms: &[Term], scoring: &Scoring) -> Vec<(Doc, f32)> {
+        let norms = self.norms(scoring);
+        let rarities: Vec<f32> = terms.iter().map(|term| self.rarity(&term.word) * term.weight).collect();
+        let mut all = Vec::new();
+        for part in &self.parts {
+            let mut sums = vec![0.0f32; part.segment.len()];
+            let mut met = Vec::new();
+            for (term, rarity) in terms.iter().zip(&rarities) {
+                let Some(word) = part.segment.word(&term.word) else { continue };
+                for posting in part.segment.postings(word) {
+                    let score = norms.score(part.segment.lengths(posting.at), &posting.counts) * rarity;
+                    let sum = &mut sums[posting.at as usize];
+                    if score > 0.0 {
+                        if *sum == 0.0 {
+                            met.push(posting.at);
+                        }
+                        *sum += score;
+                    }
+                }
+            }
+            let there = met.into_iter().filter(|at| part.gone.docs.is_empty() || !part.gone.docs.contains(at));
+            all.extend(there.map(|at| (part.segment.doc(at), sums[at as usize])));
+        }
+        all.sort_unstable_by_key(|(doc, _)| *doc);
+        all
+    }
+
+    /// What each word adds to the score of one document, in the order of the words; those that add nothing are left out.
+    pub fn explain(&self, doc: Doc, terms: &[Term], scoring: &Scoring) -> Vec<(String, f32)> {
+        let Some((part, at)) = self.parts.iter().find_map(|part| Some((part, part.find(doc)?))) else { return vec![] };
+        let norms = self.norms(scoring);
+        let mut all = Vec::new();
+        for term in terms {
+            let Some(word) = part.segment.word(&term.word) else { continue };
+            let Some((_, counts)) = part.segment.words(at).iter().find(|(own, _)| *own == word) else { continue };
+            let score = norms.score(part.segment.lengths(at), counts) * self.rarity(&term.word) * term.weight;
+            if score > 0.0 {
+                all.push((term.word.clone(), score));
+            }
+        }
+        all
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.parts.iter().map(|part| part.segment.bytes() + part.gone.words.len() * 12).sum()
+    }
+
+    fn norms<'s>(&self, scoring: &'s Scoring) -> Norms<'s> {
+        let mean = |sum: &u64| (*sum as f64 / self.docs.max(1) as f64) as f32;
+        let mut means = [0.0; FIELDS];
+        for (into, sum) in means.iter_mut().zip(&self.lengths) {
+            *into = mean(sum).max(f32::MIN_POSITIVE);
+        }
+        Norms { scoring, means }
+    }
+}
+
+impl Part {
+    /// The place of a document that is still there.
+    fn find(&self, doc: Doc) -> Option<u32> {
+        self.segment.find(doc).filter(|at| !self.gone.docs.contains(at))
+    }
+
+    fn frequency(&self, word: &str) -> usize {
+        let Some(word) = self.segment.word(word) else { return 0 };
+        self.segment.postings(word).len() - self.gone.words.get(&word).copied().unwrap_or(0) as usize
+    }
+}
+
+/// What is still there of some parts, as one.
+fn joined(parts: &[Part]) -> Part {
+    let mut gathered = Gathered::default();
+    for part in parts {
+        let there = (0..part.segment.len() as u32).filter(|at| !part.gone.docs.contains(at));
+        for at in there {
+            gathered.begin(part.segment.doc(at));
+            for (word, counts) in part.segment.words(at) {
+                gathered.count(part.segment.text(*word), *counts);
+            }
+            gathered.set_lengths(*part.segment.lengths(at));
+        }
+    }
+    Part { segment: Arc::new(Segment::new(vec![gathered])), gone: Arc::default() }
+}
+
+/// The usual inverse document frequency, never below zero.
+fn rarity(docs: usize, frequency: usize) -> f32 {
+    if frequency == 0 {
+        return 0.0;
+    }
+    let (docs, frequency) = (docs as f64, frequency as f64);
+    (1.0 + (docs - frequency + 0.5) / (frequency + 0.5)).ln() as f32
+}
+
+struct Norms<'s> {
+    scoring: &'s Scoring,
+    means: [f32; FIELDS],
+}
+
+impl Norms<'_> {
+    /// What a word counts in a document, apart from how rare it is.
+    #[inline]
+    fn score(&self, lengths: &[u32; FIELDS], counts: &Counts) -> f32 {
+        let Scoring { k1, delta, b, boosts } = self.scoring;
+        let mut often = 0.0;
+        for field in 0..FIELDS {
+            if counts[field] > 0 && boosts[field] > 0.0 {
+                let length = lengths[field] as f32 / self.means[field];
+                often += boosts[field] * f32::from(counts[field]) / (1.0 - b[field] + b[field] * length);
+            }
+        }
+        if often > 0.0 { delta + often * (k1 + 1.0) / (k1 + often) } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! An immutable part of a text index: which documents have which words, and which words a document has.
+
+use super::{Counts, Doc, FIELDS, Field};
+use crate::tokens::tokens;
+use rustc_hash::FxHashMap;
+
+/// A document with a word, and how often each field has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Posting {
+    /// Place of the document in its segment.
+    pub at: u32,
+    pub counts: Counts,
+}
+
+/// Documents with their words both ways round.
+pub(crate) struct Segment {
+    /// Sorted.
+    docs: Vec<Doc>,
+    lengths: Vec<[u32; FIELDS]>,
+    /// Of each document, its words: ends of its stretch in `words`.
+    ends: Vec<u32>,
+    words: Vec<(u32, Counts)>,
+    dictionary: FxHashMap<Box<str>, u32>,
+    texts: Vec<Box<str>>,
+    /// Of each word, its documents: ends of its stretch in `postings`.
+    posting_ends: Vec<u32>,
+    postings: Vec<Posting>,
+    bytes: usize,
+}
+
+impl Segment {
+    /// Puts together what was gathered; no document may come twice.
+    pub fn new(gathered: Vec<Gathered>) -> Segment {
+        let mut dictionary: FxHashMap<Box<str>, u32> = FxHashMap::default();
+        let mut numbers = Vec::with_capacity(gathered.len());
+        for part in &gathered {
+            let mut own = Vec::with_capacity(part.texts.len());
+            for text in &part.texts {
+                let next = dictionary.len() as u32;
+                own.push(match dictionary.get(text) {
+                    Some(number) => *number,
+                    None => *dictionary.entry(text.clone()).or_insert(next),
+                });
+            }
+            numbers.push(own);
+        }
+        let mut order: Vec<(Doc, u32, u32)> = Vec::new();
+        for (p, part) in gathered.iter().enumerate() {
+            order.extend(part.docs.iter().enumerate().map(|(d, doc)| (doc.doc, p as u32, d as u32)));
+        }
+        order.sort_unstable();
+        let total: usize = gathered.iter().map(|part| part.words.len()).sum();
+        let mut segment = Segment {
+            docs: Vec::with_capacity(order.len()),
+            lengths: Vec::with_capacity(order.len()),
+            ends: Vec::with_capacity(order.len()),
+            words: Vec::with_capacity(total),
+            texts: vec![Box::default(); dictionary.len()],
+            posting_ends: vec![0; dictionary.len()],
+            postings: vec![Posting { at: 0, counts: [0; FIELDS] }; total],
+            dictionary,
+            bytes: 0,
+        };
+        for (doc, p, d) in order {
+            let part = &gathered[p as usize];
+            let gathered = &part.docs[d as usize];
+            let words = &part.words[gathered.from as usize..gathered.to as usize];
+            segment.docs.push(doc);
+            segment.lengths.push(gathered.lengths);
+            segment.words.extend(words.iter().map(|(word, counts)| (numbers[p as usize][*word as usize], *counts)));
+            segment.ends.push(segment.words.len() as u32);
+        }
+        segment.turn();
+        segment.bytes = segment.count_bytes();
+        segment
+    }
+
+    /// Fills in what is known from the words of documents.
+    fn turn(&mut self) {
+        for (word, _) in &self.words {
+            self.posting_ends[*word as usize] += 1;
+        }
+        let mut sum = 0;
+        for end in &mut self.posting_ends {
+            let count = *end;
+            *end = sum;
+            sum += count;
+        }
+        // Each end is the place of its next posting until all are in place.
+        for at in 0..self.docs.len() {
+            for i in self.stretch(at) {
+                let (word, counts) = self.words[i];
+                let place = &mut self.posting_ends[word as usize];
+                self.postings[*place as usize] = Posting { at: at as u32, counts };
+                *place += 1;
+            }
+        }
+        for (text, number) in &self.dictionary {
+            self.texts[*number as usize] = text.clone();
+        }
+    }
+
+    fn stretch(&self, at: usize) -> std::ops::Range<usize> {
+        let from = if at == 0 { 0 } else { self.ends[at - 1] as usize };
+        from..self.ends[at] as usize
+    }
+
+    pub fn len(&self) -> usize {
+        self.docs.len()
+    }
+
+    pub fn doc(&self, at: u32) -> Doc {
+        self.docs[at as usize]
+    }
+
+    pub fn find(&self, doc: Doc) -> Option<u32> {
+        self.docs.binary_search(&doc).ok().map(|at| at as u32)
+    }
+
+    pub fn lengths(&self, at: u32) -> &[u32; FIELDS] {
+        &self.lengths[at as usize]
+    }
+
+    pub fn word(&self, text: &str) -> Option<u32> {
+        self.dictionary.get(text).copied()
+    }
+
+    pub fn text(&self, word: u32) -> &str {
+        &self.texts[word as usize]
+    }
+
+    pub fn postings(&self, word: u32) -> &[Posting] {
+        let from = if word == 0 { 0 } else { self.posting_ends[word as usize - 1] };
+        &self.postings[from as usize..self.posting_ends[word as usize] as usize]
+    }
+
+    pub fn words(&self, at: u32) -> &[(u32, Counts)] {
+        &self.words[self.stretch(at as usize)]
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn count_bytes(&self) -> usize {
+        let texts: usize = self.texts.iter().map(|text| text.len() * 2).sum();
+        texts
+            + self.texts.len() * (16 + 24 + 4)
+            + self.docs.len() * (4 + 4 * FIELDS + 4)
+            + self.words.len() * size_of::<(u32, Counts)>()
+            + self.postings.len() * size_of::<Posting>()
+    }
+}
+
+/// Documents on their way into an index, with words numbered as they came.
+#[derive(Default)]
+pub struct Gathered {
+    dictionary: FxHashMap<Box<str>, u32>,
+    texts: Vec<Box<str>>,
+    docs: Vec<GatheredDoc>,
+    words: Vec<(u32, Counts)>,
+    /// Of each word, one more than the place in `words` of the last document that had it.
+    last: Vec<u32>,
+}
+
+struct GatheredDoc {
+    doc: Doc,
+    from: u32,
+    to: u32,
+    lengths: [u32; FIELDS],
+}
+
+impl Gathered {
+    /// Begins a document; what is added next belongs to it.
+    pub fn begin(&mut self, doc: Doc) {
+        let from = self.words.len() as u32;
+        self.docs.push(GatheredDoc { doc, from, to: from, lengths: [0; FIELDS] });
+    }
+
+    /// Adds a text to a field of the document begun last.
+    pub fn add(&mut self, field: Field, text: &str) {
+        // Taken out so that both can be written to.
+        let mut own = std::mem::take(self);
+        let mut length = 0;
+        tokens(text, |token| {
+            // Parts of identifiers would make every program twice as long as it is.
+            length += u32::from(!token.part);
+            let mut counts = [0; FIELDS];
+            counts[field as usize] = 1;
+            own.count(token.word, counts);
+        });
+        if let Some(doc) = own.docs.last_mut() {
+            doc.lengths[field as usize] += length;
+        }
+        *self = own;
+    }
+
+    /// Adds a word that was counted before.
+    pub(crate) fn count(&mut self, word: &str, counts: Counts) {
+        let number = match self.dictionary.get(word) {
+            Some(number) => *number,
+            None => {
+                let number = self.texts.len() as u32;
+                self.dictionary.insert(word.into(), number);
+                self.texts.push(word.into());
+                self.last.push(0);
+                number
+            }
+        };
+        let Some(doc) = self.docs.last_mut() else { return };
+        let last = &mut self.last[number as usize];
+        if *last > doc.from {
+            let there = &mut self.words[*last as usize - 1].1;
+            for (there, more) in there.iter_mut().zip(counts) {
+                *there = there.saturating_add(more);
+            }
+        } else {
+            self.words.push((number, counts));
+            *last = self.words.len() as u32;
+            doc.to = *last;
+        }
+    }
+
+    pub(crate) fn set_lengths(&mut self, lengths: [u32; FIELDS]) {
+        if let Some(doc) = self.docs.last_mut() {
+            doc.lengths = lengths;
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.docs.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.docs.len()
+    }
+}

@@ -1,0 +1,136 @@
+//! The index against its definition, over random histories.
+
+use super::*;
+use crate::tokens;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+type Texts = BTreeMap<Doc, [String; FIELDS]>;
+
+const ALL: [Field; FIELDS] = [Field::Name, Field::Path, Field::Text, Field::Body];
+
+fn gathered(texts: &Texts) -> Gathered {
+    let mut gathered = Gathered::default();
+    for (doc, fields) in texts {
+        gathered.begin(*doc);
+        for (field, text) in ALL.iter().zip(fields) {
+            gathered.add(*field, text);
+        }
+    }
+    gathered
+}
+
+/// Scores by the formula, one document and word after another.
+fn naive(texts: &Texts, terms: &[Term], scoring: &Scoring) -> Vec<(Doc, f32)> {
+    let count = |text: &str, word: &str| tokens::list(text).iter().filter(|w| *w == word).count();
+    let length = |text: &str| {
+        let mut n = 0;
+        tokens::tokens(text, |t| n += usize::from(!t.part));
+        n as f64
+    };
+    let mean = |f: usize| texts.values().map(|t| length(&t[f])).sum::<f64>() / texts.len() as f64;
+    let mut all = vec![];
+    for (doc, fields) in texts {
+        let mut sum = 0.0;
+        for term in terms {
+            let having = texts.values().filter(|t| t.iter().any(|text| count(text, &term.word) > 0)).count() as f64;
+            let mut often = 0.0;
+            for f in 0..FIELDS {
+                let n = count(&fields[f], &term.word) as f64;
+                if n > 0.0 {
+                    let b = f64::from(scoring.b[f]);
+                    often += f64::from(scoring.boosts[f]) * n / (1.0 - b + b * length(&fields[f]) / mean(f));
+                }
+            }
+            if often > 0.0 {
+                let k1 = f64::from(scoring.k1);
+                let idf = (1.0 + (texts.len() as f64 - having + 0.5) / (having + 0.5)).ln();
+                sum += idf * f64::from(term.weight) * (f64::from(scoring.delta) + often * (k1 + 1.0) / (k1 + often));
+            }
+        }
+        if sum > 0.0 {
+            all.push((*doc, sum as f32));
+        }
+    }
+    all
+}
+
+fn terms(text: &str) -> Vec<Term> {
+    let mut words = tokens::list(text);
+    words.sort();
+    words.dedup();
+    words.into_iter().enumerate().map(|(i, word)| Term { word, weight: 1.0 + i as f32 / 4.0 }).collect()
+}
+
+fn same(a: &[(Doc, f32)], b: &[(Doc, f32)]) {
+    assert_eq!(a.iter().map(|x| x.0).collect::<Vec<_>>(), b.iter().map(|x| x.0).collect::<Vec<_>>());
+    for (x, y) in a.iter().zip(b) {
+        assert!((x.1 - y.1).abs() <= 1e-4 * y.1.abs().max(1.0), "{x:?} {y:?}");
+    }
+}
+
+fn text() -> impl Strategy<Value = String> {
+    let word =
+        prop::sample::select(vec!["open", "fileReader", "close", "read_all", "cache", "a", "tree", "HTTPServer"]);
+    prop::collection::vec(word, 0..6).prop_map(|words| words.join(" "))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn following_is_building_afresh_and_both_are_the_formula(
+        history in prop::collection::vec(prop::collection::vec((0u32..12, prop::option::of([text(), text(), text(), text()])), 0..5), 1..12),
+        question in text(),
+    ) {
+        let scoring = Scoring::default();
+        let terms = terms(&question);
+        let mut there = Texts::new();
+        let mut index = TextIndex::default();
+        for commit in history {
+            let mut now = Texts::new();
+            let mut gone = vec![];
+            for (doc, texts) in commit {
+                match texts {
+                    Some(texts) => { now.insert(doc, texts); }
+                    None => { now.remove(&doc); gone.push(doc); }
+                }
+            }
+            gone.retain(|doc| !now.contains_key(doc));
+            gone.iter().for_each(|doc| { there.remove(doc); });
+            index = index.with(&gone, vec![gathered(&now)]);
+            there.extend(now);
+            let fresh = TextIndex::build(vec![gathered(&there)]);
+            prop_assert_eq!(index.len(), there.len());
+            prop_assert_eq!(index.lengths, fresh.lengths);
+            let found = index.scores(&terms, &scoring);
+            prop_assert_eq!(&found, &fresh.scores(&terms, &scoring), "to the last bit");
+            same(&found, &naive(&there, &terms, &scoring));
+            for (doc, score) in &found {
+                let parts = index.explain(*doc, &terms, &scoring);
+                let sum: f32 = parts.iter().map(|(_, part)| part).sum();
+                prop_assert!((sum - score).abs() < 1e-5 * score.max(1.0));
+            }
+        }
+    }
+}
+
+#[test]
+fn parts_stay_few() {
+    let mut index = TextIndex::default();
+    for doc in 0..2_000 {
+        let texts = Texts::from([(doc, ["name".into(), String::new(), format!("text {doc}"), String::new()])]);
+        index = index.with(&[], vec![gathered(&texts)]);
+    }
+    assert_eq!(index.len(), 2_000);
+    assert!(index.parts.len() <= 8, "{}", index.parts.len());
+    let all: Vec<Doc> = (0..2_000).collect();
+    assert!(index.with(&all, vec![]).is_empty());
+}
+
+#[test]
+fn nothing_is_found_in_nothing() {
+    let index = TextIndex::default();
+    assert!(index.scores(&terms("open"), &Scoring::default()).is_empty());
+    assert_eq!(index.rarity("open"), 0.0);
+    assert!(index.words(3).is_empty());
+}
