@@ -6,6 +6,7 @@ pub mod graph;
 pub mod model_endpoint;
 pub mod ops;
 pub mod registry;
+pub mod search;
 pub mod shape;
 
 pub use registry::{Answer, Effect, Meta, Operation, operations};
@@ -35,6 +36,7 @@ pub struct Engine {
     workspaces: ByRoot<Arc<code::Workspace>>,
     watches: ByRoot<code::Watch>,
     summaries: Option<Arc<code::Summaries>>,
+    searching: Arc<search::Searching>,
 }
 
 /// What is kept per working tree of a project.
@@ -92,6 +94,7 @@ impl Engine {
             workspaces: Arc::default(),
             watches: Arc::default(),
             summaries: None,
+            searching: Arc::default(),
         }
     }
 
@@ -186,6 +189,11 @@ impl Engine {
 
     pub fn summaries(&self) -> Option<Arc<code::Summaries>> {
         self.summaries.clone()
+    }
+
+    /// What searching needs beside graphs.
+    pub fn searching(&self) -> &search::Searching {
+        &self.searching
     }
 
     /// Graphs in memory, of all projects.

@@ -7,6 +7,7 @@ use crate::snapshot::{Beside, Node, Presence, Snapshot};
 use lukasa_model::Result;
 use parking_lot::Mutex;
 use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::any::Any;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -15,9 +16,14 @@ use std::sync::Arc;
 pub struct Touched {
     epoch: u64,
     nodes: Vec<Node>,
+    /// The same for what is derived elsewhere, which follows further: the latest, and how many were forgotten.
+    log: Vec<Node>,
+    forgotten: u64,
 }
 
 const MOST_TOUCHED: usize = 4_096;
+/// Nodes remembered for what follows by itself.
+const MOST_LOGGED: usize = 1 << 16;
 
 impl Touched {
     pub(crate) fn add(&mut self, node: Node) {
@@ -26,6 +32,43 @@ impl Touched {
             self.epoch += 1;
         }
         self.nodes.push(node);
+        if self.log.len() == MOST_LOGGED {
+            self.log.drain(..MOST_LOGGED / 2);
+            self.forgotten += MOST_LOGGED as u64 / 2;
+        }
+        self.log.push(node);
+    }
+}
+
+/// Something that is made of a whole snapshot elsewhere, and kept with it.
+pub trait Derived: Any + Send + Sync {
+    fn bytes(&self) -> usize;
+}
+
+impl Snapshot {
+    /// What was kept of this kind; it may have been made of an earlier state, see [`Snapshot::touched_since`].
+    pub fn derived<T: Derived>(&self) -> Option<Arc<T>> {
+        let kept = self.beside.derived.lock();
+        kept.iter().find_map(|derived| (Arc::clone(derived) as Arc<dyn Any + Send + Sync>).downcast::<T>().ok())
+    }
+
+    /// Keeps something, instead of what was kept of its kind, for this state and all that follow it.
+    pub fn keep<T: Derived>(&self, value: Arc<T>) {
+        let mut kept = self.beside.derived.lock();
+        kept.retain(|derived| (&**derived as &dyn Any).downcast_ref::<T>().is_none());
+        kept.push(value);
+    }
+
+    /// How many nodes were touched since the graph was built.
+    pub fn touches(&self) -> u64 {
+        self.touched.forgotten + self.touched.log.len() as u64
+    }
+
+    /// Nodes that came, went or said something else since so many had been touched, some perhaps twice; none if that is
+    /// too long ago to be known.
+    pub fn touched_since(&self, touches: u64) -> Option<&[Node]> {
+        let from = touches.checked_sub(self.touched.forgotten)?;
+        self.touched.log.get(from as usize..)
     }
 }
 
@@ -119,7 +162,8 @@ impl Beside {
             orders: Mutex::default(),
             stats: Mutex::new(stats),
         };
-        Beside { lookup, ..Beside::default() }
+        let derived = Mutex::new(self.derived.lock().clone());
+        Beside { lookup, derived, ..Beside::default() }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::chunked::{Chunked, Heap};
 use crate::contents::{Cells, Properties};
 use crate::flat::Flat;
-use crate::lookup::{Lookup, Touched};
+use crate::lookup::{Derived, Lookup, Touched};
 use crate::names::Names;
 use crate::rank::{Spread, Weights};
 use lukasa_model::types::Registry;
@@ -281,6 +281,7 @@ pub(crate) struct Beside {
     /// By resolution.
     pub communities: Mutex<Option<(f64, Arc<Vec<u32>>)>>,
     pub lookup: Lookup,
+    pub derived: Mutex<Vec<Arc<dyn Derived>>>,
 }
 
 /// How much memory a snapshot takes.
@@ -372,8 +373,9 @@ impl Snapshot {
         self.ended > 0
     }
 
+    /// It is visible: neither ended nor an empty place.
     #[inline]
-    pub(crate) fn is_live(&self, node: Node) -> bool {
+    pub fn is_live(&self, node: Node) -> bool {
         self.node(node).presence == Presence::Live
     }
 
@@ -503,7 +505,8 @@ impl Snapshot {
         let flat = self.beside.flat.get().map_or(0, |flat| flat.bytes());
         let spread = self.beside.spread.lock().as_ref().map_or(0, |(_, spread)| spread.bytes());
         let read = self.properties.bytes() + self.beside.lookup.bytes();
-        flat + spread + read + self.beside.ranks.get().map_or(0, |ranks| ranks.capacity() * 8)
+        let derived: usize = self.beside.derived.lock().iter().map(|derived| derived.bytes()).sum();
+        flat + spread + read + derived + self.beside.ranks.get().map_or(0, |ranks| ranks.capacity() * 8)
     }
 
     /// Bytes that newer states of the same graph have had to copy so far; see [`Chunked::copied`].

@@ -1,6 +1,11 @@
 //! Finding and packing: text and vector indexes over what a view shows, and the pipeline from a question to a pack.
 
+pub mod count;
 pub mod embed;
+pub mod expand;
+pub mod fuse;
+pub mod intent;
+pub mod ladder;
 pub mod text;
 pub mod tokens;
 pub mod vectors;

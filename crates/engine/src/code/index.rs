@@ -790,7 +790,7 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-fn unhex(text: &str) -> Option<[u8; 20]> {
+pub fn unhex(text: &str) -> Option<[u8; 20]> {
     if text.len() != 40 || !text.is_ascii() {
         return None;
     }

@@ -3,7 +3,7 @@
 
 mod calls;
 mod fuzzy;
-mod keys;
+pub mod keys;
 
 pub use calls::{CallOut, Reach, Reached, ThroughOut, UnresolvedOut, check_confidence, lines, through};
 pub use fuzzy::{Match, Query};

@@ -35,11 +35,11 @@ fn naive(texts: &Texts, terms: &[Term], scoring: &Scoring) -> Vec<(Doc, f32)> {
         for term in terms {
             let having = texts.values().filter(|t| t.iter().any(|text| count(text, &term.word) > 0)).count() as f64;
             let mut often = 0.0;
-            for f in 0..FIELDS {
-                let n = count(&fields[f], &term.word) as f64;
+            for (f, text) in fields.iter().enumerate() {
+                let n = count(text, &term.word) as f64;
                 if n > 0.0 {
                     let b = f64::from(scoring.b[f]);
-                    often += f64::from(scoring.boosts[f]) * n / (1.0 - b + b * length(&fields[f]) / mean(f));
+                    often += f64::from(scoring.boosts[f]) * n / (1.0 - b + b * length(text) / mean(f));
                 }
             }
             if often > 0.0 {

@@ -1,0 +1,80 @@
+//! The text of files as they were when they were indexed: from the working tree, or from git.
+
+use crate::code::git::{self, Repository};
+use lukasa_model::Result;
+use parking_lot::RwLock;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Places that files may be read from.
+#[derive(Default)]
+pub struct Sources {
+    roots: RwLock<Vec<Arc<Root>>>,
+}
+
+struct Root {
+    path: PathBuf,
+    repository: Option<Repository>,
+}
+
+impl Sources {
+    /// Reads from this folder too, and from the repository it is in.
+    pub fn add(&self, path: &Path) -> Result<()> {
+        if self.roots.read().iter().any(|root| root.path == path) {
+            return Ok(());
+        }
+        let repository = Repository::discover(path)?;
+        self.roots.write().push(Arc::new(Root { path: path.to_owned(), repository }));
+        Ok(())
+    }
+
+    /// The content with this id, as git names contents. None where no root has it any more: a text that is not the one
+    /// that was indexed would put wrong lines into answers.
+    pub fn text(&self, path: &str, id: &[u8; 20]) -> Option<String> {
+        let roots: Vec<Arc<Root>> = self.roots.read().clone();
+        let on_disk = roots.iter().filter_map(|root| std::fs::read(root.path.join(path)).ok());
+        let in_git = roots.iter().filter_map(|root| root.repository.as_ref()?.blob(*id).ok());
+        let bytes = on_disk.filter(|bytes| git::blob_id(bytes) == *id).chain(in_git).next()?;
+        Some(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
+    }
+}
+
+/// The lines from `first` to `last`, counted from 1, as they stand.
+pub fn lines(text: &str, first: u64, last: u64) -> &str {
+    let start_of = |line: u64| {
+        let before = line.saturating_sub(1) as usize;
+        if before == 0 { Some(0) } else { text.match_indices('\n').nth(before - 1).map(|(at, _)| at + 1) }
+    };
+    let Some(from) = start_of(first) else { return "" };
+    let to = start_of(last + 1).unwrap_or(text.len());
+    text.get(from..to.max(from)).unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_cut_exactly() {
+        let text = "a\nb\n\nd";
+        for (first, last, expected) in
+            [(1, 1, "a\n"), (2, 3, "b\n\n"), (4, 4, "d"), (1, 9, text), (5, 9, ""), (0, 1, "a\n"), (3, 2, "")]
+        {
+            assert_eq!(lines(text, first, last), expected, "{first}..{last}");
+        }
+        assert_eq!(lines("", 1, 1), "");
+    }
+
+    #[test]
+    fn only_the_text_that_was_indexed_is_given() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let sources = Sources::default();
+        sources.add(folder.path()).expect("added");
+        std::fs::write(folder.path().join("a.py"), "one\n").expect("written");
+        let id = git::blob_id(b"one\n");
+        assert_eq!(sources.text("a.py", &id).as_deref(), Some("one\n"));
+        std::fs::write(folder.path().join("a.py"), "two\n").expect("written");
+        assert_eq!(sources.text("a.py", &id), None);
+        assert_eq!(sources.text("b.py", &id), None);
+    }
+}

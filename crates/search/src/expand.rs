@@ -1,0 +1,238 @@
+//! Neighbours of what was found: which relationships are worth following, and what they add.
+
+use crate::fuse::{Candidate, sort};
+use lukasa_graph::{Edge, Node, Snapshot};
+use lukasa_model::Time;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// How far neighbours are followed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expansion {
+    pub per_primary: usize,
+    pub most: usize,
+    pub depth: u32,
+    /// What of a primary's score an edge of full score carries over.
+    pub weight: f64,
+    /// Only these types of relationships, if any are named.
+    pub edge_types: Option<Vec<bool>>,
+    /// What no neighbour may be.
+    pub refused: Vec<bool>,
+}
+
+/// Beyond this many relationships a node's are sampled by type.
+const HUB: usize = 500;
+/// Slots for each type of a hub's relationships, times the share that would be even.
+const STRATIFIED: f64 = 1.4;
+/// What neighbours can gain in all, of the score of who brings them.
+const MOST_BOOST: f64 = 0.35;
+/// Days after which a stated relationship counts a third.
+const FADES_DAYS: f64 = 30.0;
+/// What a generic relationship weighs where nothing is declared.
+const GENERIC: f64 = 0.6;
+const DAY_MICROS: f64 = 86_400_000_000.0;
+
+/// What an edge's score is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EdgeFacts {
+    pub base_weight: f64,
+    pub confidence: f64,
+    /// None where age says nothing: what was derived holds as long as its source says so.
+    pub age_days: Option<f64>,
+    pub reciprocal: bool,
+    pub reverse: bool,
+    pub depth: u32,
+    pub degrees: (usize, usize),
+}
+
+impl EdgeFacts {
+    /// Between 0 and 1.
+    pub fn score(&self) -> f64 {
+        let recency = self.age_days.map_or(1.0, |age| (-age.max(0.0) / FADES_DAYS).exp());
+        let direction = if self.reciprocal && self.reverse { 1.15 } else { 1.0 };
+        let raw = self.base_weight * self.confidence.clamp(0.25, 2.0) * recency * direction;
+        let score = raw * self.depth_penalty() * self.hub_damping();
+        score / (score + 1.0)
+    }
+
+    pub fn depth_penalty(&self) -> f64 {
+        1.0 / f64::from(1 + self.depth)
+    }
+
+    pub fn hub_damping(&self) -> f64 {
+        let (a, b) = self.degrees;
+        1.0 / (1.0 + (a as f64).ln_1p() + (b as f64).ln_1p())
+    }
+}
+
+/// A relationship that brought a neighbour.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Way {
+    pub from: Node,
+    pub to: Node,
+    pub edge: Edge,
+    pub reverse: bool,
+    pub depth: u32,
+    pub score: f64,
+    pub facts: EdgeFacts,
+    /// What it added to the neighbour.
+    pub gave: f64,
+}
+
+/// What expansion came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Expanded {
+    /// In the order in which they were followed.
+    pub ways: Vec<Way>,
+    /// Nodes that were not found otherwise.
+    pub neighbors: Vec<Node>,
+    pub truncated: bool,
+    /// The largest degree that was sampled.
+    pub hub_degree: Option<usize>,
+    pub collapsed: usize,
+}
+
+/// Follows the best relationships of the primaries, best primary first, and adds what they carry over.
+/// Candidates grow by the neighbours found.
+pub fn expand(
+    snapshot: &Snapshot,
+    now: Time,
+    candidates: &mut Vec<Candidate>,
+    primaries: usize,
+    how: &Expansion,
+) -> Expanded {
+    let mut expanded = Expanded::default();
+    let bases: FxHashMap<Node, f64> = candidates.iter().map(|c| (c.node, c.score())).collect();
+    let mut met: FxHashSet<Node> = FxHashSet::default();
+    let mut gains: FxHashMap<Node, (f64, f64)> = FxHashMap::default();
+    let heads: Vec<Node> = candidates.iter().take(primaries).map(|c| c.node).collect();
+    'primaries: for primary in heads {
+        let base = bases[&primary].max(0.0);
+        let mut frontier = vec![primary];
+        for depth in 1..=how.depth {
+            let mut next = Vec::new();
+            for from in frontier {
+                let (ways, hub) = ways(snapshot, now, from, depth, how);
+                expanded.hub_degree = expanded.hub_degree.max(hub);
+                for mut way in ways.into_iter().take(how.per_primary) {
+                    if way.to == primary {
+                        continue;
+                    }
+                    let is_new = !bases.contains_key(&way.to) && !gains.contains_key(&way.to);
+                    if is_new && expanded.neighbors.len() >= how.most {
+                        expanded.truncated = true;
+                        break 'primaries;
+                    }
+                    if is_new {
+                        expanded.neighbors.push(way.to);
+                    } else {
+                        expanded.collapsed += 1;
+                    }
+                    let (sum, cap) = gains.entry(way.to).or_default();
+                    *cap = cap.max(MOST_BOOST * base);
+                    way.gave = (base * how.weight * way.score).min((*cap - *sum).max(0.0));
+                    *sum += way.gave;
+                    if met.insert(way.to) {
+                        next.push(way.to);
+                    }
+                    expanded.ways.push(way);
+                }
+            }
+            frontier = next;
+        }
+    }
+    for candidate in candidates.iter_mut() {
+        if let Some((gain, _)) = gains.get(&candidate.node).filter(|(gain, _)| *gain > 0.0) {
+            candidate.add("neighbor_boost", *gain);
+        }
+    }
+    for node in &expanded.neighbors {
+        let mut candidate = Candidate { node: *node, reasons: vec![] };
+        candidate.add("neighbor_boost", gains[node].0);
+        candidates.push(candidate);
+    }
+    sort(candidates, |node| snapshot.thing(node));
+    expanded
+}
+
+/// The relationships of a node that may be followed, best first.
+fn ways(snapshot: &Snapshot, now: Time, from: Node, depth: u32, how: &Expansion) -> (Vec<Way>, Option<usize>) {
+    let degree = snapshot.degree(from);
+    let links = snapshot.outgoing(from).iter().map(|l| (l, false));
+    let links = links.chain(snapshot.incoming(from).iter().map(|l| (l, true)));
+    let mut all = Vec::new();
+    for ((to, edge, type_no), reverse) in links {
+        let allowed = how.edge_types.as_ref().is_none_or(|types| types[usize::from(type_no)]);
+        let refused = how.refused.get(usize::from(snapshot.type_no(to))).copied().unwrap_or(false);
+        if to == from || !allowed || refused || snapshot.is_ended(to) {
+            continue;
+        }
+        let rule = snapshot.registry.relationship_type(snapshot.edge_type(edge)).map(|t| t.ranking);
+        if rule.is_some_and(|r| !r.allow_neighbor || depth > r.max_depth_allowed as u32) {
+            continue;
+        }
+        let age = now.0.saturating_sub(snapshot.since(edge).0) as f64 / DAY_MICROS;
+        let facts = EdgeFacts {
+            base_weight: rule.map_or(GENERIC, |r| r.base_weight),
+            confidence: snapshot.weight(edge).unwrap_or(1.0) * snapshot.confidence(edge).unwrap_or(1.0),
+            age_days: snapshot.derivation(edge).is_none().then_some(age),
+            reciprocal: rule.is_some_and(|r| r.reciprocal_boost),
+            reverse,
+            depth,
+            degrees: (degree, snapshot.degree(to)),
+        };
+        all.push((type_no, Way { from, to, edge, reverse, depth, score: facts.score(), facts, gave: 0.0 }));
+    }
+    let by = |a: &Way, b: &Way| {
+        b.score.total_cmp(&a.score).then_with(|| snapshot.edge_thing(a.edge).cmp(&snapshot.edge_thing(b.edge)))
+    };
+    all.sort_by(|a, b| by(&a.1, &b.1));
+    if degree <= HUB {
+        return (all.into_iter().map(|(_, way)| way).collect(), None);
+    }
+    // So that one type of thousands does not crowd out the others.
+    let types: FxHashSet<_> = all.iter().map(|(type_no, _)| *type_no).collect();
+    let each = (how.per_primary as f64 * STRATIFIED / types.len().max(1) as f64).ceil() as usize;
+    let mut taken: FxHashMap<_, usize> = FxHashMap::default();
+    all.retain(|(type_no, _)| {
+        let count = taken.entry(*type_no).or_default();
+        *count += 1;
+        *count <= each
+    });
+    (all.into_iter().map(|(_, way)| way).collect(), Some(degree))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FACTS: EdgeFacts = EdgeFacts {
+        base_weight: 1.0,
+        confidence: 1.0,
+        age_days: None,
+        reciprocal: false,
+        reverse: false,
+        depth: 1,
+        degrees: (3, 3),
+    };
+
+    #[test]
+    fn edge_scores_follow_their_formula() {
+        let damping = 1.0 / (1.0 + 4f64.ln() * 2.0);
+        let expected = 0.5 * damping;
+        assert!((FACTS.score() - expected / (1.0 + expected)).abs() < 1e-12);
+        let more = EdgeFacts { base_weight: 1.6, ..FACTS };
+        assert!(more.score() > FACTS.score(), "a heavier type ranks higher");
+        let old = EdgeFacts { age_days: Some(90.0), ..FACTS };
+        let new = EdgeFacts { age_days: Some(0.0), ..FACTS };
+        assert!(old.score() < new.score());
+        assert_eq!(new.score(), FACTS.score());
+        let back = EdgeFacts { reciprocal: true, reverse: true, ..FACTS };
+        assert!(back.score() > FACTS.score());
+        let hub = EdgeFacts { degrees: (3, 5_000), ..FACTS };
+        assert!(hub.score() < FACTS.score());
+        let far = EdgeFacts { depth: 2, ..FACTS };
+        assert!(far.score() < FACTS.score());
+        let clamped = EdgeFacts { confidence: 100.0, ..FACTS };
+        assert_eq!(clamped.score(), EdgeFacts { confidence: 2.0, ..FACTS }.score());
+    }
+}

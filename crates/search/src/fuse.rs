@@ -1,0 +1,197 @@
+//! From the raw scores of several channels to one score, with the reasons that add up to it.
+
+use lukasa_graph::Node;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// Changes whenever the same raw scores would give other normalised ones.
+pub const NORMALIZATION: &str = "zscore_v1";
+/// Scores further from the mean than so many deviations count as that.
+const CLAMP: f64 = 4.0;
+/// Fewer scores than this have no spread worth the name.
+const FEW: usize = 5;
+
+/// How scores of one channel lie.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    pub count: usize,
+    pub mean: f64,
+    pub std: f64,
+    pub min: f64,
+    pub max: f64,
+}
+
+impl Spread {
+    pub fn of(scores: impl Iterator<Item = f64> + Clone) -> Spread {
+        let count = scores.clone().count();
+        let mean = scores.clone().sum::<f64>() / count.max(1) as f64;
+        let variance = scores.clone().map(|s| (s - mean) * (s - mean)).sum::<f64>() / count.max(1) as f64;
+        let min = scores.clone().fold(f64::INFINITY, f64::min);
+        let max = scores.fold(f64::NEG_INFINITY, f64::max);
+        Spread { count, mean, std: variance.sqrt(), min, max }
+    }
+
+    /// A score between 0 and 1: by deviations from the mean, or between the smallest and the largest where there are few.
+    pub fn normal(&self, score: f64) -> f64 {
+        if self.count >= FEW {
+            let z = (score - self.mean) / (self.std + 1e-9);
+            (z.clamp(-CLAMP, CLAMP) + CLAMP) / (2.0 * CLAMP)
+        } else {
+            let range = self.max - self.min;
+            // A single candidate is the best there is.
+            if range > 0.0 { (score - self.min) / range } else { 1.0 }
+        }
+    }
+}
+
+/// What one channel found, best first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Channel {
+    pub name: &'static str,
+    pub weight: f64,
+    pub found: Vec<(Node, f64)>,
+}
+
+impl Channel {
+    pub fn spread(&self) -> Spread {
+        Spread::of(self.found.iter().map(|(_, score)| *score))
+    }
+}
+
+/// How channels become one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fusion {
+    /// Normalised scores by their channels' weights.
+    WeightedSum,
+    /// Places in the channels' lists, by weight over `k` + place.
+    Rrf { k: f64 },
+}
+
+impl Fusion {
+    pub fn name(self) -> String {
+        match self {
+            Fusion::WeightedSum => "weighted_sum:v2".into(),
+            Fusion::Rrf { k } => format!("rrf:{k}"),
+        }
+    }
+}
+
+/// Something found, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    pub node: Node,
+    pub reasons: Vec<Reason>,
+}
+
+/// A part of a score.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reason {
+    pub channel: &'static str,
+    pub score: f64,
+}
+
+impl Candidate {
+    /// The sum of its reasons, and nothing else.
+    pub fn score(&self) -> f64 {
+        self.reasons.iter().map(|reason| reason.score).sum()
+    }
+
+    /// Adds to what a channel gave.
+    pub fn add(&mut self, channel: &'static str, score: f64) {
+        match self.reasons.iter_mut().find(|reason| reason.channel == channel) {
+            Some(reason) => reason.score += score,
+            None => self.reasons.push(Reason { channel, score }),
+        }
+    }
+}
+
+/// One list of all that any channel found, best first; `order` decides between equals.
+pub fn fuse(channels: &[Channel], fusion: Fusion, order: impl Fn(Node) -> u64) -> Vec<Candidate> {
+    let mut places: FxHashMap<Node, usize> = FxHashMap::default();
+    let mut all: Vec<Candidate> = Vec::new();
+    for channel in channels {
+        let spread = channel.spread();
+        for (place, (node, score)) in channel.found.iter().enumerate() {
+            let part = match fusion {
+                Fusion::WeightedSum => channel.weight * spread.normal(*score),
+                Fusion::Rrf { k } => channel.weight / (k + place as f64 + 1.0),
+            };
+            let at = *places.entry(*node).or_insert_with(|| {
+                all.push(Candidate { node: *node, reasons: vec![] });
+                all.len() - 1
+            });
+            all[at].add(channel.name, part);
+        }
+    }
+    sort(&mut all, order);
+    all
+}
+
+/// Best first.
+pub fn sort(all: &mut [Candidate], order: impl Fn(Node) -> u64) {
+    all.sort_by(|a, b| b.score().total_cmp(&a.score()).then_with(|| order(a.node).cmp(&order(b.node))));
+}
+
+/// The best of some scores, best first; `order` decides between equals.
+pub fn best(mut found: Vec<(Node, f64)>, most: usize, order: impl Fn(Node) -> u64) -> Vec<(Node, f64)> {
+    let by = |a: &(Node, f64), b: &(Node, f64)| b.1.total_cmp(&a.1).then_with(|| order(a.0).cmp(&order(b.0)));
+    if found.len() > most {
+        found.select_nth_unstable_by(most, by);
+        found.truncate(most);
+    }
+    found.sort_by(by);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn channel(name: &'static str, weight: f64, found: &[(Node, f64)]) -> Channel {
+        Channel { name, weight, found: found.to_vec() }
+    }
+
+    #[test]
+    fn many_scores_are_normalised_by_deviations() {
+        let spread = Spread::of([1.0, 2.0, 3.0, 4.0, 5.0].into_iter());
+        assert!((spread.mean - 3.0).abs() < 1e-12 && (spread.std - 2f64.sqrt()).abs() < 1e-12);
+        assert!((spread.normal(3.0) - 0.5).abs() < 1e-9);
+        assert_eq!(spread.normal(1e9), 1.0);
+        assert_eq!(spread.normal(-1e9), 0.0);
+        let flat = Spread::of([2.0; 9].into_iter());
+        assert!((flat.normal(2.0) - 0.5).abs() < 1e-9, "equal scores are all in the middle");
+    }
+
+    #[test]
+    fn few_scores_are_normalised_by_their_range() {
+        let spread = Spread::of([2.0, 4.0, 3.0].into_iter());
+        assert_eq!([2.0, 3.0, 4.0].map(|s| spread.normal(s)), [0.0, 0.5, 1.0]);
+        assert_eq!(Spread::of([7.0].into_iter()).normal(7.0), 1.0);
+    }
+
+    #[test]
+    fn reasons_add_up_and_equals_have_an_order() {
+        let a = channel("lexical", 0.6, &[(1, 9.0), (2, 5.0), (3, 5.0), (4, 1.0), (5, 1.0)]);
+        let b = channel("vector", 0.4, &[(3, 0.9), (2, 0.9), (9, 0.2)]);
+        for fusion in [Fusion::WeightedSum, Fusion::Rrf { k: 60.0 }] {
+            let all = fuse(&[a.clone(), b.clone()], fusion, u64::from);
+            assert_eq!(all.len(), 6);
+            assert!(all.windows(2).all(|w| w[0].score() >= w[1].score()));
+            assert!(all.iter().all(|c| !c.reasons.is_empty()));
+        }
+        let rrf = fuse(&[a, b], Fusion::Rrf { k: 60.0 }, u64::from);
+        let three = rrf.iter().find(|c| c.node == 3).unwrap();
+        assert!((three.score() - (0.6 / 63.0 + 0.4 / 61.0)).abs() < 1e-12);
+        let sum = fuse(&[channel("x", 1.0, &[(8, 1.0), (7, 1.0)])], Fusion::WeightedSum, u64::from);
+        assert_eq!(sum.iter().map(|c| c.node).collect::<Vec<_>>(), [7, 8]);
+    }
+
+    #[test]
+    fn the_best_are_the_first_of_the_sorted() {
+        let all: Vec<(Node, f64)> = (0..100).map(|n| (n, f64::from(n * 37 % 11))).collect();
+        let mut sorted = all.clone();
+        sorted.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        assert_eq!(best(all.clone(), 10, u64::from), sorted[..10]);
+        assert_eq!(best(all, 1_000, u64::from), sorted);
+    }
+}

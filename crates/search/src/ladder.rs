@@ -1,0 +1,154 @@
+//! Which work is shed, in which order, when answers would come too late.
+
+use serde::Serialize;
+
+/// What a search may be spared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    RerankPoolReduced,
+    RerankDisabledPerf,
+    ExpansionTrimmed,
+    PathsDisabledPerf,
+    CandidatePoolReduced,
+    VectorDisabledPerf,
+}
+
+impl Step {
+    pub const ORDER: [Step; 6] = [
+        Step::RerankPoolReduced,
+        Step::RerankDisabledPerf,
+        Step::ExpansionTrimmed,
+        Step::PathsDisabledPerf,
+        Step::CandidatePoolReduced,
+        Step::VectorDisabledPerf,
+    ];
+
+    pub fn warning(self) -> &'static str {
+        match self {
+            Step::RerankPoolReduced => "rerank_pool_reduced",
+            Step::RerankDisabledPerf => "rerank_disabled_perf",
+            Step::ExpansionTrimmed => "expansion_trimmed",
+            Step::PathsDisabledPerf => "paths_disabled_perf",
+            Step::CandidatePoolReduced => "candidate_pool_reduced",
+            Step::VectorDisabledPerf => "vector_disabled_perf",
+        }
+    }
+}
+
+/// Milliseconds a stage takes, averaged over requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Costs {
+    pub lexical_ms: f64,
+    pub vector_ms: f64,
+    pub expansion_ms: f64,
+    pub paths_ms: f64,
+    pub rerank_ms: f64,
+    /// Everything else.
+    pub rest_ms: f64,
+}
+
+/// What the newest request counts in an average.
+const NEWEST: f64 = 0.2;
+
+impl Costs {
+    pub fn total(&self) -> f64 {
+        self.lexical_ms + self.vector_ms + self.expansion_ms + self.paths_ms + self.rerank_ms + self.rest_ms
+    }
+
+    /// The averages after one more request. Stages that were left out keep theirs, slowly forgotten, so that they are
+    /// tried again.
+    #[must_use]
+    pub fn after(&self, seen: &Costs, shed: &[Step]) -> Costs {
+        let left_out = |step: Step| shed.contains(&step);
+        let average = |old: f64, new: f64, skipped: bool| match skipped {
+            true => old * (1.0 - NEWEST / 4.0),
+            false if old == 0.0 => new,
+            false => old * (1.0 - NEWEST) + new * NEWEST,
+        };
+        Costs {
+            lexical_ms: average(self.lexical_ms, seen.lexical_ms, false),
+            vector_ms: average(self.vector_ms, seen.vector_ms, left_out(Step::VectorDisabledPerf)),
+            expansion_ms: average(self.expansion_ms, seen.expansion_ms, false),
+            paths_ms: average(self.paths_ms, seen.paths_ms, left_out(Step::PathsDisabledPerf)),
+            rerank_ms: average(self.rerank_ms, seen.rerank_ms, left_out(Step::RerankDisabledPerf)),
+            rest_ms: average(self.rest_ms, seen.rest_ms, false),
+        }
+    }
+}
+
+/// The steps to take, from the first on, until the projected time is within the budget. Steps that would spare nothing
+/// because their work was not asked for are left out.
+pub fn shed(averages: &Costs, budget_ms: f64, reranks: bool) -> Vec<Step> {
+    let mut left = *averages;
+    if !reranks {
+        left.rerank_ms = 0.0;
+    }
+    let mut steps = Vec::new();
+    for step in Step::ORDER {
+        if left.total() <= budget_ms {
+            break;
+        }
+        let before = left.total();
+        match step {
+            Step::RerankPoolReduced => left.rerank_ms *= 0.75,
+            Step::RerankDisabledPerf => left.rerank_ms = 0.0,
+            Step::ExpansionTrimmed => left.expansion_ms *= 0.5,
+            Step::PathsDisabledPerf => left.paths_ms = 0.0,
+            Step::CandidatePoolReduced => {
+                left.lexical_ms *= 0.75;
+                left.vector_ms *= 0.75;
+            }
+            Step::VectorDisabledPerf => left.vector_ms = 0.0,
+        }
+        if left.total() < before {
+            steps.push(step);
+        }
+    }
+    if steps.contains(&Step::RerankDisabledPerf) {
+        steps.retain(|step| *step != Step::RerankPoolReduced);
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn costs(rerank: f64, vector: f64) -> Costs {
+        Costs {
+            lexical_ms: 40.0,
+            vector_ms: vector,
+            expansion_ms: 40.0,
+            paths_ms: 20.0,
+            rerank_ms: rerank,
+            rest_ms: 20.0,
+        }
+    }
+
+    #[test]
+    fn steps_come_in_order_and_only_as_many_as_needed() {
+        assert!(shed(&costs(50.0, 30.0), 300.0, true).is_empty());
+        assert_eq!(shed(&costs(180.0, 30.0), 300.0, true), [Step::RerankPoolReduced]);
+        assert_eq!(shed(&costs(500.0, 30.0), 300.0, true), [Step::RerankDisabledPerf]);
+        assert_eq!(shed(&costs(500.0, 30.0), 300.0, false), [], "what is not asked for costs nothing");
+        assert_eq!(shed(&costs(500.0, 190.0), 300.0, true), [Step::RerankDisabledPerf, Step::ExpansionTrimmed]);
+        let all = shed(&costs(500.0, 900.0), 300.0, true);
+        assert_eq!(all, Step::ORDER[1..]);
+    }
+
+    #[test]
+    fn averages_follow_and_what_was_shed_is_tried_again() {
+        let slow = costs(0.0, 2_000.0);
+        let mut averages = slow;
+        let mut turns = 0;
+        while shed(&averages, 300.0, false).contains(&Step::VectorDisabledPerf) {
+            averages = averages.after(&costs(0.0, 0.0), &[Step::VectorDisabledPerf]);
+            turns += 1;
+            assert!(turns < 200);
+        }
+        assert!(turns > 3);
+        let fast = averages.after(&costs(0.0, 5.0), &[]);
+        assert!(fast.vector_ms < averages.vector_ms);
+    }
+}
