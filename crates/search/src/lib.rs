@@ -1,11 +1,15 @@
 //! Finding and packing: text and vector indexes over what a view shows, and the pipeline from a question to a pack.
 
+pub mod cite;
 pub mod count;
 pub mod embed;
 pub mod expand;
+pub mod fields;
 pub mod fuse;
+pub mod gain;
 pub mod intent;
 pub mod ladder;
+pub mod pack;
 pub mod text;
 pub mod tokens;
 pub mod vectors;

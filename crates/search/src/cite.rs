@@ -1,0 +1,53 @@
+//! Verbatim sentences that speak for a result.
+
+use crate::count::count;
+use crate::fields::sentences;
+use crate::text::Term;
+use crate::tokens;
+
+/// Most citations of one answer.
+pub const MOST: usize = 8;
+/// Longest sentence, in tokens.
+pub const LONGEST: usize = 60;
+/// What a sentence must say of the question to be worth citing.
+const LEAST: f64 = 0.2;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Citation {
+    /// As it stands in the source.
+    pub span: String,
+    /// Which part of the question it speaks of, by the weight of words.
+    pub confidence: f64,
+}
+
+/// The sentence of a text that says most of what is asked; none if none says enough.
+pub fn best(text: &str, question: &[Term]) -> Option<Citation> {
+    let all: f32 = question.iter().map(|term| term.weight).sum();
+    let mut best: Option<Citation> = None;
+    for sentence in sentences(text) {
+        let words = tokens::list(sentence);
+        let said: f32 = question.iter().filter(|term| words.contains(&term.word)).map(|term| term.weight).sum();
+        let confidence = f64::from(said / all.max(f32::MIN_POSITIVE));
+        let span = sentence.trim();
+        if confidence >= LEAST && best.as_ref().is_none_or(|b| confidence > b.confidence) && count(span) <= LONGEST {
+            best = Some(Citation { span: span.to_owned(), confidence });
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_that_answers_is_cited_as_it_stands() {
+        let question: Vec<Term> = ["flag", "rollout"].iter().map(|w| Term { word: (*w).into(), weight: 1.0 }).collect();
+        let text = "Nothing here. Decision depends on  consistent Flag rollout! The end.";
+        let cited = best(text, &question).unwrap();
+        assert_eq!(cited.span, "Decision depends on  consistent Flag rollout!");
+        assert_eq!(cited.confidence, 1.0);
+        assert_eq!(best("Nothing of that", &question), None);
+        assert_eq!(best(&format!("flag {}", "x ".repeat(200)), &question), None, "too long to cite");
+    }
+}

@@ -1,0 +1,143 @@
+//! Which fields of an object are shown, and how much of them.
+
+use crate::count::count;
+use crate::text::Term;
+use crate::tokens;
+use serde_json::{Map, Value};
+
+/// Fields shown beside the core.
+pub const SHOWN: usize = 6;
+/// Longest text of a field, in tokens.
+pub const LONGEST: usize = 128;
+
+/// What is left of an object's properties.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shown {
+    pub fields: Map<String, Value>,
+    /// Fields that were left out or shortened.
+    pub truncated: Vec<String>,
+}
+
+/// How much a field tells: whether it answers the question, and whether it is made to be read.
+pub fn salience(name: &str, value: &Value, question: &[Term]) -> f64 {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Null => return 0.0,
+        other => other.to_string(),
+    };
+    let words = tokens::list(&text);
+    let said: f32 = question.iter().filter(|term| words.contains(&term.word)).map(|term| term.weight).sum();
+    let all: f32 = question.iter().map(|term| term.weight).sum();
+    let named = question.iter().any(|term| tokens::list(name).contains(&term.word));
+    let made_to_be_read = match name {
+        "summary" | "title" | "name" => 1.0,
+        "description" | "doc" | "content" | "text" | "signature" | "rationale" => 0.8,
+        "path" | "line" | "end_line" | "language" => 0.3,
+        _ if is_technical(name) => -1.0,
+        _ => 0.2,
+    };
+    f64::from(said / all.max(f32::MIN_POSITIVE)) + if named { 0.5 } else { 0.0 } + made_to_be_read
+}
+
+fn is_technical(name: &str) -> bool {
+    ["hash", "_hash", "_id", "facts", "bytes"].iter().any(|end| name.ends_with(end))
+}
+
+/// The fields asked for, and the most telling of the others; long texts by their first whole sentences.
+pub fn prune(properties: &Map<String, Value>, question: &[Term], include: &[String], most: usize) -> Shown {
+    let mut ranked: Vec<(f64, &String, &Value)> =
+        properties.iter().map(|(name, value)| (salience(name, value, question), name, value)).collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    let mut shown = Shown::default();
+    let mut taken = 0;
+    for (salience, name, value) in ranked {
+        let asked = include.contains(name);
+        if !asked && (taken >= most || salience < 0.0) {
+            shown.truncated.push(name.clone());
+            continue;
+        }
+        taken += usize::from(!asked);
+        let value = match value {
+            Value::String(text) => match begin(text, LONGEST) {
+                Some(beginning) => {
+                    shown.truncated.push(name.clone());
+                    Value::String(beginning)
+                }
+                None => value.clone(),
+            },
+            other => other.clone(),
+        };
+        shown.fields.insert(name.clone(), value);
+    }
+    shown.truncated.sort();
+    shown
+}
+
+/// The first whole sentences of a text within so many tokens, with a mark; none if all of it fits.
+pub fn begin(text: &str, most: usize) -> Option<String> {
+    if text.len() <= most || count(text) <= most {
+        return None;
+    }
+    let mut kept = String::new();
+    for sentence in sentences(text) {
+        let longer = format!("{kept}{sentence}");
+        if count(&longer) > most {
+            break;
+        }
+        kept = longer;
+    }
+    Some(format!("{}…", kept.trim_end()))
+}
+
+/// Sentences and lines of a text, each with what stands behind it.
+pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (sentence, after) = rest.split_at(sentence_end(rest));
+        rest = after;
+        Some(sentence)
+    })
+}
+
+fn sentence_end(text: &str) -> usize {
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let end = at + c.len_utf8();
+        let next = chars.peek().map(|(_, c)| *c);
+        let stops = matches!(c, '.' | '!' | '?') && next.is_some_and(char::is_whitespace);
+        if c == '\n' || stops {
+            // With the spaces behind it.
+            let spaces = text[end..].len() - text[end..].trim_start_matches([' ', '\t', '\n', '\r']).len();
+            return end + spaces;
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_answers_is_shown_and_the_rest_is_told() {
+        let properties = json!({"summary": "A shop.", "content_hash": "00ff", "note": "opens at nine", "a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6});
+        let question = [Term { word: "nin".into(), weight: 1.0 }];
+        let shown = prune(properties.as_object().unwrap(), &question, &["f".into()], 3);
+        let names: Vec<_> = shown.fields.keys().map(String::as_str).collect();
+        assert_eq!(names, ["a", "f", "note", "summary"]);
+        assert_eq!(shown.truncated, ["b", "c", "content_hash", "d", "e"]);
+    }
+
+    #[test]
+    fn texts_end_with_a_sentence() {
+        let text = "One sentence. ".repeat(200);
+        let short = begin(&text, 20).unwrap();
+        assert!(short.ends_with("sentence.…") && count(&short) <= 22, "{short}");
+        assert_eq!(begin("short", 20), None);
+        assert_eq!(sentences("A b. C d!\nE").collect::<Vec<_>>(), ["A b. ", "C d!\n", "E"]);
+    }
+}

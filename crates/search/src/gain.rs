@@ -1,0 +1,50 @@
+//! Leaving out what would say again what has been said.
+
+use rustc_hash::FxHashSet;
+
+/// New words per token below which a result is not worth its place.
+pub const LEAST: f64 = 0.02;
+/// So many results are kept whatever they add.
+pub const FLOOR: usize = 5;
+
+/// Words that have been said so far.
+#[derive(Default)]
+pub struct Covered {
+    words: FxHashSet<String>,
+    accepted: usize,
+    pub rejected: usize,
+}
+
+impl Covered {
+    /// Whether a text of so many tokens adds enough to be taken; its words count as said if it is.
+    pub fn take(&mut self, words: &[String], tokens: usize, least: f64) -> bool {
+        let new: FxHashSet<&String> = words.iter().filter(|word| !self.words.contains(*word)).collect();
+        let gain = new.len() as f64 / tokens.max(1) as f64;
+        if gain < least && self.accepted >= FLOOR {
+            self.rejected += 1;
+            return false;
+        }
+        self.accepted += 1;
+        self.words.extend(new.into_iter().cloned().collect::<Vec<_>>());
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokens;
+
+    #[test]
+    fn repetition_is_left_out_after_the_floor() {
+        let mut covered = Covered::default();
+        let words = tokens::list("adopt feature flags for every rollout");
+        for _ in 0..FLOOR {
+            assert!(covered.take(&words, 8, LEAST));
+        }
+        assert!(!covered.take(&words, 8, LEAST));
+        assert!(covered.take(&tokens::list("something else entirely"), 8, LEAST));
+        assert!(!covered.take(&tokens::list("novel"), 60, LEAST), "one new word in sixty tokens");
+        assert_eq!(covered.rejected, 2);
+    }
+}

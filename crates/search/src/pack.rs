@@ -1,0 +1,104 @@
+//! Choosing what goes into a budget of tokens: whole units by slot, in full or in brief, never cut.
+
+/// Something that can be given in full, in brief, or not at all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unit {
+    pub slot: usize,
+    /// What it costs in each of its forms, from the fullest to the briefest.
+    pub costs: Vec<usize>,
+}
+
+/// Which form of each unit is given, if any. Units of a slot are wanted in the order they come.
+///
+/// Every slot first has its share of the budget, so that a slot in demand cannot crowd out the others. What slots leave
+/// over then goes to what stood by its brief form or was left out, slot by slot.
+pub fn choose(units: &[Unit], shares: &[f64], budget: usize) -> Vec<Option<usize>> {
+    let mut chosen: Vec<Option<usize>> = vec![None; units.len()];
+    let mut spent = 0;
+    for (slot, share) in shares.iter().enumerate() {
+        let mut left = (budget as f64 * share) as usize;
+        for (unit, chosen) in units.iter().zip(&mut chosen).filter(|(unit, _)| unit.slot == slot) {
+            if let Some(form) = unit.costs.iter().position(|cost| *cost <= left) {
+                *chosen = Some(form);
+                left -= unit.costs[form];
+                spent += unit.costs[form];
+            }
+        }
+    }
+    let mut left = budget.saturating_sub(spent);
+    for slot in 0..shares.len() {
+        for (unit, chosen) in units.iter().zip(&mut chosen).filter(|(unit, _)| unit.slot == slot) {
+            let now = chosen.map_or(0, |form| unit.costs[form]);
+            let fuller = unit.costs.iter().take(chosen.unwrap_or(unit.costs.len()));
+            if let Some(form) = fuller.clone().position(|cost| *cost <= left + now) {
+                *chosen = Some(form);
+                left = left + now - unit.costs[form];
+            }
+        }
+    }
+    chosen
+}
+
+/// What the chosen forms cost in all.
+pub fn cost(units: &[Unit], chosen: &[Option<usize>]) -> usize {
+    units.iter().zip(chosen).filter_map(|(unit, form)| form.map(|form| unit.costs[form])).sum()
+}
+
+/// Takes the least wanted unit out, or makes it brief: of the last slot that has any, its last. False when nothing is left.
+pub fn shed(units: &[Unit], chosen: &mut [Option<usize>], slots: usize) -> bool {
+    for slot in (0..slots).rev() {
+        let last = units.iter().zip(chosen.iter_mut()).rev().find(|(unit, form)| unit.slot == slot && form.is_some());
+        if let Some((unit, form)) = last {
+            *form = form.map(|form| form + 1).filter(|form| *form < unit.costs.len());
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn unit(slot: usize, costs: &[usize]) -> Unit {
+        Unit { slot, costs: costs.to_vec() }
+    }
+
+    #[test]
+    fn slots_keep_their_share_and_leave_the_rest() {
+        let units = [unit(0, &[90, 10]), unit(0, &[20, 5]), unit(1, &[30, 6]), unit(1, &[30, 6])];
+        assert_eq!(choose(&units, &[0.5, 0.5], 100), [Some(1), Some(0), Some(0), Some(0)]);
+        // What is left over makes the first one full.
+        assert_eq!(choose(&units[..2], &[0.5, 0.5], 120), [Some(0), Some(0)]);
+        assert_eq!(choose(&units, &[0.5, 0.5], 4), [None; 4]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_budget_is_never_exceeded(
+            units in prop::collection::vec((0usize..4, prop::collection::vec(1usize..400, 1..4)), 0..40),
+            budget in 0usize..2_000,
+        ) {
+            let units: Vec<Unit> = units.into_iter().map(|(slot, mut costs)| {
+                costs.sort_unstable_by(|a, b| b.cmp(a));
+                Unit { slot, costs }
+            }).collect();
+            let shares = [0.4, 0.25, 0.2, 0.15];
+            let mut chosen = choose(&units, &shares, budget);
+            prop_assert!(cost(&units, &chosen) <= budget);
+            // Nothing that would fit is left out.
+            let left = budget - cost(&units, &chosen);
+            for (unit, form) in units.iter().zip(&chosen) {
+                prop_assert!(form.is_some() || unit.costs.iter().all(|cost| *cost > left));
+            }
+            let mut before = cost(&units, &chosen);
+            while shed(&units, &mut chosen, 4) {
+                let now = cost(&units, &chosen);
+                prop_assert!(now <= before);
+                before = now;
+            }
+            prop_assert_eq!(before, 0);
+        }
+    }
+}
