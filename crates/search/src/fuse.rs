@@ -63,6 +63,8 @@ impl Channel {
 pub enum Fusion {
     /// Normalised scores by their channels' weights.
     WeightedSum,
+    /// Scores as shares of the best of their channel, by weight: for channels whose zero means nothing at all.
+    WeightedMax,
     /// Places in the channels' lists, by weight over `k` + place.
     Rrf { k: f64 },
 }
@@ -71,6 +73,7 @@ impl Fusion {
     pub fn name(self) -> String {
         match self {
             Fusion::WeightedSum => "weighted_sum:v2".into(),
+            Fusion::WeightedMax => "weighted_max:v1".into(),
             Fusion::Rrf { k } => format!("rrf:{k}"),
         }
     }
@@ -114,6 +117,7 @@ pub fn fuse(channels: &[Channel], fusion: Fusion, order: impl Fn(Node) -> u64) -
         for (place, (node, score)) in channel.found.iter().enumerate() {
             let part = match fusion {
                 Fusion::WeightedSum => channel.weight * spread.normal(*score),
+                Fusion::WeightedMax => channel.weight * score / spread.max.max(f64::MIN_POSITIVE),
                 Fusion::Rrf { k } => channel.weight / (k + place as f64 + 1.0),
             };
             let at = *places.entry(*node).or_insert_with(|| {

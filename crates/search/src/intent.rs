@@ -75,7 +75,7 @@ impl Intent {
 /// The intent that most words speak for; none if no word does, or if two are level.
 pub fn detect(question: &str) -> Option<Intent> {
     let said: Vec<String> = tokens::list(question);
-    let votes = |intent: Intent| intent.words().iter().filter(|w| said.iter().any(|s| s == tokens::stem(w))).count();
+    let votes = |intent: Intent| intent.words().iter().filter(|w| said.contains(&tokens::stemmed(w))).count();
     let mut best: Option<(usize, Intent)> = None;
     let mut level = false;
     for intent in Intent::ALL {

@@ -1,6 +1,7 @@
 //! Finding and packing: text and vector indexes over what a view shows, and the pipeline from a question to a pack.
 
 pub mod cite;
+pub mod code;
 pub mod count;
 pub mod embed;
 pub mod expand;
@@ -10,6 +11,7 @@ pub mod gain;
 pub mod intent;
 pub mod ladder;
 pub mod pack;
+pub mod question;
 pub mod text;
 pub mod tokens;
 pub mod vectors;

@@ -42,11 +42,13 @@ pub struct Scoring {
     pub b: [f32; FIELDS],
     /// What a word in each field counts; 0 leaves the field out.
     pub boosts: [f32; FIELDS],
+    /// Fields shorter than this count as if they were so long: a word alone is not all that is said.
+    pub shortest: u32,
 }
 
 impl Default for Scoring {
     fn default() -> Self {
-        Scoring { k1: 1.2, delta: 0.25, b: [0.75; FIELDS], boosts: [3.0, 1.0, 2.0, 1.0] }
+        Scoring { k1: 1.2, delta: 0.25, b: [0.75; FIELDS], boosts: [3.0, 1.0, 2.0, 1.0], shortest: 0 }
     }
 }
 
@@ -292,11 +294,11 @@ impl Norms<'_> {
     /// What a word counts in a document, apart from how rare it is.
     #[inline]
     fn score(&self, lengths: &[u32; FIELDS], counts: &Counts) -> f32 {
-        let Scoring { k1, delta, b, boosts } = self.scoring;
+        let Scoring { k1, delta, b, boosts, shortest } = self.scoring;
         let mut often = 0.0;
         for field in 0..FIELDS {
             if counts[field] > 0 && boosts[field] > 0.0 {
-                let length = lengths[field] as f32 / self.means[field];
+                let length = lengths[field].max(*shortest) as f32 / self.means[field];
                 often += boosts[field] * f32::from(counts[field]) / (1.0 - b[field] + b[field] * length);
             }
         }

@@ -1,8 +1,8 @@
-//! The text indexes of a view: one over everything by what it says of itself, one over files by their whole text.
+//! The text indexes of a view: symbols by their own text, files by all of theirs, files by path, and everything else.
 
-use super::sources::{Sources, lines};
+use super::sources::Sources;
 use crate::code::index::unhex;
-use crate::code::symbols::{Kind, Symbols, keys, number, text};
+use crate::code::symbols::{Symbols, keys, number, text};
 use crate::graph::Look;
 use lukasa_graph::lookup::Derived;
 use lukasa_graph::{Node, Snapshot};
@@ -13,8 +13,9 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
-/// Nodes read and taken apart at a time.
+/// Nodes and files read and taken apart at a time.
 const AT_ONCE: usize = 2_048;
+const FILES_AT_ONCE: usize = 32;
 /// Longest text of one field; beyond it are data.
 const LONGEST: usize = 1 << 20;
 /// How deep properties are read.
@@ -22,10 +23,14 @@ const DEEP: usize = 6;
 
 /// What can be found by words. Belongs to a snapshot, and follows it.
 pub struct Texts {
-    /// Every node: name or title, key, what it says of itself, and for what runs its source.
-    pub objects: TextIndex,
-    /// Files: their path, the names they define, their whole text.
+    /// Symbols, and files for what stands outside of their symbols: name, path, what is written about it, its own source.
+    pub units: TextIndex,
+    /// Files by their whole text.
     pub files: TextIndex,
+    /// Files by name and folders.
+    pub paths: TextIndex,
+    /// Everything that is not source code: title, key, and whatever it says.
+    pub objects: TextIndex,
     /// Files whose source was not at hand.
     pub without_source: FxHashSet<Node>,
     touches: u64,
@@ -33,7 +38,7 @@ pub struct Texts {
 
 impl Derived for Texts {
     fn bytes(&self) -> usize {
-        self.objects.bytes() + self.files.bytes()
+        [&self.units, &self.files, &self.paths, &self.objects].iter().map(|index| index.bytes()).sum()
     }
 }
 
@@ -44,14 +49,14 @@ impl Texts {
     }
 
     pub fn build(look: &Look, sources: &Sources, progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<Texts> {
-        let nodes = look.snapshot.nodes();
-        let read = Reading::new(look, sources).read(&nodes, progress)?;
-        let touches = look.snapshot.touches();
+        let read = Reading::new(look, sources).read(&look.snapshot.nodes(), progress)?;
         Ok(Texts {
-            objects: TextIndex::build(read.objects),
+            units: TextIndex::build(read.units),
             files: TextIndex::build(read.files),
+            paths: TextIndex::build(read.paths),
+            objects: TextIndex::build(read.objects),
             without_source: read.without_source,
-            touches,
+            touches: look.snapshot.touches(),
         })
     }
 
@@ -61,18 +66,19 @@ impl Texts {
         let mut touched = touched.to_vec();
         touched.sort_unstable();
         touched.dedup();
-        let (there, gone): (Vec<Node>, Vec<Node>) = touched.iter().partition(|node| look.snapshot.is_live(**node));
+        let there: Vec<Node> = touched.iter().copied().filter(|node| look.snapshot.is_live(*node)).collect();
         let read = Reading::new(look, sources).read(&there, &mut |_, _| {})?;
         let mut without_source = self.without_source.clone();
         touched.iter().for_each(|node| {
             without_source.remove(node);
         });
         without_source.extend(read.without_source);
-        // A place that was a file may be something else now.
-        let files_gone: Vec<Node> = touched.iter().copied().filter(|node| !read.is_file.contains(node)).collect();
+        // A place may hold something of another kind now: it goes from all, and comes back where it belongs.
         Ok(Some(Texts {
-            objects: self.objects.with(&gone, read.objects),
-            files: self.files.with(&files_gone, read.files),
+            units: self.units.with(&touched, read.units),
+            files: self.files.with(&touched, read.files),
+            paths: self.paths.with(&touched, read.paths),
+            objects: self.objects.with(&touched, read.objects),
             without_source,
             touches: look.snapshot.touches(),
         }))
@@ -82,10 +88,21 @@ impl Texts {
 /// What was read of some nodes.
 #[derive(Default)]
 struct Read {
-    objects: Vec<Gathered>,
+    units: Vec<Gathered>,
     files: Vec<Gathered>,
+    paths: Vec<Gathered>,
+    objects: Vec<Gathered>,
     without_source: FxHashSet<Node>,
-    is_file: FxHashSet<Node>,
+}
+
+impl Read {
+    fn join(&mut self, other: Read) {
+        self.units.extend(other.units);
+        self.files.extend(other.files);
+        self.paths.extend(other.paths);
+        self.objects.extend(other.objects);
+        self.without_source.extend(other.without_source);
+    }
 }
 
 struct Reading<'a> {
@@ -94,10 +111,10 @@ struct Reading<'a> {
     symbols: Symbols<'a>,
 }
 
-/// A file's text while its symbols are read.
-struct Source {
-    path: String,
-    text: Option<String>,
+/// A file, and which of it and its symbols are wanted.
+struct Wanted {
+    file: Node,
+    nodes: Vec<Node>,
 }
 
 impl<'a> Reading<'a> {
@@ -106,37 +123,34 @@ impl<'a> Reading<'a> {
     }
 
     fn read(&self, nodes: &[Node], progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<Read> {
-        let files = self.files_of(nodes)?;
-        let mut all = Read::default();
-        // A few chunks at a time, so that progress can be told in between.
-        for (done, chunks) in nodes.chunks(AT_ONCE * 8).enumerate() {
-            progress((done * AT_ONCE * 8) as u64, Some(nodes.len() as u64));
-            let read: Vec<Result<Read>> = chunks.par_chunks(AT_ONCE).map(|chunk| self.chunk(chunk, &files)).collect();
-            for part in read {
-                let part = part?;
-                all.objects.extend(part.objects);
-                all.files.extend(part.files);
-                all.without_source.extend(part.without_source);
-                all.is_file.extend(part.is_file);
+        let mut by_file: FxHashMap<Node, Vec<Node>> = FxHashMap::default();
+        let mut others = Vec::new();
+        for node in nodes {
+            let own = self.symbols.kind(*node).is_some_and(|kind| !kind.outside());
+            match if own { self.symbols.file(*node) } else { None } {
+                Some(file) => by_file.entry(file).or_default().push(*node),
+                None => others.push(*node),
             }
+        }
+        let mut wanted: Vec<Wanted> = by_file.into_iter().map(|(file, nodes)| Wanted { file, nodes }).collect();
+        wanted.iter_mut().for_each(|wanted| wanted.nodes.sort_unstable());
+        wanted.sort_unstable_by_key(|wanted| self.look.snapshot.thing(wanted.file));
+        let mut all = Read::default();
+        let mut done = 0;
+        // A few at a time, so that progress can be told in between.
+        for files in wanted.chunks(FILES_AT_ONCE * 16) {
+            progress(done, Some(nodes.len() as u64));
+            done += files.iter().map(|wanted| wanted.nodes.len() as u64).sum::<u64>();
+            let read: Vec<Result<Read>> = files.par_chunks(FILES_AT_ONCE).map(|files| self.files(files)).collect();
+            read.into_iter().try_for_each(|read| read.map(|read| all.join(read)))?;
+        }
+        for nodes in others.chunks(AT_ONCE * 8) {
+            progress(done, Some(nodes.len() as u64));
+            done += nodes.len() as u64;
+            let read: Vec<Result<Read>> = nodes.par_chunks(AT_ONCE).map(|nodes| self.objects(nodes)).collect();
+            read.into_iter().try_for_each(|read| read.map(|read| all.join(read)))?;
         }
         Ok(all)
-    }
-
-    /// Content ids of the files that the nodes are, or are in, by path.
-    fn files_of(&self, nodes: &[Node]) -> Result<FxHashMap<String, [u8; 20]>> {
-        let mut files: Vec<Node> = nodes.iter().filter_map(|node| self.symbols.file(*node)).collect();
-        files.sort_unstable();
-        files.dedup();
-        let mut found = FxHashMap::default();
-        for chunk in files.chunks(AT_ONCE) {
-            for (node, content) in self.contents(chunk)? {
-                if let Some(id) = text(&content, "content_hash").and_then(|hex| unhex(&hex)) {
-                    found.insert(self.symbols.key(node).into_owned(), id);
-                }
-            }
-        }
-        Ok(found)
     }
 
     fn contents(&self, nodes: &[Node]) -> Result<Vec<(Node, Content)>> {
@@ -152,69 +166,106 @@ impl<'a> Reading<'a> {
         Ok(all)
     }
 
-    fn chunk(&self, nodes: &[Node], files: &FxHashMap<String, [u8; 20]>) -> Result<Read> {
+    fn files(&self, files: &[Wanted]) -> Result<Read> {
         let mut read = Read::default();
-        let (mut objects, mut whole) = (Gathered::default(), Gathered::default());
-        let mut source = Source { path: String::new(), text: None };
-        for (node, content) in self.contents(nodes)? {
-            objects.begin(node);
-            let kind = self.symbols.kind(node);
-            match kind {
-                Some(kind) if !kind.outside() => {
-                    let key = self.symbols.key(node);
-                    let path = keys::path(&key);
-                    if source.path != path {
-                        source = self.source(path, files);
-                    }
-                    symbol(&mut objects, kind, &key, &content, source.text.as_deref());
-                    if kind == Kind::File {
-                        read.is_file.insert(node);
-                        if source.text.is_none() {
-                            read.without_source.insert(node);
-                        }
-                        whole.begin(node);
-                        self.file(&mut whole, node, path, &content, source.text.as_deref());
-                    }
+        let (mut units, mut whole, mut paths) = (Gathered::default(), Gathered::default(), Gathered::default());
+        let mut file_of: FxHashMap<Node, usize> = FxHashMap::default();
+        for (at, wanted) in files.iter().enumerate() {
+            // All symbols of the file: which lines are a symbol's own depends on the others.
+            file_of.extend(self.symbols.whole(wanted.file, usize::MAX).0.iter().map(|node| (*node, at)));
+            file_of.extend(wanted.nodes.iter().chain([&wanted.file]).map(|node| (*node, at)));
+        }
+        let nodes: Vec<Node> = file_of.keys().copied().collect();
+        let mut by_file: Vec<Vec<(Node, Content)>> = vec![vec![]; files.len()];
+        for (node, content) in self.contents(&nodes)? {
+            by_file[file_of[&node]].push((node, content));
+        }
+        for (wanted, contents) in files.iter().zip(by_file) {
+            let path = self.symbols.key(wanted.file);
+            let id = contents.iter().find(|(node, _)| *node == wanted.file);
+            let id = id.and_then(|(_, content)| unhex(&text(content, "content_hash")?));
+            let source = id.and_then(|id| self.sources.text(&path, &id)).filter(|text| text.len() <= LONGEST);
+            let own = source.as_deref().map(|source| Owned::new(source, &contents));
+            for (node, content) in contents.iter().filter(|(node, _)| wanted.nodes.binary_search(node).is_ok()) {
+                units.begin(*node);
+                let key = self.symbols.key(*node);
+                let is_file = *node == wanted.file;
+                units.add(Field::Name, if is_file { keys::name(&key) } else { keys::local(&key) });
+                units.add(Field::Path, keys::path(&key));
+                about(&mut units, content, own.is_some());
+                for text in own.iter().flat_map(|own| own.texts(*node, is_file)) {
+                    units.add(Field::Body, text);
                 }
-                _ => object(&mut objects, &self.look.snapshot, node, &content),
+                if is_file {
+                    whole.begin(*node);
+                    match &source {
+                        Some(source) => whole.add(Field::Body, source),
+                        None => {
+                            read.without_source.insert(*node);
+                            about(&mut whole, content, false);
+                        }
+                    }
+                    let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));
+                    paths.begin(*node);
+                    paths.add(Field::Name, name.rsplit_once('.').map_or(name, |(stem, _)| stem));
+                    paths.add(Field::Path, folders);
+                }
             }
         }
-        read.objects.push(objects);
-        read.files.push(whole);
+        (read.units, read.files, read.paths) = (vec![units], vec![whole], vec![paths]);
         Ok(read)
     }
 
-    fn source(&self, path: &str, files: &FxHashMap<String, [u8; 20]>) -> Source {
-        let text = files.get(path).and_then(|id| self.sources.text(path, id)).filter(|text| text.len() <= LONGEST);
-        Source { path: path.to_owned(), text }
-    }
-
-    fn file(&self, into: &mut Gathered, node: Node, path: &str, content: &Content, source: Option<&str>) {
-        into.add(Field::Path, path);
-        for member in self.symbols.whole(node, usize::MAX).0 {
-            into.add(Field::Name, keys::name(&self.symbols.key(member)));
+    fn objects(&self, nodes: &[Node]) -> Result<Read> {
+        let mut objects = Gathered::default();
+        for (node, content) in self.contents(nodes)? {
+            objects.begin(node);
+            object(&mut objects, &self.look.snapshot, node, &content);
         }
-        match source {
-            Some(source) => into.add(Field::Body, source),
-            // What is known without it.
-            None => ["summary", "doc"].iter().filter_map(|p| text(content, p)).for_each(|t| into.add(Field::Text, &t)),
-        }
+        Ok(Read { objects: vec![objects], ..Read::default() })
     }
 }
 
-fn symbol(into: &mut Gathered, kind: Kind, key: &str, content: &Content, source: Option<&str>) {
-    into.add(Field::Name, if kind == Kind::File { keys::name(key) } else { keys::local(key) });
-    into.add(Field::Path, keys::path(key));
-    for property in ["summary", "doc", "signature"] {
-        if let Some(text) = text(content, property) {
-            into.add(Field::Text, &text);
+/// What is written about a symbol; its signature only where there is no source to have it.
+fn about(into: &mut Gathered, content: &Content, has_source: bool) {
+    let doc = text(content, "doc").or_else(|| text(content, "summary"));
+    let signature = if has_source { None } else { text(content, "signature") };
+    doc.iter().chain(&signature).for_each(|text| into.add(Field::Text, text));
+}
+
+/// Lines of a file by the innermost symbol they are in.
+struct Owned<'s> {
+    /// By symbol; by none those outside of all.
+    lines: FxHashMap<Option<Node>, Vec<&'s str>>,
+}
+
+impl<'s> Owned<'s> {
+    fn new(source: &'s str, contents: &[(Node, Content)]) -> Owned<'s> {
+        let lines: Vec<&str> = source.split_inclusive('\n').collect();
+        let mut spans: Vec<(usize, usize, Node)> = Vec::new();
+        for (node, content) in contents {
+            if let (Some(first), Some(last)) = (number(content, "line"), number(content, "end_line")) {
+                spans.push((first.saturating_sub(1) as usize, last as usize, *node));
+            }
         }
+        // Outer ones first, so that inner ones have the last word.
+        spans.sort_by_key(|(first, last, node)| (*first, usize::MAX - last, *node));
+        let mut owners = vec![None; lines.len()];
+        for (first, last, node) in spans {
+            let last = last.min(lines.len());
+            owners[first.min(last)..last].fill(Some(node));
+        }
+        let mut owned = Owned { lines: FxHashMap::default() };
+        for (line, owner) in lines.into_iter().zip(owners) {
+            owned.lines.entry(owner).or_default().push(line);
+        }
+        owned
     }
-    // What holds others is found by them.
-    if let (Some(source), Some(first), Some(last)) = (source, number(content, "line"), number(content, "end_line"))
-        && !kind.contains()
-    {
-        into.add(Field::Body, lines(source, first, last));
+
+    /// A symbol's own lines; a file's are those that no symbol has.
+    fn texts(&self, node: Node, is_file: bool) -> &[&'s str] {
+        let own = if is_file { None } else { Some(node) };
+        self.lines.get(&own).map_or(&[], Vec::as_slice)
     }
 }
 

@@ -1,0 +1,157 @@
+//! Which files and symbols a task on a program concerns.
+//!
+//! Three channels, each made of the words of the task: whole files, what files are called, and single symbols, of which
+//! the best three speak for their file. Each counts by its own best score, so that none drowns the others.
+
+use crate::fuse::{Candidate, Channel, Fusion, best, fuse};
+use crate::text::{FIELDS, Scoring, Term, TextIndex};
+use lukasa_graph::Node;
+use rustc_hash::FxHashMap;
+
+/// What the second and third symbol of a file add to the first.
+const FURTHER: [f64; 3] = [1.0, 0.5, 0.25];
+/// Words of a symbol count as if it had at least so many: one-line accessors would win everything.
+const SHORTEST: u32 = 20;
+
+/// What each channel counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CodeRecipe {
+    pub body: f64,
+    pub path: f64,
+    pub symbols: f64,
+    pub history: f64,
+    pub vector: f64,
+}
+
+impl Default for CodeRecipe {
+    fn default() -> Self {
+        CodeRecipe { body: 1.0, path: 1.0, symbols: 1.0, history: 0.5, vector: 0.0 }
+    }
+}
+
+/// Where words are looked up.
+pub struct CodeIndexes<'a> {
+    pub files: &'a TextIndex,
+    pub paths: &'a TextIndex,
+    pub units: &'a TextIndex,
+}
+
+/// Files and symbols, best first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Located {
+    pub files: Vec<Candidate>,
+    /// Symbols, and files for what stands outside of their symbols, by their own score.
+    pub units: Vec<(Node, f64)>,
+    /// What each channel found, for whoever wants to see all numbers.
+    pub channels: Vec<Channel>,
+}
+
+/// Ranks files and their symbols. `file_of` gives the file of a symbol, `allowed` which files count at all, `order` decides
+/// between equals; `more` are channels found by other means, over files.
+pub fn locate(
+    indexes: &CodeIndexes<'_>,
+    terms: &[Term],
+    recipe: &CodeRecipe,
+    more: Vec<Channel>,
+    file_of: impl Fn(Node) -> Option<Node>,
+    allowed: impl Fn(Node) -> bool,
+    order: impl Fn(Node) -> u64 + Copy,
+) -> Located {
+    let all = |index: &TextIndex, scoring: &Scoring| -> Vec<(Node, f64)> {
+        index.scores(terms, scoring).into_iter().map(|(node, score)| (node, f64::from(score))).collect()
+    };
+    let channel = |name: &'static str, weight: f64, found: Vec<(Node, f64)>| {
+        let found: Vec<_> = found.into_iter().filter(|(node, _)| allowed(*node)).collect();
+        let most = found.len();
+        Channel { name, weight, found: best(found, most, order) }
+    };
+    let units = all(indexes.units, &unit_scoring());
+    let mut by_file: FxHashMap<Node, [f64; FURTHER.len()]> = FxHashMap::default();
+    for (node, score) in &units {
+        let Some(file) = file_of(*node) else { continue };
+        let best = by_file.entry(file).or_default();
+        let place = best.iter().position(|other| score > other);
+        if let Some(place) = place {
+            best[place..].rotate_right(1);
+            best[place] = *score;
+        }
+    }
+    let symbols = by_file.into_iter().map(|(file, best)| (file, best.iter().zip(FURTHER).map(|(s, w)| s * w).sum()));
+    let mut channels = vec![
+        channel("body", recipe.body, all(indexes.files, &body_scoring())),
+        channel("path", recipe.path, all(indexes.paths, &path_scoring())),
+        channel("symbols", recipe.symbols, symbols.collect()),
+    ];
+    channels.extend(more.into_iter().map(|more| channel(more.name, more.weight, more.found)));
+    channels.retain(|channel| channel.weight > 0.0 && !channel.found.is_empty());
+    let files = fuse(&channels, Fusion::WeightedMax, order);
+    let most = units.len();
+    Located { files, units: best(units, most, order), channels }
+}
+
+/// Whole texts, a name and a comment counting as any other word.
+pub fn body_scoring() -> Scoring {
+    let mut scoring = Scoring { boosts: [0.0; FIELDS], ..Scoring::default() };
+    scoring.boosts[crate::text::Field::Body as usize] = 1.0;
+    scoring.boosts[crate::text::Field::Text as usize] = 1.0;
+    scoring
+}
+
+fn unit_scoring() -> Scoring {
+    Scoring { shortest: SHORTEST, ..body_scoring() }
+}
+
+/// A word in a file's own name counts twice; long paths are no worse than short ones.
+fn path_scoring() -> Scoring {
+    Scoring { boosts: [2.0, 1.0, 0.0, 0.0], b: [0.0; FIELDS], delta: 0.0, ..Scoring::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::question::Task;
+    use crate::text::{Field, Gathered};
+
+    /// Files 0 and 1; symbols 10 to 13, the first two of file 0.
+    fn indexes() -> (TextIndex, TextIndex, TextIndex) {
+        let texts = |docs: &[(Node, Field, &str)]| {
+            let mut gathered = Gathered::default();
+            for (node, field, text) in docs {
+                gathered.begin(*node);
+                gathered.add(*field, text);
+            }
+            TextIndex::build(vec![gathered])
+        };
+        let files = texts(&[
+            (0, Field::Body, "def read_config(path): open path\ndef close(): pass"),
+            (1, Field::Body, "def render(page): write page\ndef parse(text): words"),
+        ]);
+        let paths = texts(&[(0, Field::Name, "config"), (1, Field::Name, "page")]);
+        let units = texts(&[
+            (10, Field::Body, "def read_config(path): open path"),
+            (11, Field::Body, "def close(): pass"),
+            (12, Field::Body, "def render(page): write page"),
+            (13, Field::Body, "def parse(text): words"),
+        ]);
+        (files, paths, units)
+    }
+
+    fn ranked(task: &str) -> Located {
+        let (files, paths, units) = indexes();
+        let indexes = CodeIndexes { files: &files, paths: &paths, units: &units };
+        let file_of = |node| Some(u32::from(node >= 12));
+        locate(&indexes, &Task::read(task).terms(), &CodeRecipe::default(), vec![], file_of, |_| true, u64::from)
+    }
+
+    #[test]
+    fn files_are_found_by_text_name_and_symbols() {
+        let found = ranked("fix(config): reading an empty path");
+        assert_eq!(found.files[0].node, 0);
+        let channels: Vec<_> = found.files[0].reasons.iter().map(|r| r.channel).collect();
+        assert_eq!(channels, ["body", "path", "symbols"]);
+        assert!((found.files[0].score() - 3.0).abs() < 1e-6, "best in every channel");
+        assert_eq!(found.units[0].0, 10);
+        assert_eq!(ranked("the page is rendered twice").files[0].node, 1);
+        assert_eq!(ranked("nothing of that"), Located::default());
+    }
+}

@@ -1,0 +1,229 @@
+//! What is asked for: the words of a question or a whole issue, and how much each counts.
+
+use crate::text::Term;
+use crate::tokens::{is_common, tokens};
+use rustc_hash::FxHashMap;
+
+/// Lines at the end of commit messages and pull requests that say who, not what.
+const TRAILERS: [&str; 10] = [
+    "co-authored-by:",
+    "signed-off-by:",
+    "reviewed-by:",
+    "pr-url:",
+    "change-id:",
+    "acked-by:",
+    "cc:",
+    "tested-by:",
+    "reported-by:",
+    "refs:",
+];
+/// Kinds of changes that stand where a part of the program may be named.
+const KINDS: [&str; 14] = [
+    "fix", "feat", "chore", "docs", "doc", "refactor", "test", "tests", "perf", "style", "build", "ci", "revert", "bug",
+];
+/// Longest beginning of a title that can name a part of the program.
+const LONGEST_SCOPE: usize = 40;
+/// Words that are looked for at most.
+const MOST: usize = 320;
+
+/// A task as people write them: a title, text, code, names in backticks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Task {
+    pub title: String,
+    pub rest: String,
+    /// Blocks of code and output.
+    pub fenced: String,
+    /// Names in backticks.
+    pub ticked: String,
+    /// The part of the program that the title begins with: `fix(parser): …`, `[parser] …`, `parser: …`.
+    pub scope: String,
+}
+
+impl Task {
+    pub fn read(text: &str) -> Task {
+        let text = without_comments(text);
+        let mut task = Task::default();
+        let mut in_fence = false;
+        for line in text.lines() {
+            let trimmed = line.trim();
+            if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
+                in_fence = !in_fence;
+                continue;
+            }
+            if in_fence {
+                task.fenced.push_str(&without_links(line));
+                task.fenced.push('\n');
+                continue;
+            }
+            let lower = trimmed.to_lowercase();
+            if TRAILERS.iter().any(|trailer| lower.starts_with(trailer)) {
+                continue;
+            }
+            let line = without_links(line);
+            if task.title.is_empty() {
+                task.title = line.trim().to_owned();
+            } else {
+                task.rest.push_str(&line);
+                task.rest.push('\n');
+            }
+        }
+        for zone in [&task.title, &task.rest] {
+            for ticked in zone.split('`').skip(1).step_by(2) {
+                task.ticked.push_str(ticked);
+                task.ticked.push('\n');
+            }
+        }
+        task.scope = scope(&task.title).unwrap_or_default().to_owned();
+        task
+    }
+
+    /// Its words, the title's counting twice and those of code half; the more often one is said, the less each time adds.
+    pub fn terms(&self) -> Vec<Term> {
+        let mut counts: FxHashMap<String, f32> = FxHashMap::default();
+        let zones =
+            [(&self.title, 2.0), (&self.rest, 1.0), (&self.scope, 1.0), (&self.fenced, 0.5), (&self.ticked, 1.0)];
+        for (zone, weight) in zones {
+            tokens(zone, |token| *counts.entry(token.word.to_owned()).or_default() += weight);
+        }
+        let weighed = counts.into_iter().map(|(word, n)| Term { word, weight: n * 3.0 / (n + 2.0) });
+        most_telling(weighed.collect())
+    }
+}
+
+/// The words of a plain question, each once, without those that say nothing unless there are no others.
+pub fn terms(question: &str) -> Vec<Term> {
+    let mut counts: FxHashMap<String, u32> = FxHashMap::default();
+    tokens(question, |token| *counts.entry(token.word.to_owned()).or_default() += 1);
+    let telling = counts.keys().any(|word| !is_common(word));
+    let kept = counts.into_iter().filter(|(word, _)| !telling || !is_common(word));
+    most_telling(kept.map(|(word, n)| Term { word, weight: (n as f32).min(3.0) }).collect())
+}
+
+/// In the order of words, so that sums come out the same; when there are too many, those that count most.
+fn most_telling(mut terms: Vec<Term>) -> Vec<Term> {
+    if terms.len() > MOST {
+        terms.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.word.cmp(&b.word)));
+        terms.truncate(MOST);
+    }
+    terms.sort_by(|a, b| a.word.cmp(&b.word));
+    terms
+}
+
+fn without_comments(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("<!--") {
+        kept.push_str(before);
+        match after.split_once("-->") {
+            Some((_, after)) => rest = after,
+            // Never closed: no comment.
+            None => return kept + &rest[before.len()..],
+        }
+    }
+    kept + rest
+}
+
+/// A line without addresses and numbers of issues.
+fn without_links(line: &str) -> String {
+    if !line.contains("://") && !line.contains('#') {
+        return line.to_owned();
+    }
+    let mut kept = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find("http").filter(|at| rest[*at..].contains("://")) {
+        let is_link = rest[at..].starts_with("http://") || rest[at..].starts_with("https://");
+        let end = match is_link {
+            true => {
+                rest[at..].find(|c: char| c.is_whitespace() || ")>]\"'`".contains(c)).map_or(rest.len(), |e| at + e)
+            }
+            false => at + 4,
+        };
+        kept.push_str(if is_link { &rest[..at] } else { &rest[..end] });
+        rest = &rest[end..];
+    }
+    kept.push_str(rest);
+    let mut without = String::with_capacity(kept.len());
+    let mut chars = kept.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c == '#' && chars.peek().is_some_and(char::is_ascii_digit) {
+            while chars.next_if(char::is_ascii_digit).is_some() {}
+        } else {
+            without.push(c);
+        }
+    }
+    without
+}
+
+fn scope(title: &str) -> Option<&str> {
+    let found = if let Some(rest) = title.strip_prefix('[') {
+        rest.split_once(']')?.0
+    } else {
+        let before = title.split_once(": ").or_else(|| title.split_once(':').filter(|(_, after)| after.is_empty()))?.0;
+        if before.len() > LONGEST_SCOPE {
+            return None;
+        }
+        match before.split_once('(') {
+            Some((_, inner)) => inner.split_once(')')?.0,
+            None => before,
+        }
+    };
+    let found = found.trim();
+    let fits = found.len() <= LONGEST_SCOPE && !KINDS.contains(&found.to_lowercase().trim_end_matches('!'));
+    (fits && !found.is_empty()).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_read_by_its_parts() {
+        let task = Task::read(
+            "fix(parser): empty `LIST` crashes (#12)\n\nSee https://example.org/x?y=1#z for `parse_list`.\n<!-- template\nasks -->\n```\nTraceback: boom\n```\nSigned-off-by: A <a@b.c>\n",
+        );
+        assert_eq!(task.title, "fix(parser): empty `LIST` crashes ()");
+        assert_eq!(task.scope, "parser");
+        assert_eq!(task.ticked, "LIST\nparse_list\n");
+        assert_eq!(task.fenced, "Traceback: boom\n");
+        assert!(!task.rest.contains("example") && !task.rest.contains("template") && !task.rest.contains("Signed"));
+        let weight = |word: &str| task.terms().into_iter().find(|t| t.word == word).map(|t| t.weight);
+        // parser: twice in the title, once as the scope.
+        assert_eq!(weight("parser"), Some(3.0 * 3.0 / 5.0));
+        assert_eq!(weight("boom"), Some(0.5 * 3.0 / 2.5));
+        assert_eq!(weight("12"), None);
+    }
+
+    #[test]
+    fn scopes_are_parts_of_the_program() {
+        for (title, expected) in [
+            ("compiler-core: keep keys", Some("compiler-core")),
+            ("[ruff] Enable rules", Some("ruff")),
+            ("feat: new thing", None),
+            ("fix!: new thing", None),
+            ("feat(core)!: new thing", Some("core")),
+            ("A sentence that is long and goes on until here: yes", None),
+            ("no scope", None),
+            ("", None),
+        ] {
+            assert_eq!(scope(title), expected, "{title}");
+        }
+    }
+
+    #[test]
+    fn questions_keep_what_tells() {
+        let words = |q: &str| terms(q).into_iter().map(|t| t.word).collect::<Vec<_>>();
+        assert_eq!(words("Where is the cache cleared?"), ["cach", "clear"].map(String::from));
+        assert_eq!(words("what is it"), ["is", "it", "what"].map(String::from));
+        assert!(terms("").is_empty());
+        let long: String = (0..2_000).map(|n| format!("w{n}x ")).collect();
+        assert_eq!(terms(&long).len(), MOST);
+    }
+
+    #[test]
+    fn odd_texts_are_read_too() {
+        for text in ["<!-- never closed", "```\nnever closed", "httphttp:// x://", "[", "a(b: c", "#", "`", "é: ü"] {
+            let task = Task::read(text);
+            task.terms();
+        }
+    }
+}
