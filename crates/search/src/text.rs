@@ -177,6 +177,18 @@ impl TextIndex {
         self.parts.iter().map(|part| part.frequency(word)).sum()
     }
 
+    /// Documents that have a word, in their order.
+    pub fn having(&self, word: &str) -> Vec<Doc> {
+        let mut all = Vec::new();
+        for part in &self.parts {
+            let Some(word) = part.segment.word(word) else { continue };
+            let there = part.segment.postings(word).iter().filter(|posting| !part.gone.docs.contains(&posting.at));
+            all.extend(there.map(|posting| part.segment.doc(posting.at)));
+        }
+        all.sort_unstable();
+        all
+    }
+
     /// How much it says that a document has a word.
     pub fn rarity(&self, word: &str) -> f32 {
         rarity(self.docs, self.frequency(word))

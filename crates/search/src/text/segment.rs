@@ -195,6 +195,16 @@ impl Gathered {
         *self = own;
     }
 
+    /// Adds something that is compared as a whole, such as the key of a title.
+    pub fn add_word(&mut self, field: Field, word: &str) {
+        let mut counts = [0; FIELDS];
+        counts[field as usize] = 1;
+        self.count(word, counts);
+        if let Some(doc) = self.docs.last_mut() {
+            doc.lengths[field as usize] += 1;
+        }
+    }
+
     /// Adds a word that was counted before.
     pub(crate) fn count(&mut self, word: &str, counts: Counts) {
         let number = match self.dictionary.get(word) {
