@@ -1,8 +1,10 @@
 //! Finding things in a view: indexes that follow the graph, and where sources are read from.
 
+mod find;
 mod sources;
 mod texts;
 
+pub use find::{Answered, Ask, Recipe, find, is_code};
 pub use sources::{Sources, lines};
 pub use texts::Texts;
 

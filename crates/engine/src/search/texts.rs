@@ -8,6 +8,7 @@ use lukasa_graph::lookup::Derived;
 use lukasa_graph::{Node, Snapshot};
 use lukasa_model::{Content, Result, ThingNo};
 use lukasa_search::text::{Field, Gathered, TextIndex};
+use lukasa_search::titles;
 use lukasa_store::Fields;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -31,6 +32,12 @@ pub struct Texts {
     pub paths: TextIndex,
     /// Everything that is not source code: title, key, and whatever it says.
     pub objects: TextIndex,
+    /// The same by the keys of their titles, as texts mention them.
+    pub titles: TextIndex,
+    /// The same by the words in them that are names.
+    pub names: TextIndex,
+    /// The same by who says it.
+    pub speakers: TextIndex,
     /// Files whose source was not at hand.
     pub without_source: FxHashSet<Node>,
     touches: u64,
@@ -38,7 +45,9 @@ pub struct Texts {
 
 impl Derived for Texts {
     fn bytes(&self) -> usize {
-        [&self.units, &self.files, &self.paths, &self.objects].iter().map(|index| index.bytes()).sum()
+        let of_code = [&self.units, &self.files, &self.paths];
+        let of_others = [&self.objects, &self.titles, &self.names, &self.speakers];
+        of_code.iter().chain(&of_others).map(|index| index.bytes()).sum()
     }
 }
 
@@ -55,6 +64,9 @@ impl Texts {
             files: TextIndex::build(read.files),
             paths: TextIndex::build(read.paths),
             objects: TextIndex::build(read.objects),
+            titles: TextIndex::build(read.titles),
+            names: TextIndex::build(read.names),
+            speakers: TextIndex::build(read.speakers),
             without_source: read.without_source,
             touches: look.snapshot.touches(),
         })
@@ -79,6 +91,9 @@ impl Texts {
             files: self.files.with(&touched, read.files),
             paths: self.paths.with(&touched, read.paths),
             objects: self.objects.with(&touched, read.objects),
+            titles: self.titles.with(&touched, read.titles),
+            names: self.names.with(&touched, read.names),
+            speakers: self.speakers.with(&touched, read.speakers),
             without_source,
             touches: look.snapshot.touches(),
         }))
@@ -92,6 +107,9 @@ struct Read {
     files: Vec<Gathered>,
     paths: Vec<Gathered>,
     objects: Vec<Gathered>,
+    titles: Vec<Gathered>,
+    names: Vec<Gathered>,
+    speakers: Vec<Gathered>,
     without_source: FxHashSet<Node>,
 }
 
@@ -101,6 +119,9 @@ impl Read {
         self.files.extend(other.files);
         self.paths.extend(other.paths);
         self.objects.extend(other.objects);
+        self.titles.extend(other.titles);
+        self.names.extend(other.names);
+        self.speakers.extend(other.speakers);
         self.without_source.extend(other.without_source);
     }
 }
@@ -217,12 +238,54 @@ impl<'a> Reading<'a> {
     }
 
     fn objects(&self, nodes: &[Node]) -> Result<Read> {
-        let mut objects = Gathered::default();
+        let mut all = Objects::default();
         for (node, content) in self.contents(nodes)? {
-            objects.begin(node);
-            object(&mut objects, &self.look.snapshot, node, &content);
+            all.add(&self.look.snapshot, node, &content);
         }
-        Ok(Read { objects: vec![objects], ..Read::default() })
+        let Objects { texts, titles, names, speakers } = all;
+        let [objects, titles, names, speakers] = [texts, titles, names, speakers].map(|gathered| vec![gathered]);
+        Ok(Read { objects, titles, names, speakers, ..Read::default() })
+    }
+}
+
+/// Things that are not source code, on their way into the indexes.
+#[derive(Default)]
+struct Objects {
+    texts: Gathered,
+    titles: Gathered,
+    names: Gathered,
+    speakers: Gathered,
+}
+
+impl Objects {
+    fn add(&mut self, snapshot: &Snapshot, node: Node, content: &Content) {
+        let Objects { texts, titles: keys, names, speakers } = self;
+        let key = snapshot.key(node).unwrap_or("");
+        texts.begin(node);
+        texts.add(Field::Path, key);
+        texts.add(Field::Path, snapshot.type_name(node));
+        content.subtype.iter().chain(&content.labels).for_each(|text| texts.add(Field::Path, text));
+        names.begin(node);
+        let title = content.title.clone().or_else(|| text(content, "name"));
+        if let Some(title) = &title {
+            texts.add(Field::Name, title);
+            keys.begin(node);
+            titles::keys(title).iter().for_each(|key| keys.add_word(Field::Name, key));
+        }
+        if let Some(speaker) = text(content, "speaker").or_else(|| text(content, "agent_id")) {
+            speakers.begin(node);
+            titles::keys(&speaker).iter().for_each(|key| speakers.add_word(Field::Name, key));
+        }
+        let mut named: Vec<String> = titles::names(title.as_deref().unwrap_or(""));
+        for (name, value) in content.properties.iter().filter(|(name, _)| *name != "name") {
+            values(name, value, DEEP, &mut |text| {
+                texts.add(Field::Text, text);
+                named.extend(titles::names(text));
+            });
+        }
+        named.sort();
+        named.dedup();
+        named.iter().for_each(|name| names.add_word(Field::Name, name));
     }
 }
 
@@ -266,17 +329,6 @@ impl<'s> Owned<'s> {
     fn texts(&self, node: Node, is_file: bool) -> &[&'s str] {
         let own = if is_file { None } else { Some(node) };
         self.lines.get(&own).map_or(&[], Vec::as_slice)
-    }
-}
-
-fn object(into: &mut Gathered, snapshot: &Snapshot, node: Node, content: &Content) {
-    let key = snapshot.key(node);
-    into.add(Field::Name, content.title.as_deref().unwrap_or_else(|| key.map_or("", keys::name)));
-    into.add(Field::Path, key.unwrap_or(""));
-    into.add(Field::Path, snapshot.type_name(node));
-    content.subtype.iter().chain(&content.labels).for_each(|text| into.add(Field::Path, text));
-    for (name, value) in &content.properties {
-        values(name, value, DEEP, &mut |text| into.add(Field::Text, text));
     }
 }
 

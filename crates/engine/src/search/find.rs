@@ -1,0 +1,309 @@
+//! From a question to ranked candidates: the recipe that suits what is asked about.
+
+use super::Texts;
+use crate::code::symbols::{Kind, Symbols};
+use crate::graph::Look;
+use lukasa_graph::{Node, Snapshot};
+use lukasa_model::Time;
+use lukasa_search::code::{self, CodeIndexes, CodeRecipe};
+use lukasa_search::expand::{Expanded, Expansion, expand};
+use lukasa_search::fuse::{Candidate, Channel, Fusion, best, fuse};
+use lukasa_search::intent::{Intent, Template};
+use lukasa_search::memory::{self, MemoryRecipe, Turns};
+use lukasa_search::passages::{self, Nearest, PassageIndexes, PassageRecipe};
+use lukasa_search::question::{self, Task};
+use lukasa_search::text::{Scoring, Term, TextIndex};
+use lukasa_search::titles;
+use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Ways of finding, each for one kind of question.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Recipe {
+    /// Whichever suits what the words are found in.
+    #[default]
+    Auto,
+    /// Any objects: words, meaning and neighbours by the intent's weights.
+    Objects,
+    /// Symbols and files of a program.
+    Code,
+    /// Passages that mention one another.
+    Passages,
+    /// Turns and episodes that follow one another.
+    Memory,
+}
+
+impl Recipe {
+    pub fn name(self) -> &'static str {
+        match self {
+            Recipe::Auto => "auto",
+            Recipe::Objects => "objects",
+            Recipe::Code => "code",
+            Recipe::Passages => "passages",
+            Recipe::Memory => "memory",
+        }
+    }
+}
+
+/// Relationships that recipes know.
+const MENTIONS: &str = "MENTIONS";
+const NEXT: &str = "NEXT";
+/// Against a mention a walk counts half.
+const BACKWARDS: f64 = 0.5;
+/// Best by words that are looked at to tell what is asked about.
+const TASTE: usize = 20;
+
+/// What is asked, and what counts.
+pub struct Ask<'a> {
+    pub text: &'a str,
+    pub recipe: Recipe,
+    pub lexical: bool,
+    pub vector: bool,
+    pub intent: Option<Intent>,
+    pub fusion: Fusion,
+    /// Candidates of each channel.
+    pub pool: usize,
+    /// Nearest by meaning, where there are vectors.
+    pub nearest: Nearest,
+    pub expansion: Option<Expansion>,
+    /// Which nodes may be in the answer.
+    pub allowed: &'a (dyn Fn(Node) -> bool + Sync),
+    pub now: Time,
+}
+
+/// What was found, and how.
+pub struct Answered {
+    pub recipe: Recipe,
+    pub fusion: String,
+    pub terms: Vec<Term>,
+    /// Best first.
+    pub candidates: Vec<Candidate>,
+    pub channels: Vec<Channel>,
+    /// Files of a program, best first.
+    pub files: Vec<Candidate>,
+    pub expanded: Expanded,
+}
+
+/// Finds in a view.
+pub fn find(look: &Look, texts: &Texts, ask: &Ask<'_>) -> Answered {
+    let terms = question::terms(ask.text);
+    let recipe = match ask.recipe {
+        Recipe::Auto => suits(look, texts, &terms, ask),
+        given => given,
+    };
+    let found = Finding { look, texts, ask, order: &|node| look.snapshot.thing(node) };
+    let mut answered = match recipe {
+        Recipe::Code => found.code(),
+        Recipe::Passages => found.passages(terms),
+        Recipe::Memory => found.memory(terms),
+        Recipe::Objects | Recipe::Auto => found.objects(terms),
+    };
+    answered.candidates.retain(|candidate| (ask.allowed)(candidate.node));
+    answered.files.retain(|candidate| (ask.allowed)(candidate.node));
+    if let Some(how) = &ask.expansion {
+        let primaries = answered.candidates.len().min(ask.pool);
+        answered.expanded = expand(&look.snapshot, ask.now, &mut answered.candidates, primaries, how);
+    }
+    answered
+}
+
+/// The recipe for what the words are found in: where most of the weight of the best hits is.
+fn suits(look: &Look, texts: &Texts, terms: &[Term], ask: &Ask<'_>) -> Recipe {
+    if texts.objects.is_empty() {
+        return Recipe::Code;
+    }
+    let scoring = Scoring::default();
+    let scored = |index: &TextIndex| -> Vec<(Node, f64)> {
+        let all = index.scores(terms, &scoring).into_iter().filter(|(node, _)| (ask.allowed)(*node));
+        best(all.map(|(node, score)| (node, f64::from(score))).collect(), TASTE, |node| look.snapshot.thing(node))
+    };
+    let (units, objects) = (scored(&texts.units), scored(&texts.objects));
+    let symbols = Symbols::new(look);
+    let own: Vec<&(Node, f64)> =
+        objects.iter().filter(|(node, _)| symbols.kind(*node).is_none_or(|kind| !kind.outside())).collect();
+    let sum = |all: &mut dyn Iterator<Item = f64>| all.sum::<f64>();
+    let of_objects = sum(&mut own.iter().map(|(_, score)| *score));
+    if of_objects < sum(&mut units.iter().map(|(_, score)| *score)) {
+        return Recipe::Code;
+    }
+    let linked = |name: &str| {
+        own.iter().filter(|(node, _)| links(&look.snapshot, *node, name).next().is_some()).count() * 2 >= own.len()
+    };
+    match own.is_empty() {
+        false if linked(NEXT) => Recipe::Memory,
+        false if linked(MENTIONS) => Recipe::Passages,
+        _ => Recipe::Objects,
+    }
+}
+
+/// Relationships of a type around a node: the other end, its weight, whether it leads there.
+fn links<'s>(snapshot: &'s Snapshot, node: Node, name: &'s str) -> impl Iterator<Item = (Node, f64, bool)> + 's {
+    let out = snapshot.outgoing(node).iter().map(|link| (link, true));
+    let all = out.chain(snapshot.incoming(node).iter().map(|link| (link, false)));
+    all.filter(move |((to, edge, _), _)| {
+        *to != node && snapshot.edge_type(*edge).eq_ignore_ascii_case(name) && !snapshot.is_ended(*to)
+    })
+    .map(|((to, edge, _), forward)| (to, snapshot.weight(edge).unwrap_or(1.0), forward))
+}
+
+struct Finding<'a> {
+    look: &'a Look,
+    texts: &'a Texts,
+    ask: &'a Ask<'a>,
+    order: &'a (dyn Fn(Node) -> u64 + Sync),
+}
+
+impl Finding<'_> {
+    fn nearest(&self) -> Nearest {
+        if self.ask.vector { self.ask.nearest.clone() } else { Nearest::default() }
+    }
+
+    fn answered(
+        &self,
+        recipe: Recipe,
+        terms: Vec<Term>,
+        candidates: Vec<Candidate>,
+        channels: Vec<Channel>,
+    ) -> Answered {
+        let fusion = match recipe {
+            Recipe::Code => Fusion::WeightedMax.name(),
+            Recipe::Passages | Recipe::Memory => format!("{}:v1", recipe.name()),
+            Recipe::Objects | Recipe::Auto => self.ask.fusion.name(),
+        };
+        Answered { recipe, fusion, terms, candidates, channels, files: vec![], expanded: Expanded::default() }
+    }
+
+    fn code(&self) -> Answered {
+        let terms = Task::read(self.ask.text).terms();
+        let symbols = Symbols::new(self.look);
+        let Texts { files, paths, units, .. } = self.texts;
+        let indexes = CodeIndexes { files, paths, units };
+        let recipe = CodeRecipe::default();
+        let in_file = |node: Node| symbols.file(node);
+        let located = code::locate(&indexes, &terms, &recipe, vec![], in_file, |_| true, self.order);
+        let mut candidates = self.symbols_by_file(&symbols, &located);
+        candidates.truncate(self.ask.pool.max(1) * 4);
+        let mut answered = self.answered(Recipe::Code, terms, candidates, located.channels);
+        answered.files = located.files;
+        answered
+    }
+
+    /// Symbols by what they say themselves and by their file.
+    fn symbols_by_file(&self, symbols: &Symbols<'_>, located: &code::Located) -> Vec<Candidate> {
+        let files: FxHashMap<Node, f64> = located.files.iter().map(|file| (file.node, file.score())).collect();
+        let best_file = files.values().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let best_unit = located.units.first().map_or(1.0, |(_, score)| *score);
+        let mut all: Vec<Candidate> = Vec::new();
+        for (node, score) in &located.units {
+            let mut candidate = Candidate { node: *node, reasons: vec![] };
+            candidate.add("symbol", score / best_unit);
+            if let Some(score) = symbols.file(*node).and_then(|file| files.get(&file)) {
+                candidate.add("file", score / best_file);
+            }
+            all.push(candidate);
+        }
+        // Files of which only the name fits.
+        let there: FxHashSet<Node> = located.units.iter().map(|(node, _)| *node).collect();
+        for file in located.files.iter().filter(|file| !there.contains(&file.node)) {
+            let mut candidate = Candidate { node: file.node, reasons: vec![] };
+            candidate.add("file", file.score() / best_file);
+            all.push(candidate);
+        }
+        lukasa_search::fuse::sort(&mut all, self.order);
+        all
+    }
+
+    fn passages(&self, terms: Vec<Term>) -> Answered {
+        let Texts { objects, titles, names, .. } = self.texts;
+        let indexes = PassageIndexes { texts: objects, titles, names };
+        let snapshot = &self.look.snapshot;
+        let links = |node: Node| -> Vec<(Node, f64)> {
+            let all = links(snapshot, node, MENTIONS);
+            all.map(|(to, weight, forward)| (to, if forward { weight } else { weight * BACKWARDS })).collect()
+        };
+        let mut recipe = PassageRecipe::default();
+        if !self.ask.lexical {
+            recipe.lexical = 0.0;
+        }
+        let found = passages::find(&indexes, self.ask.text, &terms, &self.nearest(), &recipe, &links, self.order);
+        self.answered(Recipe::Passages, terms, found.candidates, found.channels)
+    }
+
+    fn memory(&self, terms: Vec<Term>) -> Answered {
+        let turns = Order::new(self.look, self.texts, self.ask.text);
+        let mut recipe = MemoryRecipe::default();
+        if !self.ask.lexical {
+            recipe.lexical = 0.0;
+        }
+        let (candidates, channels) =
+            memory::find(&self.texts.objects, &terms, &self.nearest(), &recipe, &turns, self.order);
+        self.answered(Recipe::Memory, terms, candidates, channels)
+    }
+
+    fn objects(&self, terms: Vec<Term>) -> Answered {
+        let default = Template { lexical: 0.5, vector: 0.5, neighbor: 0.15, recency: 0.0 };
+        let template = self.ask.intent.map_or(default, Intent::template);
+        let scoring = Scoring::default();
+        let mut channels = Vec::new();
+        if self.ask.lexical {
+            let all =
+                [&self.texts.objects, &self.texts.units].into_iter().flat_map(|index| index.scores(&terms, &scoring));
+            let all = all.filter(|(node, _)| (self.ask.allowed)(*node)).map(|(node, score)| (node, f64::from(score)));
+            let found = best(all.collect(), self.ask.pool, self.order);
+            channels.push(Channel { name: "lexical", weight: template.lexical, found });
+        }
+        let near: Vec<_> = self.nearest().found.into_iter().filter(|(node, _)| (self.ask.allowed)(*node)).collect();
+        channels.push(Channel {
+            name: "vector",
+            weight: template.vector,
+            found: best(near, self.ask.pool, self.order),
+        });
+        channels.retain(|channel| !channel.found.is_empty());
+        if let [only] = &mut channels[..] {
+            only.weight = 1.0;
+        }
+        let candidates = fuse(&channels, self.ask.fusion, self.order);
+        self.answered(Recipe::Objects, terms, candidates, channels)
+    }
+}
+
+/// The order of turns by their NEXT relationships, and who speaks in them.
+struct Order<'a> {
+    snapshot: &'a Snapshot,
+    /// Turns of the one speaker that the question names.
+    of_named: Option<FxHashSet<Node>>,
+}
+
+impl<'a> Order<'a> {
+    fn new(look: &'a Look, texts: &Texts, question: &str) -> Order<'a> {
+        let mut named = titles::mentions(question, false, |name| texts.speakers.frequency(name) > 0);
+        named.sort();
+        named.dedup();
+        let of_named = match &named[..] {
+            [name] => Some(texts.speakers.having(name).into_iter().collect()),
+            _ => None,
+        };
+        Order { snapshot: &look.snapshot, of_named }
+    }
+}
+
+impl Turns for Order<'_> {
+    fn next(&self, node: Node) -> Option<Node> {
+        links(self.snapshot, node, NEXT).find(|(_, _, forward)| *forward).map(|(to, _, _)| to)
+    }
+
+    fn previous(&self, node: Node) -> Option<Node> {
+        links(self.snapshot, node, NEXT).find(|(_, _, forward)| !*forward).map(|(to, _, _)| to)
+    }
+
+    fn is_of_another(&self, node: Node) -> bool {
+        self.of_named.as_ref().is_some_and(|turns| !turns.contains(&node))
+    }
+}
+
+/// Whether a node is what recipes for code are about.
+pub fn is_code(symbols: &Symbols<'_>, node: Node) -> bool {
+    symbols.kind(node).is_some_and(|kind| !kind.outside() || kind == Kind::File)
+}
