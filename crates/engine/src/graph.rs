@@ -1,5 +1,6 @@
 //! What operations on the graph share: the snapshot of a view, names to nodes, and how nodes and edges look.
 
+use crate::cursor::Cursor;
 use crate::{Context, Engine};
 use lukasa_graph::cache::Projections;
 use lukasa_graph::walk::Filter;
@@ -68,6 +69,17 @@ impl Engine {
         let ledger = self.ledger(&context.scope);
         let (view, snapshot) = self.graphs().projections.look(&ledger, spec, context.progress)?;
         Ok(Look::new(ledger, view, snapshot, spec.as_of.is_none() && spec.known_at.is_none()))
+    }
+
+    /// The graph in the view in which a cursor was given, whatever has happened since.
+    pub fn look_from(&self, context: &mut Context<'_>, spec: &ViewSpec, cursor: &Cursor) -> Result<Look> {
+        let ledger = self.ledger(&context.scope);
+        let mut view = ledger.view(spec)?;
+        if (view.branch, view.known, view.valid) != (cursor.branch, cursor.known, cursor.valid) {
+            view = ledger.view_fixed(cursor.branch, cursor.known, cursor.valid)?;
+        }
+        let head = spec.as_of.is_none() && spec.known_at.is_none();
+        self.look_at(context, view, head)
     }
 
     /// The graph in a view that was told before, when it was or was not the head of its branch.

@@ -5,6 +5,7 @@ pub mod cursor;
 pub mod graph;
 pub mod model_endpoint;
 pub mod ops;
+pub mod pack;
 pub mod registry;
 pub mod search;
 pub mod shape;
@@ -159,6 +160,7 @@ impl Engine {
     /// The working tree at or around a folder, the same for all requests, so that passes build on one another.
     pub fn workspace(&self, scope: &Scope, path: &std::path::Path) -> Result<Arc<code::Workspace>> {
         let root = code::place::Place::of(path, None)?.root;
+        self.searching.sources.add(&root)?;
         let mut workspaces = self.workspaces.lock();
         let made = workspaces
             .entry((scope.clone(), root.clone()))

@@ -1,26 +1,85 @@
-//! Finding things in a view: indexes that follow the graph, and where sources are read from.
+//! Finding things in a view: indexes that follow the graph, recipes over them, and what answers show.
 
+mod answer;
 mod find;
+mod meaning;
+mod session;
 mod sources;
 mod texts;
 
+pub use answer::{ItemOut, PathOut, Read, ReasonOut, Role, Shown, Want, round, show};
 pub use find::{Answered, Ask, Recipe, find, is_code};
+pub use meaning::Meaning;
 pub use sources::{Sources, lines};
 pub use texts::Texts;
 
 use crate::graph::Look;
 use crate::{Context, Engine};
-use lukasa_model::{Result, Scope};
+use lukasa_graph::Node;
+use lukasa_model::{Result, Scope, ThingNo, Time};
+use lukasa_search::ladder::{Costs, Step};
+use lukasa_search::rerank::{Closeness, Reranker};
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// What searching needs beside the graph.
-#[derive(Default)]
 pub struct Searching {
     pub sources: Sources,
+    reranker: Arc<dyn Reranker>,
+    costs: Mutex<Costs>,
+    given: session::Given,
     /// Held while the indexes of a project are made, so that they are made once.
     making: Mutex<FxHashMap<Scope, Arc<Mutex<()>>>>,
+}
+
+impl Default for Searching {
+    fn default() -> Self {
+        Searching {
+            sources: Sources::default(),
+            reranker: Arc::new(Closeness),
+            costs: Mutex::default(),
+            given: session::Given::default(),
+            making: Mutex::default(),
+        }
+    }
+}
+
+impl Searching {
+    /// With another judge for the second look.
+    #[must_use]
+    pub fn with_reranker(mut self, reranker: Arc<dyn Reranker>) -> Searching {
+        self.reranker = reranker;
+        self
+    }
+
+    pub fn reranker(&self) -> Arc<dyn Reranker> {
+        Arc::clone(&self.reranker)
+    }
+
+    /// What stages have taken lately.
+    pub fn costs(&self) -> Costs {
+        *self.costs.lock()
+    }
+
+    pub fn learn(&self, seen: &Costs, shed: &[Step]) {
+        let mut costs = self.costs.lock();
+        *costs = costs.after(seen, shed);
+    }
+
+    /// What of these the asking session was given lately.
+    pub fn given_lately(&self, context: &Context<'_>, look: &Look, now: Time, nodes: &[Node]) -> FxHashSet<ThingNo> {
+        let Some(session) = &context.session else { return FxHashSet::default() };
+        let things: Vec<ThingNo> = nodes.iter().map(|node| look.snapshot.thing(*node)).collect();
+        self.given.lately(&context.scope, session, now, &things).into_iter().collect()
+    }
+
+    /// Remembers what the asking session is given in full.
+    pub fn give(&self, context: &Context<'_>, now: Time, things: &[ThingNo]) {
+        if let Some(session) = &context.session {
+            self.given.give(&context.scope, session, now, things);
+        }
+    }
 }
 
 impl Engine {

@@ -15,6 +15,8 @@ pub struct Opened {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub scope: Scope,
+    /// The folder the store belongs to.
+    pub home: PathBuf,
     /// For what can be made again but costs something; made by who uses it first.
     pub cache: PathBuf,
     /// Worth telling a person.
@@ -69,7 +71,7 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
     };
     let scope = Scope::new(tenant, project.unwrap_or_else(|| folder_name(&home)))?;
     let cache = home.join(FOLDER).join("cache");
-    Ok(Opened { store, clock, scope, cache, notes, runtime })
+    Ok(Opened { store, clock, scope, home, cache, notes, runtime })
 }
 
 /// Memory for graphs, in bytes.

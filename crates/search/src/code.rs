@@ -1,10 +1,12 @@
 //! Which files and symbols a task on a program concerns.
 //!
-//! Three channels, each made of the words of the task: whole files, what files are called, and single symbols, of which
-//! the best three speak for their file. Each counts by its own best score, so that none drowns the others.
+//! Four channels over files: their whole text, what they are called, their symbols, of which the best three speak for their
+//! file, and names of the task that they define. Each counts by its own best score, so that none drowns the others. How the
+//! weights were found, and what did not help, is told in `docs/ranking.md`.
 
 use crate::fuse::{Candidate, Channel, Fusion, best, fuse};
-use crate::text::{FIELDS, Scoring, Term, TextIndex};
+use crate::question::Task;
+use crate::text::{FIELDS, Field, Scoring, Term, TextIndex};
 use lukasa_graph::Node;
 use rustc_hash::FxHashMap;
 
@@ -12,6 +14,8 @@ use rustc_hash::FxHashMap;
 const FURTHER: [f64; 3] = [1.0, 0.5, 0.25];
 /// Words of a symbol count as if it had at least so many: one-line accessors would win everything.
 const SHORTEST: u32 = 20;
+/// What a defined name that stands in the title counts.
+const IN_TITLE: f64 = 1.5;
 
 /// What each channel counts.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,13 +23,14 @@ pub struct CodeRecipe {
     pub body: f64,
     pub path: f64,
     pub symbols: f64,
+    pub defined: f64,
+    /// Similar changes of the past, where history is known.
     pub history: f64,
-    pub vector: f64,
 }
 
 impl Default for CodeRecipe {
     fn default() -> Self {
-        CodeRecipe { body: 1.0, path: 1.0, symbols: 1.0, history: 0.5, vector: 0.0 }
+        CodeRecipe { body: 1.0, path: 1.0, symbols: 1.25, defined: 0.4, history: 0.4 }
     }
 }
 
@@ -34,13 +39,15 @@ pub struct CodeIndexes<'a> {
     pub files: &'a TextIndex,
     pub paths: &'a TextIndex,
     pub units: &'a TextIndex,
+    /// Files by the names of what they define.
+    pub defined: &'a TextIndex,
 }
 
 /// Files and symbols, best first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Located {
     pub files: Vec<Candidate>,
-    /// Symbols, and files for what stands outside of their symbols, by their own score.
+    /// Symbols, and files for what stands outside of their symbols, by their own words and names.
     pub units: Vec<(Node, f64)>,
     /// What each channel found, for whoever wants to see all numbers.
     pub channels: Vec<Channel>,
@@ -50,22 +57,23 @@ pub struct Located {
 /// between equals; `more` are channels found by other means, over files.
 pub fn locate(
     indexes: &CodeIndexes<'_>,
-    terms: &[Term],
+    task: &Task,
     recipe: &CodeRecipe,
     more: Vec<Channel>,
     file_of: impl Fn(Node) -> Option<Node>,
     allowed: impl Fn(Node) -> bool,
     order: impl Fn(Node) -> u64 + Copy,
 ) -> Located {
+    let terms: Vec<Term> = task.terms();
     let all = |index: &TextIndex, scoring: &Scoring| -> Vec<(Node, f64)> {
-        index.scores(terms, scoring).into_iter().map(|(node, score)| (node, f64::from(score))).collect()
+        index.scores(&terms, scoring).into_iter().map(|(node, score)| (node, f64::from(score))).collect()
     };
     let channel = |name: &'static str, weight: f64, found: Vec<(Node, f64)>| {
         let found: Vec<_> = found.into_iter().filter(|(node, _)| allowed(*node)).collect();
         let most = found.len();
         Channel { name, weight, found: best(found, most, order) }
     };
-    let units = all(indexes.units, &unit_scoring());
+    let units = all(indexes.units, &unit_scoring(0.0));
     let mut by_file: FxHashMap<Node, [f64; FURTHER.len()]> = FxHashMap::default();
     for (node, score) in &units {
         let Some(file) = file_of(*node) else { continue };
@@ -81,24 +89,47 @@ pub fn locate(
         channel("body", recipe.body, all(indexes.files, &body_scoring())),
         channel("path", recipe.path, all(indexes.paths, &path_scoring())),
         channel("symbols", recipe.symbols, symbols.collect()),
+        channel("defined", recipe.defined, defined(indexes.defined, task)),
     ];
     channels.extend(more.into_iter().map(|more| channel(more.name, more.weight, more.found)));
     channels.retain(|channel| channel.weight > 0.0 && !channel.found.is_empty());
     let files = fuse(&channels, Fusion::WeightedMax, order);
-    let most = units.len();
-    Located { files, units: best(units, most, order), channels }
+    let units = all(indexes.units, &unit_scoring(OWN_NAME));
+    Located { files, units: best(units, usize::MAX, order), channels }
+}
+
+/// What a word in a symbol's own name counts when symbols are compared with one another.
+const OWN_NAME: f32 = 2.0;
+
+/// Files that define a name of the task: by how rare it is that one does.
+fn defined(index: &TextIndex, task: &Task) -> Vec<(Node, f64)> {
+    let mut best: FxHashMap<Node, f64> = FxHashMap::default();
+    for (name, in_title) in task.names() {
+        let score = f64::from(index.rarity(&name)) * if in_title { IN_TITLE } else { 1.0 };
+        for file in index.having(&name) {
+            let there = best.entry(file).or_default();
+            *there = there.max(score);
+        }
+    }
+    let mut all: Vec<_> = best.into_iter().collect();
+    all.sort_by_key(|(node, _)| *node);
+    all
 }
 
 /// Whole texts, a name and a comment counting as any other word.
 pub fn body_scoring() -> Scoring {
     let mut scoring = Scoring { boosts: [0.0; FIELDS], ..Scoring::default() };
-    scoring.boosts[crate::text::Field::Body as usize] = 1.0;
-    scoring.boosts[crate::text::Field::Text as usize] = 1.0;
+    scoring.boosts[Field::Body as usize] = 1.0;
+    scoring.boosts[Field::Text as usize] = 1.0;
     scoring
 }
 
-fn unit_scoring() -> Scoring {
-    Scoring { shortest: SHORTEST, ..body_scoring() }
+/// One symbol's own text; its name is part of that, and may count more.
+fn unit_scoring(name: f32) -> Scoring {
+    let mut scoring = Scoring { shortest: SHORTEST, ..body_scoring() };
+    scoring.boosts[Field::Name as usize] = name;
+    scoring.b[Field::Name as usize] = 0.0;
+    scoring
 }
 
 /// A word in a file's own name counts twice; long paths are no worse than short ones.
@@ -109,11 +140,10 @@ fn path_scoring() -> Scoring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::question::Task;
-    use crate::text::{Field, Gathered};
+    use crate::text::Gathered;
 
     /// Files 0 and 1; symbols 10 to 13, the first two of file 0.
-    fn indexes() -> (TextIndex, TextIndex, TextIndex) {
+    fn indexes() -> [TextIndex; 4] {
         let texts = |docs: &[(Node, Field, &str)]| {
             let mut gathered = Gathered::default();
             for (node, field, text) in docs {
@@ -133,14 +163,19 @@ mod tests {
             (12, Field::Body, "def render(page): write page"),
             (13, Field::Body, "def parse(text): words"),
         ]);
-        (files, paths, units)
+        let mut defined = Gathered::default();
+        for (file, names) in [(0, ["read_config", "close"]), (1, ["render", "parse"])] {
+            defined.begin(file);
+            names.iter().for_each(|name| defined.add_word(Field::Name, name));
+        }
+        [files, paths, units, TextIndex::build(vec![defined])]
     }
 
     fn ranked(task: &str) -> Located {
-        let (files, paths, units) = indexes();
-        let indexes = CodeIndexes { files: &files, paths: &paths, units: &units };
+        let [files, paths, units, defined] = &indexes();
+        let indexes = CodeIndexes { files, paths, units, defined };
         let file_of = |node| Some(u32::from(node >= 12));
-        locate(&indexes, &Task::read(task).terms(), &CodeRecipe::default(), vec![], file_of, |_| true, u64::from)
+        locate(&indexes, &Task::read(task), &CodeRecipe::default(), vec![], file_of, |_| true, u64::from)
     }
 
     #[test]
@@ -149,9 +184,11 @@ mod tests {
         assert_eq!(found.files[0].node, 0);
         let channels: Vec<_> = found.files[0].reasons.iter().map(|r| r.channel).collect();
         assert_eq!(channels, ["body", "path", "symbols"]);
-        assert!((found.files[0].score() - 3.0).abs() < 1e-6, "best in every channel");
+        assert!((found.files[0].score() - 3.25).abs() < 1e-6, "best in every channel");
         assert_eq!(found.units[0].0, 10);
         assert_eq!(ranked("the page is rendered twice").files[0].node, 1);
+        let named = ranked("something about close()");
+        assert!(named.files[0].reasons.iter().any(|r| r.channel == "defined"), "{named:?}");
         assert_eq!(ranked("nothing of that"), Located::default());
     }
 }

@@ -14,6 +14,7 @@ pub mod memory;
 pub mod pack;
 pub mod passages;
 pub mod question;
+pub mod rerank;
 pub mod text;
 pub mod titles;
 pub mod tokens;

@@ -1,7 +1,7 @@
 //! What is asked for: the words of a question or a whole issue, and how much each counts.
 
 use crate::text::Term;
-use crate::tokens::{is_common, tokens};
+use crate::tokens::{folded, is_common, parts, tokens, words};
 use rustc_hash::FxHashMap;
 
 /// Lines at the end of commit messages and pull requests that say who, not what.
@@ -15,11 +15,12 @@ const TRAILERS: [&str; 10] = [
     "cc:",
     "tested-by:",
     "reported-by:",
-    "refs:",
+    "piperorigin-revid:",
 ];
 /// Kinds of changes that stand where a part of the program may be named.
-const KINDS: [&str; 14] = [
-    "fix", "feat", "chore", "docs", "doc", "refactor", "test", "tests", "perf", "style", "build", "ci", "revert", "bug",
+const KINDS: [&str; 21] = [
+    "fix", "feat", "feature", "chore", "docs", "doc", "style", "refactor", "perf", "test", "tests", "build", "ci",
+    "revert", "types", "dx", "workflow", "release", "wip", "bug", "bugfix",
 ];
 /// Longest beginning of a title that can name a part of the program.
 const LONGEST_SCOPE: usize = 40;
@@ -77,23 +78,53 @@ impl Task {
         task
     }
 
-    /// Its words, the title's counting twice and those of code half; the more often one is said, the less each time adds.
+    /// Its words: the title's count most, those of text and code half; the more often one is said, the less it adds.
     pub fn terms(&self) -> Vec<Term> {
         let mut counts: FxHashMap<String, f32> = FxHashMap::default();
         let zones =
-            [(&self.title, 2.0), (&self.rest, 1.0), (&self.scope, 1.0), (&self.fenced, 0.5), (&self.ticked, 1.0)];
+            [(&self.title, 2.0), (&self.rest, 0.5), (&self.scope, 1.0), (&self.fenced, 0.5), (&self.ticked, 1.0)];
         for (zone, weight) in zones {
-            tokens(zone, |token| *counts.entry(token.word.to_owned()).or_default() += weight);
+            tokens(zone, |word| *counts.entry(word.to_owned()).or_default() += weight);
         }
-        let weighed = counts.into_iter().map(|(word, n)| Term { word, weight: n * 3.0 / (n + 2.0) });
+        let weighed = counts.into_iter().map(|(word, n)| Term { word, weight: n * 6.0 / (n + 5.0) });
         most_telling(weighed.collect())
+    }
+}
+
+/// Names a task speaks of as programs write them, folded: of several parts, in backticks or code, called, or of something.
+/// With whether the title says it; in their order, each once.
+impl Task {
+    pub fn names(&self) -> Vec<(String, bool)> {
+        let mut found: FxHashMap<String, bool> = FxHashMap::default();
+        let zones = [
+            (&self.title, true, false),
+            (&self.rest, false, false),
+            (&self.fenced, false, true),
+            (&self.ticked, false, true),
+        ];
+        for (zone, in_title, is_code) in zones {
+            for word in words(zone) {
+                let at = word.as_ptr() as usize - zone.as_ptr() as usize;
+                let called = zone[at + word.len()..].starts_with('(');
+                let of = zone[..at].ends_with('.');
+                let plain = folded(word.trim_matches(['_', '$']));
+                let looks_so = is_code || called || of || parts(word).count() > 1;
+                if looks_so && plain.chars().count() > 2 && !plain.starts_with(|c: char| c.is_numeric()) {
+                    let title = found.entry(plain).or_default();
+                    *title |= in_title;
+                }
+            }
+        }
+        let mut all: Vec<_> = found.into_iter().collect();
+        all.sort();
+        all
     }
 }
 
 /// The words of a plain question, each once, without those that say nothing unless there are no others.
 pub fn terms(question: &str) -> Vec<Term> {
     let mut counts: FxHashMap<String, u32> = FxHashMap::default();
-    tokens(question, |token| *counts.entry(token.word.to_owned()).or_default() += 1);
+    tokens(question, |word| *counts.entry(word.to_owned()).or_default() += 1);
     let telling = counts.keys().any(|word| !is_common(word));
     let kept = counts.into_iter().filter(|(word, _)| !telling || !is_common(word));
     most_telling(kept.map(|(word, n)| Term { word, weight: (n as f32).min(3.0) }).collect())
@@ -187,10 +218,22 @@ mod tests {
         assert_eq!(task.fenced, "Traceback: boom\n");
         assert!(!task.rest.contains("example") && !task.rest.contains("template") && !task.rest.contains("Signed"));
         let weight = |word: &str| task.terms().into_iter().find(|t| t.word == word).map(|t| t.weight);
-        // parser: twice in the title, once as the scope.
-        assert_eq!(weight("parser"), Some(3.0 * 3.0 / 5.0));
-        assert_eq!(weight("boom"), Some(0.5 * 3.0 / 2.5));
+        // parser: in the title, and once more as the scope.
+        assert_eq!(weight("parser"), Some(3.0 * 6.0 / 8.0));
+        assert_eq!(weight("boom"), Some(0.5 * 6.0 / 5.5));
         assert_eq!(weight("12"), None);
+    }
+
+    #[test]
+    fn names_of_programs_are_told() {
+        let task =
+            Task::read("Crash in parse_list\n\nCalling load(x) or self.close with `Reader` fails.\n```\nboom y\n```\n");
+        let names = task.names();
+        let names: Vec<_> = names.iter().map(|(name, title)| (name.as_str(), *title)).collect();
+        assert_eq!(
+            names,
+            [("boom", false), ("close", false), ("load", false), ("parse_list", true), ("reader", false)]
+        );
     }
 
     #[test]

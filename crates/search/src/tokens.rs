@@ -3,33 +3,24 @@
 /// Longest word that is looked at: beyond it are hashes, encoded data and the like.
 const LONGEST: usize = 64;
 
-/// One word of a text, in the form in which it is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Token<'a> {
-    pub word: &'a str,
-    /// It is a part of the identifier before it, not a word that stood by itself.
-    pub part: bool,
-}
-
 /// Calls `each` with every word of a text, in order: an identifier as a whole, then its parts.
 ///
 /// `getHTTPResponse_v2` gives `gethttpresponse_v2`, `get`, `http`, `respons`, `v`, `2`; parts are compared by their stem, so
 /// `indexes`, `indexed` and `indexing` are one. Neither case nor accents of Latin letters count.
-pub fn tokens(text: &str, mut each: impl FnMut(Token<'_>)) {
+pub fn tokens(text: &str, mut each: impl FnMut(&str)) {
     let mut buffer = String::with_capacity(LONGEST);
     for word in words(text) {
         let mut parts = parts(word);
         let first = parts.next();
         let more = parts.next();
-        let single = more.is_none();
-        if !single {
+        if more.is_some() {
             lower(word, &mut buffer);
-            each(Token { word: buffer.trim_matches(['_', '$']), part: false });
+            each(buffer.trim_matches(['_', '$']));
         }
         for part in first.into_iter().chain(more).chain(parts) {
             lower(part, &mut buffer);
             stem(&mut buffer);
-            each(Token { word: &buffer, part: !single });
+            each(&buffer);
         }
     }
 }
@@ -37,7 +28,7 @@ pub fn tokens(text: &str, mut each: impl FnMut(Token<'_>)) {
 /// The words of a text as one list, for who has few.
 pub fn list(text: &str) -> Vec<String> {
     let mut all = Vec::new();
-    tokens(text, |token| all.push(token.word.to_owned()));
+    tokens(text, |word| all.push(word.to_owned()));
     all
 }
 

@@ -146,7 +146,7 @@ impl Op for Traverse {
             None => (engine.look(context, &request.view)?, None),
             Some(text) => {
                 let cursor = Cursor::open(text, &engine.graphs().cursor_key(&ledger)?)?;
-                (at_cursor(engine, context, &request.view, &cursor)?, Some(cursor))
+                (engine.look_from(context, &request.view, &cursor)?, Some(cursor))
             }
         };
         let roots = engine.nodes(&look, &request.roots)?;
@@ -247,17 +247,6 @@ fn digest(request: &Request, look: &Look, roots: &[Node]) -> Hash {
     let things: Vec<_> = roots.iter().map(|r| look.snapshot.thing(*r)).collect();
     let value = serde_json::to_value((unpaged, things)).expect("a request is plain data");
     Hash::of(json::canonical(&value).as_bytes())
-}
-
-/// The view in which the cursor was given, whatever has happened since.
-fn at_cursor(engine: &Engine, context: &mut Context<'_>, spec: &ViewSpec, cursor: &Cursor) -> Result<Look> {
-    let ledger = engine.ledger(&context.scope);
-    let mut view = ledger.view(spec)?;
-    if (view.branch, view.known, view.valid) != (cursor.branch, cursor.known, cursor.valid) {
-        view = ledger.view_fixed(cursor.branch, cursor.known, cursor.valid)?;
-    }
-    let head = spec.as_of.is_none() && spec.known_at.is_none();
-    engine.look_at(context, view, head)
 }
 
 fn summary(look: &Look, request: &Request, roots: usize, found: &Reached, page: std::ops::Range<usize>) -> String {

@@ -4,9 +4,8 @@ use super::Texts;
 use crate::code::symbols::{Kind, Symbols};
 use crate::graph::Look;
 use lukasa_graph::{Node, Snapshot};
-use lukasa_model::Time;
 use lukasa_search::code::{self, CodeIndexes, CodeRecipe};
-use lukasa_search::expand::{Expanded, Expansion, expand};
+use lukasa_search::expand::Expanded;
 use lukasa_search::fuse::{Candidate, Channel, Fusion, best, fuse};
 use lukasa_search::intent::{Intent, Template};
 use lukasa_search::memory::{self, MemoryRecipe, Turns};
@@ -67,10 +66,8 @@ pub struct Ask<'a> {
     pub pool: usize,
     /// Nearest by meaning, where there are vectors.
     pub nearest: Nearest,
-    pub expansion: Option<Expansion>,
     /// Which nodes may be in the answer.
     pub allowed: &'a (dyn Fn(Node) -> bool + Sync),
-    pub now: Time,
 }
 
 /// What was found, and how.
@@ -83,6 +80,7 @@ pub struct Answered {
     pub channels: Vec<Channel>,
     /// Files of a program, best first.
     pub files: Vec<Candidate>,
+    /// Filled in by who follows relationships.
     pub expanded: Expanded,
 }
 
@@ -102,10 +100,6 @@ pub fn find(look: &Look, texts: &Texts, ask: &Ask<'_>) -> Answered {
     };
     answered.candidates.retain(|candidate| (ask.allowed)(candidate.node));
     answered.files.retain(|candidate| (ask.allowed)(candidate.node));
-    if let Some(how) = &ask.expansion {
-        let primaries = answered.candidates.len().min(ask.pool);
-        answered.expanded = expand(&look.snapshot, ask.now, &mut answered.candidates, primaries, how);
-    }
     answered
 }
 
@@ -176,16 +170,15 @@ impl Finding<'_> {
     }
 
     fn code(&self) -> Answered {
-        let terms = Task::read(self.ask.text).terms();
+        let task = Task::read(self.ask.text);
         let symbols = Symbols::new(self.look);
-        let Texts { files, paths, units, .. } = self.texts;
-        let indexes = CodeIndexes { files, paths, units };
+        let Texts { files, paths, units, defined, .. } = self.texts;
+        let indexes = CodeIndexes { files, paths, units, defined };
         let recipe = CodeRecipe::default();
         let in_file = |node: Node| symbols.file(node);
-        let located = code::locate(&indexes, &terms, &recipe, vec![], in_file, |_| true, self.order);
-        let mut candidates = self.symbols_by_file(&symbols, &located);
-        candidates.truncate(self.ask.pool.max(1) * 4);
-        let mut answered = self.answered(Recipe::Code, terms, candidates, located.channels);
+        let located = code::locate(&indexes, &task, &recipe, vec![], in_file, |_| true, self.order);
+        let candidates = self.symbols_by_file(&symbols, &located);
+        let mut answered = self.answered(Recipe::Code, task.terms(), candidates, located.channels);
         answered.files = located.files;
         answered
     }

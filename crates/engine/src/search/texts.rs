@@ -8,7 +8,7 @@ use lukasa_graph::lookup::Derived;
 use lukasa_graph::{Node, Snapshot};
 use lukasa_model::{Content, Result, ThingNo};
 use lukasa_search::text::{Field, Gathered, TextIndex};
-use lukasa_search::titles;
+use lukasa_search::{titles, tokens};
 use lukasa_store::Fields;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -30,6 +30,8 @@ pub struct Texts {
     pub files: TextIndex,
     /// Files by name and folders.
     pub paths: TextIndex,
+    /// Files by the names of what they define.
+    pub defined: TextIndex,
     /// Everything that is not source code: title, key, and whatever it says.
     pub objects: TextIndex,
     /// The same by the keys of their titles, as texts mention them.
@@ -45,7 +47,7 @@ pub struct Texts {
 
 impl Derived for Texts {
     fn bytes(&self) -> usize {
-        let of_code = [&self.units, &self.files, &self.paths];
+        let of_code = [&self.units, &self.files, &self.paths, &self.defined];
         let of_others = [&self.objects, &self.titles, &self.names, &self.speakers];
         of_code.iter().chain(&of_others).map(|index| index.bytes()).sum()
     }
@@ -63,6 +65,7 @@ impl Texts {
             units: TextIndex::build(read.units),
             files: TextIndex::build(read.files),
             paths: TextIndex::build(read.paths),
+            defined: TextIndex::build(read.defined),
             objects: TextIndex::build(read.objects),
             titles: TextIndex::build(read.titles),
             names: TextIndex::build(read.names),
@@ -90,6 +93,7 @@ impl Texts {
             units: self.units.with(&touched, read.units),
             files: self.files.with(&touched, read.files),
             paths: self.paths.with(&touched, read.paths),
+            defined: self.defined.with(&touched, read.defined),
             objects: self.objects.with(&touched, read.objects),
             titles: self.titles.with(&touched, read.titles),
             names: self.names.with(&touched, read.names),
@@ -106,6 +110,7 @@ struct Read {
     units: Vec<Gathered>,
     files: Vec<Gathered>,
     paths: Vec<Gathered>,
+    defined: Vec<Gathered>,
     objects: Vec<Gathered>,
     titles: Vec<Gathered>,
     names: Vec<Gathered>,
@@ -118,6 +123,7 @@ impl Read {
         self.units.extend(other.units);
         self.files.extend(other.files);
         self.paths.extend(other.paths);
+        self.defined.extend(other.defined);
         self.objects.extend(other.objects);
         self.titles.extend(other.titles);
         self.names.extend(other.names);
@@ -189,7 +195,7 @@ impl<'a> Reading<'a> {
 
     fn files(&self, files: &[Wanted]) -> Result<Read> {
         let mut read = Read::default();
-        let (mut units, mut whole, mut paths) = (Gathered::default(), Gathered::default(), Gathered::default());
+        let [mut units, mut whole, mut paths, mut defined] = std::array::from_fn(|_| Gathered::default());
         let mut file_of: FxHashMap<Node, usize> = FxHashMap::default();
         for (at, wanted) in files.iter().enumerate() {
             // All symbols of the file: which lines are a symbol's own depends on the others.
@@ -230,10 +236,16 @@ impl<'a> Reading<'a> {
                     paths.begin(*node);
                     paths.add(Field::Name, name.rsplit_once('.').map_or(name, |(stem, _)| stem));
                     paths.add(Field::Path, folders);
+                    defined.begin(*node);
+                    for member in self.symbols.whole(*node, usize::MAX).0 {
+                        let name = keys::name(&self.symbols.key(member)).trim_matches(['_', '$', '#']).to_owned();
+                        defined.add_word(Field::Name, &tokens::folded(&name));
+                    }
                 }
             }
         }
-        (read.units, read.files, read.paths) = (vec![units], vec![whole], vec![paths]);
+        [read.units, read.files, read.paths, read.defined] =
+            [units, whole, paths, defined].map(|gathered| vec![gathered]);
         Ok(read)
     }
 

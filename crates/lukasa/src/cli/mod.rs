@@ -53,6 +53,9 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
     if operation.meta.name == "export" && request.get("file").is_none() {
         request["file"] = json!("-");
     }
+    if operation.meta.name == "context_pack" && request.get("path").is_none() && request.get("as_of").is_none() {
+        request["path"] = json!(".");
+    }
     if operation.meta.name == command::SHELL.0 && request.get(command::SHELL.1).is_none() {
         return shell::run(
             &Session::open(matches, operation, &request, as_json)?,
@@ -101,11 +104,15 @@ impl Session {
     fn open(matches: &ArgMatches, operation: &Operation, request: &Value, as_json: bool) -> Result<Session> {
         let need = match (operation.meta.name, operation.meta.effect) {
             ("demo", _) => Need::Nothing,
-            ("restore_backup", _) | (_, Effect::Write) => Need::MayCreate,
+            // A pack brings the index up to date first.
+            ("restore_backup" | "context_pack", _) | (_, Effect::Write) => Need::MayCreate,
             _ => Need::Existing,
         };
         // What is about a working tree is kept beside it.
-        let path = request.get("path").and_then(Value::as_str).filter(|_| operation.meta.toolset == "code");
+        let path = request
+            .get("path")
+            .and_then(Value::as_str)
+            .filter(|_| ["code", "search"].contains(&operation.meta.toolset));
         Session::open_for(matches, need, path.map(Path::new), as_json)
     }
 
@@ -118,6 +125,9 @@ impl Session {
         }
         let mut engine =
             Engine::new(opened.store, opened.clock, std::env::temp_dir()).with_graph_memory(config::graph_memory()?);
+        if opened.home.is_dir() {
+            engine.searching().sources.add(&opened.home)?;
+        }
         // Who only reads has nothing to ask a model for.
         if need == Need::MayCreate {
             let mut summaries = Summaries::new(opened.cache.clone());

@@ -4,6 +4,7 @@ mod code;
 pub mod cypher;
 mod graph;
 mod index;
+mod search;
 
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 use lukasa_model::Error;
@@ -125,6 +126,7 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
         )?,
         "import_scip" => import_scip(out, response)?,
         "cypher" => cypher::table(out, response)?,
+        operation if search::OPERATIONS.contains(&operation) => search::answer(out, operation, response)?,
         operation if code::OPERATIONS.contains(&operation) => code::answer(out, operation, response)?,
         operation if graph::OPERATIONS.contains(&operation) => graph::answer(out, operation, response)?,
         // The summary says it all.
@@ -135,8 +137,8 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
         _ => rest(out, response)?,
     }
     // Those with several lists say at each how many are missing.
-    let tells_itself =
-        operation == "cypher" || code::OPERATIONS.contains(&operation) || graph::OPERATIONS.contains(&operation);
+    let tells_itself = operation == "cypher"
+        || [&code::OPERATIONS[..], &graph::OPERATIONS, &search::OPERATIONS].iter().any(|all| all.contains(&operation));
     if response["truncated"] == true && !tells_itself {
         match response["next"].as_u64() {
             Some(next) => writeln!(out, "… and more: go on with --after {next}")?,

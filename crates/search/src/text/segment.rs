@@ -182,12 +182,11 @@ impl Gathered {
         // Taken out so that both can be written to.
         let mut own = std::mem::take(self);
         let mut length = 0;
-        tokens(text, |token| {
-            // Parts of identifiers would make every program twice as long as it is.
-            length += u32::from(!token.part);
+        tokens(text, |word| {
+            length += 1;
             let mut counts = [0; FIELDS];
             counts[field as usize] = 1;
-            own.count(token.word, counts);
+            own.count(word, counts);
         });
         if let Some(doc) = own.docs.last_mut() {
             doc.lengths[field as usize] += length;

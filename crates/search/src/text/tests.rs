@@ -23,11 +23,7 @@ fn gathered(texts: &Texts) -> Gathered {
 /// Scores by the formula, one document and word after another.
 fn naive(texts: &Texts, terms: &[Term], scoring: &Scoring) -> Vec<(Doc, f32)> {
     let count = |text: &str, word: &str| tokens::list(text).iter().filter(|w| *w == word).count();
-    let length = |text: &str| {
-        let mut n = 0;
-        tokens::tokens(text, |t| n += usize::from(!t.part));
-        n as f64
-    };
+    let length = |text: &str| tokens::list(text).len() as f64;
     let mean = |f: usize| texts.values().map(|t| length(&t[f])).sum::<f64>() / texts.len() as f64;
     let mut all = vec![];
     for (doc, fields) in texts {

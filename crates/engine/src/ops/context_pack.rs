@@ -1,0 +1,241 @@
+//! `context_pack`: one call gives a task everything it needs, within its tokens.
+
+use super::{META, count};
+use crate::code::index::Pass;
+use crate::cursor::Cursor;
+use crate::graph::{Look, check_range};
+use crate::pack::{self, Budget, Core, Notes, Pack, Profile, fit, gather};
+use crate::registry::{Meta, Op};
+use crate::search::{Ask, Recipe, find};
+use crate::{Context, Engine};
+use lukasa_model::json::{self, Hash};
+use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_search::fuse::Fusion;
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+pub struct ContextPack;
+
+/// Longest task, in bytes: a whole issue with its stack trace.
+const LONGEST: usize = 32 << 10;
+const LEAST_BUDGET: usize = 120;
+const MOST_BUDGET: usize = 25_000;
+/// Candidates of each channel.
+const POOL: usize = 120;
+
+#[derive(Clone, Deserialize, Serialize, JsonSchema)]
+pub struct Request {
+    /// What is to be done: a sentence, or a whole issue of up to 32 KB.
+    pub task: String,
+    /// A folder of the working tree that is brought up to date first.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// How much to give: compact (300 tokens), balanced (1,200) or debug (everything, in pages).
+    #[serde(default)]
+    pub profile: Profile,
+    /// Most tokens, 120 to 25,000, instead of the profile's.
+    #[serde(default)]
+    pub budget: Option<usize>,
+    /// The task as it is kept in the graph, for its plan.
+    #[serde(default)]
+    pub task_id: Option<String>,
+    /// Who asks: their own claims do not count as blockers.
+    #[serde(default)]
+    pub agent_id: Option<String>,
+    /// Give decisions; on by default.
+    #[serde(default = "yes")]
+    pub include_decisions: bool,
+    /// Give learnings; on by default.
+    #[serde(default = "yes")]
+    pub include_learnings: bool,
+    /// Give episodes; on by default.
+    #[serde(default = "yes")]
+    pub include_episodes: bool,
+    /// Say of everything why it is there.
+    #[serde(default)]
+    pub explain: bool,
+    /// Go on from here: `next_cursor` of an answer to the same request.
+    #[serde(default)]
+    pub cursor: Option<String>,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Op for ContextPack {
+    const META: Meta = Meta {
+        name: "context_pack",
+        summary: "Everything a task needs, in a few hundred tokens",
+        description: "Reads a task, from a sentence to a whole issue with its stack trace, and hands out where to begin, the \
+                      code that matters whole or by its signature, what calls it and what it calls, decisions, learnings and \
+                      what others are working on, within a budget of tokens that is never exceeded. With a path, that \
+                      working tree is brought up to date first. No language model is asked.",
+        scope: "graph:search:read",
+        verb: "pack",
+        toolset: "search",
+        positional: &["task", "path"],
+        aliases: &[("query", "task"), ("token_budget", "budget")],
+        examples: &[
+            "lukasa pack \"branches merge twice when the base moved\"",
+            "lukasa pack \"add a timeout to the HTTP client\" ../service --profile balanced",
+            "lukasa pack \"why is the index rebuilt\" --budget 600 --explain",
+        ],
+        ..META
+    };
+    type Request = Request;
+    type Response = Pack;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Pack> {
+        let tokens = check(&request)?;
+        let mut indexed = None;
+        if let Some(path) = &request.path {
+            let workspace = engine.workspace(&context.scope, Path::new(path))?;
+            let report = workspace.index(engine, context, &Pass::default())?;
+            indexed = Some(report.branch.clone());
+        }
+        let mut view = request.view.clone();
+        if view.branch.is_none() {
+            view.branch = indexed;
+        }
+        let hash = request_hash(&request);
+        let (look, skip) = match &request.cursor {
+            None => (engine.look(context, &view)?, 0),
+            Some(text) => {
+                let ledger = engine.ledger(&context.scope);
+                let cursor = Cursor::open(text, &engine.graphs().cursor_key(&ledger)?)?;
+                cursor.check(&hash)?;
+                (engine.look_from(context, &view, &cursor)?, cursor.place as usize)
+            }
+        };
+        let texts = engine.texts(context, &look)?;
+        let recipe = if texts.files.is_empty() { Recipe::Auto } else { Recipe::Code };
+        let found = find(
+            &look,
+            &texts,
+            &Ask {
+                text: &request.task,
+                recipe,
+                lexical: true,
+                vector: false,
+                intent: None,
+                fusion: Fusion::WeightedSum,
+                pool: POOL,
+                nearest: Default::default(),
+                allowed: &|_| true,
+            },
+        );
+        let sources = &engine.searching().sources;
+        let core = gather(&look, sources, &found, &request.task)?;
+        let agent = request.agent_id.as_deref().or(context.agent.as_deref());
+        let mut notes = pack::notes(&look, &texts, &found.terms, &core.nodes, request.task_id.as_deref(), agent)?;
+        for (wanted, list) in [
+            (request.include_decisions, &mut notes.decisions),
+            (request.include_learnings, &mut notes.learnings),
+            (request.include_episodes, &mut notes.episodes),
+        ] {
+            if !wanted {
+                list.clear();
+            }
+        }
+        let frame = Pack {
+            summary: summary(&core, &notes, &request.task),
+            entry_point: core.slices.first().map(|slice| slice.key.clone()),
+            files: core.files.clone(),
+            freshness: freshness(&look, &core, texts.without_source.len()),
+            ..Pack::default()
+        };
+        let budget = Budget { profile: request.profile, tokens, skip };
+        let Some((mut pack, given)) = fit(frame, &core, &notes, budget, request.explain) else {
+            return Err(too_small(&request, tokens));
+        };
+        let next = skip + given;
+        if request.profile == Profile::Debug && given > 0 && next < core.slices.len() {
+            let key = engine.graphs().cursor_key(&look.ledger)?;
+            let cursor = Cursor::new(&look.view, &hash, next, false).seal(&key);
+            if lukasa_search::count::count(&cursor) + pack.token_estimate + 8 <= tokens {
+                pack.next_cursor = Some(cursor);
+            }
+        }
+        Ok(pack)
+    }
+}
+
+/// The tokens that may be used.
+fn check(request: &Request) -> Result<usize> {
+    if request.task.trim().is_empty() {
+        return Err(Error::invalid("invalid_query", "task: nothing is said").hint("say what is to be done"));
+    }
+    if request.task.len() > LONGEST {
+        return Err(Error::new(
+            ErrorKind::TooLarge,
+            "task_too_long",
+            format!("task: {} bytes are more than {LONGEST}", request.task.len()),
+        )
+        .hint("leave out logs beyond the first error"));
+    }
+    if let Some(budget) = request.budget {
+        if budget > MOST_BUDGET {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                "token_budget_exceeded",
+                format!("budget: {budget} is more than {MOST_BUDGET}"),
+            )
+            .hint("the debug profile gives everything, in pages"));
+        }
+        check_range("budget", budget, LEAST_BUDGET, MOST_BUDGET)?;
+    }
+    Ok(request.budget.unwrap_or(request.profile.tokens()))
+}
+
+fn too_small(request: &Request, tokens: usize) -> Error {
+    let next = request.profile.larger().map_or("debug", Profile::name);
+    Error::new(ErrorKind::TooLarge, "budget_too_small", format!("{tokens} tokens do not even hold where to begin"))
+        .hint(format!("ask for more with `budget`, or for the profile {next}"))
+}
+
+fn request_hash(request: &Request) -> Hash {
+    let plain = Request { cursor: None, ..request.clone() };
+    let value = serde_json::to_value(plain).expect("a request is plain data");
+    Hash::of(format!("context_pack {}", json::canonical(&value)).as_bytes())
+}
+
+/// Where to begin, why, and what else is concerned.
+fn summary(core: &Core, notes: &Notes, task: &str) -> String {
+    let Some(first) = core.slices.first() else {
+        let words: String = task.split_whitespace().take(8).collect::<Vec<_>>().join(" ");
+        return format!("nothing here speaks of `{words}`; is the repository indexed?");
+    };
+    let mut text = format!("Begin at `{}` in {}:{}", first.name, first.file, first.start_line);
+    if let Some(about) = first.summary.as_deref().filter(|about| about.len() <= 120) {
+        text.push_str(&format!(" ({})", about.trim_end_matches('.')));
+    }
+    text.push('.');
+    if let [_, others @ ..] = &core.files[..]
+        && !others.is_empty()
+    {
+        text.push_str(&format!(" {} concerned.", count(core.files.len(), "file")));
+    }
+    if !notes.blockers.is_empty() {
+        text.push_str(&format!(" {} by others: see active_blockers.", count(notes.blockers.len(), "claim")));
+    }
+    text
+}
+
+/// In one line: branch, transaction, and what cannot be vouched for.
+fn freshness(look: &Look, core: &Core, without_source: usize) -> String {
+    let mut text = format!("{} at tx {}", look.view.branch_name, look.view.known);
+    if !look.is_head {
+        text.push_str(&format!(", as of {}", look.view.valid));
+    }
+    match (&core.stale[..], without_source) {
+        ([], 0) => {}
+        ([], n) => text.push_str(&format!("; {} without source at hand", count(n, "file"))),
+        (stale, _) => text.push_str(&format!("; changed since it was indexed: {}", stale.join(", "))),
+    }
+    text
+}

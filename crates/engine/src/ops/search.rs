@@ -1,0 +1,713 @@
+//! `search`: what the words and the meaning of a question lead to, with the reasons.
+
+use super::{META, count};
+use crate::cursor::Cursor;
+use crate::graph::{Look, check_range};
+use crate::registry::{Meta, Op};
+use crate::search::{Answered, Ask, ItemOut, PathOut, Read, Recipe, Role, Texts, Want, find, round, show};
+use crate::{Context, Engine};
+use lukasa_graph::Node;
+use lukasa_graph::walk::{Direction, Filter, Walk, walk};
+use lukasa_model::json::{self, Hash};
+use lukasa_model::view::ViewEcho;
+use lukasa_model::{Error, ErrorKind, Result, Time};
+use lukasa_search::expand::Expansion;
+use lukasa_search::fuse::{Fusion, NORMALIZATION, sort};
+use lukasa_search::intent::{Intent, detect};
+use lukasa_search::ladder::{Costs, Step, shed};
+use lukasa_search::rerank::{ALPHA, POOL, TIMEOUT_MS};
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+pub struct Search;
+
+/// Longest question, in characters.
+const LONGEST: usize = 800;
+/// Most results of an answer.
+const MOST: usize = 40;
+/// Candidates of each channel.
+const RAW: usize = 120;
+/// Tokens of an answer: by default, and the least and the most one may ask for.
+const BUDGET: usize = 3_500;
+const LEAST_BUDGET: usize = 400;
+const MOST_BUDGET: usize = 4_000;
+/// What an answer may take before work is shed.
+const PATIENCE_MS: f64 = 300.0;
+const FADES_DAYS: f64 = 30.0;
+
+#[derive(Clone, Deserialize, Serialize, JsonSchema)]
+pub struct Request {
+    /// What to look for, 1 to 800 characters; `pack` takes whole tasks.
+    pub query: String,
+    /// Most results, up to 40.
+    #[serde(default = "limit")]
+    pub limit: usize,
+    /// How to look: auto, objects, code, passages, memory.
+    #[serde(default)]
+    pub recipe: Recipe,
+    /// explain, locate_config, debug_error or roadmap, instead of what the words suggest.
+    #[serde(default)]
+    pub intent: Option<Intent>,
+    /// Only these channels: lexical, vector.
+    #[serde(default)]
+    pub channels: Vec<String>,
+    /// How channels become one, for objects: weighted_sum or rrf.
+    #[serde(default)]
+    pub fusion: FusionName,
+    /// Have the best looked at a second time.
+    #[serde(default)]
+    pub rerank: Option<bool>,
+    /// Most tokens of the answer, 400 to 4,000.
+    #[serde(default = "budget")]
+    pub max_token_budget: usize,
+    /// Cite the sentences that speak for each result.
+    #[serde(default)]
+    pub include_citations: bool,
+    /// Tell in words how results are related.
+    #[serde(default = "yes")]
+    pub include_path_summaries: bool,
+    /// Properties to show whatever they say.
+    #[serde(default)]
+    pub include: Vec<String>,
+    /// Only objects of these types.
+    #[serde(default)]
+    pub object_types: Vec<String>,
+    /// No objects of these types, nor anything that leads through them.
+    #[serde(default)]
+    pub exclude_object_types: Vec<String>,
+    /// Only objects with one of these labels.
+    #[serde(default)]
+    pub labels_any: Vec<String>,
+    /// Only what was stated after this time.
+    #[serde(default)]
+    pub updated_after: Option<Time>,
+    /// Only what was stated before this time.
+    #[serde(default)]
+    pub updated_before: Option<Time>,
+    /// How relationships of results are followed.
+    #[serde(default)]
+    pub neighbor: Neighbor,
+    /// Prefer what is near this object.
+    #[serde(default)]
+    pub anchor: Option<String>,
+    /// What the search itself counts beside an anchor.
+    #[serde(default = "semantic_weight")]
+    pub semantic_weight: f64,
+    /// What nearness to the anchor counts.
+    #[serde(default = "graph_weight")]
+    pub graph_weight: f64,
+    /// Give every stage's numbers.
+    #[serde(default)]
+    pub debug: bool,
+    /// Go on from here: `next_cursor` or `previous_cursor` of an answer to the same request.
+    #[serde(default)]
+    pub cursor: Option<String>,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+/// How relationships of results are followed.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Neighbor {
+    /// Relationships followed of each result, 0 to 20.
+    pub per_primary_limit: usize,
+    /// Neighbours in all, 0 to 250.
+    pub global_limit: usize,
+    /// Only these types of relationships.
+    pub edge_types: Vec<String>,
+    /// Hops, 1 or 2.
+    pub max_depth: u32,
+}
+
+impl Default for Neighbor {
+    fn default() -> Self {
+        Neighbor { per_primary_limit: 3, global_limit: 50, edge_types: vec![], max_depth: 1 }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FusionName {
+    #[default]
+    WeightedSum,
+    Rrf,
+}
+
+fn limit() -> usize {
+    10
+}
+
+fn budget() -> usize {
+    BUDGET
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn semantic_weight() -> f64 {
+    0.6
+}
+
+fn graph_weight() -> f64 {
+    0.4
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    /// Best first.
+    pub items: Vec<ItemOut>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub path_summaries: Vec<PathOut>,
+    /// How many were found in all, before the limit.
+    pub total: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_cursor: Option<String>,
+    pub meta: MetaOut,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub debug: Option<DebugOut>,
+    pub view: ViewEcho,
+}
+
+/// How the answer was made.
+#[derive(Serialize, JsonSchema)]
+pub struct MetaOut {
+    pub recipe: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intent: Option<Intent>,
+    pub channels: Vec<&'static str>,
+    pub fusion: String,
+    pub normalization_version: &'static str,
+    pub lexical_considered: usize,
+    pub vector_considered: usize,
+    pub neighbor_expanded: usize,
+    /// Which share of what can be embedded has a vector, 0 to 1.
+    pub embedded_share: f64,
+    pub token_estimate: usize,
+    pub token_budget: usize,
+    /// Something was left out or shortened to keep the budget.
+    pub truncation_notice: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rerank: Option<RerankOut>,
+    /// What was spared, and what else one should know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    pub elapsed_ms: f64,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RerankOut {
+    pub applied: bool,
+    pub model: String,
+    pub pool: usize,
+    pub timeout: bool,
+    pub latency_ms: f64,
+}
+
+/// Every stage's numbers.
+#[derive(Serialize, JsonSchema)]
+pub struct DebugOut {
+    pub terms: Vec<TermOut>,
+    pub normalization: Vec<ChannelOut>,
+    pub expansion: ExpansionOut,
+    pub gain_rejections: usize,
+    pub marginal_gain_min: f64,
+    pub costs: CostsOut,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct TermOut {
+    pub word: String,
+    pub weight: f32,
+    /// Objects and symbols that have it.
+    pub frequency: usize,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ChannelOut {
+    pub channel: &'static str,
+    pub weight: f64,
+    pub count: usize,
+    pub mean: f64,
+    pub std: f64,
+    /// The best ten, with their raw scores.
+    pub best: Vec<(String, f64)>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ExpansionOut {
+    pub neighbors: usize,
+    pub truncated: bool,
+    pub hub_sampled: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hub_degree: Option<usize>,
+    pub duplicate_neighbors_collapsed: usize,
+    pub edge_samples: Vec<EdgeOut>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct EdgeOut {
+    pub relation: String,
+    pub edge_score: f64,
+    pub depth: u32,
+    pub hub_damping: f64,
+}
+
+/// Milliseconds of each stage, in this request.
+#[derive(Serialize, JsonSchema)]
+pub struct CostsOut {
+    pub lexical_ms: f64,
+    pub vector_ms: f64,
+    pub expansion_ms: f64,
+    pub paths_ms: f64,
+    pub rerank_ms: f64,
+    pub rest_ms: f64,
+}
+
+impl Op for Search {
+    const META: Meta = Meta {
+        name: "search",
+        summary: "Find anything by words and meaning",
+        description: "Looks for a question's words and meaning in everything the view shows: symbols and files, documents, \
+                      decisions, episodes. How channels are weighed depends on what is found; every result says why it is \
+                      there, and its reasons add up to its score. The answer keeps to a budget of tokens.",
+        scope: "graph:search:read",
+        verb: "search",
+        toolset: "search",
+        positional: &["query"],
+        aliases: &[
+            ("intent_override", "intent"),
+            ("types", "object_types"),
+            ("anchor_node_id", "anchor"),
+            ("n_results", "limit"),
+        ],
+        examples: &[
+            "lukasa search \"where are branches merged\"",
+            "lukasa search \"timeout setting\" --intent locate_config --limit 5",
+            "lukasa search \"login error\" --object-types DECISION --include-citations",
+        ],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        let began = Instant::now();
+        check(&request)?;
+        let hash = request_hash(&request)?;
+        let paging = Paging::open(engine, context, &request, &hash)?;
+        let look = paging.look;
+        let searching = engine.searching();
+        let now = engine.clock().now();
+        let steps = shed(&searching.costs(), PATIENCE_MS, request.rerank == Some(true));
+        let mut costs = Costs::default();
+        let mut timer = Timer(Instant::now());
+        let texts = engine.texts(context, &look)?;
+        let intent = request.intent.or_else(|| detect(&request.query));
+        let wanted = |name: &str| request.channels.is_empty() || request.channels.iter().any(|c| c == name);
+        let raw = if steps.contains(&Step::CandidatePoolReduced) { RAW * 3 / 4 } else { RAW };
+        costs.rest_ms += timer.lap();
+        let vectors = wanted("vector") && !steps.contains(&Step::VectorDisabledPerf);
+        let meaning = if vectors { engine.nearest(context, &look, &request.query, raw)? } else { Default::default() };
+        costs.vector_ms = timer.lap();
+        let allowed = filter(&look, &request)?;
+        let mut found = find(
+            &look,
+            &texts,
+            &Ask {
+                text: &request.query,
+                recipe: request.recipe,
+                lexical: wanted("lexical"),
+                vector: vectors,
+                intent,
+                fusion: match request.fusion {
+                    FusionName::WeightedSum => Fusion::WeightedSum,
+                    FusionName::Rrf => Fusion::Rrf { k: 60.0 },
+                },
+                pool: raw,
+                nearest: meaning.nearest.clone(),
+                allowed: &allowed,
+            },
+        );
+        costs.lexical_ms = timer.lap();
+        let total = found.candidates.len();
+        let page = paging.place..(paging.place + request.limit).min(total);
+        let trimmed = steps.contains(&Step::ExpansionTrimmed);
+        let mut how = expansion(&look, &request, intent)?;
+        if trimmed {
+            how.per_primary = (how.per_primary / 2).max(1);
+        }
+        let mut read = Read::of(&look, &heads(&found, total.min(raw.max(page.end))))?;
+        if request.updated_after.is_some() || request.updated_before.is_some() {
+            read.add(&look, &heads(&found, total))?;
+            found.candidates.retain(|candidate| fits(&read, candidate.node, &request));
+        }
+        anchored(&look, &mut found, &request)?;
+        fade(&look, &mut found, &read, intent, now);
+        let rerank = match request.rerank {
+            Some(true) => Some(second_look(engine, &look, &read, &mut found, &request, &steps)),
+            _ => None,
+        };
+        costs.rerank_ms = rerank.as_ref().map_or(0.0, |rerank| rerank.latency_ms);
+        timer.lap();
+        let total = found.candidates.len();
+        found.candidates.drain(..page.start.min(total));
+        if how.per_primary > 0 && page.start == 0 {
+            let primaries = found.candidates.len().min(request.limit);
+            found.expanded = lukasa_search::expand::expand(&look.snapshot, now, &mut found.candidates, primaries, &how);
+            let neighbors: Vec<Node> = found.expanded.neighbors.clone();
+            read.add(&look, &neighbors)?;
+        }
+        costs.expansion_ms = timer.lap();
+        let paths = request.include_path_summaries && !steps.contains(&Step::PathsDisabledPerf);
+        let given = searching.given_lately(context, &look, now, &heads(&found, request.limit * 2));
+        let want = Want {
+            limit: request.limit,
+            budget: request.max_token_budget,
+            paths,
+            citations: request.include_citations,
+            include: &request.include,
+            given,
+        };
+        let shown = show(&look, &texts, &found, &read, &want);
+        costs.paths_ms = timer.lap();
+        searching.learn(&costs, &steps);
+        let given: Vec<_> =
+            shown.items.iter().filter(|item| item.role != Role::Reference).map(|item| item.thing).collect();
+        searching.give(context, now, &given);
+        let summary = summary(&request, &found, &shown.items, total);
+        let mut warnings: Vec<String> = steps.iter().map(|step| step.warning().to_owned()).collect();
+        warnings.extend(meaning.warning.clone());
+        if !texts.without_source.is_empty() {
+            warnings.push(format!(
+                "{} without their source at hand: found by names and comments only",
+                count(texts.without_source.len(), "file")
+            ));
+        }
+        let seal = |place: usize, backwards| -> Result<String> {
+            let key = engine.graphs().cursor_key(&look.ledger)?;
+            Ok(Cursor::new(&look.view, &hash, place, backwards).seal(&key))
+        };
+        let end = page.start + request.limit;
+        Ok(Response {
+            summary,
+            total,
+            next_cursor: if end < total { Some(seal(end, false)?) } else { None },
+            previous_cursor: if page.start > 0 { Some(seal(page.start, true)?) } else { None },
+            meta: MetaOut {
+                recipe: found.recipe.name(),
+                intent,
+                channels: found.channels.iter().map(|channel| channel.name).collect(),
+                fusion: found.fusion.clone(),
+                normalization_version: NORMALIZATION,
+                lexical_considered: considered(&found, &["lexical", "body", "symbols"]),
+                vector_considered: considered(&found, &["vector"]),
+                neighbor_expanded: found.expanded.neighbors.len(),
+                embedded_share: round(meaning.share),
+                token_estimate: shown.tokens,
+                token_budget: request.max_token_budget,
+                truncation_notice: shown.truncated,
+                rerank,
+                warnings,
+                elapsed_ms: round(began.elapsed().as_secs_f64() * 1e3),
+            },
+            debug: request.debug.then(|| debug(&look, &texts, &found, shown.gain_rejections, &costs)),
+            items: shown.items,
+            path_summaries: shown.paths,
+            view: look.view.echo(),
+        })
+    }
+}
+
+fn check(request: &Request) -> Result<()> {
+    let length = request.query.trim().chars().count();
+    if length == 0 || length > LONGEST {
+        let hint = if length == 0 { "say what to look for" } else { "`pack` takes whole issues of up to 32 KB" };
+        return Err(Error::invalid(
+            "invalid_query",
+            format!("query: {length} characters are not within 1 to {LONGEST}"),
+        )
+        .hint(hint));
+    }
+    for channel in &request.channels {
+        if !["lexical", "vector"].contains(&channel.as_str()) {
+            return Err(Error::invalid("unknown_channel", format!("channels: there is no channel `{channel}`"))
+                .hint("lexical and vector can be chosen; the graph is always looked at"));
+        }
+    }
+    check_range("limit", request.limit, 1, MOST)?;
+    check_range("neighbor.per_primary_limit", request.neighbor.per_primary_limit, 0, 20)?;
+    check_range("neighbor.global_limit", request.neighbor.global_limit, 0, 250)?;
+    check_range("neighbor.max_depth", request.neighbor.max_depth as usize, 1, 2)?;
+    let budget = request.max_token_budget;
+    if budget > MOST_BUDGET {
+        return Err(Error::new(
+            ErrorKind::TooLarge,
+            "token_budget_exceeded",
+            format!("max_token_budget: {budget} is more than {MOST_BUDGET}"),
+        )
+        .hint("read on with the cursor instead"));
+    }
+    check_range("max_token_budget", budget, LEAST_BUDGET, MOST_BUDGET)?;
+    for (name, weight) in [("semantic_weight", request.semantic_weight), ("graph_weight", request.graph_weight)] {
+        if !(0.0..=1.0).contains(&weight) {
+            return Err(Error::invalid("out_of_range", format!("{name}: {weight} is not within 0 to 1")));
+        }
+    }
+    Ok(())
+}
+
+/// Of the request without its paging, and of what decides the order: a cursor dies when that changes.
+fn request_hash(request: &Request) -> Result<Hash> {
+    let plain = Request { cursor: None, ..request.clone() };
+    let value =
+        serde_json::to_value(plain).map_err(|e| Error::internal(format!("a request cannot be written: {e}")))?;
+    Ok(Hash::of(format!("search {NORMALIZATION} {}", json::canonical(&value)).as_bytes()))
+}
+
+struct Paging {
+    look: Look,
+    place: usize,
+}
+
+impl Paging {
+    fn open(engine: &Engine, context: &mut Context<'_>, request: &Request, hash: &Hash) -> Result<Paging> {
+        let Some(text) = &request.cursor else {
+            return Ok(Paging { look: engine.look(context, &request.view)?, place: 0 });
+        };
+        let ledger = engine.ledger(&context.scope);
+        let cursor = Cursor::open(text, &engine.graphs().cursor_key(&ledger)?)?;
+        cursor.check(hash)?;
+        let look = engine.look_from(context, &request.view, &cursor)?;
+        let place = cursor.place as usize;
+        Ok(Paging { look, place: if cursor.backwards { place.saturating_sub(request.limit) } else { place } })
+    }
+}
+
+/// Time since it was last asked.
+struct Timer(Instant);
+
+impl Timer {
+    fn lap(&mut self) -> f64 {
+        let took = self.0.elapsed().as_secs_f64() * 1e3;
+        self.0 = Instant::now();
+        took
+    }
+}
+
+/// Which nodes may be in the answer, by type and label.
+fn filter<'l>(look: &'l Look, request: &Request) -> Result<impl Fn(Node) -> bool + Sync + use<'l>> {
+    let kept = look.filter(&[], &request.object_types, &request.labels_any)?;
+    let refused = match request.exclude_object_types.is_empty() {
+        true => None,
+        false => Some(look.filter(&[], &request.exclude_object_types, &[])?),
+    };
+    let snapshot = &look.snapshot;
+    Ok(move |node: Node| {
+        kept.node(snapshot, node) && !refused.as_ref().is_some_and(|refused| refused.node(snapshot, node))
+    })
+}
+
+/// By when it was stated.
+fn fits(read: &Read, node: Node, request: &Request) -> bool {
+    let (after, before) = (request.updated_after, request.updated_before);
+    if after.is_none() && before.is_none() {
+        return true;
+    }
+    read.stated(node).is_some_and(|at| after.is_none_or(|after| at > after) && before.is_none_or(|before| at < before))
+}
+
+fn heads(found: &Answered, most: usize) -> Vec<Node> {
+    found.candidates.iter().take(most).map(|candidate| candidate.node).collect()
+}
+
+fn considered(found: &Answered, names: &[&str]) -> usize {
+    found.channels.iter().filter(|c| names.contains(&c.name)).map(|c| c.found.len()).max().unwrap_or(0)
+}
+
+fn expansion(look: &Look, request: &Request, intent: Option<Intent>) -> Result<Expansion> {
+    let Neighbor { per_primary_limit, global_limit, edge_types, max_depth } = &request.neighbor;
+    let names = look.snapshot.names();
+    look.filter(edge_types, &[], &[])?;
+    let edge_types = (!edge_types.is_empty()).then(|| names.chosen(edge_types, &look.registry, true));
+    let kept = look.filter(&[], &request.object_types, &[])?;
+    let unwanted = look.filter(&[], &request.exclude_object_types, &[])?;
+    let excludes = !request.exclude_object_types.is_empty();
+    let has = |filter: &Filter, t: usize| filter.node_types.as_ref().is_none_or(|table| table[t]);
+    let refused = (0..names.types().len()).map(|t| !has(&kept, t) || (excludes && has(&unwanted, t)));
+    Ok(Expansion {
+        per_primary: *per_primary_limit,
+        most: *global_limit,
+        depth: *max_depth,
+        weight: intent.map_or(0.15, |intent| intent.template().neighbor),
+        edge_types,
+        refused: refused.collect(),
+    })
+}
+
+/// Blends in how near each candidate is to the anchor: 1 / (1 + hops).
+fn anchored(look: &Look, found: &mut Answered, request: &Request) -> Result<()> {
+    let Some(anchor) = &request.anchor else { return Ok(()) };
+    let root = look.node(anchor)?;
+    let reached = walk(
+        &look.snapshot,
+        &[root],
+        &Walk {
+            direction: Direction::Both,
+            depth: 4,
+            max_nodes: 20_000,
+            max_edges: 200_000,
+            filter: &Filter::default(),
+        },
+    );
+    let mut hops = rustc_hash::FxHashMap::default();
+    for (place, node) in reached.nodes.iter().enumerate() {
+        hops.entry(*node).or_insert_with(|| reached.depth(place));
+    }
+    let best = found.candidates.first().map_or(1.0, |c| c.score()).max(f64::MIN_POSITIVE);
+    for candidate in &mut found.candidates {
+        candidate.reasons.iter_mut().for_each(|reason| reason.score *= request.semantic_weight / best);
+        if let Some(hops) = hops.get(&candidate.node) {
+            candidate.add("anchor", request.graph_weight / (1.0 + f64::from(*hops)));
+        }
+    }
+    sort(&mut found.candidates, |node| look.snapshot.thing(node));
+    Ok(())
+}
+
+/// Lets what was stated long ago count less, where the intent says so.
+fn fade(look: &Look, found: &mut Answered, read: &Read, intent: Option<Intent>, now: Time) {
+    let share = intent.map_or(0.0, |intent| intent.template().recency);
+    if share == 0.0 || found.recipe != Recipe::Objects {
+        return;
+    }
+    for candidate in &mut found.candidates {
+        let Some(at) = read.stated(candidate.node) else { continue };
+        let days = now.0.saturating_sub(at.0).max(0) as f64 / 86_400e6;
+        let lost = candidate.score() * share * (1.0 - (-days / FADES_DAYS).exp());
+        candidate.add("recency", -lost);
+    }
+    sort(&mut found.candidates, |node| look.snapshot.thing(node));
+}
+
+/// Has the best judged again, if that does not take too long.
+fn second_look(
+    engine: &Engine,
+    look: &Look,
+    read: &Read,
+    found: &mut Answered,
+    request: &Request,
+    steps: &[Step],
+) -> RerankOut {
+    let began = Instant::now();
+    let reranker = engine.searching().reranker();
+    let pool = if steps.contains(&Step::RerankPoolReduced) { POOL * 3 / 4 } else { POOL };
+    let nodes = heads(found, pool);
+    let mut out = RerankOut {
+        applied: false,
+        model: reranker.name().to_owned(),
+        pool: nodes.len(),
+        timeout: false,
+        latency_ms: 0.0,
+    };
+    if steps.contains(&Step::RerankDisabledPerf) {
+        return out;
+    }
+    let text = |node: &Node| read.content(*node).map(|content| serde_json::to_string(content).unwrap_or_default());
+    let texts: Vec<String> = nodes.iter().map(|node| text(node).unwrap_or_default()).collect();
+    let (send, receive) = mpsc::channel();
+    let (question, terms, judge) = (request.query.clone(), found.terms.clone(), Arc::clone(&reranker));
+    std::thread::spawn(move || {
+        let _ = send.send(judge.judge(&question, &terms, &texts));
+    });
+    match receive.recv_timeout(Duration::from_millis(TIMEOUT_MS)) {
+        Ok(Ok(judged)) if judged.len() == nodes.len() => {
+            for (candidate, judged) in found.candidates.iter_mut().zip(judged) {
+                let change = ALPHA * (judged.clamp(0.0, 1.0) - candidate.score());
+                candidate.add("reranker", change);
+            }
+            let pool = nodes.len();
+            sort(&mut found.candidates[..pool], |node| look.snapshot.thing(node));
+            out.applied = true;
+        }
+        Ok(_) => {}
+        Err(_) => out.timeout = true,
+    }
+    out.latency_ms = round(began.elapsed().as_secs_f64() * 1e3);
+    out
+}
+
+fn summary(request: &Request, found: &Answered, items: &[ItemOut], total: usize) -> String {
+    match items.first() {
+        None => format!("nothing found for `{}`; other words, or fewer filters, may help", request.query),
+        Some(best) => {
+            let name = best
+                .fields
+                .get("title")
+                .and_then(|t| t.as_str())
+                .map_or(best.reference.clone(), |title| format!("{} ({})", title, best.reference));
+            format!("{} found by {}; the best: {name}", total, found.recipe.name())
+        }
+    }
+}
+
+fn debug(look: &Look, texts: &Texts, found: &Answered, gain_rejections: usize, costs: &Costs) -> DebugOut {
+    let name = |node: Node| look.snapshot.name(node);
+    let terms = found.terms.iter().map(|term| TermOut {
+        word: term.word.clone(),
+        weight: term.weight,
+        frequency: texts.units.frequency(&term.word) + texts.objects.frequency(&term.word),
+    });
+    let channels = found.channels.iter().map(|channel| {
+        let spread = channel.spread();
+        let best = channel.found.iter().take(10).map(|(node, score)| (name(*node), round(*score)));
+        ChannelOut {
+            channel: channel.name,
+            weight: channel.weight,
+            count: spread.count,
+            mean: round(spread.mean),
+            std: round(spread.std),
+            best: best.collect(),
+        }
+    });
+    let expanded = &found.expanded;
+    DebugOut {
+        terms: terms.collect(),
+        normalization: channels.collect(),
+        expansion: ExpansionOut {
+            neighbors: expanded.neighbors.len(),
+            truncated: expanded.truncated,
+            hub_sampled: expanded.hub_degree.is_some(),
+            hub_degree: expanded.hub_degree,
+            duplicate_neighbors_collapsed: expanded.collapsed,
+            edge_samples: expanded
+                .ways
+                .iter()
+                .take(10)
+                .map(|way| EdgeOut {
+                    relation: look.snapshot.edge_type(way.edge).to_string(),
+                    edge_score: round(way.score),
+                    depth: way.depth,
+                    hub_damping: round(way.facts.hub_damping()),
+                })
+                .collect(),
+        },
+        gain_rejections,
+        marginal_gain_min: lukasa_search::gain::LEAST,
+        costs: CostsOut {
+            lexical_ms: round(costs.lexical_ms),
+            vector_ms: round(costs.vector_ms),
+            expansion_ms: round(costs.expansion_ms),
+            paths_ms: round(costs.paths_ms),
+            rerank_ms: round(costs.rerank_ms),
+            rest_ms: round(costs.rest_ms),
+        },
+    }
+}

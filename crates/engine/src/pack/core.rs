@@ -1,0 +1,258 @@
+//! The code a task concerns: where to begin, which symbols and files, and what they are tied to.
+
+use crate::code::index::unhex;
+use crate::code::symbols::{Kind, Rel, Symbols, Way, flagged, keys, number, text};
+use crate::graph::Look;
+use crate::search::{Answered, Read, Sources, lines};
+use lukasa_graph::rank::{Weights, around};
+use lukasa_graph::{Edge, Node};
+use lukasa_model::{Content, Result};
+use lukasa_search::fuse::Candidate;
+use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Symbols looked at to choose from.
+const CORE: usize = 40;
+/// Files named.
+const FILES: usize = 8;
+/// Seeds of the walk that ranks what is around.
+const SEEDS: usize = 10;
+const DAMPING: f64 = 0.85;
+/// Relationships told of what is around.
+const AROUND: usize = 24;
+/// Implementations of an interface that come with it.
+const IMPLEMENTATIONS: usize = 2;
+/// What a test counts for a task that is not about tests.
+const TEST: f64 = 0.5;
+
+/// A symbol with its source.
+#[derive(Clone, Debug)]
+pub struct Slice {
+    pub node: Node,
+    pub key: String,
+    pub file: String,
+    pub name: String,
+    pub kind: String,
+    pub start_line: u64,
+    pub end_line: u64,
+    /// The exact lines; none where the source is not at hand.
+    pub code: Option<String>,
+    pub signature: Option<String>,
+    pub summary: Option<String>,
+    pub score: f64,
+    pub reasons: Vec<(&'static str, f64)>,
+    pub ppr_score: f64,
+    pub callers: Vec<String>,
+    pub callees: Vec<String>,
+    pub valid_from: Option<String>,
+}
+
+/// A relationship between what is handed out and what is around it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Dependency {
+    pub from: String,
+    /// CALLS, IMPORTS, INHERITS, ….
+    #[serde(rename = "type")]
+    pub relation: String,
+    pub to: String,
+}
+
+/// What was found of the program.
+#[derive(Default)]
+pub struct Core {
+    /// Keys of files, best first.
+    pub files: Vec<String>,
+    pub slices: Vec<Slice>,
+    pub dependencies: Vec<Dependency>,
+    /// Nodes of slices and files.
+    pub nodes: Vec<Node>,
+    /// Files whose source is not at hand or has changed since it was indexed.
+    pub stale: Vec<String>,
+    pub ppr: Vec<(String, f64)>,
+}
+
+/// Gathers code for a task, best first.
+pub fn gather(look: &Look, sources: &Sources, found: &Answered, task: &str) -> Result<Core> {
+    let gathering = Gathering { look, sources, symbols: Symbols::new(look) };
+    let about_tests = lukasa_search::tokens::list(task).iter().any(|word| word == "test");
+    let files = gathering.without_tests(&found.files, about_tests);
+    let mut units = gathering.by_file(&files, &gathering.without_tests(&found.candidates, about_tests));
+    units.truncate(CORE);
+    gathering.add_implementations(&mut units)?;
+    let seeds: Vec<(Node, f64)> = units.iter().take(SEEDS).map(|c| (c.node, c.score().max(0.0))).collect();
+    let weights = Weights::new(&look.snapshot, &look.registry, &[]);
+    let ranks: FxHashMap<Node, f64> = match seeds.is_empty() {
+        true => FxHashMap::default(),
+        false => around(&look.snapshot, &weights, &seeds, DAMPING).0.into_iter().collect(),
+    };
+    let nodes: Vec<Node> = units.iter().map(|c| c.node).chain(files.iter().take(FILES).map(|c| c.node)).collect();
+    let mut with_files = nodes.clone();
+    with_files.extend(nodes.iter().filter_map(|node| gathering.symbols.file(*node)));
+    let read = Read::of(look, &with_files)?;
+    let mut core = Core { nodes, ..Core::default() };
+    core.files = files.iter().take(FILES).map(|c| gathering.symbols.key(c.node).into_owned()).collect();
+    let mut texts = FxHashMap::default();
+    for candidate in &units {
+        let Some(content) = read.content(candidate.node) else { continue };
+        core.slices.push(gathering.slice(candidate, content, &read, &ranks, &mut texts));
+    }
+    core.stale = texts.iter().filter(|(_, text)| text.is_none()).map(|(path, _)| path.clone()).collect();
+    core.stale.sort();
+    core.dependencies = gathering.dependencies(&units, &ranks);
+    let mut ppr: Vec<(Node, f64)> = ranks.into_iter().collect();
+    ppr.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| look.snapshot.thing(a.0).cmp(&look.snapshot.thing(b.0))));
+    core.ppr = ppr.into_iter().take(CORE).map(|(node, rank)| (look.snapshot.name(node), rank)).collect();
+    Ok(core)
+}
+
+struct Gathering<'a> {
+    look: &'a Look,
+    sources: &'a Sources,
+    symbols: Symbols<'a>,
+}
+
+impl Gathering<'_> {
+    /// Tests count half for a task that does not speak of them; what is known by name only not at all.
+    fn without_tests(&self, all: &[Candidate], about_tests: bool) -> Vec<Candidate> {
+        let own = |c: &&Candidate| self.symbols.kind(c.node).is_some_and(|kind| !kind.outside());
+        let mut all: Vec<Candidate> = all.iter().filter(own).cloned().collect();
+        if !about_tests {
+            for candidate in &mut all {
+                let file = self.symbols.file(candidate.node);
+                if self.symbols.is_test(candidate.node) || file.is_some_and(|file| self.symbols.is_test(file)) {
+                    let lost = candidate.score() * (TEST - 1.0);
+                    candidate.add("is_test", lost);
+                }
+            }
+            lukasa_search::fuse::sort(&mut all, |node| self.look.snapshot.thing(node));
+        }
+        all
+    }
+
+    /// The best symbol of each file in the order of files, then their second and so on: the best of all crowd into few
+    /// files, and a file that is not named at all is a miss.
+    fn by_file(&self, files: &[Candidate], units: &[Candidate]) -> Vec<Candidate> {
+        let places: FxHashMap<Node, usize> = files.iter().enumerate().map(|(at, file)| (file.node, at)).collect();
+        let mut seen: FxHashMap<Node, usize> = FxHashMap::default();
+        let mut all: Vec<((usize, usize), &Candidate)> = Vec::new();
+        for unit in units {
+            let Some(file) = self.symbols.file(unit.node) else { continue };
+            let Some(place) = places.get(&file).filter(|place| **place < CORE) else { continue };
+            let turn = seen.entry(file).or_default();
+            all.push(((*turn, *place), unit));
+            *turn += 1;
+        }
+        all.sort_by_key(|(at, _)| *at);
+        all.into_iter().map(|(_, unit)| unit.clone()).collect()
+    }
+
+    /// An interface or abstract class brings what implements it.
+    fn add_implementations(&self, units: &mut Vec<Candidate>) -> Result<()> {
+        let heads: Vec<Node> = units.iter().take(SEEDS).map(|c| c.node).collect();
+        let contents = self.symbols.contents(&heads)?;
+        let mut there: FxHashSet<Node> = units.iter().map(|c| c.node).collect();
+        for node in heads {
+            let is_abstract = contents.get(&node).is_some_and(|content| flagged(content, "abstract"));
+            if !self.symbols.is(node, Kind::Interface) && !is_abstract {
+                continue;
+            }
+            let mut by: Vec<Node> = [Rel::Implements, Rel::Inherits]
+                .into_iter()
+                .flat_map(|rel| self.symbols.linked(node, rel, Way::In).map(|(node, _)| node).collect::<Vec<_>>())
+                .filter(|node| there.insert(*node))
+                .collect();
+            by.sort_by_key(|node| self.look.snapshot.thing(*node));
+            let Some(at) = units.iter().position(|c| c.node == node) else { continue };
+            let score = units[at].score();
+            for (place, node) in by.into_iter().take(IMPLEMENTATIONS).enumerate() {
+                let mut candidate = Candidate { node, reasons: vec![] };
+                candidate.add("implements", score * 0.9);
+                units.insert(at + 1 + place, candidate);
+            }
+        }
+        Ok(())
+    }
+
+    fn slice(
+        &self,
+        candidate: &Candidate,
+        content: &Content,
+        read: &Read,
+        ranks: &FxHashMap<Node, f64>,
+        texts: &mut FxHashMap<String, Option<String>>,
+    ) -> Slice {
+        let node = candidate.node;
+        let key = self.symbols.key(node).into_owned();
+        let path = keys::path(&key).to_owned();
+        let source = texts.entry(path.clone()).or_insert_with(|| {
+            let file = self.symbols.file(node)?;
+            let id = unhex(&text(read.content(file)?, "content_hash")?)?;
+            self.sources.text(&path, &id)
+        });
+        let span = number(content, "line").zip(number(content, "end_line"));
+        let code = match (source, span) {
+            (Some(source), Some((first, last))) => Some(lines(source, first, last).trim_end().to_owned()),
+            _ => None,
+        };
+        let names = |way| {
+            let mut all: Vec<(Node, Edge)> = self.symbols.linked(node, Rel::Calls, way).collect();
+            all.sort_by(|a, b| {
+                let rank = |n: &Node| ranks.get(n).copied().unwrap_or(0.0);
+                rank(&b.0)
+                    .total_cmp(&rank(&a.0))
+                    .then_with(|| self.look.snapshot.thing(a.0).cmp(&self.look.snapshot.thing(b.0)))
+            });
+            all.iter().take(5).map(|(node, _)| self.symbols.key(*node).into_owned()).collect()
+        };
+        let (start_line, end_line) = span.unwrap_or((1, number(content, "lines").unwrap_or(1)));
+        Slice {
+            node,
+            name: if path == key { keys::name(&key).to_owned() } else { keys::local(&key).to_owned() },
+            file: path,
+            key,
+            kind: self.look.snapshot.type_name(node).to_string(),
+            start_line,
+            end_line,
+            code,
+            signature: text(content, "signature").filter(|s| !s.is_empty()),
+            summary: text(content, "summary").filter(|s| !s.is_empty()),
+            score: candidate.score(),
+            reasons: candidate.reasons.iter().map(|r| (r.channel, r.score)).collect(),
+            ppr_score: ranks.get(&node).copied().unwrap_or(0.0),
+            callers: names(Way::In),
+            callees: names(Way::Out),
+            valid_from: read.stated(node).map(|time| time.to_string()),
+        }
+    }
+
+    /// What the best are tied to, the most central first, each pair once.
+    fn dependencies(&self, units: &[Candidate], ranks: &FxHashMap<Node, f64>) -> Vec<Dependency> {
+        let s = &self.look.snapshot;
+        let mut all: Vec<(f64, Edge)> = Vec::new();
+        let mut seen = FxHashSet::default();
+        for unit in units.iter().take(SEEDS) {
+            for rel in [Rel::Calls, Rel::Inherits, Rel::Implements, Rel::Imports] {
+                for way in [Way::Out, Way::In] {
+                    for (other, edge) in self.symbols.linked(unit.node, rel, way) {
+                        let sure = self.symbols.confidence(edge);
+                        let outside = self.symbols.kind(other).is_none_or(Kind::outside);
+                        if seen.insert(edge) && !outside {
+                            all.push((ranks.get(&other).copied().unwrap_or(0.0) * sure, edge));
+                        }
+                    }
+                }
+            }
+        }
+        all.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| s.edge_thing(a.1).cmp(&s.edge_thing(b.1))));
+        let told = all.into_iter().take(AROUND).map(|(_, edge)| {
+            let (src, dst) = s.ends(edge);
+            Dependency {
+                from: self.symbols.key(src).into_owned(),
+                relation: s.edge_type(edge).to_string(),
+                to: self.symbols.key(dst).into_owned(),
+            }
+        });
+        told.collect()
+    }
+}

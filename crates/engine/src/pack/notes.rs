@@ -1,0 +1,160 @@
+//! What people and agents have noted about a task's code: decisions, learnings, episodes, claims, the plan.
+
+use crate::code::symbols::text;
+use crate::graph::Look;
+use crate::search::{Read, Texts};
+use lukasa_graph::Node;
+use lukasa_model::{Content, Result};
+use lukasa_search::fields::begin;
+use lukasa_search::fuse::best;
+use lukasa_search::text::{Scoring, Term};
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Most notes of each kind to choose from.
+const EACH: usize = 8;
+/// What a note gains that is linked to the code itself.
+const LINKED: f64 = 1.0;
+/// Longest text of a note, in tokens.
+const LONGEST: usize = 80;
+
+/// Something noted.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Note {
+    /// `Type:key`, or the id where it has no key.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// What it says, from the beginning.
+    pub content: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// How sure a learning is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// Since when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+}
+
+/// Notes by what they are, best first.
+#[derive(Clone, Debug, Default)]
+pub struct Notes {
+    pub decisions: Vec<Note>,
+    pub learnings: Vec<Note>,
+    pub episodes: Vec<Note>,
+    pub blockers: Vec<Note>,
+    pub plan: Option<Note>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum About {
+    Decision,
+    Learning,
+    Episode,
+    Blocker,
+}
+
+/// What is noted about these nodes, or about what the task says. `agent` asks: its own claims do not stand in its way.
+pub fn notes(
+    look: &Look,
+    texts: &Texts,
+    terms: &[Term],
+    nodes: &[Node],
+    task_id: Option<&str>,
+    agent: Option<&str>,
+) -> Result<Notes> {
+    let s = &look.snapshot;
+    let mut scores: FxHashMap<Node, f64> = FxHashMap::default();
+    let is_note = |node: Node| kind(s.type_name(node)).is_some();
+    let said = texts.objects.scores(terms, &Scoring::default());
+    let top = said.iter().filter(|(node, _)| is_note(*node)).map(|(_, score)| *score).fold(0.0, f32::max);
+    if top > 0.0 {
+        let near = said.iter().filter(|(node, _)| is_note(*node));
+        scores.extend(near.map(|(node, score)| (*node, f64::from(score / top))));
+    }
+    for node in nodes {
+        let around = s.incoming(*node).iter().chain(s.outgoing(*node).iter());
+        for (other, _, _) in around.filter(|(other, _, _)| is_note(*other) && !s.is_ended(*other)) {
+            *scores.entry(other).or_default() += LINKED;
+        }
+    }
+    let found = best(scores.into_iter().collect(), EACH * 8, |node| s.thing(node));
+    let read = Read::of(look, &found.iter().map(|(node, _)| *node).collect::<Vec<_>>())?;
+    let mut notes = Notes::default();
+    for (node, _) in found {
+        let Some(content) = read.content(node) else { continue };
+        if is_sensitive(content) {
+            continue;
+        }
+        let Some(about) = about(s.type_name(node), content) else { continue };
+        let note = note(look, node, content, &read);
+        let own = agent.is_some() && note.agent.as_deref() == agent;
+        let list = match about {
+            About::Decision => &mut notes.decisions,
+            About::Learning => &mut notes.learnings,
+            About::Episode => &mut notes.episodes,
+            About::Blocker if own => continue,
+            About::Blocker => &mut notes.blockers,
+        };
+        if list.len() < EACH {
+            list.push(note);
+        }
+    }
+    if let Some(task) = task_id {
+        let node = look.node(task).or_else(|_| look.node(&format!("TASK:{task}")))?;
+        let read = Read::of(look, &[node])?;
+        notes.plan = read.content(node).map(|content| note(look, node, content, &read));
+    }
+    Ok(notes)
+}
+
+fn kind(type_name: &str) -> Option<About> {
+    let is = |name: &str| type_name.eq_ignore_ascii_case(name);
+    match () {
+        () if is("DECISION") => Some(About::Decision),
+        () if is("LEARNING") || is("ERRORSOLUTION") => Some(About::Learning),
+        () if is("EPISODE") || is("REFLECTION") => Some(About::Episode),
+        () if is("CLAIM") => Some(About::Blocker),
+        () => None,
+    }
+}
+
+/// An episode of a decision is one; a claim that has ended stands in nobody's way.
+fn about(type_name: &str, content: &Content) -> Option<About> {
+    let about = kind(type_name)?;
+    let subtype = content.subtype.clone().or_else(|| text(content, "type")).unwrap_or_default();
+    match about {
+        About::Episode if subtype.eq_ignore_ascii_case("DECISION") => Some(About::Decision),
+        About::Episode if subtype.eq_ignore_ascii_case("LEARNING") => Some(About::Learning),
+        About::Blocker => {
+            let open = content.status.as_deref().is_none_or(|s| ["active", "open"].contains(&s));
+            open.then_some(About::Blocker)
+        }
+        other => Some(other),
+    }
+}
+
+fn is_sensitive(content: &Content) -> bool {
+    content.properties.get("sensitive").and_then(serde_json::Value::as_bool).unwrap_or(false)
+}
+
+fn note(look: &Look, node: Node, content: &Content, read: &Read) -> Note {
+    let said = ["content", "text", "summary", "description", "intent"].iter().find_map(|name| text(content, name));
+    let whole = match (&content.title, said) {
+        (Some(title), Some(said)) if !said.starts_with(title.as_str()) => format!("{title}: {said}"),
+        (Some(title), None) => title.clone(),
+        (_, Some(said)) => said,
+        (None, None) => String::new(),
+    };
+    Note {
+        reference: look.snapshot.name(node),
+        content: begin(&whole, LONGEST).unwrap_or(whole),
+        status: content.status.clone(),
+        agent: text(content, "agent_id").or_else(|| text(content, "agent")),
+        confidence: content.properties.get("confidence").and_then(serde_json::Value::as_f64),
+        since: read.stated(node).map(|time| time.to_string()),
+    }
+}

@@ -1,0 +1,146 @@
+//! Answers of searches and packs: what was found, why, and the code itself.
+
+use super::{at, list, plain, safe};
+use serde_json::Value;
+use std::io::{Result, Write};
+
+pub const OPERATIONS: [&str; 2] = ["search", "context_pack"];
+
+pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
+    match operation {
+        "search" => search(out, response),
+        _ => pack(out, response),
+    }
+}
+
+fn search(out: &mut dyn Write, response: &Value) -> Result<()> {
+    for item in list(response, "items") {
+        let title = at(&item["fields"], "title");
+        let title = if title.is_empty() { String::new() } else { format!("  {title}") };
+        writeln!(
+            out,
+            "\n{:>2}. {}{title}  {:.3}",
+            at(item, "rank"),
+            at(item, "ref"),
+            item["score"].as_f64().unwrap_or(0.0)
+        )?;
+        for field in ["signature", "summary", "content", "text"] {
+            let text = at(&item["fields"], field);
+            if !text.is_empty() {
+                writeln!(out, "    {}", first_line(&text))?;
+                break;
+            }
+        }
+        let role = match item["role"].as_str() {
+            Some("neighbor") => "beside what was found; ",
+            Some("reference") => "given before; ",
+            _ => "",
+        };
+        writeln!(out, "    {role}{}", at(item, "explanation"))?;
+        for citation in list(item, "citations") {
+            writeln!(out, "    “{}”", at(citation, "span"))?;
+        }
+    }
+    let paths = list(response, "path_summaries");
+    if !paths.is_empty() {
+        writeln!(out, "\nHow they are related")?;
+        for path in paths.iter().take(8) {
+            writeln!(out, "  {}", at(path, "summary"))?;
+        }
+    }
+    let meta = &response["meta"];
+    let embedded = meta["embedded_share"].as_f64().unwrap_or(0.0) * 100.0;
+    writeln!(
+        out,
+        "\n{} by {}, {} tokens, {:.0} % embedded, {} ms",
+        at(meta, "fusion"),
+        list(meta, "channels").into_iter().map(plain).collect::<Vec<_>>().join(" + "),
+        at(meta, "token_estimate"),
+        embedded,
+        meta["elapsed_ms"].as_f64().unwrap_or(0.0).round(),
+    )?;
+    for warning in list(meta, "warnings") {
+        writeln!(out, "note: {}", plain(warning))?;
+    }
+    if response["debug"].is_object() {
+        writeln!(out, "{}", safe(&serde_json::to_string_pretty(&response["debug"]).unwrap_or_default()))?;
+    }
+    if response["next_cursor"].is_string() {
+        writeln!(out, "more: --cursor {}", at(response, "next_cursor"))?;
+    }
+    Ok(())
+}
+
+fn pack(out: &mut dyn Write, response: &Value) -> Result<()> {
+    let files: Vec<String> = list(response, "files").into_iter().map(plain).collect();
+    if !files.is_empty() {
+        writeln!(out, "Files: {}", files.join(", "))?;
+    }
+    for slice in list(response, "core_symbols") {
+        let (first, last) = (at(slice, "start_line"), at(slice, "end_line"));
+        writeln!(out, "\n{}:{first}-{last}  {}", at(slice, "file"), at(slice, "symbol_name"))?;
+        for reason in list(slice, "reasons") {
+            writeln!(out, "  {:+.3} {}", reason[1].as_f64().unwrap_or(0.0), plain(&reason[0]))?;
+        }
+        match slice["code"].as_str() {
+            Some(code) => writeln!(out, "{}", safe(code))?,
+            None => {
+                for field in ["signature", "summary"] {
+                    let text = at(slice, field);
+                    if !text.is_empty() {
+                        writeln!(out, "  {text}")?;
+                    }
+                }
+            }
+        }
+        for (field, what) in [("incoming_callers", "called by"), ("outgoing_calls", "calls")] {
+            let names: Vec<String> = list(slice, field).into_iter().map(plain).collect();
+            if !names.is_empty() {
+                writeln!(out, "  {what} {}", names.join(", "))?;
+            }
+        }
+    }
+    let dependencies = list(response, "dependencies");
+    if !dependencies.is_empty() {
+        writeln!(out, "\nAround it")?;
+        for dependency in dependencies {
+            let relation = at(dependency, "type").to_lowercase().replace('_', " ");
+            writeln!(out, "  {} {relation} {}", at(dependency, "from"), at(dependency, "to"))?;
+        }
+    }
+    for (field, title) in [
+        ("active_blockers", "Claimed by others"),
+        ("decisions", "Decisions"),
+        ("learnings", "Learnings"),
+        ("episodes", "What happened"),
+    ] {
+        let notes = list(response, field);
+        if !notes.is_empty() {
+            writeln!(out, "\n{title}")?;
+            for note in notes {
+                writeln!(out, "  {}: {}", at(note, "ref"), at(note, "content"))?;
+            }
+        }
+    }
+    if response["plan"].is_object() {
+        writeln!(out, "\nPlan\n  {}", at(&response["plan"], "content"))?;
+    }
+    let left_out = at(response, "left_out");
+    let left_out = if left_out.is_empty() { String::new() } else { format!("; {left_out} more left out") };
+    writeln!(
+        out,
+        "\n{} of {} tokens ({}){left_out}; {}",
+        at(response, "token_estimate"),
+        at(response, "token_budget"),
+        at(response, "profile"),
+        at(response, "freshness"),
+    )?;
+    if response["next_cursor"].is_string() {
+        writeln!(out, "more: --cursor {}", at(response, "next_cursor"))?;
+    }
+    Ok(())
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or("")
+}
