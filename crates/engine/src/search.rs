@@ -8,7 +8,7 @@ mod sources;
 mod texts;
 
 pub use answer::{ItemOut, PathOut, Read, ReasonOut, Role, Shown, Want, round, show};
-pub use find::{Answered, Ask, Recipe, find, is_code};
+pub use find::{Answered, Ask, Bonds, Recipe, find, is_code};
 pub use meaning::Meaning;
 pub use sources::{Sources, lines};
 pub use texts::Texts;

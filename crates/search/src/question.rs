@@ -1,7 +1,7 @@
 //! What is asked for: the words of a question or a whole issue, and how much each counts.
 
 use crate::text::Term;
-use crate::tokens::{folded, is_common, parts, tokens, words};
+use crate::tokens::{folded, is_common, parts, prose, tokens, words};
 use rustc_hash::FxHashMap;
 
 /// Lines at the end of commit messages and pull requests that say who, not what.
@@ -128,6 +128,13 @@ pub fn terms(question: &str) -> Vec<Term> {
     let telling = counts.keys().any(|word| !is_common(word));
     let kept = counts.into_iter().filter(|(word, _)| !telling || !is_common(word));
     most_telling(kept.map(|(word, n)| Term { word, weight: (n as f32).min(3.0) }).collect())
+}
+
+/// The words of a question to texts that people read; one that is said twice counts twice.
+pub fn prose_terms(question: &str) -> Vec<Term> {
+    let mut counts: FxHashMap<String, f32> = FxHashMap::default();
+    prose(question, |word| *counts.entry(word.to_owned()).or_default() += 1.0);
+    most_telling(counts.into_iter().map(|(word, weight)| Term { word, weight }).collect())
 }
 
 /// In the order of words, so that sums come out the same; when there are too many, those that count most.

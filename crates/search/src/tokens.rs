@@ -1,5 +1,7 @@
 //! Words of texts and of programs: identifiers whole and in parts, plain words by their stem.
 
+use rust_stemmers::{Algorithm, Stemmer};
+
 /// Longest word that is looked at: beyond it are hashes, encoded data and the like.
 const LONGEST: usize = 64;
 
@@ -21,6 +23,27 @@ pub fn tokens(text: &str, mut each: impl FnMut(&str)) {
             lower(part, &mut buffer);
             stem(&mut buffer);
             each(&buffer);
+        }
+    }
+}
+
+/// The same for texts that people read: without words that say nothing, and by the stem that English grammar gives.
+pub fn prose(text: &str, mut each: impl FnMut(&str)) {
+    let stemmer = Stemmer::create(Algorithm::English);
+    let mut buffer = String::with_capacity(LONGEST);
+    for word in words(text) {
+        let mut parts = parts(word);
+        let first = parts.next();
+        let more = parts.next();
+        if more.is_some() {
+            lower(word, &mut buffer);
+            each(buffer.trim_matches(['_', '$']));
+        }
+        for part in first.into_iter().chain(more).chain(parts) {
+            lower(part, &mut buffer);
+            if !says_nothing(&buffer) {
+                each(&stemmer.stem(&buffer));
+            }
         }
     }
 }
@@ -163,6 +186,23 @@ pub fn folded(word: &str) -> String {
     into
 }
 
+/// Words of English, as they are written, that say nothing about what is meant.
+fn says_nothing(word: &str) -> bool {
+    NOTHING.binary_search(&word).is_ok()
+}
+
+/// Sorted.
+const NOTHING: [&str; 113] = [
+    "a", "about", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "being", "between", "both",
+    "but", "by", "can", "d", "did", "do", "does", "don", "done", "during", "even", "for", "from", "get", "go", "got",
+    "had", "has", "have", "he", "her", "here", "hey", "hi", "him", "his", "how", "i", "if", "in", "into", "is", "it",
+    "its", "just", "ll", "m", "me", "more", "my", "no", "not", "now", "of", "oh", "on", "one", "or", "other", "others",
+    "our", "out", "over", "re", "really", "s", "same", "she", "so", "some", "such", "t", "than", "thanks", "that",
+    "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "too", "two", "up", "us", "ve",
+    "very", "was", "we", "were", "what", "when", "where", "which", "who", "whom", "whose", "why", "will", "with",
+    "wow", "yeah", "you", "your",
+];
+
 /// Words that say nothing about what is meant.
 pub fn is_common(word: &str) -> bool {
     COMMON.binary_search(&word).is_ok()
@@ -220,6 +260,19 @@ mod tests {
         for word in ["bus", "this", "need", "status", "ring", "pass", "http", "日本語s", "a1s"] {
             assert_eq!(stemmed(word), word);
         }
+    }
+
+    #[test]
+    fn prose_is_read_by_grammar() {
+        let words = |text: &str| {
+            let mut all = vec![];
+            prose(text, |word| all.push(word.to_owned()));
+            all
+        };
+        assert_eq!(words("When did Caroline's generous happiness begin?"), ["carolin", "generous", "happi", "begin"]);
+        assert_eq!(words("parse_list running"), ["parse_list", "pars", "list", "run"]);
+        assert!(words("it is what it was").is_empty());
+        assert!(NOTHING.is_sorted());
     }
 
     #[test]

@@ -17,9 +17,23 @@ impl<F: Fn(Node) -> Vec<(Node, f64)>> Links for F {
     }
 }
 
+/// Where walkers are in the end: come along links, or gone home.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stay {
+    pub node: Node,
+    pub walked: f64,
+    pub home: f64,
+}
+
+impl Stay {
+    pub fn mass(&self) -> f64 {
+        self.walked + self.home
+    }
+}
+
 /// Walkers start at the seeds, go along a link with probability `damping`, and else go home; where nothing leads away, they
-/// go home too. So many steps, sums to at most 1; in the order of nodes.
-pub fn walk(links: &impl Links, seeds: &[(Node, f64)], damping: f64, steps: usize) -> Vec<(Node, f64)> {
+/// go home too. So many steps, at least one; sums to 1 but for what is too little to matter; in the order of nodes.
+pub fn walk(links: &impl Links, seeds: &[(Node, f64)], damping: f64, steps: usize) -> Vec<Stay> {
     let total: f64 = seeds.iter().map(|(_, weight)| weight.max(0.0)).sum();
     if total <= 0.0 {
         return vec![];
@@ -27,8 +41,10 @@ pub fn walk(links: &impl Links, seeds: &[(Node, f64)], damping: f64, steps: usiz
     let home: Vec<(Node, f64)> =
         seeds.iter().filter(|(_, weight)| *weight > 0.0).map(|(node, weight)| (*node, weight / total)).collect();
     let mut known: FxHashMap<Node, Vec<(Node, f64)>> = FxHashMap::default();
-    let mut rank: Vec<(Node, f64)> = summed(home.clone());
-    for _ in 0..steps {
+    let home = summed(home);
+    let mut rank = home.clone();
+    let mut stays = Vec::new();
+    for _ in 0..steps.max(1) {
         let mut back = 1.0 - damping;
         let mut next: Vec<(Node, f64)> = Vec::with_capacity(rank.len() * 2);
         for (node, mass) in &rank {
@@ -39,10 +55,22 @@ pub fn walk(links: &impl Links, seeds: &[(Node, f64)], damping: f64, steps: usiz
                 next.extend(links.iter().map(|(to, share)| (*to, damping * mass * share)));
             }
         }
-        next.extend(home.iter().map(|(node, weight)| (*node, back * weight)));
-        rank = summed(next);
+        stays = joined(summed(next), &home, back);
+        rank = stays.iter().map(|stay| (stay.node, stay.mass())).collect();
     }
-    rank
+    stays
+}
+
+/// What came along links and what went home, both in the order of nodes.
+fn joined(walked: Vec<(Node, f64)>, home: &[(Node, f64)], back: f64) -> Vec<Stay> {
+    let mut all: Vec<Stay> = walked.into_iter().map(|(node, walked)| Stay { node, walked, home: 0.0 }).collect();
+    for (node, weight) in home {
+        match all.binary_search_by_key(node, |stay| stay.node) {
+            Ok(at) => all[at].home = back * weight,
+            Err(at) => all.insert(at, Stay { node: *node, walked: 0.0, home: back * weight }),
+        }
+    }
+    all
 }
 
 /// Weights as shares of their sum.
@@ -102,7 +130,7 @@ mod tests {
                 rank = next;
             }
             for (n, expected) in rank.iter().enumerate() {
-                let mass = found.iter().find(|f| f.0 == n as Node).map_or(0.0, |f| f.1);
+                let mass = found.iter().find(|f| f.node == n as Node).map_or(0.0, |f| f.mass());
                 prop_assert!((mass - expected).abs() < 1e-5, "{n}: {mass} {expected}");
             }
         }

@@ -45,7 +45,7 @@ pub struct Request {
     /// Most results, up to 40.
     #[serde(default = "limit")]
     pub limit: usize,
-    /// How to look: auto, objects, code, passages, memory.
+    /// How to look: auto, objects, code, recall.
     #[serde(default)]
     pub recipe: Recipe,
     /// explain, locate_config, debug_error or roadmap, instead of what the words suggest.

@@ -1,6 +1,7 @@
 //! From a question to ranked candidates: the recipe that suits what is asked about.
 
 use super::Texts;
+use super::texts::ASKS;
 use crate::code::symbols::{Kind, Symbols};
 use crate::graph::Look;
 use lukasa_graph::{Node, Snapshot};
@@ -8,9 +9,8 @@ use lukasa_search::code::{self, CodeIndexes, CodeRecipe};
 use lukasa_search::expand::Expanded;
 use lukasa_search::fuse::{Candidate, Channel, Fusion, best, fuse};
 use lukasa_search::intent::{Intent, Template};
-use lukasa_search::memory::{self, MemoryRecipe, Turns};
-use lukasa_search::passages::{self, Nearest, PassageIndexes, PassageRecipe};
 use lukasa_search::question::{self, Task};
+use lukasa_search::recall::{self, Nearest, RecallIndexes, RecallRecipe, Ties};
 use lukasa_search::text::{Scoring, Term, TextIndex};
 use lukasa_search::titles;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -28,10 +28,8 @@ pub enum Recipe {
     Objects,
     /// Symbols and files of a program.
     Code,
-    /// Passages that mention one another.
-    Passages,
-    /// Turns and episodes that follow one another.
-    Memory,
+    /// Passages, notes and turns that mention or follow one another.
+    Recall,
 }
 
 impl Recipe {
@@ -40,8 +38,7 @@ impl Recipe {
             Recipe::Auto => "auto",
             Recipe::Objects => "objects",
             Recipe::Code => "code",
-            Recipe::Passages => "passages",
-            Recipe::Memory => "memory",
+            Recipe::Recall => "recall",
         }
     }
 }
@@ -94,8 +91,7 @@ pub fn find(look: &Look, texts: &Texts, ask: &Ask<'_>) -> Answered {
     let found = Finding { look, texts, ask, order: &|node| look.snapshot.thing(node) };
     let mut answered = match recipe {
         Recipe::Code => found.code(),
-        Recipe::Passages => found.passages(terms),
-        Recipe::Memory => found.memory(terms),
+        Recipe::Recall => found.recall(),
         Recipe::Objects | Recipe::Auto => found.objects(terms),
     };
     answered.candidates.retain(|candidate| (ask.allowed)(candidate.node));
@@ -109,11 +105,12 @@ fn suits(look: &Look, texts: &Texts, terms: &[Term], ask: &Ask<'_>) -> Recipe {
         return Recipe::Code;
     }
     let scoring = Scoring::default();
-    let scored = |index: &TextIndex| -> Vec<(Node, f64)> {
+    let scored = |index: &TextIndex, terms: &[Term]| -> Vec<(Node, f64)> {
         let all = index.scores(terms, &scoring).into_iter().filter(|(node, _)| (ask.allowed)(*node));
         best(all.map(|(node, score)| (node, f64::from(score))).collect(), TASTE, |node| look.snapshot.thing(node))
     };
-    let (units, objects) = (scored(&texts.units), scored(&texts.objects));
+    let prose = question::prose_terms(ask.text);
+    let (units, objects) = (scored(&texts.units, terms), scored(&texts.objects, &prose));
     let symbols = Symbols::new(look);
     let own: Vec<&(Node, f64)> =
         objects.iter().filter(|(node, _)| symbols.kind(*node).is_none_or(|kind| !kind.outside())).collect();
@@ -126,8 +123,7 @@ fn suits(look: &Look, texts: &Texts, terms: &[Term], ask: &Ask<'_>) -> Recipe {
         own.iter().filter(|(node, _)| links(&look.snapshot, *node, name).next().is_some()).count() * 2 >= own.len()
     };
     match own.is_empty() {
-        false if linked(NEXT) => Recipe::Memory,
-        false if linked(MENTIONS) => Recipe::Passages,
+        false if linked(NEXT) || linked(MENTIONS) => Recipe::Recall,
         _ => Recipe::Objects,
     }
 }
@@ -163,7 +159,7 @@ impl Finding<'_> {
     ) -> Answered {
         let fusion = match recipe {
             Recipe::Code => Fusion::WeightedMax.name(),
-            Recipe::Passages | Recipe::Memory => format!("{}:v1", recipe.name()),
+            Recipe::Recall => "recall:v1".into(),
             Recipe::Objects | Recipe::Auto => self.ask.fusion.name(),
         };
         Answered { recipe, fusion, terms, candidates, channels, files: vec![], expanded: Expanded::default() }
@@ -208,31 +204,17 @@ impl Finding<'_> {
         all
     }
 
-    fn passages(&self, terms: Vec<Term>) -> Answered {
+    fn recall(&self) -> Answered {
         let Texts { objects, titles, names, .. } = self.texts;
-        let indexes = PassageIndexes { texts: objects, titles, names };
-        let snapshot = &self.look.snapshot;
-        let links = |node: Node| -> Vec<(Node, f64)> {
-            let all = links(snapshot, node, MENTIONS);
-            all.map(|(to, weight, forward)| (to, if forward { weight } else { weight * BACKWARDS })).collect()
-        };
-        let mut recipe = PassageRecipe::default();
+        let indexes = RecallIndexes { texts: objects, titles, names };
+        let terms = question::prose_terms(self.ask.text);
+        let mut recipe = RecallRecipe::default();
         if !self.ask.lexical {
             recipe.lexical = 0.0;
         }
-        let found = passages::find(&indexes, self.ask.text, &terms, &self.nearest(), &recipe, &links, self.order);
-        self.answered(Recipe::Passages, terms, found.candidates, found.channels)
-    }
-
-    fn memory(&self, terms: Vec<Term>) -> Answered {
-        let turns = Order::new(self.look, self.texts, self.ask.text);
-        let mut recipe = MemoryRecipe::default();
-        if !self.ask.lexical {
-            recipe.lexical = 0.0;
-        }
-        let (candidates, channels) =
-            memory::find(&self.texts.objects, &terms, &self.nearest(), &recipe, &turns, self.order);
-        self.answered(Recipe::Memory, terms, candidates, channels)
+        let bonds = Bonds::new(self.look, self.texts, self.ask.text);
+        let found = recall::find(&indexes, self.ask.text, &terms, &self.nearest(), &recipe, &bonds, self.order);
+        self.answered(Recipe::Recall, terms, found.candidates, found.channels)
     }
 
     fn objects(&self, terms: Vec<Term>) -> Answered {
@@ -262,15 +244,16 @@ impl Finding<'_> {
     }
 }
 
-/// The order of turns by their NEXT relationships, and who speaks in them.
-struct Order<'a> {
+/// How things of a view are tied: by NEXT and MENTIONS relationships, and by who speaks.
+pub struct Bonds<'a> {
     snapshot: &'a Snapshot,
+    speakers: &'a TextIndex,
     /// Turns of the one speaker that the question names.
     of_named: Option<FxHashSet<Node>>,
 }
 
-impl<'a> Order<'a> {
-    fn new(look: &'a Look, texts: &Texts, question: &str) -> Order<'a> {
+impl<'a> Bonds<'a> {
+    pub fn new(look: &'a Look, texts: &'a Texts, question: &str) -> Bonds<'a> {
         let mut named = titles::mentions(question, false, |name| texts.speakers.frequency(name) > 0);
         named.sort();
         named.dedup();
@@ -278,11 +261,11 @@ impl<'a> Order<'a> {
             [name] => Some(texts.speakers.having(name).into_iter().collect()),
             _ => None,
         };
-        Order { snapshot: &look.snapshot, of_named }
+        Bonds { snapshot: &look.snapshot, speakers: &texts.speakers, of_named }
     }
 }
 
-impl Turns for Order<'_> {
+impl Ties for Bonds<'_> {
     fn next(&self, node: Node) -> Option<Node> {
         links(self.snapshot, node, NEXT).find(|(_, _, forward)| *forward).map(|(to, _, _)| to)
     }
@@ -291,8 +274,17 @@ impl Turns for Order<'_> {
         links(self.snapshot, node, NEXT).find(|(_, _, forward)| !*forward).map(|(to, _, _)| to)
     }
 
+    fn asks(&self, node: Node) -> bool {
+        self.speakers.words(node).iter().any(|(word, _)| *word == ASKS)
+    }
+
     fn is_of_another(&self, node: Node) -> bool {
         self.of_named.as_ref().is_some_and(|turns| !turns.contains(&node))
+    }
+
+    fn mentions(&self, node: Node) -> Vec<(Node, f64)> {
+        let all = links(self.snapshot, node, MENTIONS);
+        all.map(|(to, weight, forward)| (to, if forward { weight } else { weight * BACKWARDS })).collect()
     }
 }
 

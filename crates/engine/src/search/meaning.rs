@@ -3,7 +3,7 @@
 use crate::graph::Look;
 use crate::{Context, Engine};
 use lukasa_model::Result;
-use lukasa_search::passages::Nearest;
+use lukasa_search::recall::Nearest;
 
 /// The nearest of what has a vector.
 #[derive(Clone, Debug, Default)]

@@ -250,7 +250,8 @@ impl<'a> Reading<'a> {
     }
 
     fn objects(&self, nodes: &[Node]) -> Result<Read> {
-        let mut all = Objects::default();
+        let [titles, names, speakers] = std::array::from_fn(|_| Gathered::default());
+        let mut all = Objects { texts: Gathered::prose(), titles, names, speakers };
         for (node, content) in self.contents(nodes)? {
             all.add(&self.look.snapshot, node, &content);
         }
@@ -261,7 +262,6 @@ impl<'a> Reading<'a> {
 }
 
 /// Things that are not source code, on their way into the indexes.
-#[derive(Default)]
 struct Objects {
     texts: Gathered,
     titles: Gathered,
@@ -272,6 +272,7 @@ struct Objects {
 impl Objects {
     fn add(&mut self, snapshot: &Snapshot, node: Node, content: &Content) {
         let Objects { texts, titles: keys, names, speakers } = self;
+        let mut asks = false;
         let key = snapshot.key(node).unwrap_or("");
         texts.begin(node);
         texts.add(Field::Path, key);
@@ -284,16 +285,20 @@ impl Objects {
             keys.begin(node);
             titles::keys(title).iter().for_each(|key| keys.add_word(Field::Name, key));
         }
-        if let Some(speaker) = text(content, "speaker").or_else(|| text(content, "agent_id")) {
-            speakers.begin(node);
-            titles::keys(&speaker).iter().for_each(|key| speakers.add_word(Field::Name, key));
-        }
         let mut named: Vec<String> = titles::names(title.as_deref().unwrap_or(""));
         for (name, value) in content.properties.iter().filter(|(name, _)| *name != "name") {
             values(name, value, DEEP, &mut |text| {
                 texts.add(Field::Text, text);
+                asks |= ends_asking(text);
                 named.extend(titles::names(text));
             });
+        }
+        if let Some(speaker) = text(content, "speaker").or_else(|| text(content, "agent_id")) {
+            speakers.begin(node);
+            titles::keys(&speaker).iter().for_each(|key| speakers.add_word(Field::Name, key));
+            if asks {
+                speakers.add_word(Field::Body, ASKS);
+            }
         }
         named.sort();
         named.dedup();
@@ -342,6 +347,15 @@ impl<'s> Owned<'s> {
         let own = if is_file { None } else { Some(node) };
         self.lines.get(&own).map_or(&[], Vec::as_slice)
     }
+}
+
+/// Stands in the index of speakers for turns that ask something.
+pub const ASKS: &str = "?";
+/// Last letters of a turn that can hold its question.
+const END: usize = 30;
+
+fn ends_asking(text: &str) -> bool {
+    text.chars().rev().take(END).any(|c| c == '?')
 }
 
 /// Texts in a property, but for ids and hashes.

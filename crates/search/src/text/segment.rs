@@ -1,7 +1,7 @@
 //! An immutable part of a text index: which documents have which words, and which words a document has.
 
 use super::{Counts, Doc, FIELDS, Field};
-use crate::tokens::tokens;
+use crate::tokens::{prose, tokens};
 use rustc_hash::FxHashMap;
 
 /// A document with a word, and how often each field has it.
@@ -155,6 +155,8 @@ impl Segment {
 /// Documents on their way into an index, with words numbered as they came.
 #[derive(Default)]
 pub struct Gathered {
+    /// Texts are for people to read, not programs.
+    is_prose: bool,
     dictionary: FxHashMap<Box<str>, u32>,
     texts: Vec<Box<str>>,
     docs: Vec<GatheredDoc>,
@@ -171,6 +173,11 @@ struct GatheredDoc {
 }
 
 impl Gathered {
+    /// For texts that people read.
+    pub fn prose() -> Gathered {
+        Gathered { is_prose: true, ..Gathered::default() }
+    }
+
     /// Begins a document; what is added next belongs to it.
     pub fn begin(&mut self, doc: Doc) {
         let from = self.words.len() as u32;
@@ -180,18 +187,24 @@ impl Gathered {
     /// Adds a text to a field of the document begun last.
     pub fn add(&mut self, field: Field, text: &str) {
         // Taken out so that both can be written to.
+        let is_prose = self.is_prose;
         let mut own = std::mem::take(self);
         let mut length = 0;
-        tokens(text, |word| {
+        let each = |word: &str| {
             length += 1;
             let mut counts = [0; FIELDS];
             counts[field as usize] = 1;
             own.count(word, counts);
-        });
+        };
+        if is_prose {
+            prose(text, each)
+        } else {
+            tokens(text, each)
+        }
         if let Some(doc) = own.docs.last_mut() {
             doc.lengths[field as usize] += length;
         }
-        *self = own;
+        *self = Gathered { is_prose, ..own };
     }
 
     /// Adds something that is compared as a whole, such as the key of a title.

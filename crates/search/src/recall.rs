@@ -1,0 +1,413 @@
+//! Finding passages, notes and turns whose answer is spread over several of them.
+//!
+//! Seeds by words, by meaning and by titles that the question names. What is found speaks for its neighbours in a
+//! conversation: a turn often answers the one before it and shares no word with the question. Then walkers go along
+//! mentions; and of the best found, each looks for others that share its rarer names and speak of what the question asks
+//! and it does not answer itself. How the weights were found is told in `docs/ranking.md`.
+
+use crate::fuse::{Candidate, Channel, best, sort};
+use crate::text::{Scoring, Term, TextIndex};
+use crate::titles;
+use crate::walk::{Links, walk};
+use lukasa_graph::Node;
+use rustc_hash::FxHashMap;
+
+/// What each channel and stage counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecallRecipe {
+    pub lexical: f64,
+    pub vector: f64,
+    pub keys: f64,
+    /// What is carried over to neighbours in a conversation, by hop; from a turn that asks to the next.
+    pub next: f64,
+    pub answer: f64,
+    pub hops: usize,
+    /// What turns of others keep when the question names one speaker.
+    pub others: f64,
+    /// Walkers start from so many of the best, by this power of their score.
+    pub seeds: usize,
+    pub sharpen: i32,
+    pub damping: f64,
+    pub steps: usize,
+    /// What a bridge to one of the best adds; so many of the best are tried.
+    pub bridge: f64,
+    pub bridges: usize,
+}
+
+impl Default for RecallRecipe {
+    fn default() -> Self {
+        RecallRecipe {
+            lexical: 1.0,
+            vector: 0.5,
+            keys: 2.0,
+            next: 0.4,
+            answer: 0.6,
+            hops: 2,
+            others: 0.7,
+            seeds: 20,
+            sharpen: 3,
+            damping: 0.5,
+            steps: 10,
+            bridge: 0.4,
+            bridges: 5,
+        }
+    }
+}
+
+/// What is looked in.
+pub struct RecallIndexes<'a> {
+    pub texts: &'a TextIndex,
+    /// By the keys of titles.
+    pub titles: &'a TextIndex,
+    /// By words that are names.
+    pub names: &'a TextIndex,
+}
+
+/// The nearest by meaning, and what counts as not near: the score of the last of some two hundred.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Nearest {
+    pub found: Vec<(Node, f64)>,
+    pub base: f64,
+}
+
+/// How things are tied to one another.
+pub trait Ties {
+    /// The next and the previous turn of a conversation.
+    fn next(&self, node: Node) -> Option<Node>;
+    fn previous(&self, node: Node) -> Option<Node>;
+    /// Whether a turn asks something.
+    fn asks(&self, node: Node) -> bool;
+    /// Whether it is said by someone else than the one the question names; false where it names none or several.
+    fn is_of_another(&self, node: Node) -> bool;
+    /// Mentions in both directions, with weights.
+    fn mentions(&self, node: Node) -> Vec<(Node, f64)>;
+}
+
+struct Mentions<'a, T>(&'a T);
+
+impl<T: Ties> Links for Mentions<'_, T> {
+    fn links(&self, node: Node) -> Vec<(Node, f64)> {
+        self.0.mentions(node)
+    }
+}
+
+/// What came of it, best first, and what each channel found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    pub candidates: Vec<Candidate>,
+    pub channels: Vec<Channel>,
+}
+
+/// A title counts as much as a text twice as long would.
+pub fn scoring() -> Scoring {
+    Scoring { boosts: [2.0, 0.0, 1.0, 1.0], ..Scoring::default() }
+}
+
+/// How far above `base` scores are, the best being 1. The head of a list keeps its distances: by deviations from the mean
+/// the best of a large corpus would all be alike.
+pub fn peak(found: &[(Node, f64)], base: f64) -> Vec<(Node, f64)> {
+    let top = found.iter().map(|(_, score)| *score).fold(f64::NEG_INFINITY, f64::max);
+    if found.is_empty() || top <= base {
+        return vec![];
+    }
+    let share = |score: f64| (score - base).max(0.0) / (top - base);
+    found.iter().map(|(node, score)| (*node, share(*score))).filter(|(_, share)| *share > 0.0).collect()
+}
+
+/// Finds what answers a question, whole or in part.
+pub fn find(
+    indexes: &RecallIndexes<'_>,
+    question: &str,
+    terms: &[Term],
+    nearest: &Nearest,
+    recipe: &RecallRecipe,
+    ties: &impl Ties,
+    order: impl Fn(Node) -> u64 + Copy,
+) -> Found {
+    let lexical = scores(indexes.texts, terms);
+    let near = peak(&nearest.found, nearest.base).into_iter().map(|(node, share)| (node, share * share)).collect();
+    let channels = [
+        ("lexical", recipe.lexical, peak(&lexical, 0.0)),
+        ("vector", recipe.vector, near),
+        ("keys", recipe.keys, named(indexes.titles, question)),
+    ];
+    let mut channels: Vec<Channel> = channels
+        .into_iter()
+        .filter(|(_, weight, found)| *weight > 0.0 && !found.is_empty())
+        .map(|(name, weight, found)| Channel { name, weight, found: best(found, usize::MAX, order) })
+        .collect();
+    let seeds = seeds(&channels, recipe, ties, order);
+    let Some(top) = seeds.first().map(Candidate::score).filter(|top| *top > 0.0) else { return Found::default() };
+    let share = |candidate: &Candidate| candidate.score() / top;
+    let firsts: Vec<(Node, f64)> = seeds.iter().take(recipe.bridges).map(|c| (c.node, share(c))).collect();
+    let bridged = bridges(indexes, terms, &lexical, &firsts, ties);
+    let start: Vec<(Node, f64)> =
+        seeds.iter().take(recipe.seeds).map(|c| (c.node, share(c).powi(recipe.sharpen))).collect();
+    let walked = walk(&Mentions(ties), &start, recipe.damping, recipe.steps);
+    let most = walked.iter().map(|at| at.mass()).fold(f64::MIN_POSITIVE, f64::max);
+    let mut places: FxHashMap<Node, usize> = FxHashMap::default();
+    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut give = |node: Node, channel: &'static str, score: f64| {
+        let at = *places.entry(node).or_insert_with(|| {
+            candidates.push(Candidate { node, reasons: vec![] });
+            candidates.len() - 1
+        });
+        candidates[at].add(channel, score);
+    };
+    let home: FxHashMap<Node, f64> = walked.iter().map(|at| (at.node, at.home / most)).collect();
+    for candidate in &seeds {
+        // What a seed keeps of its own is told by what made it one; the rest comes in their order.
+        let own = home.get(&candidate.node).copied().unwrap_or(0.0) + LAST * share(candidate);
+        let sum = candidate.score();
+        candidate.reasons.iter().for_each(|reason| give(candidate.node, reason.channel, reason.score / sum * own));
+    }
+    walked.iter().filter(|at| at.walked > 0.0).for_each(|at| give(at.node, "graph", at.walked / most));
+    bridged.iter().for_each(|(node, score)| give(*node, "bridge", recipe.bridge * score));
+    sort(&mut candidates, order);
+    let graph = walked.iter().map(|at| (at.node, at.mass())).collect();
+    channels.push(Channel { name: "graph", weight: 1.0, found: best(graph, usize::MAX, order) });
+    channels.push(Channel { name: "bridge", weight: recipe.bridge, found: best(bridged, usize::MAX, order) });
+    channels.retain(|channel| !channel.found.is_empty());
+    Found { candidates, channels }
+}
+
+/// What keeps everything else in the order of the seeds.
+const LAST: f64 = 1e-6;
+
+fn scores(index: &TextIndex, terms: &[Term]) -> Vec<(Node, f64)> {
+    index.scores(terms, &scoring()).into_iter().map(|(node, score)| (node, f64::from(score))).collect()
+}
+
+/// The channels' sum, carried over to neighbours in conversations; best first.
+fn seeds(channels: &[Channel], recipe: &RecallRecipe, ties: &impl Ties, order: impl Fn(Node) -> u64) -> Vec<Candidate> {
+    let mut all: FxHashMap<Node, Candidate> = FxHashMap::default();
+    let mut give = |node: Node, channel: &'static str, score: f64| {
+        all.entry(node).or_insert_with(|| Candidate { node, reasons: vec![] }).add(channel, score);
+    };
+    let mut own: FxHashMap<Node, f64> = FxHashMap::default();
+    for channel in channels {
+        for (node, score) in &channel.found {
+            give(*node, channel.name, channel.weight * score);
+            *own.entry(*node).or_default() += channel.weight * score;
+        }
+    }
+    let mut own: Vec<_> = own.into_iter().collect();
+    own.sort_by_key(|(node, _)| *node);
+    for (node, score) in own {
+        let (mut at, mut carried) = (node, score);
+        for _ in 0..recipe.hops {
+            carried *= if ties.asks(at) { recipe.answer } else { recipe.next };
+            let Some(next) = ties.next(at) else { break };
+            give(next, "turn_before", carried);
+            at = next;
+        }
+        let (mut at, mut carried) = (node, score);
+        for _ in 0..recipe.hops {
+            carried *= recipe.next;
+            let Some(previous) = ties.previous(at) else { break };
+            give(previous, "turn_after", carried);
+            at = previous;
+        }
+    }
+    let mut all: Vec<Candidate> = all.into_values().collect();
+    for candidate in all.iter_mut().filter(|candidate| ties.is_of_another(candidate.node)) {
+        let lost = candidate.score() * (recipe.others - 1.0);
+        candidate.add("another_speaker", lost);
+    }
+    sort(&mut all, order);
+    all
+}
+
+/// What bears a title that the question names; those that share a title share what it counts.
+fn named(titles: &TextIndex, question: &str) -> Vec<(Node, f64)> {
+    let mut found: FxHashMap<Node, f64> = FxHashMap::default();
+    let is_key = |key: &str| (1..=titles::AMBIGUOUS).contains(&titles.frequency(key));
+    for key in titles::mentions(question, true, is_key) {
+        let having = titles.having(&key);
+        for node in &having {
+            let best = found.entry(*node).or_default();
+            *best = best.max(1.0 / having.len() as f64);
+        }
+    }
+    let mut found: Vec<_> = found.into_iter().collect();
+    found.sort_by_key(|(node, _)| *node);
+    found
+}
+
+/// What one of the best leads to: it shares its names or a mention, and speaks of what the other leaves open.
+fn bridges(
+    indexes: &RecallIndexes<'_>,
+    terms: &[Term],
+    lexical: &[(Node, f64)],
+    firsts: &[(Node, f64)],
+    ties: &impl Ties,
+) -> Vec<(Node, f64)> {
+    let top = lexical.iter().map(|(_, score)| *score).fold(0.0, f64::max);
+    let mut bridges: FxHashMap<Node, f64> = FxHashMap::default();
+    if top <= 0.0 {
+        return vec![];
+    }
+    for (from, score) in firsts {
+        let said: Vec<String> = indexes.texts.words(*from).into_iter().map(|(word, _)| word.to_owned()).collect();
+        let open: Vec<Term> = terms.iter().filter(|term| !said.contains(&term.word)).cloned().collect();
+        let shared = shared_names(indexes.names, *from);
+        let linked = ties.mentions(*from);
+        if open.is_empty() || (shared.is_empty() && linked.is_empty()) {
+            continue;
+        }
+        let most = linked.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
+        let linked: FxHashMap<Node, f64> = linked.into_iter().map(|(node, weight)| (node, weight / most)).collect();
+        for (to, rest) in scores(indexes.texts, &open) {
+            let link = shared.get(&to).map_or(0.0, |cosine| cosine.sqrt()) + linked.get(&to).copied().unwrap_or(0.0);
+            if to != *from && link > 0.0 {
+                let best = bridges.entry(to).or_default();
+                *best = best.max(score * link * rest / top);
+            }
+        }
+    }
+    let mut all: Vec<_> = bridges.into_iter().collect();
+    all.sort_by_key(|(node, _)| *node);
+    all
+}
+
+/// Names that more than this share of all have are no help; a few always count.
+const COMMON_NAME: f64 = 0.05;
+const FEW_NAMES: usize = 3;
+
+/// How alike two texts are in the rarer names they have: the cosine, with names by rarity.
+fn shared_names(names: &TextIndex, from: Node) -> FxHashMap<Node, f64> {
+    let n = names.len();
+    let most = ((n as f64 * COMMON_NAME) as usize).max(FEW_NAMES);
+    let weight = |word: &str| {
+        let frequency = names.frequency(word);
+        if (2..=most).contains(&frequency) { (n as f64 / frequency as f64).ln() } else { 0.0 }
+    };
+    let length = |node: Node| names.words(node).iter().map(|(word, _)| weight(word).powi(2)).sum::<f64>().sqrt();
+    let mut dots: FxHashMap<Node, f64> = FxHashMap::default();
+    for (word, _) in names.words(from) {
+        let weight = weight(word);
+        if weight > 0.0 {
+            names.having(word).iter().for_each(|node| *dots.entry(*node).or_default() += weight * weight);
+        }
+    }
+    let own = length(from);
+    dots.iter_mut().for_each(|(node, dot)| *dot /= own * length(*node));
+    dots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::question;
+    use crate::text::{Field, Gathered};
+
+    /// Texts with titles, what they mention, whether they are one conversation, and who is asked about.
+    struct Corpus {
+        texts: Vec<(&'static str, &'static str)>,
+        mentions: Vec<(Node, Node)>,
+        is_talk: bool,
+        named: Option<&'static str>,
+    }
+
+    impl Ties for Corpus {
+        fn next(&self, node: Node) -> Option<Node> {
+            Some(node + 1).filter(|n| self.is_talk && (*n as usize) < self.texts.len())
+        }
+        fn previous(&self, node: Node) -> Option<Node> {
+            node.checked_sub(1).filter(|_| self.is_talk)
+        }
+        fn asks(&self, node: Node) -> bool {
+            self.texts[node as usize].1.ends_with('?')
+        }
+        fn is_of_another(&self, node: Node) -> bool {
+            self.named.is_some_and(|name| self.texts[node as usize].0 != name)
+        }
+        fn mentions(&self, node: Node) -> Vec<(Node, f64)> {
+            let out = self.mentions.iter().filter(|(from, _)| *from == node).map(|(_, to)| (*to, 1.0));
+            out.chain(self.mentions.iter().filter(|(_, to)| *to == node).map(|(from, _)| (*from, 0.5))).collect()
+        }
+    }
+
+    impl Corpus {
+        fn ask(&self, question: &str) -> Found {
+            let [mut texts, mut titles, mut names] = std::array::from_fn(|_| Gathered::prose());
+            for (n, (title, text)) in self.texts.iter().enumerate() {
+                let node = n as Node;
+                texts.begin(node);
+                texts.add(Field::Name, title);
+                texts.add(Field::Text, text);
+                titles.begin(node);
+                if !self.is_talk {
+                    titles::keys(title).iter().for_each(|key| titles.add_word(Field::Name, key));
+                }
+                names.begin(node);
+                titles::names(&format!("{title} {text}")).iter().for_each(|name| names.add_word(Field::Name, name));
+            }
+            let [texts, titles, names] = [texts, titles, names].map(|gathered| TextIndex::build(vec![gathered]));
+            let indexes = RecallIndexes { texts: &texts, titles: &titles, names: &names };
+            let terms = question::prose_terms(question);
+            let found =
+                find(&indexes, question, &terms, &Nearest::default(), &RecallRecipe::default(), self, u64::from);
+            assert!(found.candidates.iter().all(|c| !c.reasons.is_empty()));
+            assert!(found.candidates.windows(2).all(|w| w[0].score() >= w[1].score()));
+            found
+        }
+    }
+
+    fn nodes(found: &Found) -> Vec<Node> {
+        found.candidates.iter().map(|c| c.node).collect()
+    }
+
+    #[test]
+    fn the_second_hop_comes_before_what_only_sounds_alike() {
+        let corpus = Corpus {
+            texts: vec![
+                ("Journal of Integration", "The Journal of Integration is published by the Society for Exploration."),
+                (
+                    "Society for Exploration",
+                    "The Society for Exploration was founded by Paul Wachtel, its first president.",
+                ),
+                (
+                    "Another Society",
+                    "The first president of another society was somebody else, a president of societies.",
+                ),
+                ("Cooking", "Onions and salt."),
+                ("Paul Wachtel", "Paul Wachtel studied in New York."),
+            ],
+            mentions: vec![(0, 1), (1, 4)],
+            is_talk: false,
+            named: None,
+        };
+        let found = corpus.ask("Who was the first president of the society which published Journal of Integration?");
+        assert_eq!(nodes(&found)[..2], [0, 1], "{found:?}");
+        assert!(!nodes(&found).contains(&3));
+        let names: Vec<_> = found.channels.iter().map(|c| c.name).collect();
+        assert_eq!(names, ["lexical", "keys", "graph", "bridge"]);
+        assert!(corpus.ask("").candidates.is_empty());
+        assert!(corpus.ask("zebra").candidates.is_empty());
+    }
+
+    #[test]
+    fn the_answer_follows_the_turn_that_has_the_words() {
+        let texts = vec![
+            ("Ann", "Hello there"),
+            ("Bob", "What instrument do you play?"),
+            ("Ann", "The violin"),
+            ("Bob", "Nice"),
+            ("Ann", "Bye"),
+        ];
+        let corpus = |named| Corpus { texts: texts.clone(), mentions: vec![], is_talk: true, named };
+        let found = corpus(None).ask("Which instrument does she play?");
+        assert_eq!(nodes(&found), [1, 2, 0, 3]);
+        let found = corpus(Some("Ann")).ask("Which instrument does she play?");
+        assert_eq!(nodes(&found)[..2], [1, 2]);
+        let of_bob = found.candidates.iter().find(|c| c.node == 3).unwrap();
+        assert!(of_bob.reasons.iter().any(|reason| reason.channel == "another_speaker" && reason.score < 0.0));
+    }
+
+    #[test]
+    fn peaks_keep_distances() {
+        assert_eq!(peak(&[(1, 3.0), (2, 1.0), (3, 2.0)], 1.0), [(1, 1.0), (3, 0.5)]);
+        assert!(peak(&[], 0.0).is_empty() && peak(&[(1, 1.0)], 1.0).is_empty());
+    }
+}
