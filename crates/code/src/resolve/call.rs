@@ -7,6 +7,7 @@ use super::eval::{Eval, Question};
 use super::value::{FileId, Gid, How, Set, Sym, Value};
 use crate::facts::{ArgKind, Call, CallId, CallKind, DefId, Expr, ExprId, Kind, VarKind, flag};
 use crate::language::Language;
+use smallvec::SmallVec;
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,14 @@ impl<'p> Eval<'p> {
                 Some(class) => Set::one(Value::Class(class), How::Exact),
                 None => Set::default(),
             },
+            Expr::Member(..) if here.facts.language == Language::Rust => {
+                let mut found = self.called(file, call.callee, call.owner, levels);
+                // `x.name()` is the method, never the field beside it that is called the same.
+                if found.values.iter().any(|(v, _)| matches!(v, Value::Method(..))) {
+                    found.values.retain(|(v, _)| !matches!(v, Value::Instance(..)));
+                }
+                found
+            }
             _ => self.called(file, call.callee, call.owner, levels),
         }
     }
@@ -96,7 +105,9 @@ impl<'p> Eval<'p> {
             return;
         }
         let line = self.line(class);
-        for of in &line.classes {
+        // A class written where it is made has none of its own: the one above is run.
+        let nameless = language == Language::Java && self.file(class.file).facts.name(def.name).starts_with('<');
+        for of in &line.classes[usize::from(nameless)..] {
             let name = match language {
                 Language::Python => self.link.words.init,
                 Language::JavaScript | Language::TypeScript | Language::Tsx => self.link.words.constructor,
@@ -124,7 +135,7 @@ impl<'p> Eval<'p> {
                     Language::Python | Language::JavaScript | Language::Php | Language::Ruby
                 )
             {
-                if !any {
+                if !any || nameless {
                     break;
                 }
                 return;
@@ -153,6 +164,36 @@ impl<'p> Eval<'p> {
             Some(gid) => !self.def(gid).is(flag::DECLARED) || !written.iter().any(|other| same(gid, *other)),
             None => true,
         });
+    }
+
+    /// How sure each target of one call is beside the others. What the call gives is not concerned.
+    pub(super) fn told(&mut self, targets: &[(Value, How)]) -> SmallVec<[How; 2]> {
+        let mut told: SmallVec<[How; 2]> = targets.iter().map(|(_, how)| *how).collect();
+        for (place, (value, how)) in targets.iter().enumerate() {
+            let Value::Method(method, _) = value else { continue };
+            let def = self.def(*method);
+            let here = self.file(method.file);
+            let (name, of) = (here.sym(def.name), Gid { file: method.file, def: def.parent });
+            let typed = overload::overloads(here.facts.language);
+            let others = targets.iter().filter_map(|(other, how)| match other {
+                Value::Method(other, receiver) if other != method => Some((*other, *receiver, *how)),
+                _ => None,
+            });
+            let mut beside = others
+                .filter(|(other, ..)| self.file(other.file).sym(self.def(*other).name) == name)
+                .filter(|(other, ..)| !self.def(*other).is(flag::ABSTRACT))
+                .collect::<SmallVec<[(Gid, Gid, How); 4]>>()
+                .into_iter();
+            let candidate = if def.is(flag::ABSTRACT) {
+                beside.any(|(_, receiver, _)| self.same_line(receiver, of)) || self.is_written_below(of, name)
+            } else {
+                typed && *how == How::Flow && beside.any(|(.., other)| other == How::Flow)
+            };
+            if candidate {
+                told[place] = (*how).max(How::Candidate);
+            }
+        }
+        told
     }
 
     /// Of several functions of one name, those that take as many arguments; then those whose types fit.
@@ -375,6 +416,8 @@ impl<'p> Eval<'p> {
         }
         if call.how == CallKind::Decorator {
             let own = self.argument(file, id, 0, None, levels);
+            // A decorator that gives back itself, to be called again with what it decorates, is not what is decorated.
+            set.values.retain(|(v, _)| !callee.values.iter().any(|(decorator, _)| decorator == v));
             // Decorators of classes register or complete the class and give it back.
             if own.values.iter().any(|(v, _)| matches!(v, Value::Class(_))) {
                 return own;

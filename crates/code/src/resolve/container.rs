@@ -3,6 +3,7 @@
 use super::eval::{Eval, Question};
 use super::value::{FileId, Gid, How, Set, Sym, Value};
 use crate::facts::{Expr, ExprId, Key as ItemKey, ListKind, ROOT};
+use crate::language::Language;
 
 impl<'p> Eval<'p> {
     pub fn at(&mut self, base: &Set, name: Sym, levels: u8) -> Set {
@@ -183,6 +184,24 @@ impl<'p> Eval<'p> {
             _ => "",
         };
         (name, here.facts.items(range))
+    }
+
+    /// Python: `type[X]`, a class where others would be instances.
+    pub(super) fn is_type_of(&self, file: FileId, expr: ExprId) -> bool {
+        let python = self.file(file).facts.language == Language::Python;
+        python && matches!(self.type_args(file, expr).0, "Type" | "type")
+    }
+
+    /// The `X` of `type[X]`.
+    pub(super) fn classes_of(&mut self, file: FileId, expr: ExprId, levels: u8) -> Set {
+        self.deeper(levels, |e, levels| {
+            let mut set = Set::default();
+            for item in e.type_args(file, expr).1 {
+                set.join(&e.expr(file, item.value, ROOT, levels));
+            }
+            set.values.retain(|(v, _)| matches!(v, Value::Class(_) | Value::External(_)));
+            set
+        })
     }
 
     pub(super) fn type_arg(&mut self, file: FileId, item: crate::facts::Item, levels: u8) -> Set {

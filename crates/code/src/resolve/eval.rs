@@ -287,13 +287,9 @@ impl<'p> Eval<'p> {
         if matches!(self.file(file).facts.expr(of), Expr::FunctionType(_)) {
             return Set::one(Value::FunctionOf(file, expr), How::Type);
         }
-        let name = match self.file(file).facts.expr(of) {
-            Expr::Free(name) | Expr::Member(_, name) => self.file(file).facts.name(name),
-            Expr::Var(var) => self.file(file).facts.name(self.file(file).facts.vars[var as usize].name),
-            _ => "",
-        };
+        let name = self.type_args(file, expr).0;
         // Wrappers that are seen through: what they hold is what is meant.
-        if matches!(
+        let wraps = matches!(
             name,
             "Optional"
                 | "Union"
@@ -312,7 +308,8 @@ impl<'p> Eval<'p> {
                 | "Type"
                 | "type"
                 | "Self"
-        ) {
+        );
+        if wraps && !self.is_type_of(file, expr) {
             let mut set = Set::default();
             for item in self.file(file).facts.items(range) {
                 set.join(&self.expr(file, item.value, owner, levels));
@@ -347,6 +344,9 @@ impl<'p> Eval<'p> {
                 }
                 Value::External(name) if self.program.external_is_anything(*name) => {}
                 Value::External(name) => set.add(Value::ExternalInstance(*name), how),
+                Value::Typed(of, expr) if self.is_type_of(*of, *expr) => {
+                    set.join_as(&self.classes_of(*of, *expr, levels), how);
+                }
                 Value::Typed(..) | Value::FunctionOf(..) | Value::Text | Value::Number => set.add(*value, how),
                 Value::Builtin(name) => match self.program.text(*name) {
                     "str" | "string" | "String" | "bytes" | "&str" => set.add(Value::Text, how),

@@ -85,6 +85,8 @@ pub struct Link {
     bases: FxHashMap<Gid, SmallVec<[Gid; 2]>>,
     pub base_kinds: FxHashMap<(Gid, Gid), (BaseKind, u32)>,
     external_bases: FxHashMap<Gid, SmallVec<[u32; 1]>>,
+    /// Rust: traits that are also implemented for types of elsewhere, or for all that have another trait.
+    for_others: FxHashSet<Gid>,
     derived: FxHashMap<Gid, Vec<Gid>>,
     /// Go: the interfaces a type has the methods of.
     structural: FxHashMap<Gid, SmallVec<[Gid; 2]>>,
@@ -172,6 +174,9 @@ impl Link {
         for gid in self.with_methods.symmetric_difference(&new.with_methods) {
             changed.file(gid.file);
         }
+        for gid in self.for_others.symmetric_difference(&new.for_others) {
+            changed.entry(Entry::Below(*gid));
+        }
         let mut derived = Vec::new();
         differ(&self.derived, &new.derived, |gid| derived.push(*gid));
         for gid in derived {
@@ -235,6 +240,7 @@ impl Link {
             bases: FxHashMap::default(),
             base_kinds: FxHashMap::default(),
             external_bases: FxHashMap::default(),
+            for_others: FxHashSet::default(),
             derived: FxHashMap::default(),
             structural: FxHashMap::default(),
             written: FxHashSet::default(),
@@ -275,7 +281,12 @@ impl Link {
                     }
                 }
                 Language::Java | Language::Kotlin | Language::CSharp | Language::Php => {
-                    let package = program.intern(&file.facts.package.replace('\\', "."));
+                    let package = file.facts.package.replace('\\', ".");
+                    // Packages that hold nothing but packages are named on the way to these.
+                    for (end, _) in package.match_indices('.') {
+                        program.intern(&package[..end]);
+                    }
+                    let package = program.intern(&package);
                     self.package_of[*id as usize] = Some(package);
                     let names = self.packages.entry(package).or_default();
                     for child in file.children.of(ROOT) {
@@ -576,7 +587,7 @@ impl Link {
             .ids()
             .filter(|id| matches!(program.file(*id).facts.language, Language::Go | Language::Rust | Language::Cpp))
             .collect();
-        type Found = (Vec<(Gid, Gid, Sym)>, Vec<(Gid, Gid)>);
+        type Found = (Vec<(Gid, Gid, Sym)>, Vec<(Option<Gid>, Gid)>);
         let found: Vec<Found> = ids
             .par_chunks(32)
             .map(|chunk| {
@@ -594,10 +605,9 @@ impl Link {
                     for bind in &file.facts.binds {
                         if let Target::Member(of, name) = bind.target
                             && file.sym(name) == self.words.implements
-                            && let Some(class) = class_in(&mut eval, *id, of, bind.owner)
                             && let Some(base) = class_in(&mut eval, *id, bind.value, bind.owner)
                         {
-                            impls.push((class, base));
+                            impls.push((class_in(&mut eval, *id, of, bind.owner), base));
                         }
                     }
                 }
@@ -611,7 +621,10 @@ impl Link {
                 self.with_methods.insert(class);
             }
             for (class, base) in impls {
-                self.add_base(class, base, BaseKind::Implements, 0);
+                match class {
+                    Some(class) => self.add_base(class, base, BaseKind::Implements, 0),
+                    None => _ = self.for_others.insert(base),
+                }
             }
         }
     }
@@ -623,6 +636,11 @@ impl Link {
             self.base_kinds.insert((class, base), (how, line));
             self.derived.entry(base).or_default().push(class);
         }
+    }
+
+    /// Whether a trait is implemented for more than the types of the program.
+    pub fn is_for_others(&self, base: Gid) -> bool {
+        self.for_others.contains(&base)
     }
 
     pub fn receiver(&self, method: Gid) -> Option<Gid> {

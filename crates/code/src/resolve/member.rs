@@ -277,6 +277,7 @@ impl<'p> Eval<'p> {
             .map(|(method, of)| (method, of, !known || self.flows.is_made(of) || self.has_made_below(of)))
             .collect();
         let several = found.iter().filter(|(_, _, made)| *made).count() > 1
+            || self.link.is_for_others(class)
             || (!is_abstract && !declared.is_empty() && self.flows.is_made(class));
         let sure = if several {
             How::Possible
@@ -339,6 +340,12 @@ impl<'p> Eval<'p> {
         found
     }
 
+    /// Whether what a class only declares is written somewhere in the program.
+    pub(super) fn is_written_below(&mut self, class: Gid, name: Sym) -> bool {
+        self.note(Entry::Below(class));
+        self.link.is_for_others(class) || !self.overriding(class, name).is_empty()
+    }
+
     /// A method written in a class or for it.
     fn method_in(&self, class: Gid, name: Sym) -> Option<Gid> {
         let here = self.program.file(class.file);
@@ -384,7 +391,10 @@ impl<'p> Eval<'p> {
             for (owner, value) in here.own_field(of.def, name) {
                 set.join(&self.expr(of.file, *value, *owner, levels));
             }
-            set.join(&self.put(Value::Instance(*of, true), name, levels).clone());
+            let put = self.put(Value::Instance(*of, true), name, levels);
+            // What is put over a method of a class is put into some of its objects only.
+            let over = !put.is_empty() && line.classes.iter().any(|c| self.method_in(*c, name).is_some());
+            set.join_as(&put, if over { How::Candidate } else { How::Compiler });
             set.join(&self.put(Value::Prototype(*of), name, levels).clone());
             if here.facts.language.family() == Language::JavaScript {
                 let prototype = self.link.words.prototype;
@@ -412,9 +422,10 @@ impl<'p> Eval<'p> {
             set.join(&self.solve(Question::Var(class.file, var), levels).clone());
         }
         let attached = self.link.attached(class, name);
-        // What a Rust type says itself comes before what it says for a trait; of several traits one is meant.
+        // What a Rust type says itself comes before what it says for a trait; of several traits one is meant, and of
+        // several impls of a generic type that say the same name, the one for its arguments.
         let own = attached.iter().any(|method| self.def(*method).through.is_none());
-        let several = !own && attached.len() > 1;
+        let several = if own { self.is_said_by_several(class, attached) } else { attached.len() > 1 };
         for method in attached {
             if own && self.def(*method).through.is_some() {
                 continue;
@@ -423,20 +434,6 @@ impl<'p> Eval<'p> {
             set.add(Value::Func(*method), if several { How::Possible } else { how });
         }
         set
-    }
-
-    /// Rust: `type Result<T> = std::result::Result<T, Error>`: a name for a generic type of elsewhere, of which what
-    /// it is used with is all there is to know.
-    pub(super) fn gives_on(&mut self, alias: Gid, levels: u8) -> bool {
-        let here = self.file(alias.file);
-        let def = here.facts.def(alias.def);
-        if here.facts.language != Language::Rust || def.kind != Kind::Type {
-            return false;
-        }
-        let Some(Expr::Generic(of, _)) = def.result.map(|result| here.facts.expr(result)) else { return false };
-        let of_several = crate::keys::type_name(&here.facts, of).is_some_and(|name| name == "()");
-        let base = self.expr(alias.file, of, alias.def, levels);
-        !of_several && !base.values.iter().any(|(v, _)| matches!(v, Value::Class(_)))
     }
 
     pub(super) fn find_method(&mut self, class: Gid, name: Sym, levels: u8) -> Option<Gid> {

@@ -17,6 +17,7 @@ mod link;
 mod member;
 pub mod program;
 mod rounds;
+mod rust;
 pub mod value;
 
 use crate::facts::{BaseKind, CallId, CallKind, DefId, Expr, Imported, Kind, ROOT, flag};
@@ -122,13 +123,15 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found]) -> (Links, Vec<Atom>)
                 *unresolved.entry(call.owner).or_default() += 1;
             }
         }
-        for (value, how) in &*found.targets {
+        let (told, with) = eval.traced(|e| e.told(&found.targets));
+        deps.extend(with.iter());
+        for ((value, _), how) in found.targets.iter().zip(told) {
             let to = match value {
                 Value::Func(gid) | Value::Method(gid, _) | Value::Class(gid) => To::Def(*gid),
                 Value::External(path) => To::External(*path),
                 _ => continue,
             };
-            links.calls.push(CallLink { call: index as CallId, to, how: *how });
+            links.calls.push(CallLink { call: index as CallId, to, how });
         }
     }
     links.unresolved = unresolved.into_iter().collect();

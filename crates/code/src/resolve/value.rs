@@ -72,6 +72,9 @@ pub enum How {
     Type,
     /// Through values followed across calls.
     Flow,
+    /// Told beside others that are more likely, or as likely: a method without a body beside those that have one, one
+    /// of several classes that come where their common base is declared.
+    Candidate,
     /// The one class that implements or overrides, of which objects are made.
     Dispatch,
     /// One of several that could be meant by their declaration, or of which nothing shows that it is ever made.
@@ -86,7 +89,7 @@ impl How {
             How::Compiler => "compiler",
             How::Exact => "exact",
             How::Import => "import",
-            How::Type | How::Flow | How::Dispatch | How::Possible => "type",
+            How::Type | How::Flow | How::Candidate | How::Dispatch | How::Possible => "type",
             How::UniqueName => "unique_name",
         }
     }
@@ -98,7 +101,7 @@ impl How {
             How::Import => 0.95,
             How::Type => 0.9,
             How::Flow => 0.8,
-            How::Dispatch => 0.6,
+            How::Candidate | How::Dispatch => 0.6,
             How::Possible => 0.45,
             How::UniqueName => 0.4,
         }

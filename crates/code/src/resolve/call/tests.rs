@@ -234,3 +234,65 @@ fn a_base_with_type_arguments_is_the_base() {
         ],
     );
 }
+
+#[test]
+fn what_is_put_over_a_method_is_a_candidate() {
+    check(
+        &[(
+            "a.py",
+            "class Graph:\n\
+             \x20   def add(self): pass\n\
+             def frozen(): raise TypeError()\n\
+             def freeze(graph):\n\
+             \x20   graph.add = frozen\n\
+             freeze(Graph())\n\
+             Graph().add()\n",
+        )],
+        &[
+            "a.py:6 -> Graph:1 0.98",
+            "a.py:6 -> freeze:4 0.98",
+            "a.py:7 -> Graph:1 0.98",
+            "a.py:7 -> frozen:3 0.6",
+            "a.py:7 -> Graph.add:2 0.9",
+        ],
+    );
+}
+
+#[test]
+fn a_decorator_that_gives_back_itself_is_not_what_it_decorates() {
+    let found = calls(&[(
+        "a.py",
+        "from functools import partial\n\
+         def dispatch(func=None, **options):\n\
+         \x20   if func is None:\n\
+         \x20       return partial(dispatch, **options)\n\
+         \x20   return func\n\
+         @dispatch(name='x')\n\
+         def run(): pass\n\
+         run()\n",
+    )]);
+    let runs: Vec<&String> = found.iter().filter(|line| line.starts_with("a.py:8")).collect();
+    assert_eq!(runs, ["a.py:8 -> run:6 0.98"], "{found:?}");
+}
+
+#[test]
+fn a_python_type_of_a_class_is_the_class() {
+    check(
+        &[(
+            "a.py",
+            "class Fault:\n\
+             \x20   def __init__(self): pass\n\
+             \x20   def __call__(self): pass\n\
+             def make(kind: type[Fault], all: dict[int, type[Fault]]):\n\
+             \x20   kind()\n\
+             \x20   all[1]()\n\
+             \x20   kind()()\n",
+        )],
+        &[
+            "a.py:5 -> Fault.__init__:2 0.9",
+            "a.py:6 -> Fault.__init__:2 0.9",
+            "a.py:7 -> Fault.__init__:2 0.9",
+            "a.py:7 -> Fault.__call__:3 0.9",
+        ],
+    );
+}

@@ -338,3 +338,129 @@ fn run() {
 ";
     check(&[("src/lib.rs", main)], &["6: open(&self) 0.9", "7: open(&self) 0.9"]);
 }
+
+#[test]
+fn a_method_without_a_body_gives_way_to_what_is_written_for_it() {
+    let main = "package a;
+class Main {
+  void run(Shape shape, Proxy proxy) {
+    shape.area();
+    proxy.ask();
+  }
+}
+interface Shape { int area(); }
+interface Proxy { int ask(); }
+class Square implements Shape { public int area() { return 1; } }
+class Use { Shape make() { return new Square(); } }";
+    // Nobody writes `ask`: what is declared is all there is.
+    let expected = ["4: Shape.area() 0.6", "4: Square.area() 0.8", "5: Proxy.ask() 0.9", "11: Square() 0.98"];
+    check(&[("a/Main.java", main)], &expected);
+    let main = "trait Shape { fn area(&self) -> u32; fn twice(&self) -> u32 { self.area() * 2 } }
+struct Square;
+impl Shape for Square { fn area(&self) -> u32 { 1 } }
+fn run(shape: &dyn Shape) -> u32 { shape.twice() }
+fn main() { run(&Square); }
+";
+    let found = calls(&[("src/main.rs", main)]);
+    assert_eq!(found.iter().filter(|line| line.contains("Shape.area(&self) 0.6")).count(), 1, "{found:?}");
+    assert!(found.iter().any(|line| line.starts_with("4: Shape.twice(&self) 0.9")), "{found:?}");
+}
+
+#[test]
+fn rust_impls_of_a_generic_type_that_say_the_same_name_are_only_possible() {
+    let main = "struct Maker<S>(S);
+struct Text;
+struct Count;
+impl Maker<Text> { fn build(self) -> Text { Text } }
+impl Maker<Count> { fn build(self) -> Count { Count } }
+impl<S> Maker<S> { fn with(self) -> Self { self } }
+fn run(maker: Maker<Text>) { maker.with().build(); }
+";
+    check(&[("src/lib.rs", main)], &["7: build(self) 0.45", "7: with(self) 0.9"]);
+    // Without parameters, they are for different platforms.
+    let main = "struct Maker;
+#[cfg(unix)]
+impl Maker { fn build(self) {} }
+#[cfg(windows)]
+impl Maker { fn build(self) {} }
+fn run(maker: Maker) { maker.build(); }
+";
+    check(&[("src/lib.rs", main)], &["6: build(self) 0.9"]);
+}
+
+#[test]
+fn a_rust_method_is_called_not_the_field_of_its_name() {
+    let main = "struct Inner;
+impl Inner { fn build(&self, n: u32) {} }
+struct Outer { inner: Inner }
+impl Outer {
+    fn inner(&mut self, inner: Inner) -> &mut Outer { self }
+    fn build(&self, s: &str) { self.inner.build(1); }
+}
+fn run(mut outer: Outer) { outer.inner(Inner).build(\"\"); }
+";
+    let expected =
+        ["6: build(&self, n: u32) 0.9", "8: build(&self, s: &str) 0.9", "8: inner(&mut self, inner: Inner) 0.9"];
+    check(&[("src/lib.rs", main)], &expected);
+}
+
+#[test]
+fn a_rust_trait_that_types_of_elsewhere_have_means_no_type_of_ours_alone() {
+    let main = "struct Key;
+trait AsKey { fn as_key(&self) -> Key; }
+impl AsKey for Key { fn as_key(&self) -> Key { Key } }
+fn run(key: impl AsKey) { key.as_key(); }
+";
+    let ours = "4: as_key(&self) ";
+    let sure = |text: &str| calls(&[("src/lib.rs", text)]).into_iter().find(|line| line.starts_with(ours));
+    assert_eq!(sure(main).as_deref(), Some("4: as_key(&self) 0.8"));
+    let text = format!("{main}impl AsKey for &str {{ fn as_key(&self) -> Key {{ Key }} }}\n");
+    assert_eq!(sure(&text).as_deref(), Some("4: as_key(&self) 0.45"));
+}
+
+#[test]
+fn of_several_java_classes_that_come_to_a_call_each_is_a_candidate() {
+    let main = "package a;
+class Main {
+  void draw(Shape shape) {
+    shape.area();
+  }
+  void run() { draw(new Square()); draw(new Circle()); }
+}
+interface Shape { int area(); }
+class Square implements Shape { public int area() { return 1; } }
+class Circle implements Shape { public int area() { return 3; } }";
+    let expected = ["4: Circle.area() 0.6", "4: Shape.area() 0.6", "4: Square.area() 0.6"];
+    assert_eq!(calls(&[("a/Main.java", main)])[..3], expected);
+}
+
+#[test]
+fn a_java_class_without_a_name_runs_the_constructor_above() {
+    let main = "package a;
+class Main {
+  void run() {
+    new Base(1) { void go() {} };
+    new Other() {};
+  }
+}
+class Base { Base() {} Base(int n) {} }
+interface Other {}";
+    let found = calls(&[("a/Main.java", main)]);
+    let named: Vec<&str> = found.iter().map(String::as_str).filter(|line| !line.contains("<anonymous")).collect();
+    assert_eq!(named, ["4: Base.Base(int n) 0.98"]);
+}
+
+#[test]
+fn a_java_class_may_be_named_with_its_package() {
+    let main = "package org.shop.core.desk;
+class Main extends org.shop.core.Base {
+  void run() {
+    check();
+    org.shop.core.Base.make();
+  }
+}";
+    let base = "package org.shop.core;
+public class Base { protected void check() {} public static Base make() { return null; } }";
+    let files = [("org/shop/core/desk/Main.java", main), ("org/shop/core/Base.java", base)];
+    check(&files, &["4: Base.check() 0.9", "5: Base.make() 0.95"]);
+}

@@ -1,0 +1,36 @@
+//! What a Rust type is said to be by its impls and by names given to other types.
+
+use super::eval::Eval;
+use super::value::{Gid, Value};
+use crate::facts::{Expr, Kind, VarKind};
+use crate::language::Language;
+
+impl Eval<'_> {
+    /// Whether a generic type has these as its own from more than one `impl`. A type without parameters says a
+    /// name twice only for different platforms or features.
+    pub(super) fn is_said_by_several(&self, class: Gid, attached: &[Gid]) -> bool {
+        let here = self.file(class.file);
+        if here.facts.language != Language::Rust || attached.len() < 2 {
+            return false;
+        }
+        let generic = here.facts.vars.iter().any(|v| v.owner == class.def && v.what == VarKind::TypeParam);
+        let said_in = |method: &Gid| (method.file, self.def(*method).receiver);
+        let mut impls = attached.iter().filter(|m| self.def(**m).through.is_none()).map(said_in);
+        let first = impls.next();
+        generic && impls.any(|other| Some(other) != first)
+    }
+
+    /// `type Result<T> = std::result::Result<T, Error>`: a name for a generic type of elsewhere, of which what
+    /// it is used with is all there is to know.
+    pub(super) fn gives_on(&mut self, alias: Gid, levels: u8) -> bool {
+        let here = self.file(alias.file);
+        let def = here.facts.def(alias.def);
+        if here.facts.language != Language::Rust || def.kind != Kind::Type {
+            return false;
+        }
+        let Some(Expr::Generic(of, _)) = def.result.map(|result| here.facts.expr(result)) else { return false };
+        let of_several = crate::keys::type_name(&here.facts, of).is_some_and(|name| name == "()");
+        let base = self.expr(alias.file, of, alias.def, levels);
+        !of_several && !base.values.iter().any(|(v, _)| matches!(v, Value::Class(_)))
+    }
+}
