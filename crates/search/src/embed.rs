@@ -1,5 +1,7 @@
 //! From texts to vectors: what every embedding model offers.
 
+pub mod builtin;
+
 use std::fmt;
 
 /// Which model made a vector, and how. Vectors of different models are never compared.

@@ -1,6 +1,8 @@
 //! Words of texts and of programs: identifiers whole and in parts, plain words by their stem.
 
 use rust_stemmers::{Algorithm, Stemmer};
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
 
 /// Longest word that is looked at: beyond it are hashes, encoded data and the like.
 const LONGEST: usize = 64;
@@ -104,38 +106,7 @@ fn lower(word: &str, into: &mut String) {
         into.push_str(word);
         into.make_ascii_lowercase();
     } else {
-        into.extend(word.chars().map(plain).flat_map(char::to_lowercase));
-    }
-}
-
-/// A Latin letter without its accent.
-fn plain(c: char) -> char {
-    match c {
-        'à'..='å' | 'ā' | 'ă' | 'ą' => 'a',
-        'À'..='Å' => 'A',
-        'ç' | 'ć' | 'č' => 'c',
-        'Ç' => 'C',
-        'è'..='ë' | 'ē' | 'ė' | 'ę' | 'ě' => 'e',
-        'È'..='Ë' => 'E',
-        'ì'..='ï' | 'ī' | 'į' => 'i',
-        'Ì'..='Ï' => 'I',
-        'ñ' | 'ń' | 'ň' => 'n',
-        'Ñ' => 'N',
-        'ò'..='ö' | 'ø' | 'ō' | 'ő' => 'o',
-        'Ò'..='Ö' | 'Ø' => 'O',
-        'ù'..='ü' | 'ū' | 'ů' | 'ű' => 'u',
-        'Ù'..='Ü' => 'U',
-        'ý' | 'ÿ' => 'y',
-        'ś' | 'š' | 'ş' => 's',
-        'Š' | 'Ş' => 'S',
-        'ź' | 'ż' | 'ž' => 'z',
-        'Ž' => 'Z',
-        'ł' => 'l',
-        'đ' => 'd',
-        'ğ' => 'g',
-        'ř' => 'r',
-        'ť' => 't',
-        _ => c,
+        into.extend(word.nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase));
     }
 }
 

@@ -1,1 +1,248 @@
 //! Vectors as bytes, and the nearest of them.
+//!
+//! A vector is kept as int8 with a scale of its own, a quarter of its size in floats. Up to [`SCAN_ALL`] vectors every
+//! one is compared; beyond, signs alone decide which ones are worth comparing.
+
+mod kernels;
+mod quantised;
+mod top;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+pub use quantised::{Quantised, VectorError};
+use quantised::{Question, signs, words};
+use top::Top;
+
+/// Above so many, most are left out by their signs. Below, comparing all of them takes a few milliseconds.
+pub const SCAN_ALL: usize = 200_000;
+
+/// Of what signs let through, at least one in so many of all vectors, and at least so many for each one asked for.
+const POOL_SHARE: usize = 50;
+const POOL_EACH: usize = 200;
+
+/// Ids whose vectors stand in one chunk: what a writer copies at most when a reader holds the chunk.
+const CHUNK: u32 = 1024;
+
+/// Fewer chunks than this are not worth spreading over threads.
+const CHUNKS_TO_SPREAD: usize = 16;
+
+/// Vectors by id. A clone shares everything, and stays as it is while the original goes on.
+#[derive(Clone, Debug)]
+pub struct Vectors {
+    dimensions: usize,
+    count: usize,
+    /// By id divided by [`CHUNK`]; none is empty.
+    chunks: BTreeMap<u32, Arc<Chunk>>,
+}
+
+/// Vectors of neighbouring ids, in their order.
+#[derive(Clone, Debug, Default)]
+struct Chunk {
+    ids: Vec<u32>,
+    scales: Vec<f32>,
+    values: Vec<i8>,
+    signs: Vec<u64>,
+}
+
+impl Vectors {
+    pub fn new(dimensions: usize) -> Vectors {
+        Vectors { dimensions, count: 0, chunks: BTreeMap::new() }
+    }
+
+    pub fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Adds a vector, or puts it in the place of the one this id had.
+    pub fn put(&mut self, id: u32, vector: &[f32]) -> Result<(), VectorError> {
+        self.put_bytes(id, &Quantised::from_f32(vector)?)
+    }
+
+    pub fn put_bytes(&mut self, id: u32, vector: &Quantised) -> Result<(), VectorError> {
+        self.check(vector.values().len())?;
+        let chunk = Arc::make_mut(self.chunks.entry(id / CHUNK).or_default());
+        self.count += usize::from(chunk.put(id, vector));
+        Ok(())
+    }
+
+    /// Whether there was one.
+    pub fn remove(&mut self, id: u32) -> bool {
+        let Some(chunk) = self.chunks.get_mut(&(id / CHUNK)) else { return false };
+        let Ok(place) = chunk.ids.binary_search(&id) else { return false };
+        if chunk.ids.len() == 1 {
+            self.chunks.remove(&(id / CHUNK));
+        } else {
+            Arc::make_mut(chunk).remove(place, self.dimensions);
+        }
+        self.count -= 1;
+        true
+    }
+
+    pub fn get(&self, id: u32) -> Option<Quantised> {
+        let chunk = self.chunks.get(&(id / CHUNK))?;
+        let place = chunk.ids.binary_search(&id).ok()?;
+        let values = &chunk.values[place * self.dimensions..][..self.dimensions];
+        Some(Quantised::new(chunk.scales[place], values.to_vec()))
+    }
+
+    /// The `most` ids with the highest scalar product, best first, equal ones by id.
+    ///
+    /// Exact (but for the rounding of the vectors kept) among up to [`SCAN_ALL`] allowed vectors. Beyond that a few of
+    /// the best may be missing.
+    pub fn nearest(
+        &self,
+        question: &[f32],
+        most: usize,
+        allowed: impl Fn(u32) -> bool + Sync,
+    ) -> Result<Vec<(u32, f32)>, VectorError> {
+        self.check(question.len())?;
+        let question = Question::new(question)?;
+        if self.count > SCAN_ALL {
+            let pool = (self.count / POOL_SHARE).max(most.saturating_mul(POOL_EACH));
+            if let Some(border) = self.border(&question, pool, &allowed) {
+                return Ok(self.scan_near(&question, most, border, &allowed));
+            }
+        }
+        Ok(self.scan_all(&question, most, &allowed))
+    }
+
+    fn check(&self, found: usize) -> Result<(), VectorError> {
+        if found == self.dimensions {
+            Ok(())
+        } else {
+            Err(VectorError::Dimensions { expected: self.dimensions, found })
+        }
+    }
+
+    fn scan_all(&self, question: &Question, most: usize, allowed: &(impl Fn(u32) -> bool + Sync)) -> Vec<(u32, f32)> {
+        self.best(most, |chunk, top| {
+            let mut dots = [0; CHUNK as usize];
+            let dots = &mut dots[..chunk.ids.len()];
+            kernels::dots(&question.values, &chunk.values, dots);
+            for (place, (&dot, &id)) in dots.iter().zip(&chunk.ids).enumerate() {
+                let score = question.score(dot, chunk.scales[place]);
+                if top.wants(score, id) && allowed(id) {
+                    top.push(score, id);
+                }
+            }
+        })
+    }
+
+    /// Compares only vectors that differ from the question in at most `border` signs.
+    fn scan_near(
+        &self,
+        question: &Question,
+        most: usize,
+        border: u32,
+        allowed: &(impl Fn(u32) -> bool + Sync),
+    ) -> Vec<(u32, f32)> {
+        self.best(most, |chunk, top| {
+            let mut distances = [0; CHUNK as usize];
+            let distances = &mut distances[..chunk.ids.len()];
+            kernels::distances(&question.signs, &chunk.signs, distances);
+            for (place, (&distance, &id)) in distances.iter().zip(&chunk.ids).enumerate() {
+                if distance > border {
+                    continue;
+                }
+                let mut dot = [0];
+                let values = &chunk.values[place * self.dimensions..][..self.dimensions];
+                kernels::dots(&question.values, values, &mut dot);
+                let score = question.score(dot[0], chunk.scales[place]);
+                if top.wants(score, id) && allowed(id) {
+                    top.push(score, id);
+                }
+            }
+        })
+    }
+
+    /// The number of differing signs that lets at least `pool` allowed vectors through; `None` if there are so few
+    /// allowed ones that all can be compared.
+    fn border(&self, question: &Question, pool: usize, allowed: &(impl Fn(u32) -> bool + Sync)) -> Option<u32> {
+        let none = || vec![0usize; self.dimensions + 1];
+        let counts = self.chunks.par_iter().fold(none, |mut counts, (_, chunk)| {
+            let mut distances = [0; CHUNK as usize];
+            let distances = &mut distances[..chunk.ids.len()];
+            kernels::distances(&question.signs, &chunk.signs, distances);
+            for (&distance, &id) in distances.iter().zip(&chunk.ids) {
+                counts[distance as usize] += usize::from(allowed(id));
+            }
+            counts
+        });
+        let counts = counts.reduce(none, |mut sum, counts| {
+            sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            sum
+        });
+        if counts.iter().sum::<usize>() <= SCAN_ALL {
+            return None;
+        }
+        let mut through = 0;
+        let enough = counts.iter().position(|count| {
+            through += count;
+            through >= pool
+        });
+        Some(enough.unwrap_or(self.dimensions) as u32)
+    }
+
+    /// What `look` finds in all chunks. What is best does not depend on their order, so threads may share them.
+    fn best(&self, most: usize, look: impl Fn(&Chunk, &mut Top) + Sync) -> Vec<(u32, f32)> {
+        if self.chunks.len() < CHUNKS_TO_SPREAD {
+            let mut top = Top::new(most);
+            self.chunks.values().for_each(|chunk| look(chunk, &mut top));
+            return top.into_best_first();
+        }
+        let found = self.chunks.par_iter().fold(
+            || Top::new(most),
+            |mut top, (_, chunk)| {
+                look(chunk, &mut top);
+                top
+            },
+        );
+        found.reduce(|| Top::new(most), Top::merge).into_best_first()
+    }
+}
+
+impl Chunk {
+    /// Whether there was no vector of this id before.
+    fn put(&mut self, id: u32, vector: &Quantised) -> bool {
+        let values = vector.values();
+        let signs = signs(values.iter().map(|&value| value < 0));
+        let (dimensions, words) = (values.len(), signs.len());
+        match self.ids.binary_search(&id) {
+            Ok(place) => {
+                self.scales[place] = vector.scale();
+                self.values[place * dimensions..][..dimensions].copy_from_slice(values);
+                self.signs[place * words..][..words].copy_from_slice(&signs);
+                false
+            }
+            Err(place) => {
+                self.ids.insert(place, id);
+                self.scales.insert(place, vector.scale());
+                self.values.splice(place * dimensions..place * dimensions, values.iter().copied());
+                self.signs.splice(place * words..place * words, signs);
+                true
+            }
+        }
+    }
+
+    fn remove(&mut self, place: usize, dimensions: usize) {
+        let words = words(dimensions);
+        self.ids.remove(place);
+        self.scales.remove(place);
+        self.values.drain(place * dimensions..(place + 1) * dimensions);
+        self.signs.drain(place * words..(place + 1) * words);
+    }
+}
+
+#[cfg(test)]
+mod tests;

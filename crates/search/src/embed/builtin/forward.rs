@@ -1,0 +1,162 @@
+//! The forward pass of all-MiniLM-L6-v2: from token ids to vectors of length one.
+
+use super::kernels::{Activations, Level};
+use super::weights::{Linear, Rows, Weights};
+
+pub const DIMENSIONS: usize = 384;
+/// The model was trained on no more tokens in a text.
+pub const MOST_TOKENS: usize = 256;
+const VOCABULARY: usize = 30_522;
+const INTERMEDIATE: usize = 1536;
+const HEADS: usize = 12;
+const LAYERS: usize = 6;
+
+pub struct Network {
+    words: Rows,
+    positions: Rows,
+    segment: Vec<f32>,
+    norm: Norm,
+    layers: Vec<Layer>,
+}
+
+struct Layer {
+    attend: Linear,
+    join: Linear,
+    join_norm: Norm,
+    widen: Linear,
+    narrow: Linear,
+    narrow_norm: Norm,
+}
+
+struct Norm {
+    gain: Vec<f32>,
+    bias: Vec<f32>,
+}
+
+impl Network {
+    pub fn new(weights: &Weights) -> Result<Network, String> {
+        Ok(Network {
+            words: weights.rows("words", VOCABULARY, DIMENSIONS)?,
+            positions: weights.rows("positions", MOST_TOKENS, DIMENSIONS)?,
+            segment: weights.floats("segment", DIMENSIONS)?,
+            norm: Norm::new(weights, "norm")?,
+            layers: (0..LAYERS).map(|number| Layer::new(weights, number)).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// One vector for each text. Texts share the reading of weights and nothing else: rows are computed one by one,
+    /// so a text's vector does not depend on its company.
+    pub fn vectors(&self, texts: &[&[u16]], level: Level) -> Vec<Vec<f32>> {
+        let tokens: usize = texts.iter().map(|ids| ids.len()).sum();
+        let mut rows = self.first_rows(texts, tokens, level);
+        let mut room = Room::new(tokens);
+        for layer in &self.layers {
+            layer.apply(texts, level, &mut rows, &mut room);
+        }
+        let mut rest = rows.as_slice();
+        texts
+            .iter()
+            .map(|ids| {
+                let (own, others) = rest.split_at(ids.len() * DIMENSIONS);
+                rest = others;
+                direction_of_sum(own)
+            })
+            .collect()
+    }
+
+    fn first_rows(&self, texts: &[&[u16]], tokens: usize, level: Level) -> Vec<f32> {
+        let mut rows = vec![0.0; tokens * DIMENSIONS];
+        let mut segments = Vec::with_capacity(rows.len());
+        let places = texts.iter().flat_map(|ids| ids.iter().enumerate());
+        for (row, (position, &id)) in rows.chunks_exact_mut(DIMENSIONS).zip(places) {
+            self.words.add_to(usize::from(id), row);
+            self.positions.add_to(position, row);
+            segments.extend_from_slice(&self.segment);
+        }
+        level.add_and_norm(&mut rows, &segments, &self.norm.gain, &self.norm.bias);
+        rows
+    }
+}
+
+/// What a pass needs room for, used again by every layer.
+struct Room {
+    activations: Activations,
+    three: Vec<f32>,
+    narrow: Vec<f32>,
+    wide: Vec<f32>,
+    scratch: Vec<f32>,
+}
+
+impl Room {
+    fn new(tokens: usize) -> Room {
+        Room {
+            activations: Activations::default(),
+            three: vec![0.0; tokens * 3 * DIMENSIONS],
+            narrow: vec![0.0; tokens * DIMENSIONS],
+            wide: vec![0.0; tokens * INTERMEDIATE],
+            scratch: Vec::new(),
+        }
+    }
+}
+
+impl Layer {
+    fn new(weights: &Weights, number: usize) -> Result<Layer, String> {
+        let name = |part: &str| format!("{number}.{part}");
+        Ok(Layer {
+            attend: weights.linear(&name("attend"), 3 * DIMENSIONS, DIMENSIONS)?,
+            join: weights.linear(&name("join"), DIMENSIONS, DIMENSIONS)?,
+            join_norm: Norm::new(weights, &name("join.norm"))?,
+            widen: weights.linear(&name("widen"), INTERMEDIATE, DIMENSIONS)?,
+            narrow: weights.linear(&name("narrow"), DIMENSIONS, INTERMEDIATE)?,
+            narrow_norm: Norm::new(weights, &name("narrow.norm"))?,
+        })
+    }
+
+    fn apply(&self, texts: &[&[u16]], level: Level, rows: &mut [f32], room: &mut Room) {
+        let Room { activations, three, narrow, wide, scratch } = room;
+        level.quantise(rows, DIMENSIONS, activations);
+        level.linear(activations, &self.attend, three);
+        let mut start = 0;
+        for ids in texts {
+            let end = start + ids.len() * DIMENSIONS;
+            level.attend(&three[3 * start..3 * end], HEADS, DIMENSIONS, &mut narrow[start..end], scratch);
+            start = end;
+        }
+        level.quantise(narrow, DIMENSIONS, activations);
+        level.linear(activations, &self.join, narrow);
+        level.add_and_norm(rows, narrow, &self.join_norm.gain, &self.join_norm.bias);
+
+        level.quantise(rows, DIMENSIONS, activations);
+        level.linear(activations, &self.widen, wide);
+        level.gelu(wide);
+        level.quantise(wide, INTERMEDIATE, activations);
+        level.linear(activations, &self.narrow, narrow);
+        level.add_and_norm(rows, narrow, &self.narrow_norm.gain, &self.narrow_norm.bias);
+    }
+}
+
+impl Norm {
+    fn new(weights: &Weights, name: &str) -> Result<Norm, String> {
+        Ok(Norm {
+            gain: weights.floats(&format!("{name}.gain"), DIMENSIONS)?,
+            bias: weights.floats(&format!("{name}.bias"), DIMENSIONS)?,
+        })
+    }
+}
+
+/// The mean of all rows has the direction of their sum, and direction is all that is kept.
+fn direction_of_sum(rows: &[f32]) -> Vec<f32> {
+    let mut sum = vec![0f32; DIMENSIONS];
+    for row in rows.chunks_exact(DIMENSIONS) {
+        for (sum, value) in sum.iter_mut().zip(row) {
+            *sum += value;
+        }
+    }
+    let length = sum.iter().map(|value| value * value).sum::<f32>().sqrt();
+    if length > 0.0 {
+        for value in &mut sum {
+            *value /= length;
+        }
+    }
+    sum
+}

@@ -1,0 +1,106 @@
+//! The arithmetic of the forward pass, once in plain Rust and once for AVX2, with the same results to the last bit.
+//!
+//! Matrices are multiplied in integers (16-bit activations by 8-bit weights, summed in 32 bits), so order does not
+//! matter. All else is one piece of plain code that the compiler also translates for AVX2: it never fuses or reorders
+//! operations on floats, so only speed differs.
+
+mod float;
+mod integer;
+
+use super::weights::Linear;
+
+/// Outputs whose weights stand together in a panel.
+pub const PANEL: usize = 16;
+
+/// The largest activation: 1,536 products with weights up to 127 still fit in 32 bits.
+const LARGEST: f32 = 8191.0;
+
+/// Which instructions are used. Only [`Level::best`] can give more than plain ones, after having looked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level(Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+}
+
+/// Rows of activations as integers, each row with its scale.
+#[derive(Default)]
+pub struct Activations {
+    values: Vec<i16>,
+    scales: Vec<f32>,
+}
+
+/// Translates a function of `float` twice and calls the right one.
+macro_rules! dispatched {
+    ($(#[$about:meta])* $name:ident($($argument:ident: $type:ty),*)) => {
+        $(#[$about])*
+        pub fn $name(self, $($argument: $type),*) {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2")]
+            fn with_avx2($($argument: $type),*) {
+                float::$name($($argument),*)
+            }
+            match self.0 {
+                Kind::Plain => float::$name($($argument),*),
+                // SAFETY: a `Level` of this kind is only made where AVX2 was found.
+                #[cfg(target_arch = "x86_64")]
+                #[allow(unsafe_code)]
+                Kind::Avx2 => unsafe { with_avx2($($argument),*) },
+            }
+        }
+    };
+}
+
+impl Level {
+    pub fn best() -> Level {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            return Level(Kind::Avx2);
+        }
+        Level::plain()
+    }
+
+    pub fn plain() -> Level {
+        Level(Kind::Plain)
+    }
+
+    dispatched! {
+        /// Rounds every row of `width` to integers on its own scale.
+        quantise(rows: &[f32], width: usize, to: &mut Activations)
+    }
+
+    dispatched! {
+        /// `x * P(X <= x)` for a normal X, in place.
+        gelu(values: &mut [f32])
+    }
+
+    dispatched! {
+        /// Adds `more` to `rows` and brings every row to mean 0 and variance 1, then to `gain` and `bias`.
+        add_and_norm(rows: &mut [f32], more: &[f32], gain: &[f32], bias: &[f32])
+    }
+
+    dispatched! {
+        /// All heads of attention among the tokens of one text. `three` has query, key and value of each token in a row.
+        attend(three: &[f32], heads: usize, width: usize, to: &mut [f32], scratch: &mut Vec<f32>)
+    }
+
+    /// Every row of `from` through a linear layer.
+    pub fn linear(self, from: &Activations, layer: &Linear, to: &mut [f32]) {
+        let Activations { values, scales } = from;
+        assert_eq!(values.len(), scales.len() * layer.inputs, "rows have another width than the layer");
+        assert_eq!(to.len(), scales.len() * layer.outputs, "the result has another shape");
+        match self.0 {
+            Kind::Plain => integer::linear_plain(values, scales, layer, to),
+            // SAFETY: a `Level` of this kind is only made where AVX2 was found.
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unsafe_code)]
+            Kind::Avx2 => unsafe { integer::linear_avx2(values, scales, layer, to) },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

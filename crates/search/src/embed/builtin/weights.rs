@@ -1,0 +1,107 @@
+//! The weights as they lie in the binary: found by name, read in place. `models/README.md` tells the format.
+
+use rustc_hash::FxHashMap;
+
+const MAGIC: &[u8] = b"LUKASAW1";
+const ALIGN: usize = 64;
+
+pub struct Weights {
+    /// SHA-256 of all that follows the header, as the header says.
+    pub digest: &'static str,
+    tensors: FxHashMap<&'static str, Tensor>,
+    data: &'static [u8],
+}
+
+struct Tensor {
+    kind: &'static str,
+    rows: usize,
+    columns: usize,
+    offset: usize,
+}
+
+/// Rows of int8, each with its scale.
+pub struct Rows {
+    bytes: &'static [u8],
+    scales: Vec<f32>,
+    columns: usize,
+}
+
+/// A linear layer: int8 weights in the order the kernel reads them, a scale and a bias for each output.
+pub struct Linear {
+    pub panels: &'static [u8],
+    pub scales: Vec<f32>,
+    pub bias: Vec<f32>,
+    pub inputs: usize,
+    pub outputs: usize,
+}
+
+impl Weights {
+    pub fn read(file: &'static [u8]) -> Result<Weights, String> {
+        let broken = || "the weights have no readable header".to_string();
+        let (length, rest) = file.strip_prefix(MAGIC).and_then(<[u8]>::split_first_chunk::<4>).ok_or_else(broken)?;
+        let length = u32::from_le_bytes(*length) as usize;
+        let header = rest.get(..length).and_then(|bytes| std::str::from_utf8(bytes).ok()).ok_or_else(broken)?;
+        let start = (MAGIC.len() + 4 + length).next_multiple_of(ALIGN);
+        let data = file.get(start..).ok_or_else(broken)?;
+        let mut lines = header.lines();
+        let digest = lines.next().and_then(|line| line.strip_prefix("sha256 ")).ok_or_else(broken)?;
+        let tensors = lines.map(tensor).collect::<Option<_>>().ok_or_else(broken)?;
+        Ok(Weights { digest, tensors, data })
+    }
+
+    pub fn floats(&self, name: &str, length: usize) -> Result<Vec<f32>, String> {
+        let bytes = self.bytes(name, "f32", 1, length, 4)?;
+        Ok(bytes.as_chunks::<4>().0.iter().map(|&chunk| f32::from_le_bytes(chunk)).collect())
+    }
+
+    pub fn rows(&self, name: &str, rows: usize, columns: usize) -> Result<Rows, String> {
+        let bytes = self.bytes(name, "rows", rows, columns, 1)?;
+        Ok(Rows { bytes, scales: self.floats(&format!("{name}.scales"), rows)?, columns })
+    }
+
+    pub fn linear(&self, name: &str, outputs: usize, inputs: usize) -> Result<Linear, String> {
+        let weight = format!("{name}.weight");
+        Ok(Linear {
+            panels: self.bytes(&weight, "panels", outputs, inputs, 1)?,
+            scales: self.floats(&format!("{weight}.scales"), outputs)?,
+            bias: self.floats(&format!("{name}.bias"), outputs)?,
+            inputs,
+            outputs,
+        })
+    }
+
+    fn bytes(
+        &self,
+        name: &str,
+        kind: &str,
+        rows: usize,
+        columns: usize,
+        width: usize,
+    ) -> Result<&'static [u8], String> {
+        let tensor = self.tensors.get(name).ok_or_else(|| format!("the weights have no `{name}`"))?;
+        if (tensor.kind, tensor.rows, tensor.columns) != (kind, rows, columns) {
+            return Err(format!("`{name}` of the weights has another shape than the model"));
+        }
+        let end = tensor.offset + rows * columns * width;
+        self.data.get(tensor.offset..end).ok_or_else(|| format!("the weights end within `{name}`"))
+    }
+}
+
+/// `name kind rows columns offset`
+fn tensor(line: &'static str) -> Option<(&'static str, Tensor)> {
+    let mut words = line.split(' ');
+    let (name, kind) = (words.next()?, words.next()?);
+    let mut number = || words.next()?.parse().ok();
+    Some((name, Tensor { kind, rows: number()?, columns: number()?, offset: number()? }))
+}
+
+impl Rows {
+    /// Adds row `row` to `sum`.
+    pub fn add_to(&self, row: usize, sum: &mut [f32]) {
+        let scale = self.scales[row];
+        let bytes = &self.bytes[row * self.columns..][..self.columns];
+        for (sum, &byte) in sum.iter_mut().zip(bytes) {
+            *sum += f32::from(byte.cast_signed()) * scale;
+        }
+    }
+}
