@@ -2,10 +2,12 @@
 
 pub mod code;
 pub mod cursor;
+pub mod embedding;
 pub mod graph;
 pub mod model_endpoint;
 pub mod ops;
 pub mod pack;
+pub mod redact;
 pub mod registry;
 pub mod search;
 pub mod shape;
@@ -38,6 +40,7 @@ pub struct Engine {
     watches: ByRoot<code::Watch>,
     summaries: Option<Arc<code::Summaries>>,
     searching: Arc<search::Searching>,
+    embedding: Arc<search::Embedding>,
 }
 
 /// What is kept per working tree of a project.
@@ -96,6 +99,7 @@ impl Engine {
             watches: Arc::default(),
             summaries: None,
             searching: Arc::default(),
+            embedding: Arc::new(search::Embedding::new(Arc::new(search::BuiltIn), Default::default(), None)),
         }
     }
 
@@ -191,6 +195,17 @@ impl Engine {
 
     pub fn summaries(&self) -> Option<Arc<code::Summaries>> {
         self.summaries.clone()
+    }
+
+    /// Has vectors made by another model than the built-in one.
+    #[must_use]
+    pub fn with_embedding(mut self, embedding: search::Embedding) -> Engine {
+        self.embedding = Arc::new(embedding);
+        self
+    }
+
+    pub fn embedding(&self) -> Arc<search::Embedding> {
+        Arc::clone(&self.embedding)
     }
 
     /// What searching needs beside graphs.

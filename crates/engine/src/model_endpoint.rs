@@ -24,12 +24,45 @@ const REASON_CHARS: usize = 200;
 /// Where a model is, and what it is called there.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
-    /// The part before `/chat/completions`, for example `http://localhost:11434/v1`.
+    /// The part before `/chat/completions` or `/embeddings`, for example `http://localhost:11434/v1`.
     pub url: String,
     pub name: String,
     pub key: Option<Key>,
     pub timeout: Duration,
 }
+
+/// What the settings of an endpoint are called, for error messages.
+#[derive(Clone, Copy, Debug)]
+pub struct SettingNames {
+    pub url: &'static str,
+    pub name: &'static str,
+    pub key: &'static str,
+    pub timeout: &'static str,
+    /// How to ask less of it.
+    pub less: &'static str,
+    /// What comes after the URL.
+    pub path: &'static str,
+}
+
+/// A model that writes.
+pub const MODEL: SettingNames = SettingNames {
+    url: "model.url (LUKASA_MODEL_URL)",
+    name: "model.name (LUKASA_MODEL_NAME)",
+    key: "model.key_env (LUKASA_MODEL_KEY_ENV)",
+    timeout: "model.timeout_seconds (LUKASA_MODEL_TIMEOUT_SECONDS)",
+    less: "model.per_pass (LUKASA_MODEL_PER_PASS)",
+    path: "/chat/completions",
+};
+
+/// A model that embeds.
+pub const EMBEDDING: SettingNames = SettingNames {
+    url: "embedding.base_url (LUKASA_EMBEDDING_BASE_URL)",
+    name: "embedding.model (LUKASA_EMBEDDING_MODEL)",
+    key: "embedding.key_env (LUKASA_EMBEDDING_KEY_ENV)",
+    timeout: "embedding.timeout_seconds (LUKASA_EMBEDDING_TIMEOUT_SECONDS)",
+    less: "embedding.batch (LUKASA_EMBEDDING_BATCH)",
+    path: "/embeddings",
+};
 
 /// A key to an endpoint: sent to it, and shown to nobody.
 #[derive(Clone)]
@@ -56,24 +89,30 @@ pub struct Endpoint {
     name: Arc<str>,
     key: Option<Key>,
     pause: Pause,
+    called: SettingNames,
 }
 
 impl Endpoint {
     pub fn new(config: &EndpointConfig) -> Result<Endpoint> {
+        Endpoint::called(config, MODEL)
+    }
+
+    /// An endpoint whose settings have these names.
+    pub fn called(config: &EndpointConfig, called: SettingNames) -> Result<Endpoint> {
         let url = config.url.trim().trim_end_matches('/');
-        let host = host(url)?;
+        let host = host(url, &called)?;
         if config.name.trim().is_empty() {
             return Err(Error::invalid("invalid_model", "the model has no name")
-                .hint("set model.name (LUKASA_MODEL_NAME) to what the endpoint calls it"));
+                .hint(format!("set {} to what the endpoint calls it", called.name)));
         }
         if config.timeout.is_zero() {
-            return Err(Error::invalid("invalid_model", "model.timeout_seconds is 0").hint("give at least 1"));
+            return Err(Error::invalid("invalid_model", format!("{} is 0", called.timeout)).hint("give at least 1"));
         }
         if let Some(Key(key)) = &config.key
             && !key.bytes().all(|b| b.is_ascii_graphic())
         {
             return Err(Error::invalid("invalid_model", "the model's key holds spaces or other marks no key has")
-                .hint("look at the environment variable that model.key_env names"));
+                .hint(format!("look at the environment variable that {} names", called.key)));
         }
         let mut settings = Agent::config_builder()
             .timeout_global(Some(config.timeout))
@@ -93,6 +132,7 @@ impl Endpoint {
             name: config.name.trim().into(),
             key: config.key.clone(),
             pause: Arc::new(std::thread::sleep),
+            called,
         })
     }
 
@@ -131,6 +171,11 @@ impl Endpoint {
         unreachable!("the last try returns")
     }
 
+    /// Like [`Endpoint::post`], but without another try.
+    pub fn post_once(&self, path: &str, body: &Value) -> Result<Value> {
+        self.once(path, &body.to_string()).map_err(|failure| failure.error)
+    }
+
     fn once(&self, path: &str, body: &str) -> Result<Value, Failure> {
         let mut request = self.agent.post(format!("{}{path}", self.url)).header("content-type", "application/json");
         if let Some(Key(key)) = &self.key {
@@ -147,7 +192,10 @@ impl Endpoint {
         serde_json::from_slice(&bytes).map_err(|_| {
             // What came instead may be a page of a proxy: it is not shown.
             let error = Error::new(ErrorKind::Unavailable, "model_answer_invalid", "the model's answer is not JSON")
-                .hint("check that model.url is the part before /chat/completions, often ending in /v1");
+                .hint(format!(
+                    "check that {} is the part before {}, often ending in /v1",
+                    self.called.url, self.called.path
+                ));
             Failure { error, after: Again::Never }
         })
     }
@@ -157,7 +205,7 @@ impl Endpoint {
         match error {
             ureq::Error::Timeout(_) => Failure {
                 error: Error::new(ErrorKind::Timeout, "model_timeout", format!("the model did not answer: {shown}"))
-                    .hint("raise model.timeout_seconds (LUKASA_MODEL_TIMEOUT_SECONDS), or look at the endpoint"),
+                    .hint(format!("raise {}, or look at the endpoint", self.called.timeout)),
                 after: Again::Never,
             },
             ureq::Error::BodyExceedsLimit(_) => Failure {
@@ -170,7 +218,7 @@ impl Endpoint {
                     "model_unreachable",
                     format!("no answer from the model: {shown}"),
                 )
-                .hint("check model.url (LUKASA_MODEL_URL), and that the endpoint runs"),
+                .hint(format!("check {}, and that the endpoint runs", self.called.url)),
                 after: Again::Soon,
             },
         }
@@ -186,17 +234,17 @@ impl Endpoint {
         let (error, after) = match status {
             401 | 403 => (
                 Error::new(ErrorKind::Forbidden, "model_refused", told("does not let us in"))
-                    .hint("model.key_env (LUKASA_MODEL_KEY_ENV) names the environment variable that holds the key"),
+                    .hint(format!("{} names the environment variable that holds the key", self.called.key)),
                 Again::Never,
             ),
             404 | 405 | 300..=399 => (
                 Error::not_found("model_not_found", told("has nothing there"))
-                    .hint("check model.url, often ending in /v1, and model.name"),
+                    .hint(format!("check {}, often ending in /v1, and {}", self.called.url, self.called.name)),
                 Again::Never,
             ),
             429 => (
                 Error::new(ErrorKind::RateLimited, "model_rate_limited", told("asks for a pause"))
-                    .hint("try again later, or lower model.per_pass (LUKASA_MODEL_PER_PASS)"),
+                    .hint(format!("try again later, or lower {}", self.called.less)),
                 again,
             ),
             500..=599 => (
@@ -205,7 +253,8 @@ impl Endpoint {
                 again,
             ),
             _ => (
-                Error::invalid("model_request_refused", told("refuses the request")).hint("check model.name"),
+                Error::invalid("model_request_refused", told("refuses the request"))
+                    .hint(format!("check {}", self.called.name)),
                 Again::Never,
             ),
         };
@@ -242,11 +291,11 @@ enum Again {
 }
 
 /// The host of an endpoint's URL, or why it cannot be one.
-fn host(url: &str) -> Result<&str> {
+fn host<'a>(url: &'a str, called: &SettingNames) -> Result<&'a str> {
     let fault = |what: &str| {
         // The URL itself is not shown: somebody may have put a password into it.
-        Error::invalid("invalid_model", format!("model.url {what}"))
-            .hint("give the part before /chat/completions, for example http://localhost:11434/v1")
+        Error::invalid("invalid_model", format!("{} {what}", called.url))
+            .hint(format!("give the part before {}, for example http://localhost:11434/v1", called.path))
     };
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let rest = rest.ok_or_else(|| fault("does not begin with https:// or http://"))?;
@@ -255,7 +304,7 @@ fn host(url: &str) -> Result<&str> {
     }
     let host = rest.split('/').next().unwrap_or_default();
     if host.contains('@') {
-        return Err(fault("holds a name or password; a key is named by model.key_env"));
+        return Err(fault(&format!("holds a name or password; a key is named by {}", called.key)));
     }
     if host.is_empty() {
         return Err(fault("has no host"));

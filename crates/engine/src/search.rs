@@ -9,7 +9,7 @@ mod texts;
 
 pub use answer::{ItemOut, PathOut, Read, ReasonOut, Role, Shown, Want, round, show};
 pub use find::{Answered, Ask, Bonds, Recipe, find, is_code};
-pub use meaning::Meaning;
+pub use meaning::{BuiltIn, Embedding, Meaning};
 pub use sources::{Sources, lines};
 pub use texts::Texts;
 
@@ -57,6 +57,11 @@ impl Searching {
         Arc::clone(&self.reranker)
     }
 
+    /// To be held while the indexes of a project are made.
+    fn making(&self, scope: &Scope) -> Arc<Mutex<()>> {
+        Arc::clone(self.making.lock().entry(scope.clone()).or_default())
+    }
+
     /// What stages have taken lately.
     pub fn costs(&self) -> Costs {
         *self.costs.lock()
@@ -86,7 +91,7 @@ impl Engine {
     /// The text indexes of a view, as they are after the last commit it shows.
     pub fn texts(&self, context: &mut Context<'_>, look: &Look) -> Result<Arc<Texts>> {
         let searching = self.searching();
-        let making = Arc::clone(searching.making.lock().entry(context.scope.clone()).or_default());
+        let making = searching.making(&context.scope);
         let _one = making.lock();
         let snapshot = &look.snapshot;
         let kept = snapshot.derived::<Texts>();

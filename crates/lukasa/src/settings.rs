@@ -4,6 +4,8 @@
 //! environment, sent where somebody else says.
 
 use lukasa_engine::code::summaries::PER_PASS;
+use lukasa_engine::embedding::EmbeddingEndpointConfig;
+use lukasa_engine::embedding::endpoint::BATCH;
 use lukasa_engine::model_endpoint::{EndpointConfig, Key, TIMEOUT};
 use lukasa_model::{Error, ErrorKind, Result};
 use serde::Deserialize;
@@ -20,6 +22,7 @@ pub struct Model {
 #[serde(default, deny_unknown_fields)]
 struct Settings {
     model: ModelSettings,
+    embedding: EmbeddingSettings,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -30,6 +33,76 @@ struct ModelSettings {
     key_env: Option<String>,
     timeout_seconds: Option<u64>,
     per_pass: Option<usize>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct EmbeddingSettings {
+    base_url: Option<String>,
+    model: Option<String>,
+    version: Option<String>,
+    key_env: Option<String>,
+    dimensions: Option<u64>,
+    batch: Option<u64>,
+    prefix: Option<String>,
+    question_prefix: Option<String>,
+    timeout_seconds: Option<u64>,
+    reads: Option<String>,
+    redact: Vec<String>,
+}
+
+/// How objects are embedded.
+#[derive(Debug, Default)]
+#[allow(dead_code, reason = "read where search is opened")]
+pub struct Embedding {
+    /// None: the built-in model.
+    pub endpoint: Option<EmbeddingEndpointConfig>,
+    /// The id of the model whose vectors search reads; none: that of the model in use.
+    pub reads: Option<String>,
+    /// Patterns of what is never embedded, beside what looks like a secret.
+    pub redact: Vec<String>,
+}
+
+/// How objects are to be embedded: by the built-in model unless somebody names an endpoint.
+#[allow(dead_code, reason = "asked where search is opened")]
+pub fn embedding() -> Result<Embedding> {
+    embedding_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
+}
+
+#[allow(dead_code, reason = "asked where search is opened")]
+fn embedding_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Embedding> {
+    let file = read(env)?.embedding;
+    let text = |name: &str, set: Option<String>| env(&format!("LUKASA_EMBEDDING_{name}")).or(set);
+    let count = |name: &str, set: Option<u64>| -> Result<Option<usize>> {
+        let number = number(env, &format!("LUKASA_EMBEDDING_{name}"))?.or(set);
+        Ok(number.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
+    };
+    let (reads, redact) = (text("READS", file.reads), file.redact);
+    let Some(base_url) = text("BASE_URL", file.base_url).filter(|url| url != "off") else {
+        return Ok(Embedding { endpoint: None, reads, redact });
+    };
+    let dimensions = count("DIMENSIONS", file.dimensions)?.ok_or_else(|| {
+        Error::invalid("invalid_model", "embedding.dimensions is not set")
+            .hint("say how long the model's vectors are (LUKASA_EMBEDDING_DIMENSIONS), for example 768")
+    })?;
+    let key = match (env("LUKASA_EMBEDDING_API_KEY"), text("KEY_ENV", file.key_env)) {
+        (Some(key), _) => Some(Key::new(key)),
+        (None, Some(variable)) => Some(key(env, "embedding.key_env", &variable)?),
+        (None, None) => None,
+    };
+    let endpoint = EmbeddingEndpointConfig {
+        base_url,
+        model: text("MODEL", file.model).unwrap_or_default(),
+        version: text("VERSION", file.version).unwrap_or_else(|| "1".into()),
+        key,
+        dimensions,
+        batch: count("BATCH", file.batch)?.unwrap_or(BATCH),
+        prefix: text("PREFIX", file.prefix).unwrap_or_default(),
+        question_prefix: text("QUESTION_PREFIX", file.question_prefix).unwrap_or_default(),
+        timeout: count("TIMEOUT_SECONDS", file.timeout_seconds)?
+            .map_or(TIMEOUT, |seconds| Duration::from_secs(seconds as u64)),
+    };
+    Ok(Embedding { endpoint: Some(endpoint), reads, redact })
 }
 
 /// The model that is configured; none unless somebody names its URL.
@@ -47,22 +120,22 @@ fn model_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Option<Model>> {
         None => per_pass.unwrap_or(PER_PASS),
     };
     let key = match env("LUKASA_MODEL_KEY_ENV").or(key_env) {
-        Some(variable) => Some(key(env, &variable)?),
+        Some(variable) => Some(key(env, "model.key_env", &variable)?),
         None => None,
     };
     Ok(Some(Model { endpoint: EndpointConfig { url, name, key, timeout }, per_pass }))
 }
 
-fn key(env: &dyn Fn(&str) -> Option<String>, variable: &str) -> Result<Key> {
+fn key(env: &dyn Fn(&str) -> Option<String>, setting: &str, variable: &str) -> Result<Key> {
     let is_name = variable.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
     if !is_name {
         // It may be the key itself, which nobody should see.
-        return Err(Error::invalid("invalid_model", "model.key_env is not the name of an environment variable")
+        return Err(Error::invalid("invalid_model", format!("{setting} is not the name of an environment variable"))
             .hint("name the variable that holds the key, in capitals, for example MODEL_KEY; not the key"));
     }
     env(variable).map(Key::new).ok_or_else(|| {
-        Error::invalid("invalid_model", format!("model.key_env names `{variable}`, and there is no such variable"))
-            .hint(format!("set {variable} to the key, or leave model.key_env out if none is needed"))
+        Error::invalid("invalid_model", format!("{setting} names `{variable}`, and there is no such variable"))
+            .hint(format!("set {variable} to the key, or leave {setting} out if none is needed"))
     })
 }
 
@@ -151,5 +224,44 @@ mod tests {
         assert!(error.code == "invalid_settings" && error.message.contains("line 2"), "{error}");
         assert!(!error.message.contains("sk-secret"), "{error}");
         assert_eq!(fault(&[("LUKASA_CONFIG", "/nowhere/at/all")]).code, "file_failure");
+    }
+
+    fn embedding_of(variables: &[(&str, &str)]) -> Result<Embedding> {
+        embedding_from(&|name| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()))
+    }
+
+    #[test]
+    fn an_endpoint_for_embeddings_is_named_or_there_is_none() {
+        assert!(embedding_of(&[]).unwrap().endpoint.is_none());
+        assert!(embedding_of(&[("LUKASA_EMBEDDING_MODEL", "m")]).unwrap().endpoint.is_none());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.toml");
+        let text = "[embedding]\nbase_url = \"http://a/v1\"\nmodel = \"small\"\nkey_env = \"K\"\ndimensions = 768\n\
+                    prefix = \"passage: \"\nreads = \"old@1\"\nredact = [\"codename-[a-z]+\"]\n";
+        std::fs::write(&path, text).unwrap();
+        let file = ("LUKASA_CONFIG", path.to_str().unwrap());
+        let Embedding { endpoint, reads, redact } = embedding_of(&[file, ("K", "sk-secret")]).unwrap();
+        let endpoint = endpoint.unwrap();
+        assert_eq!((endpoint.model.as_str(), endpoint.dimensions, endpoint.batch), ("small", 768, BATCH));
+        assert_eq!((endpoint.prefix.as_str(), endpoint.question_prefix.as_str()), ("passage: ", ""));
+        assert_eq!((reads.as_deref(), redact.len(), endpoint.timeout), (Some("old@1"), 1, TIMEOUT));
+        assert!(!format!("{endpoint:?}").contains("secret"));
+        let set = [
+            file,
+            ("LUKASA_EMBEDDING_API_KEY", "sk-other"),
+            ("LUKASA_EMBEDDING_MODEL", "big"),
+            ("LUKASA_EMBEDDING_DIMENSIONS", "1536"),
+            ("LUKASA_EMBEDDING_BATCH", "64"),
+            ("LUKASA_EMBEDDING_QUESTION_PREFIX", "query: "),
+            ("LUKASA_EMBEDDING_TIMEOUT_SECONDS", "5"),
+        ];
+        let endpoint = embedding_of(&set).unwrap().endpoint.unwrap();
+        assert_eq!((endpoint.model.as_str(), endpoint.dimensions, endpoint.batch), ("big", 1536, 64));
+        assert_eq!((endpoint.question_prefix.as_str(), endpoint.timeout), ("query: ", Duration::from_secs(5)));
+        assert!(embedding_of(&[file, ("LUKASA_EMBEDDING_BASE_URL", "off")]).unwrap().endpoint.is_none());
+        assert!(embedding_of(&[file]).unwrap_err().message.contains("`K`"), "the key is missing");
+        let url = ("LUKASA_EMBEDDING_BASE_URL", "http://a/v1");
+        assert!(embedding_of(&[url]).unwrap_err().message.contains("dimensions"));
+        assert_eq!(embedding_of(&[url, ("LUKASA_EMBEDDING_DIMENSIONS", "many")]).unwrap_err().code, "invalid_model");
     }
 }

@@ -1,5 +1,7 @@
 //! The built-in embedding model against the original: tokens, vectors, and that company does not matter.
 
+#![allow(clippy::unwrap_used)]
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 

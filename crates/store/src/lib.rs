@@ -5,12 +5,14 @@
 //! written once, in [`ledger`], over the pure functions of `lukasa-model`; so no store can disagree.
 
 pub mod clock;
+pub mod derived;
 pub mod ledger;
 pub mod memory;
 pub mod postgres;
 pub mod sqlite;
 
 pub use clock::{Clock, SystemClock};
+pub use derived::Derived;
 pub use ledger::Ledger;
 pub use memory::MemoryStore;
 pub use postgres::PostgresStore;
@@ -32,7 +34,7 @@ use uuid::Uuid;
 ///   dropped or `commit` failed. `commit` returns only once the rows are durable.
 /// - Ordered: one writer per project at a time; another waits. Readers never wait and never block.
 /// - Isolated: nothing a reader or writer of one scope does can see or change another scope.
-/// - Append-only: no method changes or removes a row.
+/// - Append-only: no method changes or removes a row. [`Derived`] is apart from that: it can be made again.
 pub trait Store: Send + Sync {
     /// Opens a project for reading. What a reader sees may grow while it lives; callers hold on to a
     /// transaction number instead. `unknown_project` if nothing was ever written there.
@@ -40,6 +42,9 @@ pub trait Store: Send + Sync {
 
     /// Opens a project for writing, making it first if need be, and keeps other writers out until it ends.
     fn write<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Writer + 'a>>;
+
+    /// What is kept beside the facts.
+    fn derived(&self) -> &dyn Derived;
 
     /// Names of a tenant's projects, sorted.
     fn projects(&self, tenant: &str) -> Result<Vec<String>>;

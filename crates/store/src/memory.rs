@@ -1,6 +1,8 @@
 //! The simplest store: rows in vectors, looked through from end to end. The oracle for the others.
 
-use crate::{ClientBatch, Clock, Counts, Entry, Fields, Find, Head, Reader, Store, Writer};
+mod derived;
+
+use crate::{ClientBatch, Clock, Counts, Derived, Entry, Fields, Find, Head, Reader, Store, Writer};
 use lukasa_model::plan::Side;
 use lukasa_model::statement::Provenance;
 use lukasa_model::transaction::Chain;
@@ -19,11 +21,12 @@ pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     projects: RwLock<BTreeMap<Scope, Arc<Rows>>>,
     writing: Mutex<()>,
+    shelves: Mutex<BTreeMap<Scope, derived::Shelf>>,
 }
 
 impl MemoryStore {
     pub fn new(clock: Arc<dyn Clock>) -> MemoryStore {
-        MemoryStore { clock, projects: RwLock::default(), writing: Mutex::new(()) }
+        MemoryStore { clock, projects: RwLock::default(), writing: Mutex::new(()), shelves: Mutex::default() }
     }
 }
 
@@ -71,6 +74,10 @@ impl Store for MemoryStore {
         let alone = Some(self.writing.lock());
         let rows = self.projects.read().get(scope).cloned().unwrap_or_else(|| Arc::new(Rows::new(scope)));
         Ok(Box::new(Session { rows, store: self, scope: scope.clone(), _alone: alone }))
+    }
+
+    fn derived(&self) -> &dyn Derived {
+        self
     }
 
     fn projects(&self, tenant: &str) -> Result<Vec<String>> {

@@ -3,13 +3,26 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 use lukasa_model::batch::PutObject;
+use lukasa_model::json::Hash;
 use lukasa_model::{Batch, Scope};
+use lukasa_store::derived::{Lane, NewJob, Vector};
 use lukasa_store::postgres::PostgresConfig;
 use lukasa_store::{Ledger, Store, SystemClock};
 use lukasa_testkit::TestDatabase;
 use std::sync::Arc;
 
-const TABLES: [&str; 6] = ["projects", "things", "statements", "provenance", "transactions", "client_batches"];
+const TABLES: [&str; 10] = [
+    "projects",
+    "things",
+    "statements",
+    "provenance",
+    "transactions",
+    "client_batches",
+    "vector_models",
+    "vectors",
+    "jobs",
+    "marks",
+];
 
 fn ledger(database: &TestDatabase, tenant: &str) -> Ledger {
     let store: Arc<dyn Store> = Arc::new(database.open(None).unwrap());
@@ -26,6 +39,17 @@ fn raw_sql_as_the_application_sees_nothing_without_a_scope() {
     let Some(database) = TestDatabase::new() else { return };
     put(&ledger(&database, "a"), "mine");
     put(&ledger(&database, "b"), "theirs");
+    let store = database.open(None).unwrap();
+    for tenant in ["a", "b"] {
+        let (scope, derived) = (Scope::new(tenant, "shop").unwrap(), store.derived());
+        let made_at = lukasa_model::Time(0);
+        let vector = Vector { input: Hash::of(b"x"), bytes: vec![1], made_at, redacted: 0 };
+        derived.put_vectors(&scope, "m", &[vector]).unwrap();
+        let (key, payload) = ("k".into(), String::new());
+        let job = NewJob { key, lane: Lane::Ordinary, required: true, priority: 0.0, payload, not_before: made_at };
+        derived.enqueue(&scope, "embedding", &[job], made_at).unwrap();
+        derived.set_mark(&scope, "m", 1).unwrap();
+    }
     let scoped = |tenant: &str, sql: &str| {
         database.as_app(&format!(
             "BEGIN; SET LOCAL lukasa.tenant = '{tenant}'; SET LOCAL lukasa.project = 'shop'; {sql}; COMMIT"
@@ -40,6 +64,12 @@ fn raw_sql_as_the_application_sees_nothing_without_a_scope() {
         assert_eq!(scoped("a", &others).unwrap(), ["0"], "{table} of another tenant");
         // An empty scope is no scope.
         assert_eq!(scoped("", &count).unwrap(), ["0"], "{table} with an empty scope");
+    }
+    // What may be removed is one's own only.
+    for table in ["vectors", "jobs", "marks"] {
+        let gone = format!("DELETE FROM lukasa.{table} WHERE tenant = 'b' RETURNING 1");
+        assert_eq!(scoped("a", &gone).unwrap(), Vec::<String>::new(), "{table} of another tenant");
+        assert_eq!(scoped("b", &format!("SELECT count(*) FROM lukasa.{table}")).unwrap(), ["1"], "{table}");
     }
     // Writing into another scope, changing or removing anything: refused (42501).
     let insert =

@@ -65,6 +65,25 @@ fn a_newer_schema_is_refused_in_clear_words() {
 }
 
 #[test]
+fn a_store_of_an_older_schema_is_brought_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lukasa.db");
+    put(&open(&path).unwrap(), "a", 1).unwrap();
+    // As version 2 left it: without what can be made again.
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    raw.execute_batch(
+        "DROP TABLE vectors; DROP TABLE vector_models; DROP TABLE jobs; DROP TABLE marks;
+         DELETE FROM refinery_schema_history WHERE version = 3",
+    )
+    .unwrap();
+    drop(raw);
+    let ledger = open(&path).unwrap();
+    ledger.store().derived().set_mark(ledger.scope(), "m", 1).unwrap();
+    put(&ledger, "b", 1).unwrap();
+    assert_eq!(ledger.verify(&mut |_, _| {}).unwrap().transactions, 2);
+}
+
+#[test]
 fn rows_cannot_be_changed_and_damage_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lukasa.db");

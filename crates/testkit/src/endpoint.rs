@@ -132,3 +132,89 @@ fn read(stream: TcpStream) -> Option<Asked> {
     reader.read_exact(&mut body).ok()?;
     Some(Asked { path, headers, body: String::from_utf8_lossy(&body).into_owned() })
 }
+
+/// How an endpoint for embeddings behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mood {
+    Fine,
+    /// Vectors in another order than the texts, told by `index`.
+    Shuffled,
+    /// Fails with 503.
+    Down,
+    /// Wants a pause: 429.
+    Busy,
+    /// Never answers.
+    Slow,
+    /// Vectors that are one too long.
+    WrongDimensions,
+    /// One vector too few.
+    TooFew,
+    /// Not JSON.
+    Garbage,
+}
+
+/// An OpenAI-compatible `/embeddings` whose mood can change. The vector of a text depends on the text alone.
+pub struct FakeEmbeddings {
+    endpoint: FakeEndpoint,
+    mood: Arc<Mutex<Mood>>,
+}
+
+impl FakeEmbeddings {
+    pub fn start(dimensions: usize) -> FakeEmbeddings {
+        let mood = Arc::new(Mutex::new(Mood::Fine));
+        let now = Arc::clone(&mood);
+        let endpoint = FakeEndpoint::start(move |asked, _| {
+            let mood = *now.lock().expect("nobody panics here");
+            match mood {
+                Mood::Down => return Reply::status(503, r#"{"error": {"message": "down for repairs"}}"#),
+                Mood::Busy => return Reply::status(429, r#"{"error": {"message": "slow down"}}"#),
+                Mood::Slow => return Reply::Nothing,
+                Mood::Garbage => return Reply::ok("<html>a page of a proxy</html>"),
+                Mood::Fine | Mood::Shuffled | Mood::WrongDimensions | Mood::TooFew => {}
+            }
+            let Ok(body) = serde_json::from_str::<serde_json::Value>(&asked.body) else {
+                return Reply::status(400, r#"{"error": {"message": "not JSON"}}"#);
+            };
+            let texts = body["input"].as_array().cloned().unwrap_or_default();
+            let dimensions = dimensions + usize::from(mood == Mood::WrongDimensions);
+            let mut data: Vec<_> = texts
+                .iter()
+                .enumerate()
+                .map(|(index, text)| {
+                    let vector = vector_of(text.as_str().unwrap_or_default(), dimensions);
+                    serde_json::json!({"object": "embedding", "index": index, "embedding": vector})
+                })
+                .collect();
+            match mood {
+                Mood::Shuffled => data.reverse(),
+                Mood::TooFew => drop(data.pop()),
+                _ => {}
+            }
+            Reply::ok(serde_json::json!({"object": "list", "data": data, "model": body["model"]}).to_string())
+        });
+        FakeEmbeddings { endpoint, mood }
+    }
+
+    pub fn set(&self, mood: Mood) {
+        *self.mood.lock().expect("nobody panics here") = mood;
+    }
+
+    pub fn url(&self) -> String {
+        self.endpoint.url()
+    }
+
+    pub fn asked(&self) -> Vec<Asked> {
+        self.endpoint.asked()
+    }
+}
+
+/// Numbers drawn from a text, not of length one.
+fn vector_of(text: &str, dimensions: usize) -> Vec<f64> {
+    let mut state =
+        text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / f64::from(1u32 << 31) - 0.5
+    };
+    (0..dimensions).map(|_| next()).collect()
+}

@@ -1,7 +1,7 @@
 //! A store that fails where a test wants it to.
 
 use lukasa_model::{Error, ErrorKind, Result, Scope};
-use lukasa_store::{Reader, Store, Writer};
+use lukasa_store::{Derived, Reader, Store, Writer};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +28,10 @@ impl Store for FaultyStore {
             return Err(Error::new(ErrorKind::Unavailable, "store_busy", "the store was told to fail"));
         }
         self.inner.write(scope)
+    }
+
+    fn derived(&self) -> &dyn Derived {
+        self.inner.derived()
     }
 
     fn projects(&self, tenant: &str) -> Result<Vec<String>> {

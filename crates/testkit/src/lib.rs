@@ -11,7 +11,7 @@ mod postgres;
 pub mod questions;
 
 pub use clock::ManualClock;
-pub use endpoint::{Asked, FakeEndpoint, Reply};
+pub use endpoint::{Asked, FakeEmbeddings, FakeEndpoint, Mood, Reply};
 pub use faulty::FaultyStore;
 pub use fixture::{Fixture, fixtures};
 pub use git::{git, has_git};

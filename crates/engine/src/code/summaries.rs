@@ -2,7 +2,6 @@
 
 pub mod ask;
 pub mod cache;
-pub mod redact;
 
 use crate::model_endpoint::{Endpoint, EndpointConfig};
 use ask::{Asker, Question};

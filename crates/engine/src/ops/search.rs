@@ -315,7 +315,7 @@ impl Op for Search {
         let raw = if steps.contains(&Step::CandidatePoolReduced) { RAW * 3 / 4 } else { RAW };
         costs.rest_ms += timer.lap();
         let vectors = wanted("vector") && !steps.contains(&Step::VectorDisabledPerf);
-        let meaning = if vectors { engine.nearest(context, &look, &request.query, raw)? } else { Default::default() };
+        let meaning = if vectors { engine.nearest(context, &look, &request.query)? } else { Default::default() };
         costs.vector_ms = timer.lap();
         let allowed = filter(&look, &request)?;
         let mut found = find(

@@ -1,9 +1,89 @@
 //! What is near a question in meaning, as far as there are vectors.
 
+use crate::embedding::{self, Background, Breaker, InputRules, Queue, Worker};
 use crate::graph::Look;
 use crate::{Context, Engine};
-use lukasa_model::Result;
+use lukasa_graph::lookup::Derived;
+use lukasa_graph::{Node, Snapshot};
+use lukasa_model::json::Hash;
+use lukasa_model::types::{EmbeddingPolicy, system};
+use lukasa_model::{Error, Result, Scope, ThingNo};
+use lukasa_search::embed::builtin::Builtin;
+use lukasa_search::embed::{EmbedError, Embedder, Model, Purpose};
 use lukasa_search::recall::Nearest;
+use lukasa_search::vectors::{Quantised, Vectors};
+use lukasa_store::Fields;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Nodes read, and vectors asked for, at a time.
+const AT_ONCE: usize = 2_048;
+/// Nearest that are looked at; the last of them is what counts as not near.
+const NEAR: usize = 200;
+/// Questions whose vectors are remembered.
+const QUESTIONS: usize = 256;
+/// How often a background worker looks for work by itself.
+const POLL: Duration = Duration::from_secs(1);
+
+/// The model in use, and what it is used with.
+pub struct Embedding {
+    embedder: Arc<dyn Embedder>,
+    pub rules: InputRules,
+    pub breaker: Arc<Mutex<Breaker>>,
+    /// The model whose vectors are searched, where it is not the one in use.
+    reads: Option<String>,
+    questions: Mutex<FxHashMap<String, Arc<Vec<f32>>>>,
+}
+
+impl Embedding {
+    pub fn new(embedder: Arc<dyn Embedder>, rules: InputRules, reads: Option<String>) -> Embedding {
+        let (breaker, questions) = (Arc::default(), Mutex::default());
+        Embedding { embedder, rules, breaker, reads, questions }
+    }
+
+    pub fn embedder(&self) -> &Arc<dyn Embedder> {
+        &self.embedder
+    }
+
+    /// The model whose vectors are searched.
+    pub fn reads(&self) -> String {
+        embedding::model_to_read(self.reads.as_deref(), &self.embedder.model().id()).to_owned()
+    }
+
+    fn question(&self, text: &str) -> Result<Arc<Vec<f32>>, EmbedError> {
+        if let Some(known) = self.questions.lock().get(text) {
+            return Ok(Arc::clone(known));
+        }
+        let made = self.embedder.embed(&[text], Purpose::Question)?;
+        let vector = made.into_iter().next().filter(|v| v.len() == self.embedder.model().dimensions);
+        let vector = Arc::new(vector.ok_or_else(|| EmbedError::Broken("no vector for the question".into()))?);
+        let mut questions = self.questions.lock();
+        if questions.len() >= QUESTIONS {
+            questions.clear();
+        }
+        questions.insert(text.to_owned(), Arc::clone(&vector));
+        Ok(vector)
+    }
+}
+
+/// The model that Lukasa brings along, loaded when it is first used.
+pub struct BuiltIn;
+
+impl Embedder for BuiltIn {
+    fn model(&self) -> &Model {
+        Builtin::get().expect("the weights are part of the program").model()
+    }
+
+    fn batch(&self) -> usize {
+        Builtin::get().map_or(1, |model| model.batch())
+    }
+
+    fn embed(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedError> {
+        Builtin::get()?.embed(texts, purpose)
+    }
+}
 
 /// The nearest of what has a vector.
 #[derive(Clone, Debug, Default)]
@@ -15,9 +95,166 @@ pub struct Meaning {
     pub warning: Option<String>,
 }
 
+/// Vectors of the nodes of a snapshot. Follows it, and what is embedded meanwhile.
+struct Embedded {
+    model: String,
+    vectors: Vectors,
+    /// Nodes whose text has no vector yet.
+    waiting: FxHashMap<Node, Hash>,
+    touches: u64,
+}
+
+impl Derived for Embedded {
+    fn bytes(&self) -> usize {
+        self.vectors.len() * (self.vectors.dimensions() + 16) + self.waiting.len() * 48
+    }
+}
+
+impl Embedded {
+    fn new(model: &str, dimensions: usize) -> Embedded {
+        Embedded {
+            model: model.to_owned(),
+            vectors: Vectors::new(dimensions),
+            waiting: FxHashMap::default(),
+            touches: 0,
+        }
+    }
+
+    fn clone_at(&self, snapshot: &Snapshot) -> Embedded {
+        let (model, vectors, waiting) = (self.model.clone(), self.vectors.clone(), self.waiting.clone());
+        Embedded { model, vectors, waiting, touches: snapshot.touches() }
+    }
+
+    /// Reads what nodes say, to know which vectors are theirs.
+    fn learn(&mut self, look: &Look, rules: &InputRules, nodes: &[Node]) -> Result<()> {
+        let snapshot = &look.snapshot;
+        for node in nodes {
+            self.vectors.remove(*node);
+            self.waiting.remove(node);
+        }
+        for nodes in nodes.chunks(AT_ONCE) {
+            let mut numbers: Vec<ThingNo> =
+                nodes.iter().filter(|node| snapshot.is_live(**node)).map(|node| snapshot.thing(*node)).collect();
+            numbers.sort_unstable();
+            for state in look.ledger.states(&look.view, &numbers, Fields::Content)? {
+                let (Some(node), Some(statement)) = (snapshot.find(state.thing.no), &state.statement) else { continue };
+                let declared = look.registry.object_type(&state.thing.type_name).map(|t| &t.embedding);
+                let disabled = declared.is_some_and(|d| d.policy == EmbeddingPolicy::Disabled);
+                if disabled || system::is(&state.thing.type_name) {
+                    continue;
+                }
+                let relevant = declared.map_or(&[][..], |d| &d.relevant_paths);
+                let input = embedding::input::build(state.thing.key.as_deref(), &statement.parsed()?, relevant, rules);
+                self.waiting.insert(node, input.hash);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the vectors that have been made since.
+    fn take(&mut self, look: &Look) -> Result<()> {
+        let mut by_hash: FxHashMap<Hash, Vec<Node>> = FxHashMap::default();
+        self.waiting.iter().for_each(|(node, hash)| by_hash.entry(*hash).or_default().push(*node));
+        let hashes: Vec<Hash> = by_hash.keys().copied().collect();
+        let (derived, scope) = (look.ledger.store().derived(), look.ledger.scope());
+        for hashes in hashes.chunks(AT_ONCE) {
+            for vector in derived.vectors(scope, &self.model, hashes)? {
+                let fault = |e| Error::internal(format!("a vector of `{}` cannot be read: {e}", self.model));
+                let kept = Quantised::from_bytes(&vector.bytes).map_err(fault)?;
+                for node in by_hash.remove(&vector.input).unwrap_or_default() {
+                    self.vectors.put_bytes(node, &kept).map_err(fault)?;
+                    self.waiting.remove(&node);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn share(&self) -> f64 {
+        let all = self.vectors.len() + self.waiting.len();
+        if all == 0 { 0.0 } else { self.vectors.len() as f64 / all as f64 }
+    }
+}
+
 impl Engine {
-    /// What is near a question in meaning.
-    pub fn nearest(&self, _context: &mut Context<'_>, _look: &Look, _question: &str, _most: usize) -> Result<Meaning> {
-        Ok(Meaning::default())
+    /// What is near a question in meaning. Never fails for want of a model: what is missing is told.
+    pub fn nearest(&self, context: &mut Context<'_>, look: &Look, question: &str) -> Result<Meaning> {
+        let using = self.embedding();
+        let reads = using.reads();
+        let (derived, scope) = (look.ledger.store().derived(), look.ledger.scope());
+        if !derived.vector_models(scope)?.contains(&reads) {
+            return Ok(Meaning::default());
+        }
+        let embedded = self.embedded(context, look, &using, &reads)?;
+        let mut meaning = Meaning { share: embedded.share(), ..Meaning::default() };
+        if embedded.vectors.is_empty() {
+            return Ok(meaning);
+        }
+        match using.question(question) {
+            Ok(vector) => {
+                let near = embedded.vectors.nearest(&vector, NEAR.min(embedded.vectors.len().div_ceil(2)), |_| true);
+                match near {
+                    Ok(near) => {
+                        meaning.nearest.base = near.last().map_or(0.0, |(_, score)| f64::from(*score));
+                        meaning.nearest.found =
+                            near.into_iter().map(|(node, score)| (node, f64::from(score))).collect();
+                    }
+                    Err(e) => meaning.warning = Some(format!("no search by meaning: {e}")),
+                }
+            }
+            Err(e) => meaning.warning = Some(format!("no search by meaning: {e}")),
+        }
+        Ok(meaning)
+    }
+
+    fn embedded(&self, context: &Context<'_>, look: &Look, using: &Embedding, reads: &str) -> Result<Arc<Embedded>> {
+        let making = self.searching().making(&context.scope);
+        let _one = making.lock();
+        let snapshot = &look.snapshot;
+        let kept = snapshot.derived::<Embedded>().filter(|kept| kept.model == reads);
+        if let Some(kept) = &kept
+            && kept.touches == snapshot.touches()
+            && kept.waiting.is_empty()
+        {
+            return Ok(Arc::clone(kept));
+        }
+        let touched = kept.as_ref().and_then(|kept| snapshot.touched_since(kept.touches));
+        let mut embedded = match (&kept, touched) {
+            (Some(kept), Some(touched)) => {
+                let mut next = kept.clone_at(snapshot);
+                let mut touched = touched.to_vec();
+                touched.sort_unstable();
+                touched.dedup();
+                next.learn(look, &using.rules, &touched)?;
+                next
+            }
+            _ => {
+                let mut fresh = Embedded::new(reads, using.embedder.model().dimensions);
+                fresh.touches = snapshot.touches();
+                fresh.learn(look, &using.rules, &snapshot.nodes())?;
+                fresh
+            }
+        };
+        embedded.take(look)?;
+        let embedded = Arc::new(embedded);
+        snapshot.keep(Arc::clone(&embedded));
+        Ok(embedded)
+    }
+
+    /// The queue of what waits for a vector, most central first.
+    pub fn embedding_queue(&self, scope: &Scope) -> Queue {
+        let using = self.embedding();
+        Queue::new(self.ledger(scope), using.embedder.model(), using.rules.clone())
+    }
+
+    /// A worker on that queue.
+    pub fn embedding_worker(&self, scope: &Scope) -> Result<Worker> {
+        let using = self.embedding();
+        Worker::new(&self.embedding_queue(scope), Arc::clone(&using.embedder), Arc::clone(&using.breaker))
+    }
+
+    /// Embeds in the background until what is given back is dropped.
+    pub fn embed_in_background(&self, scope: &Scope) -> Result<Background> {
+        Ok(Background::start(self.embedding_queue(scope), self.embedding_worker(scope)?, POLL))
     }
 }

@@ -140,7 +140,7 @@ fn end_names<'a>(
     Ok(edges.iter().map(|(no, src, dst)| (*no, [name(src), name(dst)])).collect())
 }
 
-fn unique<T: Ord>(mut list: Vec<T>) -> Vec<T> {
+pub(crate) fn unique<T: Ord>(mut list: Vec<T>) -> Vec<T> {
     list.sort_unstable();
     list.dedup();
     list

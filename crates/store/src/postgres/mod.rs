@@ -3,13 +3,14 @@
 //! The trait is synchronous; this store runs its queries on the runtime whose handle it was given. It must
 //! therefore not be called from one of that runtime's own threads.
 
+mod derived;
 mod policies;
 mod session;
 
 pub use policies::setup;
 
 use crate::memory::unknown_project;
-use crate::{Clock, Reader, Store, Writer};
+use crate::{Clock, Derived, Reader, Store, Writer};
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use session::Session;
@@ -121,6 +122,10 @@ impl Store for PostgresStore {
 
     fn write<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Writer + 'a>> {
         Ok(Box::new(self.session(scope, true)?))
+    }
+
+    fn derived(&self) -> &dyn Derived {
+        self
     }
 
     fn projects(&self, tenant: &str) -> Result<Vec<String>> {

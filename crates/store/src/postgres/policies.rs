@@ -16,13 +16,18 @@ const OWN_PROJECT: &str =
     "tenant = current_setting('lukasa.tenant', true) AND project = current_setting('lukasa.project', true)";
 
 /// Every table with tenant data, who may see a row of it, and what the application may do there.
-const TABLES: [(&str, &str, &str); 6] = [
+const TABLES: [(&str, &str, &str); 10] = [
     ("projects", OWN_TENANT, "SELECT, INSERT, UPDATE"),
     ("things", OWN_PROJECT, "SELECT, INSERT"),
     ("statements", OWN_PROJECT, "SELECT, INSERT"),
     ("provenance", OWN_PROJECT, "SELECT, INSERT"),
     ("transactions", OWN_PROJECT, "SELECT, INSERT"),
     ("client_batches", OWN_PROJECT, "SELECT, INSERT"),
+    // What can be made again may go.
+    ("vector_models", OWN_PROJECT, "SELECT, INSERT, DELETE"),
+    ("vectors", OWN_PROJECT, "SELECT, INSERT, UPDATE, DELETE"),
+    ("jobs", OWN_PROJECT, "SELECT, INSERT, UPDATE, DELETE"),
+    ("marks", OWN_PROJECT, "SELECT, INSERT, UPDATE, DELETE"),
 ];
 
 /// Brings schema, policies and the application's login role up to date. `admin_url` may do all that;

@@ -90,7 +90,7 @@ async fn set_scope(client: &Object, scope: &Scope) -> Result<()> {
 const THING: &str = "thing, id, type, key, src, dst, discriminator";
 const HEADER: &str = "thing, branch, version, recorded_at, valid_from, valid_to, number, parents, hash";
 const TRANSACTION: &str = "tx, recorded_at, branch, objects, relationships, header, hash";
-const OWN: &str = "tenant = $1 AND project = $2";
+pub(super) const OWN: &str = "tenant = $1 AND project = $2";
 
 impl<'a> Session<'a> {
     /// Takes a connection; `begin` must follow.
@@ -114,12 +114,33 @@ impl<'a> Session<'a> {
         })
     }
 
+    /// For what is no fact: sees what is committed, and takes no lock of the project's.
+    pub fn begin_beside(&self) -> Result<()> {
+        self.runtime.block_on(async {
+            let begin = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '30s'";
+            self.client().batch_execute(begin).await.map_err(fault)?;
+            set_scope(self.client(), &self.scope).await
+        })
+    }
+
+    /// Commits what was done beside the facts. It may be repeated, so an unknown outcome is only a failure.
+    pub fn end(mut self: Box<Self>) -> Result<()> {
+        let client = self.client.take().expect("taken only on drop");
+        self.runtime.block_on(async {
+            let ended = client.batch_execute("COMMIT").await;
+            if ended.is_err() {
+                drop(Object::take(client));
+            }
+            ended.map_err(fault)
+        })
+    }
+
     fn client(&self) -> &Object {
         self.client.as_ref().expect("taken only on drop")
     }
 
     /// Runs a prepared query; tenant and project are its first two parameters.
-    fn rows(&self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
+    pub(super) fn rows(&self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
         let mut all: Vec<&(dyn ToSql + Sync)> = vec![&self.scope.tenant, &self.scope.project];
         all.extend_from_slice(params);
         self.runtime
@@ -251,7 +272,7 @@ impl Drop for Session<'_> {
     }
 }
 
-fn hash(bytes: &[u8]) -> Result<Hash> {
+pub(super) fn hash(bytes: &[u8]) -> Result<Hash> {
     bytes
         .try_into()
         .map(Hash)

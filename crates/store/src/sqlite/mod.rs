@@ -1,11 +1,12 @@
 //! SQLite in one file: WAL, one writer, a pool of readers, durable when a commit returns.
 
+mod derived;
 mod flush;
 mod rows;
 mod session;
 
 use crate::memory::{empty_head, unknown_project};
-use crate::{Clock, Reader, Store, Writer};
+use crate::{Clock, Derived, Reader, Store, Writer};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use parking_lot::{Mutex, MutexGuard};
 pub(crate) use rows::Names;
@@ -176,6 +177,10 @@ impl Store for SqliteStore {
             None => create_project(&connection, scope)?,
         };
         Ok(Box::new(Session::new(connection, number, &*self.clock)))
+    }
+
+    fn derived(&self) -> &dyn Derived {
+        self
     }
 
     fn projects(&self, tenant: &str) -> Result<Vec<String>> {

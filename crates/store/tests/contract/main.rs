@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod branches;
+mod derived;
 mod dumps;
 mod facts;
 mod isolation;
@@ -103,6 +104,16 @@ contract! {
     isolation { another_tenants_ids_mean_nothing, same_names_in_two_tenants, projects_are_listed_per_tenant }
     races { eight_writers_one_winner, eight_writers_dense_log, eight_writers_multiplicity, readers_see_whole_batches }
     bad_input { every_mistake_has_a_code_and_changes_nothing }
+    derived {
+        vectors_are_kept_by_model_and_input,
+        every_vector_comes_by_once,
+        jobs_are_handed_out_in_order,
+        only_the_holder_of_a_lease_ends_it,
+        jobs_are_counted_listed_and_removed,
+        eight_workers_take_each_job_once,
+        marks_are_numbers_under_a_name,
+        derived_data_is_no_fact_and_nobody_elses,
+    }
     dumps { a_dump_restores_into_any_store, damage_is_named, a_broken_dump_restores_nothing }
 }
 

@@ -1,10 +1,10 @@
 //! Asks a model for one sentence about each of some symbols, a few at a time.
 
 use super::cache::{Cache, Unit};
-use super::redact::redact;
 use crate::code::files;
 use crate::code::git::blob_id;
 use crate::model_endpoint::Endpoint;
+use crate::redact::redact;
 use lukasa_code::statements::Summary;
 use lukasa_code::summary::first_sentence;
 use lukasa_model::{Error, ErrorKind, Result};

@@ -1,13 +1,14 @@
-//! Takes what looks like a secret out of code before it is sent anywhere.
+//! Takes what looks like a secret out of text before it is sent anywhere.
 
 use regex::{Captures, Regex};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// Stands where a secret was.
-const GONE: &str = "[redacted]";
+pub const GONE: &str = "[redacted]";
 
-/// Keys, tokens and passwords are replaced. Rather too much than too little: a sentence about code needs none of them.
+/// Keys, tokens and passwords are replaced. Rather too much than too little: neither a sentence about
+/// code nor a vector of it needs any of them.
 pub fn redact(text: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
     for (rule, with) in &*RULES {
@@ -17,11 +18,22 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     }
     if let Cow::Owned(changed) = LITERAL.replace_all(&text, |found: &Captures<'_>| {
         let (quote, inside) = (&found[1], &found[2]);
-        if is_random(inside) { format!("{quote}{GONE}{quote}") } else { found[0].to_owned() }
+        if looks_random(inside) { format!("{quote}{GONE}{quote}") } else { found[0].to_owned() }
     }) {
         text = Cow::Owned(changed);
     }
     text
+}
+
+/// Like [`redact`], with how many secrets went.
+pub fn redact_counted(text: &str) -> (Cow<'_, str>, usize) {
+    let left = redact(text);
+    let gone = match &left {
+        Cow::Borrowed(_) => 0,
+        // Rules may touch one place twice; what counts is what stands there in the end.
+        Cow::Owned(changed) => changed.matches(GONE).count().saturating_sub(text.matches(GONE).count()),
+    };
+    (left, gone)
 }
 
 /// What is replaced, and with what; the order matters only for how much of a place is taken.
@@ -55,7 +67,7 @@ static LITERAL: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"(["'`])([A-Za-z0-9+/=_.-]{24,})["'`]"#).expect("the rule is written here"));
 
 /// Whether a text looks drawn by lot: long hexadecimal, or digits and letters of both cases without words or paths.
-fn is_random(text: &str) -> bool {
+pub fn looks_random(text: &str) -> bool {
     let count = |is: fn(&char) -> bool| text.chars().filter(is).count();
     let digits = count(char::is_ascii_digit);
     if text.len() >= 32 && digits > 0 && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-') {
@@ -67,7 +79,19 @@ fn is_random(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::redact;
+    use super::{redact, redact_counted};
+
+    #[test]
+    fn each_secret_counts_once() {
+        for (text, gone) in [
+            ("nothing to see", 0),
+            ("password = \"hidden\"", 1),
+            ("token = 'sk-HIDDENHIDDENHIDDENHIDDEN'", 1),
+            ("a [redacted] one and API_TOKEN=hidden then\npassword: 'x'", 2),
+        ] {
+            assert_eq!(redact_counted(text).1, gone, "{text}");
+        }
+    }
 
     #[test]
     fn secrets_go() {

@@ -1,0 +1,259 @@
+//! What has to be embedded: follows the log and puts into the queue what has no vector of the model yet.
+
+use super::input::InputRules;
+use super::kind;
+use super::objects::{Object, PAGE, each_page, on_branch, view_now};
+use lukasa_model::id::{MAIN, PROJECT_WIDE};
+use lukasa_model::types::{EmbeddingPolicy, Registry};
+use lukasa_model::{BranchNo, Result, ThingNo, Time, Tx, VersionId};
+use lukasa_search::embed::Model;
+use lukasa_store::Ledger;
+use lukasa_store::derived::{Lane, NewJob};
+use parking_lot::Mutex;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+/// An optional object that is edited again and again is embedded at most so often, in microseconds.
+const REST: i64 = 30_000_000;
+/// Objects remembered for that; beyond, those that rested long enough are forgotten.
+const REMEMBERED: usize = 10_000;
+
+/// Puts objects of one project into the queue of one model.
+pub struct Queue {
+    ledger: Ledger,
+    model: String,
+    kind: String,
+    rules: InputRules,
+    /// When objects may be embedded that were queued last.
+    recent: Mutex<FxHashMap<String, Time>>,
+}
+
+/// What became of the objects that were looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Enqueued {
+    /// In the queue, or back to its beginning.
+    pub required: usize,
+    pub optional: usize,
+    /// Of both: another model has a vector, this one does not.
+    pub mismatched: usize,
+    /// Changed in nothing that matters.
+    pub unimportant: usize,
+    /// Has a vector already.
+    pub known: usize,
+    /// Its type is not embedded.
+    pub disabled: usize,
+    /// Was in the queue already.
+    pub waiting: usize,
+}
+
+impl Enqueued {
+    pub fn total(&self) -> usize {
+        self.required + self.optional
+    }
+}
+
+/// What a job says: an object as it stands on a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Payload {
+    pub thing: ThingNo,
+    pub branch: BranchNo,
+}
+
+/// The key of an object's job: one for each head.
+pub fn job_key(branch: BranchNo, id: Uuid) -> String {
+    format!("{branch}/{id}")
+}
+
+impl Queue {
+    pub fn new(ledger: Ledger, model: &Model, rules: InputRules) -> Queue {
+        let model = model.id();
+        Queue { ledger, kind: kind(&model), model, rules, recent: Mutex::default() }
+    }
+
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    pub fn rules(&self) -> &InputRules {
+        &self.rules
+    }
+
+    /// The id of the model that is queued for.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Looks at all that was committed since the last call, by whatever process; at everything on the first call for a
+    /// model, and when a type was declared. Costs one look at the head when nothing happened.
+    pub fn follow(&self, now: Time) -> Result<Enqueued> {
+        let (derived, scope) = (self.ledger.store().derived(), self.ledger.scope());
+        let head = self.ledger.head()?;
+        let done = match derived.mark(scope, &self.kind)? {
+            Some(mark) if mark >= head.tx => return Ok(Enqueued::default()),
+            Some(mark) if mark >= head.declared => self.since(mark, head.tx, now)?,
+            _ => self.catch_up(now)?,
+        };
+        // Only now: what is looked at twice costs little, what is never looked at is lost.
+        derived.set_mark(scope, &self.kind, head.tx)?;
+        Ok(done)
+    }
+
+    /// Looks at what transactions `after+1..=to` touched.
+    pub fn since(&self, after: Tx, to: Tx, now: Time) -> Result<Enqueued> {
+        let touched = self.touched(after, to)?;
+        let registry = self.ledger.registry()?;
+        let mut done = Enqueued::default();
+        for (branch, mut things) in touched {
+            things.sort_unstable();
+            things.dedup();
+            let view = view_now(&self.ledger, branch, now)?;
+            for things in things.chunks(PAGE) {
+                let mut weighty = Vec::new();
+                for (object, is_weighty) in on_branch(&self.ledger, &view, &registry, things, Some(after))? {
+                    if is_weighty {
+                        weighty.push(object);
+                    } else {
+                        done.unimportant += 1;
+                    }
+                }
+                self.offer(&registry, weighty, None, now, &mut done)?;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Which things were spoken of on which branch. Only their numbers are kept: a load may have touched a million.
+    fn touched(&self, after: Tx, to: Tx) -> Result<BTreeMap<BranchNo, Vec<ThingNo>>> {
+        let mut touched: BTreeMap<BranchNo, Vec<ThingNo>> = BTreeMap::new();
+        let mut reader = self.ledger.store().read(self.ledger.scope())?;
+        let mut last = VersionId::last_of(after);
+        loop {
+            let page = reader.statements_after(last, PAGE)?;
+            let full = page.len() == PAGE;
+            last = page.last().map_or(last, |statement| statement.version);
+            for statement in page.iter().filter(|statement| statement.version.tx() <= to) {
+                let branch = if statement.branch == PROJECT_WIDE { MAIN } else { statement.branch };
+                touched.entry(branch).or_default().push(statement.thing);
+            }
+            if !full || last.tx() > to {
+                return Ok(touched);
+            }
+        }
+    }
+
+    /// Looks at everything there is. What waits already is left as it is.
+    pub fn catch_up(&self, now: Time) -> Result<Enqueued> {
+        let waiting = self.waiting()?;
+        let registry = self.ledger.registry()?;
+        let mut done = Enqueued::default();
+        each_page(&self.ledger, now, &mut |page| {
+            for part in into_parts(page) {
+                self.offer(&registry, part, Some(&waiting), now, &mut done)?;
+            }
+            Ok(())
+        })?;
+        Ok(done)
+    }
+
+    /// Keys of the jobs there are, with whether they are required.
+    fn waiting(&self) -> Result<FxHashMap<String, bool>> {
+        let mut keys = FxHashMap::default();
+        let mut last = String::new();
+        loop {
+            let page = self.ledger.store().derived().jobs_after(self.ledger.scope(), &self.kind, &last, PAGE)?;
+            let Some(end) = page.last() else { return Ok(keys) };
+            last = end.key.clone();
+            keys.extend(page.into_iter().map(|job| (job.key, job.required)));
+        }
+    }
+
+    /// Queues those of some objects that have no vector yet.
+    fn offer(
+        &self,
+        registry: &Registry,
+        objects: Vec<Object>,
+        waiting: Option<&FxHashMap<String, bool>>,
+        now: Time,
+        done: &mut Enqueued,
+    ) -> Result<()> {
+        let mut wanted = Vec::new();
+        for object in objects {
+            let key = job_key(object.branch, object.thing.id);
+            match object.policy(registry) {
+                None => done.disabled += 1,
+                Some(embedding) => {
+                    let required = embedding.policy == EmbeddingPolicy::Required;
+                    if waiting.and_then(|waiting| waiting.get(&key)) == Some(&required) {
+                        done.waiting += 1;
+                        continue;
+                    }
+                    let input = object.input(&embedding, &self.rules)?.hash;
+                    wanted.push((key, input, required, object));
+                }
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let inputs: Vec<_> = wanted.iter().map(|(_, input, ..)| *input).collect();
+        let (derived, scope) = (self.ledger.store().derived(), self.ledger.scope());
+        let known = |model: &str| -> Result<FxHashSet<_>> {
+            Ok(derived.known_vectors(scope, model, &inputs)?.into_iter().map(|(input, _)| input).collect())
+        };
+        let own = known(&self.model)?;
+        let before = wanted.len();
+        wanted.retain(|(_, input, ..)| !own.contains(input));
+        done.known += before - wanted.len();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let mut elsewhere = FxHashSet::default();
+        for model in derived.vector_models(scope)?.iter().filter(|model| **model != self.model) {
+            elsewhere.extend(known(model)?);
+        }
+        let mut jobs = Vec::with_capacity(wanted.len());
+        for (key, input, required, object) in wanted {
+            let lane = if elsewhere.contains(&input) { Lane::Mismatch } else { Lane::Ordinary };
+            done.required += usize::from(required);
+            done.optional += usize::from(!required);
+            done.mismatched += usize::from(lane == Lane::Mismatch);
+            let payload = Payload { thing: object.thing.no, branch: object.branch };
+            let payload = serde_json::to_string(&payload).expect("numbers are plain data");
+            let not_before = if required { now } else { self.rested(&key, now) };
+            jobs.push(NewJob { key, lane, required, priority: 0.0, payload, not_before });
+        }
+        derived.enqueue(scope, &self.kind, &jobs, now)
+    }
+
+    /// When an object may be embedded that is queued now.
+    fn rested(&self, key: &str, now: Time) -> Time {
+        let mut recent = self.recent.lock();
+        if recent.len() >= REMEMBERED {
+            recent.retain(|_, last| last.0 > now.0 - REST);
+        }
+        let not_before = match recent.get(key) {
+            // A time was set already: further edits do not put it off.
+            Some(last) if *last > now => *last,
+            Some(last) => Time(last.0 + REST).max(now),
+            None => now,
+        };
+        recent.insert(key.to_owned(), not_before);
+        not_before
+    }
+}
+
+fn into_parts(mut page: Vec<Object>) -> Vec<Vec<Object>> {
+    let mut parts = Vec::new();
+    while page.len() > PAGE {
+        let rest = page.split_off(PAGE);
+        parts.push(std::mem::replace(&mut page, rest));
+    }
+    parts.push(page);
+    parts
+}

@@ -1,0 +1,96 @@
+//! Puts right what no commit tells: jobs about what is gone, objects nobody queued, vectors nobody needs.
+
+use super::objects::{PAGE, each_page, on_branch, view_now};
+use super::queue::{Enqueued, Payload, Queue};
+use lukasa_model::json::Hash;
+use lukasa_model::{BranchNo, Result, Time};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
+
+/// Vectors of what is no longer said are kept this long, in microseconds: an edit may be taken back.
+pub const KEPT: i64 = 30 * 24 * 3_600 * 1_000_000;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reconciled {
+    /// Jobs about objects that are gone, or no longer embedded.
+    pub orphans: u64,
+    /// Vectors of texts that no branch holds any more.
+    pub forgotten: u64,
+    pub enqueued: Enqueued,
+}
+
+/// To be done once a day or so, beside everything else.
+pub fn reconcile(queue: &Queue, now: Time) -> Result<Reconciled> {
+    let orphans = remove_orphans(queue, now)?;
+    let enqueued = queue.catch_up(now)?;
+    Ok(Reconciled { orphans, forgotten: forget(queue, now)?, enqueued })
+}
+
+fn remove_orphans(queue: &Queue, now: Time) -> Result<u64> {
+    let ledger = queue.ledger();
+    let (derived, scope) = (ledger.store().derived(), ledger.scope());
+    let registry = ledger.registry()?;
+    let (mut last, mut removed) = (String::new(), 0);
+    loop {
+        let page = derived.jobs_after(scope, queue.kind(), &last, PAGE)?;
+        let Some(end) = page.last() else { return Ok(removed) };
+        last = end.key.clone();
+        let mut orphans: FxHashSet<&String> = page.iter().map(|job| &job.key).collect();
+        let mut by_branch: BTreeMap<BranchNo, Vec<(&String, Payload)>> = BTreeMap::new();
+        for job in &page {
+            // What cannot be read is about nothing.
+            if let Ok(payload) = serde_json::from_str::<Payload>(&job.payload) {
+                by_branch.entry(payload.branch).or_default().push((&job.key, payload));
+            }
+        }
+        for (branch, jobs) in by_branch {
+            let view = view_now(ledger, branch, now)?;
+            let things: Vec<_> = jobs.iter().map(|(_, payload)| payload.thing).collect();
+            let alive: FxHashSet<_> = on_branch(ledger, &view, &registry, &things, None)?
+                .iter()
+                .filter(|(object, _)| object.policy(&registry).is_some())
+                .map(|(object, _)| object.thing.no)
+                .collect();
+            for (key, _) in jobs.iter().filter(|(_, payload)| alive.contains(&payload.thing)) {
+                orphans.remove(key);
+            }
+        }
+        let orphans: Vec<String> = orphans.into_iter().cloned().collect();
+        removed += derived.remove_jobs(scope, queue.kind(), &orphans)?;
+    }
+}
+
+/// Removes old vectors, of every model, whose text no object has now.
+fn forget(queue: &Queue, now: Time) -> Result<u64> {
+    let ledger = queue.ledger();
+    let (derived, scope) = (ledger.store().derived(), ledger.scope());
+    let old = Time(now.0 - KEPT);
+    let candidates: Vec<_> = derived.vector_counts(scope)?.into_iter().filter(|c| c.oldest < old).collect();
+    if candidates.is_empty() {
+        return Ok(0);
+    }
+    let registry = ledger.registry()?;
+    let mut said: FxHashSet<Hash> = FxHashSet::default();
+    each_page(ledger, now, &mut |page| {
+        for object in page {
+            if let Some(embedding) = object.policy(&registry) {
+                said.insert(object.input(&embedding, queue.rules())?.hash);
+            }
+        }
+        Ok(())
+    })?;
+    let mut gone = 0;
+    for model in candidates {
+        let mut unsaid = Vec::new();
+        derived.each_vector(scope, &model.model, &mut |vector| {
+            if vector.made_at < old && !said.contains(&vector.input) {
+                unsaid.push(vector.input);
+            }
+            Ok(())
+        })?;
+        for part in unsaid.chunks(PAGE) {
+            gone += derived.remove_vectors(scope, &model.model, part)?;
+        }
+    }
+    Ok(gone)
+}

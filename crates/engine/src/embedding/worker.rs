@@ -1,0 +1,317 @@
+//! Works the queue off: takes jobs, embeds what they mean now, keeps the vectors, gives back what failed.
+
+use super::backoff;
+use super::breaker::{Allowed, Breaker};
+use super::input::{Input, InputRules};
+use super::objects::{on_branch, view_now};
+use super::queue::{Payload, Queue};
+use lukasa_model::json::Hash;
+use lukasa_model::{BranchNo, Error, Result, Time};
+use lukasa_search::embed::{EmbedError, Embedder, Purpose};
+use lukasa_search::vectors::Quantised;
+use lukasa_store::Ledger;
+use lukasa_store::derived::{Failure, Job, Vector};
+use parking_lot::{Condvar, Mutex};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Longer than any call of a model with all its tries; who dies meanwhile holds his jobs no longer than this.
+const LEASE: i64 = 10 * 60_000_000;
+/// Begins the error of a job whose text itself may be at fault; it is tried alone the next time.
+const BROKEN: &str = "broken: ";
+
+/// Makes the vectors of one project with one model. Any number of them may work side by side, in any processes.
+pub struct Worker {
+    ledger: Ledger,
+    kind: String,
+    model: String,
+    embedder: Arc<dyn Embedder>,
+    rules: InputRules,
+    breaker: Arc<Mutex<Breaker>>,
+    /// Draws from -1 to 1.
+    jitter: Box<dyn Fn() -> f64 + Send + Sync>,
+    name: String,
+    steps: AtomicU64,
+}
+
+/// What one step did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Worked {
+    pub leased: usize,
+    /// Vectors that were made.
+    pub embedded: usize,
+    /// Jobs whose text had a vector already.
+    pub known: usize,
+    /// Jobs about what is no longer there, or no longer embedded.
+    pub gone: usize,
+    pub failed: usize,
+    /// Secrets taken out of what was embedded.
+    pub redacted: u64,
+    /// Nothing is tried before then: the model fails too often.
+    pub paused_until: Option<Time>,
+    /// The last thing that went wrong.
+    pub error: Option<String>,
+}
+
+impl Worker {
+    pub fn new(queue: &Queue, embedder: Arc<dyn Embedder>, breaker: Arc<Mutex<Breaker>>) -> Result<Worker> {
+        let model = embedder.model().id();
+        if model != queue.model() {
+            return Err(Error::internal("a worker has another model than its queue"));
+        }
+        let ledger = queue.ledger().clone();
+        let clock = Arc::clone(ledger.clock());
+        let drawn = move || f64::from(clock.new_id().as_u128() as u32) / f64::from(u32::MAX) * 2.0 - 1.0;
+        Ok(Worker {
+            kind: queue.kind().to_owned(),
+            model,
+            embedder,
+            rules: queue.rules().clone(),
+            breaker,
+            jitter: Box::new(drawn),
+            name: ledger.clock().new_id().to_string(),
+            steps: AtomicU64::new(0),
+            ledger,
+        })
+    }
+
+    #[must_use]
+    pub fn with_jitter(mut self, jitter: impl Fn() -> f64 + Send + Sync + 'static) -> Worker {
+        self.jitter = Box::new(jitter);
+        self
+    }
+
+    pub fn breaker(&self) -> &Arc<Mutex<Breaker>> {
+        &self.breaker
+    }
+
+    /// Does up to `limit` jobs, one call of the model for each of its batches. Stops at the first that fails: what waits
+    /// is not touched, and so not lost.
+    pub fn work(&self, now: Time, limit: usize) -> Result<Worked> {
+        let mut worked = Worked::default();
+        while worked.leased < limit {
+            let most = match self.breaker.lock().allowed(now) {
+                Allowed::All => self.embedder.batch().max(1).min(limit - worked.leased),
+                Allowed::Probe(few) => few.min(limit - worked.leased),
+                Allowed::NotBefore(then) => {
+                    worked.paused_until = Some(then);
+                    break;
+                }
+            };
+            let owner = format!("{}/{}", self.name, self.steps.fetch_add(1, Ordering::Relaxed));
+            let until = Time(now.0 + LEASE);
+            let (derived, scope) = (self.ledger.store().derived(), self.ledger.scope());
+            let jobs = derived.lease(scope, &self.kind, most, &owner, now, until)?;
+            if jobs.is_empty() {
+                break;
+            }
+            worked.leased += jobs.len();
+            let failed_before = worked.failed;
+            self.batch(&owner, &jobs, now, &mut worked)?;
+            if worked.failed > failed_before {
+                break;
+            }
+        }
+        Ok(worked)
+    }
+
+    fn batch(&self, owner: &str, jobs: &[Job], now: Time, worked: &mut Worked) -> Result<()> {
+        let (derived, scope) = (self.ledger.store().derived(), self.ledger.scope());
+        let mut inputs = self.inputs(jobs, now)?;
+        let hashes: Vec<Hash> = inputs.values().map(|input| input.hash).collect();
+        let known: FxHashMap<Hash, Time> = derived.known_vectors(scope, &self.model, &hashes)?.into_iter().collect();
+        // What needs no model: done, or pointless.
+        let mut done = Vec::new();
+        let mut left = Vec::new();
+        for job in jobs {
+            match inputs.remove(&job.key) {
+                None => worked.gone += 1,
+                Some(input) if known.contains_key(&input.hash) => worked.known += 1,
+                Some(input) => {
+                    left.push((job, input));
+                    continue;
+                }
+            }
+            done.push(job.key.clone());
+        }
+        if !done.is_empty() {
+            derived.finish(scope, &self.kind, owner, &done)?;
+        }
+        let suspect = |job: &Job| job.last_error.as_deref().is_some_and(|error| error.starts_with(BROKEN));
+        let (alone, together): (Vec<_>, Vec<_>) = left.into_iter().partition(|(job, _)| suspect(job));
+        let mut calls: Vec<Vec<(&Job, Input)>> = Vec::new();
+        if !together.is_empty() {
+            calls.push(together);
+        }
+        calls.extend(alone.into_iter().map(|one| vec![one]));
+        let mut down = None;
+        for call in calls {
+            // A model that does not answer is not asked once more for each text.
+            let made = match &down {
+                Some(error) => Err(EmbedError::clone(error)),
+                None => self.embed(&call, now),
+            };
+            match made {
+                Ok(vectors) => {
+                    derived.put_vectors(scope, &self.model, &vectors)?;
+                    let keys: Vec<String> = call.iter().map(|(job, _)| job.key.clone()).collect();
+                    derived.finish(scope, &self.kind, owner, &keys)?;
+                    self.breaker.lock().record(now, keys.len() as u64, 0);
+                    worked.embedded += vectors.len();
+                    worked.redacted += vectors.iter().map(|v| u64::from(v.redacted)).sum::<u64>();
+                }
+                Err(error) => {
+                    let told = match &error {
+                        EmbedError::Unavailable(_) => error.to_string(),
+                        EmbedError::Broken(_) => format!("{BROKEN}{error}"),
+                    };
+                    let failures: Vec<Failure> = call.iter().map(|(job, _)| self.failure(job, &told, now)).collect();
+                    derived.fail(scope, &self.kind, owner, &failures)?;
+                    self.breaker.lock().record(now, 0, failures.len() as u64);
+                    worked.failed += failures.len();
+                    worked.error = Some(told);
+                    if matches!(error, EmbedError::Unavailable(_)) {
+                        down = Some(error);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn failure(&self, job: &Job, error: &str, now: Time) -> Failure {
+        let wait = backoff::wait(job.attempts, (self.jitter)());
+        Failure { key: job.key.clone(), error: error.to_owned(), not_before: Time(now.0 + wait) }
+    }
+
+    /// What jobs mean now, by their keys: the object may have changed since it was queued, or be gone.
+    fn inputs(&self, jobs: &[Job], now: Time) -> Result<FxHashMap<String, Input>> {
+        let mut by_branch: BTreeMap<BranchNo, Vec<(&Job, Payload)>> = BTreeMap::new();
+        for job in jobs {
+            // A payload that cannot be read is nobody's: the job goes as one about nothing.
+            if let Ok(payload) = serde_json::from_str::<Payload>(&job.payload) {
+                by_branch.entry(payload.branch).or_default().push((job, payload));
+            }
+        }
+        let registry = self.ledger.registry()?;
+        let mut inputs = FxHashMap::default();
+        for (branch, jobs) in by_branch {
+            let view = view_now(&self.ledger, branch, now)?;
+            let things: Vec<_> = jobs.iter().map(|(_, payload)| payload.thing).collect();
+            let objects = on_branch(&self.ledger, &view, &registry, &things, None)?;
+            let objects: FxHashMap<_, _> = objects.into_iter().map(|(object, _)| (object.thing.no, object)).collect();
+            for (job, payload) in jobs {
+                let Some(object) = objects.get(&payload.thing) else { continue };
+                if let Some(embedding) = object.policy(&registry) {
+                    inputs.insert(job.key.clone(), object.input(&embedding, &self.rules)?);
+                }
+            }
+        }
+        Ok(inputs)
+    }
+
+    /// One vector for each different text.
+    fn embed(&self, call: &[(&Job, Input)], now: Time) -> Result<Vec<Vector>, EmbedError> {
+        let different: BTreeMap<Hash, &Input> = call.iter().map(|(_, input)| (input.hash, input)).collect();
+        let texts: Vec<&str> = different.values().map(|input| input.text.as_str()).collect();
+        let made = self.embedder.embed(&texts, Purpose::Keep)?;
+        let dimensions = self.embedder.model().dimensions;
+        if made.len() != texts.len() || made.iter().any(|vector| vector.len() != dimensions) {
+            return Err(EmbedError::Broken("the model gave other vectors than it was asked for".into()));
+        }
+        let keep = |(input, vector): (&&Input, &Vec<f32>)| {
+            let kept = Quantised::from_f32(vector).map_err(|e| EmbedError::Broken(e.to_string()))?;
+            Ok(Vector { input: input.hash, bytes: kept.to_bytes(), made_at: now, redacted: input.redacted })
+        };
+        different.values().zip(&made).map(keep).collect()
+    }
+}
+
+/// A thread that follows the log and works the queue off until it is dropped.
+pub struct Background {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    stop: bool,
+    woken: bool,
+    health: Health,
+}
+
+/// How the thread is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    pub steps: u64,
+    pub embedded: u64,
+    pub failed: u64,
+    /// What the last step failed with; none when it did not.
+    pub error: Option<String>,
+}
+
+/// Between looks when there is nothing to do.
+pub const POLL: Duration = Duration::from_secs(1);
+/// Jobs done before the log is looked at again.
+const STEP: usize = 256;
+
+impl Background {
+    pub fn start(queue: Queue, worker: Worker, poll: Duration) -> Background {
+        let shared = Arc::new(Shared::default());
+        let own = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || {
+            while !own.state.lock().stop {
+                let now = queue.ledger().clock().now();
+                let step = queue.follow(now).and_then(|_| worker.work(now, STEP));
+                let mut state = own.state.lock();
+                state.health.steps += 1;
+                let busy = step.as_ref().is_ok_and(|worked| worked.leased > 0 && worked.failed == 0);
+                match step {
+                    Ok(worked) => {
+                        state.health.embedded += worked.embedded as u64;
+                        state.health.failed += worked.failed as u64;
+                        state.health.error = worked.error;
+                    }
+                    // The store may be busy or away; what waits is in it, and so is there later.
+                    Err(error) => state.health.error = Some(error.to_string()),
+                }
+                if !busy && !state.stop && !state.woken {
+                    own.changed.wait_for(&mut state, poll);
+                }
+                state.woken = false;
+            }
+        });
+        Background { shared, thread: Some(thread) }
+    }
+
+    /// There is something to do: do not wait for the next look.
+    pub fn wake(&self) {
+        self.shared.state.lock().woken = true;
+        self.shared.changed.notify_all();
+    }
+
+    pub fn health(&self) -> Health {
+        self.shared.state.lock().health.clone()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.shared.state.lock().stop = true;
+        self.shared.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has nothing left to end.
+            let _ = thread.join();
+        }
+    }
+}

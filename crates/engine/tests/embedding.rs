@@ -1,0 +1,532 @@
+//! From a commit to a vector: the queue, the worker and what is told about them, on every store that needs no server.
+
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+use lukasa_engine::embedding::breaker::BreakerState;
+use lukasa_engine::embedding::readiness::BreakerTold;
+use lukasa_engine::embedding::reconcile::{KEPT, Reconciled, reconcile};
+use lukasa_engine::embedding::{
+    Background, Breaker, Enqueued, InputRules, Queue, Worked, Worker, kind, model_to_read, readiness, remove_model,
+};
+use lukasa_model::batch::{End, PutObject};
+use lukasa_model::transaction::Header;
+use lukasa_model::types::{Embedding, EmbeddingPolicy, ObjectType};
+use lukasa_model::{Batch, BranchMode, Time, Write};
+use lukasa_search::embed::{EmbedError, Embedder, Model, Purpose};
+use lukasa_store::derived::{Job, JobCounts};
+use lukasa_store::ledger::NewBranch;
+use lukasa_store::{Clock, Ledger};
+use lukasa_testkit::{Fixture, ManualClock};
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A model that answers as it is told and remembers what it was asked.
+struct Fake {
+    model: Model,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    fails: Option<EmbedError>,
+    /// Refuses every call with a text that contains this.
+    poison: Option<&'static str>,
+    calls: Vec<Vec<String>>,
+}
+
+impl Fake {
+    fn new(name: &str) -> Arc<Fake> {
+        let text = |t: &str| t.to_owned();
+        let (version, pooling, prefix) = (text("1"), text("mean"), text(""));
+        let question_prefix = prefix.clone();
+        let model = Model { name: name.into(), version, dimensions: 4, pooling, prefix, question_prefix };
+        Arc::new(Fake { model, state: Mutex::default() })
+    }
+
+    fn fail(&self, error: Option<EmbedError>) {
+        self.state.lock().fails = error;
+    }
+
+    fn texts(&self) -> Vec<String> {
+        self.state.lock().calls.concat()
+    }
+}
+
+impl Embedder for Fake {
+    fn model(&self) -> &Model {
+        &self.model
+    }
+
+    fn batch(&self) -> usize {
+        10
+    }
+
+    fn embed(&self, texts: &[&str], _: Purpose) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let mut state = self.state.lock();
+        state.calls.push(texts.iter().map(ToString::to_string).collect());
+        if let Some(error) = &state.fails {
+            return Err(error.clone());
+        }
+        if let Some(poison) = state.poison.filter(|poison| texts.iter().any(|text| text.contains(poison))) {
+            return Err(EmbedError::Broken(format!("refuses {poison}")));
+        }
+        Ok(texts.iter().map(|text| vec![text.len() as f32, 1.0, 0.0, -1.0]).collect())
+    }
+}
+
+fn down() -> Option<EmbedError> {
+    Some(EmbedError::Unavailable("no route to the model".into()))
+}
+
+/// A store, a queue and a worker with one model.
+struct Desk {
+    fixture: Fixture,
+    fake: Arc<Fake>,
+    queue: Queue,
+    worker: Worker,
+}
+
+impl Desk {
+    fn on(fixture: Fixture) -> Desk {
+        let fake = Fake::new("m");
+        let queue = Queue::new(fixture.ledger.clone(), &fake.model, InputRules::default());
+        let worker = worker(&queue, &fake);
+        let desk = Desk { fixture, fake, queue, worker };
+        for (name, policy, paths) in [
+            ("Must", EmbeddingPolicy::Required, vec!["/about".to_owned()]),
+            ("Never", EmbeddingPolicy::Disabled, vec![]),
+        ] {
+            desk.declare(name, policy, paths);
+        }
+        desk
+    }
+
+    fn declare(&self, name: &str, policy: EmbeddingPolicy, relevant_paths: Vec<String>) {
+        let embedding = Embedding { policy, relevant_paths, fts: true };
+        let declared = ObjectType { name: name.into(), embedding, ..ObjectType::default() };
+        self.ledger().declare_object_type(&declared, &Header::default()).unwrap();
+    }
+
+    fn ledger(&self) -> &Ledger {
+        &self.fixture.ledger
+    }
+
+    fn now(&self) -> Time {
+        self.fixture.clock.now()
+    }
+
+    fn minutes(&self, minutes: i64) -> Time {
+        self.fixture.clock.advance(60 * minutes)
+    }
+
+    fn write(&self, branch: &str, writes: Vec<Write>) {
+        self.fixture.clock.advance(1);
+        self.ledger().commit(&Batch { writes, ..Batch::on(branch) }).unwrap();
+    }
+
+    fn put(&self, type_name: &str, key: &str, about: &str) {
+        self.write("main", vec![object(type_name, key, about).into()]);
+    }
+
+    fn follow(&self) -> Enqueued {
+        self.queue.follow(self.now()).unwrap()
+    }
+
+    fn work(&self) -> Worked {
+        self.worker.work(self.now(), 1_000).unwrap()
+    }
+
+    fn counts(&self) -> JobCounts {
+        let derived = self.fixture.store.derived();
+        derived.job_counts(self.ledger().scope(), self.queue.kind(), self.now()).unwrap()
+    }
+
+    fn jobs(&self) -> Vec<Job> {
+        self.fixture.store.derived().jobs_after(self.ledger().scope(), self.queue.kind(), "", 1_000).unwrap()
+    }
+
+    fn vectors(&self) -> u64 {
+        let counts = self.fixture.store.derived().vector_counts(self.ledger().scope()).unwrap();
+        counts.iter().filter(|c| c.model == self.queue.model()).map(|c| c.vectors).sum()
+    }
+
+    fn told(&self) -> lukasa_engine::embedding::Readiness {
+        readiness(&self.queue, &self.worker.breaker().lock(), self.queue.model(), self.now()).unwrap()
+    }
+}
+
+fn worker(queue: &Queue, fake: &Arc<Fake>) -> Worker {
+    let embedder = Arc::clone(fake) as Arc<dyn Embedder>;
+    Worker::new(queue, embedder, Arc::new(Mutex::new(Breaker::default()))).unwrap().with_jitter(|| 0.0)
+}
+
+fn object(type_name: &str, key: &str, about: &str) -> PutObject {
+    let title = Some(key.to_owned()).filter(|key| !key.is_empty());
+    PutObject { title, ..PutObject::new(type_name, key).property("about", about) }
+}
+
+/// Runs each case on memory and on SQLite.
+macro_rules! on_both {
+    ($($case:ident),* $(,)?) => {
+        mod memory { $(#[test] fn $case() { super::$case(&super::Desk::on(lukasa_testkit::Fixture::memory())); })* }
+        mod sqlite { $(#[test] fn $case() { super::$case(&super::Desk::on(lukasa_testkit::Fixture::sqlite())); })* }
+    };
+}
+
+on_both! {
+    emb_1_a_new_object_is_queued_by_its_policy,
+    emb_2_a_change_that_matters_not_is_not_queued,
+    emb_3_a_batch_is_worked_off,
+    emb_4_a_failure_waits_longer_each_time,
+    emb_5_the_breaker_opens_and_nothing_is_lost,
+    emb_6_reconciling_finds_what_nobody_queued,
+    emb_7_long_objects_are_cut_and_secrets_taken_out,
+    emb_8_coverage_is_told,
+    a_change_of_model_keeps_both,
+    what_changes_while_it_is_embedded_is_embedded_again,
+    edits_in_a_row_are_embedded_once,
+    branches_have_their_own_texts,
+    a_text_the_model_refuses_holds_up_nobody_else,
+    two_workers_do_nothing_twice,
+    what_a_dead_worker_held_is_done_by_another,
+}
+
+fn emb_1_a_new_object_is_queued_by_its_policy(d: &Desk) {
+    d.put("Must", "a", "one");
+    d.put("Note", "b", "two");
+    d.put("Never", "c", "three");
+    assert_eq!(d.follow(), Enqueued { required: 1, optional: 1, disabled: 1, ..Enqueued::default() });
+    let counts = d.counts();
+    assert_eq!((counts.required, counts.optional), (1, 1));
+    // Nothing new: nothing is looked at. A new object: only that.
+    assert_eq!(d.follow(), Enqueued::default());
+    d.put("Must", "d", "four");
+    assert_eq!(d.follow(), Enqueued { required: 1, ..Enqueued::default() });
+    // Required goes before optional.
+    d.work();
+    let texts = d.fake.texts();
+    assert_eq!(texts.len(), 3);
+    // A deleted object is not queued, a restored one is known already.
+    d.write("main", vec![End::new("d").into()]);
+    assert_eq!(d.follow(), Enqueued::default());
+    d.put("Must", "d", "four");
+    assert_eq!(d.follow(), Enqueued { known: 1, ..Enqueued::default() });
+}
+
+fn emb_2_a_change_that_matters_not_is_not_queued(d: &Desk) {
+    d.write("main", vec![object("Must", "a", "one").property("line", 1).into()]);
+    d.follow();
+    d.work();
+    d.write("main", vec![object("Must", "a", "one").property("line", 2).into()]);
+    assert_eq!(d.follow(), Enqueued { unimportant: 1, ..Enqueued::default() });
+    // Large, but not in what is embedded: looked at, and found to say the same.
+    d.write("main", vec![object("Must", "a", "one").property("line", "x".repeat(300)).into()]);
+    assert_eq!(d.follow(), Enqueued { known: 1, ..Enqueued::default() });
+    // One that matters between two that do not.
+    d.write("main", vec![object("Must", "a", "uno").property("line", 4).into()]);
+    d.write("main", vec![object("Must", "a", "uno").property("line", 5).into()]);
+    assert_eq!(d.follow(), Enqueued { required: 1, ..Enqueued::default() });
+    d.work();
+    // A label is part of what it is about.
+    let labelled = PutObject { labels: ["web".to_owned()].into(), ..object("Must", "a", "uno") };
+    d.write("main", vec![labelled.property("line", 5).into()]);
+    assert_eq!(d.follow().required, 1);
+}
+
+fn emb_3_a_batch_is_worked_off(d: &Desk) {
+    let writes = (0..25).map(|i| object("Note", &format!("k{i}"), &format!("text {i}")).into()).collect();
+    d.write("main", writes);
+    // Two that say the same share a vector.
+    d.write(
+        "main",
+        vec![PutObject { key: None, id: Some(uuid::Uuid::from_u128(7)), ..object("Note", "", "x") }.into()],
+    );
+    d.write(
+        "main",
+        vec![PutObject { key: None, id: Some(uuid::Uuid::from_u128(8)), ..object("Note", "", "x") }.into()],
+    );
+    assert_eq!(d.follow().optional, 27);
+    let worked = d.work();
+    assert_eq!((worked.leased, worked.embedded, worked.failed), (27, 26, 0));
+    assert_eq!((d.fake.texts().len(), d.vectors(), d.counts()), (26, 26, JobCounts::default()));
+    assert!(d.fake.state.lock().calls.iter().all(|call| call.len() <= 10), "no call is larger than the model likes");
+    assert_eq!(d.work(), Worked::default(), "nothing is left");
+    // A limit holds.
+    d.write("main", (0..25).map(|i| object("Note", &format!("n{i}"), "new").into()).collect());
+    d.follow();
+    assert_eq!(d.worker.work(d.now(), 7).unwrap().leased, 7);
+    // What is deleted before its turn comes is passed over.
+    d.write("main", (0..25).map(|i| End::new(format!("n{i}").as_str()).into()).collect());
+    assert_eq!((d.work().gone, d.counts()), (18, JobCounts::default()));
+}
+
+fn emb_4_a_failure_waits_longer_each_time(d: &Desk) {
+    d.put("Must", "a", "one");
+    d.follow();
+    d.fake.fail(down());
+    for (attempt, seconds) in [30, 120, 300, 900, 1_800, 3_600, 3_600].into_iter().enumerate() {
+        let worked = d.work();
+        assert_eq!((worked.failed, worked.embedded), (1, 0));
+        let job = d.jobs().remove(0);
+        assert_eq!((job.attempts as usize, job.not_before.0 - d.now().0), (attempt + 1, seconds * 1_000_000));
+        assert_eq!(job.last_error.unwrap(), "the embedding model does not answer: no route to the model");
+        d.fixture.clock.advance(seconds - 1);
+        assert_eq!(d.work().leased, 0, "not yet");
+        d.fixture.clock.advance(1);
+    }
+    assert_eq!(d.counts().failing, 1);
+    // A new change starts over at once.
+    d.put("Must", "a", "two");
+    d.follow();
+    assert_eq!(d.jobs()[0].attempts, 0);
+    d.fake.fail(None);
+    assert_eq!((d.work().embedded, d.counts()), (1, JobCounts::default()));
+}
+
+fn emb_5_the_breaker_opens_and_nothing_is_lost(d: &Desk) {
+    d.write("main", (0..100).map(|i| object("Note", &format!("k{i}"), "x").into()).collect());
+    d.follow();
+    d.fake.fail(down());
+    for _ in 0..3 {
+        assert_eq!(d.work().failed, 10, "a step ends with the first call that fails");
+    }
+    let opened = d.now();
+    assert_eq!(d.fake.state.lock().calls.len(), 3);
+    assert!(matches!(d.worker.breaker().lock().state(), BreakerState::Open { .. }));
+    let paused = d.work();
+    assert_eq!((paused.leased, paused.paused_until), (0, Some(Time(opened.0 + 120_000_000))));
+    assert!(matches!(d.told().breaker, BreakerTold::Open { .. }));
+    d.minutes(2);
+    assert_eq!((d.work().leased, d.counts().optional), (3, 100), "a probe of three; all are still there");
+    assert_eq!(d.work().leased, 0);
+    d.minutes(2);
+    d.fake.fail(None);
+    let worked = d.work();
+    assert_eq!(d.worker.breaker().lock().state(), BreakerState::Closed);
+    assert!(worked.embedded > 3, "and then everything that is due");
+    d.minutes(90);
+    d.work();
+    assert_eq!((d.counts(), d.vectors()), (JobCounts::default(), 100));
+}
+
+fn emb_6_reconciling_finds_what_nobody_queued(d: &Desk) {
+    d.put("Must", "a", "one");
+    d.put("Note", "b", "two");
+    d.put("Note", "gone", "three");
+    d.follow();
+    d.work();
+    let (derived, scope) = (d.fixture.store.derived(), d.ledger().scope());
+    assert_eq!(reconcile(&d.queue, d.now()).unwrap().enqueued, Enqueued { known: 3, ..Enqueued::default() });
+    // Vectors went missing, a job was lost, an object is deleted before its job was done.
+    derived.remove_model(scope, d.queue.model()).unwrap();
+    d.put("Note", "c", "four");
+    d.follow();
+    d.write("main", vec![End::new("c").into()]);
+    let done = reconcile(&d.queue, d.now()).unwrap();
+    let enqueued = Enqueued { required: 1, optional: 2, ..Enqueued::default() };
+    assert_eq!(done, Reconciled { orphans: 1, forgotten: 0, enqueued });
+    // What waits is not put back to its beginning.
+    d.minutes(1);
+    d.fake.fail(down());
+    d.work();
+    assert_eq!(reconcile(&d.queue, d.now()).unwrap().enqueued, Enqueued { waiting: 3, ..Enqueued::default() });
+    assert!(d.jobs().iter().all(|job| job.attempts == 1));
+    d.fake.fail(None);
+    d.minutes(1);
+    assert_eq!(d.work().embedded, 3);
+    // Vectors of what is gone are kept for a while.
+    d.write("main", vec![End::new("gone").into()]);
+    assert_eq!((reconcile(&d.queue, d.now()).unwrap().forgotten, d.vectors()), (0, 3));
+    d.fixture.clock.advance(KEPT / 1_000_000 + 60);
+    assert_eq!((reconcile(&d.queue, d.now()).unwrap().forgotten, d.vectors()), (1, 2));
+}
+
+fn emb_7_long_objects_are_cut_and_secrets_taken_out(d: &Desk) {
+    d.put("Must", "a", &"many words ".repeat(5_000));
+    d.put("Must", "b", "connect with password = \"hunter2\"");
+    d.write("main", vec![object("Note", "c", "x").property("api_key", "hunter2").into()]);
+    d.follow();
+    let worked = d.work();
+    assert_eq!((worked.embedded, worked.redacted), (3, 2));
+    let texts = d.fake.texts();
+    assert!(texts.iter().all(|text| lukasa_engine::embedding::input::tokens(text) <= 800));
+    assert!(!texts.concat().contains("hunter2") && texts.concat().matches("[redacted]").count() == 2);
+    assert_eq!(d.told().redactions, 2);
+}
+
+fn emb_8_coverage_is_told(d: &Desk) {
+    let empty = d.told();
+    assert!(empty.ready && empty.staleness.is_none() && empty.required.percent == 100.0);
+    d.write("main", (0..20).map(|i| object("Must", &format!("r{i}"), "x").into()).collect());
+    d.write("main", (0..10).map(|i| object("Note", &format!("o{i}"), "x").into()).collect());
+    d.put("Never", "n", "x");
+    d.follow();
+    d.fixture.clock.advance(30);
+    // Half of what is required, to begin with.
+    d.worker.work(d.now(), 10).unwrap();
+    d.fixture.clock.advance(70);
+    let told = d.told();
+    assert_eq!((told.required.objects, told.required.embedded, told.required.percent), (20, 10, 50.0));
+    assert_eq!((told.optional.embedded, told.optional.percent, told.disabled), (0, 0.0, 1));
+    assert_eq!((told.ready, told.backlog.required, told.backlog.optional), (false, 10, 10));
+    let staleness = told.staleness.unwrap();
+    assert_eq!((staleness.p50_seconds, staleness.p90_seconds), (101.0, 102.0), "most still wait");
+    d.work();
+    let told = d.told();
+    assert_eq!((told.required.percent, told.optional.percent, told.ready), (100.0, 100.0, true));
+    assert_eq!((told.models.len(), told.models[0].vectors, told.backlog.oldest), (1, 30, None));
+    assert!(!told.backlog.alert);
+    d.write("main", (0..501).map(|i| object("Must", &format!("m{i}"), "x").into()).collect());
+    d.follow();
+    assert!(d.told().backlog.alert, "more than 500 required ones wait");
+}
+
+fn a_change_of_model_keeps_both(d: &Desk) {
+    d.put("Must", "a", "one");
+    d.put("Note", "b", "two");
+    d.follow();
+    d.work();
+    let fake = Fake::new("n");
+    let queue = Queue::new(d.ledger().clone(), &fake.model, InputRules::default());
+    let new_worker = worker(&queue, &fake);
+    let old = d.queue.model();
+    d.put("Must", "c", "three");
+    let enqueued = queue.follow(d.now()).unwrap();
+    assert_eq!((enqueued.required, enqueued.optional, enqueued.mismatched), (2, 1, 2));
+    // What another version had goes first, even before what is required and new.
+    fake.state.lock().calls.clear();
+    new_worker.work(d.now(), 2).unwrap();
+    let first: BTreeSet<String> = fake.texts().iter().map(|t| t.lines().next().unwrap().to_owned()).collect();
+    assert_eq!(first, ["a".to_owned(), "b".to_owned()].into());
+    let breaker = Breaker::default();
+    // Search reads the old one as long as it is told to, and goes back at will.
+    assert_eq!((model_to_read(Some(old), queue.model()), model_to_read(None, queue.model())), (old, queue.model()));
+    assert!(!readiness(&queue, &breaker, queue.model(), d.now()).unwrap().ready);
+    assert_eq!(readiness(&queue, &breaker, old, d.now()).unwrap().required.embedded, 1);
+    new_worker.work(d.now(), 9).unwrap();
+    let told = readiness(&queue, &breaker, queue.model(), d.now()).unwrap();
+    assert!(told.ready);
+    assert_eq!(told.models.iter().map(|m| m.vectors).collect::<Vec<_>>(), [2, 3], "both are kept");
+    assert_eq!(remove_model(d.ledger(), old, &[queue.model(), old]).unwrap_err().code, "model_in_use");
+    assert_eq!(remove_model(d.ledger(), old, &[queue.model()]).unwrap(), 2);
+    let derived = d.fixture.store.derived();
+    assert_eq!(derived.job_counts(d.ledger().scope(), &kind(old), d.now()).unwrap(), JobCounts::default());
+    assert_eq!(derived.vector_counts(d.ledger().scope()).unwrap().len(), 1);
+}
+
+fn what_changes_while_it_is_embedded_is_embedded_again(d: &Desk) {
+    d.put("Must", "a", "one");
+    d.follow();
+    let (derived, scope) = (d.fixture.store.derived(), d.ledger().scope());
+    let held = derived.lease(scope, d.queue.kind(), 1, "slow", d.now(), Time(d.now().0 + 1_000_000_000)).unwrap();
+    d.put("Must", "a", "two");
+    d.follow();
+    assert_eq!(derived.finish(scope, d.queue.kind(), "slow", &[held[0].key.clone()]).unwrap(), 0);
+    assert_eq!(d.work().embedded, 1);
+    assert!(d.fake.texts()[0].contains("two"));
+}
+
+fn edits_in_a_row_are_embedded_once(d: &Desk) {
+    d.put("Note", "a", "edit");
+    d.put("Must", "b", "edit");
+    d.follow();
+    d.work();
+    for i in 0..10 {
+        d.put("Note", "a", &format!("edit {i}"));
+        d.follow();
+        d.work();
+    }
+    assert_eq!(d.vectors(), 2, "the optional one rests");
+    d.fixture.clock.advance(30);
+    assert_eq!(d.work().embedded, 1);
+    assert!(d.fake.texts().last().unwrap().contains("edit 9"), "and then only the last counts");
+    d.put("Must", "b", "edit again");
+    d.follow();
+    assert_eq!(d.work().embedded, 1, "a required one does not rest");
+}
+
+fn branches_have_their_own_texts(d: &Desk) {
+    d.put("Note", "a", "one");
+    d.put("Note", "b", "two");
+    d.follow();
+    d.work();
+    let new = NewBranch { name: "side".into(), parent: "main".into(), mode: BranchMode::Live, ..NewBranch::default() };
+    d.ledger().create_branch(&new, &Header::default()).unwrap();
+    d.write("side", vec![object("Note", "a", "other").into()]);
+    // A branch is declared, so everything is looked at: all but one thing is known.
+    assert_eq!(d.follow(), Enqueued { optional: 1, known: 2, ..Enqueued::default() });
+    d.fixture.clock.advance(30);
+    assert_eq!(d.work().embedded, 1);
+    d.write("side", vec![object("Note", "b", "one more").into()]);
+    assert_eq!(d.follow(), Enqueued { optional: 1, ..Enqueued::default() });
+    d.fixture.clock.advance(30);
+    assert_eq!((d.work().embedded, d.vectors()), (1, 4));
+}
+
+fn a_text_the_model_refuses_holds_up_nobody_else(d: &Desk) {
+    d.write("main", (0..9).map(|i| object("Note", &format!("k{i}"), "fine").into()).collect());
+    d.put("Note", "bad", "poison");
+    d.follow();
+    d.fake.state.lock().poison = Some("poison");
+    assert_eq!(d.work().failed, 10, "they are sent together");
+    d.minutes(1);
+    let worked = d.work();
+    assert_eq!((worked.embedded, worked.failed), (9, 1), "and then one by one");
+    assert!(d.jobs()[0].last_error.as_ref().unwrap().contains("refuses poison"));
+}
+
+fn two_workers_do_nothing_twice(d: &Desk) {
+    d.write("main", (0..200).map(|i| object("Note", &format!("k{i}"), "x").into()).collect());
+    d.follow();
+    let other = worker(&d.queue, &d.fake);
+    let now = d.now();
+    std::thread::scope(|scope| {
+        for worker in [&d.worker, &other] {
+            scope.spawn(move || worker.work(now, 1_000).unwrap());
+        }
+    });
+    let texts = d.fake.texts();
+    assert_eq!((texts.len(), texts.iter().collect::<BTreeSet<_>>().len()), (200, 200));
+    assert_eq!((d.counts(), d.vectors()), (JobCounts::default(), 200));
+}
+
+fn what_a_dead_worker_held_is_done_by_another(d: &Desk) {
+    d.put("Must", "a", "one");
+    d.follow();
+    let (derived, scope) = (d.fixture.store.derived(), d.ledger().scope());
+    let until = Time(d.now().0 + 600_000_000);
+    derived.lease(scope, d.queue.kind(), 1, "died", d.now(), until).unwrap();
+    assert_eq!(d.work().leased, 0);
+    d.minutes(10);
+    assert_eq!(d.work().embedded, 1);
+}
+
+#[test]
+fn a_thread_follows_until_it_is_dropped() {
+    let Desk { fixture, fake, queue, worker } = Desk::on(Fixture::memory());
+    let clock = Arc::clone(&fixture.clock);
+    fixture.ledger.commit(&Batch::on("main").write(object("Note", "a", "one"))).unwrap();
+    let background = Background::start(queue, worker, Duration::from_millis(5));
+    let wait = |what: &str, done: &dyn Fn() -> bool| {
+        let begun = Instant::now();
+        while !done() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{what}: {:?}", background.health());
+            background.wake();
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    };
+    wait("the first object", &|| background.health().embedded == 1);
+    fake.fail(down());
+    fixture.ledger.commit(&Batch::on("main").write(object("Must", "b", "two"))).unwrap();
+    wait("the failure", &|| background.health().failed == 1);
+    fake.fail(None);
+    clock.set(Time(ManualClock::START.0 + 3_600_000_000));
+    wait("the second object", &|| background.health().embedded == 2);
+    drop(background);
+    let asked = fake.texts().len();
+    fixture.ledger.commit(&Batch::on("main").write(object("Must", "c", "three"))).unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(fake.texts().len(), asked, "it has ended");
+}
