@@ -209,6 +209,8 @@ pub fn operations() -> &'static [Operation] {
             Operation::of::<ops::symbol_lookup::SymbolLookup>(),
             Operation::of::<ops::search::Search>(),
             Operation::of::<ops::context_pack::ContextPack>(),
+            Operation::of::<ops::search_readiness::SearchReadiness>(),
+            Operation::of::<ops::embed::Embed>(),
             Operation::of::<ops::code_explain::CodeExplain>(),
             Operation::of::<ops::get_callers::GetCallers>(),
             Operation::of::<ops::get_callees::GetCallees>(),

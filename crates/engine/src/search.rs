@@ -22,6 +22,7 @@ use lukasa_search::rerank::{Closeness, Reranker};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What searching needs beside the graph.
 pub struct Searching {
@@ -29,6 +30,8 @@ pub struct Searching {
     reranker: Arc<dyn Reranker>,
     costs: Mutex<Costs>,
     given: session::Given,
+    /// Counts how often vectors were made in this process.
+    vectors: AtomicU64,
     /// Held while the indexes of a project are made, so that they are made once.
     making: Mutex<FxHashMap<Scope, Arc<Mutex<()>>>>,
 }
@@ -40,6 +43,7 @@ impl Default for Searching {
             reranker: Arc::new(Closeness),
             costs: Mutex::default(),
             given: session::Given::default(),
+            vectors: AtomicU64::default(),
             making: Mutex::default(),
         }
     }
@@ -60,6 +64,15 @@ impl Searching {
     /// To be held while the indexes of a project are made.
     fn making(&self, scope: &Scope) -> Arc<Mutex<()>> {
         Arc::clone(self.making.lock().entry(scope.clone()).or_default())
+    }
+
+    /// Has vectors made meanwhile looked for at once.
+    pub fn vectors_changed(&self) {
+        self.vectors.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn vectors_seen(&self) -> u64 {
+        self.vectors.load(Ordering::Relaxed)
     }
 
     /// What stages have taken lately.

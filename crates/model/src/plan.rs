@@ -14,18 +14,22 @@ use crate::error::{Error, Result};
 use crate::id::{BranchNo, PROJECT_WIDE, ThingNo, Tx, VersionId};
 use crate::statement::{Ends, Provenance, Role, Statement, Thing};
 use crate::time::{Period, Time};
-use crate::timeline::{last_number, timeline, visible};
+use crate::timeline::{is_there, last_number, timeline, visible};
 use crate::types::{Count, Registry};
 use drafts::{Item, Said};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use uuid::Uuid;
 
+/// Objects that earlier parts of a load made, each with its last statement.
+pub type Made = FxHashMap<Uuid, (Thing, Statement)>;
+
 /// What a store has loaded for a batch.
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct Known<'m> {
     pub things: FxHashMap<Uuid, Thing>,
     /// Objects under a key, of any type.
     pub by_key: FxHashMap<Box<str>, Vec<Uuid>>,
@@ -33,11 +37,23 @@ pub struct Known {
     pub statements: FxHashMap<ThingNo, Vec<Statement>>,
     /// Relationships that share a limited end with one that is written.
     pub rivals: FxHashSet<Uuid>,
+    /// What is not in `things` may be here.
+    pub made: Option<&'m Made>,
 }
 
-impl Known {
+impl Known<'_> {
+    pub fn thing(&self, id: Uuid) -> Option<&Thing> {
+        self.things.get(&id).or_else(|| self.made?.get(&id).map(|(thing, _)| thing))
+    }
+
     fn statements_of(&self, id: Uuid) -> &[Statement] {
-        self.things.get(&id).and_then(|thing| self.statements.get(&thing.no)).map_or(&[], Vec::as_slice)
+        match self.things.get(&id) {
+            Some(thing) => self.statements.get(&thing.no).map_or(&[], Vec::as_slice),
+            None => {
+                let made = self.made.and_then(|made| made.get(&id));
+                made.map_or(&[], |(_, statement)| std::slice::from_ref(statement))
+            }
+        }
     }
 }
 
@@ -101,7 +117,7 @@ pub struct Written {
 }
 
 /// Decides what a batch records, or why it cannot.
-pub fn plan(resolved: Resolved, known: &Known, at: &Place<'_>) -> Result<Plan> {
+pub fn plan(mut resolved: Resolved, known: &Known<'_>, at: &Place<'_>) -> Result<Plan> {
     let mut planner = Planner {
         known,
         at,
@@ -116,7 +132,7 @@ pub fn plan(resolved: Resolved, known: &Known, at: &Place<'_>) -> Result<Plan> {
         planner.expect(name, *id, *want)?;
     }
     let mut silences = check_told(&resolved.items)?;
-    for item in &resolved.items {
+    for item in &mut resolved.items {
         let silence = if item.then_absent { silences.remove(&item.id).unwrap_or_default() } else { vec![] };
         planner.item(item, &silence).map_err(|e| at_write(e, item.place))?;
     }
@@ -133,6 +149,10 @@ pub fn plan(resolved: Resolved, known: &Known, at: &Place<'_>) -> Result<Plan> {
 /// Refuses two writes about one thing for overlapping times, or under two identities. Gives, for things that
 /// end within the batch, the periods after the first such end of which nothing is said.
 fn check_told(items: &[Item]) -> Result<FxHashMap<Uuid, Vec<Period>>> {
+    let mut seen = FxHashSet::with_capacity_and_hasher(items.len(), Default::default());
+    if items.iter().all(|item| !item.then_absent && seen.insert(item.id)) {
+        return Ok(FxHashMap::default());
+    }
     let mut told: Vec<&Item> = items.iter().collect();
     told.sort_unstable_by_key(|item| (item.id, item.period));
     let mut silences = FxHashMap::default();
@@ -187,14 +207,20 @@ fn lineage_after(at: &Place<'_>) -> Lineage {
 }
 
 struct Planner<'a> {
-    known: &'a Known,
+    known: &'a Known<'a>,
     at: &'a Place<'a>,
     plan: Plan,
     /// Numbers of things the batch makes, and statements it adds, by thing.
     numbers: FxHashMap<Uuid, ThingNo>,
-    fresh: FxHashMap<ThingNo, Vec<usize>>,
+    fresh: FxHashMap<ThingNo, Fresh>,
     /// The line of branches once the batch is recorded.
     lineage_after: Lineage,
+}
+
+/// Places of the statements a batch adds about one thing: nearly always one.
+struct Fresh {
+    first: usize,
+    more: Vec<usize>,
 }
 
 impl Planner<'_> {
@@ -203,9 +229,9 @@ impl Planner<'_> {
         if actual == want { Ok(()) } else { Err(lost_race(name, want, actual)) }
     }
 
-    fn item(&mut self, item: &Item, silence: &[Period]) -> Result<()> {
+    fn item(&mut self, item: &mut Item, silence: &[Period]) -> Result<()> {
         let before = self.known.statements_of(item.id);
-        let thing = self.known.things.get(&item.id);
+        let thing = self.known.thing(item.id);
         if let Some(thing) = thing {
             same_identity(thing, item)?;
         }
@@ -217,7 +243,8 @@ impl Planner<'_> {
         let ignored = self.at.registry.ignored_paths(&item.type_name, relationship);
         let mut last = None;
         if item.merged.is_some() || !says_already(before, self.at.lineage, item, ignored) {
-            last = Some(self.record(item, before, item.said.clone(), item.period, ignored)?);
+            let said = item.said.take();
+            last = Some(self.record(item, before, said, item.period, ignored)?);
         }
         for period in silence {
             let line = timeline(before, self.at.lineage, *period);
@@ -252,17 +279,26 @@ impl Planner<'_> {
             let summary = summarise(old.content.as_deref(), said.text(), ignored);
             serde_json::to_string(&summary).expect("a summary is plain data").into()
         });
-        let earlier = self.fresh.entry(thing).or_default();
-        let number = last_number(before, self.at.lineage).saturating_add(earlier.len() as u32 + 1);
-        let version = VersionId::new(self.at.tx, self.at.first_place + self.plan.statements.len() as u32);
-        earlier.push(self.plan.statements.len());
+        let place = self.plan.statements.len();
+        let earlier = match self.fresh.entry(thing) {
+            Entry::Vacant(none) => {
+                none.insert(Fresh { first: place, more: vec![] });
+                0
+            }
+            Entry::Occupied(mut some) => {
+                some.get_mut().more.push(place);
+                some.get().more.len()
+            }
+        };
+        let number = last_number(before, self.at.lineage).saturating_add(earlier as u32 + 1);
+        let version = VersionId::new(self.at.tx, self.at.first_place + place as u32);
         if let Some(merged) = &item.merged {
             let row = |parent, role| Provenance { thing, child: version, parent, role };
             self.plan.provenance.push(row(merged.source, Role::Source));
             self.plan.provenance.extend(merged.target.map(|target| row(target, Role::Target)));
             self.plan.provenance.extend(merged.bases.iter().map(|base| row(*base, Role::Base)));
         }
-        let relationship = self.known.things.get(&item.id).map_or(item.ends.is_some(), |t| t.ends.is_some());
+        let relationship = self.known.thing(item.id).map_or(item.ends.is_some(), |t| t.ends.is_some());
         *(if relationship { &mut self.plan.relationships } else { &mut self.plan.objects }) += 1;
         let branchless = !relationship && self.at.registry.is_branchless(&item.type_name);
         self.plan.statements.push(Statement {
@@ -276,7 +312,7 @@ impl Planner<'_> {
             hash: said.hash(),
             absent: matches!(said, Said::Absent),
             content: match said {
-                Said::Content { text, .. } => Some((*text).into()),
+                Said::Content { text, .. } => Some(text),
                 Said::Absent => None,
             },
             change,
@@ -307,32 +343,18 @@ impl Planner<'_> {
     }
 
     fn number(&self, id: Uuid) -> Option<ThingNo> {
-        self.known.things.get(&id).map(|t| t.no).or_else(|| self.numbers.get(&id).copied())
+        self.known.thing(id).map(|t| t.no).or_else(|| self.numbers.get(&id).copied())
     }
 
     /// All statements about a thing as they will be once the batch is recorded.
     fn after(&self, id: Uuid) -> Cow<'_, [Statement]> {
         let before = self.known.statements_of(id);
-        let fresh = self.number(id).and_then(|no| self.fresh.get(&no)).map_or(&[][..], Vec::as_slice);
-        if fresh.is_empty() {
+        let Some(fresh) = self.number(id).and_then(|no| self.fresh.get(&no)) else {
             return Cow::Borrowed(before);
-        }
-        // Contents do not matter here, and may be large.
-        let header = |s: &Statement| Statement {
-            parents: vec![],
-            content: None,
-            change: None,
-            thing: s.thing,
-            branch: s.branch,
-            version: s.version,
-            recorded_at: s.recorded_at,
-            period: s.period,
-            number: s.number,
-            hash: s.hash,
-            absent: s.absent,
         };
-        let mut all: Vec<_> = before.iter().map(header).collect();
-        all.extend(fresh.iter().map(|i| header(&self.plan.statements[*i])));
+        // Contents do not matter here, and may be large.
+        let mut all: Vec<_> = before.iter().map(Statement::header).collect();
+        all.extend([fresh.first].iter().chain(&fresh.more).map(|place| self.plan.statements[*place].header()));
         all.sort_by_key(|s| (s.branch, s.version));
         Cow::Owned(all)
     }
@@ -342,7 +364,7 @@ impl Planner<'_> {
         let declared = self.at.registry.relationship_type(&item.type_name);
         let lasting = self.at.registry.is_lasting(&item.type_name);
         for (side, id) in [(Side::Src, *src), (Side::Dst, *dst)] {
-            let known_type = match (self.known.things.get(&id), self.numbers.get(&id)) {
+            let known_type = match (self.known.thing(id), self.numbers.get(&id)) {
                 (Some(thing), _) if thing.ends.is_some() => {
                     return Err(Error::invalid(
                         "relationship_as_end",
@@ -373,8 +395,7 @@ impl Planner<'_> {
                 .hint(format!("allowed: {}", allowed.join(", "))));
             }
             let statements = self.after(id);
-            let there = timeline(&statements, &self.lineage_after, item.period).iter().any(|s| !s.statement.absent);
-            if !there && (!lasting || statements.is_empty()) {
+            if !is_there(&statements, &self.lineage_after, item.period) && (!lasting || statements.is_empty()) {
                 return Err(dangling(side.name(), &self.name_of(id)));
             }
         }
@@ -383,7 +404,7 @@ impl Planner<'_> {
 
     fn name_of(&self, id: Uuid) -> String {
         let new = || self.plan.things.iter().find(|t| t.id == id);
-        self.known.things.get(&id).or_else(new).map_or_else(|| id.to_string(), Thing::name)
+        self.known.thing(id).or_else(new).map_or_else(|| id.to_string(), Thing::name)
     }
 
     fn check_multiplicity(&self, items: &[Item]) -> Result<()> {

@@ -67,6 +67,23 @@ pub struct Statement {
 }
 
 impl Statement {
+    /// The same without what may be large: contents, changes, parents.
+    pub fn header(&self) -> Statement {
+        Statement {
+            parents: vec![],
+            content: None,
+            change: None,
+            thing: self.thing,
+            branch: self.branch,
+            version: self.version,
+            recorded_at: self.recorded_at,
+            period: self.period,
+            number: self.number,
+            hash: self.hash,
+            absent: self.absent,
+        }
+    }
+
     /// The content as a value; absence reads as empty.
     pub fn parsed(&self) -> Result<Content> {
         self.content.as_deref().map_or_else(|| Ok(Content::default()), Content::parse)

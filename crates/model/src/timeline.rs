@@ -25,6 +25,9 @@ pub fn visible<'a>(statements: &'a [Statement], lineage: &Lineage, at: Time) -> 
 
 /// Who holds where inside `window`, in time order. Gaps are left out.
 pub fn timeline<'a>(statements: &'a [Statement], lineage: &Lineage, window: Period) -> Vec<Segment<'a>> {
+    if statements.is_empty() {
+        return Vec::new();
+    }
     let mut open = vec![window];
     let mut found = Vec::new();
     for statement in by_precedence(statements, lineage) {
@@ -45,6 +48,16 @@ pub fn timeline<'a>(statements: &'a [Statement], lineage: &Lineage, window: Peri
     }
     found.sort_by_key(|s| s.period);
     found
+}
+
+/// Whether there is content anywhere inside `window`.
+pub fn is_there(statements: &[Statement], lineage: &Lineage, window: Period) -> bool {
+    match by_precedence(statements, lineage).next() {
+        None => false,
+        // Mostly the one that wins says something about all of the time that is asked for.
+        Some(first) if first.period.from <= window.from && window.to <= first.period.to => !first.absent,
+        Some(_) => timeline(statements, lineage, window).iter().any(|s| !s.statement.absent),
+    }
 }
 
 /// The next moment after `after` at which another statement may begin to hold; `Time::MAX` when there is none.
@@ -171,6 +184,16 @@ pub(crate) mod tests {
                 let here = line.iter().find(|s| s.period.holds(Time(at))).map(|s| s.statement);
                 prop_assert_eq!(here, naive(&all, branch, known, Time(at)));
             }
+        }
+
+        #[test]
+        fn content_is_there_where_a_timeline_has_some(
+            all in statements(), branch in 1u32..=3, known in 0u64..13, from in -1i64..26, len in 1i64..26
+        ) {
+            let lineage = Lineage::of(branch, known, branches).unwrap();
+            let window = Period { from: Time(from), to: Time(from + len) };
+            let some = timeline(&all, &lineage, window).iter().any(|s| !s.statement.absent);
+            prop_assert_eq!(is_there(&all, &lineage, window), some);
         }
 
         #[test]

@@ -68,19 +68,26 @@ fn a_newer_schema_is_refused_in_clear_words() {
 fn a_store_of_an_older_schema_is_brought_up_to_date() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lukasa.db");
-    put(&open(&path).unwrap(), "a", 1).unwrap();
-    // As version 2 left it: without what can be made again.
+    let ledger = open(&path).unwrap();
+    put(&ledger, "a", 1).unwrap();
+    put(&ledger, "b", 1).unwrap();
+    drop(ledger);
+    // As version 2 left it: without what can be made again, and before ids had a table of their own.
     let raw = rusqlite::Connection::open(&path).unwrap();
     raw.execute_batch(
         "DROP TABLE vectors; DROP TABLE vector_models; DROP TABLE jobs; DROP TABLE marks;
-         DELETE FROM refinery_schema_history WHERE version = 3",
+         DROP TABLE thing_ids; CREATE UNIQUE INDEX things_by_id ON things (scope, id);
+         DELETE FROM refinery_schema_history WHERE version > 2;",
     )
     .unwrap();
     drop(raw);
     let ledger = open(&path).unwrap();
     ledger.store().derived().set_mark(ledger.scope(), "m", 1).unwrap();
-    put(&ledger, "b", 1).unwrap();
-    assert_eq!(ledger.verify(&mut |_, _| {}).unwrap().transactions, 2);
+    put(&ledger, "b", 2).unwrap();
+    put(&ledger, "c", 1).unwrap();
+    let head = ledger.head().unwrap();
+    assert_eq!((head.tx, head.next_thing), (4, 4), "what was there is known by its id");
+    assert_eq!(ledger.verify(&mut |_, _| {}).unwrap().transactions, 4);
 }
 
 #[test]
@@ -96,6 +103,8 @@ fn rows_cannot_be_changed_and_damage_is_named() {
         "DELETE FROM statements",
         "UPDATE things SET key = 'z'",
         "DELETE FROM things",
+        "UPDATE thing_ids SET tid = 0",
+        "DELETE FROM thing_ids",
         "UPDATE transactions SET header = '{}'",
         "DELETE FROM transactions",
     ] {
@@ -112,13 +121,14 @@ fn rows_cannot_be_changed_and_damage_is_named() {
         ("DELETE FROM transactions WHERE tx = 2".to_string(), "transaction 2 is missing"),
         ("UPDATE things SET key = 'z' WHERE key = 'b'".to_string(), "the id of `Service:z` (thing 2) does not follow from its name"),
         ("DELETE FROM things WHERE key = 'a'".to_string(), "thing 1 is missing"),
+        ("DELETE FROM thing_ids WHERE id = (SELECT id FROM things WHERE key = 'b')".to_string(), "thing 2 is not found by its id"),
         ("UPDATE projects SET hash = zeroblob(32)".to_string(), "the head does not match the last transaction"),
         ("INSERT INTO statements SELECT tid, 7, version + 8 * 16777216, scope, recorded_at, valid_from, valid_to, number, parents, hash, content, change FROM statements LIMIT 1".to_string(), "3 statements are stored, 2 belong to the log"),
     ] {
         let copy = folder.path().join("damaged.db");
         ledger.store().copy_to(&copy).unwrap();
         let raw = rusqlite::Connection::open(&copy).unwrap();
-        for trigger in ["things_keep", "things_stay", "statements_keep", "statements_stay", "transactions_keep", "transactions_stay"] {
+        for trigger in ["things_keep", "things_stay", "thing_ids_keep", "thing_ids_stay", "statements_keep", "statements_stay", "transactions_keep", "transactions_stay"] {
             raw.execute(&format!("DROP TRIGGER {trigger}"), []).unwrap();
         }
         raw.pragma_update(None, "foreign_keys", false).unwrap();

@@ -16,7 +16,7 @@ use lukasa_store::Fields;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Nodes read, and vectors asked for, at a time.
 const AT_ONCE: usize = 2_048;
@@ -24,6 +24,8 @@ const AT_ONCE: usize = 2_048;
 const NEAR: usize = 200;
 /// Questions whose vectors are remembered.
 const QUESTIONS: usize = 256;
+/// How long after a look for vectors of other processes the next is taken.
+const AGAIN: Duration = Duration::from_secs(1);
 /// How often a background worker looks for work by itself.
 const POLL: Duration = Duration::from_secs(1);
 
@@ -102,6 +104,8 @@ struct Embedded {
     /// Nodes whose text has no vector yet.
     waiting: FxHashMap<Node, Hash>,
     touches: u64,
+    /// When vectors were last looked for, and how often some had been made by then.
+    looked: (Instant, u64),
 }
 
 impl Derived for Embedded {
@@ -112,17 +116,13 @@ impl Derived for Embedded {
 
 impl Embedded {
     fn new(model: &str, dimensions: usize) -> Embedded {
-        Embedded {
-            model: model.to_owned(),
-            vectors: Vectors::new(dimensions),
-            waiting: FxHashMap::default(),
-            touches: 0,
-        }
+        let (vectors, waiting, looked) = (Vectors::new(dimensions), FxHashMap::default(), (Instant::now(), 0));
+        Embedded { model: model.to_owned(), vectors, waiting, touches: 0, looked }
     }
 
     fn clone_at(&self, snapshot: &Snapshot) -> Embedded {
         let (model, vectors, waiting) = (self.model.clone(), self.vectors.clone(), self.waiting.clone());
-        Embedded { model, vectors, waiting, touches: snapshot.touches() }
+        Embedded { model, vectors, waiting, touches: snapshot.touches(), looked: self.looked }
     }
 
     /// Reads what nodes say, to know which vectors are theirs.
@@ -212,9 +212,10 @@ impl Engine {
         let _one = making.lock();
         let snapshot = &look.snapshot;
         let kept = snapshot.derived::<Embedded>().filter(|kept| kept.model == reads);
+        let made = self.searching().vectors_seen();
         if let Some(kept) = &kept
             && kept.touches == snapshot.touches()
-            && kept.waiting.is_empty()
+            && (kept.waiting.is_empty() || (kept.looked.1 == made && kept.looked.0.elapsed() < AGAIN))
         {
             return Ok(Arc::clone(kept));
         }
@@ -236,6 +237,7 @@ impl Engine {
             }
         };
         embedded.take(look)?;
+        embedded.looked = (Instant::now(), made);
         let embedded = Arc::new(embedded);
         snapshot.keep(Arc::clone(&embedded));
         Ok(embedded)

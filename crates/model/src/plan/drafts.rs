@@ -55,17 +55,20 @@ struct Named {
     typed: Option<Uuid>,
 }
 
-#[derive(Clone)]
 pub(super) enum Said {
-    /// Shared, for it is handed on from step to step.
-    Content {
-        text: Arc<str>,
-        hash: Hash,
-    },
+    Content { text: Box<str>, hash: Hash },
     Absent,
 }
 
 impl Said {
+    /// The same, whose text is here no more afterwards.
+    pub(super) fn take(&mut self) -> Said {
+        match self {
+            Said::Content { text, hash } => Said::Content { text: std::mem::take(text), hash: *hash },
+            Said::Absent => Said::Absent,
+        }
+    }
+
     pub(super) fn hash(&self) -> Hash {
         match self {
             Said::Content { hash, .. } => *hash,
@@ -271,13 +274,13 @@ impl Drafts {
     }
 
     /// Keys to look up once `ids` are loaded: those whose `Type:key` reading names nothing.
-    pub fn keys_to_find(&self, known: &Known) -> Vec<String> {
+    pub fn keys_to_find(&self, known: &Known<'_>) -> Vec<String> {
         let local: FxHashSet<Uuid> = self
             .drafts
             .iter()
             .filter_map(|draft| if let Subject::Object { id, .. } = draft.subject { Some(id) } else { None })
             .collect();
-        let sure = |id: &Uuid| local.contains(id) || known.things.contains_key(id);
+        let sure = |id: &Uuid| local.contains(id) || known.thing(*id).is_some();
         let mut keys: Vec<_> = self
             .keys
             .iter()
@@ -311,7 +314,7 @@ impl Drafts {
                     })?;
                 }
                 let said = match write.content {
-                    Some(text) => Said::Content { text: text.into(), hash: write.hash },
+                    Some(text) => Said::Content { text, hash: write.hash },
                     None => Said::Absent,
                 };
                 let subject = match (thing.ends, ends) {
@@ -340,19 +343,21 @@ impl Drafts {
     }
 
     /// Turns every name into an id. Afterwards the ids of relationships are in `Resolved::ids` to be loaded.
-    pub fn resolve(self, known: &Known, lineage: &Lineage, now: Time) -> Result<Resolved> {
+    pub fn resolve(self, known: &Known<'_>, lineage: &Lineage, now: Time) -> Result<Resolved> {
+        let Drafts { drafts, preconditions: conditions, namespace, system, keys, warnings, .. } = self;
         let mut local_ids = FxHashSet::default();
-        let mut local_keys: FxHashMap<&str, Vec<Uuid>> = FxHashMap::default();
-        for draft in &self.drafts {
+        let mut local_keys: FxHashMap<Box<str>, Vec<Uuid>> = FxHashMap::default();
+        for draft in &drafts {
             if let Subject::Object { id, key, .. } = &draft.subject
                 && local_ids.insert(*id)
                 && let Some(key) = key
+                && !keys.is_empty()
             {
-                local_keys.entry(key).or_default().push(*id);
+                local_keys.entry(key.clone()).or_default().push(*id);
             }
         }
         let find = |Named { reference, typed }: &Named| -> Result<Uuid> {
-            let exists = |id: &Uuid| local_ids.contains(id) || known.things.contains_key(id);
+            let exists = |id: &Uuid| local_ids.contains(id) || known.thing(*id).is_some();
             if let Reference::Id(id) = reference {
                 return if exists(id) { Ok(*id) } else { Err(nothing_named(reference)) };
             }
@@ -371,16 +376,17 @@ impl Drafts {
                 [] => match known.by_key.get(text.as_str()).map_or(&[][..], Vec::as_slice) {
                     [] => Err(nothing_named(reference)),
                     [ended] => Ok(*ended),
-                    many => Err(ambiguous(text, many.iter().filter_map(|id| known.things.get(id)))),
+                    many => Err(ambiguous(text, many.iter().filter_map(|id| known.thing(*id)))),
                 },
-                many => Err(ambiguous(text, many.iter().filter_map(|id| known.things.get(id)))),
+                many => Err(ambiguous(text, many.iter().filter_map(|id| known.thing(*id)))),
             }
         };
-        let mut items = Vec::with_capacity(self.drafts.len());
+        let mut items = Vec::with_capacity(drafts.len());
         let mut ids = Vec::new();
-        for draft in &self.drafts {
-            let (id, type_name, key, ends) = match &draft.subject {
-                Subject::Object { id, type_name, key } => (*id, Arc::clone(type_name), key.clone(), None),
+        for draft in drafts {
+            let named = matches!(draft.subject, Subject::Named(_));
+            let (id, type_name, key, ends) = match draft.subject {
+                Subject::Object { id, type_name, key } => (id, type_name, key, None),
                 Subject::Relationship { type_name, src, dst, discriminator } => {
                     let place = draft.place;
                     let end = |named: &Named, side: &str| {
@@ -390,15 +396,15 @@ impl Drafts {
                             at_write(e, place)
                         })
                     };
-                    let (src, dst) = (end(src, "src")?, end(dst, "dst")?);
-                    let id = id::relationship_id(self.namespace, type_name, src, dst, discriminator);
+                    let (src, dst) = (end(&src, "src")?, end(&dst, "dst")?);
+                    let id = id::relationship_id(namespace, &type_name, src, dst, &discriminator);
                     ids.push(id);
-                    (id, Arc::clone(type_name), None, Some((src, dst, discriminator.clone())))
+                    (id, type_name, None, Some((src, dst, discriminator)))
                 }
                 Subject::Named(named) => {
-                    let id = find(named).map_err(|e| at_write(e, draft.place))?;
-                    match known.things.get(&id) {
-                        Some(thing) if system::is(&thing.type_name) && !self.system => {
+                    let id = find(&named).map_err(|e| at_write(e, draft.place))?;
+                    match known.thing(id) {
+                        Some(thing) if system::is(&thing.type_name) && !system => {
                             return Err(at_write(kept_by_lukasa(&thing.type_name), draft.place));
                         }
                         Some(thing) => (id, Arc::clone(&thing.type_name), thing.key.clone(), None),
@@ -412,22 +418,22 @@ impl Drafts {
                 key,
                 ends,
                 place: draft.place,
-                said: draft.said.clone(),
+                said: draft.said,
                 period: draft.period,
                 defaulted: draft.defaulted,
                 then_absent: draft.then_absent,
                 expected_version: draft.expected_version,
-                named: matches!(draft.subject, Subject::Named(_)),
-                merged: draft.merged.as_ref().map(|m| Merged { bases: m.bases.clone(), ..*m }),
+                named,
+                merged: draft.merged,
             });
         }
         let mut preconditions = Vec::new();
-        for precondition in &self.preconditions {
+        for precondition in &conditions {
             let (reference, want) = match precondition {
                 Precondition::Version { reference, expected_version } => (reference, *expected_version),
                 Precondition::Absent { reference } => (reference, 0),
             };
-            let typed = reference.typed().map(|(type_name, key)| id::object_id(self.namespace, type_name, key));
+            let typed = reference.typed().map(|(type_name, key)| id::object_id(namespace, type_name, key));
             match find(&Named { reference: reference.clone(), typed }) {
                 Ok(id) => preconditions.push((reference.to_string(), id, want)),
                 Err(e) if e.code == "not_found" && want == 0 => {}
@@ -437,7 +443,7 @@ impl Drafts {
         }
         // Objects first: a relationship's number is above those of its ends.
         items.sort_by_key(|item| item.ends.is_some());
-        Ok(Resolved { items, preconditions, ids, warnings: self.warnings })
+        Ok(Resolved { items, preconditions, ids, warnings })
     }
 }
 
@@ -506,19 +512,21 @@ struct Reading<'a> {
 /// Type names met in a batch: each checked, spelled and admitted once.
 #[derive(Default)]
 struct TypeNames {
-    seen: FxHashMap<(String, bool), Arc<str>>,
+    /// Of objects and of relationships.
+    seen: [FxHashMap<String, Arc<str>>; 2],
     warnings: Vec<String>,
 }
 
 impl TypeNames {
     fn read(&mut self, registry: &Registry, name: &str, relationship: bool) -> Result<Arc<str>> {
-        if let Some(seen) = self.seen.get(&(name.to_string(), relationship)) {
+        let seen = &mut self.seen[usize::from(relationship)];
+        if let Some(seen) = seen.get(name) {
             return Ok(Arc::clone(seen));
         }
         id::check_type_name(name)?;
         self.warnings.extend(registry.admit(name, relationship)?);
         let spelled: Arc<str> = registry.spelling(name, relationship).into();
-        self.seen.insert((name.to_string(), relationship), Arc::clone(&spelled));
+        seen.insert(name.to_string(), Arc::clone(&spelled));
         Ok(spelled)
     }
 }

@@ -121,7 +121,7 @@ pub(super) fn open_branch<'a>(registry: &'a Registry, name: &str, head: Head, no
 }
 
 /// Loads what drafts name, by id and by key.
-pub(super) fn learn_named(reader: &mut dyn Reader, known: &mut Known, ids: &[Uuid], drafts: &Drafts) -> Result<()> {
+pub(super) fn learn_named(reader: &mut dyn Reader, known: &mut Known<'_>, ids: &[Uuid], drafts: &Drafts) -> Result<()> {
     let things = reader.things(ids)?;
     learn(reader, known, things)?;
     let keys = drafts.keys_to_find(known);
@@ -138,7 +138,7 @@ pub(super) fn learn_named(reader: &mut dyn Reader, known: &mut Known, ids: &[Uui
 /// Loads what is written about. Only what is written again needs its content, to tell what changed.
 pub(super) fn learn_targets(
     reader: &mut dyn Reader,
-    known: &mut Known,
+    known: &mut Known<'_>,
     resolved: &Resolved,
     target: &Target<'_>,
 ) -> Result<()> {
@@ -155,7 +155,7 @@ pub(super) fn learn_targets(
     Ok(())
 }
 
-pub(super) fn learn(reader: &mut dyn Reader, known: &mut Known, things: Vec<Thing>) -> Result<()> {
+pub(super) fn learn(reader: &mut dyn Reader, known: &mut Known<'_>, things: Vec<Thing>) -> Result<()> {
     let new: Vec<_> = things.iter().filter(|t| !known.things.contains_key(&t.id)).map(|t| t.no).collect();
     for statement in reader.statements(&new, Fields::Header)? {
         known.statements.entry(statement.thing).or_default().push(statement);

@@ -4,21 +4,14 @@ use super::commit::{Committed, Target, check_header, learn_named, learn_targets,
 use super::{Ledger, unique};
 use crate::{Entry, Head, Reader, Writer};
 use lukasa_model::json::Hash;
-use lukasa_model::plan::{self, Drafts, Known, Plan};
+use lukasa_model::plan::{self, Drafts, Known, Made, Plan};
 use lukasa_model::transaction::{Chain, Header};
 use lukasa_model::{Batch, Error, Result, Statement, Thing, ThingNo, Transaction, Write};
 use rustc_hash::FxHashMap;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use uuid::Uuid;
 
 /// Parts that may wait to be written: enough that neither side waits for the other for long.
 const WAITING: usize = 1;
-
-/// A planned part, with the things it speaks of that were there before.
-struct Piece {
-    plan: Plan,
-    old: FxHashMap<ThingNo, Thing>,
-}
 
 impl Ledger {
     /// Records everything the parts say as one transaction, whole or not at all. Durable when it returns.
@@ -43,15 +36,16 @@ impl Ledger {
         let registry = self.registry_in(&mut *writer, &head)?;
         let target = open_branch(&registry, branch, head, now)?;
         writer.expect_many()?;
-        let (send, receive) = sync_channel::<Result<Piece>>(WAITING);
+        let (send, receive) = sync_channel::<Result<Plan>>(WAITING);
         let written = std::thread::scope(|scope| {
             let (ledger, target) = (self, &target);
-            scope.spawn(move || ledger.plan_parts(target, header, parts, &send));
+            let planning = scope.spawn(move || ledger.plan_parts(target, header, parts, &send));
             let mut load = Load::new(target, header);
-            for piece in receive {
-                load.write(&mut *writer, piece?)?;
+            for plan in receive {
+                load.write(&mut *writer, plan?)?;
             }
-            load.finish(&mut *writer)
+            let chain = planning.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            load.finish(&mut *writer, chain)
         })?;
         if written.tx.is_some() {
             writer.commit()?;
@@ -59,35 +53,41 @@ impl Ledger {
         Ok(written)
     }
 
-    /// Makes parts and plans them, until one fails or nobody listens any more.
-    fn plan_parts<I>(&self, target: &Target<'_>, header: &Header, parts: I, send: &SyncSender<Result<Piece>>)
+    /// Makes parts and plans them, until one fails or nobody listens any more. Gives the hash over all they state.
+    fn plan_parts<I>(&self, target: &Target<'_>, header: &Header, parts: I, send: &SyncSender<Result<Plan>>) -> Chain
     where
         I: Iterator<Item = Result<Vec<Write>>>,
     {
+        let chain = Chain::new(target.head.hash, target.head.tx + 1, target.now, target.branch, header);
         // What is committed cannot change meanwhile: we are the writer. A new project cannot be read yet, and has nothing.
         let mut reader = match self.store.read(&self.scope) {
             Ok(reader) if target.head.next_thing > 1 => Some(reader),
             Ok(_) => None,
             Err(e) if e.kind == lukasa_model::ErrorKind::NotFound => None,
-            Err(e) => return drop(send.send(Err(e))),
+            Err(e) => {
+                let _ = send.send(Err(e));
+                return chain;
+            }
         };
         let mut planner = Parts {
             ledger: self,
             target,
             header,
-            made: FxHashMap::default(),
+            made: Made::default(),
             restated: FxHashMap::default(),
             next_thing: target.head.next_thing,
             first_place: 0,
+            chain,
         };
         for part in parts {
             let reader = reader.as_mut().map(|r| &mut **r as &mut dyn Reader);
-            let piece = part.and_then(|writes| planner.plan(reader, writes));
-            let failed = piece.is_err();
-            if send.send(piece).is_err() || failed {
-                return;
+            let plan = part.and_then(|writes| planner.plan(reader, writes));
+            let failed = plan.is_err();
+            if send.send(plan).is_err() || failed {
+                break;
             }
         }
+        planner.chain
     }
 }
 
@@ -96,29 +96,33 @@ struct Parts<'a> {
     ledger: &'a Ledger,
     target: &'a Target<'a>,
     header: &'a Header,
-    /// Objects of earlier parts, each with its last statement.
-    made: FxHashMap<Uuid, (Thing, Statement)>,
+    made: Made,
     /// What earlier parts say of objects that were there before.
     restated: FxHashMap<ThingNo, Vec<Statement>>,
     next_thing: ThingNo,
     first_place: u32,
+    chain: Chain,
 }
 
 impl Parts<'_> {
-    fn plan(&mut self, mut reader: Option<&mut (dyn Reader + '_)>, writes: Vec<Write>) -> Result<Piece> {
+    fn plan(&mut self, mut reader: Option<&mut (dyn Reader + '_)>, writes: Vec<Write>) -> Result<Plan> {
         let target = self.target;
         let batch = Batch { header: self.header.clone(), writes, ..Batch::default() };
         let clock = &self.ledger.clock;
         let drafts = Drafts::take(batch, target.registry, target.head.namespace, target.now, &mut || clock.new_id())?;
-        let mut known = Known::default();
+        let mut known = Known { made: Some(&self.made), ..Known::default() };
         let mut unknown = Vec::new();
-        for id in unique(drafts.ids.clone()) {
-            match self.made.get(&id) {
-                Some((thing, statement)) => {
-                    known.statements.insert(thing.no, vec![statement.clone()]);
-                    known.things.insert(id, thing.clone());
+        // In a new project, whatever is not made by this load is not there.
+        if reader.is_some() || !self.restated.is_empty() {
+            for id in unique(drafts.ids.clone()) {
+                match self.made.get(&id) {
+                    Some((thing, statement)) if self.restated.contains_key(&thing.no) => {
+                        known.statements.insert(thing.no, vec![statement.clone()]);
+                        known.things.insert(id, thing.clone());
+                    }
+                    Some(_) => {}
+                    None => unknown.push(id),
                 }
-                None => unknown.push(id),
             }
         }
         if let Some(reader) = reader.as_deref_mut() {
@@ -139,31 +143,39 @@ impl Parts<'_> {
             }
         }
         let plan = plan::plan(resolved, &known, &target.place(self.next_thing, self.first_place))?;
-        let by_number: FxHashMap<ThingNo, &Thing> = known.things.values().map(|t| (t.no, t)).collect();
-        self.remember(&plan, &by_number);
-        let first = self.next_thing;
-        let spoken_of = plan.statements.iter().map(|s| s.thing).filter(|no| *no < first);
-        let old = spoken_of.filter_map(|no| Some((no, (*by_number.get(&no)?).clone()))).collect();
+        let mut again: FxHashMap<ThingNo, Thing> = FxHashMap::default();
+        if plan.statements.iter().any(|s| s.thing < self.next_thing) {
+            let earlier = known.things.values().chain(self.made.values().map(|(thing, _)| thing));
+            let by_number: FxHashMap<ThingNo, &Thing> = earlier.map(|t| (t.no, t)).collect();
+            let spoken_of = plan.statements.iter().map(|s| s.thing).filter(|no| *no < self.next_thing);
+            again.extend(spoken_of.filter_map(|no| Some((no, (*by_number.get(&no)?).clone()))));
+        }
+        self.remember(&plan, &again)?;
         self.next_thing += plan.things.len() as u64;
         self.first_place += u32::try_from(plan.statements.len()).unwrap_or(u32::MAX);
-        Ok(Piece { plan, old })
+        Ok(plan)
     }
 
-    /// Later parts may connect what this one makes.
-    fn remember(&mut self, plan: &Plan, old: &FxHashMap<ThingNo, &Thing>) {
+    /// Later parts may connect what this one makes; `again` are the things it speaks of that were there before.
+    fn remember(&mut self, plan: &Plan, again: &FxHashMap<ThingNo, Thing>) -> Result<()> {
         for statement in &plan.statements {
             let new = statement.thing.checked_sub(self.next_thing);
             let thing = match new {
                 Some(at) => plan.things.get(at as usize),
-                None => old.get(&statement.thing).copied(),
+                None => again.get(&statement.thing),
             };
-            let Some(thing) = thing.filter(|thing| thing.ends.is_none()) else { continue };
-            let header = Statement { content: None, change: None, parents: vec![], ..statement.clone() };
+            let thing = thing.ok_or_else(|| Error::internal("a statement was planned about nothing"))?;
+            self.chain.statement(thing.id, &thing.type_name, statement);
+            if thing.ends.is_some() {
+                continue;
+            }
+            let header = statement.header();
             match new {
                 Some(_) => drop(self.made.insert(thing.id, (thing.clone(), header))),
                 None => self.restated.entry(thing.no).or_default().push(header),
             }
         }
+        Ok(())
     }
 }
 
@@ -171,7 +183,6 @@ impl Parts<'_> {
 struct Load<'a> {
     target: &'a Target<'a>,
     header: &'a Header,
-    chain: Chain,
     head: Head,
     done: Committed,
     statements: usize,
@@ -179,28 +190,10 @@ struct Load<'a> {
 
 impl<'a> Load<'a> {
     fn new(target: &'a Target<'a>, header: &'a Header) -> Load<'a> {
-        let tx = target.head.tx + 1;
-        Load {
-            target,
-            header,
-            chain: Chain::new(target.head.hash, tx, target.now, target.branch, header),
-            head: target.head,
-            done: Committed::nothing(target.now),
-            statements: 0,
-        }
+        Load { target, header, head: target.head, done: Committed::nothing(target.now), statements: 0 }
     }
 
-    fn write(&mut self, writer: &mut dyn Writer, piece: Piece) -> Result<()> {
-        let Piece { mut plan, old } = piece;
-        let first = self.head.next_thing;
-        for statement in &plan.statements {
-            let thing = match statement.thing.checked_sub(first) {
-                Some(at) => plan.things.get(at as usize),
-                None => old.get(&statement.thing),
-            };
-            let thing = thing.ok_or_else(|| Error::internal("a statement was planned about nothing"))?;
-            self.chain.statement(thing.id, &thing.type_name, statement);
-        }
+    fn write(&mut self, writer: &mut dyn Writer, mut plan: Plan) -> Result<()> {
         self.head.next_thing += plan.things.len() as u64;
         self.statements += plan.statements.len();
         self.done.objects += plan.objects;
@@ -221,11 +214,11 @@ impl<'a> Load<'a> {
         })
     }
 
-    fn finish(mut self, writer: &mut dyn Writer) -> Result<Committed> {
+    fn finish(mut self, writer: &mut dyn Writer, chain: Chain) -> Result<Committed> {
         if self.statements == 0 {
             return Ok(self.done);
         }
-        let hash: Hash = self.chain.finish(self.done.objects, self.done.relationships);
+        let hash: Hash = chain.finish(self.done.objects, self.done.relationships);
         let tx = self.target.head.tx + 1;
         let transaction = Transaction {
             tx,

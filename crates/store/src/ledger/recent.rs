@@ -19,7 +19,7 @@ pub struct Recent {
 
 impl Recent {
     /// Fills in what is known at `tx`, and gives back the ids that must be looked up.
-    pub fn fill(&mut self, tx: Tx, ids: Vec<Uuid>, known: &mut Known) -> Vec<Uuid> {
+    pub fn fill(&mut self, tx: Tx, ids: Vec<Uuid>, known: &mut Known<'_>) -> Vec<Uuid> {
         if self.tx != tx {
             self.things.clear();
             self.tx = tx;

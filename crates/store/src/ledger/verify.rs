@@ -159,15 +159,21 @@ impl Declared {
 /// Ids and types by thing number.
 type Known = Vec<(Uuid, Arc<str>)>;
 
-/// Reads all things, checks that ids follow from names, and gives their ids and types by number.
+/// Reads all things, checks that ids follow from names and lead to their things, and gives ids and types by number.
 fn check_things(reader: &mut dyn Reader, next: ThingNo, namespace: Uuid) -> Result<Known> {
     let mut ids: Known = vec![(Uuid::nil(), "".into())];
     for start in (1..next).step_by(CHUNK) {
-        for thing in reader.things_in(start..(start + CHUNK as ThingNo).min(next))? {
+        let page = reader.things_in(start..(start + CHUNK as ThingNo).min(next))?;
+        let found = reader.things(&page.iter().map(|t| t.id).collect::<Vec<_>>())?;
+        let by_id: FxHashMap<Uuid, ThingNo> = found.into_iter().map(|t| (t.id, t.no)).collect();
+        for thing in page {
             if thing.no != ids.len() as ThingNo {
                 return Err(wrong(format!("thing {} is missing", ids.len())));
             }
             check_identity(&thing, &ids, namespace)?;
+            if by_id.get(&thing.id) != Some(&thing.no) {
+                return Err(wrong(format!("thing {} is not found by its id", thing.no)));
+            }
             ids.push((thing.id, thing.type_name));
         }
     }

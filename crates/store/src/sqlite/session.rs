@@ -22,11 +22,13 @@ pub struct Session<'a, C: Deref<Target = Connection>> {
     clock: &'a dyn Clock,
     names: RefCell<Names>,
     load: Option<Flusher>,
+    /// Ids of new things that are not in their table yet.
+    ids: Vec<(Uuid, i64)>,
 }
 
 impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
     pub fn new(connection: C, scope: i64, clock: &'a dyn Clock) -> Self {
-        Session { connection, scope, clock, names: RefCell::default(), load: None }
+        Session { connection, scope, clock, names: RefCell::default(), load: None, ids: vec![] }
     }
 
     /// Runs a cached query and reads every row.
@@ -90,6 +92,19 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
         Ok(found)
     }
 
+    /// Writes the ids of new things in their order: neighbours go to the same page.
+    fn write_ids(&mut self) -> Result<()> {
+        self.ids.sort_unstable();
+        let mut insert = self
+            .connection
+            .prepare_cached("INSERT INTO thing_ids (scope, id, tid) VALUES (?1, ?2, ?3)")
+            .map_err(fault)?;
+        for (id, tid) in self.ids.drain(..) {
+            insert.execute(params![self.scope, id.as_bytes(), tid]).map_err(fault)?;
+        }
+        Ok(())
+    }
+
     fn tids(&self, range: &Range<ThingNo>) -> (i64, i64) {
         (tid(self.scope, range.start), tid(self.scope, range.end))
     }
@@ -128,7 +143,8 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
     fn things(&mut self, ids: &[Uuid]) -> Result<Vec<Thing>> {
         let mut found = Vec::new();
         for id in ids {
-            self.things_where("scope = ?1 AND id = ?2", params![self.scope, id.as_bytes()], &mut found)?;
+            let condition = "tid = (SELECT tid FROM thing_ids WHERE scope = ?1 AND id = ?2)";
+            self.things_where(condition, params![self.scope, id.as_bytes()], &mut found)?;
         }
         Ok(found)
     }
@@ -346,8 +362,8 @@ impl<C: Deref<Target = Connection>> Writer for Session<'_, C> {
     fn expect_many(&mut self) -> Result<()> {
         let few = "SELECT count(*) <= 1000 FROM (SELECT 1 FROM things LIMIT 1001)";
         if self.connection.query_row(few, [], |row| row.get(0)).map_err(fault)? {
-            // Pages of what is written in order need not stay in memory.
-            self.connection.execute_batch("PRAGMA cache_size = -24576").map_err(fault)?;
+            // Nearly everything is written in order, and its pages need not stay in memory.
+            self.connection.execute_batch("PRAGMA cache_size = -8192").map_err(fault)?;
         }
         self.connection.execute_batch("PRAGMA wal_autocheckpoint = 0").map_err(fault)?;
         self.load = self.connection.path().map(|path| Flusher::start(Path::new(path)));
@@ -377,6 +393,12 @@ impl<C: Deref<Target = Connection>> Writer for Session<'_, C> {
                     system::is(&thing.type_name),
                 ])
                 .map_err(fault)?;
+            self.ids.push((thing.id, tid(self.scope, thing.no)));
+        }
+        drop(insert);
+        // Nobody reads through a writer that expects many: then they wait until all are there.
+        if self.load.is_none() && !self.ids.is_empty() {
+            self.write_ids()?;
         }
         let mut insert = self
             .connection
@@ -474,7 +496,8 @@ impl<C: Deref<Target = Connection>> Writer for Session<'_, C> {
         Ok(())
     }
 
-    fn commit(self: Box<Self>) -> Result<()> {
+    fn commit(mut self: Box<Self>) -> Result<()> {
+        self.write_ids()?;
         self.connection.execute_batch("COMMIT").map_err(fault)?;
         if let (Some(_), Some(path)) = (&self.load, self.connection.path()) {
             checkpoint_later(path.into());

@@ -48,6 +48,26 @@ pub fn a_load_is_one_transaction(f: &Fixture) {
     verify(f);
 }
 
+/// What one part says counts when a later one is planned, of new things and of those that were there.
+pub fn parts_build_on_earlier_ones(f: &Fixture) {
+    let l = &f.ledger;
+    l.load("main", &header(), parts(1).into_iter()).unwrap();
+    f.clock.advance(1);
+    let ended: Vec<Result<Vec<Write>>> =
+        vec![Ok(vec![End::new("Service:s1").into()]), Ok(vec![edge("Service:s1", "Service:s2").into()])];
+    assert_eq!(l.load("main", &header(), ended.into_iter()).unwrap_err().code, "dangling_end");
+    let grown: Vec<Result<Vec<Write>>> = vec![
+        Ok(vec![valued("new", 1).into(), valued("s1", 10).into()]),
+        Ok(vec![valued("newer", 2).into()]),
+        Ok(vec![edge("Service:new", "Service:s1").into(), edge("Service:newer", "Service:new").into()]),
+    ];
+    let done = l.load("main", &header(), grown.into_iter()).unwrap();
+    assert_eq!((done.tx, done.objects, done.relationships, done.unchanged), (Some(2), 3, 2, 0));
+    assert_eq!(x(l, "main", "s1"), 10);
+    assert_eq!(x(l, "main", "newer"), 2);
+    verify(f);
+}
+
 pub fn a_load_that_fails_leaves_nothing(f: &Fixture) {
     let l = &f.ledger;
     put(l, "main", "before", 1);

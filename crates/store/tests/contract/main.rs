@@ -98,6 +98,7 @@ contract! {
     }
     loads {
         a_load_is_one_transaction,
+        parts_build_on_earlier_ones,
         a_load_that_fails_leaves_nothing,
         objects_are_found_by_the_beginning_of_their_key,
     }

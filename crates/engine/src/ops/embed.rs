@@ -1,0 +1,108 @@
+//! `embed`: makes the vectors that are missing, now.
+
+use super::{WRITE, count};
+use crate::registry::{Meta, Op};
+use crate::{Context, Engine};
+use lukasa_model::{Error, ErrorKind, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+pub struct Embed;
+
+/// Jobs done between two looks at the progress.
+const STEP: usize = 64;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// Most texts to embed; all that wait when left out.
+    #[serde(default)]
+    pub limit: Option<usize>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    /// Vectors that were made.
+    pub embedded: usize,
+    /// Objects whose text had a vector already.
+    pub known: usize,
+    pub failed: usize,
+    /// Objects that still wait.
+    pub waiting: u64,
+    pub model: String,
+    pub texts_per_s: f64,
+    /// Secrets taken out of what was embedded.
+    pub redacted: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Op for Embed {
+    const META: Meta = Meta {
+        name: "embed",
+        summary: "Make the vectors that are missing",
+        description: "Search finds everything by words at once; by meaning it finds what has a vector. This makes the vectors \
+                      that are missing, required types and the most central first, with the built-in model unless another is \
+                      configured. It can be stopped at any time and goes on where it was. A server does it by itself in the \
+                      background.",
+        verb: "embed",
+        toolset: "search",
+        examples: &["lukasa embed", "lukasa embed --limit 1000"],
+        ..WRITE
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        let began = Instant::now();
+        let clock = engine.clock();
+        let queue = engine.embedding_queue(&context.scope);
+        queue.follow(clock.now())?;
+        let worker = engine.embedding_worker(&context.scope)?;
+        let (derived, scope) = (queue.ledger().store().derived(), queue.ledger().scope());
+        let waiting = || -> Result<u64> {
+            let counts = derived.job_counts(scope, queue.kind(), clock.now())?;
+            Ok(counts.required + counts.optional)
+        };
+        let all = waiting()?.min(request.limit.map_or(u64::MAX, |limit| limit as u64));
+        let mut out = Response {
+            summary: String::new(),
+            embedded: 0,
+            known: 0,
+            failed: 0,
+            waiting: 0,
+            model: queue.model().to_owned(),
+            texts_per_s: 0.0,
+            redacted: 0,
+            error: None,
+        };
+        let mut done = 0;
+        while done < all as usize {
+            (context.progress)(done as u64, Some(all));
+            let worked = worker.work(clock.now(), STEP.min(all as usize - done))?;
+            out.embedded += worked.embedded;
+            out.known += worked.known;
+            out.failed += worked.failed;
+            out.redacted += worked.redacted;
+            done += worked.leased;
+            if let Some(error) = worked.error {
+                out.error = Some(error);
+                break;
+            }
+            if worked.leased == 0 {
+                break;
+            }
+        }
+        engine.searching().vectors_changed();
+        out.waiting = waiting()?;
+        let seconds = began.elapsed().as_secs_f64();
+        out.texts_per_s = (out.embedded as f64 / seconds.max(1e-9) * 10.0).round() / 10.0;
+        if let Some(error) = out.error.as_ref().filter(|_| out.embedded == 0 && out.known == 0) {
+            return Err(Error::new(ErrorKind::Unavailable, "embedding_failed", error.clone())
+                .hint("nothing is lost: what waits is tried again; `lukasa readiness` tells how it stands"));
+        }
+        out.summary = format!("{} embedded in {seconds:.1} s, {} waiting", count(out.embedded, "text"), out.waiting);
+        Ok(out)
+    }
+}
