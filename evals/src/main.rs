@@ -3,15 +3,26 @@
 mod callgraph;
 mod community;
 mod cypher;
+mod finding;
 mod graph;
 mod graphalytics;
 mod index;
+mod locate;
+mod multihop;
+mod pack;
+mod recall;
+mod search;
 mod store;
 mod tck;
 
-use clap::{Arg, ArgAction, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use finding::out::Out;
+use finding::vectors::Vectors;
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+/// Why a suite could not run.
+pub type Fault = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
     let json = Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON lines only");
@@ -100,7 +111,32 @@ fn main() -> ExitCode {
                         .help("Instead: so many generated queries, compared with kuzu and a naive evaluator"),
                 )
                 .arg(Arg::new("only").long("only").value_name("NAME").help("Only questions whose name contains this"))
-                .arg(json),
+                .arg(json.clone()),
+        )
+        .subcommands(ranking(&json))
+        .subcommand(
+            Command::new("search")
+                .about("Finding among many objects, and how soon after they were written, beside a plain BM25 loop")
+                .arg(number("objects", "100000"))
+                .arg(cache())
+                .arg(json.clone()),
+        )
+        .subcommand(
+            Command::new("pack")
+                .about("Briefings for tasks: how long they take, and whether they stay within their tokens")
+                .arg(Arg::new("repo").long("repo").value_name("DIR").conflicts_with("nodes").help("A working tree; it is only read"))
+                .arg(number("nodes", "50000").help("Instead: a made graph of so many nodes"))
+                .arg(json.clone()),
+        )
+        .subcommand(
+            Command::new("run")
+                .about("Ranked answers of a suite, written down for another scorer")
+                .subcommand_required(true)
+                .subcommands(ranking(&json).into_iter().map(|suite| {
+                    let method = Arg::new("method").long("method").default_value("ours").help("Whose answers are written");
+                    let out = Arg::new("out").long("out").value_name("FILE").required(true);
+                    suite.arg(out.help("One line per question: {\"id\", \"ranked\"}")).arg(method)
+                })),
         )
         .get_matches();
     let done = match matches.subcommand() {
@@ -146,6 +182,21 @@ fn main() -> ExitCode {
             })
         }
         Some(("tck", m)) => tck::run(&folder(m), m.get_flag("json")),
+        Some(("search", m)) => {
+            let objects = m.get_one::<u64>("objects").copied().unwrap_or_default();
+            search::run(objects, &vectors(m), m.get_flag("json"))
+        }
+        Some(("pack", m)) => {
+            let repo = m.get_one::<String>("repo").map(PathBuf::from);
+            let nodes = m.get_one::<u64>("nodes").copied().unwrap_or_default();
+            let from = repo.as_deref().map_or(pack::From::Nodes(nodes), pack::From::Repository);
+            pack::run(&from, m.get_flag("json"))
+        }
+        Some(("run", m)) => match m.subcommand() {
+            Some((suite, m)) => out(m).and_then(|out| rank(suite, m, Some(out))),
+            None => Err("unknown suite".into()),
+        },
+        Some((suite @ ("multihop" | "recall" | "locate"), m)) => rank(suite, m, None),
         _ => Err("unknown suite".into()),
     };
     match done {
@@ -157,6 +208,59 @@ fn main() -> ExitCode {
     }
 }
 
+/// Suites that rank answers: the same by themselves and under `run`.
+fn ranking(json: &Arg) -> Vec<Command> {
+    let repos = Arg::new("repos").long("repos").required(true).value_name("DIR");
+    let limit = Arg::new("limit").long("limit").value_name("N").value_parser(clap::value_parser!(usize));
+    let mode = Arg::new("mode").long("mode").default_value("index").value_parser(["index", "episodes"]);
+    vec![
+        Command::new("multihop")
+            .about("Questions whose answer is spread over passages that mention one another")
+            .arg(data().help("A set (passages.jsonl, questions.jsonl), or a folder of sets"))
+            .arg(cache())
+            .arg(json.clone()),
+        Command::new("recall")
+            .about("Questions about conversations, each a memory of its own")
+            .arg(data().help("A folder of numbered folders (turns.jsonl, questions.jsonl)"))
+            .arg(mode.help("How turns are taken in"))
+            .arg(cache())
+            .arg(json.clone()),
+        Command::new("locate")
+            .about("Which files a task concerns: issues, or messages of commits")
+            .arg(data().value_name("FILE").help("Tasks, one per line; or a folder of such files"))
+            .arg(repos.help("Git repositories as owner+name, owner+name/repo or owner+name.git; they are only read"))
+            .arg(limit.help("Only the first so many tasks of each file"))
+            .arg(json.clone()),
+    ]
+}
+
+fn rank(suite: &str, m: &ArgMatches, out: Option<Out>) -> Result<(), Fault> {
+    let (data, json) = (folder(m), m.get_flag("json"));
+    match suite {
+        "multihop" => multihop::run(&data, &vectors(m), out, json),
+        "recall" => {
+            recall::run(&data, m.get_one::<String>("mode").map_or("index", |mode| mode), &vectors(m), out, json)
+        }
+        _ => {
+            let repos = m.get_one::<String>("repos").map(PathBuf::from).unwrap_or_default();
+            locate::run(&data, &repos, m.get_one::<usize>("limit").copied(), out, json)
+        }
+    }
+}
+
+fn out(m: &ArgMatches) -> Result<Out, Fault> {
+    let path = m.get_one::<String>("out").map(PathBuf::from).unwrap_or_default();
+    Out::create(&path, m.get_one::<String>("method").map_or("ours", |method| method))
+}
+
+fn cache() -> Arg {
+    Arg::new("cache").long("cache").value_name("DIR").help("Where vectors are kept for the next run")
+}
+
+fn vectors(m: &ArgMatches) -> Vectors {
+    Vectors::new(m.get_one::<String>("cache").map(PathBuf::from).as_deref())
+}
+
 fn number(name: &'static str, default: &'static str) -> Arg {
     Arg::new(name).long(name).default_value(default).value_parser(clap::value_parser!(u64))
 }
@@ -165,7 +269,7 @@ fn data() -> Arg {
     Arg::new("data").long("data").required(true).value_name("DIR").help("Folder with the data")
 }
 
-fn folder(matches: &clap::ArgMatches) -> PathBuf {
+fn folder(matches: &ArgMatches) -> PathBuf {
     matches.get_one::<String>("data").map(PathBuf::from).unwrap_or_default()
 }
 

@@ -99,7 +99,7 @@ impl Engine {
             watches: Arc::default(),
             summaries: None,
             searching: Arc::default(),
-            embedding: Arc::new(search::Embedding::new(Arc::new(search::BuiltIn), Default::default(), None)),
+            embedding: Arc::new(search::Embedding::built_in(Default::default(), None)),
         }
     }
 

@@ -53,7 +53,6 @@ struct EmbeddingSettings {
 
 /// How objects are embedded.
 #[derive(Debug, Default)]
-#[allow(dead_code, reason = "read where search is opened")]
 pub struct Embedding {
     /// None: the built-in model.
     pub endpoint: Option<EmbeddingEndpointConfig>,
@@ -64,12 +63,10 @@ pub struct Embedding {
 }
 
 /// How objects are to be embedded: by the built-in model unless somebody names an endpoint.
-#[allow(dead_code, reason = "asked where search is opened")]
 pub fn embedding() -> Result<Embedding> {
     embedding_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
 }
 
-#[allow(dead_code, reason = "asked where search is opened")]
 fn embedding_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Embedding> {
     let file = read(env)?.embedding;
     let text = |name: &str, set: Option<String>| env(&format!("LUKASA_EMBEDDING_{name}")).or(set);

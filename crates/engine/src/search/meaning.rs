@@ -1,6 +1,8 @@
 //! What is near a question in meaning, as far as there are vectors.
 
-use crate::embedding::{self, Background, Breaker, InputRules, Queue, Worker};
+use crate::embedding::{
+    self, Background, Breaker, EmbeddingEndpoint, EmbeddingEndpointConfig, InputRules, Queue, Worker,
+};
 use crate::graph::Look;
 use crate::{Context, Engine};
 use lukasa_graph::lookup::Derived;
@@ -43,6 +45,20 @@ impl Embedding {
     pub fn new(embedder: Arc<dyn Embedder>, rules: InputRules, reads: Option<String>) -> Embedding {
         let (breaker, questions) = (Arc::default(), Mutex::default());
         Embedding { embedder, rules, breaker, reads, questions }
+    }
+
+    /// By the model that Lukasa brings along.
+    pub fn built_in(rules: InputRules, reads: Option<String>) -> Embedding {
+        Embedding::new(Arc::new(BuiltIn), rules, reads)
+    }
+
+    /// By whatever answers at an address.
+    pub fn by_endpoint(
+        config: &EmbeddingEndpointConfig,
+        rules: InputRules,
+        reads: Option<String>,
+    ) -> Result<Embedding> {
+        Ok(Embedding::new(Arc::new(EmbeddingEndpoint::new(config)?), rules, reads))
     }
 
     pub fn embedder(&self) -> &Arc<dyn Embedder> {

@@ -10,6 +10,8 @@ use crate::settings;
 use clap::ArgMatches;
 use indicatif::{ProgressBar, ProgressStyle};
 use lukasa_engine::code::Summaries;
+use lukasa_engine::embedding::InputRules;
+use lukasa_engine::search::Embedding;
 use lukasa_engine::{Answer, Context, Effect, Engine, Operation};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use serde_json::{Value, json};
@@ -128,6 +130,7 @@ impl Session {
         if opened.home.is_dir() {
             engine.searching().sources.add(&opened.home)?;
         }
+        engine = engine.with_embedding(embedding()?);
         // Who only reads has nothing to ask a model for.
         if need == Need::MayCreate {
             let mut summaries = Summaries::new(opened.cache.clone());
@@ -160,6 +163,16 @@ impl Session {
             progress: &mut |done, of| bar.show(done, of),
         };
         self.engine.answer(&mut context, operation.meta.name, request)
+    }
+}
+
+/// The model that makes vectors: the built-in one, or the endpoint that is configured.
+fn embedding() -> Result<Embedding> {
+    let settings = settings::embedding()?;
+    let rules = InputRules::default().with_patterns(&settings.redact)?;
+    match &settings.endpoint {
+        Some(endpoint) => Embedding::by_endpoint(endpoint, rules, settings.reads),
+        None => Ok(Embedding::built_in(rules, settings.reads)),
     }
 }
 

@@ -1,0 +1,183 @@
+//! What suites about finding share: a project in a store of its own, how it is asked, and the ways it is compared with.
+
+pub mod out;
+pub mod plain;
+pub mod score;
+pub mod vectors;
+
+use crate::Fault;
+use lukasa_engine::graph::Look;
+use lukasa_engine::search::{Ask, Recipe, Texts};
+use lukasa_engine::{Context, Engine, registry};
+use lukasa_graph::Node;
+use lukasa_model::{Scope, Write};
+use lukasa_search::fuse::{Channel, Fusion, fuse};
+use lukasa_search::recall::Nearest;
+use lukasa_store::ledger::ViewSpec;
+use lukasa_store::sqlite::Durability;
+use lukasa_store::{Clock, SqliteStore, SystemClock};
+use rustc_hash::FxHashMap;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+use tempfile::TempDir;
+
+/// A percentile needs at least so many samples.
+const SAMPLES: usize = 200;
+/// Places of a list count as if it began so much later: the constant in general use.
+const RRF: f64 = 60.0;
+
+/// An engine over an SQLite store in a temporary folder.
+pub struct Project {
+    pub engine: Engine,
+    scope: Scope,
+    folder: TempDir,
+}
+
+/// A view and its indexes, as requests see them.
+pub struct Seen {
+    pub look: Look,
+    pub texts: Arc<Texts>,
+}
+
+impl Project {
+    pub fn new() -> Result<Project, Fault> {
+        let folder = TempDir::new()?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let store = SqliteStore::open(&folder.path().join("lukasa.db"), Arc::clone(&clock), Durability::Full)?;
+        let engine = Engine::new(Arc::new(store), clock, std::env::temp_dir()).with_cache(folder.path().join("cache"));
+        Ok(Project { engine, scope: Scope::new("local", "evals")?, folder })
+    }
+
+    /// Room for whatever belongs to the project; it goes with it.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn call(&self, name: &str, request: Value) -> Result<Value, Fault> {
+        self.read(name, request, None)
+    }
+
+    /// States facts as `import` reads them.
+    pub fn import(&self, writes: &[Write]) -> Result<(), Fault> {
+        let mut lines = Vec::new();
+        for write in writes {
+            serde_json::to_writer(&mut lines, write)?;
+            lines.push(b'\n');
+        }
+        self.read("import", json!({"file": "-"}), Some(&lines)).map(drop)
+    }
+
+    fn read(&self, name: &str, request: Value, input: Option<&[u8]>) -> Result<Value, Fault> {
+        let mut progress = |_: u64, _: Option<u64>| {};
+        let mut context = Context::of(self.scope.clone(), &mut progress);
+        let mut input = input;
+        if let Some(input) = &mut input {
+            context.input = Some(input);
+        }
+        Ok(self.engine.call(&mut context, name, request)?)
+    }
+
+    /// The state after the last commit, with its indexes.
+    pub fn see(&self) -> Result<Seen, Fault> {
+        let mut progress = |_: u64, _: Option<u64>| {};
+        let mut context = Context::of(self.scope.clone(), &mut progress);
+        let look = self.engine.look(&mut context, &ViewSpec::default())?;
+        let texts = self.engine.texts(&mut context, &look)?;
+        Ok(Seen { look, texts })
+    }
+}
+
+/// Whether the engine has an operation.
+pub fn has(operation: &str) -> bool {
+    registry::find(operation).is_some()
+}
+
+impl Seen {
+    /// What is asked with a recipe, and nothing shed.
+    pub fn ask<'a>(&self, text: &'a str, recipe: Recipe, nearest: Nearest) -> Ask<'a> {
+        Ask {
+            text,
+            recipe,
+            lexical: true,
+            vector: true,
+            intent: None,
+            fusion: Fusion::WeightedSum,
+            pool: 100,
+            nearest,
+            allowed: &|_: Node| true,
+        }
+    }
+
+    /// Nodes of a type by their keys.
+    pub fn keyed(&self, type_name: &str) -> FxHashMap<String, Node> {
+        let snapshot = &self.look.snapshot;
+        let all = snapshot.nodes().into_iter().filter(|node| **snapshot.type_name(*node) == *type_name);
+        all.filter_map(|node| Some((snapshot.key(node)?.to_owned(), node))).collect()
+    }
+
+    /// Decides between equals: what was stated first.
+    pub fn order(&self, node: Node) -> u64 {
+        self.look.snapshot.thing(node)
+    }
+}
+
+/// Two lists by their places.
+pub fn by_places(first: Vec<(Node, f64)>, second: Vec<(Node, f64)>, order: impl Fn(Node) -> u64) -> Vec<Node> {
+    let channel = |name, found| Channel { name, weight: 1.0, found };
+    let fused = fuse(&[channel("lexical", first), channel("vector", second)], Fusion::Rrf { k: RRF }, order);
+    fused.into_iter().map(|candidate| candidate.node).collect()
+}
+
+/// How long answers took.
+#[derive(Default)]
+pub struct Times {
+    ms: Vec<f64>,
+}
+
+impl Times {
+    /// Runs something so often that `runs` of such give a percentile, after once to warm up.
+    pub fn take<T>(&mut self, runs: usize, mut run: impl FnMut() -> Result<T, Fault>) -> Result<T, Fault> {
+        let answer = run()?;
+        for _ in 0..SAMPLES.div_ceil(runs.max(1)) {
+            let began = Instant::now();
+            run()?;
+            self.ms.push(began.elapsed().as_secs_f64() * 1e3);
+        }
+        Ok(answer)
+    }
+
+    pub fn add(&mut self, ms: f64) {
+        self.ms.push(ms);
+    }
+
+    pub fn join(&mut self, other: &Times) {
+        self.ms.extend(&other.ms);
+    }
+
+    /// In milliseconds; none where nothing was timed.
+    pub fn percentile(&self, percent: usize) -> Option<f64> {
+        let mut ms = self.ms.clone();
+        ms.sort_by(f64::total_cmp);
+        ms.get(ms.len() * percent / 100).or(ms.last()).map(|ms| (ms * 1e3).round() / 1e3)
+    }
+}
+
+/// Rows of a file with one JSON value per line.
+pub fn rows(path: &Path) -> Result<Vec<Value>, Fault> {
+    let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.map(|line| serde_json::from_str(line).map_err(|e| format!("{}: {e}", path.display()).into())).collect()
+}
+
+/// A text of a row; rows without it are a fault of the data.
+pub fn text<'r>(row: &'r Value, name: &str) -> Result<&'r str, Fault> {
+    row[name].as_str().ok_or_else(|| format!("a row has no `{name}`: {row}").into())
+}
+
+/// Texts of a row's list.
+pub fn texts(row: &Value, name: &str) -> Vec<String> {
+    let list = row[name].as_array().into_iter().flatten();
+    list.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect()
+}

@@ -1,0 +1,34 @@
+//! Ranked answers written down, so that another scorer can be used.
+
+use crate::Fault;
+use serde_json::json;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+/// Answers of one method go here, one line for each question; the first of a question count.
+pub struct Out {
+    file: BufWriter<File>,
+    method: String,
+}
+
+/// Longest list that is written: other scorers take files out of it, and want fifty left.
+const MOST: usize = 500;
+
+impl Out {
+    pub fn create(path: &Path, method: &str) -> Result<Out, Fault> {
+        Ok(Out { file: BufWriter::new(File::create(path)?), method: method.into() })
+    }
+
+    pub fn write<S: AsRef<str>>(&mut self, method: &str, id: &str, ranked: &[S]) -> Result<(), Fault> {
+        if method == self.method {
+            let ranked: Vec<&str> = ranked.iter().take(MOST).map(AsRef::as_ref).collect();
+            writeln!(self.file, "{}", json!({"id": id, "ranked": ranked}))?;
+        }
+        Ok(())
+    }
+
+    pub fn finish(mut self) -> Result<(), Fault> {
+        Ok(self.file.flush()?)
+    }
+}

@@ -1,0 +1,34 @@
+//! Plain BM25 over whole texts: what every way of finding is compared with.
+
+use lukasa_search::fuse::best;
+use lukasa_search::question;
+use lukasa_search::text::{Doc, Field, Gathered, Scoring, TextIndex};
+
+/// Texts by number.
+#[derive(Clone, Default)]
+pub struct Plain {
+    index: TextIndex,
+}
+
+impl Plain {
+    pub fn new<'t>(texts: impl Iterator<Item = (Doc, &'t str)>) -> Plain {
+        Plain::default().with(&[], texts)
+    }
+
+    /// Without some, and with others that may replace those of the same number.
+    #[must_use]
+    pub fn with<'t>(&self, gone: &[Doc], texts: impl Iterator<Item = (Doc, &'t str)>) -> Plain {
+        let mut gathered = Gathered::default();
+        for (doc, text) in texts {
+            gathered.begin(doc);
+            gathered.add(Field::Body, text);
+        }
+        Plain { index: self.index.with(gone, vec![gathered]) }
+    }
+
+    /// All that have a word of the question, best first.
+    pub fn rank(&self, question: &str) -> Vec<(Doc, f64)> {
+        let found = self.index.scores(&question::terms(question), &Scoring::plain(Field::Body));
+        best(found.into_iter().map(|(doc, score)| (doc, f64::from(score))).collect(), usize::MAX, u64::from)
+    }
+}

@@ -1,0 +1,98 @@
+//! The `pack` suite: how long a briefing for a task takes, and whether it stays within its tokens.
+
+use crate::finding::{Project, Times, has};
+use crate::graph::made::Made;
+use crate::{Fault, print};
+use lukasa_search::count::count;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Profiles with the tokens that a pack may cost.
+const PROFILES: [(&str, usize); 2] = [("compact", 300), ("balanced", 1_200)];
+/// Tasks for each profile.
+const TASKS: usize = 200;
+/// Edges for every node of a made graph.
+const DEGREE: u64 = 5;
+/// Writes in one import.
+const PART: usize = 50_000;
+
+/// What is packed from.
+pub enum From<'a> {
+    Repository(&'a Path),
+    Nodes(u64),
+}
+
+pub fn run(from: &From<'_>, as_json: bool) -> Result<(), Fault> {
+    if !has("context_pack") {
+        return Err("there is no operation `context_pack` yet".into());
+    }
+    let project = Project::new()?;
+    match from {
+        From::Repository(path) => {
+            let path = path.canonicalize()?;
+            eprintln!("indexing …");
+            project.call("index_directory", json!({"path": path, "branch": "main"}))?;
+            project.engine.searching().sources.add(&path)?;
+        }
+        From::Nodes(nodes) => {
+            eprintln!("writing {nodes} nodes …");
+            let writes: Vec<_> = Made::new(*nodes, nodes * DEGREE, 1).writes().collect();
+            writes.chunks(PART).try_for_each(|part| project.import(part))?;
+        }
+    }
+    let (tasks, nodes) = tasks(&project)?;
+    for (profile, budget) in PROFILES {
+        let mut times = Times::default();
+        let mut tokens = Vec::new();
+        for task in &tasks {
+            let request = json!({"task": task, "profile": profile});
+            let pack = times.take(tasks.len(), || project.call("context_pack", request.clone()))?;
+            tokens.push(count(&pack.to_string()));
+        }
+        tokens.sort_unstable();
+        let line = json!({"suite": "pack", "nodes": nodes, "profile": profile, "tasks": tasks.len(), "budget": budget,
+            "p50_ms": times.percentile(50), "p95_ms": times.percentile(95), "tokens_p50": tokens.get(tokens.len() / 2),
+            "tokens_max": tokens.last(), "over_budget": tokens.iter().filter(|n| **n > budget).count()});
+        print(&line, as_json);
+    }
+    Ok(())
+}
+
+/// Tasks as someone would write them who knows what a symbol is called or what is written about it.
+fn tasks(project: &Project) -> Result<(Vec<String>, usize), Fault> {
+    let seen = project.see()?;
+    let snapshot = &seen.look.snapshot;
+    let nodes = snapshot.nodes();
+    let kinds = ["FUNCTION", "METHOD", "CLASS", "Function"];
+    let named: Vec<_> = nodes.iter().filter(|node| kinds.contains(&&**snapshot.type_name(**node))).collect();
+    let step = (named.len() / TASKS).max(1);
+    let mut tasks = Vec::new();
+    for (at, node) in named.iter().step_by(step).take(TASKS).enumerate() {
+        let full = snapshot.name(**node);
+        let name = full.rsplit([':', '.', '/']).next().unwrap_or(&full);
+        let got = project.call("get", json!({"ref": full}))?;
+        let told = ["doc", "summary"].iter().find_map(|field| text(&got, field)).unwrap_or_default();
+        let said = told.lines().next().unwrap_or_default().trim();
+        tasks.push(match at % 3 {
+            0 => format!("fix a bug in {name}"),
+            1 if !said.is_empty() => said.to_owned(),
+            1 => format!("where is {name} used"),
+            _ => format!("change {name} so that it takes another parameter. {said}"),
+        });
+    }
+    if tasks.is_empty() {
+        return Err("nothing was indexed that a task could be about".into());
+    }
+    Ok((tasks, nodes.len()))
+}
+
+/// A property of what `get` answered, wherever it stands in the answer.
+fn text(value: &Value, name: &str) -> Option<String> {
+    match value {
+        Value::Object(map) => match map.get(name) {
+            Some(Value::String(text)) => Some(text.clone()),
+            _ => map.values().find_map(|value| text(value, name)),
+        },
+        _ => None,
+    }
+}

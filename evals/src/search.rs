@@ -1,0 +1,146 @@
+//! The `search` suite: how fast things are found among many, and how soon after they were written.
+
+mod made;
+mod reference;
+
+use crate::finding::vectors::Vectors;
+use crate::finding::{Project, Times, has};
+use crate::{Fault, peak_rss_mb, print, round};
+use lukasa_engine::embedding::InputRules;
+use lukasa_engine::search::{BuiltIn, Embedding, Recipe, find};
+use lukasa_model::Write;
+use lukasa_model::batch::PutObject;
+use lukasa_search::embed::{EmbedError, Embedder, Model, Purpose};
+use lukasa_search::recall::Nearest;
+use made::Made;
+use reference::Reference;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Questions, and writes that are looked for.
+const QUESTIONS: u64 = 200;
+const WRITES: u64 = 200;
+/// Objects in one import.
+const PART: u64 = 50_000;
+/// Texts that the model's speed is told by.
+const EMBEDDED: u64 = 512;
+const LIMIT: usize = 10;
+
+pub fn run(objects: u64, vectors: &Vectors, as_json: bool) -> Result<(), Fault> {
+    let made = Made::new(objects, 1);
+    let mut project = Project::new()?;
+    project.engine = project.engine.with_embedding(Embedding::new(Arc::new(ByLot), InputRules::default(), None));
+    eprintln!("writing {objects} objects …");
+    let began = Instant::now();
+    for first in (0..objects).step_by(PART as usize) {
+        let part = first..objects.min(first + PART);
+        project.import(&part.map(|at| Write::from(made.object(at))).collect::<Vec<_>>())?;
+    }
+    let import_s = began.elapsed().as_secs_f64();
+    let began = Instant::now();
+    project.see()?;
+    let index_s = began.elapsed().as_secs_f64();
+    eprintln!("{}", project.call("embed", json!({}))?["summary"]);
+    eprintln!("written in {import_s:.1} s, indexed in {index_s:.1} s; asking …");
+    let questions: Vec<String> = (0..QUESTIONS).map(|at| made.question(at)).collect();
+    let (mut all, mut words, mut plain) = (Times::default(), Times::default(), Times::default());
+    let reference = Reference::new((0..objects).map(|at| made.object(at)));
+    for question in &questions {
+        all.take(questions.len(), || search(&project, question, false))?;
+        words.take(questions.len(), || search(&project, question, true))?;
+        plain.take(questions.len(), || Ok(std::hint::black_box(reference.rank(question, LIMIT))))?;
+    }
+    eprintln!("writing and looking for it …");
+    let mut writes = Times::default();
+    for at in 0..WRITES {
+        let word = format!("zq{at}written");
+        let object = PutObject::new("Note", &format!("note-{at}")).title(&format!("About {word}"));
+        let began = Instant::now();
+        project.call("put", json!({"type": object.type_name, "key": object.key, "title": object.title}))?;
+        let answer = search(&project, &word, true)?;
+        writes.add(began.elapsed().as_secs_f64() * 1e3);
+        if !answer.to_string().contains(&format!("note-{at}")) {
+            return Err(format!("`{word}` was written and is not found: {answer}").into());
+        }
+    }
+    let line = json!({"suite": "search", "objects": objects, "embedded_share": embedded(&project)?,
+        "p50_ms": all.percentile(50), "p95_ms": all.percentile(95), "novector_p50_ms": words.percentile(50),
+        "novector_p95_ms": words.percentile(95), "write_to_searchable_p95_ms": writes.percentile(95),
+        "write_to_searchable_p50_ms": writes.percentile(50), "embed_texts_per_s": speed(vectors, &made)?,
+        "ref_bm25_p50_ms": plain.percentile(50), "ref_bm25_p95_ms": plain.percentile(95), "queries": questions.len(),
+        "import_s": round(import_s), "index_s": round(index_s), "peak_rss_mb": peak_rss_mb(),
+        "through": if has("search") { "operation" } else { "find" }});
+    print(&line, as_json);
+    Ok(())
+}
+
+/// Vectors by lot for what is kept, so that a hundred thousand are there at once; questions are embedded in earnest.
+struct ByLot;
+
+impl Embedder for ByLot {
+    fn model(&self) -> &Model {
+        BuiltIn.model()
+    }
+
+    fn batch(&self) -> usize {
+        4_096
+    }
+
+    fn embed(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedError> {
+        if purpose == Purpose::Question {
+            return BuiltIn.embed(texts, purpose);
+        }
+        let dimensions = self.model().dimensions;
+        Ok(texts.iter().map(|text| lot(text, dimensions)).collect())
+    }
+}
+
+/// A direction that a text alone decides.
+fn lot(text: &str, dimensions: usize) -> Vec<f32> {
+    let mut state =
+        text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / (1 << 24) as f32 - 0.5
+    };
+    let vector: Vec<f32> = (0..dimensions).map(|_| next()).collect();
+    let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    vector.into_iter().map(|x| x / length).collect()
+}
+
+/// Through the operation; where it is not there yet, through what it will stand on.
+fn search(project: &Project, question: &str, words_only: bool) -> Result<Value, Fault> {
+    if has("search") {
+        let mut request = json!({"query": question, "limit": LIMIT});
+        if words_only {
+            request["channels"] = json!(["lexical"]);
+        }
+        return project.call("search", request);
+    }
+    let seen = project.see()?;
+    let answered = find(&seen.look, &seen.texts, &seen.ask(question, Recipe::Auto, Nearest::default()));
+    let names = answered.candidates.iter().take(LIMIT).map(|candidate| seen.look.snapshot.name(candidate.node));
+    Ok(json!(names.collect::<Vec<_>>()))
+}
+
+/// Which part of all objects has vectors, where that can be asked.
+fn embedded(project: &Project) -> Result<Option<f64>, Fault> {
+    if !has("search_readiness") {
+        return Ok(None);
+    }
+    let told = project.call("search_readiness", json!({}))?;
+    Ok(told["embedding"]["optional"]["percent"].as_f64().map(|percent| round(percent / 100.0)))
+}
+
+/// Texts that the model turns into vectors in a second.
+fn speed(vectors: &Vectors, made: &Made) -> Result<Option<f64>, Fault> {
+    let Some(embedder) = vectors.embedder() else { return Ok(None) };
+    let texts: Vec<String> = (0..EMBEDDED).map(|at| made.text(at)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let began = Instant::now();
+    for batch in texts.chunks(embedder.batch().max(1)) {
+        embedder.embed(batch, Purpose::Keep)?;
+    }
+    Ok(Some(round(texts.len() as f64 / began.elapsed().as_secs_f64())))
+}
