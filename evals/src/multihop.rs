@@ -70,6 +70,8 @@ fn sets(data: &Path) -> Result<Vec<PathBuf>, Fault> {
     Ok(sets)
 }
 
+type Many = Vec<Vec<f32>>;
+
 /// Passages in a project, and what is asked about them.
 struct Set {
     seen: Seen,
@@ -80,7 +82,7 @@ struct Set {
     questions: Vec<Question>,
     plain: Plain,
     /// Of passages and of questions.
-    vectors: Option<(Vec<Vec<f32>>, Vec<Vec<f32>>)>,
+    vectors: Option<(Many, Many)>,
 }
 
 /// What a method found.

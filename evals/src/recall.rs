@@ -114,6 +114,8 @@ fn conversations(data: &Path) -> Result<Vec<PathBuf>, Fault> {
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
+type Many = Vec<Vec<f32>>;
+
 /// A memory of its own: the turns of one conversation in a project.
 struct Conversation {
     seen: Seen,
@@ -125,7 +127,7 @@ struct Conversation {
     plain: Plain,
     window: Plain,
     /// Of turns and of questions.
-    vectors: Option<(Vec<Vec<f32>>, Vec<Vec<f32>>)>,
+    vectors: Option<(Many, Many)>,
     /// Until everything could be found.
     ingest_s: f64,
 }

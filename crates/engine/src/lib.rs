@@ -197,6 +197,13 @@ impl Engine {
         self.summaries.clone()
     }
 
+    /// Searches with other sources or another second look.
+    #[must_use]
+    pub fn with_searching(mut self, searching: search::Searching) -> Engine {
+        self.searching = Arc::new(searching);
+        self
+    }
+
     /// Has vectors made by another model than the built-in one.
     #[must_use]
     pub fn with_embedding(mut self, embedding: search::Embedding) -> Engine {

@@ -17,18 +17,23 @@ use crate::graph::Look;
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::{Result, Scope, ThingNo, Time};
-use lukasa_search::ladder::{Costs, Step};
+use lukasa_search::ladder::{Costs, Step, shed};
 use lukasa_search::rerank::{Closeness, Reranker};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// What an answer may take before work is shed, unless somebody says otherwise.
+const PATIENCE_MS: f64 = 300.0;
+
 /// What searching needs beside the graph.
 pub struct Searching {
     pub sources: Sources,
     reranker: Arc<dyn Reranker>,
     costs: Mutex<Costs>,
+    /// What an answer may take before work is shed.
+    patience_ms: f64,
     given: session::Given,
     /// Counts how often vectors were made in this process.
     vectors: AtomicU64,
@@ -42,6 +47,7 @@ impl Default for Searching {
             sources: Sources::default(),
             reranker: Arc::new(Closeness),
             costs: Mutex::default(),
+            patience_ms: PATIENCE_MS,
             given: session::Given::default(),
             vectors: AtomicU64::default(),
             making: Mutex::default(),
@@ -55,6 +61,18 @@ impl Searching {
     pub fn with_reranker(mut self, reranker: Arc<dyn Reranker>) -> Searching {
         self.reranker = reranker;
         self
+    }
+
+    /// With another limit of what an answer may take before work is shed.
+    #[must_use]
+    pub fn with_patience(mut self, milliseconds: f64) -> Searching {
+        self.patience_ms = milliseconds;
+        self
+    }
+
+    /// What is shed of a request, going by what those before it took.
+    pub fn shed(&self, reranks: bool) -> Vec<Step> {
+        shed(&self.costs.lock(), self.patience_ms, reranks)
     }
 
     pub fn reranker(&self) -> Arc<dyn Reranker> {
@@ -73,11 +91,6 @@ impl Searching {
 
     fn vectors_seen(&self) -> u64 {
         self.vectors.load(Ordering::Relaxed)
-    }
-
-    /// What stages have taken lately.
-    pub fn costs(&self) -> Costs {
-        *self.costs.lock()
     }
 
     pub fn learn(&self, seen: &Costs, shed: &[Step]) {

@@ -121,6 +121,21 @@ impl Task {
     }
 }
 
+/// Words as a question has them, by the forms in which they are looked for.
+pub fn said(question: &str) -> FxHashMap<String, String> {
+    let mut all = FxHashMap::default();
+    for word in words(question) {
+        let each = |form: &str| {
+            all.entry(form.to_owned()).or_insert_with(|| word.to_owned());
+        };
+        tokens(word, each);
+        prose(word, |form: &str| {
+            all.entry(form.to_owned()).or_insert_with(|| word.to_owned());
+        });
+    }
+    all
+}
+
 /// The words of a plain question, each once, without those that say nothing unless there are no others.
 pub fn terms(question: &str) -> Vec<Term> {
     let mut counts: FxHashMap<String, u32> = FxHashMap::default();

@@ -25,7 +25,7 @@ impl Made {
     pub fn object(&self, at: u64) -> PutObject {
         let mut dice = self.dice(at);
         let name = [word(&mut dice), word(&mut dice), word(&mut dice)];
-        if at % 2 == 0 {
+        if at.is_multiple_of(2) {
             let path = format!("src/{}/{}.rs", word(&mut dice), word(&mut dice));
             let object = PutObject::new("Function", &format!("{path}::{}_{at}", name.join("_"))).title(&name.join("_"));
             object.property("path", path).property("summary", sentence(&mut dice, SHORT))

@@ -14,7 +14,7 @@ use lukasa_model::{Error, ErrorKind, Result, Time};
 use lukasa_search::expand::Expansion;
 use lukasa_search::fuse::{Fusion, NORMALIZATION, sort};
 use lukasa_search::intent::{Intent, detect};
-use lukasa_search::ladder::{Costs, Step, shed};
+use lukasa_search::ladder::{Costs, Step};
 use lukasa_search::rerank::{ALPHA, POOL, TIMEOUT_MS};
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
@@ -34,8 +34,6 @@ const RAW: usize = 120;
 const BUDGET: usize = 3_500;
 const LEAST_BUDGET: usize = 400;
 const MOST_BUDGET: usize = 4_000;
-/// What an answer may take before work is shed.
-const PATIENCE_MS: f64 = 300.0;
 const FADES_DAYS: f64 = 30.0;
 
 #[derive(Clone, Deserialize, Serialize, JsonSchema)]
@@ -45,7 +43,7 @@ pub struct Request {
     /// Most results, up to 40.
     #[serde(default = "limit")]
     pub limit: usize,
-    /// How to look: auto, objects, code, recall.
+    /// How to look: auto, objects, code, recall, mixed.
     #[serde(default)]
     pub recipe: Recipe,
     /// explain, locate_config, debug_error or roadmap, instead of what the words suggest.
@@ -306,10 +304,11 @@ impl Op for Search {
         let look = paging.look;
         let searching = engine.searching();
         let now = engine.clock().now();
-        let steps = shed(&searching.costs(), PATIENCE_MS, request.rerank == Some(true));
+        let steps = searching.shed(request.rerank == Some(true));
         let mut costs = Costs::default();
-        let mut timer = Timer(Instant::now());
         let texts = engine.texts(context, &look)?;
+        // Making indexes is not what answers usually take.
+        let mut timer = Timer(Instant::now());
         let intent = request.intent.or_else(|| detect(&request.query));
         let wanted = |name: &str| request.channels.is_empty() || request.channels.iter().any(|c| c == name);
         let raw = if steps.contains(&Step::CandidatePoolReduced) { RAW * 3 / 4 } else { RAW };

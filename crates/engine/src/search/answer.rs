@@ -269,7 +269,9 @@ impl Showing<'_> {
         words.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         words.truncate(3);
         if !words.is_empty() {
-            let words: Vec<String> = words.into_iter().map(|(word, _)| format!("`{word}`")).collect();
+            let said = |word: String| self.found.said.get(&word).cloned().unwrap_or(word);
+            let mut words: Vec<String> = words.into_iter().map(|(word, _)| format!("`{}`", said(word))).collect();
+            words.dedup();
             parts.push(format!("says {}", words.join(", ")));
         }
         let near = self.found.channels.iter().find(|channel| channel.name == "vector");

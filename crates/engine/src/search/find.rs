@@ -30,6 +30,8 @@ pub enum Recipe {
     Code,
     /// Passages, notes and turns that mention or follow one another.
     Recall,
+    /// Code and everything else, each by its own recipe, in one list.
+    Mixed,
 }
 
 impl Recipe {
@@ -39,6 +41,7 @@ impl Recipe {
             Recipe::Objects => "objects",
             Recipe::Code => "code",
             Recipe::Recall => "recall",
+            Recipe::Mixed => "mixed",
         }
     }
 }
@@ -72,6 +75,8 @@ pub struct Answered {
     pub recipe: Recipe,
     pub fusion: String,
     pub terms: Vec<Term>,
+    /// Words as the question has them, by the form they are looked for in.
+    pub said: FxHashMap<String, String>,
     /// Best first.
     pub candidates: Vec<Candidate>,
     pub channels: Vec<Channel>,
@@ -83,49 +88,16 @@ pub struct Answered {
 
 /// Finds in a view.
 pub fn find(look: &Look, texts: &Texts, ask: &Ask<'_>) -> Answered {
-    let terms = question::terms(ask.text);
-    let recipe = match ask.recipe {
-        Recipe::Auto => suits(look, texts, &terms, ask),
-        given => given,
-    };
     let found = Finding { look, texts, ask, order: &|node| look.snapshot.thing(node) };
-    let mut answered = match recipe {
+    let mut answered = match ask.recipe {
         Recipe::Code => found.code(),
         Recipe::Recall => found.recall(),
-        Recipe::Objects | Recipe::Auto => found.objects(terms),
+        Recipe::Objects => found.objects(),
+        Recipe::Auto | Recipe::Mixed => found.mixed(ask.recipe == Recipe::Mixed),
     };
     answered.candidates.retain(|candidate| (ask.allowed)(candidate.node));
     answered.files.retain(|candidate| (ask.allowed)(candidate.node));
     answered
-}
-
-/// The recipe for what the words are found in: where most of the weight of the best hits is.
-fn suits(look: &Look, texts: &Texts, terms: &[Term], ask: &Ask<'_>) -> Recipe {
-    if texts.objects.is_empty() {
-        return Recipe::Code;
-    }
-    let scoring = Scoring::default();
-    let scored = |index: &TextIndex, terms: &[Term]| -> Vec<(Node, f64)> {
-        let all = index.scores(terms, &scoring).into_iter().filter(|(node, _)| (ask.allowed)(*node));
-        best(all.map(|(node, score)| (node, f64::from(score))).collect(), TASTE, |node| look.snapshot.thing(node))
-    };
-    let prose = question::prose_terms(ask.text);
-    let (units, objects) = (scored(&texts.units, terms), scored(&texts.objects, &prose));
-    let symbols = Symbols::new(look);
-    let own: Vec<&(Node, f64)> =
-        objects.iter().filter(|(node, _)| symbols.kind(*node).is_none_or(|kind| !kind.outside())).collect();
-    let sum = |all: &mut dyn Iterator<Item = f64>| all.sum::<f64>();
-    let of_objects = sum(&mut own.iter().map(|(_, score)| *score));
-    if of_objects < sum(&mut units.iter().map(|(_, score)| *score)) {
-        return Recipe::Code;
-    }
-    let linked = |name: &str| {
-        own.iter().filter(|(node, _)| links(&look.snapshot, *node, name).next().is_some()).count() * 2 >= own.len()
-    };
-    match own.is_empty() {
-        false if linked(NEXT) || linked(MENTIONS) => Recipe::Recall,
-        _ => Recipe::Objects,
-    }
 }
 
 /// Relationships of a type around a node: the other end, its weight, whether it leads there.
@@ -160,9 +132,57 @@ impl Finding<'_> {
         let fusion = match recipe {
             Recipe::Code => Fusion::WeightedMax.name(),
             Recipe::Recall => "recall:v1".into(),
-            Recipe::Objects | Recipe::Auto => self.ask.fusion.name(),
+            Recipe::Objects | Recipe::Auto | Recipe::Mixed => self.ask.fusion.name(),
         };
-        Answered { recipe, fusion, terms, candidates, channels, files: vec![], expanded: Expanded::default() }
+        let said = question::said(self.ask.text);
+        Answered { recipe, fusion, terms, said, candidates, channels, files: vec![], expanded: Expanded::default() }
+    }
+
+    /// Code and everything else by their own recipes, each counting by how much of the question its best has the words of;
+    /// only one of them where the other has nothing.
+    fn mixed(&self, both: bool) -> Answered {
+        let (terms, prose) = (question::terms(self.ask.text), question::prose_terms(self.ask.text));
+        let (units, objects) = (self.tasted(&self.texts.units, &terms), self.tasted(&self.texts.objects, &prose));
+        let symbols = Symbols::new(self.look);
+        // What is known by name only speaks for the code that uses it.
+        let own = |node: Node| symbols.kind(node).is_none_or(|kind| !kind.outside());
+        let own: Vec<(Node, f64)> = objects.into_iter().filter(|(node, _)| own(*node)).collect();
+        let code = covered(&self.texts.units, &units, &terms);
+        let others = covered(&self.texts.objects, &own, &prose);
+        if others == 0.0 && !both {
+            return self.code();
+        }
+        let of_others = if self.are_tied(&own) { self.recall() } else { self.objects_only() };
+        if code == 0.0 && !both {
+            return of_others;
+        }
+        let most = code.max(others).max(f64::MIN_POSITIVE);
+        let mut mixed = self.code();
+        scale(&mut mixed.candidates, code / most);
+        let mut of_others = of_others;
+        scale(&mut of_others.candidates, others / most);
+        let there: FxHashSet<Node> = mixed.candidates.iter().map(|candidate| candidate.node).collect();
+        mixed.candidates.extend(of_others.candidates.into_iter().filter(|c| !there.contains(&c.node)));
+        lukasa_search::fuse::sort(&mut mixed.candidates, self.order);
+        mixed.channels.extend(of_others.channels);
+        mixed.fusion = format!("{} + {}", mixed.fusion, of_others.fusion);
+        mixed.recipe = Recipe::Mixed;
+        mixed
+    }
+
+    /// The best by plain words.
+    fn tasted(&self, index: &TextIndex, terms: &[Term]) -> Vec<(Node, f64)> {
+        let all = index.scores(terms, &Scoring::default()).into_iter().filter(|(node, _)| (self.ask.allowed)(*node));
+        best(all.map(|(node, score)| (node, f64::from(score))).collect(), TASTE, self.order)
+    }
+
+    /// Whether most of these mention or follow others.
+    fn are_tied(&self, found: &[(Node, f64)]) -> bool {
+        let tied = |name: &str| {
+            let snapshot = &self.look.snapshot;
+            found.iter().filter(|(node, _)| links(snapshot, *node, name).next().is_some()).count() * 2 >= found.len()
+        };
+        !found.is_empty() && (tied(NEXT) || tied(MENTIONS))
     }
 
     fn code(&self) -> Answered {
@@ -187,7 +207,7 @@ impl Finding<'_> {
         let mut all: Vec<Candidate> = Vec::new();
         for (node, score) in &located.units {
             let mut candidate = Candidate { node: *node, reasons: vec![] };
-            candidate.add("symbol", score / best_unit);
+            candidate.add("symbol", score / best_unit * likely(symbols.kind(*node)));
             if let Some(score) = symbols.file(*node).and_then(|file| files.get(&file)) {
                 candidate.add("file", score / best_file);
             }
@@ -217,14 +237,26 @@ impl Finding<'_> {
         self.answered(Recipe::Recall, terms, found.candidates, found.channels)
     }
 
-    fn objects(&self, terms: Vec<Term>) -> Answered {
+    /// Any objects, symbols among them.
+    fn objects(&self) -> Answered {
+        self.fused(question::terms(self.ask.text))
+    }
+
+    /// Objects that are not code.
+    fn objects_only(&self) -> Answered {
+        self.fused(vec![])
+    }
+
+    /// By words and meaning; `terms` are looked for in symbols.
+    fn fused(&self, terms: Vec<Term>) -> Answered {
         let default = Template { lexical: 0.5, vector: 0.5, neighbor: 0.15, recency: 0.0 };
         let template = self.ask.intent.map_or(default, Intent::template);
         let scoring = Scoring::default();
+        let prose = question::prose_terms(self.ask.text);
         let mut channels = Vec::new();
         if self.ask.lexical {
-            let all =
-                [&self.texts.objects, &self.texts.units].into_iter().flat_map(|index| index.scores(&terms, &scoring));
+            let objects = self.texts.objects.scores(&prose, &scoring).into_iter();
+            let all = objects.chain(self.texts.units.scores(&terms, &scoring));
             let all = all.filter(|(node, _)| (self.ask.allowed)(*node)).map(|(node, score)| (node, f64::from(score)));
             let found = best(all.collect(), self.ask.pool, self.order);
             channels.push(Channel { name: "lexical", weight: template.lexical, found });
@@ -240,7 +272,40 @@ impl Finding<'_> {
             only.weight = 1.0;
         }
         let candidates = fuse(&channels, self.ask.fusion, self.order);
+        let mut terms = terms;
+        terms.extend(prose);
+        terms.sort_by(|a, b| a.word.cmp(&b.word));
+        terms.dedup_by(|a, b| a.word == b.word);
         self.answered(Recipe::Objects, terms, candidates, channels)
+    }
+}
+
+/// The largest part of a question that one of these has the words of: scores of two indexes cannot be compared, because
+/// what is rare depends on how much there is.
+fn covered(index: &TextIndex, found: &[(Node, f64)], terms: &[Term]) -> f64 {
+    let all: f32 = terms.iter().map(|term| term.weight).sum();
+    let of = |node: Node| {
+        let words = index.words(node);
+        let said = terms.iter().filter(|term| words.iter().any(|(word, _)| *word == term.word));
+        f64::from(said.map(|term| term.weight).sum::<f32>() / all.max(f32::MIN_POSITIVE))
+    };
+    found.iter().map(|(node, _)| of(*node)).fold(0.0, f64::max)
+}
+
+/// Makes the best of a list count so much, and the others by their share of it.
+fn scale(all: &mut [Candidate], best: f64) {
+    let top = all.first().map_or(0.0, Candidate::score);
+    if top > 0.0 {
+        all.iter_mut().flat_map(|c| &mut c.reasons).for_each(|reason| reason.score *= best / top);
+    }
+}
+
+/// How likely a task is about a kind of symbol rather than about what it is part of.
+fn likely(kind: Option<Kind>) -> f64 {
+    match kind {
+        Some(Kind::Variable) => 0.7,
+        Some(Kind::File) => 0.8,
+        _ => 1.0,
     }
 }
 

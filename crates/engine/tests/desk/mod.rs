@@ -26,16 +26,34 @@ impl Desk {
     }
 
     pub fn call(&self, name: &str, request: Value) -> Result<Value, Error> {
+        self.call_in(None, name, request)
+    }
+
+    fn call_in(&self, session: Option<&str>, name: &str, request: Value) -> Result<Value, Error> {
         let mut context = Context {
             scope: self.fixture.ledger.scope().clone(),
             author: Some("ann".into()),
             agent: None,
-            session: None,
+            session: session.map(str::to_owned),
             input: None,
             output: None,
             progress: &mut |_, _| {},
         };
         self.engine.call(&mut context, name, request)
+    }
+
+    /// The code of the error.
+    #[allow(dead_code)]
+    pub fn fails(&self, name: &str, request: Value) -> String {
+        match self.call(name, request) {
+            Ok(answer) => panic!("{name} on {}: {answer}", self.fixture.name),
+            Err(error) => error.code.to_string(),
+        }
+    }
+
+    #[allow(dead_code)]
+    pub fn ok_in(&self, session: &str, name: &str, request: Value) -> Value {
+        self.call_in(Some(session), name, request).unwrap_or_else(|e| panic!("{name} on {}: {e:?}", self.fixture.name))
     }
 
     #[allow(dead_code)]

@@ -1,0 +1,447 @@
+//! Searching and packing on every store: what is found, why, within which limits, and what is told.
+
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+mod desk;
+
+use desk::Desk;
+use lukasa_engine::search::Searching;
+use lukasa_search::count::count;
+use lukasa_search::rerank::Reranker;
+use lukasa_search::text::Term;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tempfile::TempDir;
+
+fn write(root: &std::path::Path, path: &str, text: &str) {
+    let file = root.join(path);
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(file, text).unwrap();
+}
+
+/// A shop with a till, a catalogue and tests.
+fn program(root: &std::path::Path) {
+    write(
+        root,
+        "shop/till.py",
+        "\"\"\"The till.\"\"\"\n\nfrom shop.catalogue import price_of\n\n\nclass Till:\n    \"\"\"Takes money.\"\"\"\n\n    def checkout(self, basket):\n        \"\"\"Adds up a basket and applies the discount.\"\"\"\n        total = sum(price_of(item) for item in basket)\n        return self.discount(total)\n\n    def discount(self, total):\n        return total * 0.9 if total > 100 else total\n",
+    );
+    write(
+        root,
+        "shop/catalogue.py",
+        "\"\"\"What is sold.\"\"\"\n\nPRICES = {'tea': 3}\n\n\ndef price_of(item):\n    \"\"\"The price of an item in cents.\"\"\"\n    return PRICES[item]\n",
+    );
+    write(
+        root,
+        "tests/test_till.py",
+        "from shop.till import Till\n\n\ndef test_discount():\n    assert Till().discount(200) == 180\n",
+    );
+}
+
+fn indexed(desk: &Desk) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    program(folder.path());
+    desk.ok("index_directory", json!({"path": folder.path()}));
+    folder
+}
+
+fn refs(answer: &Value) -> Vec<String> {
+    answer["items"].as_array().unwrap().iter().map(|item| item["ref"].as_str().unwrap().to_owned()).collect()
+}
+
+fn note(desk: &Desk, key: &str, title: &str, text: &str) {
+    desk.ok("put", json!({"type": "Decision", "key": key, "title": title, "properties": {"text": text}}));
+}
+
+#[test]
+fn the_same_question_gives_the_same_answer_on_every_store() {
+    let mut answers: Vec<Value> = vec![];
+    for mut desk in Desk::all() {
+        // What is shed depends on the machine, and is told; here nothing is.
+        desk.engine = desk.engine.clone().with_searching(Searching::default().with_patience(f64::INFINITY));
+        let _folder = indexed(&desk);
+        note(&desk, "decision:1", "Discounts are rounded", "A discount is rounded to whole cents at the till.");
+        for turn in 0..5 {
+            let mut answer =
+                desk.ok("search", json!({"query": "how is the discount of a basket applied", "debug": true}));
+            answer["meta"]["elapsed_ms"] = json!(0);
+            answer["debug"]["costs"] = json!({});
+            answer["view"] = json!({});
+            let text = serde_json::to_string(&answer).unwrap();
+            // Ids are each store's own.
+            let plain: Value = serde_json::from_str(&without_ids(&text)).unwrap();
+            assert!(!plain["items"].as_array().unwrap().is_empty(), "{} {turn}", desk.fixture.name);
+            answers.push(plain);
+        }
+    }
+    assert!(answers.len() >= 10);
+    for answer in &answers[1..] {
+        for (name, part) in answers[0].as_object().unwrap() {
+            assert_eq!(part, &answer[name], "{name}");
+        }
+    }
+}
+
+/// Ids that are drawn by lot replaced by one and the same.
+fn without_ids(text: &str) -> String {
+    let id = regex_like_uuid;
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = (0..rest.len()).find(|at| rest.is_char_boundary(*at) && id(&rest[*at..])) {
+        out.push_str(&rest[..at]);
+        out.push_str("id");
+        rest = &rest[at + 36..];
+    }
+    out + rest
+}
+
+fn regex_like_uuid(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.len() >= 36
+        && bytes[..36].iter().enumerate().all(|(at, b)| match at {
+            8 | 13 | 18 | 23 => *b == b'-',
+            _ => b.is_ascii_hexdigit(),
+        })
+}
+
+#[test]
+fn reasons_add_up_to_scores_and_every_item_has_some() {
+    for desk in Desk::all() {
+        let _folder = indexed(&desk);
+        note(&desk, "decision:1", "Discounts are rounded", "A discount is rounded to whole cents at the till.");
+        for request in [
+            json!({"query": "discount of the basket"}),
+            json!({"query": "discount of the basket", "recipe": "objects", "include_citations": true}),
+            json!({"query": "discount of the basket", "recipe": "objects", "fusion": "rrf"}),
+            json!({"query": "discount error", "recipe": "objects", "rerank": true, "intent": "debug_error"}),
+            json!({"query": "discount", "recipe": "objects", "anchor": "decision:1"}),
+            json!({"query": "discount", "recipe": "recall"}),
+        ] {
+            let answer = desk.ok("search", request.clone());
+            let items = answer["items"].as_array().unwrap();
+            assert!(!items.is_empty(), "{request}");
+            for item in items {
+                let reasons = item["reasons"].as_array().unwrap();
+                assert!(!reasons.is_empty() && !item["explanation"].as_str().unwrap().is_empty());
+                let sum: f64 = reasons.iter().map(|r| r["score"].as_f64().unwrap()).sum();
+                assert!((sum - item["score"].as_f64().unwrap()).abs() < 1e-6, "{item}");
+            }
+            assert!(count(&answer["items"].to_string()) <= 3_500);
+        }
+    }
+}
+
+#[test]
+fn a_write_is_found_when_its_call_returns_and_not_before_it_was_known() {
+    for desk in Desk::all() {
+        let _folder = indexed(&desk);
+        let found = |desk: &Desk, view: Value| {
+            let mut request = json!({"query": "zanzibar"});
+            request.as_object_mut().unwrap().extend(view.as_object().unwrap().clone());
+            refs(&desk.ok("search", request))
+        };
+        assert!(found(&desk, json!({})).is_empty());
+        let tx = desk.ok("put", json!({"type": "Decision", "key": "d", "title": "Zanzibar"}))["tx"].clone();
+        assert_eq!(found(&desk, json!({})), ["Decision:d"]);
+        assert!(
+            found(&desk, json!({"known_at": format!("tx:{}", tx.as_u64().unwrap() - 1)})).is_empty(),
+            "not known then"
+        );
+        desk.ok("put", json!({"type": "Decision", "key": "d", "title": "Elsewhere"}));
+        assert!(found(&desk, json!({})).is_empty());
+        assert_eq!(found(&desk, json!({"known_at": format!("tx:{tx}")})), ["Decision:d"]);
+        desk.ok("delete", json!({"ref": "Decision:d"}));
+        assert!(refs(&desk.ok("search", json!({"query": "elsewhere"}))).is_empty());
+        // A branch of its own.
+        desk.ok("branch_create", json!({"name": "side"}));
+        desk.ok("put", json!({"type": "Decision", "key": "e", "title": "Zanzibar", "branch": "side"}));
+        assert!(found(&desk, json!({})).is_empty());
+        assert_eq!(found(&desk, json!({"branch": "side"})), ["Decision:e"]);
+    }
+}
+
+#[test]
+fn sources_are_searched_and_followed() {
+    for desk in Desk::all() {
+        let folder = indexed(&desk);
+        let best = |query: &str| refs(&desk.ok("search", json!({"query": query})))[0].clone();
+        assert_eq!(best("price of an item in cents"), "FUNCTION:shop/catalogue.py::price_of");
+        write(folder.path(), "shop/catalogue.py", "def worth(item):\n    \"\"\"Pelican.\"\"\"\n    return 3\n");
+        desk.ok("index_directory", json!({"path": folder.path()}));
+        assert_eq!(best("pelican"), "FUNCTION:shop/catalogue.py::worth");
+        // Changed on disk and not indexed yet: the text that was indexed is not at hand, names and comments are.
+        write(folder.path(), "shop/catalogue.py", "def other():\n    pass\n");
+        assert_eq!(best("pelican"), "FUNCTION:shop/catalogue.py::worth");
+        let pack = desk.ok("context_pack", json!({"task": "the pelican is wrong", "profile": "balanced"}));
+        assert!(
+            pack["freshness"].as_str().unwrap().contains("changed since it was indexed: shop/catalogue.py"),
+            "{pack}"
+        );
+        assert!(pack["core_symbols"][0]["code"].is_null(), "no lines that were never indexed");
+    }
+}
+
+#[test]
+fn bad_requests_are_told_what_is_wrong() {
+    for desk in Desk::all() {
+        let _folder = indexed(&desk);
+        for (request, code) in [
+            (json!({"query": ""}), "invalid_query"),
+            (json!({"query": "   "}), "invalid_query"),
+            (json!({"query": "x".repeat(801)}), "invalid_query"),
+            (json!({"query": "x", "channels": ["lexical", "smell"]}), "unknown_channel"),
+            (json!({"query": "x", "limit": 0}), "out_of_range"),
+            (json!({"query": "x", "limit": 41}), "out_of_range"),
+            (json!({"query": "x", "max_token_budget": 10}), "out_of_range"),
+            (json!({"query": "x", "max_token_budget": 4_001}), "token_budget_exceeded"),
+            (json!({"query": "x", "cursor": "forged"}), "invalid_cursor"),
+            (json!({"query": "x", "object_types": ["Nonsense"]}), "no_such_type"),
+            (json!({"query": "x", "neighbor": {"max_depth": 9}}), "out_of_range"),
+            (json!({"query": "x", "semantic_weight": 2.0}), "out_of_range"),
+        ] {
+            assert_eq!(desk.fails("search", request.clone()), code, "{request}");
+        }
+        assert_eq!(refs(&desk.ok("search", json!({"query": "é".repeat(800)}))), Vec::<String>::new());
+        for (request, code) in [
+            (json!({"task": ""}), "invalid_query"),
+            (json!({"task": "x".repeat((32 << 10) + 1)}), "task_too_long"),
+            (json!({"task": "x", "budget": 10}), "out_of_range"),
+            (json!({"task": "x", "budget": 25_001}), "token_budget_exceeded"),
+            (json!({"task": "x", "cursor": "forged"}), "invalid_cursor"),
+        ] {
+            assert_eq!(desk.fails("context_pack", request.clone()), code, "{request}");
+        }
+        let first = desk.ok("search", json!({"query": "discount till price", "limit": 1}));
+        let cursor = first["next_cursor"].as_str().unwrap();
+        let other = json!({"query": "discount till price", "limit": 2, "cursor": cursor});
+        assert_eq!(desk.fails("search", other), "cursor_of_another_request");
+    }
+}
+
+#[test]
+fn pages_lead_on_and_back_and_stay_what_they_were() {
+    for desk in Desk::all() {
+        let _folder = indexed(&desk);
+        let ask = |cursor: Option<&str>| {
+            let mut request =
+                json!({"query": "discount price till basket", "limit": 2, "neighbor": {"per_primary_limit": 0}});
+            if let Some(cursor) = cursor {
+                request["cursor"] = json!(cursor);
+            }
+            desk.ok("search", request)
+        };
+        let first = ask(None);
+        let second = ask(first["next_cursor"].as_str());
+        desk.ok("put", json!({"type": "Decision", "key": "d", "title": "discount price till basket"}));
+        assert_eq!(refs(&ask(first["next_cursor"].as_str())), refs(&second), "what was written since does not count");
+        assert_eq!(refs(&ask(second["previous_cursor"].as_str())), refs(&first));
+        assert!(refs(&first).iter().all(|r| !refs(&second).contains(r)));
+        assert!(refs(&ask(None)).contains(&"Decision:d".to_owned()));
+    }
+}
+
+#[test]
+fn filters_hold_for_neighbours_too() {
+    for desk in Desk::all() {
+        note(&desk, "decision:1", "Discounts", "Discounts are rounded.");
+        desk.ok("put", json!({"type": "Meeting", "key": "m", "title": "Weekly"}));
+        desk.ok("link", json!({"type": "decides", "src": "Meeting:m", "dst": "Decision:decision:1"}));
+        let ask = |more: Value| {
+            let mut request = json!({"query": "discounts rounded", "recipe": "objects"});
+            request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            desk.ok("search", request)
+        };
+        let all = ask(json!({}));
+        assert_eq!(refs(&all), ["Decision:decision:1", "Meeting:m"]);
+        assert_eq!(all["items"][1]["role"], "neighbor");
+        assert_eq!(all["path_summaries"][0]["summary"], "Meeting `Weekly` decides Decision `Discounts`");
+        let without = ask(json!({"exclude_object_types": ["Meeting"]}));
+        assert_eq!(refs(&without), ["Decision:decision:1"]);
+        assert!(!without.to_string().contains("Weekly"));
+        assert_eq!(refs(&ask(json!({"object_types": ["Decision"]}))), ["Decision:decision:1"]);
+        assert_eq!(refs(&ask(json!({"neighbor": {"per_primary_limit": 0}}))), ["Decision:decision:1"]);
+        assert!(refs(&ask(json!({"updated_after": "2999-01-01T00:00:00Z"}))).is_empty());
+    }
+}
+
+#[test]
+fn a_session_is_not_given_the_same_twice() {
+    for desk in Desk::all() {
+        note(&desk, "decision:1", "Discounts", "Discounts are rounded to whole cents.");
+        let ask = || desk.ok_in("s1", "search", json!({"query": "discounts rounded"}));
+        assert_eq!(ask()["items"][0]["role"], "primary");
+        let again = ask();
+        assert_eq!(again["items"][0]["role"], "reference");
+        assert!(again["items"][0]["fields"]["text"].is_null());
+        desk.fixture.clock.advance(601);
+        assert_eq!(ask()["items"][0]["role"], "primary", "after ten minutes it is new again");
+        assert_eq!(desk.ok("search", json!({"query": "discounts rounded"}))["items"][0]["role"], "primary");
+    }
+}
+
+/// Takes longer than anybody waits, or fails, or says too little.
+struct Odd(&'static str);
+
+impl Reranker for Odd {
+    fn name(&self) -> &str {
+        self.0
+    }
+    fn judge(&self, _: &str, _: &[Term], texts: &[String]) -> Result<Vec<f64>, String> {
+        match self.0 {
+            "slow" => std::thread::sleep(std::time::Duration::from_millis(900)),
+            "broken" => return Err("no".into()),
+            "short" => return Ok(vec![]),
+            _ => {}
+        }
+        Ok(vec![1.0; texts.len()])
+    }
+}
+
+#[test]
+fn a_second_look_never_holds_an_answer_up() {
+    for (name, applied, timeout) in
+        [("slow", false, true), ("broken", false, false), ("short", false, false), ("good", true, false)]
+    {
+        let mut desk = Desk::all().remove(0);
+        desk.engine = desk.engine.clone().with_searching(Searching::default().with_reranker(Arc::new(Odd(name))));
+        note(&desk, "decision:1", "Discounts", "Discounts are rounded.");
+        let answer = desk.ok("search", json!({"query": "discounts", "rerank": true}));
+        assert_eq!(refs(&answer), ["Decision:decision:1"], "{name}");
+        let rerank = &answer["meta"]["rerank"];
+        assert_eq!((&rerank["applied"], &rerank["timeout"]), (&json!(applied), &json!(timeout)), "{name}: {rerank}");
+    }
+}
+
+#[test]
+fn a_pack_briefs_within_its_budget() {
+    for desk in Desk::all() {
+        let _folder = indexed(&desk);
+        note(&desk, "decision:1", "Discounts are rounded", "A discount is rounded to whole cents at the till.");
+        desk.ok(
+            "link",
+            json!({"type": "INVOLVES", "src": "Decision:decision:1", "dst": "METHOD:shop/till.py::Till::discount"}),
+        );
+        let task = "Discount is not applied to large baskets\n\nCalling `Till.checkout` gives the full price.\n```\nTraceback (most recent call last):\n  File \"shop/till.py\", line 12, in checkout\n```\n";
+        let mut before = 0;
+        for (profile, budget) in [("compact", 300), ("balanced", 1_200), ("debug", 25_000)] {
+            let pack = desk.ok("context_pack", json!({"task": task, "profile": profile}));
+            let tokens = count(&pack.to_string());
+            assert!(
+                tokens <= budget && tokens <= pack["token_estimate"].as_u64().unwrap() as usize,
+                "{profile}: {tokens}"
+            );
+            assert!(tokens >= before, "{profile} gives no less");
+            before = tokens;
+            assert_eq!(pack["files"][0], "shop/till.py", "{pack}");
+            assert!(pack["entry_point"].as_str().unwrap().starts_with("shop/till.py::Till"), "{pack}");
+            assert!(pack["summary"].as_str().unwrap().starts_with("Begin at"));
+        }
+        let pack = desk.ok("context_pack", json!({"task": task, "profile": "balanced", "explain": true}));
+        let slice =
+            pack["core_symbols"].as_array().unwrap().iter().find(|s| s["symbol_name"] == "Till::checkout").unwrap();
+        let code = slice["code"].as_str().unwrap();
+        assert!(
+            code.starts_with("    def checkout(self, basket):") && code.ends_with("return self.discount(total)"),
+            "{code}"
+        );
+        assert_eq!((&slice["start_line"], &slice["end_line"]), (&json!(9), &json!(12)));
+        assert!(!slice["reasons"].as_array().unwrap().is_empty());
+        assert_eq!(pack["decisions"][0]["ref"], "Decision:decision:1");
+        let calls =
+            json!({"from": "shop/till.py::Till::checkout", "type": "CALLS", "to": "shop/till.py::Till::discount"});
+        assert!(pack["dependencies"].as_array().unwrap().contains(&calls), "{pack}");
+        let without = desk.ok("context_pack", json!({"task": task, "profile": "balanced", "include_decisions": false}));
+        assert!(without["decisions"].is_null());
+        let past = desk.ok("context_pack", json!({"task": task, "profile": "balanced", "known_at": "tx:1"}));
+        assert!(past["decisions"].is_null(), "it had not been decided then");
+        let nothing = desk.ok("context_pack", json!({"task": "xylophone"}));
+        assert!(nothing["summary"].as_str().unwrap().contains("nothing here speaks of"));
+    }
+}
+
+#[test]
+fn claims_of_others_stand_in_the_way_and_sensitive_notes_stay_hidden() {
+    for desk in Desk::all() {
+        let _folder = indexed(&desk);
+        let till = "CLASS:shop/till.py::Till";
+        for (key, agent, status) in [("c1", "ann", "active"), ("c2", "bob", "active"), ("c3", "eve", "released")] {
+            desk.ok("put", json!({"type": "CLAIM", "key": key, "status": status, "properties": {"agent_id": agent, "intent": "change the discount"}}));
+            desk.ok("link", json!({"type": "TARGETS", "src": format!("CLAIM:{key}"), "dst": till}));
+        }
+        desk.ok(
+            "put",
+            json!({"type": "EPISODE", "key": "e1", "properties": {"content": "discount secret", "sensitive": true}}),
+        );
+        let pack =
+            desk.ok("context_pack", json!({"task": "discount of the Till", "profile": "balanced", "agent_id": "bob"}));
+        let blockers: Vec<_> = pack["active_blockers"].as_array().unwrap().iter().map(|b| b["agent"].clone()).collect();
+        assert_eq!(blockers, ["ann"]);
+        assert!(!pack.to_string().contains("discount secret"));
+    }
+}
+
+#[test]
+fn an_interface_brings_what_implements_it() {
+    for desk in Desk::all() {
+        let folder = TempDir::new().unwrap();
+        write(
+            folder.path(),
+            "src/Payment.java",
+            "/** Takes a payment. */\npublic interface Payment {\n    void pay(int cents);\n}\n",
+        );
+        write(
+            folder.path(),
+            "src/Card.java",
+            "public class Card implements Payment {\n    public void pay(int cents) { charge(cents); }\n    void charge(int cents) {}\n}\n",
+        );
+        desk.ok("index_directory", json!({"path": folder.path()}));
+        let pack =
+            desk.ok("context_pack", json!({"task": "Payment interface takes a payment twice", "profile": "balanced"}));
+        let names: Vec<_> = pack["core_symbols"].as_array().unwrap().iter().map(|s| s["symbol_name"].clone()).collect();
+        assert!(names.contains(&json!("Payment")) && names.contains(&json!("Card")), "{names:?}");
+    }
+}
+
+#[test]
+fn what_is_embedded_is_found_by_meaning_and_readiness_tells() {
+    for desk in Desk::all() {
+        note(&desk, "a", "Refunds", "Customers get their money back within two weeks.");
+        note(&desk, "b", "Opening hours", "The shop opens at nine in the morning.");
+        note(&desk, "c", "Parking", "Cars stand behind the house.");
+        let before = desk.ok("search_readiness", json!({}));
+        assert_eq!(
+            (&before["embedding"]["optional"]["objects"], &before["embedding"]["optional"]["embedded"]),
+            (&json!(3), &json!(0))
+        );
+        let none = desk.ok("search", json!({"query": "reimbursement", "channels": ["vector"]}));
+        assert!(refs(&none).is_empty());
+        let done = desk.ok("embed", json!({}));
+        assert_eq!((&done["embedded"], &done["waiting"]), (&json!(3), &json!(0)), "{done}");
+        assert_eq!(desk.ok("embed", json!({}))["embedded"], 0, "nothing is embedded twice");
+        let answer = desk.ok("search", json!({"query": "reimbursement of a purchase", "recipe": "objects"}));
+        assert_eq!(refs(&answer)[0], "Decision:a", "{answer}");
+        assert_eq!(answer["meta"]["embedded_share"], 1.0);
+        assert_eq!(desk.ok("search_readiness", json!({}))["embedding"]["optional"]["percent"], 100.0);
+        // What changes is found by words at once, by meaning when its vector is there.
+        note(&desk, "c", "Parking", "Bicycles are repaired here.");
+        let answer = desk.ok("search", json!({"query": "mending a bike", "recipe": "objects"}));
+        assert!(answer["meta"]["embedded_share"].as_f64().unwrap() < 1.0);
+        desk.ok("embed", json!({}));
+        assert_eq!(refs(&desk.ok("search", json!({"query": "mending a bike", "recipe": "objects"})))[0], "Decision:c");
+    }
+}
+
+#[test]
+fn work_is_shed_in_order_when_answers_take_too_long_and_told() {
+    let mut desk = Desk::all().remove(0);
+    desk.engine = desk.engine.clone().with_searching(Searching::default().with_patience(1e-9));
+    note(&desk, "decision:1", "Discounts", "Discounts are rounded.");
+    let ask = || desk.ok("search", json!({"query": "discounts", "rerank": true}));
+    assert!(ask()["meta"]["warnings"].is_null(), "nothing is known of how long it takes");
+    let second = ask();
+    let warnings: Vec<_> = second["meta"]["warnings"].as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
+    assert_eq!(warnings[0], "rerank_disabled_perf", "{warnings:?}");
+    assert!(warnings.contains(&"candidate_pool_reduced"), "{warnings:?}");
+    assert_eq!(second["meta"]["rerank"]["applied"], false);
+    assert_eq!(refs(&second), ["Decision:decision:1"], "still answered");
+}
