@@ -11,7 +11,7 @@ pub use answer::{ItemOut, PathOut, Read, ReasonOut, Role, Shown, Want, round, sh
 pub use find::{Answered, Ask, Bonds, Recipe, find, is_code};
 pub use meaning::{BuiltIn, Embedding, Meaning};
 pub use sources::{Sources, lines};
-pub use texts::Texts;
+pub use texts::{Texts, said, title};
 
 use crate::graph::Look;
 use crate::{Context, Engine};

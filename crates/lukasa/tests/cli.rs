@@ -430,6 +430,45 @@ fn questions_about_code_are_answered_in_tables() {
     assert_eq!(desk.code(&["callers", "nothing_like_it"]), "unknown_symbol");
 }
 
+#[test]
+fn slices_patterns_and_questions_are_answered_for_people() {
+    let desk = Desk::new();
+    desk.write(
+        "auth.py",
+        "from web import page\n\n\ndef check(word):\n\treturn word\n\n\ndef login(user):\n\treturn check(user)\n",
+    );
+    desk.write("web.py", "from auth import login\n\n\ndef page(user):\n    return login(user)\n");
+    desk.ok(&["index"]);
+    for (arguments, says) in [
+        (&["slice", "login"][..], ["`login` in auth.py, lines 8-9, called by 1", "9 | \treturn check(user)"]),
+        (&["slice", "check", "--context", "with-deps"], ["`check` in auth.py, lines 4-5", "auth.py::login"]),
+        (&["slice", "--file", "web.py"], ["`web.py`, lines 1-5", "1 | from auth import login"]),
+        (&["slice", "--query", "check the word"], ["`check` in auth.py", "def check(word):"]),
+        (&["pattern", "circular_imports"], ["files that import one another", "auth.py -> web.py -> auth.py"]),
+        (&["pattern", "FUNCTION -CALLS-> FUNCTION", "--limit", "1"], ["the shape: 2 places found", "… 1 of 2"]),
+        (&["pattern", "all"], ["10 patterns: ", "no test reaches it"]),
+        (&["ask", "check the word"], ["3 things found, best `FUNCTION:auth.py::check`", "symbol 1, file 1"]),
+        (&["ask", "overview", "--mode", "global"], ["2 communities, largest first", "COMMUNITY:"]),
+        (&["ask", "MATCH (f:FILE) RETURN count(f)", "--language", "cypher"], ["1 row", "count(f)"]),
+    ] {
+        let out = desk.run(arguments);
+        let shown = text(&out.stdout);
+        assert!(out.status.success() && shown.starts_with(says[0]), "{arguments:?}: {shown}{}", text(&out.stderr));
+        assert!(shown.contains(says[1]), "{arguments:?}: {shown}");
+    }
+    desk.write("auth.py", "def login(user):\n    pass\n");
+    let stale = text(&desk.run(&["slice", "login"]).stdout);
+    assert!(stale.contains("the file on disk differs") && !stale.contains(" | "), "{stale}");
+    assert_eq!(desk.code(&["slice", "lgoin"]), "unknown_symbol");
+    assert_eq!(desk.code(&["pattern", "FUNCTION -CALLS->"]), "invalid_pattern");
+    desk.ok(&["put", "Person", "ada", "--title", "Ada Byron", "--set", "text=Wrote to Charles Babbage"]);
+    desk.ok(&["put", "Person", "charles", "--title", "Charles Babbage", "--set", "text=Knew Ada Byron"]);
+    let linked = desk.ok(&["link-mentions"]);
+    assert_eq!((&linked["added"], &linked["objects"]), (&json!(2), &json!(2)), "{linked}");
+    let again = text(&desk.run(&["link-mentions"]).stdout);
+    assert_eq!(again, "2 mentions among 2 objects: nothing new, no transaction\n");
+}
+
 /// Runs it somewhere below the desk, with the project named after the folder, and reads the answer.
 fn in_folder(desk: &Desk, folder: &str, args: &[&str]) -> Value {
     let mut command = desk.command();

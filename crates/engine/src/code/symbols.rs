@@ -342,12 +342,35 @@ impl<'a> Symbols<'a> {
         }
     }
 
+    /// The same among the symbols of a file.
+    pub fn find_in(&self, file: Node, text: &str) -> Result<Node> {
+        let inside = self.whole(file, usize::MAX).0;
+        let found = self.named_among(text, inside.clone());
+        match found[..] {
+            [one] => Ok(one),
+            [] => {
+                let there: FxHashSet<Node> = inside.into_iter().collect();
+                let near = self.near(text, |node| there.contains(&node));
+                let error =
+                    Error::not_found("unknown_symbol", format!("no symbol is named `{text}` in `{}`", self.key(file)));
+                Err(match near.is_empty() {
+                    false => error.hint(format!("the closest there are {}", near.join(", "))),
+                    true => error.hint("`lukasa explain` lists what is in a file"),
+                })
+            }
+            _ => Err(self.ambiguous(text, found)),
+        }
+    }
+
     /// Every symbol of a name, the kinds that are meant first alone.
     fn named(&self, text: &str) -> Vec<Node> {
+        self.named_among(text, self.look.snapshot.nodes())
+    }
+
+    fn named_among(&self, text: &str, nodes: Vec<Node>) -> Vec<Node> {
         let (kind, wanted) = self.typed(text);
         let s = &self.look.snapshot;
-        let all: Vec<(Node, &str, Kind)> = s
-            .nodes()
+        let all: Vec<(Node, &str, Kind)> = nodes
             .into_iter()
             .filter_map(|node| Some((node, s.key(node)?, self.kind(node)?)))
             .filter(|(_, _, k)| kind.is_none_or(|only| only == *k))
@@ -390,20 +413,20 @@ impl<'a> Symbols<'a> {
     }
 
     fn unknown(&self, text: &str, told: &Error) -> Error {
-        let s = &self.look.snapshot;
         let error = Error::not_found("unknown_symbol", format!("no symbol is named `{text}` in this view"));
         let gone = told.hint.as_deref().filter(|hint| hint.contains("lukasa history"));
-        let near: Vec<String> = self
-            .like(&Query::new(self.typed(text).1), |_| true)
-            .into_iter()
-            .take(OFFERED)
-            .map(|found| format!("`{}`", s.name(found.node)))
-            .collect();
+        let near = self.near(text, |_| true);
         match (gone, near.is_empty()) {
             (Some(gone), _) => error.hint(gone),
             (None, false) => error.hint(format!("the closest are {}", near.join(", "))),
             (None, true) => error.hint("`lukasa symbol` searches by parts of names; `lukasa index` reads a folder"),
         }
+    }
+
+    /// Names that may have been meant.
+    fn near(&self, text: &str, allowed: impl Fn(Node) -> bool + Sync) -> Vec<String> {
+        let found = self.like(&Query::new(self.typed(text).1), allowed);
+        found.into_iter().take(OFFERED).map(|found| format!("`{}`", self.look.snapshot.name(found.node))).collect()
     }
 }
 

@@ -53,6 +53,14 @@ pub struct Request {
     pub view: ViewSpec,
 }
 
+impl Request {
+    /// A query without parameters, about now, within the usual limits.
+    pub fn of(query: String) -> Request {
+        let (parameters, view) = (Map::new(), ViewSpec::default());
+        Request { query, parameters, timeout_ms: timeout_ms(), limit: limit(), view }
+    }
+}
+
 fn timeout_ms() -> u64 {
     10_000
 }

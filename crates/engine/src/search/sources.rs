@@ -28,6 +28,13 @@ impl Sources {
         Ok(())
     }
 
+    /// Whether the file on disk is what has this id; none where no root has such a file.
+    pub fn is_same_on_disk(&self, path: &str, id: &[u8; 20]) -> Option<bool> {
+        let roots: Vec<Arc<Root>> = self.roots.read().clone();
+        let on_disk = roots.iter().filter_map(|root| std::fs::read(root.path.join(path)).ok());
+        on_disk.map(|bytes| git::blob_id(&bytes) == *id).reduce(|one, other| one || other)
+    }
+
     /// The content with this id, as git names contents. None where no root has it any more: a text that is not the one
     /// that was indexed would put wrong lines into answers.
     pub fn text(&self, path: &str, id: &[u8; 20]) -> Option<String> {
@@ -73,8 +80,9 @@ mod tests {
         std::fs::write(folder.path().join("a.py"), "one\n").expect("written");
         let id = git::blob_id(b"one\n");
         assert_eq!(sources.text("a.py", &id).as_deref(), Some("one\n"));
+        assert_eq!((sources.is_same_on_disk("a.py", &id), sources.is_same_on_disk("b.py", &id)), (Some(true), None));
         std::fs::write(folder.path().join("a.py"), "two\n").expect("written");
-        assert_eq!(sources.text("a.py", &id), None);
+        assert_eq!((sources.text("a.py", &id), sources.is_same_on_disk("a.py", &id)), (None, Some(false)));
         assert_eq!(sources.text("b.py", &id), None);
     }
 }

@@ -279,20 +279,18 @@ impl Objects {
         texts.add(Field::Path, snapshot.type_name(node));
         content.subtype.iter().chain(&content.labels).for_each(|text| texts.add(Field::Path, text));
         names.begin(node);
-        let title = content.title.clone().or_else(|| text(content, "name"));
+        let title = title(content);
         if let Some(title) = &title {
             texts.add(Field::Name, title);
             keys.begin(node);
             titles::keys(title).iter().for_each(|key| keys.add_word(Field::Name, key));
         }
         let mut named: Vec<String> = titles::names(title.as_deref().unwrap_or(""));
-        for (name, value) in content.properties.iter().filter(|(name, _)| *name != "name") {
-            values(name, value, DEEP, &mut |text| {
-                texts.add(Field::Text, text);
-                asks |= ends_asking(text);
-                named.extend(titles::names(text));
-            });
-        }
+        said(content, &mut |text| {
+            texts.add(Field::Text, text);
+            asks |= ends_asking(text);
+            named.extend(titles::names(text));
+        });
         if let Some(speaker) = text(content, "speaker").or_else(|| text(content, "agent_id")) {
             speakers.begin(node);
             titles::keys(&speaker).iter().for_each(|key| speakers.add_word(Field::Name, key));
@@ -346,6 +344,18 @@ impl<'s> Owned<'s> {
     fn texts(&self, node: Node, is_file: bool) -> &[&'s str] {
         let own = if is_file { None } else { Some(node) };
         self.lines.get(&own).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// What a thing that is not source code is called.
+pub fn title(content: &Content) -> Option<String> {
+    content.title.clone().or_else(|| text(content, "name"))
+}
+
+/// Every text that it says beside its title.
+pub fn said(content: &Content, each: &mut dyn FnMut(&str)) {
+    for (name, value) in content.properties.iter().filter(|(name, _)| *name != "name") {
+        values(name, value, DEEP, each);
     }
 }
 

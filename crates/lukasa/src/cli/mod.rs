@@ -10,6 +10,7 @@ use crate::settings;
 use clap::ArgMatches;
 use indicatif::{ProgressBar, ProgressStyle};
 use lukasa_engine::code::Summaries;
+use lukasa_engine::code::place::Place;
 use lukasa_engine::embedding::InputRules;
 use lukasa_engine::search::Embedding;
 use lukasa_engine::{Answer, Context, Effect, Engine, Operation};
@@ -115,7 +116,20 @@ impl Session {
             .get("path")
             .and_then(Value::as_str)
             .filter(|_| ["code", "search"].contains(&operation.meta.toolset));
-        Session::open_for(matches, need, path.map(Path::new), as_json)
+        let session = Session::open_for(matches, need, path.map(Path::new), as_json)?;
+        if matches!(operation.meta.toolset, "code" | "search") && need == Need::Existing {
+            session.read_sources(as_json);
+        }
+        Ok(session)
+    }
+
+    /// Texts are also read from the working tree we are in, which may be another one than the store is kept in. Without
+    /// them answers say that they have no lines.
+    fn read_sources(&self, as_json: bool) {
+        let added = Place::of(Path::new("."), None).and_then(|place| self.engine.searching().sources.add(&place.root));
+        if let (Err(e), false) = (added, as_json) {
+            let _ = writeln!(std::io::stderr(), "no sources from here: {}", e.message);
+        }
     }
 
     fn open_for(matches: &ArgMatches, need: Need, path: Option<&Path>, as_json: bool) -> Result<Session> {

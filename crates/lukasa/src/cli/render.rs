@@ -4,6 +4,7 @@ mod code;
 pub mod cypher;
 mod graph;
 mod index;
+mod questions;
 mod search;
 
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
@@ -129,16 +130,17 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
         operation if search::OPERATIONS.contains(&operation) => search::answer(out, operation, response)?,
         operation if code::OPERATIONS.contains(&operation) => code::answer(out, operation, response)?,
         operation if graph::OPERATIONS.contains(&operation) => graph::answer(out, operation, response)?,
+        operation if questions::OPERATIONS.contains(&operation) => questions::answer(out, operation, response)?,
         // The summary says it all.
-        "put" | "patch" | "link" | "delete" | "restore" | "rename" | "batch" | "backup" | "restore_backup"
-        | "tag_delete" | "type_object" | "type_relationship" | "type_strict" | "branch_create" | "branch_move"
-        | "branch_close" | "branch_open" | "tag_create" | "tag_describe" | "import" | "export" | "release_create"
-        | "verify" => {}
+        "put" | "patch" | "link" | "link_mentions" | "delete" | "restore" | "rename" | "batch" | "backup"
+        | "restore_backup" | "tag_delete" | "type_object" | "type_relationship" | "type_strict" | "branch_create"
+        | "branch_move" | "branch_close" | "branch_open" | "tag_create" | "tag_describe" | "import" | "export"
+        | "release_create" | "verify" => {}
         _ => rest(out, response)?,
     }
     // Those with several lists say at each how many are missing.
-    let tells_itself = operation == "cypher"
-        || [&code::OPERATIONS[..], &graph::OPERATIONS, &search::OPERATIONS].iter().any(|all| all.contains(&operation));
+    let lists = [&code::OPERATIONS[..], &graph::OPERATIONS, &questions::OPERATIONS, &search::OPERATIONS];
+    let tells_itself = operation == "cypher" || lists.iter().any(|own| own.contains(&operation));
     if response["truncated"] == true && !tells_itself {
         match response["next"].as_u64() {
             Some(next) => writeln!(out, "… and more: go on with --after {next}")?,

@@ -1,0 +1,269 @@
+//! `find_pattern`: places in the code that fit a named pattern or a shape, grouped, with what to do about them.
+
+use super::{META, check_limit, count};
+use crate::code::symbols::{Symbols, keys};
+use crate::graph::Look;
+use crate::registry::{Meta, Op};
+use crate::search::{Ask, Recipe, find};
+use crate::{Context, Engine};
+use lukasa_graph::Node;
+use lukasa_model::view::ViewEcho;
+use lukasa_model::{Error, Result};
+use lukasa_search::fuse::Fusion;
+use lukasa_search::recall::Nearest;
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+mod code;
+mod named;
+mod shape;
+
+use code::Code;
+use named::{NAMED, Pattern};
+use shape::Shape;
+
+pub struct FindPattern;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// A named pattern (circular_imports, unreferenced, unused_exports, god_files, god_classes, long_functions,
+    /// deep_inheritance, untested, duplicate_names, unresolved_hotspots), `all` of them, a shape such as
+    /// `Class -INHERITS-> Class -IMPLEMENTS-> Interface`, or words to look for.
+    pub pattern: String,
+    /// Only what is in files whose path begins so.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// Most items of each group, up to 1,000.
+    #[serde(default = "limit")]
+    pub limit: usize,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+fn limit() -> usize {
+    20
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    /// One for each pattern that was looked for and found.
+    pub groups: Vec<GroupOut>,
+    /// A group is shorter than what there is.
+    pub truncated: bool,
+    pub view: ViewEcho,
+}
+
+/// How much something should worry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    High,
+    Medium,
+    Low,
+    Info,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct GroupOut {
+    pub pattern: String,
+    pub title: String,
+    /// How many there are.
+    pub count: usize,
+    pub severity: Severity,
+    /// What to do about them.
+    pub suggestion: String,
+    /// The worst first.
+    pub items: Vec<ItemOut>,
+    pub truncated: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ItemOut {
+    /// `Type:key`, or the id of what has no key.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    pub detail: String,
+}
+
+/// Something that fits, before it is told.
+struct Item {
+    node: Node,
+    detail: String,
+}
+
+impl Op for FindPattern {
+    const META: Meta = Meta {
+        name: "find_pattern",
+        summary: "Find patterns in the code, with what to do about them",
+        description: "Looks for circles of imports, functions that nothing uses, exports that nobody imports, files and \
+                      classes that do too much, long functions, deep inheritance, files without tests, names used twice \
+                      and calls that could not be resolved; or for a shape of types and relationships; or for words. \
+                      Answers are grouped by pattern, the worst first, each with a suggestion. All are hints: what is \
+                      called by reflection or from elsewhere looks unused.",
+        verb: "pattern",
+        toolset: "code",
+        positional: &["pattern"],
+        examples: &[
+            "lukasa pattern circular_imports",
+            "lukasa pattern all --path src/ --limit 5",
+            "lukasa pattern \"Class -INHERITS-> Class -IMPLEMENTS-> Interface\"",
+        ],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        check_limit(request.limit)?;
+        let asked = request.pattern.trim();
+        if asked.is_empty() {
+            return Err(Error::invalid("invalid_request", "no pattern is named").hint(known()));
+        }
+        let look = engine.look(context, &request.view)?;
+        let symbols = Symbols::new(&look);
+        let path = request.path.as_deref().map(|path| path.strip_prefix("./").unwrap_or(path));
+        let told = Telling { look: &look, limit: request.limit };
+        let mut groups = Vec::new();
+        let what = match Asked::read(asked) {
+            Asked::Named(patterns) => {
+                let code = Code::new(&symbols, path);
+                for pattern in &patterns {
+                    groups.push(told.group(pattern, (pattern.find)(&code)?));
+                }
+                match &patterns[..] {
+                    [one] => one.title.to_lowercase(),
+                    _ => count(patterns.len(), "pattern"),
+                }
+            }
+            Asked::Shape => {
+                let shape = Shape::read(asked, &look)?;
+                groups.push(told.shape(asked, shape.find(&symbols, path)));
+                "the shape".into()
+            }
+            Asked::Words => {
+                groups.push(words(engine, context, &told, asked, path)?);
+                "these words (no pattern of that name)".into()
+            }
+        };
+        groups.retain(|group| group.count > 0);
+        let total: usize = groups.iter().map(|group| group.count).sum();
+        let places = if total == 0 { "nothing".into() } else { count(total, "place") };
+        let mut summary = format!("{what}: {places} found");
+        if groups.len() > 1 {
+            let parts: Vec<String> = groups.iter().map(|group| format!("{} {}", group.count, group.pattern)).collect();
+            summary += &format!(" ({})", parts.join(", "));
+        }
+        if let Some(path) = path {
+            summary += &format!(" under `{path}`");
+        }
+        let truncated = groups.iter().any(|group| group.truncated);
+        Ok(Response { summary, groups, truncated, view: look.view.echo() })
+    }
+}
+
+/// What a text asks for.
+enum Asked {
+    Named(Vec<&'static Pattern>),
+    Shape,
+    Words,
+}
+
+impl Asked {
+    fn read(text: &str) -> Asked {
+        let name = text.to_lowercase().replace(['-', ' '], "_");
+        if name == "all" {
+            return Asked::Named(NAMED.iter().collect());
+        }
+        match NAMED.iter().find(|pattern| pattern.name == name) {
+            Some(pattern) => Asked::Named(vec![pattern]),
+            None if text.contains("->") || text.contains("<-") => Asked::Shape,
+            None => Asked::Words,
+        }
+    }
+}
+
+fn known() -> String {
+    let names: Vec<&str> = NAMED.iter().map(|pattern| pattern.name).collect();
+    format!("named patterns: {}, all; or a shape such as `Class -INHERITS-> Class`", names.join(", "))
+}
+
+/// Turns what was found into answers.
+struct Telling<'a> {
+    look: &'a Look,
+    limit: usize,
+}
+
+impl Telling<'_> {
+    fn items(&self, found: &[Item]) -> Vec<ItemOut> {
+        let told = found.iter().take(self.limit);
+        told.map(|item| ItemOut { reference: self.look.snapshot.name(item.node), detail: item.detail.clone() })
+            .collect()
+    }
+
+    fn group(&self, pattern: &Pattern, found: Vec<Item>) -> GroupOut {
+        GroupOut {
+            pattern: pattern.name.into(),
+            title: pattern.title.into(),
+            count: found.len(),
+            severity: pattern.severity,
+            suggestion: pattern.suggestion.into(),
+            truncated: found.len() > self.limit,
+            items: self.items(&found),
+        }
+    }
+
+    fn shape(&self, asked: &str, (found, complete): (Vec<Item>, bool)) -> GroupOut {
+        GroupOut {
+            pattern: asked.into(),
+            title: "Places of this shape".into(),
+            count: found.len(),
+            severity: Severity::Info,
+            suggestion: match complete {
+                true => "`lukasa cypher` takes conditions on properties, too".into(),
+                false => "there are more than could be counted: name more types, or give `path`".into(),
+            },
+            truncated: !complete || found.len() > self.limit,
+            items: self.items(&found),
+        }
+    }
+}
+
+fn words(
+    engine: &Engine,
+    context: &mut Context<'_>,
+    told: &Telling<'_>,
+    asked: &str,
+    path: Option<&str>,
+) -> Result<GroupOut> {
+    let look = told.look;
+    let s = &look.snapshot;
+    let texts = engine.texts(context, look)?;
+    let allowed = |node: Node| path.is_none_or(|path| s.key(node).is_some_and(|key| keys::path(key).starts_with(path)));
+    let ask = Ask {
+        text: asked,
+        recipe: Recipe::Auto,
+        lexical: true,
+        vector: false,
+        intent: None,
+        fusion: Fusion::WeightedSum,
+        pool: told.limit,
+        nearest: Nearest::default(),
+        allowed: &allowed,
+    };
+    let found: Vec<Item> = find(look, &texts, &ask)
+        .candidates
+        .iter()
+        .map(|candidate| Item { node: candidate.node, detail: format!("score {:.3}", candidate.score()) })
+        .collect();
+    Ok(GroupOut {
+        pattern: asked.into(),
+        title: "Found by words".into(),
+        count: found.len(),
+        severity: Severity::Info,
+        suggestion: known(),
+        truncated: found.len() > told.limit,
+        items: told.items(&found),
+    })
+}

@@ -1,0 +1,533 @@
+//! `semantic_slice`: the exact lines of a symbol, with what is around it, within a budget.
+
+use super::META;
+use crate::code::index::unhex;
+use crate::code::symbols::{Contents, Kind, Placed, Reach, Reached, Symbols, Way, lines, local, number, text};
+use crate::graph::Look;
+use crate::registry::{Meta, Op};
+use crate::search::{self, Ask, Recipe, find};
+use crate::{Context, Engine};
+use lukasa_graph::Node;
+use lukasa_model::view::ViewEcho;
+use lukasa_model::{Content, Error, ErrorKind, Result, Statement, Time, Tx};
+use lukasa_search::count::{count as tokens, count_within};
+use lukasa_search::fuse::Fusion;
+use lukasa_search::recall::Nearest;
+use lukasa_store::Fields;
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+mod knowledge;
+
+use knowledge::{KnownOut, known_about};
+
+pub struct SemanticSlice;
+
+/// Callers and callees that are listed.
+const LISTED: usize = 10;
+/// Candidates that a question is answered from.
+const POOL: usize = 50;
+
+/// How much is told of a symbol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Extent {
+    /// How it is declared, without its body.
+    Signature,
+    /// Its lines.
+    #[default]
+    Body,
+    /// Its lines, who calls it and what it calls.
+    #[serde(alias = "with_deps")]
+    WithDeps,
+    /// All that, and the decisions and learnings about it.
+    Full,
+}
+
+/// How many tokens an answer may take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// 300.
+    Compact,
+    /// 1,200.
+    #[default]
+    Balanced,
+    /// As many as it takes.
+    Debug,
+}
+
+impl Profile {
+    fn budget(self) -> Option<usize> {
+        match self {
+            Profile::Compact => Some(300),
+            Profile::Balanced => Some(1_200),
+            Profile::Debug => None,
+        }
+    }
+
+    fn next(self) -> &'static str {
+        match self {
+            Profile::Compact => "balanced",
+            Profile::Balanced | Profile::Debug => "debug",
+        }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// The symbol: its key, `Class::method`, `Class.method`, or a name.
+    #[serde(default)]
+    pub symbol: Option<String>,
+    /// The file that the symbol is in: its path, or the end of it. Alone it stands for the whole file.
+    #[serde(default)]
+    pub file: Option<String>,
+    /// A question to find the symbol by, where no name is given or none fits.
+    #[serde(default)]
+    pub query: Option<String>,
+    /// How much is told.
+    #[serde(default)]
+    pub context: Extent,
+    /// How many tokens the answer may take: compact 300, balanced 1,200, debug any number.
+    #[serde(default)]
+    pub profile: Profile,
+    #[serde(flatten)]
+    pub view: ViewSpec,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    pub symbol_name: String,
+    pub key: String,
+    #[serde(rename = "type")]
+    pub type_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// What it does, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// Its lines, as they stood when they were indexed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// key, file_and_name, name, file or question.
+    pub found_by: &'static str,
+    /// The surest first, then by key; at most 10.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub incoming_callers: Vec<CallOut>,
+    /// How many there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_callers: Option<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outgoing_calls: Vec<CallOut>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_calls: Option<usize>,
+    /// The newest 3.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub relevant_decisions: Vec<KnownOut>,
+    /// The surest 3.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub relevant_learnings: Vec<KnownOut>,
+    /// Since when the symbol is what it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_from: Option<Time>,
+    pub freshness: FreshnessOut,
+    /// The budget was too small for something, which is left out as a whole.
+    pub truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// What this answer costs a language model.
+    pub token_estimate: usize,
+    pub view: ViewEcho,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CallOut {
+    pub key: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// Lines of the calls, in the file of what calls; the first 20.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub call_lines: Vec<u64>,
+    pub confidence: f64,
+}
+
+/// What the lines are those of.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FreshnessOut {
+    /// The transaction that indexed the file as it is here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx: Option<Tx>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_commit: Option<String>,
+    /// Whether the file on disk differs from what was indexed; nothing where it is not at hand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub differs_on_disk: Option<bool>,
+    /// The same in words, with what to do.
+    pub says: String,
+}
+
+impl Op for SemanticSlice {
+    const META: Meta = Meta {
+        name: "semantic_slice",
+        summary: "Show the exact lines of a symbol",
+        description: "The source lines of a function, class or other symbol as they were indexed, with its signature, and \
+                      on request who calls it, what it calls, and which decisions and learnings are about it. The symbol \
+                      is found by key, by file and name, by name, else by a question. What does not fit the profile's \
+                      budget is left out as a whole, never cut in the middle.",
+        verb: "slice",
+        toolset: "code",
+        positional: &["symbol"],
+        aliases: &[("ref", "symbol"), ("question", "query")],
+        examples: &[
+            "lukasa slice Session.close",
+            "lukasa slice login --file src/auth.py --context with-deps",
+            "lukasa slice --query \"where is the password checked\" --profile debug",
+        ],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        let look = engine.look(context, &request.view)?;
+        let symbols = Symbols::new(&look);
+        let (node, found_by) = Finding { engine, symbols: &symbols, request: &request }.find(context)?;
+        Slice { engine, symbols: &symbols, node, found_by, extent: request.context }.make(request.profile)
+    }
+}
+
+/// From what was asked to one symbol.
+struct Finding<'a> {
+    engine: &'a Engine,
+    symbols: &'a Symbols<'a>,
+    request: &'a Request,
+}
+
+fn given(text: &Option<String>) -> Option<&str> {
+    text.as_deref().map(str::trim).filter(|text| !text.is_empty())
+}
+
+impl Finding<'_> {
+    fn find(&self, context: &mut Context<'_>) -> Result<(Node, &'static str)> {
+        let (symbol, query) = (given(&self.request.symbol), given(&self.request.query));
+        let file = given(&self.request.file).map(|file| self.symbols.find(file.trim_start_matches("./"))).transpose();
+        let named = match (symbol, file) {
+            (_, Err(e)) => Err(e),
+            (Some(name), Ok(file)) => self.named(name, file),
+            (None, Ok(Some(file))) if query.is_none() => Ok((file, "file")),
+            (None, Ok(file)) => {
+                let Some(query) = query else {
+                    return Err(Error::invalid("invalid_request", "nothing says which symbol is meant")
+                        .hint("give `symbol`, `file` or `query`"));
+                };
+                let found = self.asked(context, query, file)?;
+                return found.map(|node| (node, "question")).ok_or_else(|| nothing(query));
+            }
+        };
+        // What is no name may be a question: names have no blanks.
+        let asked = query.or(symbol.filter(|name| name.contains(char::is_whitespace)));
+        match (named, asked) {
+            (Err(e), Some(query)) if e.kind == ErrorKind::NotFound => {
+                self.asked(context, query, None)?.map(|node| (node, "question")).ok_or(e)
+            }
+            (named, _) => named,
+        }
+    }
+
+    fn named(&self, name: &str, file: Option<Node>) -> Result<(Node, &'static str)> {
+        let exact = if name.contains("::") { self.symbols.look.node(name).ok() } else { None };
+        let (node, by) = match (exact, file) {
+            (Some(node), _) => (node, "key"),
+            (None, Some(file)) => (self.symbols.find_in(file, name)?, "file_and_name"),
+            (None, None) => {
+                let node = self.symbols.find(name)?;
+                (node, if self.symbols.key(node) == name { "key" } else { "name" })
+            }
+        };
+        if self.symbols.kind(node).is_none() {
+            let message = format!("`{name}` is no symbol of the code index");
+            return Err(Error::not_found("unknown_symbol", message).hint(format!("`lukasa get {name}` shows it")));
+        }
+        Ok((node, by))
+    }
+
+    /// The best answer to a question that has lines to show.
+    fn asked(&self, context: &mut Context<'_>, query: &str, file: Option<Node>) -> Result<Option<Node>> {
+        let look = self.symbols.look;
+        let texts = self.engine.texts(context, look)?;
+        let allowed = |node: Node| {
+            self.symbols.kind(node).is_some_and(|kind| !kind.outside())
+                && file.is_none_or(|file| self.symbols.file(node) == Some(file))
+        };
+        let ask = Ask {
+            text: query,
+            recipe: Recipe::Code,
+            lexical: true,
+            vector: false,
+            intent: None,
+            fusion: Fusion::WeightedSum,
+            pool: POOL,
+            nearest: Nearest::default(),
+            allowed: &allowed,
+        };
+        let found = find(look, &texts, &ask).candidates;
+        // A symbol says more exactly where the answer is than its file does.
+        let symbol = found.iter().find(|candidate| !self.symbols.is(candidate.node, Kind::File));
+        Ok(symbol.or(found.first()).map(|candidate| candidate.node))
+    }
+}
+
+fn nothing(query: &str) -> Error {
+    Error::not_found("unknown_symbol", format!("nothing here answers `{query}`"))
+        .hint("`lukasa symbol` searches by parts of names; `lukasa index` reads a folder")
+}
+
+/// An answer in the making.
+struct Slice<'a> {
+    engine: &'a Engine,
+    symbols: &'a Symbols<'a>,
+    node: Node,
+    found_by: &'static str,
+    extent: Extent,
+}
+
+/// How much of an answer is tried: with lines or without, so many of each list.
+const TRIES: [(bool, usize); 9] =
+    [(true, LISTED), (true, 5), (true, 3), (true, 1), (false, LISTED), (false, 5), (false, 3), (false, 1), (false, 0)];
+
+impl Slice<'_> {
+    fn make(&self, profile: Profile) -> Result<Response> {
+        let mut whole = self.whole()?;
+        let Some(budget) = profile.budget() else {
+            return estimated(whole);
+        };
+        let all = Lists::of(&mut whole);
+        let code = whole.code.take();
+        whole.token_estimate = budget;
+        for (at, (with_code, most)) in TRIES.into_iter().enumerate() {
+            whole.code = code.clone().filter(|_| with_code);
+            all.put(&mut whole, most);
+            whole.truncated = at > 0 && (whole.code.is_some() != code.is_some() || all.longest() > most);
+            whole.hint = whole.truncated.then(|| {
+                let what = if whole.code.is_some() == code.is_some() {
+                    "Not all neighbours fit"
+                } else {
+                    "The lines do not fit"
+                };
+                format!("{what} into {budget} tokens: ask with profile {}", profile.next())
+            });
+            if count_within(&written(&whole)?, budget).is_some() {
+                break;
+            }
+        }
+        estimated(whole)
+    }
+
+    /// Everything that was asked for.
+    fn whole(&self) -> Result<Response> {
+        let (symbols, node, look) = (self.symbols, self.node, self.symbols.look);
+        let file = symbols.file(node);
+        let contents = symbols.contents(&std::iter::once(node).chain(file).collect::<Vec<_>>())?;
+        let empty = Content::default();
+        let content = contents.get(&node).unwrap_or(&empty);
+        let placed = symbols.placed(node, &contents);
+        let is_file = Some(node) == file;
+        let (first, last) = if is_file {
+            (Some(1), number(content, "lines"))
+        } else {
+            (number(content, "line"), number(content, "end_line").or(number(content, "line")))
+        };
+        let source = self.source(file, &contents);
+        let cut = |source: &str| match (first, last) {
+            _ if is_file => Some(source.to_owned()),
+            (Some(first), Some(last)) => Some(search::lines(source, first, last).to_owned()).filter(|t| !t.is_empty()),
+            _ => None,
+        };
+        let lines = source.as_deref().and_then(cut);
+        let declared = lines.as_deref().and_then(|lines| lines.lines().next()).map(|line| line.trim().to_owned());
+        let callers = self.calls(Way::In)?;
+        let callees = self.calls(Way::Out)?;
+        let deps = self.extent >= Extent::WithDeps;
+        let (decisions, learnings) =
+            if self.extent == Extent::Full { known_about(symbols, node)? } else { (vec![], vec![]) };
+        let own = visible(look, node)?;
+        let freshness = self.freshness(file, &contents, lines.is_some())?;
+        let mut response = Response {
+            summary: self.in_words(&placed, first, last, callers.len()),
+            file: placed.path.clone(),
+            symbol_name: placed.title.clone(),
+            key: placed.key.clone(),
+            type_name: placed.type_name.clone(),
+            start_line: first,
+            end_line: last,
+            signature: text(content, "signature").or(declared.filter(|_| !is_file)),
+            about: text(content, "summary"),
+            code: lines.filter(|_| self.extent != Extent::Signature),
+            found_by: self.found_by,
+            incoming_callers: vec![],
+            total_callers: deps.then_some(callers.len()),
+            outgoing_calls: vec![],
+            total_calls: deps.then_some(callees.len()),
+            relevant_decisions: decisions,
+            relevant_learnings: learnings,
+            valid_from: own.map(|statement| statement.period.from).filter(|from| *from != Time::MIN),
+            freshness,
+            truncated: false,
+            hint: None,
+            token_estimate: 0,
+            view: look.view.echo(),
+        };
+        if deps {
+            response.incoming_callers = self.calls_out(&callers)?;
+            response.outgoing_calls = self.calls_out(&callees)?;
+        }
+        Ok(response)
+    }
+
+    /// The text of the file as it was indexed.
+    fn source(&self, file: Option<Node>, contents: &Contents) -> Option<String> {
+        let file = file?;
+        let id = unhex(&text(contents.get(&file)?, "content_hash")?)?;
+        self.engine.searching().sources.text(&self.symbols.key(file), &id)
+    }
+
+    /// Direct calls; making an object of a class calls its constructor.
+    fn calls(&self, way: Way) -> Result<Vec<Reached>> {
+        let roots = match way {
+            Way::In => self.symbols.with_constructors(self.node)?,
+            Way::Out => vec![self.node],
+        };
+        let how = Reach { way, depth: 1, min_confidence: 0.0, include_tests: true };
+        Ok(self.symbols.reach(&roots, &how).0)
+    }
+
+    fn calls_out(&self, calls: &[Reached]) -> Result<Vec<CallOut>> {
+        let calls = &calls[..calls.len().min(LISTED)];
+        let s = &self.symbols.look.snapshot;
+        let contents = self.symbols.contents(&calls.iter().map(|call| call.node).collect::<Vec<_>>())?;
+        let sites = self.symbols.look.contents(&calls.iter().map(|c| s.edge_thing(c.edge)).collect::<Vec<_>>())?;
+        let row = |call: &Reached| {
+            let Placed { key, path, line, .. } = self.symbols.placed(call.node, &contents);
+            let call_lines = sites.get(&s.edge_thing(call.edge)).map(|site| lines(site).0).unwrap_or_default();
+            CallOut { key, path, line, call_lines, confidence: self.symbols.confidence(call.edge) }
+        };
+        Ok(calls.iter().map(row).collect())
+    }
+
+    fn in_words(&self, placed: &Placed, first: Option<u64>, last: Option<u64>, callers: usize) -> String {
+        let name = local(&placed.key).replace("::", ".");
+        let mut told = format!("`{name}`");
+        if let Some(path) = placed.path.as_deref().filter(|path| *path != name) {
+            told += &format!(" in {path}");
+        }
+        match (first, last) {
+            (Some(first), Some(last)) if first == last => told += &format!(", line {first}"),
+            (Some(first), Some(last)) => told += &format!(", lines {first}-{last}"),
+            _ => {}
+        }
+        let calls = self.symbols.kind(self.node).is_some_and(|kind| kind.runs() || kind == Kind::Class);
+        match callers {
+            0 if calls => told + ", called by none",
+            0 => told,
+            n => format!("{told}, called by {n}"),
+        }
+    }
+
+    /// Which text the lines are from, and whether it is still that of the disk.
+    fn freshness(&self, file: Option<Node>, contents: &Contents, has_lines: bool) -> Result<FreshnessOut> {
+        let look = self.symbols.look;
+        let Some(file) = file else {
+            let says = "it is known by name only: its source is no part of the project".into();
+            return Ok(FreshnessOut { tx: None, git_commit: None, differs_on_disk: None, says });
+        };
+        let tx = visible(look, file)?.map(|statement| statement.version.tx());
+        let header = match tx {
+            Some(tx) => look.ledger.transactions(tx, tx, 1)?.pop().map(|t| t.header),
+            None => None,
+        };
+        let git_commit = header.and_then(|header| header.git_commit);
+        let content = contents.get(&file);
+        let id = content.and_then(|content| unhex(&text(content, "content_hash")?));
+        let path = self.symbols.key(file);
+        let same = id.and_then(|id| self.engine.searching().sources.is_same_on_disk(&path, &id));
+        let mut says = match (tx, &git_commit) {
+            (Some(tx), Some(commit)) => {
+                format!("indexed in transaction {tx}, commit {}", &commit[..commit.len().min(10)])
+            }
+            (Some(tx), None) => format!("indexed in transaction {tx}"),
+            (None, _) => "indexed".to_string(),
+        };
+        says += match (same, look.is_head) {
+            (Some(true), _) => "; the file on disk is the same",
+            (Some(false), true) if has_lines => "; the file on disk differs: run `lukasa index`",
+            (Some(false), true) => "; the file on disk differs: run `lukasa index` to have its lines",
+            (Some(false), false) => "; the file on disk is another version",
+            (None, _) => "; the file is not on disk here",
+        };
+        if !has_lines && (same, look.is_head) != (Some(false), true) {
+            says += "; the text that was indexed is not at hand: ask in the working tree that has it";
+        }
+        Ok(FreshnessOut { tx, git_commit, differs_on_disk: same.map(|same| !same), says })
+    }
+}
+
+/// The version of a node that is visible.
+fn visible(look: &Look, node: Node) -> Result<Option<Statement>> {
+    let states = look.ledger.states(&look.view, &[look.snapshot.thing(node)], Fields::Header)?;
+    Ok(states.into_iter().next().and_then(|state| state.statement))
+}
+
+/// What can be shortened.
+struct Lists {
+    callers: Vec<CallOut>,
+    calls: Vec<CallOut>,
+    decisions: Vec<KnownOut>,
+    learnings: Vec<KnownOut>,
+}
+
+impl Lists {
+    fn of(response: &mut Response) -> Lists {
+        Lists {
+            callers: std::mem::take(&mut response.incoming_callers),
+            calls: std::mem::take(&mut response.outgoing_calls),
+            decisions: std::mem::take(&mut response.relevant_decisions),
+            learnings: std::mem::take(&mut response.relevant_learnings),
+        }
+    }
+
+    fn put(&self, response: &mut Response, most: usize) {
+        fn first<T: Clone>(list: &[T], most: usize) -> Vec<T> {
+            list.iter().take(most).cloned().collect()
+        }
+        response.incoming_callers = first(&self.callers, most);
+        response.outgoing_calls = first(&self.calls, most);
+        response.relevant_decisions = first(&self.decisions, most);
+        response.relevant_learnings = first(&self.learnings, most);
+    }
+
+    fn longest(&self) -> usize {
+        let lengths = [self.callers.len(), self.calls.len(), self.decisions.len(), self.learnings.len()];
+        lengths.into_iter().max().unwrap_or(0)
+    }
+}
+
+fn written(response: &Response) -> Result<String> {
+    serde_json::to_string(response).map_err(|e| Error::internal(format!("a slice cannot be written: {e}")))
+}
+
+/// With what it costs, its own number included.
+fn estimated(mut response: Response) -> Result<Response> {
+    response.token_estimate = tokens(&written(&response)?);
+    response.token_estimate = tokens(&written(&response)?);
+    Ok(response)
+}

@@ -1,0 +1,195 @@
+//! Exact lines of symbols, within budgets and as of any time, on every store.
+
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+mod desk;
+
+use desk::Desk;
+use serde_json::{Value, json};
+use std::path::Path;
+use tempfile::TempDir;
+
+const AUTH: &str = "import hashlib\n\n\nclass Session:\n    \"\"\"A visit.\"\"\"\n\n    def close(self):\n        return check(self)\n\n\ndef check(word):\n    \"\"\"Compares the password with its hash.\"\"\"\n    return hashlib.sha256(word)\n\n\ndef login(user):\n    return check(user)\n";
+const WEB: &str = "from shop.auth import login, check\n\n\ndef page(user):\n    return login(user)\n\n\ndef close(user):\n    return check(user)\n";
+
+fn write(folder: &Path, path: &str, text: &str) {
+    std::fs::create_dir_all(folder.join(path).parent().unwrap()).unwrap();
+    std::fs::write(folder.join(path), text).unwrap();
+}
+
+fn index(desk: &Desk, folder: &TempDir) {
+    desk.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
+}
+
+fn shops() -> Vec<(Desk, TempDir)> {
+    let indexed = |desk: Desk| {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "shop/auth.py", AUTH);
+        write(folder.path(), "shop/web.py", WEB);
+        index(&desk, &folder);
+        (desk, folder)
+    };
+    Desk::all().into_iter().map(indexed).collect()
+}
+
+fn keys(list: &Value) -> Vec<&str> {
+    list.as_array().unwrap().iter().map(|n| n["key"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_lines_are_those_of_the_source() {
+    for (desk, _folder) in shops() {
+        let out = desk.ok("semantic_slice", json!({"symbol": "login"}));
+        assert_eq!(out["code"], "def login(user):\n    return check(user)\n");
+        assert_eq!(
+            (&out["start_line"], &out["end_line"], &out["file"]),
+            (&json!(16), &json!(17), &json!("shop/auth.py"))
+        );
+        assert_eq!(out["summary"], "`login` in shop/auth.py, lines 16-17, called by 1");
+        assert_eq!((&out["found_by"], &out["truncated"]), (&json!("name"), &json!(false)));
+        assert_eq!(out["freshness"]["differs_on_disk"], false);
+        assert!(out["valid_from"].is_string() && out["signature"].as_str().unwrap().contains("login"));
+        assert!(out["incoming_callers"].is_null() && out["total_callers"].is_null(), "only where they are asked for");
+        let text = desk.ok("semantic_slice", json!({"symbol": "login"})).to_string();
+        let tokens = lukasa_search::count::count(&text);
+        assert!(out["token_estimate"].as_u64().unwrap().abs_diff(tokens as u64) <= 2, "{tokens}");
+        for (request, key, by, first, last) in [
+            (json!({"symbol": "shop/auth.py::login"}), "shop/auth.py::login", "key", 16, 17),
+            (json!({"symbol": "Session.close"}), "shop/auth.py::Session::close", "name", 7, 8),
+            (json!({"symbol": "Session::close"}), "shop/auth.py::Session::close", "name", 7, 8),
+            (json!({"symbol": "close", "file": "web.py"}), "shop/web.py::close", "file_and_name", 8, 9),
+            (json!({"symbol": "close", "file": "shop/auth.py"}), "shop/auth.py::Session::close", "file_and_name", 7, 8),
+            (json!({"file": "web.py"}), "shop/web.py", "file", 1, 9),
+            (json!({"query": "compare the password with its hash"}), "shop/auth.py::check", "question", 11, 13),
+            (json!({"symbol": "nobody", "query": "password hash"}), "shop/auth.py::check", "question", 11, 13),
+            (json!({"symbol": "where is the password compared"}), "shop/auth.py::check", "question", 11, 13),
+        ] {
+            let out = desk.ok("semantic_slice", request.clone());
+            assert_eq!((&out["key"], &out["found_by"]), (&json!(key), &json!(by)), "{request}");
+            assert_eq!((&out["start_line"], &out["end_line"]), (&json!(first), &json!(last)), "{request}");
+            let source = if key.starts_with("shop/web.py") { WEB } else { AUTH };
+            let expected: Vec<&str> = source.split_inclusive('\n').collect();
+            assert_eq!(out["code"], expected[first - 1..last].concat(), "{request}");
+        }
+        let whole = desk.ok("semantic_slice", json!({"symbol": "login", "context": "signature"}));
+        assert!(whole["code"].is_null() && whole["signature"].as_str().unwrap().starts_with("def login"), "{whole}");
+    }
+}
+
+#[test]
+fn unknown_names_are_answered_with_near_ones() {
+    for (desk, _folder) in shops() {
+        let error = |request: Value| desk.call("semantic_slice", request).unwrap_err();
+        let unknown = error(json!({"symbol": "lgoin"}));
+        assert_eq!(unknown.code, "unknown_symbol");
+        assert!(unknown.hint.unwrap().contains("shop/auth.py::login"));
+        let elsewhere = error(json!({"symbol": "pgae", "file": "shop/web.py"}));
+        assert_eq!(elsewhere.code, "unknown_symbol");
+        assert!(elsewhere.hint.unwrap().contains("shop/web.py::page"));
+        assert_eq!(error(json!({"symbol": "close"})).code, "ambiguous_symbol");
+        assert_eq!(error(json!({"symbol": "x", "file": "nofile.py"})).code, "unknown_symbol");
+        assert_eq!(error(json!({"query": "zebra quagga"})).code, "unknown_symbol");
+        assert_eq!(error(json!({})).code, "invalid_request");
+        desk.ok("put", json!({"type": "Service", "key": "zebra"}));
+        assert_eq!(error(json!({"symbol": "zebra"})).code, "unknown_symbol", "it is no symbol");
+    }
+}
+
+#[test]
+fn neighbours_and_what_is_known_come_along() {
+    for (desk, _folder) in shops() {
+        let out = desk.ok("semantic_slice", json!({"symbol": "check", "context": "with-deps"}));
+        assert_eq!(
+            keys(&out["incoming_callers"]),
+            ["shop/auth.py::Session::close", "shop/auth.py::login", "shop/web.py::close"]
+        );
+        assert_eq!((&out["total_callers"], &out["incoming_callers"][1]["call_lines"]), (&json!(3), &json!([17])));
+        assert_eq!(keys(&out["outgoing_calls"]), ["python:hashlib::sha256"]);
+        assert!(out["relevant_decisions"].is_null());
+        let mut writes = Vec::new();
+        for n in 0..5 {
+            writes
+                .push(json!({"object": {"type": "Decision", "key": format!("d{n}"), "title": format!("Decision {n}"),
+                "properties": {"rationale": "because"}, "valid_from": format!("2025-01-0{}T00:00:00Z", n + 1)}}));
+            writes.push(json!({"object": {"type": "Learning", "key": format!("l{n}"),
+                "properties": {"content": format!("learnt {n}"), "confidence": f64::from(n) / 10.0}}}));
+            writes.push(json!({"relationship": {"type": "APPLIES_TO", "src": format!("Learning:l{n}"), "dst": "shop/auth.py::check"}}));
+            writes.push(json!({"relationship": {"type": "INVOLVES", "src": format!("Decision:d{n}"), "dst": "shop/auth.py::check"}}));
+        }
+        writes.push(json!({"object": {"type": "Episode", "key": "e1", "subtype": "DECISION", "title": "Hash it",
+            "valid_from": "2025-02-01T00:00:00Z"}}));
+        writes.push(json!({"object": {"type": "Episode", "key": "e2", "subtype": "OBSERVATION", "title": "Saw it"}}));
+        for episode in ["e1", "e2"] {
+            writes.push(json!({"relationship": {"type": "INVOLVES", "src": format!("Episode:{episode}"), "dst": "shop/auth.py::check"}}));
+        }
+        desk.ok("batch", json!({"writes": writes}));
+        let out = desk.ok("semantic_slice", json!({"symbol": "check", "context": "full"}));
+        let refs = |field: &str| -> Vec<String> {
+            out[field].as_array().unwrap().iter().map(|k| k["ref"].as_str().unwrap().to_string()).collect()
+        };
+        assert_eq!(refs("relevant_decisions"), ["Episode:e1", "Decision:d4", "Decision:d3"]);
+        assert_eq!(refs("relevant_learnings"), ["Learning:l4", "Learning:l3", "Learning:l2"]);
+        assert_eq!(out["relevant_learnings"][0]["content"], "learnt 4");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_left_out_as_a_whole() {
+    for (desk, folder) in shops() {
+        let body: String = (0..200).map(|n| format!("    total = total + value_{n}\n")).collect();
+        let callers: String = (0..30).map(|n| format!("def caller_{n}(x):\n    return large(x)\n\n\n")).collect();
+        let large = format!("def large(total):\n{body}    return total\n\n\n{callers}");
+        write(folder.path(), "shop/large.py", &large);
+        index(&desk, &folder);
+        let mut hints = Vec::new();
+        for (profile, budget) in [("compact", 300), ("balanced", 1_200)] {
+            for context in ["signature", "body", "with-deps", "full"] {
+                let out = desk.ok("semantic_slice", json!({"symbol": "large", "context": context, "profile": profile}));
+                assert!(
+                    out["token_estimate"].as_u64().unwrap() <= budget,
+                    "{profile} {context}: {}",
+                    out["token_estimate"]
+                );
+                assert!(out["code"].is_null() && out["signature"].is_string());
+                assert_eq!(out["truncated"], context != "signature", "{profile} {context}: {out}");
+                hints.extend(out["hint"].as_str().map(str::to_owned));
+                if context == "with-deps" {
+                    assert_eq!(out["total_callers"], 30);
+                    assert!(!out["incoming_callers"].as_array().unwrap().is_empty());
+                }
+            }
+        }
+        assert!(hints[0].contains("balanced") && hints.last().unwrap().contains("debug"), "{hints:?}");
+        let out = desk.ok("semantic_slice", json!({"symbol": "large", "profile": "debug", "context": "with-deps"}));
+        assert_eq!(out["code"], format!("def large(total):\n{body}    return total\n"));
+        assert_eq!((out["incoming_callers"].as_array().unwrap().len(), &out["truncated"]), (10, &json!(false)));
+    }
+}
+
+#[test]
+fn wrong_lines_are_never_shown() {
+    for (desk, folder) in shops() {
+        let first = desk.ok("log", json!({}))["head"].clone();
+        let before = AUTH.replace("return check(user)", "return check(user.name)");
+        write(folder.path(), "shop/auth.py", &format!("# moved\n{before}"));
+        let stale = desk.ok("semantic_slice", json!({"symbol": "login"}));
+        assert!(stale["code"].is_null(), "what is on disk is not what was indexed");
+        assert_eq!(stale["freshness"]["differs_on_disk"], true);
+        assert!(stale["freshness"]["says"].as_str().unwrap().contains("lukasa index"), "{stale}");
+        assert!(stale["signature"].is_string());
+        desk.fixture.clock.advance(60);
+        index(&desk, &folder);
+        let now = desk.ok("semantic_slice", json!({"symbol": "login"}));
+        assert_eq!(now["code"], "def login(user):\n    return check(user.name)\n");
+        assert_eq!((&now["start_line"], &now["freshness"]["differs_on_disk"]), (&json!(17), &json!(false)));
+        let then = desk.ok("semantic_slice", json!({"symbol": "login", "as_of": format!("tx:{first}")}));
+        assert_eq!(
+            (&then["start_line"], &then["code"]),
+            (&json!(16), &Value::Null),
+            "no repository keeps the old text"
+        );
+        std::fs::remove_file(folder.path().join("shop/auth.py")).unwrap();
+        let gone = desk.ok("semantic_slice", json!({"symbol": "login"}));
+        assert!(gone["code"].is_null() && gone["freshness"]["differs_on_disk"].is_null());
+    }
+}
