@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Instant;
 use tasks::Task;
-use tree::Tree;
+use tree::{Listed, Tree};
 
 const METHODS: [&str; 2] = ["ours", "bm25"];
 /// A reader who has not met what should be found in so many files gives up.
@@ -49,7 +49,7 @@ fn repository(
     mut out: Option<&mut Out>,
 ) -> Result<[Figures; METHODS.len()], Fault> {
     let project = Project::new()?;
-    let tree = Tree::new(repos, name, project.folder())?;
+    let mut tree = Tree::new(repos, name, project.folder())?;
     let commits: Vec<&str> = tasks.iter().map(|task| task.commit.as_str()).collect();
     let times = tree.times(&commits);
     tasks.sort_by(|a, b| (times.get(&a.commit), &a.id).cmp(&(times.get(&b.commit), &b.id)));
@@ -63,9 +63,9 @@ fn repository(
             figures.iter_mut().for_each(|figures| figures.add::<&str>(task, &[]));
             continue;
         }
-        tree.check_out(&task.commit)?;
+        let listed = tree.check_out(&task.commit)?.clone();
         project.call("index_directory", json!({"path": tree.work, "branch": "main"}))?;
-        files.move_to(&tree, task)?;
+        files.move_to(&tree, listed, task);
         for (method, figures) in METHODS.iter().zip(&mut figures) {
             let mut took = Times::default();
             let ranked = took.take(tasks.len(), || match *method {
@@ -132,12 +132,11 @@ struct Files {
 }
 
 impl Files {
-    fn move_to(&mut self, tree: &Tree, task: &Task) -> Result<(), Fault> {
+    fn move_to(&mut self, tree: &Tree, mut now: Listed, task: &Task) {
         if self.pool.as_ref() != Some(&task.pool) {
             let tokens = std::mem::take(&mut self.tokens);
             *self = Files { pool: Some(task.pool.clone()), tokens, ..Files::default() };
         }
-        let mut now = tree.files(&task.commit)?;
         now.retain(|path, _| task.pool.has(path));
         let gone: Vec<String> = self.there.keys().filter(|path| !now.contains_key(*path)).cloned().collect();
         let gone: Vec<Doc> = gone.iter().filter_map(|path| self.there.remove(path)).map(|(_, doc)| doc).collect();
@@ -156,7 +155,6 @@ impl Files {
             self.there.insert(path, (id, doc));
         }
         self.plain = self.plain.with(&gone, changed.iter().map(|(doc, text)| (*doc, text.as_str())));
-        Ok(())
     }
 
     fn rank(&self, task: &str) -> Vec<String> {

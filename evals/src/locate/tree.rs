@@ -1,14 +1,22 @@
 //! One working tree of a repository that is not ours, moved from commit to commit; nothing is written into it.
 
 use crate::Fault;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// Files by path, with the ids of their contents.
+pub type Listed = FxHashMap<String, String>;
 
 pub struct Tree {
     git_dir: PathBuf,
-    index: PathBuf,
     pub work: PathBuf,
+    /// What is in the working tree.
+    there: Listed,
+    contents: Contents,
+    /// Contents that the repository lacks.
+    missing: FxHashSet<String>,
 }
 
 impl Tree {
@@ -21,21 +29,58 @@ impl Tree {
             found.ok_or_else(|| format!("no repository `{name}` in `{}`", repos.display()))?.canonicalize()?;
         let work = folder.join("work");
         std::fs::create_dir_all(&work)?;
-        Ok(Tree { git_dir, index: folder.join("index"), work })
+        Ok(Tree {
+            contents: Contents::new(&git_dir)?,
+            git_dir,
+            work,
+            there: Listed::default(),
+            missing: FxHashSet::default(),
+        })
     }
 
-    /// Makes the tree that of a commit; only files that differ are written.
-    pub fn check_out(&self, commit: &str) -> Result<(), Fault> {
-        self.git(&["read-tree", "--reset", "-u", commit]).map(drop)
+    /// Makes the tree that of a commit, and tells its files; only what differs is written. A content that the repository
+    /// lacks, as those cut short do, is left out, and so are links.
+    pub fn check_out(&mut self, commit: &str) -> Result<&Listed, Fault> {
+        let mut wanted = self.files(commit)?;
+        for path in self.there.keys().filter(|path| !wanted.contains_key(*path)) {
+            std::fs::remove_file(self.work.join(path))?;
+            // Folders that are empty now go too; the others refuse.
+            let folders = Path::new(path).ancestors().skip(1).filter(|folder| *folder != Path::new(""));
+            folders
+                .map(|folder| self.work.join(folder))
+                .take_while(|folder| std::fs::remove_dir(folder).is_ok())
+                .for_each(drop);
+        }
+        let mut lacking = Vec::new();
+        for (path, id) in wanted.iter().filter(|(path, id)| self.there.get(*path) != Some(*id)) {
+            let place = self.work.join(path);
+            let bytes = if self.missing.contains(id) { None } else { self.contents.read(id)? };
+            if let Some(bytes) = bytes {
+                place.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+                std::fs::write(place, bytes)?;
+                continue;
+            }
+            if self.missing.insert(id.clone()) {
+                eprintln!("the repository lacks the content of {path} ({id})");
+            }
+            if self.there.contains_key(path) {
+                std::fs::remove_file(place)?;
+            }
+            lacking.push(path.clone());
+        }
+        for path in lacking {
+            wanted.remove(&path);
+        }
+        self.there = wanted;
+        Ok(&self.there)
     }
 
-    /// Files of a commit with the ids of their contents.
-    pub fn files(&self, commit: &str) -> Result<FxHashMap<String, String>, Fault> {
+    fn files(&self, commit: &str) -> Result<Listed, Fault> {
         let listed = self.git(&["ls-tree", "-r", "-z", commit])?;
         let of_line = |line: &str| {
             let (about, path) = line.split_once('\t')?;
-            let mut about = about.split(' ').skip(1);
-            let is_file = about.next() == Some("blob");
+            let mut about = about.split(' ');
+            let is_file = about.next().is_some_and(|mode| mode.starts_with("100")) && about.next() == Some("blob");
             is_file.then_some((path.to_owned(), about.next()?.to_owned()))
         };
         Ok(listed.split('\0').filter_map(of_line).collect())
@@ -51,13 +96,99 @@ impl Tree {
     }
 
     fn git(&self, args: &[&str]) -> Result<String, Fault> {
-        let mut command = Command::new("git");
-        command.arg("--git-dir").arg(&self.git_dir).arg("--work-tree").arg(&self.work).args(args);
-        let out = command.env("GIT_INDEX_FILE", &self.index).env("GIT_OPTIONAL_LOCKS", "0").current_dir(&self.work);
-        let out = out.output()?;
+        let out = Command::new("git").arg("--git-dir").arg(&self.git_dir).args(args).output()?;
         if !out.status.success() {
             return Err(format!("git {}: {}", args.join(" "), String::from_utf8_lossy(&out.stderr).trim()).into());
         }
         Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+    }
+}
+
+/// `git cat-file --batch`, asked one content at a time.
+struct Contents {
+    child: Child,
+    ask: Option<ChildStdin>,
+    answer: BufReader<ChildStdout>,
+}
+
+impl Contents {
+    fn new(git_dir: &Path) -> Result<Contents, Fault> {
+        let mut command = Command::new("git");
+        command.arg("--git-dir").arg(git_dir).args(["cat-file", "--batch"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let answer = BufReader::new(child.stdout.take().ok_or("git has no output")?);
+        Ok(Contents { ask: child.stdin.take(), answer, child })
+    }
+
+    /// None where the repository lacks it.
+    fn read(&mut self, id: &str) -> Result<Option<Vec<u8>>, Fault> {
+        writeln!(self.ask.as_mut().ok_or("git has no input")?, "{id}")?;
+        let mut header = String::new();
+        self.answer.read_line(&mut header)?;
+        let Some(size) = header.trim_end().strip_prefix(&format!("{id} blob ")) else {
+            return if header.contains("missing") { Ok(None) } else { Err(format!("git answered `{header}`").into()) };
+        };
+        let mut bytes = vec![0; size.parse::<usize>()? + 1];
+        self.answer.read_exact(&mut bytes)?;
+        bytes.pop();
+        Ok(Some(bytes))
+    }
+}
+
+impl Drop for Contents {
+    fn drop(&mut self) {
+        // It ends by itself when it can be asked no more.
+        self.ask = None;
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_goes_from_commit_to_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let repo = folder.path().join("a+b.git");
+        let git = |args: &[&str]| {
+            let mut command = Command::new("git");
+            let who = ["-c", "user.name=a", "-c", "user.email=a@b.c"];
+            command.arg("--git-dir").arg(&repo).arg("--work-tree").arg(folder.path().join("from")).args(who).args(args);
+            let out = command.output().unwrap();
+            assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+            String::from_utf8_lossy(&out.stdout).trim().to_owned()
+        };
+        let from = folder.path().join("from");
+        std::fs::create_dir_all(from.join("deep/er")).unwrap();
+        git(&["init", "-q"]);
+        let commit = |files: &[(&str, Option<&str>)]| {
+            for (path, text) in files {
+                match text {
+                    Some(text) => std::fs::write(from.join(path), text).unwrap(),
+                    None => std::fs::remove_file(from.join(path)).unwrap(),
+                }
+            }
+            git(&["add", "-A"]);
+            git(&["commit", "-qm", "x"]);
+            git(&["rev-parse", "HEAD"])
+        };
+        let first = commit(&[("a", Some("one")), ("deep/er/b", Some("two\r\n"))]);
+        let second = commit(&[("a", Some("other")), ("deep/er/b", None), ("c", Some(""))]);
+        let mut tree = Tree::new(folder.path(), "a+b", folder.path()).unwrap();
+        let read = |path: &str| std::fs::read_to_string(folder.path().join("work").join(path)).ok();
+        for _ in 0..2 {
+            assert_eq!(tree.check_out(&first).unwrap().len(), 2);
+            assert_eq!([read("a"), read("deep/er/b"), read("c")], [Some("one".into()), Some("two\r\n".into()), None]);
+            assert_eq!(tree.check_out(&second).unwrap().len(), 2);
+            assert_eq!([read("a"), read("c"), read("deep/er/b")], [Some("other".into()), Some(String::new()), None]);
+            assert!(!folder.path().join("work/deep").exists());
+        }
+        // A repository cut short lacks a content.
+        let id = git(&["rev-parse", &format!("{first}:a")]);
+        std::fs::remove_file(repo.join("objects").join(&id[..2]).join(&id[2..])).unwrap();
+        let mut tree = Tree::new(folder.path(), "a+b", &folder.path().join("again")).unwrap();
+        assert_eq!(tree.check_out(&first).unwrap().keys().collect::<Vec<_>>(), ["deep/er/b"]);
+        assert_eq!(tree.times(&[&first, "0000000000000000000000000000000000000000"]).len(), 1);
     }
 }
