@@ -86,7 +86,9 @@ impl Task {
         for (zone, weight) in zones {
             tokens(zone, |word| *counts.entry(word.to_owned()).or_default() += weight);
         }
-        let weighed = counts.into_iter().map(|(word, n)| Term { word, weight: n * 6.0 / (n + 5.0) });
+        let telling = counts.keys().any(|word| !is_common(word));
+        let kept = counts.into_iter().filter(|(word, _)| !telling || !is_common(word));
+        let weighed = kept.map(|(word, n)| Term { word, weight: n * 3.0 / (n + 2.0) });
         most_telling(weighed.collect())
     }
 }
@@ -241,8 +243,9 @@ mod tests {
         assert!(!task.rest.contains("example") && !task.rest.contains("template") && !task.rest.contains("Signed"));
         let weight = |word: &str| task.terms().into_iter().find(|t| t.word == word).map(|t| t.weight);
         // parser: in the title, and once more as the scope.
-        assert_eq!(weight("parser"), Some(3.0 * 6.0 / 8.0));
-        assert_eq!(weight("boom"), Some(0.5 * 6.0 / 5.5));
+        assert_eq!(weight("parser"), Some(3.0 * 3.0 / 5.0));
+        assert_eq!(weight("boom"), Some(0.5 * 3.0 / 2.5));
+        assert_eq!(weight("for"), None, "says nothing");
         assert_eq!(weight("12"), None);
     }
 
