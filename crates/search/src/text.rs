@@ -223,10 +223,20 @@ impl TextIndex {
                     }
                 }
             }
-            let there = met.into_iter().filter(|at| part.gone.docs.is_empty() || !part.gone.docs.contains(at));
-            all.extend(there.map(|at| (part.segment.doc(at), sums[at as usize])));
+            let is_there = |at: &u32| part.gone.docs.is_empty() || !part.gone.docs.contains(at);
+            let found = |at: u32| (part.segment.doc(at), sums[at as usize]);
+            // In the order of documents: by looking at all where many were met, by sorting where few were.
+            if met.len() > part.segment.len() / 16 {
+                let met = (0..sums.len() as u32).filter(|at| sums[*at as usize] > 0.0);
+                all.extend(met.filter(is_there).map(found));
+            } else {
+                met.sort_unstable();
+                all.extend(met.into_iter().filter(is_there).map(found));
+            }
         }
-        all.sort_unstable_by_key(|(doc, _)| *doc);
+        if self.parts.len() > 1 {
+            all.sort_unstable_by_key(|(doc, _)| *doc);
+        }
         all
     }
 

@@ -236,6 +236,10 @@ impl Queue {
         let mut recent = self.recent.lock();
         if recent.len() >= REMEMBERED {
             recent.retain(|_, last| last.0 > now.0 - REST);
+            // More at once than can be remembered: a load, of which nothing is edited in a row.
+            if recent.len() >= REMEMBERED {
+                recent.clear();
+            }
         }
         let not_before = match recent.get(key) {
             // A time was set already: further edits do not put it off.

@@ -343,7 +343,12 @@ impl Op for Search {
         if trimmed {
             how.per_primary = (how.per_primary / 2).max(1);
         }
-        let mut read = Read::of(&look, &heads(&found, total.min(raw.max(page.end))))?;
+        // What fades or is judged again must be known before it is cut; else what is shown is enough.
+        let ahead = match request.rerank == Some(true) || intent.is_some() || request.anchor.is_some() {
+            true => raw.max(page.end),
+            false => page.end + request.limit,
+        };
+        let mut read = Read::of(&look, &heads(&found, total.min(ahead)))?;
         if request.updated_after.is_some() || request.updated_before.is_some() {
             read.add(&look, &heads(&found, total))?;
             found.candidates.retain(|candidate| fits(&read, candidate.node, &request));
@@ -375,7 +380,12 @@ impl Op for Search {
             include: &request.include,
             given,
         };
-        let shown = show(&look, &texts, &found, &read, &want);
+        let mut shown = show(&look, &texts, &found, &read, &want);
+        if shown.gain_rejections > 0 && shown.items.len() < request.limit.min(found.candidates.len()) {
+            // Repetitions made room for what was not read yet.
+            read.add(&look, &heads(&found, raw))?;
+            shown = show(&look, &texts, &found, &read, &want);
+        }
         costs.paths_ms = timer.lap();
         searching.learn(&costs, &steps);
         let given: Vec<_> =

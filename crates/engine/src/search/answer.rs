@@ -156,6 +156,7 @@ pub fn show(look: &Look, texts: &Texts, found: &Answered, read: &Read, want: &Wa
     let showing = Showing { look, texts, found, read, want, symbols };
     let mut covered = Covered::default();
     let mut items: Vec<(ItemOut, ItemOut, bool)> = Vec::new();
+    let mut costs = Vec::new();
     let mut left_out = FxHashSet::default();
     for candidate in &found.candidates {
         if items.len() >= want.limit {
@@ -164,20 +165,27 @@ pub fn show(look: &Look, texts: &Texts, found: &Answered, read: &Read, want: &Wa
         let Some(content) = read.content(candidate.node) else { continue };
         let is_neighbor = neighbors.contains(&candidate.node);
         let (full, brief) = showing.item(candidate, content, is_neighbor);
-        let said = tokens::list(&Value::Object(full.fields.clone()).to_string());
-        if !covered.take(&said, cost(&full), gain::LEAST) {
+        let said: Vec<String> = full.fields.values().filter_map(Value::as_str).flat_map(tokens::list).collect();
+        let tokens = cost(&full);
+        if !covered.take(&said, tokens, gain::LEAST) {
             left_out.insert(candidate.node);
             continue;
         }
         items.push((full, brief, is_neighbor));
+        costs.push(tokens);
     }
     let paths = if want.paths { showing.paths(&left_out) } else { vec![] };
     let mut units: Vec<Unit> = Vec::new();
-    for (full, brief, is_neighbor) in &items {
-        units.push(Unit { slot: usize::from(*is_neighbor), costs: vec![cost(full), cost(brief)] });
+    for ((_, _, is_neighbor), cost) in items.iter().zip(&costs) {
+        units.push(Unit { slot: usize::from(*is_neighbor), costs: vec![*cost] });
     }
     units.extend(paths.iter().map(|path| Unit { slot: 2, costs: vec![cost(path)] }));
-    let chosen = pack::choose(&units, &SHARES, want.budget.saturating_sub(AROUND));
+    let room = want.budget.saturating_sub(AROUND);
+    if units.iter().map(|unit| unit.costs[0]).sum::<usize>() > room {
+        // Only where not all has room does it matter what less would cost.
+        units.iter_mut().zip(&items).for_each(|(unit, (_, brief, _))| unit.costs.push(cost(brief)));
+    }
+    let chosen = pack::choose(&units, &SHARES, room);
     let mut shown = Shown { gain_rejections: covered.rejected, ..Shown::default() };
     shown.truncated = units.iter().zip(&chosen).any(|(_, form)| *form != Some(0));
     shown.tokens = AROUND + pack::cost(&units, &chosen);
