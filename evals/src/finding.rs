@@ -8,7 +8,7 @@ pub mod vectors;
 use crate::Fault;
 use lukasa_engine::graph::Look;
 use lukasa_engine::search::{Ask, Recipe, Texts};
-use lukasa_engine::{Context, Engine, registry};
+use lukasa_engine::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::{Scope, Write};
 use lukasa_search::fuse::{Channel, Fusion, fuse};
@@ -87,11 +87,6 @@ impl Project {
         let texts = self.engine.texts(&mut context, &look)?;
         Ok(Seen { look, texts })
     }
-}
-
-/// Whether the engine has an operation.
-pub fn has(operation: &str) -> bool {
-    registry::find(operation).is_some()
 }
 
 impl Seen {

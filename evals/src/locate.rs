@@ -6,7 +6,7 @@ mod tree;
 use crate::finding::out::Out;
 use crate::finding::plain::Plain;
 use crate::finding::score::{Pool, all_found, percent, recall};
-use crate::finding::{Project, Times, has};
+use crate::finding::{Project, Times};
 use crate::{Fault, print};
 use lukasa_engine::search::{Recipe, find};
 use lukasa_search::count::count;
@@ -79,10 +79,10 @@ fn repository(
             let in_pool: Vec<String> = ranked.into_iter().filter(|path| task.pool.has(path)).collect();
             figures.add(task, &in_pool);
             let tokens = match *method {
-                "bm25" => Some(files.read_until(&tree, task, &in_pool)),
+                "bm25" => files.read_until(&tree, task, &in_pool),
                 _ => packed(&project, &mut files, &tree, task, &in_pool)?,
             };
-            figures.tokens.extend(tokens);
+            figures.tokens.push(tokens);
         }
         if (at + 1) % TOLD == 0 || at + 1 == tasks.len() {
             let [ours, bm25] = figures.each_ref().map(|figures| percent(&figures.column(|shares| shares.r[1])));
@@ -103,20 +103,18 @@ fn ours(project: &Project, task: &str) -> Result<Vec<String>, Fault> {
     Ok(answered.files.iter().filter_map(|file| key(file.node)).collect())
 }
 
-/// Tokens of a context pack that names a file that should be found; else of the first files. None without packs.
-fn packed(
-    project: &Project,
-    files: &mut Files,
-    tree: &Tree,
-    task: &Task,
-    ranked: &[String],
-) -> Result<Option<usize>, Fault> {
-    if !has("context_pack") {
-        return Ok(None);
+/// Tokens until a file that should be found is named: of a compact context pack, where that does not name it of a balanced
+/// one as well, else of the first files too.
+fn packed(project: &Project, files: &mut Files, tree: &Tree, task: &Task, ranked: &[String]) -> Result<usize, Fault> {
+    let mut tokens = 0;
+    for profile in ["compact", "balanced"] {
+        let pack = project.call("context_pack", json!({"task": task.text, "profile": profile}))?.to_string();
+        tokens += count(&pack);
+        if task.gold.iter().any(|path| pack.contains(path.as_str())) {
+            return Ok(tokens);
+        }
     }
-    let pack = project.call("context_pack", json!({"task": task.text, "profile": "balanced"}))?.to_string();
-    let is_named = task.gold.iter().any(|path| pack.contains(path.as_str()));
-    Ok(Some(if is_named { count(&pack) } else { files.tokens_of(tree, &ranked[..ranked.len().min(READ)]) }))
+    Ok(tokens + files.tokens_of(tree, &ranked[..ranked.len().min(READ)]))
 }
 
 /// Files of the pool at the commit in hand, for plain BM25, and what they cost to read.

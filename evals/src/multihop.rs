@@ -1,7 +1,5 @@
 //! The `multihop` suite: questions whose answer is spread over several passages that mention one another.
 
-mod mentions;
-
 use crate::finding::out::Out;
 use crate::finding::plain::Plain;
 use crate::finding::score::{Gold, percent, recall};
@@ -109,7 +107,7 @@ impl Set {
         let project = Project::new()?;
         let object = |p: &Passage| PutObject::new(TYPE, &p.id).title(&p.title).property("text", p.text.clone());
         project.import(&passages.iter().map(|passage| Write::from(object(passage))).collect::<Vec<_>>())?;
-        mentions::link(&project, &passages)?;
+        project.call("link_mentions", json!({"types": [TYPE]}))?;
         let seen = project.see()?;
         let keyed = seen.keyed(TYPE);
         let node = |p: &Passage| keyed.get(&p.id).copied().ok_or_else(|| format!("passage {} is not there", p.id));

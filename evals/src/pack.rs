@@ -1,7 +1,8 @@
 //! The `pack` suite: how long a briefing for a task takes, and whether it stays within its tokens.
 
-use crate::finding::{Project, Times, has};
-use crate::graph::made::Made;
+mod made;
+
+use crate::finding::{Project, Times};
 use crate::{Fault, print};
 use lukasa_search::count::count;
 use serde_json::{Value, json};
@@ -11,8 +12,6 @@ use std::path::Path;
 const PROFILES: [(&str, usize); 2] = [("compact", 300), ("balanced", 1_200)];
 /// Tasks for each profile.
 const TASKS: usize = 200;
-/// Edges for every node of a made graph.
-const DEGREE: u64 = 5;
 /// Writes in one import.
 const PART: usize = 50_000;
 
@@ -23,9 +22,6 @@ pub enum From<'a> {
 }
 
 pub fn run(from: &From<'_>, as_json: bool) -> Result<(), Fault> {
-    if !has("context_pack") {
-        return Err("there is no operation `context_pack` yet".into());
-    }
     let project = Project::new()?;
     match from {
         From::Repository(path) => {
@@ -36,7 +32,7 @@ pub fn run(from: &From<'_>, as_json: bool) -> Result<(), Fault> {
         }
         From::Nodes(nodes) => {
             eprintln!("writing {nodes} nodes …");
-            let writes: Vec<_> = Made::new(*nodes, nodes * DEGREE, 1).writes().collect();
+            let writes: Vec<_> = made::writes(*nodes).collect();
             writes.chunks(PART).try_for_each(|part| project.import(part))?;
         }
     }

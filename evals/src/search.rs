@@ -1,17 +1,16 @@
 //! The `search` suite: how fast things are found among many, and how soon after they were written.
 
-mod made;
+pub mod made;
 mod reference;
 
 use crate::finding::vectors::Vectors;
-use crate::finding::{Project, Times, has};
+use crate::finding::{Project, Times};
 use crate::{Fault, peak_rss_mb, print, round};
 use lukasa_engine::embedding::InputRules;
-use lukasa_engine::search::{BuiltIn, Embedding, Recipe, find};
+use lukasa_engine::search::{BuiltIn, Embedding};
 use lukasa_model::Write;
 use lukasa_model::batch::PutObject;
 use lukasa_search::embed::{EmbedError, Embedder, Model, Purpose};
-use lukasa_search::recall::Nearest;
 use made::Made;
 use reference::Reference;
 use serde_json::{Value, json};
@@ -69,8 +68,7 @@ pub fn run(objects: u64, vectors: &Vectors, as_json: bool) -> Result<(), Fault> 
         "novector_p95_ms": words.percentile(95), "write_to_searchable_p95_ms": writes.percentile(95),
         "write_to_searchable_p50_ms": writes.percentile(50), "embed_texts_per_s": speed(vectors, &made)?,
         "ref_bm25_p50_ms": plain.percentile(50), "ref_bm25_p95_ms": plain.percentile(95), "queries": questions.len(),
-        "import_s": round(import_s), "index_s": round(index_s), "peak_rss_mb": peak_rss_mb(),
-        "through": if has("search") { "operation" } else { "find" }});
+        "import_s": round(import_s), "index_s": round(index_s), "peak_rss_mb": peak_rss_mb()});
     print(&line, as_json);
     Ok(())
 }
@@ -109,26 +107,16 @@ fn lot(text: &str, dimensions: usize) -> Vec<f32> {
     vector.into_iter().map(|x| x / length).collect()
 }
 
-/// Through the operation; where it is not there yet, through what it will stand on.
 fn search(project: &Project, question: &str, words_only: bool) -> Result<Value, Fault> {
-    if has("search") {
-        let mut request = json!({"query": question, "limit": LIMIT});
-        if words_only {
-            request["channels"] = json!(["lexical"]);
-        }
-        return project.call("search", request);
+    let mut request = json!({"query": question, "limit": LIMIT});
+    if words_only {
+        request["channels"] = json!(["lexical"]);
     }
-    let seen = project.see()?;
-    let answered = find(&seen.look, &seen.texts, &seen.ask(question, Recipe::Auto, Nearest::default()));
-    let names = answered.candidates.iter().take(LIMIT).map(|candidate| seen.look.snapshot.name(candidate.node));
-    Ok(json!(names.collect::<Vec<_>>()))
+    project.call("search", request)
 }
 
-/// Which part of all objects has vectors, where that can be asked.
+/// Which part of all objects has vectors.
 fn embedded(project: &Project) -> Result<Option<f64>, Fault> {
-    if !has("search_readiness") {
-        return Ok(None);
-    }
     let told = project.call("search_readiness", json!({}))?;
     Ok(told["embedding"]["optional"]["percent"].as_f64().map(|percent| round(percent / 100.0)))
 }

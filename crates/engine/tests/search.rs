@@ -174,7 +174,7 @@ fn sources_are_searched_and_followed() {
         assert_eq!(best("pelican"), "FUNCTION:shop/catalogue.py::worth");
         let pack = desk.ok("context_pack", json!({"task": "the pelican is wrong", "profile": "balanced"}));
         assert!(
-            pack["freshness"].as_str().unwrap().contains("changed since it was indexed: shop/catalogue.py"),
+            pack["freshness"].as_str().unwrap().contains("changed since indexed, or not at hand: shop/catalogue.py"),
             "{pack}"
         );
         assert!(pack["core_symbols"][0]["code"].is_null(), "no lines that were never indexed");

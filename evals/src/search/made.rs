@@ -61,7 +61,7 @@ pub fn told(object: &PutObject) -> String {
 }
 
 /// A word of which the first are used most, as Zipf found.
-fn word(dice: &mut Dice) -> String {
+pub fn word(dice: &mut Dice) -> String {
     let share = dice.below(1 << 53) as f64 / (1u64 << 53) as f64;
     let mut at = (WORDS as f64).powf(share) as u64;
     let mut word = String::new();
@@ -76,7 +76,7 @@ fn word(dice: &mut Dice) -> String {
     }
 }
 
-fn sentence(dice: &mut Dice, words: u64) -> String {
+pub fn sentence(dice: &mut Dice, words: u64) -> String {
     (0..words).map(|_| word(dice)).collect::<Vec<_>>().join(" ")
 }
 

@@ -22,6 +22,8 @@ pub struct ContextPack;
 const LONGEST: usize = 32 << 10;
 const LEAST_BUDGET: usize = 120;
 const MOST_BUDGET: usize = 25_000;
+/// Files named whose source cannot be vouched for.
+const STALE: usize = 2;
 /// Candidates of each channel.
 const POOL: usize = 120;
 
@@ -211,7 +213,8 @@ fn summary(core: &Core, notes: &Notes, task: &str) -> String {
         return format!("nothing here speaks of `{words}`; is the repository indexed?");
     };
     let mut text = format!("Begin at `{}` in {}:{}", first.name, first.file, first.start_line);
-    if let Some(about) = first.summary.as_deref().filter(|about| about.len() <= 120) {
+    // A sentence of its author's, not a line of code that stands for one.
+    if let Some(about) = first.summary.as_deref().filter(|about| about.len() <= 120 && about.ends_with('.')) {
         text.push_str(&format!(" ({})", about.trim_end_matches('.')));
     }
     text.push('.');
@@ -235,7 +238,12 @@ fn freshness(look: &Look, core: &Core, without_source: usize) -> String {
     match (&core.stale[..], without_source) {
         ([], 0) => {}
         ([], n) => text.push_str(&format!("; {} without source at hand", count(n, "file"))),
-        (stale, _) => text.push_str(&format!("; changed since it was indexed: {}", stale.join(", "))),
+        (stale, _) => {
+            let named = stale.iter().take(STALE).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let more = stale.len().saturating_sub(STALE);
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            text.push_str(&format!("; changed since indexed, or not at hand: {named}{more}"));
+        }
     }
     text
 }

@@ -26,6 +26,25 @@ const IMPLEMENTATIONS: usize = 2;
 /// What a test counts for a task that is not about tests.
 const TEST: f64 = 0.5;
 
+/// How well a symbol of this kind shows what its file has to do with a task: something that acts rather than a constant or
+/// what stands outside of all symbols.
+fn telling(kind: Option<Kind>) -> f64 {
+    match kind {
+        Some(Kind::Variable) => 0.6,
+        Some(Kind::File | Kind::Module) => 0.5,
+        _ => 1.0,
+    }
+}
+
+/// What a relationship tells about a task.
+fn tells(rel: Rel) -> f64 {
+    match rel {
+        Rel::Calls => 1.0,
+        Rel::Inherits | Rel::Implements => 0.8,
+        _ => 0.2,
+    }
+}
+
 /// A symbol with its source.
 #[derive(Clone, Debug)]
 pub struct Slice {
@@ -136,6 +155,9 @@ impl Gathering<'_> {
         let places: FxHashMap<Node, usize> = files.iter().enumerate().map(|(at, file)| (file.node, at)).collect();
         let mut seen: FxHashMap<Node, usize> = FxHashMap::default();
         let mut all: Vec<((usize, usize), &Candidate)> = Vec::new();
+        let shows = |unit: &Candidate| unit.score() * telling(self.symbols.kind(unit.node));
+        let mut units: Vec<&Candidate> = units.iter().collect();
+        units.sort_by(|a, b| shows(b).total_cmp(&shows(a)));
         for unit in units {
             let Some(file) = self.symbols.file(unit.node) else { continue };
             let Some(place) = places.get(&file).filter(|place| **place < CORE) else { continue };
@@ -238,7 +260,9 @@ impl Gathering<'_> {
                         let sure = self.symbols.confidence(edge);
                         let outside = self.symbols.kind(other).is_none_or(Kind::outside);
                         if seen.insert(edge) && !outside {
-                            all.push((ranks.get(&other).copied().unwrap_or(0.0) * sure, edge));
+                            let crowd = (s.incoming(other).len() + s.outgoing(other).len() + 2) as f64;
+                            let rank = ranks.get(&other).copied().unwrap_or(0.0);
+                            all.push((rank * sure * tells(rel) / crowd.log2(), edge));
                         }
                     }
                 }

@@ -58,6 +58,8 @@ pub struct Budget {
 
 /// Core code, dependencies, decisions and learnings, plan, episodes.
 const SHARES: [f64; 5] = [0.40, 0.25, 0.20, 0.10, 0.05];
+/// Times the room that is left is filled again.
+const REFILLS: usize = 3;
 
 /// What is handed out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -67,7 +69,7 @@ pub struct Pack {
     /// The best symbol to begin at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_point: Option<String>,
-    /// Files concerned, best first.
+    /// Files concerned of which no symbol is given, best first.
     pub files: Vec<String>,
     /// The code that matters most: whole, or by signature and summary where it does not fit.
     pub core_symbols: Vec<SliceOut>,
@@ -176,8 +178,8 @@ impl Form {
     }
 }
 
-/// Chooses what fits. `frame` holds what is always given: summary, entry point, files, freshness. None when not even that
-/// fits, files being dropped first.
+/// Chooses what fits. `frame` holds what is always given: summary, entry point, freshness, and the files of which no symbol
+/// is given. None when not even that fits, files being dropped first.
 pub fn fit(frame: Pack, core: &Core, notes: &Notes, budget: Budget, explain: bool) -> Option<(Pack, usize)> {
     let mut frame = frame;
     frame.profile = budget.profile;
@@ -193,15 +195,23 @@ pub fn fit(frame: Pack, core: &Core, notes: &Notes, budget: Budget, explain: boo
         .iter()
         .map(|offer| Unit { slot: offer.slot, costs: offer.forms.iter().map(Form::cost).collect() })
         .collect();
-    let room = budget.tokens - tokens(&frame);
-    let mut chosen = choose(&units, &SHARES, room);
+    // Files whose symbols are given need not be named again, which leaves room for more of them.
+    let mut without = frame.clone();
+    let mut chosen = choose(&units, &SHARES, budget.tokens - tokens(&frame));
+    for _ in 0..REFILLS {
+        without.files = others(&frame.files, &given(&offers, &chosen));
+        let again = choose(&units, &SHARES, budget.tokens - tokens(&without));
+        if again == chosen {
+            break;
+        }
+        chosen = again;
+    }
     loop {
         let mut pack = frame.clone();
-        for (offer, form) in offers.iter().zip(&chosen) {
-            if let Some(form) = form {
-                offer.forms[*form].clone().put(&mut pack);
-            }
+        for form in given(&offers, &chosen) {
+            form.clone().put(&mut pack);
         }
+        pack.files = others(&frame.files, &given(&offers, &chosen));
         let given = pack.core_symbols.len();
         pack.left_out = chosen.iter().filter(|form| form.is_none()).count();
         pack.token_estimate = 0;
@@ -220,6 +230,17 @@ pub fn fit(frame: Pack, core: &Core, notes: &Notes, budget: Budget, explain: boo
             return None;
         }
     }
+}
+
+/// The forms that were chosen.
+fn given<'a>(offers: &'a [Offer], chosen: &[Option<usize>]) -> Vec<&'a Form> {
+    offers.iter().zip(chosen).filter_map(|(offer, form)| form.map(|form| &offer.forms[form])).collect()
+}
+
+/// Files none of these is a symbol of.
+fn others(files: &[String], given: &[&Form]) -> Vec<String> {
+    let shows = |file: &String| given.iter().any(|form| matches!(form, Form::Slice(slice) if slice.file == *file));
+    files.iter().filter(|file| !shows(file)).cloned().collect()
 }
 
 /// Tokens of what is sent: compact JSON.

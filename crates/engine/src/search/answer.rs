@@ -298,7 +298,7 @@ impl Showing<'_> {
     fn called(&self, node: Node) -> String {
         match self.read.content(node).and_then(|content| content.title.clone()) {
             Some(title) => format!("{} `{title}`", self.look.snapshot.type_name(node)),
-            None => format!("{} `{}`", self.look.snapshot.type_name(node), self.symbols.short(node)),
+            None => format!("{} {}", self.look.snapshot.type_name(node), self.symbols.short(node)),
         }
     }
 

@@ -16,6 +16,7 @@ use lukasa_search::titles;
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cell::OnceCell;
 
 /// Ways of finding, each for one kind of question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -88,7 +89,7 @@ pub struct Answered {
 
 /// Finds in a view.
 pub fn find(look: &Look, texts: &Texts, ask: &Ask<'_>) -> Answered {
-    let found = Finding { look, texts, ask, order: &|node| look.snapshot.thing(node) };
+    let found = Finding { look, texts, ask, order: &|node| look.snapshot.thing(node), said: OnceCell::new() };
     let mut answered = match ask.recipe {
         Recipe::Code => found.code(),
         Recipe::Recall => found.recall(),
@@ -115,9 +116,26 @@ struct Finding<'a> {
     texts: &'a Texts,
     ask: &'a Ask<'a>,
     order: &'a (dyn Fn(Node) -> u64 + Sync),
+    /// Objects by the question's words: looked at to tell what is asked about, and again to answer.
+    said: OnceCell<(Vec<Term>, Vec<(Node, f64)>)>,
 }
 
 impl Finding<'_> {
+    /// The question's words, and the best objects by them.
+    fn said(&self) -> &(Vec<Term>, Vec<(Node, f64)>) {
+        self.said.get_or_init(|| {
+            let terms = question::prose_terms(self.ask.text);
+            let found = best(self.scored(&self.texts.objects, &terms), self.ask.pool.max(TASTE), self.order);
+            (terms, found)
+        })
+    }
+
+    /// What may be in the answer, by plain words.
+    fn scored(&self, index: &TextIndex, terms: &[Term]) -> Vec<(Node, f64)> {
+        let all = index.scores(terms, &Scoring::default()).into_iter().filter(|(node, _)| (self.ask.allowed)(*node));
+        all.map(|(node, score)| (node, f64::from(score))).collect()
+    }
+
     fn nearest(&self) -> Nearest {
         if self.ask.vector { self.ask.nearest.clone() } else { Nearest::default() }
     }
@@ -141,14 +159,15 @@ impl Finding<'_> {
     /// Code and everything else by their own recipes, each counting by how much of the question its best has the words of;
     /// only one of them where the other has nothing.
     fn mixed(&self, both: bool) -> Answered {
-        let (terms, prose) = (question::terms(self.ask.text), question::prose_terms(self.ask.text));
-        let (units, objects) = (self.tasted(&self.texts.units, &terms), self.tasted(&self.texts.objects, &prose));
+        let terms = question::terms(self.ask.text);
+        let (prose, said) = self.said();
+        let units = best(self.scored(&self.texts.units, &terms), TASTE, self.order);
         let symbols = Symbols::new(self.look);
         // What is known by name only speaks for the code that uses it.
         let own = |node: Node| symbols.kind(node).is_none_or(|kind| !kind.outside());
-        let own: Vec<(Node, f64)> = objects.into_iter().filter(|(node, _)| own(*node)).collect();
+        let own: Vec<(Node, f64)> = said.iter().take(TASTE).copied().filter(|(node, _)| own(*node)).collect();
         let code = covered(&self.texts.units, &units, &terms);
-        let others = covered(&self.texts.objects, &own, &prose);
+        let others = covered(&self.texts.objects, &own, prose);
         if others == 0.0 && !both {
             return self.code();
         }
@@ -168,12 +187,6 @@ impl Finding<'_> {
         mixed.fusion = format!("{} + {}", mixed.fusion, of_others.fusion);
         mixed.recipe = Recipe::Mixed;
         mixed
-    }
-
-    /// The best by plain words.
-    fn tasted(&self, index: &TextIndex, terms: &[Term]) -> Vec<(Node, f64)> {
-        let all = index.scores(terms, &Scoring::default()).into_iter().filter(|(node, _)| (self.ask.allowed)(*node));
-        best(all.map(|(node, score)| (node, f64::from(score))).collect(), TASTE, self.order)
     }
 
     /// Whether most of these mention or follow others.
@@ -251,14 +264,11 @@ impl Finding<'_> {
     fn fused(&self, terms: Vec<Term>) -> Answered {
         let default = Template { lexical: 0.5, vector: 0.5, neighbor: 0.15, recency: 0.0 };
         let template = self.ask.intent.map_or(default, Intent::template);
-        let scoring = Scoring::default();
-        let prose = question::prose_terms(self.ask.text);
         let mut channels = Vec::new();
         if self.ask.lexical {
-            let objects = self.texts.objects.scores(&prose, &scoring).into_iter();
-            let all = objects.chain(self.texts.units.scores(&terms, &scoring));
-            let all = all.filter(|(node, _)| (self.ask.allowed)(*node)).map(|(node, score)| (node, f64::from(score)));
-            let found = best(all.collect(), self.ask.pool, self.order);
+            let mut all = self.said().1.clone();
+            all.extend(self.scored(&self.texts.units, &terms));
+            let found = best(all, self.ask.pool, self.order);
             channels.push(Channel { name: "lexical", weight: template.lexical, found });
         }
         let near: Vec<_> = self.nearest().found.into_iter().filter(|(node, _)| (self.ask.allowed)(*node)).collect();
@@ -273,7 +283,7 @@ impl Finding<'_> {
         }
         let candidates = fuse(&channels, self.ask.fusion, self.order);
         let mut terms = terms;
-        terms.extend(prose);
+        terms.extend(self.said().0.iter().cloned());
         terms.sort_by(|a, b| a.word.cmp(&b.word));
         terms.dedup_by(|a, b| a.word == b.word);
         self.answered(Recipe::Objects, terms, candidates, channels)

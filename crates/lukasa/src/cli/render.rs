@@ -408,6 +408,19 @@ fn safe(text: &str) -> String {
     if text.contains(char::is_control) { text.chars().map(show).collect() } else { text.to_string() }
 }
 
+/// Lines of `code` as they stand, with their numbers from `start_line` on.
+fn source(out: &mut dyn Write, slice: &Value) -> Result<()> {
+    let code = slice["code"].as_str().unwrap_or("");
+    let first = slice["start_line"].as_u64().unwrap_or(1);
+    let width = (first + code.lines().count() as u64).to_string().len();
+    for (number, line) in (first..).zip(code.lines()) {
+        // Tabs are no danger to a terminal, and code is made of them.
+        let line: Vec<String> = line.split('\t').map(safe).collect();
+        writeln!(out, "{number:>width$} | {}", line.join("\t"))?;
+    }
+    Ok(())
+}
+
 fn name(row: &Value) -> String {
     match row["key"].as_str() {
         Some(key) => format!("{}:{}", at(row, "type"), safe(key)),

@@ -1,7 +1,7 @@
 //! Answers to questions: exact lines, patterns, things and areas.
 
 use super::graph::small;
-use super::{at, cypher, list, rows, safe};
+use super::{at, cypher, list, rows, safe, source};
 use serde_json::Value;
 use std::io::{Result, Write};
 
@@ -25,15 +25,7 @@ fn slice(out: &mut dyn Write, response: &Value) -> Result<()> {
             writeln!(out, "  {field:<10}  {value}")?;
         }
     }
-    if let Some(code) = response["code"].as_str() {
-        let first = response["start_line"].as_u64().unwrap_or(1);
-        let width = (first + code.lines().count() as u64).to_string().len();
-        for (number, line) in (first..).zip(code.lines()) {
-            // Tabs are no danger to a terminal, and code is made of them.
-            let line: Vec<String> = line.split('\t').map(safe).collect();
-            writeln!(out, "{number:>width$} | {}", line.join("\t"))?;
-        }
-    }
+    source(out, response)?;
     for (field, total, title) in
         [("incoming_callers", "total_callers", "caller"), ("outgoing_calls", "total_calls", "calls")]
     {

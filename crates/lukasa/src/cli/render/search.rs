@@ -1,6 +1,6 @@
 //! Answers of searches and packs: what was found, why, and the code itself.
 
-use super::{at, list, plain, safe};
+use super::{at, list, plain, safe, source};
 use serde_json::Value;
 use std::io::{Result, Write};
 
@@ -72,33 +72,29 @@ fn search(out: &mut dyn Write, response: &Value) -> Result<()> {
 }
 
 fn pack(out: &mut dyn Write, response: &Value) -> Result<()> {
-    let files: Vec<String> = list(response, "files").into_iter().map(plain).collect();
-    if !files.is_empty() {
-        writeln!(out, "Files: {}", files.join(", "))?;
-    }
     for slice in list(response, "core_symbols") {
         let (first, last) = (at(slice, "start_line"), at(slice, "end_line"));
         writeln!(out, "\n{}:{first}-{last}  {}", at(slice, "file"), at(slice, "symbol_name"))?;
         for reason in list(slice, "reasons") {
             writeln!(out, "  {:+.3} {}", reason[1].as_f64().unwrap_or(0.0), plain(&reason[0]))?;
         }
-        match slice["code"].as_str() {
-            Some(code) => writeln!(out, "{}", safe(code))?,
-            None => {
-                for field in ["signature", "summary"] {
-                    let text = at(slice, field);
-                    if !text.is_empty() {
-                        writeln!(out, "  {text}")?;
-                    }
-                }
+        for field in ["signature", "summary"] {
+            let text = at(slice, field);
+            if !text.is_empty() {
+                writeln!(out, "  {text}")?;
             }
         }
+        source(out, slice)?;
         for (field, what) in [("incoming_callers", "called by"), ("outgoing_calls", "calls")] {
             let names: Vec<String> = list(slice, field).into_iter().map(plain).collect();
             if !names.is_empty() {
                 writeln!(out, "  {what} {}", names.join(", "))?;
             }
         }
+    }
+    let files: Vec<String> = list(response, "files").into_iter().map(plain).collect();
+    if !files.is_empty() {
+        writeln!(out, "\nAlso concerned: {}", files.join(", "))?;
     }
     let dependencies = list(response, "dependencies");
     if !dependencies.is_empty() {
