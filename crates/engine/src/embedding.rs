@@ -5,6 +5,7 @@
 
 pub mod backoff;
 pub mod breaker;
+mod central;
 pub mod change;
 pub mod endpoint;
 pub mod input;

@@ -54,6 +54,7 @@ impl Graphs {
 }
 
 /// A view with its graph.
+#[derive(Clone)]
 pub struct Look {
     pub ledger: Ledger,
     pub view: View,

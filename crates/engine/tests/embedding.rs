@@ -1,4 +1,4 @@
-//! From a commit to a vector: the queue, the worker and what is told about them, on every store that needs no server.
+//! From a commit to a vector: the queue, the worker and what is told about them, on every store.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
@@ -11,7 +11,7 @@ use lukasa_engine::embedding::{
 use lukasa_model::batch::{End, PutObject};
 use lukasa_model::transaction::Header;
 use lukasa_model::types::{Embedding, EmbeddingPolicy, ObjectType};
-use lukasa_model::{Batch, BranchMode, Time, Write};
+use lukasa_model::{Batch, BranchMode, ErrorKind, ThingNo, Time, Write};
 use lukasa_search::embed::{EmbedError, Embedder, Model, Purpose};
 use lukasa_store::derived::{Job, JobCounts};
 use lukasa_store::ledger::NewBranch;
@@ -167,15 +167,22 @@ fn object(type_name: &str, key: &str, about: &str) -> PutObject {
     PutObject { title, ..PutObject::new(type_name, key).property("about", about) }
 }
 
-/// Runs each case on memory and on SQLite.
-macro_rules! on_both {
+/// Runs each case on every store.
+macro_rules! on_each {
     ($($case:ident),* $(,)?) => {
         mod memory { $(#[test] fn $case() { super::$case(&super::Desk::on(lukasa_testkit::Fixture::memory())); })* }
         mod sqlite { $(#[test] fn $case() { super::$case(&super::Desk::on(lukasa_testkit::Fixture::sqlite())); })* }
+        mod postgres {
+            $(#[test] fn $case() {
+                if let Some(fixture) = lukasa_testkit::Fixture::postgres() {
+                    super::$case(&super::Desk::on(fixture));
+                }
+            })*
+        }
     };
 }
 
-on_both! {
+on_each! {
     emb_1_a_new_object_is_queued_by_its_policy,
     emb_2_a_change_that_matters_not_is_not_queued,
     emb_3_a_batch_is_worked_off,
@@ -191,6 +198,7 @@ on_both! {
     a_text_the_model_refuses_holds_up_nobody_else,
     two_workers_do_nothing_twice,
     what_a_dead_worker_held_is_done_by_another,
+    jobs_are_handed_out_by_lane_then_required_then_central,
 }
 
 fn emb_1_a_new_object_is_queued_by_its_policy(d: &Desk) {
@@ -501,6 +509,38 @@ fn what_a_dead_worker_held_is_done_by_another(d: &Desk) {
     assert_eq!(d.work().leased, 0);
     d.minutes(10);
     assert_eq!(d.work().embedded, 1);
+}
+
+fn jobs_are_handed_out_by_lane_then_required_then_central(d: &Desk) {
+    for (key, type_name) in [("a", "Note"), ("b", "Must"), ("c", "Note"), ("d", "Must"), ("e", "Note"), ("f", "Must")] {
+        d.put(type_name, key, key);
+    }
+    // Told for all of them at once, by number: later ones are more central, but for the last two.
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&asked);
+    let queue = Queue::new(d.ledger().clone(), &d.fake.model, InputRules::default());
+    let queue = queue.by_centrality(move |_, things, _| {
+        seen.lock().push(things.len());
+        let first = things.iter().min().copied().unwrap_or_default();
+        let of = |no: &ThingNo| [1.0, 2.0, 3.0, 4.0, 0.5].get((no - first) as usize).copied().unwrap_or_default();
+        Ok(things.iter().map(of).collect())
+    });
+    queue.follow(d.now()).unwrap();
+    assert_eq!(*asked.lock(), [6]);
+    let (derived, scope) = (d.fixture.store.derived(), d.ledger().scope());
+    let until = Time(d.now().0 + 1_000_000);
+    let leased = derived.lease(scope, queue.kind(), 10, "all", d.now(), until).unwrap();
+    let order: Vec<_> = leased.iter().map(|job| (job.required, job.priority)).collect();
+    assert_eq!(order, [(true, 4.0), (true, 2.0), (true, 0.0), (false, 3.0), (false, 1.0), (false, 0.5)]);
+    // Many are asked about a thousand at a time.
+    d.write("main", (0..3_000).map(|i| object("Note", &format!("k{i}"), "x").into()).collect());
+    queue.follow(d.now()).unwrap();
+    let asked = asked.lock().clone();
+    assert_eq!((asked.len(), asked.iter().sum::<usize>()), (4, 3_006));
+    // Whoever tells of others than asked is not believed.
+    let odd = Queue::new(d.ledger().clone(), &Fake::new("odd").model, InputRules::default());
+    let odd = odd.by_centrality(|_, _, _| Ok(vec![1.0]));
+    assert_eq!(odd.follow(d.now()).unwrap_err().kind, ErrorKind::Internal);
 }
 
 #[test]

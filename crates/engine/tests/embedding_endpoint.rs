@@ -59,9 +59,12 @@ fn failures_are_told_apart() {
         (Mood::Down, true),
         (Mood::Busy, true),
         (Mood::Slow, true),
+        (Mood::HangsUp, true),
         (Mood::WrongDimensions, false),
         (Mood::TooFew, false),
         (Mood::Garbage, false),
+        (Mood::NotANumber, false),
+        (Mood::Nulls, false),
     ] {
         fake.set(mood);
         for purpose in [Purpose::Keep, Purpose::Question] {

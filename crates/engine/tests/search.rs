@@ -332,7 +332,7 @@ fn a_pack_briefs_within_its_budget() {
             );
             assert!(tokens >= before, "{profile} gives no less");
             before = tokens;
-            assert_eq!(pack["files"][0], "shop/till.py", "{pack}");
+            assert_eq!(pack["core_symbols"][0]["file"], "shop/till.py", "{pack}");
             assert!(pack["entry_point"].as_str().unwrap().starts_with("shop/till.py::Till"), "{pack}");
             assert!(pack["summary"].as_str().unwrap().starts_with("Begin at"));
         }
@@ -402,6 +402,27 @@ fn an_interface_brings_what_implements_it() {
     }
 }
 
+/// A file is shown by something that acts rather than by its constants, and named once.
+#[test]
+fn packs_show_what_acts_and_name_a_file_once() {
+    for desk in Desk::all() {
+        let folder = tempfile::tempdir().unwrap();
+        write(
+            folder.path(),
+            "rates.py",
+            "RATES_OF_EXCHANGE = \"exchange rates by currency, rates of exchange\"\n\n\ndef convert(amount, currency):\n    \"\"\"Uses exchange rates.\"\"\"\n    return amount * rate(currency)\n",
+        );
+        write(folder.path(), "money.py", "def exchange(rates):\n    return rates\n");
+        desk.ok("index_directory", json!({"path": folder.path()}));
+        let pack = desk.ok("context_pack", json!({"task": "exchange rates of a currency are rounded"}));
+        let of_rates = |slice: &&Value| slice["file"] == "rates.py";
+        let first = pack["core_symbols"].as_array().unwrap().iter().find(of_rates).unwrap()["symbol_name"].clone();
+        assert_eq!(first, "convert", "{pack}");
+        let given: Vec<&Value> = pack["core_symbols"].as_array().unwrap().iter().map(|slice| &slice["file"]).collect();
+        assert!(pack["files"].as_array().unwrap().iter().all(|file| !given.contains(&file)), "{pack}");
+    }
+}
+
 #[test]
 fn what_is_embedded_is_found_by_meaning_and_readiness_tells() {
     for desk in Desk::all() {
@@ -421,6 +442,11 @@ fn what_is_embedded_is_found_by_meaning_and_readiness_tells() {
         let answer = desk.ok("search", json!({"query": "reimbursement of a purchase", "recipe": "objects"}));
         assert_eq!(refs(&answer)[0], "Decision:a", "{answer}");
         assert_eq!(answer["meta"]["embedded_share"], 1.0);
+        // No word of it occurs anywhere, and nobody named a recipe.
+        let answer = desk.ok("search", json!({"query": "reimbursement"}));
+        assert_eq!(refs(&answer)[0], "Decision:a", "{answer}");
+        let by_words = desk.ok("search", json!({"query": "reimbursement", "channels": ["lexical"]}));
+        assert!(refs(&by_words).is_empty() && by_words["meta"].get("embedded_share").is_none(), "{by_words}");
         assert_eq!(desk.ok("search_readiness", json!({}))["embedding"]["optional"]["percent"], 100.0);
         // What changes is found by words at once, by meaning when its vector is there.
         note(&desk, "c", "Parking", "Bicycles are repaired here.");

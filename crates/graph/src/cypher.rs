@@ -148,10 +148,15 @@ pub struct Place<'a> {
     pub silent_type: Option<&'a str>,
 }
 
+/// Finds nodes of the snapshot by words: the best of them, at most so many, each with its score. It comes from outside,
+/// because a graph knows no texts.
+pub type Search = Arc<dyn Fn(&str, usize) -> ModelResult<Vec<(crate::Node, f64)>> + Send + Sync>;
+
 /// A query that can be run in the place it was prepared for.
 pub struct Prepared<'a> {
     place: Place<'a>,
     compiled: Compiled,
+    search: Option<Search>,
     /// It has been run, so that what it asked for has been read.
     ran: std::sync::atomic::AtomicBool,
 }
@@ -183,7 +188,7 @@ pub fn prepare_parsed<'a>(parsed: &Query, parameters: &Parameters, place: Place<
     let around = Surroundings { now: place.now, longest_list: LONGEST_LIST };
     let frame = Frame { snapshot: place.snapshot, parameters, silent_type: place.silent_type, around: &around };
     let compiled = compile(parsed, &frame)?;
-    Ok(Prepared { place, compiled, ran: false.into() })
+    Ok(Prepared { place, compiled, search: None, ran: false.into() })
 }
 
 impl Prepared<'_> {
@@ -200,6 +205,18 @@ impl Prepared<'_> {
             all.push(format!("nothing that was read has a property `{}`", known.name(*number)));
         }
         all
+    }
+
+    /// Whether it calls `lukasa.search`, which has to be given to it.
+    pub fn searches(&self) -> bool {
+        self.compiled.searches
+    }
+
+    /// With what `lukasa.search` finds.
+    #[must_use]
+    pub fn searching(mut self, search: Search) -> Self {
+        self.search = Some(search);
+        self
     }
 
     /// Only the plan is wanted.
@@ -220,6 +237,7 @@ impl Prepared<'_> {
         let mut exec =
             Exec::new(snapshot, self.place.ledger, around, limits, (compiled.steps, compiled.slots), profile);
         exec.silent_type = self.place.silent_type;
+        exec.search.clone_from(&self.search);
         let mut rows: Vec<Vec<Value>> = Vec::new();
         let mut truncated = false;
         let mut row = vec![Value::Null; compiled.slots];

@@ -41,19 +41,19 @@ impl Touched {
 }
 
 /// Something that is made of a whole snapshot elsewhere, and kept with it.
-pub trait Derived: Any + Send + Sync {
+pub trait Kept: Any + Send + Sync {
     fn bytes(&self) -> usize;
 }
 
 impl Snapshot {
     /// What was kept of this kind; it may have been made of an earlier state, see [`Snapshot::touched_since`].
-    pub fn derived<T: Derived>(&self) -> Option<Arc<T>> {
+    pub fn derived<T: Kept>(&self) -> Option<Arc<T>> {
         let kept = self.beside.derived.lock();
         kept.iter().find_map(|derived| (Arc::clone(derived) as Arc<dyn Any + Send + Sync>).downcast::<T>().ok())
     }
 
     /// Keeps something, instead of what was kept of its kind, for this state and all that follow it.
-    pub fn keep<T: Derived>(&self, value: Arc<T>) {
+    pub fn keep<T: Kept>(&self, value: Arc<T>) {
         let mut kept = self.beside.derived.lock();
         kept.retain(|derived| (&**derived as &dyn Any).downcast_ref::<T>().is_none());
         kept.push(value);

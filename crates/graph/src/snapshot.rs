@@ -3,7 +3,7 @@
 use crate::chunked::{Chunked, Heap};
 use crate::contents::{Cells, Properties};
 use crate::flat::Flat;
-use crate::lookup::{Derived, Lookup, Touched};
+use crate::lookup::{Kept, Lookup, Touched};
 use crate::names::Names;
 use crate::rank::{Spread, Weights};
 use lukasa_model::types::Registry;
@@ -281,7 +281,7 @@ pub(crate) struct Beside {
     /// By resolution.
     pub communities: Mutex<Option<(f64, Arc<Vec<u32>>)>>,
     pub lookup: Lookup,
-    pub derived: Mutex<Vec<Arc<dyn Derived>>>,
+    pub derived: Mutex<Vec<Arc<dyn Kept>>>,
 }
 
 /// How much memory a snapshot takes.

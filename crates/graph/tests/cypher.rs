@@ -2,10 +2,10 @@
 //! and that queries see their own project and moment only.
 
 use lukasa_graph::cypher::value::Value;
-use lukasa_graph::cypher::{Limits, Outcome, Parameters, Place, Trouble, prepare};
-use lukasa_graph::{Projection, Snapshot};
+use lukasa_graph::cypher::{Limits, Outcome, Parameters, Place, Search, Trouble, prepare};
+use lukasa_graph::{Node, Projection, Snapshot};
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
-use lukasa_model::{Batch, ErrorKind, Write};
+use lukasa_model::{Batch, Error, ErrorKind, Write};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::ViewSpec;
 use lukasa_testkit::Fixture;
@@ -481,6 +481,7 @@ fn procedures_answer() {
     );
     assert_eq!(asked("CALL lukasa.communities() YIELD node, community RETURN count(DISTINCT community)"), [["2"]]);
     for (query, detail) in [
+        ("CALL lukasa.nothing('x')", "ProcedureNotFound"),
         ("CALL lukasa.search('x')", "ProcedureNotFound"),
         ("CALL lukasa.ppr()", "InvalidNumberOfArguments"),
         ("CALL lukasa.ppr", "MissingParameter"),
@@ -491,6 +492,43 @@ fn procedures_answer() {
         let trouble = ask(query, graph.snapshot(), &fixture.ledger, limits(60_000)).expect_err(query);
         assert!(matches!(&*trouble, Trouble::Fault(f) if f.detail == detail), "{query}: {trouble:?}");
     }
+}
+
+#[test]
+fn a_search_is_given_to_a_query_from_outside() {
+    let fixture = Fixture::memory();
+    let put = |key: &str| PutObject::new("Service", key);
+    fixture.ledger.commit(&Batch::on("main").write(put("a")).write(put("b"))).unwrap();
+    let graph = graph(&fixture.ledger);
+    let found: Vec<(Node, f64)> = graph.snapshot().nodes().into_iter().zip([0.5, 0.25]).collect();
+    let search: Search = Arc::new(move |text, most| match text {
+        "slow" => {
+            std::thread::sleep(Duration::from_secs(5));
+            Ok(vec![])
+        }
+        "broken" => Err(Error::internal("no texts")),
+        _ => Ok(found.iter().copied().take(most).collect()),
+    });
+    let place = Place { snapshot: graph.snapshot(), ledger: &fixture.ledger, now: 0, silent_type: None };
+    let asked = |query: &str, ms: u64| {
+        let prepared = prepare(query, &Parameters::new(), place).unwrap();
+        assert!(prepared.searches(), "{query}");
+        prepared.searching(Arc::clone(&search)).run(limits(ms))
+    };
+    let outcome = asked("CALL lukasa.search('x') YIELD node, score RETURN node.key, score * 4", 60_000).unwrap();
+    let rows: Vec<String> = outcome.rows.concat().iter().map(shown).collect();
+    assert_eq!(rows, ["'a'", "Float(2.0)", "'b'", "Float(1.0)"]);
+    assert_eq!(
+        asked("UNWIND ['x', 'y'] AS t CALL lukasa.search(t, 1) YIELD node RETURN node", 60_000).unwrap().rows.len(),
+        2
+    );
+    let code = |query: &str| match *asked(query, 50).unwrap_err() {
+        Trouble::Other(error) => error.code,
+        Trouble::Fault(fault) => panic!("{fault:?}"),
+    };
+    assert_eq!(code("CALL lukasa.search('slow')"), "query_timeout");
+    assert_eq!(code("CALL lukasa.search('broken')"), Error::internal("").code);
+    assert!(!prepare("CALL db.labels()", &Parameters::new(), place).unwrap().searches());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
-use lukasa_testkit::{FakeEndpoint, Reply, TestDatabase, git, has_git};
+use lukasa_testkit::{FakeEmbeddings, FakeEndpoint, Mood, Reply, TestDatabase, git, has_git};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -444,6 +444,11 @@ fn slices_patterns_and_questions_are_answered_for_people() {
         (&["slice", "check", "--context", "with-deps"], ["`check` in auth.py, lines 4-5", "auth.py::login"]),
         (&["slice", "--file", "web.py"], ["`web.py`, lines 1-5", "1 | from auth import login"]),
         (&["slice", "--query", "check the word"], ["`check` in auth.py", "def check(word):"]),
+        (&["pack", "login checks the user twice"], ["Begin at `login` in auth.py:8", "9 | \treturn check(user)"]),
+        (
+            &["search", "check the word"],
+            ["3 found by code; the best: check (FUNCTION:auth.py::check)", "says `word`, `check`"],
+        ),
         (&["pattern", "circular_imports"], ["files that import one another", "auth.py -> web.py -> auth.py"]),
         (&["pattern", "FUNCTION -CALLS-> FUNCTION", "--limit", "1"], ["the shape: 2 places found", "… 1 of 2"]),
         (&["pattern", "all"], ["10 patterns: ", "no test reaches it"]),
@@ -547,4 +552,53 @@ fn a_model_is_asked_when_the_settings_name_one() {
     assert!(run(&["get", "FUNCTION:a.py::greet"], None).status.success());
     desk.ok(&["index"]);
     assert_eq!(model.asked().len(), 2, "off means off");
+}
+
+#[test]
+fn how_far_embedding_is_can_be_read() {
+    let desk = Desk::new();
+    let fake = FakeEmbeddings::start(8);
+    let run = |args: &[&str]| {
+        let mut command = desk.command();
+        command.env("LUKASA_EMBEDDING_BASE_URL", fake.url()).env("LUKASA_EMBEDDING_MODEL", "small");
+        command.env("LUKASA_EMBEDDING_DIMENSIONS", "8").args(args).output().unwrap()
+    };
+    let shown = |args: &[&str]| {
+        let out = run(args);
+        assert!(out.status.success(), "{args:?}: {}", text(&out.stderr));
+        let shown = text(&out.stdout);
+        assert!(!shown.contains('{') && !shown.contains('"'), "{args:?} in words: {shown}");
+        shown
+    };
+    for (key, about) in [("a", "the first note"), ("b", "the second, with password = 'hunter22'")] {
+        desk.ok(&["put", "Note", key, "--set", &format!("about={about}")]);
+    }
+    let none = shown(&["readiness"]);
+    assert!(none.starts_with("2 objects can be found by words; none is embedded: `lukasa embed` does it\n"), "{none}");
+    for says in [
+        "ready: no object is of a type that has to be embedded",
+        "optional    0 of 2 embedded, 0 %",
+        "waiting     nothing in the queue",
+        "small@",
+    ] {
+        assert!(none.contains(says), "{says}: {none}");
+    }
+    fake.set(Mood::WrongDimensions);
+    let failed = run(&["embed"]);
+    assert!(!failed.status.success() && text(&failed.stderr).contains("9 dimensions, 8 are configured"));
+    let waiting = shown(&["readiness"]);
+    assert!(waiting.contains("waiting     2: 2 failed before, the oldest since 20"), "{waiting}");
+    fake.set(Mood::Fine);
+    desk.ok(&["put", "Note", "c", "--set", "about=the third note"]);
+    let done = shown(&["embed"]);
+    assert!(done.starts_with("1 text embedded in "), "{done}");
+    for says in [", 2 waiting\n", "texts a second", "model       small@"] {
+        assert!(done.contains(says), "{says}: {done}");
+    }
+    let some = shown(&["readiness"]);
+    for says in
+        ["1 of 3 objects embedded (33 %), 2 waiting", "optional    1 of 3 embedded, 33.3 %", "vectors of", "bytes"]
+    {
+        assert!(some.contains(says), "{says}: {some}");
+    }
 }

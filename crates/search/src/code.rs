@@ -14,6 +14,9 @@ use rustc_hash::FxHashMap;
 const FURTHER: [f64; 3] = [1.0, 0.5, 0.25];
 /// Words of a symbol count as if it had at least so many: one-line accessors would win everything.
 const SHORTEST: u32 = 20;
+/// Symbols and files of a channel that are looked at: those beyond have next to nothing of the best, and of a million
+/// symbols most have some word of a question.
+const MOST: usize = 8_192;
 /// What a defined name that stands in the title counts.
 const IN_TITLE: f64 = 1.5;
 
@@ -69,11 +72,10 @@ pub fn locate(
         index.scores(&terms, scoring).into_iter().map(|(node, score)| (node, f64::from(score))).collect()
     };
     let channel = |name: &'static str, weight: f64, found: Vec<(Node, f64)>| {
-        let found: Vec<_> = found.into_iter().filter(|(node, _)| allowed(*node)).collect();
-        let most = found.len();
-        Channel { name, weight, found: best(found, most, order) }
+        let found = found.into_iter().filter(|(node, _)| allowed(*node)).collect();
+        Channel { name, weight, found: best(found, MOST, order) }
     };
-    let units = all(indexes.units, &unit_scoring(0.0));
+    let units = best(all(indexes.units, &unit_scoring(0.0)), MOST, order);
     let mut by_file: FxHashMap<Node, [f64; FURTHER.len()]> = FxHashMap::default();
     for (node, score) in &units {
         let Some(file) = file_of(*node) else { continue };
@@ -95,7 +97,7 @@ pub fn locate(
     channels.retain(|channel| channel.weight > 0.0 && !channel.found.is_empty());
     let files = fuse(&channels, Fusion::WeightedMax, order);
     let units = all(indexes.units, &unit_scoring(OWN_NAME));
-    Located { files, units: best(units, usize::MAX, order), channels }
+    Located { files, units: best(units, MOST, order), channels }
 }
 
 /// What a word in a symbol's own name counts when symbols are compared with one another.

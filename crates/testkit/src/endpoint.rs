@@ -22,6 +22,8 @@ pub enum Reply {
     Say(u16, Vec<String>, String),
     /// Nothing, until the endpoint goes away.
     Nothing,
+    /// Nothing, and the connection is closed.
+    HangUp,
 }
 
 impl Reply {
@@ -100,7 +102,14 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Vec<Asked>>, answer: &(dyn Fn(&Aske
         seen.push(asked.clone());
         seen.len() - 1
     };
-    let Reply::Say(status, headers, body) = answer(&asked, before) else { return };
+    let (status, headers, body) = match answer(&asked, before) {
+        Reply::Say(status, headers, body) => (status, headers, body),
+        Reply::Nothing => return,
+        Reply::HangUp => {
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+            return;
+        }
+    };
     let headers: String = headers.iter().map(|h| format!("{h}\r\n")).collect();
     let head =
         format!("HTTP/1.1 {status} Said\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
@@ -145,12 +154,18 @@ pub enum Mood {
     Busy,
     /// Never answers.
     Slow,
+    /// Closes the connection.
+    HangsUp,
     /// Vectors that are one too long.
     WrongDimensions,
     /// One vector too few.
     TooFew,
     /// Not JSON.
     Garbage,
+    /// `NaN` where a number should be, as some write it though JSON has none.
+    NotANumber,
+    /// `null` where a number should be, as others write the same.
+    Nulls,
 }
 
 /// An OpenAI-compatible `/embeddings` whose mood can change. The vector of a text depends on the text alone.
@@ -170,7 +185,9 @@ impl FakeEmbeddings {
                 Mood::Busy => return Reply::status(429, r#"{"error": {"message": "slow down"}}"#),
                 Mood::Slow => return Reply::Nothing,
                 Mood::Garbage => return Reply::ok("<html>a page of a proxy</html>"),
-                Mood::Fine | Mood::Shuffled | Mood::WrongDimensions | Mood::TooFew => {}
+                Mood::HangsUp => return Reply::HangUp,
+                Mood::Fine | Mood::Shuffled | Mood::WrongDimensions | Mood::TooFew | Mood::NotANumber | Mood::Nulls => {
+                }
             }
             let Ok(body) = serde_json::from_str::<serde_json::Value>(&asked.body) else {
                 return Reply::status(400, r#"{"error": {"message": "not JSON"}}"#);
@@ -181,7 +198,10 @@ impl FakeEmbeddings {
                 .iter()
                 .enumerate()
                 .map(|(index, text)| {
-                    let vector = vector_of(text.as_str().unwrap_or_default(), dimensions);
+                    let mut vector = serde_json::json!(vector_of(text.as_str().unwrap_or_default(), dimensions));
+                    if matches!(mood, Mood::Nulls | Mood::NotANumber) {
+                        vector[0] = serde_json::Value::Null;
+                    }
                     serde_json::json!({"object": "embedding", "index": index, "embedding": vector})
                 })
                 .collect();
@@ -190,7 +210,8 @@ impl FakeEmbeddings {
                 Mood::TooFew => drop(data.pop()),
                 _ => {}
             }
-            Reply::ok(serde_json::json!({"object": "list", "data": data, "model": body["model"]}).to_string())
+            let answer = serde_json::json!({"object": "list", "data": data, "model": body["model"]}).to_string();
+            Reply::ok(if mood == Mood::NotANumber { answer.replace("null", "NaN") } else { answer })
         });
         FakeEmbeddings { endpoint, mood }
     }

@@ -12,6 +12,8 @@ pub const BATCH: usize = 16;
 const MOST: usize = 2_048;
 /// More dimensions than any model has.
 const DIMENSIONS: usize = 16_384;
+/// Nobody waits longer than this for the vector of a question: it can be answered without.
+const QUESTION: Duration = Duration::from_secs(3);
 
 /// Where an embedding model is, and how texts are put to it.
 #[derive(Clone, Debug)]
@@ -32,6 +34,8 @@ pub struct EmbeddingEndpointConfig {
 
 pub struct EmbeddingEndpoint {
     endpoint: Endpoint,
+    /// The same with less patience.
+    questions: Endpoint,
     model: Model,
     batch: usize,
 }
@@ -55,6 +59,7 @@ impl EmbeddingEndpoint {
             timeout: config.timeout,
         };
         let endpoint = Endpoint::called(&at, EMBEDDING)?;
+        let questions = Endpoint::called(&EndpointConfig { timeout: at.timeout.min(QUESTION), ..at }, EMBEDDING)?;
         let model = Model {
             name: endpoint.name().to_string(),
             version: config.version.clone(),
@@ -63,7 +68,7 @@ impl EmbeddingEndpoint {
             prefix: config.prefix.clone(),
             question_prefix: config.question_prefix.clone(),
         };
-        Ok(EmbeddingEndpoint { endpoint, model, batch: config.batch })
+        Ok(EmbeddingEndpoint { endpoint, questions, model, batch: config.batch })
     }
 
     /// Waits through this instead of sleeping.
@@ -94,8 +99,7 @@ impl Embedder for EmbeddingEndpoint {
             let body = json!({"model": self.model.name, "input": input});
             let answer = match purpose {
                 Purpose::Keep => self.endpoint.post("/embeddings", &body),
-                // Who asks a question waits for it, and can do without.
-                Purpose::Question => self.endpoint.post_once("/embeddings", &body),
+                Purpose::Question => self.questions.post_once("/embeddings", &body),
             };
             vectors.extend(read(&answer.map_err(|e| told(&e))?, part.len(), self.model.dimensions)?);
         }

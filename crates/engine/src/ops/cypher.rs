@@ -1,5 +1,7 @@
 //! `cypher`: anything that can be asked of the graph, in openCypher, read-only.
 
+mod search;
+
 use super::{META, count};
 use crate::graph::check_range;
 use crate::registry::{Meta, Op};
@@ -12,6 +14,7 @@ use lukasa_model::view::ViewEcho;
 use lukasa_model::{Error, ErrorKind, Result};
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
+use search::Searcher;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
@@ -122,8 +125,17 @@ impl Op for Cypher {
             Err(wrong) => Err(Error::invalid("invalid_argument", format!("the parameter `{name}`: {wrong}"))),
         };
         let parameters: Parameters = request.parameters.iter().map(read).collect::<Result<_>>()?;
-        let start = Instant::now();
-        let prepared = prepare(&request.query, &parameters, place).map_err(|f| hinted(f.into_error(&request.query)))?;
+        let mut start = Instant::now();
+        let mut prepared =
+            prepare(&request.query, &parameters, place).map_err(|f| hinted(f.into_error(&request.query)))?;
+        let mut searcher = None;
+        if prepared.searches() && !prepared.only_explains() {
+            let made = Searcher::new(engine, context, &look)?;
+            prepared = prepared.searching(Arc::clone(&made.search));
+            searcher = Some(made);
+            // Like loading the graph, making its indexes does not count.
+            start = Instant::now();
+        }
         let limits = Limits {
             deadline: start + Duration::from_millis(request.timeout_ms),
             timeout_ms: request.timeout_ms,
@@ -139,7 +151,8 @@ impl Op for Cypher {
             (false, true) => format!("the first {} of more", count(rows.len(), "row")),
             (false, false) => count(rows.len(), "row"),
         };
-        let warnings = prepared.warnings();
+        let mut warnings = prepared.warnings();
+        warnings.extend(searcher.iter().flat_map(Searcher::warnings));
         Ok(Response { summary, columns, rows, truncated, warnings, plan, took_ms, view: look.view.echo() })
     }
 }

@@ -3,7 +3,7 @@
 use super::{WRITE, count};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
-use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_model::{Error, ErrorKind, Result, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
@@ -34,8 +34,12 @@ pub struct Response {
     pub texts_per_s: f64,
     /// Secrets taken out of what was embedded.
     pub redacted: u64,
+    /// Why the model was not asked further.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The model failed too often and is not asked before then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused_until: Option<Time>,
 }
 
 impl Op for Embed {
@@ -57,7 +61,7 @@ impl Op for Embed {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let began = Instant::now();
         let clock = engine.clock();
-        let queue = engine.embedding_queue(&context.scope);
+        let queue = engine.central_queue(&context.scope);
         queue.follow(clock.now())?;
         let worker = engine.embedding_worker(&context.scope)?;
         let (derived, scope) = (queue.ledger().store().derived(), queue.ledger().scope());
@@ -76,6 +80,7 @@ impl Op for Embed {
             texts_per_s: 0.0,
             redacted: 0,
             error: None,
+            paused_until: None,
         };
         let mut done = 0;
         while done < all as usize {
@@ -85,6 +90,7 @@ impl Op for Embed {
             out.known += worked.known;
             out.failed += worked.failed;
             out.redacted += worked.redacted;
+            out.paused_until = worked.paused_until;
             done += worked.leased;
             if let Some(error) = worked.error {
                 out.error = Some(error);
@@ -103,6 +109,9 @@ impl Op for Embed {
                 .hint("nothing is lost: what waits is tried again; `lukasa readiness` tells how it stands"));
         }
         out.summary = format!("{} embedded in {seconds:.1} s, {} waiting", count(out.embedded, "text"), out.waiting);
+        if let Some(then) = out.paused_until {
+            out.summary += &format!("; the model fails too often and is tried again at {then}");
+        }
         Ok(out)
     }
 }

@@ -186,8 +186,9 @@ pub struct MetaOut {
     pub lexical_considered: usize,
     pub vector_considered: usize,
     pub neighbor_expanded: usize,
-    /// Which share of what can be embedded has a vector, 0 to 1.
-    pub embedded_share: f64,
+    /// Which share of what can be embedded has a vector, 0 to 1; left out where meaning was not looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embedded_share: Option<f64>,
     pub token_estimate: usize,
     pub token_budget: usize,
     /// Something was left out or shortened to keep the budget.
@@ -419,7 +420,7 @@ impl Op for Search {
                 lexical_considered: considered(&found, &["lexical", "body", "symbols"]),
                 vector_considered: considered(&found, &["vector"]),
                 neighbor_expanded: found.expanded.neighbors.len(),
-                embedded_share: round(meaning.share),
+                embedded_share: vectors.then(|| round(meaning.share)),
                 token_estimate: shown.tokens,
                 token_budget: request.max_token_budget,
                 truncation_notice: shown.truncated,
@@ -435,8 +436,9 @@ impl Op for Search {
     }
 }
 
-fn check(request: &Request) -> Result<()> {
-    let length = request.query.trim().chars().count();
+/// Refuses a question that is none, or too long to be one.
+pub(super) fn check_query(query: &str) -> Result<()> {
+    let length = query.trim().chars().count();
     if length == 0 || length > LONGEST {
         let hint = if length == 0 { "say what to look for" } else { "`pack` takes whole issues of up to 32 KB" };
         return Err(Error::invalid(
@@ -445,6 +447,11 @@ fn check(request: &Request) -> Result<()> {
         )
         .hint(hint));
     }
+    Ok(())
+}
+
+fn check(request: &Request) -> Result<()> {
+    check_query(&request.query)?;
     for channel in &request.channels {
         if !["lexical", "vector"].contains(&channel.as_str()) {
             return Err(Error::invalid("unknown_channel", format!("channels: there is no channel `{channel}`"))

@@ -77,7 +77,7 @@ impl Op for SearchReadiness {
                 files: texts.files.len(),
                 objects: texts.objects.len(),
                 without_source: texts.without_source.len(),
-                bytes: lukasa_graph::lookup::Derived::bytes(&*texts),
+                bytes: lukasa_graph::lookup::Kept::bytes(&*texts),
             },
             embedding,
         })

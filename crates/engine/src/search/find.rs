@@ -117,16 +117,22 @@ struct Finding<'a> {
     ask: &'a Ask<'a>,
     order: &'a (dyn Fn(Node) -> u64 + Sync),
     /// Objects by the question's words: looked at to tell what is asked about, and again to answer.
-    said: OnceCell<(Vec<Term>, Vec<(Node, f64)>)>,
+    said: OnceCell<Said>,
+}
+
+/// The question's words, and the best objects by them.
+struct Said {
+    terms: Vec<Term>,
+    found: Vec<(Node, f64)>,
 }
 
 impl Finding<'_> {
     /// The question's words, and the best objects by them.
-    fn said(&self) -> &(Vec<Term>, Vec<(Node, f64)>) {
+    fn said(&self) -> &Said {
         self.said.get_or_init(|| {
             let terms = question::prose_terms(self.ask.text);
             let found = best(self.scored(&self.texts.objects, &terms), self.ask.pool.max(TASTE), self.order);
-            (terms, found)
+            Said { terms, found }
         })
     }
 
@@ -160,7 +166,7 @@ impl Finding<'_> {
     /// only one of them where the other has nothing.
     fn mixed(&self, both: bool) -> Answered {
         let terms = question::terms(self.ask.text);
-        let (prose, said) = self.said();
+        let Said { terms: prose, found: said } = self.said();
         let units = best(self.scored(&self.texts.units, &terms), TASTE, self.order);
         let symbols = Symbols::new(self.look);
         // What is known by name only speaks for the code that uses it.
@@ -169,7 +175,9 @@ impl Finding<'_> {
         let code = covered(&self.texts.units, &units, &terms);
         let others = covered(&self.texts.objects, &own, prose);
         if others == 0.0 && !both {
-            return self.code();
+            // No word of the question occurs anywhere: meaning is all there is to go by.
+            let by_meaning = code == 0.0 && !self.nearest().found.is_empty();
+            return if by_meaning { self.objects_only() } else { self.code() };
         }
         let of_others = if self.are_tied(&own) { self.recall() } else { self.objects_only() };
         if code == 0.0 && !both {
@@ -266,7 +274,7 @@ impl Finding<'_> {
         let template = self.ask.intent.map_or(default, Intent::template);
         let mut channels = Vec::new();
         if self.ask.lexical {
-            let mut all = self.said().1.clone();
+            let mut all = self.said().found.clone();
             all.extend(self.scored(&self.texts.units, &terms));
             let found = best(all, self.ask.pool, self.order);
             channels.push(Channel { name: "lexical", weight: template.lexical, found });
@@ -283,7 +291,7 @@ impl Finding<'_> {
         }
         let candidates = fuse(&channels, self.ask.fusion, self.order);
         let mut terms = terms;
-        terms.extend(self.said().0.iter().cloned());
+        terms.extend(self.said().terms.iter().cloned());
         terms.sort_by(|a, b| a.word.cmp(&b.word));
         terms.dedup_by(|a, b| a.word == b.word);
         self.answered(Recipe::Objects, terms, candidates, channels)

@@ -5,7 +5,7 @@ use crate::embedding::{
 };
 use crate::graph::Look;
 use crate::{Context, Engine};
-use lukasa_graph::lookup::Derived;
+use lukasa_graph::lookup::Kept;
 use lukasa_graph::{Node, Snapshot};
 use lukasa_model::json::Hash;
 use lukasa_model::types::{EmbeddingPolicy, system};
@@ -124,7 +124,7 @@ struct Embedded {
     looked: (Instant, u64),
 }
 
-impl Derived for Embedded {
+impl Kept for Embedded {
     fn bytes(&self) -> usize {
         self.vectors.len() * (self.vectors.dimensions() + 16) + self.waiting.len() * 48
     }
@@ -259,7 +259,7 @@ impl Engine {
         Ok(embedded)
     }
 
-    /// The queue of what waits for a vector, most central first.
+    /// The queue of what waits for a vector; [`Engine::central_queue`] is the one to put something into.
     pub fn embedding_queue(&self, scope: &Scope) -> Queue {
         let using = self.embedding();
         Queue::new(self.ledger(scope), using.embedder.model(), using.rules.clone())
@@ -273,6 +273,6 @@ impl Engine {
 
     /// Embeds in the background until what is given back is dropped.
     pub fn embed_in_background(&self, scope: &Scope) -> Result<Background> {
-        Ok(Background::start(self.embedding_queue(scope), self.embedding_worker(scope)?, POLL))
+        Ok(Background::start(self.central_queue(scope), self.embedding_worker(scope)?, POLL))
     }
 }

@@ -4,7 +4,7 @@ use super::sources::Sources;
 use crate::code::index::unhex;
 use crate::code::symbols::{Symbols, keys, number, text};
 use crate::graph::Look;
-use lukasa_graph::lookup::Derived;
+use lukasa_graph::lookup::Kept;
 use lukasa_graph::{Node, Snapshot};
 use lukasa_model::{Content, Result, ThingNo};
 use lukasa_search::text::{Field, Gathered, TextIndex};
@@ -45,7 +45,7 @@ pub struct Texts {
     touches: u64,
 }
 
-impl Derived for Texts {
+impl Kept for Texts {
     fn bytes(&self) -> usize {
         let of_code = [&self.units, &self.files, &self.paths, &self.defined];
         let of_others = [&self.objects, &self.titles, &self.names, &self.speakers];

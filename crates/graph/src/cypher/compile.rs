@@ -45,6 +45,8 @@ pub struct Compiled {
     pub of_nodes: Vec<PropertyNo>,
     /// What is likely a slip of the pen.
     pub warnings: Vec<String>,
+    /// It searches by words.
+    pub searches: bool,
 }
 
 /// How a query is to be understood, beside its text.
@@ -74,6 +76,7 @@ pub fn compile(query: &Query, frame: &Frame<'_>) -> Result<Compiled> {
         properties: Vec::new(),
         of_nodes: Vec::new(),
         warnings: Vec::new(),
+        searches: false,
     };
     let (whole, columns) = compiler.query(query, &Scope::default())?;
     Ok(Compiled {
@@ -86,6 +89,7 @@ pub fn compile(query: &Query, frame: &Frame<'_>) -> Result<Compiled> {
         properties: compiler.properties,
         of_nodes: compiler.of_nodes,
         warnings: compiler.warnings,
+        searches: compiler.searches,
     })
 }
 
@@ -139,6 +143,7 @@ struct Compiler<'a> {
     properties: Vec<PropertyNo>,
     of_nodes: Vec<PropertyNo>,
     warnings: Vec<String>,
+    searches: bool,
 }
 
 fn undefined(name: &str, at: usize) -> Fault {

@@ -40,6 +40,11 @@ impl Procedure {
     }
 }
 
+/// The procedure that finds by words.
+pub const SEARCH: &str = "lukasa.search";
+/// Nodes it gives when nobody says how many.
+const FOUND: usize = 10;
+
 /// Every procedure there is.
 pub const ALL: &[Procedure] = &[
     Procedure {
@@ -105,6 +110,14 @@ pub const ALL: &[Procedure] = &[
         columns: &[("node", true), ("distance", false)],
         summary: "Every node within so many hops, in any direction, with its distance",
         run: neighbors,
+    },
+    Procedure {
+        name: SEARCH,
+        arguments: &["text", "limit"],
+        least: 1,
+        columns: &[("node", true), ("score", false)],
+        summary: "What the words and the meaning of a text lead to, best first",
+        run: search,
     },
 ];
 
@@ -319,4 +332,19 @@ fn neighbors(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
     })?;
     let row = |(node, depth): (Node, u32)| vec![Value::Node(node), Value::Integer(i64::from(depth))];
     each(found.into_iter().filter(|(_, depth)| *depth > 0).map(row), give)
+}
+
+fn search(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
+    let Some(search) = exec.search.clone() else {
+        let message = format!("`{SEARCH}` is not to be had here: this graph has no texts");
+        return Err(fail(Class::Procedure, "ProcedureNotFound", message, 0));
+    };
+    let Value::Text(text) = &arguments[0] else {
+        let message = format!("expected a text to look for, found a {}", arguments[0].type_name());
+        return Err(fail(Class::Argument, "InvalidArgumentType", message, 0));
+    };
+    let (text, most) = (Arc::clone(text), limit(arguments.get(1), FOUND)?);
+    let found = exec.beside(move || search(&text, most))??;
+    let row = |(node, score): (Node, f64)| vec![Value::Node(node), Value::Float(score)];
+    each(found.into_iter().map(row), give)
 }

@@ -4,6 +4,7 @@ mod expand;
 mod gather;
 mod nearest;
 
+use super::Search;
 use super::ast::Arrow;
 use super::eval::{Row, fail, shallow};
 use super::expr::{Ex, ExKind, LabelTest, Part, Slot, Source, Step, StepKind, Whole};
@@ -90,6 +91,7 @@ pub(super) struct Exec<'a> {
     pub contents: Contents<'a>,
     pub around: Surroundings,
     pub silent_type: Option<&'a str>,
+    pub search: Option<Search>,
     pub limits: Limits,
     /// Rows that came out of each step, when they are to be told.
     pub counts: Option<Vec<Cell<u64>>>,
@@ -120,6 +122,7 @@ impl<'a> Exec<'a> {
             contents: Contents::new(snapshot, ledger),
             around,
             silent_type: None,
+            search: None,
             limits,
             counts: profile.then(|| (0..steps).map(|_| Cell::new(0)).collect()),
             ticks: Cell::new(0),

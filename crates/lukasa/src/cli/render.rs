@@ -2,6 +2,7 @@
 
 mod code;
 pub mod cypher;
+mod embedding;
 mod graph;
 mod index;
 mod questions;
@@ -128,6 +129,7 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
         "import_scip" => import_scip(out, response)?,
         "cypher" => cypher::table(out, response)?,
         operation if search::OPERATIONS.contains(&operation) => search::answer(out, operation, response)?,
+        operation if embedding::OPERATIONS.contains(&operation) => embedding::answer(out, operation, response)?,
         operation if code::OPERATIONS.contains(&operation) => code::answer(out, operation, response)?,
         operation if graph::OPERATIONS.contains(&operation) => graph::answer(out, operation, response)?,
         operation if questions::OPERATIONS.contains(&operation) => questions::answer(out, operation, response)?,

@@ -120,6 +120,7 @@ impl Compiler<'_> {
             let message = format!("there is no procedure `{}`; there are {}", call.procedure.text, procedures::names());
             fault(Class::Procedure, "ProcedureNotFound", message, at)
         })?;
+        self.searches |= procedure.name == procedures::SEARCH;
         let arguments = match &call.arguments {
             Some(given) => {
                 if !(procedure.least..=procedure.arguments.len()).contains(&given.len()) {

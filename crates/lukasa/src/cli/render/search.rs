@@ -49,14 +49,14 @@ fn search(out: &mut dyn Write, response: &Value) -> Result<()> {
         }
     }
     let meta = &response["meta"];
-    let embedded = meta["embedded_share"].as_f64().unwrap_or(0.0) * 100.0;
+    let embedded = meta["embedded_share"].as_f64().map(|share| format!(" {:.0} % embedded,", share * 100.0));
     writeln!(
         out,
-        "\n{} by {}, {} tokens, {:.0} % embedded, {} ms",
+        "\n{} by {}, {} tokens,{} {} ms",
         at(meta, "fusion"),
         list(meta, "channels").into_iter().map(plain).collect::<Vec<_>>().join(" + "),
         at(meta, "token_estimate"),
-        embedded,
+        embedded.unwrap_or_default(),
         meta["elapsed_ms"].as_f64().unwrap_or(0.0).round(),
     )?;
     for warning in list(meta, "warnings") {

@@ -1,0 +1,56 @@
+//! What `CALL lukasa.search` finds: the ranking of `search`, as nodes of the graph that is asked.
+
+use crate::graph::Look;
+use crate::ops::search::check_query;
+use crate::search::{Ask, Recipe, find};
+use crate::{Context, Engine};
+use lukasa_graph::cypher::Search;
+use lukasa_model::Result;
+use lukasa_search::fuse::Fusion;
+use lukasa_search::intent::detect;
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Candidates of each channel, at least.
+const POOL: usize = 120;
+
+/// A search for one query, and what it has to tell beside its rows.
+pub struct Searcher {
+    pub search: Search,
+    warnings: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl Searcher {
+    /// Makes the indexes of the view, so that the query itself need not wait for them.
+    pub fn new(engine: &Engine, context: &mut Context<'_>, look: &Look) -> Result<Searcher> {
+        let texts = engine.texts(context, look)?;
+        let warnings: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+        let (engine, scope, look, told) = (engine.clone(), context.scope.clone(), look.clone(), Arc::clone(&warnings));
+        let search: Search = Arc::new(move |text, most| {
+            check_query(text)?;
+            let mut silent = |_: u64, _: Option<u64>| {};
+            let meaning = engine.nearest(&mut Context::of(scope.clone(), &mut silent), &look, text)?;
+            told.lock().extend(meaning.warning);
+            let ask = Ask {
+                text,
+                recipe: Recipe::Auto,
+                lexical: true,
+                vector: true,
+                intent: detect(text),
+                fusion: Fusion::WeightedSum,
+                pool: POOL.max(most),
+                nearest: meaning.nearest,
+                allowed: &|_| true,
+            };
+            let found = find(&look, &texts, &ask).candidates.into_iter();
+            Ok(found.take(most).map(|candidate| (candidate.node, candidate.score())).collect())
+        });
+        Ok(Searcher { search, warnings })
+    }
+
+    /// What was missing while it searched, each once.
+    pub fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().iter().cloned().collect()
+    }
+}

@@ -1,0 +1,280 @@
+//! Embedding as operations see it, on every store: what comes first, and what happens while the model fails.
+
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+mod desk;
+
+use desk::Desk;
+use lukasa_engine::embedding::{EmbeddingEndpoint, EmbeddingEndpointConfig, InputRules};
+use lukasa_engine::search::{Embedding, Searching};
+use lukasa_model::transaction::Header;
+use lukasa_model::types::{Embedding as Policy, EmbeddingPolicy, ObjectType};
+use lukasa_testkit::{FakeEmbeddings, Mood};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An engine on each store whose vectors come from an endpoint with moods.
+fn desks(batch: usize) -> Vec<(Desk, FakeEmbeddings)> {
+    let with_endpoint = |mut desk: Desk| {
+        let fake = FakeEmbeddings::start(8);
+        let config = EmbeddingEndpointConfig {
+            base_url: fake.url(),
+            model: "small".into(),
+            version: "1".into(),
+            key: None,
+            dimensions: 8,
+            batch,
+            prefix: String::new(),
+            question_prefix: "query: ".into(),
+            timeout: Duration::from_millis(400),
+        };
+        let model = EmbeddingEndpoint::new(&config).unwrap().with_pause(|_| {});
+        let embedding = Embedding::new(Arc::new(model), InputRules::default(), None);
+        // Nothing is shed, however slow the machine: what is told must be the model's doing.
+        let searching = Searching::default().with_patience(f64::INFINITY);
+        desk.engine = desk.engine.clone().with_embedding(embedding).with_searching(searching);
+        (desk, fake)
+    };
+    Desk::all().into_iter().map(with_endpoint).collect()
+}
+
+/// First lines of the texts that were embedded, in order, from a request on.
+fn embedded(fake: &FakeEmbeddings, from: usize) -> Vec<String> {
+    let texts = |body: &str| serde_json::from_str::<Value>(body).unwrap()["input"].as_array().unwrap().clone();
+    let all = fake.asked()[from..].iter().flat_map(|asked| texts(&asked.body)).collect::<Vec<_>>();
+    all.iter().map(|text| text.as_str().unwrap().lines().next().unwrap().to_owned()).collect()
+}
+
+fn put(desk: &Desk, type_name: &str, key: &str, branch: &str) {
+    let about = format!("what {key} is about");
+    let request =
+        json!({"type": type_name, "key": key, "title": key, "properties": {"about": about}, "branch": branch});
+    desk.ok("put", request);
+}
+
+fn link(desk: &Desk, src: &str, dst: &str, branch: &str) {
+    desk.ok("link", json!({"type": "uses", "src": src, "dst": dst, "branch": branch}));
+}
+
+#[test]
+fn what_is_required_comes_first_and_then_what_is_most_central() {
+    for (desk, fake) in desks(1) {
+        let required = Policy { policy: EmbeddingPolicy::Required, relevant_paths: vec![], fts: true };
+        let must = ObjectType { name: "Must".into(), embedding: required, ..ObjectType::default() };
+        desk.fixture.ledger.declare_object_type(&must, &Header::default()).unwrap();
+        // More of them than are looked up one by one.
+        for i in 0..40 {
+            put(&desk, "Note", &format!("n{i}"), "main");
+        }
+        for key in ["m0", "m1", "m2"] {
+            put(&desk, "Must", key, "main");
+        }
+        for i in 30..34 {
+            link(&desk, &format!("n{i}"), "n7", "main");
+        }
+        for i in 34..36 {
+            link(&desk, &format!("n{i}"), "n3", "main");
+        }
+        link(&desk, "n36", "m1", "main");
+        for i in 10..15 {
+            link(&desk, &format!("n{i}"), "n20", "main");
+        }
+        for i in 10..15 {
+            let links = desk.ok("get", json!({"ref": format!("n{i}")}))["links"].clone();
+            desk.ok("delete", json!({"ref": links[0]["id"]}));
+        }
+        let done = desk.ok("embed", json!({}));
+        assert_eq!((&done["embedded"], &done["waiting"]), (&json!(43), &json!(0)), "{}", desk.fixture.name);
+        let order = embedded(&fake, 0);
+        assert_eq!(order[0], "m1", "{order:?}");
+        assert_eq!(order[1..3].iter().collect::<BTreeSet<_>>(), ["m0".to_owned(), "m2".to_owned()].iter().collect());
+        assert_eq!(order[3..5], ["n7", "n3"], "what many lead to, before what leads there");
+        let leading: BTreeSet<_> = order[5..12].iter().cloned().collect();
+        assert_eq!(leading, (30..37).map(|i| format!("n{i}")).collect());
+        assert!(order[12..].contains(&"n20".to_owned()), "what no longer holds counts for nothing");
+        // Few at a time.
+        let before = fake.asked().len();
+        for key in ["alone", "hub", "was"] {
+            put(&desk, "Note", key, "main");
+        }
+        put(&desk, "Must", "must", "main");
+        link(&desk, "n1", "hub", "main");
+        link(&desk, "was", "n1", "main");
+        link(&desk, "was", "n2", "main");
+        for link in desk.ok("get", json!({"ref": "was"}))["links"].as_array().unwrap() {
+            desk.ok("delete", json!({"ref": link["id"]}));
+        }
+        desk.ok("embed", json!({}));
+        let order = embedded(&fake, before);
+        assert_eq!((order.len(), &order[..2]), (4, &["must".to_owned(), "hub".to_owned()][..]), "{order:?}");
+        // A branch has relationships of its own.
+        let before = fake.asked().len();
+        desk.ok("branch_create", json!({"name": "side"}));
+        for key in ["x", "y"] {
+            put(&desk, "Note", key, "side");
+        }
+        link(&desk, "n1", "y", "side");
+        desk.ok("embed", json!({}));
+        assert_eq!(embedded(&fake, before), ["y", "x"]);
+    }
+}
+
+const OBJECTS: u64 = 60;
+const BAD: [Mood; 9] = [
+    Mood::Down,
+    Mood::HangsUp,
+    Mood::Busy,
+    Mood::Slow,
+    Mood::WrongDimensions,
+    Mood::TooFew,
+    Mood::Garbage,
+    Mood::NotANumber,
+    Mood::Nulls,
+];
+
+/// Asks something that was not asked before, so that the model is needed for it, and looks at what is told.
+struct Seeker<'a> {
+    desk: &'a Desk,
+    asked: u64,
+}
+
+impl Seeker<'_> {
+    fn seeks(&mut self, embedded: u64, by_meaning: bool, when: &str) {
+        self.asked += 1;
+        let answer = self.desk.ok("search", json!({"query": format!("lighthouse of harbour {}", self.asked)}));
+        let when = format!("{when} on {}: {answer}", self.desk.fixture.name);
+        assert!(!answer["items"].as_array().unwrap().is_empty(), "{when}");
+        let meta = &answer["meta"];
+        let channels: Vec<_> = meta["channels"].as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect();
+        assert!(channels.contains(&"lexical"), "{when}");
+        assert_eq!(channels.contains(&"vector"), by_meaning, "{when}");
+        let share = meta["embedded_share"].as_f64().unwrap();
+        assert!((share - embedded as f64 / OBJECTS as f64).abs() < 1e-3, "{when}");
+        let told = meta["warnings"].to_string().contains("no search by meaning");
+        assert_eq!(told, embedded > 0 && !by_meaning, "{when}");
+    }
+}
+
+fn readiness(desk: &Desk) -> Value {
+    desk.ok("search_readiness", json!({}))["embedding"].clone()
+}
+
+#[test]
+fn a_model_that_fails_costs_nothing_but_meaning_and_comes_back() {
+    for (desk, fake) in desks(16) {
+        for i in 0..OBJECTS {
+            let about = format!("the lighthouse number {i} of the harbour");
+            desk.ok("put", json!({"type": "Note", "key": format!("n{i}"), "properties": {"about": about}}));
+        }
+        let mut seeker = Seeker { desk: &desk, asked: 0 };
+        fake.set(Mood::Down);
+        seeker.seeks(0, false, "before anything is embedded");
+        fake.set(Mood::Fine);
+        let mut done = desk.ok("embed", json!({"limit": 10}))["embedded"].as_u64().unwrap();
+        assert_eq!(done, 10);
+        seeker.seeks(done, true, "in the middle");
+        for mood in BAD {
+            let when = format!("{mood:?} on {}", desk.fixture.name);
+            // What failed before is due again.
+            desk.fixture.clock.advance(75 * 60);
+            fake.set(mood);
+            seeker.seeks(done, false, &when);
+            let mut tries = 0;
+            while readiness(&desk)["breaker"]["state"] == "closed" {
+                assert_eq!(desk.fails("embed", json!({})), "embedding_failed", "{when}");
+                tries += 1;
+                assert!(tries < 10, "{when}: it never opens");
+            }
+            assert!(tries > 1, "{when}: it is not given up at once");
+            let asked = fake.asked().len();
+            let paused = desk.ok("embed", json!({}));
+            assert_eq!((&paused["embedded"], &paused["waiting"]), (&json!(0), &json!(OBJECTS - done)), "{when}");
+            assert!(paused["paused_until"].is_string() && fake.asked().len() == asked, "{when}: {paused}");
+            let told = readiness(&desk);
+            assert_eq!(told["breaker"]["state"], "open", "{when}");
+            assert_eq!(told["optional"]["embedded"], done, "{when}: {told}");
+            assert_eq!(told["backlog"]["optional"], OBJECTS - done, "{when}: {told}");
+            assert!(told["backlog"]["failing"].as_u64().unwrap() >= 30, "{when}: {told}");
+            seeker.seeks(done, false, &when);
+            // A probe that fails leaves it open.
+            desk.fixture.clock.advance(121);
+            assert_eq!(desk.fails("embed", json!({})), "embedding_failed", "{when}");
+            assert_eq!(readiness(&desk)["breaker"]["state"], "open", "{when}");
+            // One that succeeds closes it.
+            fake.set(Mood::Fine);
+            desk.fixture.clock.advance(121);
+            assert_eq!(desk.ok("embed", json!({"limit": 1}))["embedded"], 1, "{when}");
+            done += 1;
+            let told = readiness(&desk);
+            assert_eq!(told["breaker"]["state"], "closed", "{when}");
+            assert_eq!(told["backlog"]["optional"], OBJECTS - done, "{when}: nothing is lost");
+            seeker.seeks(done, true, &when);
+        }
+        desk.fixture.clock.advance(75 * 60);
+        let rest = desk.ok("embed", json!({}));
+        assert_eq!((&rest["embedded"], &rest["waiting"]), (&json!(OBJECTS - done), &json!(0)), "{rest}");
+        let told = readiness(&desk);
+        assert_eq!((&told["optional"]["percent"], &told["backlog"]["failing"]), (&json!(100.0), &json!(0)), "{told}");
+        seeker.seeks(OBJECTS, true, "in the end");
+    }
+}
+
+#[test]
+fn queries_search_by_words_and_meaning() {
+    for (desk, fake) in desks(16) {
+        for (key, about) in [
+            ("discount", "A discount is rounded to whole cents at the till."),
+            ("parking", "Cars stand behind the house."),
+            ("till", "The till opens at nine."),
+        ] {
+            desk.ok("put", json!({"type": "Note", "key": key, "properties": {"about": about}}));
+        }
+        desk.ok("put", json!({"type": "Person", "key": "ann"}));
+        desk.ok("link", json!({"type": "WROTE", "src": "Person:ann", "dst": "Note:discount"}));
+        let ask = |query: &str| desk.ok("cypher", json!({"query": query}));
+        let rows = |query: &str| ask(query)["rows"].clone();
+        let found = "CALL lukasa.search('how are discounts rounded at the till') YIELD node, score";
+        let all = rows(&format!("{found} RETURN node.key, score"));
+        assert_eq!((&all[0][0], &all[1][0]), (&json!("discount"), &json!("till")), "{all}");
+        assert!(all[0][1].as_f64() > all[1][1].as_f64(), "{all}");
+        let searched = desk.ok("search", json!({"query": "how are discounts rounded at the till"}));
+        assert_eq!(searched["items"][0]["ref"], "Note:discount");
+        // What is found is a node like any other.
+        let who = rows(&format!("{found} MATCH (p)-[:WROTE]->(node) RETURN p.key, node.key"));
+        assert_eq!(who, json!([["ann", "discount"]]));
+        assert_eq!(rows("CALL lukasa.search('discount till', 1) YIELD node RETURN count(node)"), json!([[1]]));
+        assert_eq!(rows("CALL lukasa.search('xylophone')"), json!([]));
+        let given =
+            json!({"query": "CALL lukasa.search($what) YIELD node RETURN node.key", "parameters": {"what": "cars"}});
+        assert_eq!(desk.ok("cypher", given)["rows"], json!([["parking"]]));
+        assert_eq!(ask(&format!("EXPLAIN {found} RETURN node"))["summary"], "the plan, not run");
+        assert_eq!(
+            desk.ok("graph_query", json!({"query": format!("{found} RETURN count(*)"), "language": "cypher"}))["cypher"]
+                ["rows"],
+            json!([[2]])
+        );
+        // A view of the past shows what was there then.
+        let past = json!({"query": "CALL lukasa.search('cars') YIELD node RETURN node.key", "known_at": "tx:1"});
+        assert_eq!(desk.ok("cypher", past)["rows"], json!([]), "{}", desk.fixture.name);
+        for (query, code) in [
+            ("CALL lukasa.search('')", "invalid_query"),
+            ("CALL lukasa.search(7)", "cypher_argument_error"),
+            ("CALL lukasa.search('x', -1)", "cypher_argument_error"),
+            ("CALL lukasa.search()", "cypher_syntax_error"),
+        ] {
+            assert_eq!(desk.fails("cypher", json!({"query": query})), code, "{query}");
+        }
+        // A model that does not answer takes away meaning, not the answer.
+        desk.ok("embed", json!({}));
+        fake.set(Mood::Down);
+        let answer = ask("CALL lukasa.search('the till opens') YIELD node RETURN node.key");
+        assert_eq!(answer["rows"][0], json!(["till"]));
+        assert!(answer["warnings"].to_string().contains("no search by meaning"), "{answer}");
+        fake.set(Mood::Fine);
+        let answer = ask("CALL lukasa.search('a house for cars') YIELD node RETURN node.key");
+        assert!(answer["rows"].as_array().unwrap().len() > 1, "by meaning also what has none of the words: {answer}");
+        assert!(answer["warnings"].is_null(), "{answer}");
+    }
+}
