@@ -1,5 +1,6 @@
 //! What the product does: every operation, defined once, over a ledger.
 
+pub mod caller;
 pub mod code;
 pub mod cursor;
 pub mod embedding;
@@ -11,7 +12,9 @@ pub mod redact;
 pub mod registry;
 pub mod search;
 pub mod shape;
+pub mod tool;
 
+pub use caller::{Grants, Stop};
 pub use registry::{Answer, Effect, Meta, Operation, operations};
 
 use graph::Graphs;
@@ -57,6 +60,9 @@ pub struct Context<'a> {
     pub author: Option<String>,
     pub agent: Option<String>,
     pub session: Option<String>,
+    pub grants: Grants,
+    /// Set when nobody waits any more; long work looks at it now and then.
+    pub stop: Stop,
     pub input: Option<&'a mut dyn BufRead>,
     pub output: Option<&'a mut dyn Write>,
     /// Told how far long work has come: done, of how many if that is known.
@@ -66,7 +72,8 @@ pub struct Context<'a> {
 impl<'a> Context<'a> {
     /// Nobody in particular asks, and no streams are needed.
     pub fn of(scope: Scope, progress: &'a mut dyn FnMut(u64, Option<u64>)) -> Context<'a> {
-        Context { scope, author: None, agent: None, session: None, input: None, output: None, progress }
+        let (grants, stop) = (Grants::All, Stop::default());
+        Context { scope, author: None, agent: None, session: None, grants, stop, input: None, output: None, progress }
     }
 }
 
@@ -134,6 +141,7 @@ impl Engine {
         let operation = registry::find(name).ok_or_else(|| {
             Error::not_found("unknown_operation", format!("no operation `{name}`")).hint("`lukasa --help` lists them")
         })?;
+        context.grants.check(name, operation.meta.scope)?;
         operation.run(self, context, request).map_err(|e| self.explain(context, e))
     }
 

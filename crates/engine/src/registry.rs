@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     Read,
@@ -35,6 +35,12 @@ pub struct Meta {
     pub positional: &'static [&'static str],
     /// Other names of request fields that are accepted, with the names they stand for.
     pub aliases: &'static [(&'static str, &'static str)],
+    /// Takes something away that cannot be had back by writing again.
+    pub destructive: bool,
+    /// Request fields that name places on the machine.
+    pub places: &'static [&'static str],
+    /// Paths beside `POST /v1/{name}` that lead here, as `METHOD /path/{field}`.
+    pub rest: &'static [&'static str],
     /// Commands as a user types them.
     pub examples: &'static [&'static str],
 }
@@ -43,14 +49,14 @@ pub struct Meta {
 pub trait Op {
     const META: Meta;
     type Request: DeserializeOwned + JsonSchema;
-    type Response: Serialize + JsonSchema + 'static;
+    type Response: Serialize + JsonSchema + Send + 'static;
     fn run(engine: &Engine, context: &mut Context<'_>, request: Self::Request) -> Result<Self::Response>;
 }
 
 type Run = fn(&Engine, &mut Context<'_>, Value) -> Result<Answer>;
 
 /// What an operation answered, to be written in whichever form a surface needs.
-pub struct Answer(Box<dyn Body>);
+pub struct Answer(Box<dyn Body + Send>);
 
 trait Body {
     fn text(&self) -> serde_json::Result<String>;
@@ -134,6 +140,12 @@ impl Operation {
     /// The fields of a request by name.
     pub fn fields(&self) -> Map<String, Value> {
         self.request.as_value().get("properties").and_then(Value::as_object).cloned().unwrap_or_default()
+    }
+
+    /// Whether a request must have a field.
+    pub fn requires(&self, field: &str) -> bool {
+        let required = self.request.as_value().get("required").and_then(Value::as_array);
+        required.is_some_and(|names| names.iter().any(|name| name == field))
     }
 
     pub(crate) fn run(&self, engine: &Engine, context: &mut Context<'_>, request: Value) -> Result<Answer> {
@@ -251,6 +263,7 @@ pub fn operations() -> &'static [Operation] {
             Operation::of::<ops::backup::RestoreBackup>(),
             Operation::of::<ops::verify::Verify>(),
             Operation::of::<ops::projects::Projects>(),
+            Operation::of::<ops::find_tools::FindTools>(),
         ]
     });
     &ALL

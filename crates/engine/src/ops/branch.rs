@@ -70,6 +70,7 @@ pub struct CreateRequest {
 impl Op for Create {
     const META: Meta = Meta {
         name: "branch_create",
+        rest: &["POST /graph/branches"],
         summary: "Make a branch",
         description: "A branch stores only what differs from its parent. It follows its parent live, or is pinned to \
                       it as it is at the fork.",
@@ -121,6 +122,7 @@ pub struct Many {
 impl Op for List {
     const META: Meta = Meta {
         name: "branch_list",
+        rest: &["GET /graph/branches"],
         summary: "List branches",
         description: "Lists open branches with their parents; `all` adds closed ones.",
         verb: "branch list",

@@ -72,6 +72,7 @@ fn yes() -> bool {
 impl Op for ContextPack {
     const META: Meta = Meta {
         name: "context_pack",
+        places: &["path"],
         summary: "Everything a task needs, in a few hundred tokens",
         description: "Reads a task, from a sentence to a whole issue with its stack trace, and hands out where to begin, the \
                       code that matters whole or by its signature, what calls it and what it calls, decisions, learnings and \

@@ -35,6 +35,8 @@ pub struct Request {
 impl Op for Delete {
     const META: Meta = Meta {
         name: "delete",
+        destructive: true,
+        rest: &["DELETE /graph/objects/{ref}"],
         summary: "End an object or relationship; its past stays",
         description: "States that a thing is absent from now on, or from another time. Nothing is removed: earlier \
                       times still show it, and `restore` brings it back.",

@@ -2,7 +2,7 @@
 
 use super::META;
 use crate::registry::{Meta, Op};
-use crate::{Context, Engine};
+use crate::{Context, Engine, Grants, Stop};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use lukasa_store::SqliteStore;
 use lukasa_store::sqlite::Durability;
@@ -208,6 +208,8 @@ impl Teller<'_, '_> {
             author: Some("demo".into()),
             agent: self.context.agent.clone(),
             session: None,
+            grants: Grants::All,
+            stop: Stop::default(),
             input: Some(&mut input),
             output: None,
             progress: &mut |_, _| {},

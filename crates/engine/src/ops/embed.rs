@@ -84,6 +84,7 @@ impl Op for Embed {
         };
         let mut done = 0;
         while done < all as usize {
+            context.stop.check()?;
             (context.progress)(done as u64, Some(all));
             let worked = worker.work(clock.now(), STEP.min(all as usize - done))?;
             out.embedded += worked.embedded;

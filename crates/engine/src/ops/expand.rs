@@ -143,6 +143,7 @@ pub struct ExpandMeta {
 impl Op for Expand {
     const META: Meta = Meta {
         name: "expand",
+        rest: &["POST /graph/expand"],
         summary: "Walk hop by hop with rules, conditions and chosen fields",
         description: "Each phase is one hop with its own types and direction; an empty phase ends the walk. Conditions \
                       (= != < <= > >= in contains exists) may ask about type, key, subtype, title, status, labels \

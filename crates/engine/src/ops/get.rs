@@ -60,6 +60,7 @@ pub struct LinkOut {
 impl Op for Get {
     const META: Meta = Meta {
         name: "get",
+        rest: &["GET /graph/objects/{ref}", "GET /graph/branches/{branch}/objects/{ref}"],
         summary: "Show one object or relationship",
         description: "Shows what is visible under a name in a view, and what it is connected to. Follows renames. \
                       `as_of` and `known_at` look back; `branch` looks elsewhere.",

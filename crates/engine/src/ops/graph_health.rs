@@ -75,6 +75,7 @@ const FAULTS: usize = 20;
 impl Op for GraphHealth {
     const META: Meta = Meta {
         name: "graph_health",
+        places: &["path"],
         summary: "Show what the index holds and how far it is behind",
         description: "Counts of files and languages, files that could not be understood everywhere, how many files on \
                       disk differ from what is indexed, the last indexing transaction with its commit, and what the \

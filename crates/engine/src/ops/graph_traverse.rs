@@ -131,6 +131,7 @@ pub struct GraphPath {
 impl Op for GraphTraverse {
     const META: Meta = Meta {
         name: "graph_traverse",
+        rest: &["POST /v1/graph/traverse"],
         summary: "Follow sure relationships from entities",
         description: "Passes over relationships below a confidence and tells each entity with its surest way: the \
                       one whose confidences have the largest product. Also names the documents that were reached.",

@@ -79,6 +79,7 @@ pub struct MergedFrom {
 impl Op for History {
     const META: Meta = Meta {
         name: "history",
+        rest: &["GET /graph/objects/{ref}/versions"],
         summary: "Show every version of a thing and what it changed",
         description: "Lists the versions along the line of a branch, oldest first, with valid time, recording, what \
                       changed, and where a merge took it from.",

@@ -47,6 +47,7 @@ pub struct Response {
 impl Op for IndexDirectory {
     const META: Meta = Meta {
         name: "index_directory",
+        places: &["path"],
         summary: "Index the source code of a repository",
         description: "Reads every file that no ignore rule (.gitignore, .lukasaignore) keeps out, and states files, \
                       symbols, imports, calls, inheritance and tests, with how sure each is and how it was derived. Only \

@@ -47,6 +47,7 @@ pub struct SymbolOut {
 impl Op for IndexFile {
     const META: Meta = Meta {
         name: "index_file",
+        places: &["path"],
         summary: "Index what changed and list one file's symbols",
         description: "Runs a pass over the working tree around the file, which reads only what changed, and lists the \
                       file's symbols as they are now.",

@@ -70,6 +70,7 @@ pub struct Request {
 impl Op for LinkOp {
     const META: Meta = Meta {
         name: "link",
+        rest: &["POST /graph/relationships"],
         summary: "State a relationship between two objects",
         description: "States the whole content of a relationship from now on, or for a period. Both ends must exist \
                       at some time in it. Type rules and multiplicity are checked.",

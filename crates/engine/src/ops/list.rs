@@ -55,6 +55,7 @@ pub struct Response {
 impl Op for List {
     const META: Meta = Meta {
         name: "list",
+        rest: &["GET /graph/objects"],
         summary: "List objects",
         description: "Lists objects visible in a view in the order they were first stated. What Lukasa keeps for \
                       itself (branches, releases, types) is listed only when asked for by type.",

@@ -39,6 +39,7 @@ pub struct Response {
 impl Op for Merge {
     const META: Meta = Meta {
         name: "merge",
+        rest: &["POST /graph/branches/{into}/merge"],
         summary: "Merge one branch into another",
         description: "Three-way by path, from the common ancestors of each thing. With any conflict nothing is \
                       written and all are listed; merge strategies of the type may decide a path.",

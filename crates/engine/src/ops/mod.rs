@@ -18,6 +18,7 @@ pub mod embed;
 pub mod expand;
 pub mod export;
 pub mod find_pattern;
+pub mod find_tools;
 pub mod get;
 pub mod get_callees;
 pub mod get_callers;
@@ -78,6 +79,9 @@ const META: Meta = Meta {
     verb: "",
     positional: &[],
     aliases: &[],
+    destructive: false,
+    places: &[],
+    rest: &[],
     examples: &[],
 };
 

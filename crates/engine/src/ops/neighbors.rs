@@ -63,6 +63,7 @@ pub struct Response {
 impl Op for Neighbors {
     const META: Meta = Meta {
         name: "neighbors",
+        rest: &["GET /graph/objects/{ref}/neighbors"],
         summary: "Show what is around an object",
         description: "Everything within a radius, nearest first and the most central first among those equally near, \
                       with the relationships among what is told. Types keep out what they do not name; what is kept \

@@ -77,6 +77,7 @@ pub struct CreateRequest {
 impl Op for Create {
     const META: Meta = Meta {
         name: "release_create",
+        rest: &["POST /product-versions", "POST /graph/releases"],
         summary: "Freeze what is visible on a branch under a name",
         description: "Objects and relationships, exactly as they are visible now, for ever: \
                       `--as-of release:NAME` shows them whatever is written later.",
@@ -130,6 +131,7 @@ pub struct Many {
 impl Op for List {
     const META: Meta = Meta {
         name: "release_list",
+        rest: &["GET /product-versions"],
         summary: "List releases",
         description: "By name, in pages: go on with `after` the last name.",
         verb: "release list",
@@ -161,6 +163,7 @@ pub struct ShowRequest {
 impl Op for Show {
     const META: Meta = Meta {
         name: "release_show",
+        rest: &["GET /product-versions/{name}"],
         summary: "Show a release",
         description: "Counts, digest, tags and the view it froze.",
         verb: "release show",
@@ -196,6 +199,7 @@ pub struct DiffRequest {
 impl Op for Diff {
     const META: Meta = Meta {
         name: "release_diff",
+        rest: &["GET /product-versions/{from}/diff/{to}", "GET /graph/releases/{from}/diff/{to}"],
         summary: "Compare two releases",
         description: "What was added, removed and modified from one to the other.",
         verb: "release diff",

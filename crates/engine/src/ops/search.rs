@@ -273,6 +273,7 @@ pub struct CostsOut {
 impl Op for Search {
     const META: Meta = Meta {
         name: "search",
+        rest: &["POST /graph/search", "POST /v1/graph/search"],
         summary: "Find anything by words and meaning",
         description: "Looks for a question's words and meaning in everything the view shows: symbols and files, documents, \
                       decisions, episodes. How channels are weighed depends on what is found; every result says why it is \

@@ -39,6 +39,7 @@ pub struct TextOut {
 impl Op for SearchReadiness {
     const META: Meta = Meta {
         name: "search_readiness",
+        rest: &["GET /graph/search/readiness"],
         summary: "How ready search is",
         description: "Tells which share of objects has a vector, required and optional apart, how long vectors lag behind \
                       changes, what waits in the queue, whether the breaker is open, which models have vectors, and what \

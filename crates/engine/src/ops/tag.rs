@@ -37,6 +37,7 @@ pub struct CreateRequest {
 impl Op for Create {
     const META: Meta = Meta {
         name: "tag_create",
+        rest: &["POST /tags", "POST /graph/tags"],
         summary: "Point a tag to a release",
         description: "A tag never moves silently: delete it and make it anew.",
         verb: "tag create",
@@ -68,6 +69,7 @@ pub struct Many {
 impl Op for List {
     const META: Meta = Meta {
         name: "tag_list",
+        rest: &["GET /tags"],
         summary: "List tags",
         description: "By name, with the releases they point to.",
         verb: "tag list",
@@ -95,6 +97,7 @@ pub struct Show;
 impl Op for Show {
     const META: Meta = Meta {
         name: "tag_show",
+        rest: &["GET /tags/{name}", "GET /tags/by-name/{name}"],
         summary: "Show a tag",
         description: "The release it points to, and its description.",
         verb: "tag show",
@@ -125,6 +128,7 @@ pub struct DescribeRequest {
 impl Op for Describe {
     const META: Meta = Meta {
         name: "tag_describe",
+        rest: &["PUT /tags/{name}"],
         summary: "Change the description of a tag",
         description: "The tag keeps pointing to its release.",
         verb: "tag describe",
@@ -147,6 +151,8 @@ pub struct Delete;
 impl Op for Delete {
     const META: Meta = Meta {
         name: "tag_delete",
+        destructive: true,
+        rest: &["DELETE /tags/{name}"],
         summary: "Delete a tag; its release stays",
         description: "The name is free again.",
         verb: "tag delete",

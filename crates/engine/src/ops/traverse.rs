@@ -120,6 +120,7 @@ pub struct PageMeta {
 impl Op for Traverse {
     const META: Meta = Meta {
         name: "traverse",
+        rest: &["POST /graph/traverse"],
         summary: "Walk from objects along relationships",
         description: "Breadth-first from 1 to 50 objects, with filters and caps. The roots are always there; what a \
                       filter keeps out is not walked through. Relationships between two objects at the last hop are not \

@@ -1,6 +1,6 @@
 //! An engine over each kind of store, and a short way to ask it.
 
-use lukasa_engine::{Context, Engine};
+use lukasa_engine::{Context, Engine, Grants, Stop};
 use lukasa_model::Error;
 use lukasa_store::Clock;
 use lukasa_testkit::{Fixture, fixtures};
@@ -35,6 +35,8 @@ impl Desk {
             author: Some("ann".into()),
             agent: None,
             session: session.map(str::to_owned),
+            grants: Grants::All,
+            stop: Stop::default(),
             input: None,
             output: None,
             progress: &mut |_, _| {},

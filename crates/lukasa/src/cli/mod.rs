@@ -13,7 +13,7 @@ use lukasa_engine::code::Summaries;
 use lukasa_engine::code::place::Place;
 use lukasa_engine::embedding::InputRules;
 use lukasa_engine::search::Embedding;
-use lukasa_engine::{Answer, Context, Effect, Engine, Operation};
+use lukasa_engine::{Answer, Context, Effect, Engine, Grants, Operation, Stop};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use serde_json::{Value, json};
 use std::cell::OnceCell;
@@ -172,6 +172,8 @@ impl Session {
             author: self.author.clone(),
             agent: self.agent.clone(),
             session: self.session.clone(),
+            grants: Grants::All,
+            stop: Stop::default(),
             input: input.as_mut().map(|i| &mut **i as &mut dyn BufRead),
             output: output.as_mut().map(|o| &mut **o as &mut dyn Write),
             progress: &mut |done, of| bar.show(done, of),

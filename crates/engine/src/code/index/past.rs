@@ -95,6 +95,7 @@ impl Workspace {
         let mut past = Past::new(repository);
         let mut until = None;
         for (done, at) in placed.iter().enumerate() {
+            context.stop.check()?;
             (context.progress)(done as u64, Some(placed.len() as u64));
             let commit = &line[at.at];
             if let Err(e) = past.move_to(&commit.id, &current) {

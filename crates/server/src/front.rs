@@ -1,0 +1,183 @@
+//! The one way from a surface to the engine: who asks, how many at once, how long, and which places may be touched.
+
+use lukasa_engine::{Answer, Context, Engine, Grants, Operation, Stop, registry};
+use lukasa_model::{Error, ErrorKind, Result, Scope};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// Who asks.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub scope: Scope,
+    pub user: Option<String>,
+    pub agent: Option<String>,
+    pub session: Option<String>,
+    pub grants: Grants,
+    /// Works on this machine as the person who started us, who may name any place on it.
+    pub local: bool,
+}
+
+impl Caller {
+    /// Whoever started us.
+    pub fn owner(scope: Scope) -> Caller {
+        Caller { scope, user: None, agent: None, session: None, grants: Grants::All, local: true }
+    }
+}
+
+/// How much is taken on.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Requests worked on at the same time.
+    pub at_once: usize,
+    /// Requests that may wait for their turn; more are refused.
+    pub waiting: usize,
+    /// Longest work on one request.
+    pub time: Duration,
+    /// Largest request, in bytes.
+    pub bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { at_once: 16, waiting: 512, time: Duration::from_secs(120), bytes: 4 << 20 }
+    }
+}
+
+/// How far work has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    pub done: u64,
+    pub of: Option<u64>,
+}
+
+/// The engine as surfaces see it. Cheap to clone.
+#[derive(Clone)]
+pub struct Front {
+    engine: Engine,
+    limits: Limits,
+    turns: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
+    /// The working tree that is meant when none is named.
+    home: Option<PathBuf>,
+}
+
+impl Front {
+    pub fn new(engine: Engine, limits: Limits, home: Option<PathBuf>) -> Front {
+        let turns = Arc::new(Semaphore::new(limits.at_once));
+        let waiting = Arc::new(Semaphore::new(limits.at_once + limits.waiting));
+        Front { engine, limits, turns, waiting, home }
+    }
+
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Runs an operation. Work goes on a thread of its own; who gives up waiting drops the future, and work stops.
+    pub async fn call(
+        &self,
+        caller: &Caller,
+        name: &str,
+        request: Value,
+        progress: Option<UnboundedSender<Progress>>,
+    ) -> Result<Answer> {
+        let operation = registry::find(name).ok_or_else(|| unknown(name))?;
+        let request = self.placed(operation, caller, request)?;
+        let _place = self.waiting.try_acquire().map_err(|_| busy())?;
+        let _turn = self.turns.acquire().await.map_err(|_| busy())?;
+        let stopping = Stopping(Stop::default());
+        let (engine, caller, stop) = (self.engine.clone(), caller.clone(), stopping.0.clone());
+        let work = tokio::task::spawn_blocking(move || {
+            let mut tell = |done, of| {
+                // Nobody listening is no fault of the work.
+                let _ = progress.as_ref().map(|progress| progress.send(Progress { done, of }));
+            };
+            let mut context = Context {
+                author: caller.user.clone(),
+                agent: caller.agent.clone(),
+                session: caller.session.clone(),
+                grants: caller.grants.clone(),
+                stop,
+                ..Context::of(caller.scope.clone(), &mut tell)
+            };
+            let answer = engine.answer(&mut context, operation.meta.name, request)?;
+            // Written here, where it does not hold up others.
+            Ok(Answer::of(answer.text()?, answer.value()?))
+        });
+        match tokio::time::timeout(self.limits.time, work).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(panic)) => Err(Error::internal(format!("the operation broke off: {panic}"))),
+            Err(_) => Err(Error::new(
+                ErrorKind::Timeout,
+                "timeout",
+                format!("`{name}` took longer than {} s", self.limits.time.as_secs()),
+            )
+            .hint("ask for less, or try again")),
+        }
+    }
+
+    /// Fills in the working tree that is meant, and keeps callers from elsewhere within it.
+    fn placed(&self, operation: &Operation, caller: &Caller, mut request: Value) -> Result<Value> {
+        let Some(fields) = request.as_object_mut() else { return Ok(request) };
+        let named = operation.meta.places.contains(&"path") && fields.contains_key("path");
+        // A look back is not brought up to date, and who may only read cannot have anything indexed.
+        let looks_back = ["as_of", "cursor"].iter().any(|field| fields.contains_key(*field));
+        let may_index = caller.grants.cover("graph:write") && !looks_back;
+        if let Some(home) = self
+            .home
+            .as_ref()
+            .filter(|_| !named && operation.meta.places.contains(&"path") && !operation.requires("path"))
+            && (operation.meta.name != "context_pack" || may_index)
+        {
+            fields.insert("path".into(), Value::String(home.display().to_string()));
+        }
+        if caller.local {
+            return Ok(request);
+        }
+        for name in operation.meta.places {
+            let Some(given) = fields.get(*name).and_then(Value::as_str) else { continue };
+            let within = self.home.as_deref().and_then(|home| within(home, Path::new(given)));
+            let Some(path) = within else {
+                return Err(Error::new(
+                    ErrorKind::Forbidden,
+                    "forbidden_path",
+                    format!("{name}: `{given}` is not within what is served"),
+                )
+                .hint("name a place below the served working tree, or leave it out"));
+            };
+            fields.insert((*name).into(), Value::String(path.display().to_string()));
+        }
+        Ok(request)
+    }
+}
+
+/// The real place of a path below a folder; none when it is not there or leads elsewhere.
+fn within(home: &Path, path: &Path) -> Option<PathBuf> {
+    let home = home.canonicalize().ok()?;
+    let real = home.join(path).canonicalize().ok()?;
+    real.starts_with(&home).then_some(real)
+}
+
+fn unknown(name: &str) -> Error {
+    Error::not_found("unknown_operation", format!("no operation `{name}`")).hint("`find_tools` lists them")
+}
+
+fn busy() -> Error {
+    Error::new(ErrorKind::RateLimited, "too_busy", "too many requests are waiting").hint("try again in a second")
+}
+
+/// Stops work when nobody waits for it any more.
+struct Stopping(Stop);
+
+impl Drop for Stopping {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}

@@ -1,0 +1,7 @@
+//! Surfaces that listen: agents by MCP, programs by HTTP. Translation only: every request becomes an operation.
+
+pub mod front;
+pub mod http;
+pub mod mcp;
+
+pub use front::{Caller, Front, Limits};

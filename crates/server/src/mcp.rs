@@ -1,0 +1,143 @@
+//! The Model Context Protocol: operations as tools, facts as resources, common questions as prompts.
+
+mod prompts;
+mod resources;
+mod tools;
+
+pub use tools::Toolsets;
+
+use crate::front::{Caller, Front};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
+    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+
+const INSTRUCTIONS: &str = "Lukasa keeps this project's code, documents, decisions and agents' doings in one versioned graph. \
+Begin a task with `context_pack`; look for anything with `search`; read exact lines with `semantic_slice`. Answers begin \
+with a summary and come in three sizes: profile compact, balanced or debug. `find_tools` finds further tools, which can \
+be called by name.";
+
+/// Answers one client.
+#[derive(Clone)]
+pub struct Mcp {
+    front: Front,
+    /// Who asks, where the connection itself does not tell.
+    caller: Option<Caller>,
+    toolsets: Toolsets,
+}
+
+impl Mcp {
+    /// For a client that started us.
+    pub fn of_owner(front: Front, caller: Caller, toolsets: Toolsets) -> Mcp {
+        Mcp { front, caller: Some(caller), toolsets }
+    }
+
+    /// For clients that each request tells of.
+    pub fn of_anyone(front: Front, toolsets: Toolsets) -> Mcp {
+        Mcp { front, caller: None, toolsets }
+    }
+
+    /// Who asks: whoever the request was let in as, named by the agent's own name.
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+        let told = context.extensions.get::<axum::http::request::Parts>();
+        let told = told.and_then(|parts| parts.extensions.get::<Caller>()).cloned();
+        let mut caller = told
+            .or_else(|| self.caller.clone())
+            .ok_or_else(|| ErrorData::internal_error("nobody knows who asks", None))?;
+        if caller.agent.is_none() {
+            caller.agent = context.peer.peer_info().map(|info| info.client_info.name.clone());
+        }
+        Ok(caller)
+    }
+}
+
+impl ServerHandler for Mcp {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_completions()
+            .enable_prompts()
+            .enable_resources()
+            .enable_tools()
+            .build();
+        let about = Implementation::new("lukasa", env!("CARGO_PKG_VERSION")).with_title("Lukasa");
+        ServerConfig::new(capabilities).with_server_info(about).with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.toolsets.tools()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<rmcp::model::Tool> {
+        tools::tool(name)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let caller = self.caller(&context)?;
+        tools::call(&self.front, &caller, request, &context).await
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(ListResourcesResult::with_all_items(resources::all()))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let caller = self.caller(&context)?;
+        resources::read(&self.front, &caller, &request.uri).await.map(Into::into)
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(prompts::all()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let caller = self.caller(&context)?;
+        prompts::get(&self.front, &caller, request).await.map(Into::into)
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let caller = self.caller(&context)?;
+        let names = resources::begin_with(&self.front, &caller, &request.argument.value).await;
+        let completion = CompletionInfo::new(names).map_err(|e| ErrorData::internal_error(e, None))?;
+        Ok(CompleteResult::new(completion))
+    }
+}
