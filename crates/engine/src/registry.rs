@@ -1,5 +1,7 @@
 //! The one list of operations; surfaces are derived from it.
 
+pub mod fields;
+
 use crate::{Context, Engine, ops};
 use lukasa_model::{Error, Result};
 use schemars::{JsonSchema, Schema};

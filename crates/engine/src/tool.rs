@@ -84,26 +84,26 @@ pub fn arguments(operation: &Operation) -> Value {
     schema
 }
 
-/// The shape of every answer, with the operation's own in `data`.
+/// The shape of every answer, with the fields of the operation's own in `data`, each with its type only: agents are handed
+/// this with every tool, and the OpenAPI document has the rest.
 pub fn answers(operation: &Operation) -> Value {
-    let mut data = operation.response.as_value().clone();
-    let definitions = data.as_object_mut().and_then(|data| {
-        data.remove("$schema");
-        data.remove("$defs")
-    });
-    // Fields may be left out to keep a budget.
-    loosen(&mut data);
-    let mut definitions = definitions.unwrap_or_else(|| json!({}));
-    loosen(&mut definitions);
+    let fields =
+        operation.response.as_value().get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    let typed = |field: &Value| field.get("type").map_or_else(|| json!({}), |kind| json!({"type": kind}));
+    let data: Map<String, Value> = fields
+        .iter()
+        .filter(|(name, _)| !["summary", "next_cursor"].contains(&name.as_str()))
+        .map(|(name, field)| (name.clone(), typed(field)))
+        .collect();
     json!({
         "type": "object",
         "properties": {
             "ok": {"type": "boolean"},
-            "summary": {"type": "string", "description": "The answer in a sentence."},
+            "summary": {"type": "string"},
             "profile": {"type": "string"},
             "_tokenEstimate": {"type": "integer"},
-            "data": data,
-            "truncated": {"type": "array", "items": {"type": "string"}, "description": "What was left out, in words."},
+            "data": {"type": "object", "properties": data},
+            "truncated": {"type": "array", "items": {"type": "string"}},
             "nextPage": {"type": "integer"},
             "nextCursor": {"type": "string"},
             "freshness": {"type": "string"},
@@ -112,23 +112,8 @@ pub fn answers(operation: &Operation) -> Value {
             "details": {},
             "requestId": {"type": "string"}
         },
-        "required": ["ok", "summary", "profile", "_tokenEstimate"],
-        "$defs": definitions
+        "required": ["ok", "summary", "profile", "_tokenEstimate"]
     })
-}
-
-/// Nothing is required of what may be shortened.
-fn loosen(schema: &mut Value) {
-    match schema {
-        Value::Object(map) => {
-            if map.get("required").is_some_and(Value::is_array) {
-                map.remove("required");
-            }
-            map.values_mut().for_each(loosen);
-        }
-        Value::Array(all) => all.iter_mut().for_each(loosen),
-        _ => {}
-    }
 }
 
 /// Puts an answer into its shape.

@@ -1,11 +1,12 @@
 //! The one way from a surface to the engine: who asks, how many at once, how long, and which places may be touched.
 
+use crate::metrics::metrics;
 use lukasa_engine::{Answer, Context, Engine, Grants, Operation, Stop, registry};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -89,6 +90,21 @@ impl Front {
         progress: Option<UnboundedSender<Progress>>,
     ) -> Result<Answer> {
         let operation = registry::find(name).ok_or_else(|| unknown(name))?;
+        let began = Instant::now();
+        let answer = self.run(caller, operation, request, progress).await;
+        let status = answer.as_ref().map_or_else(|error| error.code, |_| "ok");
+        metrics().add(operation.meta.name, status, began.elapsed());
+        answer
+    }
+
+    async fn run(
+        &self,
+        caller: &Caller,
+        operation: &'static Operation,
+        request: Value,
+        progress: Option<UnboundedSender<Progress>>,
+    ) -> Result<Answer> {
+        let name = operation.meta.name;
         let request = self.placed(operation, caller, request)?;
         let _place = self.waiting.try_acquire().map_err(|_| busy())?;
         let _turn = self.turns.acquire().await.map_err(|_| busy())?;

@@ -1,1 +1,235 @@
-//! HTTP.
+//! HTTP: every operation as a route, MCP beside them, and what operators need to watch a server.
+
+mod card;
+mod events;
+mod openapi;
+mod page;
+mod routes;
+
+pub use openapi::document;
+
+use crate::front::{Caller, Front};
+use crate::mcp::{Mcp, Toolsets};
+use crate::metrics;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use lukasa_model::{Error, Result};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::json;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use uuid::Uuid;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Tells who a request comes from, or why it may not come in.
+pub type LetIn = Arc<dyn Fn(&HeaderMap, SocketAddr) -> Result<Caller> + Send + Sync>;
+
+/// What is served, and to whom.
+#[derive(Clone)]
+pub struct Site {
+    pub front: Front,
+    pub let_in: LetIn,
+    pub toolsets: Toolsets,
+    /// Names that requests may be addressed to, beside loopback ones.
+    pub hosts: Vec<String>,
+    /// Web pages that may ask, beside loopback ones.
+    pub origins: Vec<String>,
+}
+
+/// The id of a request, for its answer and the logs.
+#[derive(Clone, Debug)]
+pub struct RequestId(pub String);
+
+/// Serves until `ended` resolves; requests under way are finished.
+pub async fn serve(
+    site: Site,
+    listener: TcpListener,
+    ended: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    let service = router(site).into_make_service_with_connect_info::<SocketAddr>();
+    axum::serve(listener, service).with_graceful_shutdown(ended).await
+}
+
+pub fn router(site: Site) -> Router {
+    let mcp = {
+        let (front, toolsets) = (site.front.clone(), site.toolsets.clone());
+        let mut hosts: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(String::from).into();
+        hosts.extend(site.hosts.iter().cloned());
+        let mut origins: Vec<String> =
+            ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"].map(String::from).into();
+        origins.extend(site.origins.iter().cloned());
+        let config = StreamableHttpServerConfig::default()
+            .with_allowed_hosts(hosts)
+            .with_allowed_origins(origins)
+            .enforce_origin_validation()
+            .with_max_request_body_bytes(site.front.limits().bytes);
+        let sessions = Arc::new(LocalSessionManager::default());
+        StreamableHttpService::new(move || Ok(Mcp::of_anyone(front.clone(), toolsets.clone())), sessions, config)
+    };
+    let inside = routes::all()
+        .route("/v1/events", get(events::transactions))
+        .route("/metrics", get(measured))
+        .with_state(site.clone())
+        .route_service("/mcp", mcp)
+        .layer(from_fn_with_state(site.clone(), admit));
+    // What says nothing about anybody's facts is told to everyone.
+    Router::new()
+        .route("/", get(page::page))
+        .route("/openapi.json", get(openapi::openapi))
+        .route("/healthz", get(|| async { axum::Json(json!({"status": "ok"})) }))
+        .route("/readyz", get(ready))
+        .route("/.well-known/agent-card.json", get(card::card))
+        .route("/.well-known/agent.json", get(card::card))
+        .with_state(site.clone())
+        .merge(inside)
+        .fallback(nothing_here)
+        .method_not_allowed_fallback(not_that_way)
+        .layer(DefaultBodyLimit::max(site.front.limits().bytes))
+        .layer(from_fn_with_state(site, greet))
+}
+
+/// Gives every request an id, and turns away what came under a false name.
+async fn greet(State(site): State<Site>, mut request: Request, next: Next) -> Response {
+    let id = RequestId(Uuid::now_v7().simple().to_string());
+    request.extensions_mut().insert(id.clone());
+    let mut response = match addressed(&site, request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(error) => refusal(&error, &id),
+    };
+    if let Ok(value) = HeaderValue::from_str(&id.0) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// A page elsewhere can have its name lead here: then the browser asks in the name of whoever sits before it.
+fn addressed(site: &Site, headers: &HeaderMap) -> Result<()> {
+    let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?").to_ascii_lowercase());
+    let refuse = |what: &str, name: &str| {
+        Err(Error::new(
+            lukasa_model::ErrorKind::Forbidden,
+            "forbidden_origin",
+            format!("{what} `{name}` is not served"),
+        )
+        .hint("name it with --allow-host or --allow-origin when the server is started"))
+    };
+    if let Some(host) = text(header::HOST) {
+        let name = without_port(&host);
+        if !is_loopback(name) && !site.hosts.iter().any(|own| own == name || *own == host) {
+            return refuse("host", &host);
+        }
+    }
+    if let Some(origin) = text(header::ORIGIN) {
+        let name = origin.split_once("://").map_or("", |(_, rest)| without_port(rest));
+        if !is_loopback(name) && !site.origins.contains(&origin) {
+            return refuse("origin", &origin);
+        }
+    }
+    Ok(())
+}
+
+fn is_loopback(name: &str) -> bool {
+    ["localhost", "127.0.0.1", "[::1]"].contains(&name)
+}
+
+fn without_port(host: &str) -> &str {
+    match host.strip_prefix('[').and_then(|rest| rest.find(']')) {
+        Some(end) => &host[..end + 2],
+        None => host.split(':').next().unwrap_or(host),
+    }
+}
+
+/// Lets a caller in, or says why not.
+async fn admit(
+    State(site): State<Site>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    match (site.let_in)(request.headers(), peer) {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Err(error) => refusal(&error, &id_of(&request)),
+    }
+}
+
+fn id_of(request: &Request) -> RequestId {
+    request.extensions().get::<RequestId>().cloned().unwrap_or_else(|| RequestId(String::new()))
+}
+
+/// An error as programs read it: the one place where kinds become statuses.
+pub(crate) fn refusal(error: &Error, id: &RequestId) -> Response {
+    let status = StatusCode::from_u16(error.kind.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut told = json!({"code": error.code, "message": error.message, "request_id": id.0});
+    if let Some(hint) = &error.hint {
+        told["hint"] = json!(hint);
+    }
+    if !error.details.is_null() {
+        told["details"] = (*error.details).clone();
+    }
+    let mut response = (status, axum::Json(json!({"error": told}))).into_response();
+    if status == StatusCode::UNAUTHORIZED {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        let after = error.details.get("retry_after").and_then(serde_json::Value::as_u64).unwrap_or(1);
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(after));
+    }
+    response
+}
+
+async fn nothing_here(request: Request) -> Response {
+    let error = Error::not_found("unknown_path", format!("there is nothing at `{}`", request.uri().path()))
+        .hint("/openapi.json lists every path");
+    refusal(&error, &id_of(&request))
+}
+
+async fn not_that_way(request: Request) -> Response {
+    let error =
+        Error::invalid("method_not_allowed", format!("{} is not for `{}`", request.method(), request.uri().path()))
+            .hint("/openapi.json lists every path with its methods");
+    let mut response = refusal(&error, &id_of(&request));
+    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+    response
+}
+
+/// Ready when the store answers.
+async fn ready(State(site): State<Site>, request: Request) -> Response {
+    let store = Arc::clone(site.front.engine().store());
+    let asked = tokio::task::spawn_blocking(move || store.projects("local").map(|projects| projects.len())).await;
+    match asked {
+        Ok(Ok(_)) => axum::Json(json!({"status": "ready"})).into_response(),
+        Ok(Err(error)) => refusal(&error, &id_of(&request)),
+        Err(e) => refusal(&Error::internal(format!("the store was not asked: {e}")), &id_of(&request)),
+    }
+}
+
+async fn measured() -> Response {
+    let headers = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    (headers, Body::from(metrics::metrics().text())).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_without_ports() {
+        for (host, name) in [("localhost:80", "localhost"), ("[::1]:7411", "[::1]"), ("[::1]", "[::1]"), ("a.b", "a.b")]
+        {
+            assert_eq!(without_port(host), name);
+        }
+        assert!(is_loopback("127.0.0.1") && !is_loopback("127.0.0.1.evil.com") && !is_loopback("localhost.evil.com"));
+    }
+}

@@ -3,5 +3,6 @@
 pub mod front;
 pub mod http;
 pub mod mcp;
+pub mod metrics;
 
 pub use front::{Caller, Front, Limits};

@@ -4,6 +4,7 @@ mod prompts;
 mod resources;
 mod tools;
 
+pub(crate) use resources::decoded;
 pub use tools::Toolsets;
 
 use crate::front::{Caller, Front};

@@ -2,8 +2,9 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use lukasa_engine::registry::fields::{Field, Shape, fields};
 use lukasa_engine::{Operation, operations};
-use lukasa_model::{Error, Result};
+use lukasa_model::Result;
 use serde_json::{Map, Value};
 
 const ABOUT: &str = "One versioned, bi-temporal knowledge graph of code, services, documents, decisions and agents.";
@@ -57,7 +58,7 @@ pub fn build() -> Command {
     for operation in operations().iter().filter(|o| !o.meta.verb.contains(' ')) {
         root = root.subcommand(leaf(operation, operation.meta.verb));
     }
-    root.subcommand(
+    root.subcommands(super::serve::commands()).subcommand(
         Command::new("watch")
             .about("Index every change as it is saved, until Ctrl-C")
             .long_about(
@@ -118,121 +119,21 @@ pub fn chosen(matches: &ArgMatches) -> Option<(&'static Operation, &ArgMatches)>
 pub fn request(operation: &'static Operation, matches: &ArgMatches) -> Result<Value> {
     let mut request = Map::new();
     for field in fields(operation) {
-        if let Some(value) = field.read(matches)? {
+        if let Some(value) = field.typed(matches)? {
             request.insert(field.name.clone(), value);
         }
     }
     Ok(Value::Object(request))
 }
 
-/// A field of a request as an argument.
-struct Field {
-    name: String,
-    help: String,
-    shape: Shape,
-    required: bool,
-    position: Option<usize>,
-    default: Option<Value>,
+/// A field as an argument of a command.
+trait Argument {
+    fn flag(&self) -> String;
+    fn arg(&self) -> Arg;
+    fn typed(&self, matches: &ArgMatches) -> Result<Option<Value>>;
 }
 
-enum Shape {
-    Flag,
-    /// A flag that is on unless it is said to be off.
-    Switch,
-    Text,
-    Number,
-    Choice(Vec<String>),
-    Texts,
-    Json,
-}
-
-fn fields(operation: &'static Operation) -> Vec<Field> {
-    let schema = operation.request.as_value();
-    let required =
-        |name: &str| schema.get("required").and_then(Value::as_array).is_some_and(|r| r.iter().any(|f| f == name));
-    operation
-        .fields()
-        .into_iter()
-        .map(|(name, field)| Field {
-            help: field
-                .get("description")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .trim_end_matches('.')
-                .to_string(),
-            shape: shape(schema, &field),
-            required: required(&name),
-            position: operation.meta.positional.iter().position(|p| *p == name),
-            default: field.get("default").cloned().filter(|d| d.is_number() || d.is_string() || *d == true),
-            name,
-        })
-        .collect()
-}
-
-fn shape(root: &Value, field: &Value) -> Shape {
-    if let Some(target) = field.get("$ref").and_then(Value::as_str) {
-        let pointed = root.pointer(target.trim_start_matches('#')).unwrap_or(&Value::Null);
-        return shape(root, &with_default(pointed, field));
-    }
-    for list in ["anyOf", "allOf"] {
-        let some = field
-            .get(list)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .find(|o| o.get("type") != Some(&"null".into()));
-        if let Some(some) = some {
-            return shape(root, &with_default(some, field));
-        }
-    }
-    if let Some(choices) = choices(field) {
-        return Shape::Choice(choices);
-    }
-    let kind = match field.get("type") {
-        Some(Value::String(kind)) => kind.as_str(),
-        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).find(|k| *k != "null").unwrap_or_default(),
-        _ => "",
-    };
-    match kind {
-        "boolean" if field.get("default") == Some(&Value::Bool(true)) => Shape::Switch,
-        "boolean" => Shape::Flag,
-        "integer" | "number" => Shape::Number,
-        "string" => Shape::Text,
-        "array" if items_are_text(field) => Shape::Texts,
-        _ => Shape::Json,
-    }
-}
-
-fn with_default(shape: &Value, field: &Value) -> Value {
-    let mut shape = shape.clone();
-    if let (Some(map), Some(default)) = (shape.as_object_mut(), field.get("default")) {
-        map.insert("default".into(), default.clone());
-    }
-    shape
-}
-
-fn items_are_text(field: &Value) -> bool {
-    field.pointer("/items/type") == Some(&"string".into())
-}
-
-fn choices(field: &Value) -> Option<Vec<String>> {
-    let text = |v: &Value| v.as_str().map(str::to_owned);
-    if let Some(list) = field.get("enum").and_then(Value::as_array) {
-        return list.iter().filter(|v| !v.is_null()).map(text).collect();
-    }
-    // Variants that are explained stand alone, the others together.
-    let list = field.get("oneOf").and_then(Value::as_array)?;
-    let mut all = Vec::new();
-    for variant in list {
-        match variant.get("const") {
-            Some(one) => all.push(text(one)?),
-            None => all.extend(variant.get("enum")?.as_array()?.iter().filter_map(text)),
-        }
-    }
-    Some(all)
-}
-
-impl Field {
+impl Argument for Field {
     fn flag(&self) -> String {
         self.name.replace('_', "-")
     }
@@ -268,36 +169,14 @@ impl Field {
         }
     }
 
-    fn read(&self, matches: &ArgMatches) -> Result<Option<Value>> {
-        let one = || matches.get_one::<String>(&self.name);
-        let not = |what: &str, text: &str| {
-            let shown: String = text.chars().take(60).collect();
-            let dots = if shown.len() < text.len() { "…" } else { "" };
-            Error::invalid("invalid_argument", format!("--{}: `{shown}{dots}` is not {what}", self.flag()))
-        };
+    fn typed(&self, matches: &ArgMatches) -> Result<Option<Value>> {
+        let flag = format!("--{}", self.flag());
         Ok(match &self.shape {
             Shape::Flag => matches.get_flag(&self.name).then_some(Value::Bool(true)),
-            Shape::Switch => one().map(|t| Value::Bool(t == "true")),
-            Shape::Text | Shape::Choice(_) => one().map(|t| Value::String(t.clone())),
             Shape::Texts => matches
                 .get_many::<String>(&self.name)
                 .map(|all| Value::Array(all.map(|t| Value::String(t.clone())).collect())),
-            Shape::Number => match one() {
-                Some(text) => {
-                    let number = serde_json::from_str::<Value>(text).ok().filter(Value::is_number);
-                    Some(number.ok_or_else(|| not("a number", text))?)
-                }
-                None => None,
-            },
-            Shape::Json => match one() {
-                Some(text) => Some(serde_json::from_str(text).map_err(|e| match e.to_string() {
-                    why if why.contains("recursion limit") => {
-                        Error::too_large("json_too_deep", format!("--{}: the JSON is nested too deeply", self.flag()))
-                    }
-                    why => not(&format!("JSON ({why})"), text),
-                })?),
-                None => None,
-            },
+            shape => matches.get_one::<String>(&self.name).map(|text| shape.read(&flag, text)).transpose()?,
         })
     }
 }

@@ -1,0 +1,144 @@
+//! Fields of requests as surfaces see them where everything is text: flags, parameters of addresses.
+
+use super::Operation;
+use lukasa_model::{Error, Result};
+use serde_json::Value;
+
+/// A field of a request.
+pub struct Field {
+    pub name: String,
+    pub help: String,
+    pub shape: Shape,
+    pub required: bool,
+    /// Its place among those that commands take by position.
+    pub position: Option<usize>,
+    pub default: Option<Value>,
+}
+
+/// How a field is written where everything is text.
+pub enum Shape {
+    Flag,
+    /// A flag that is on unless it is said to be off.
+    Switch,
+    Text,
+    Number,
+    Choice(Vec<String>),
+    Texts,
+    Json,
+}
+
+/// The fields of a request, in their order.
+pub fn fields(operation: &Operation) -> Vec<Field> {
+    let schema = operation.request.as_value();
+    let required =
+        |name: &str| schema.get("required").and_then(Value::as_array).is_some_and(|r| r.iter().any(|f| f == name));
+    operation
+        .fields()
+        .into_iter()
+        .map(|(name, field)| Field {
+            help: field
+                .get("description")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .trim_end_matches('.')
+                .to_string(),
+            shape: shape(schema, &field),
+            required: required(&name),
+            position: operation.meta.positional.iter().position(|p| *p == name),
+            default: field.get("default").cloned().filter(|d| d.is_number() || d.is_string() || *d == true),
+            name,
+        })
+        .collect()
+}
+
+fn shape(root: &Value, field: &Value) -> Shape {
+    if let Some(target) = field.get("$ref").and_then(Value::as_str) {
+        let pointed = root.pointer(target.trim_start_matches('#')).unwrap_or(&Value::Null);
+        return shape(root, &with_default(pointed, field));
+    }
+    for list in ["anyOf", "allOf"] {
+        let some = field
+            .get(list)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .find(|o| o.get("type") != Some(&"null".into()));
+        if let Some(some) = some {
+            return shape(root, &with_default(some, field));
+        }
+    }
+    if let Some(choices) = choices(field) {
+        return Shape::Choice(choices);
+    }
+    let kind = match field.get("type") {
+        Some(Value::String(kind)) => kind.as_str(),
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).find(|k| *k != "null").unwrap_or_default(),
+        _ => "",
+    };
+    match kind {
+        "boolean" if field.get("default") == Some(&Value::Bool(true)) => Shape::Switch,
+        "boolean" => Shape::Flag,
+        "integer" | "number" => Shape::Number,
+        "string" => Shape::Text,
+        "array" if items_are_text(field) => Shape::Texts,
+        _ => Shape::Json,
+    }
+}
+
+fn with_default(shape: &Value, field: &Value) -> Value {
+    let mut shape = shape.clone();
+    if let (Some(map), Some(default)) = (shape.as_object_mut(), field.get("default")) {
+        map.insert("default".into(), default.clone());
+    }
+    shape
+}
+
+fn items_are_text(field: &Value) -> bool {
+    field.pointer("/items/type") == Some(&"string".into())
+}
+
+fn choices(field: &Value) -> Option<Vec<String>> {
+    let text = |v: &Value| v.as_str().map(str::to_owned);
+    if let Some(list) = field.get("enum").and_then(Value::as_array) {
+        return list.iter().filter(|v| !v.is_null()).map(text).collect();
+    }
+    // Variants that are explained stand alone, the others together.
+    let list = field.get("oneOf").and_then(Value::as_array)?;
+    let mut all = Vec::new();
+    for variant in list {
+        match variant.get("const") {
+            Some(one) => all.push(text(one)?),
+            None => all.extend(variant.get("enum")?.as_array()?.iter().filter_map(text)),
+        }
+    }
+    Some(all)
+}
+
+impl Shape {
+    /// Reads what was written; `name` is what the field is called where it was written.
+    pub fn read(&self, name: &str, text: &str) -> Result<Value> {
+        let not = |what: &str| {
+            let shown: String = text.chars().take(60).collect();
+            let dots = if shown.len() < text.len() { "…" } else { "" };
+            Error::invalid("invalid_argument", format!("{name}: `{shown}{dots}` is not {what}"))
+        };
+        Ok(match self {
+            Shape::Flag | Shape::Switch => match text {
+                "true" => Value::Bool(true),
+                "false" => Value::Bool(false),
+                _ => return Err(not("true or false")),
+            },
+            Shape::Text | Shape::Choice(_) => Value::String(text.to_owned()),
+            Shape::Texts => Value::Array(text.split(',').map(|part| Value::String(part.to_owned())).collect()),
+            Shape::Number => {
+                serde_json::from_str::<Value>(text).ok().filter(Value::is_number).ok_or_else(|| not("a number"))?
+            }
+            Shape::Json => serde_json::from_str(text).map_err(|e| match e.to_string() {
+                why if why.contains("recursion limit") => {
+                    Error::too_large("json_too_deep", format!("{name}: the JSON is nested too deeply"))
+                }
+                why => not(&format!("JSON ({why})")),
+            })?,
+        })
+    }
+}

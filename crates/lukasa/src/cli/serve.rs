@@ -1,0 +1,128 @@
+//! `lukasa mcp` and `lukasa serve`: the engine kept running, for agents and programs.
+
+use super::Session;
+use crate::config;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use lukasa_engine::Grants;
+use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_server::http::{self, Site};
+use lukasa_server::mcp::{Mcp, Toolsets};
+use lukasa_server::{Caller, Front, Limits};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Where programs find us unless told otherwise.
+const LISTEN: &str = "127.0.0.1:7411";
+
+pub fn commands() -> [Command; 2] {
+    let toolsets = || {
+        Arg::new("toolsets")
+            .long("toolsets")
+            .value_name("NAMES")
+            .help("Tools listed beside the default ones, by set and comma; `all` lists every one")
+    };
+    let no_watch = || {
+        Arg::new("no-watch")
+            .long("no-watch")
+            .action(ArgAction::SetTrue)
+            .help("Do not follow changes of the working tree")
+    };
+    let many = |name: &'static str, help: &'static str| Arg::new(name).long(name).action(ArgAction::Append).help(help);
+    [
+        Command::new("mcp")
+            .about("Serve an agent over standard input and output (MCP)")
+            .after_help("An agent starts this itself; `lukasa setup` tells agents how.")
+            .arg(toolsets())
+            .arg(no_watch()),
+        Command::new("serve")
+            .about("Serve agents and programs over HTTP: MCP at /mcp, REST at /v1, OpenAPI at /openapi.json")
+            .after_help("Without authentication only this machine is served.")
+            .arg(Arg::new("listen").long("listen").value_name("ADDRESS").default_value(LISTEN).help("Where to listen"))
+            .arg(toolsets())
+            .arg(many("allow-host", "A name this server is reached by, beside loopback ones").value_name("HOST"))
+            .arg(many("allow-origin", "A web page that may ask, as `https://host:port`").value_name("ORIGIN"))
+            .arg(no_watch()),
+    ]
+}
+
+/// Answers one agent until it hangs up.
+pub fn mcp(session: &Session, matches: &ArgMatches) -> Result<()> {
+    let toolsets = toolsets(matches)?;
+    follow(session, matches);
+    let front = Front::new(session.engine.clone(), Limits::default(), Some(session.home.clone()));
+    let server = Mcp::of_owner(front, session.caller(), toolsets);
+    config::runtime()?.block_on(async {
+        let running = rmcp::serve_server(server, rmcp::transport::stdio()).await;
+        let running = running.map_err(|e| unavailable("no_client", format!("the agent did not begin: {e}")))?;
+        running.waiting().await.map(drop).map_err(|e| Error::internal(format!("serving broke off: {e}")))
+    })
+}
+
+/// Serves until Ctrl-C.
+pub fn serve(session: &Session, matches: &ArgMatches) -> Result<()> {
+    let toolsets = toolsets(matches)?;
+    let listen = matches.get_one::<String>("listen").map_or(LISTEN, String::as_str);
+    let address: SocketAddr = listen.parse().map_err(|_| {
+        Error::invalid("invalid_argument", format!("--listen: `{listen}` is not an address such as {LISTEN}"))
+    })?;
+    if !address.ip().is_loopback() {
+        return Err(Error::new(
+            ErrorKind::Forbidden,
+            "not_guarded",
+            format!("--listen: {address} can be reached from elsewhere"),
+        )
+        .hint("without authentication only 127.0.0.1 and [::1] are served"));
+    }
+    let lower = |name: &str| -> Vec<String> {
+        matches.get_many::<String>(name).into_iter().flatten().map(|text| text.to_ascii_lowercase()).collect()
+    };
+    follow(session, matches);
+    let front = Front::new(session.engine.clone(), Limits::default(), Some(session.home.clone()));
+    let caller = Caller { local: false, grants: Grants::All, ..session.caller() };
+    let site = Site {
+        front,
+        let_in: Arc::new(move |_, _| Ok(caller.clone())),
+        toolsets,
+        hosts: lower("allow-host"),
+        origins: lower("allow-origin"),
+    };
+    config::runtime()?.block_on(async {
+        let listener = tokio::net::TcpListener::bind(address).await.map_err(|e| {
+            unavailable("cannot_listen", format!("`{address}`: {e}"))
+                .hint("name another with --listen; port 0 takes any")
+        })?;
+        let own = listener.local_addr().map_err(|e| Error::internal(format!("no address: {e}")))?;
+        // On standard output, so that who started us can read where we are.
+        println!("serving {} at http://{own} (MCP at http://{own}/mcp); Ctrl-C ends it", session.scope.project);
+        let _ = std::io::stdout().flush();
+        let ended = async {
+            // Where no signal can be heard, we run until we are killed.
+            if tokio::signal::ctrl_c().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        http::serve(site, listener, ended).await.map_err(|e| Error::internal(format!("serving broke off: {e}")))
+    })
+}
+
+fn toolsets(matches: &ArgMatches) -> Result<Toolsets> {
+    Toolsets::read(matches.get_one::<String>("toolsets").map_or("", String::as_str).split(','))
+}
+
+/// Keeps the index of the working tree up to date from now on; only of repositories, or a home folder would be read.
+fn follow(session: &Session, matches: &ArgMatches) {
+    if matches.get_flag("no-watch") || !session.home.join(".git").exists() {
+        return;
+    }
+    let (engine, scope, home) = (session.engine.clone(), session.scope.clone(), session.home.clone());
+    std::thread::spawn(move || {
+        if let Err(e) = engine.watch(&scope, &home) {
+            let _ = writeln!(std::io::stderr(), "changes are not followed: {}", e.message);
+        }
+    });
+}
+
+fn unavailable(code: &'static str, message: String) -> Error {
+    Error::new(ErrorKind::Unavailable, code, message)
+}

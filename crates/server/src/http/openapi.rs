@@ -1,0 +1,234 @@
+//! The OpenAPI 3.1 document, made from the registry.
+
+use super::routes::{named, own_path, parameters};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use lukasa_engine::registry::fields::{Field, Shape, fields};
+use lukasa_engine::{Operation, operations};
+use serde_json::{Map, Value, json};
+use std::sync::LazyLock;
+
+static TEXT: LazyLock<String> = LazyLock::new(|| document().to_string());
+
+pub async fn openapi() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], TEXT.as_str()).into_response()
+}
+
+/// Statuses of errors, with what they mean.
+const ERRORS: [(&str, &str); 12] = [
+    ("400", "The request is wrong"),
+    ("401", "Nobody knows who asks"),
+    ("403", "The caller may not do this"),
+    ("404", "There is no such thing"),
+    ("405", "The path has no such method"),
+    ("409", "Somebody else was faster"),
+    ("413", "Too much was asked or sent"),
+    ("422", "What was sent does not fit its type"),
+    ("429", "Too many requests"),
+    ("501", "Not supported by this store"),
+    ("503", "Not available now"),
+    ("504", "It took too long"),
+];
+
+pub fn document() -> Value {
+    let mut paths = Map::new();
+    let mut schemas = Map::new();
+    schemas.insert("Error".into(), error());
+    for operation in operations() {
+        let name = operation.meta.name;
+        component(&mut schemas, &format!("{name}.request"), operation.request.as_value());
+        component(&mut schemas, &format!("{name}.response"), operation.response.as_value());
+        if let Some(request) = schemas.get_mut(&format!("{name}.request")).and_then(Value::as_object_mut) {
+            request.insert("additionalProperties".into(), json!(false));
+        }
+        put(&mut paths, &own_path(operation), "post", described(operation, name, "post", &[]));
+        for (at, route) in named(operation).iter().enumerate() {
+            let id = format!("{name}_{}", at + 1);
+            let method = route.method.to_lowercase();
+            put(&mut paths, route.path, &method, described(operation, &id, &method, &parameters(route.path)));
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Lukasa",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "One versioned, bi-temporal knowledge graph of code, services, documents, decisions and agents.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
+                "key": {"type": "apiKey", "in": "header", "name": "x-api-key"}
+            }
+        },
+        "security": [{}, {"token": []}, {"key": []}]
+    })
+}
+
+fn put(paths: &mut Map<String, Value>, path: &str, method: &str, described: Value) {
+    let entry = paths.entry(path.to_owned()).or_insert_with(|| json!({}));
+    entry[method] = described;
+}
+
+fn described(operation: &Operation, id: &str, method: &str, in_path: &[&str]) -> Value {
+    let meta = &operation.meta;
+    let all = fields(operation);
+    let mut parameters: Vec<Value> = in_path
+        .iter()
+        .filter_map(|name| all.iter().find(|field| field.name == *name))
+        .map(|field| parameter(field, "path"))
+        .collect();
+    let has_body = matches!(method, "post" | "put" | "patch");
+    if !has_body {
+        parameters
+            .extend(all.iter().filter(|f| !in_path.contains(&f.name.as_str())).map(|field| parameter(field, "query")));
+    }
+    let mut responses = Map::new();
+    let answer = json!({"$ref": format!("#/components/schemas/{}.response", meta.name)});
+    responses.insert(
+        "200".into(),
+        json!({"description": meta.summary, "content": {"application/json": {"schema": answer}}}),
+    );
+    if meta.toolset == "releases" && meta.effect == lukasa_engine::Effect::Read {
+        responses.insert("304".into(), json!({"description": "It has not changed"}));
+    }
+    for (status, about) in ERRORS {
+        let schema = json!({"$ref": "#/components/schemas/Error"});
+        responses
+            .insert(status.into(), json!({"description": about, "content": {"application/json": {"schema": schema}}}));
+    }
+    let mut described = json!({
+        "operationId": id,
+        "summary": meta.summary,
+        "description": meta.description,
+        "tags": [meta.toolset],
+        "x-scope": meta.scope,
+        "parameters": parameters,
+        "responses": responses
+    });
+    if has_body {
+        let mut schema = json!({"$ref": format!("#/components/schemas/{}.request", meta.name)});
+        if !in_path.is_empty() {
+            // What stands in the path need not be said again.
+            let mut own = operation.request.as_value().clone();
+            rename(&mut own, &format!("{}.request", meta.name));
+            if let Some(map) = own.as_object_mut() {
+                map.remove("$defs");
+                map.remove("$schema");
+                map.insert("additionalProperties".into(), json!(false));
+                for name in in_path {
+                    map.get_mut("properties").and_then(Value::as_object_mut).map(|p| p.shift_remove(*name));
+                    if let Some(required) = map.get_mut("required").and_then(Value::as_array_mut) {
+                        required.retain(|own| own != name);
+                    }
+                }
+            }
+            schema = own;
+        }
+        let required = all.iter().any(|field| field.required && !in_path.contains(&field.name.as_str()));
+        described["requestBody"] = json!({"required": required, "content": {"application/json": {"schema": schema}}});
+    }
+    described
+}
+
+fn parameter(field: &Field, place: &str) -> Value {
+    let mut schema = match &field.shape {
+        Shape::Flag | Shape::Switch => json!({"type": "boolean"}),
+        Shape::Number => json!({"type": "number"}),
+        Shape::Choice(choices) => json!({"type": "string", "enum": choices}),
+        Shape::Texts => json!({"type": "array", "items": {"type": "string"}}),
+        Shape::Text => json!({"type": "string"}),
+        Shape::Json => json!({"type": "string", "contentMediaType": "application/json"}),
+    };
+    if place == "path" {
+        schema["minLength"] = json!(1);
+    }
+    if let Some(default) = &field.default {
+        schema["default"] = default.clone();
+    }
+    json!({"name": field.name, "in": place, "required": place == "path" || field.required, "description": field.help,
+        "schema": schema})
+}
+
+/// Puts a schema with all it refers to beside the others.
+fn component(schemas: &mut Map<String, Value>, name: &str, schema: &Value) {
+    let mut schema = schema.clone();
+    rename(&mut schema, name);
+    let definitions = schema.as_object_mut().and_then(|map| {
+        map.remove("$schema");
+        map.remove("$defs")
+    });
+    if let Some(Value::Object(definitions)) = definitions {
+        for (own, definition) in definitions {
+            schemas.insert(format!("{name}.{own}"), definition);
+        }
+    }
+    schemas.insert(name.to_owned(), schema);
+}
+
+/// Has references lead to where definitions are put.
+fn rename(schema: &mut Value, name: &str) {
+    match schema {
+        Value::Object(map) => {
+            if let Some(Value::String(target)) = map.get_mut("$ref")
+                && let Some(own) = target.strip_prefix("#/$defs/")
+            {
+                *target = format!("#/components/schemas/{name}.{own}");
+            }
+            map.values_mut().for_each(|value| rename(value, name));
+        }
+        Value::Array(all) => all.iter_mut().for_each(|value| rename(value, name)),
+        _ => {}
+    }
+}
+
+fn error() -> Value {
+    json!({
+        "type": "object",
+        "required": ["error"],
+        "properties": {"error": {
+            "type": "object",
+            "required": ["code", "message", "request_id"],
+            "properties": {
+                "code": {"type": "string"},
+                "message": {"type": "string"},
+                "hint": {"type": "string", "description": "What to do next."},
+                "details": {},
+                "request_id": {"type": "string"}
+            }
+        }}
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn references(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Object(map) => {
+                found.extend(map.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                map.values().for_each(|value| references(value, found));
+            }
+            Value::Array(all) => all.iter().for_each(|value| references(value, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_operation_is_there_and_every_reference_leads_somewhere() {
+        let document = document();
+        for operation in operations() {
+            assert!(document["paths"][own_path(operation)]["post"].is_object(), "{}", operation.meta.name);
+        }
+        let mut found = Vec::new();
+        references(&document, &mut found);
+        assert!(found.len() > 100);
+        for reference in found {
+            assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Routes of operations: `POST /v1/{name}` for each, and the paths they name themselves.
+
+use super::{RequestId, Site, refusal};
+use crate::front::Caller;
+use axum::Extension;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, MethodRouter};
+use lukasa_engine::registry::fields::{Shape, fields};
+use lukasa_engine::{Operation, operations};
+use lukasa_model::json::Hash;
+use lukasa_model::{Error, Result};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// A path that leads to an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    pub method: &'static str,
+    pub path: &'static str,
+}
+
+/// The paths of an operation, beside its own.
+pub fn named(operation: &Operation) -> Vec<Route> {
+    let route = |text: &&'static str| text.split_once(' ').map(|(method, path)| Route { method, path });
+    operation.meta.rest.iter().filter_map(route).collect()
+}
+
+/// The path that every operation has.
+pub fn own_path(operation: &Operation) -> String {
+    format!("/v1/{}", operation.meta.name)
+}
+
+/// Names in a path that stand for fields.
+pub fn parameters(path: &str) -> Vec<&str> {
+    path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect()
+}
+
+pub fn all() -> Router<Site> {
+    let mut by_path: BTreeMap<String, MethodRouter<Site>> = BTreeMap::new();
+    let mut add = |path: String, method: &str, operation: &'static Operation| {
+        let filter = match method {
+            "GET" => MethodFilter::GET,
+            "PUT" => MethodFilter::PUT,
+            "PATCH" => MethodFilter::PATCH,
+            "DELETE" => MethodFilter::DELETE,
+            _ => MethodFilter::POST,
+        };
+        let answer = move |State(site): State<Site>,
+                           Extension(caller): Extension<Caller>,
+                           Extension(id): Extension<RequestId>,
+                           Path(parts): Path<BTreeMap<String, String>>,
+                           RawQuery(query): RawQuery,
+                           headers: HeaderMap,
+                           body: Bytes| async move {
+            let asked = Asked { parts, query, body: &body, headers: &headers };
+            match answered(&site, &caller, operation, asked).await {
+                Ok(response) => response,
+                Err(error) => refusal(&error, &id),
+            }
+        };
+        let route = by_path.remove(&path).unwrap_or_default();
+        by_path.insert(path, route.on(filter, answer));
+    };
+    for operation in operations() {
+        add(own_path(operation), "POST", operation);
+        for route in named(operation) {
+            add(route.path.to_owned(), route.method, operation);
+        }
+    }
+    by_path.into_iter().fold(Router::new(), |router, (path, route)| router.route(&path, route))
+}
+
+/// What a request brought.
+struct Asked<'a> {
+    parts: BTreeMap<String, String>,
+    query: Option<String>,
+    body: &'a [u8],
+    headers: &'a HeaderMap,
+}
+
+async fn answered(site: &Site, caller: &Caller, operation: &Operation, asked: Asked<'_>) -> Result<Response> {
+    let request = read(operation, &asked)?;
+    let answer = site.front.call(caller, operation.meta.name, request, None).await?;
+    let text = answer.text()?;
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if operation.meta.toolset == "releases" && operation.meta.effect == lukasa_engine::Effect::Read {
+        // A release never changes: who has it need not be sent it again.
+        let tag = format!("\"{}\"", Hash::of(text.as_bytes()));
+        let known = asked.headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+        let is_known = known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag || one.trim() == "*"));
+        if let Ok(value) = HeaderValue::from_str(&tag) {
+            headers.insert(header::ETAG, value);
+        }
+        if is_known {
+            return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
+        }
+    }
+    Ok((headers, text).into_response())
+}
+
+/// The request of an operation, from body, parameters and path; what stands in the path wins.
+fn read(operation: &Operation, asked: &Asked<'_>) -> Result<Value> {
+    let mut request = match asked.body {
+        body if body.iter().all(u8::is_ascii_whitespace) => Map::new(),
+        body => match serde_json::from_slice::<Value>(body) {
+            Ok(Value::Object(map)) => map,
+            Ok(_) => return Err(Error::invalid("invalid_request", "a request is a JSON object")),
+            Err(e) => return Err(Error::invalid("invalid_json", format!("the body is not JSON: {e}"))),
+        },
+    };
+    let fields = fields(operation);
+    let put = |name: &str, text: &str, request: &mut Map<String, Value>| -> Result<()> {
+        let Some(field) = fields.iter().find(|field| field.name == name) else {
+            let known: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+            return Err(Error::invalid("unknown_field", format!("`{}` has no field `{name}`", operation.meta.name))
+                .hint(format!("fields: {}", known.join(", "))));
+        };
+        let value = field.shape.read(name, text)?;
+        match (&field.shape, request.get_mut(name)) {
+            // A list is written as one parameter for each.
+            (Shape::Texts, Some(Value::Array(all))) => all.extend(value.as_array().cloned().unwrap_or_default()),
+            _ => {
+                request.insert(name.to_owned(), value);
+            }
+        }
+        Ok(())
+    };
+    for pair in asked.query.iter().flat_map(|query| query.split('&')).filter(|pair| !pair.is_empty()) {
+        let (name, text) = pair.split_once('=').unwrap_or((pair, "true"));
+        let decoded = |text: &str| {
+            crate::mcp::decoded(&text.replace('+', " "))
+                .ok_or_else(|| Error::invalid("invalid_argument", format!("`{text}` is not text")))
+        };
+        put(&decoded(name)?, &decoded(text)?, &mut request)?;
+    }
+    for (name, text) in &asked.parts {
+        request.remove(name);
+        put(name, text, &mut request)?;
+    }
+    Ok(Value::Object(request))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_named_path_leads_to_fields_that_exist() {
+        for operation in operations() {
+            let fields = operation.fields();
+            assert_eq!(named(operation).len(), operation.meta.rest.len(), "{}", operation.meta.name);
+            for route in named(operation) {
+                for name in parameters(route.path) {
+                    assert!(fields.contains_key(name), "{}: {} in {}", operation.meta.name, name, route.path);
+                }
+            }
+        }
+        // No two operations share a path and method, which axum would refuse with a panic.
+        let _ = all();
+    }
+}
