@@ -4,6 +4,7 @@ pub mod fields;
 
 use crate::{Context, Engine, ops};
 use lukasa_model::{Error, Result};
+use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -123,7 +124,11 @@ impl Operation {
         Operation {
             meta: O::META,
             request: schemars::schema_for!(O::Request),
-            response: schemars::schema_for!(O::Response),
+            // As it is written: what may be left out is not required.
+            response: SchemaSettings::draft2020_12()
+                .for_serialize()
+                .into_generator()
+                .into_root_schema_for::<O::Response>(),
             run: |engine, context, request| {
                 let request = serde_json::from_value(request).map_err(|e| {
                     let error =

@@ -192,6 +192,14 @@ pub fn load(root: &Path, path: &str, faults: &mut Vec<Diagnostic>) -> Option<Vec
     }
 }
 
+/// Whose fault it is that a file cannot be had: of who named it, or of nobody here.
 pub fn unreadable(path: &Path, error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::Unavailable, "file_failure", format!("`{}`: {error}", path.display()))
+    use std::io::ErrorKind as Io;
+    let kind = match error.kind() {
+        Io::IsADirectory | Io::NotADirectory | Io::InvalidInput | Io::InvalidFilename => ErrorKind::InvalidInput,
+        Io::NotFound => ErrorKind::NotFound,
+        Io::PermissionDenied => ErrorKind::Forbidden,
+        _ => ErrorKind::Unavailable,
+    };
+    Error::new(kind, "file_failure", format!("`{}`: {error}", path.display()))
 }

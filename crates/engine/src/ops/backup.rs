@@ -1,6 +1,7 @@
 //! `backup` and `restore-backup`: a copy made while others write, and back.
 
 use super::META;
+use crate::code::files::unreadable;
 use crate::registry::{Effect, Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
@@ -122,7 +123,7 @@ fn file_fault(path: &Path, error: &std::io::Error) -> Error {
     let (kind, code) = match error.kind() {
         std::io::ErrorKind::AlreadyExists => (ErrorKind::Conflict, "file_exists"),
         std::io::ErrorKind::NotFound => (ErrorKind::NotFound, "file_not_found"),
-        _ => (ErrorKind::Unavailable, "file_failure"),
+        _ => return unreadable(path, error),
     };
     Error::new(kind, code, format!("`{}`: {error}", path.display()))
 }
