@@ -10,11 +10,13 @@ use crate::pack::Profile;
 use crate::registry::Operation;
 use lukasa_model::{Error, ErrorKind, Result};
 use lukasa_search::count::count;
-use prune::{Level, prune};
+use prune::{Level, cap, longest, prune};
 use serde_json::{Map, Value, json};
 
 /// What stands around the data of an answer takes about so many tokens.
 const FRAME: usize = 48;
+/// Most entries of lists beside the longest, as room gets scarce.
+const LISTED: [usize; 5] = [10, 5, 3, 1, 0];
 /// Never more than this in one answer, whatever the profile.
 pub const MOST: usize = 25_000;
 
@@ -142,9 +144,18 @@ pub fn shape(answer: Value, wish: Wish) -> Result<Value> {
             return Ok(counted(whole));
         }
     }
-    let mut told = Vec::new();
-    let data = prune(&all, levels[levels.len() - 1], &mut told);
-    frame.paged(data, told, wish.page, budget)
+    // Lists beside the longest, and within it, are cut as far as need be; then the longest comes in pages.
+    let last = levels[levels.len() - 1];
+    let mut refused = frame.too_small();
+    for most in LISTED {
+        let mut told = Vec::new();
+        let data = cap(prune(&all, last, &mut told), most, &mut told);
+        match frame.paged(data, told, wish.page, budget) {
+            Err(error) if error.code == refused.code => refused = error,
+            other => return other,
+        }
+    }
+    Err(refused)
 }
 
 /// An error as agents read it.
@@ -203,12 +214,10 @@ impl Frame {
 
     /// Gives as much of the longest list as there is room for, page by page.
     fn paged(&self, mut data: Map<String, Value>, told: Vec<String>, page: usize, budget: usize) -> Result<Value> {
-        let longest = data
-            .iter()
-            .filter_map(|(name, value)| Some((name.clone(), value.as_array()?)))
-            .map(|(name, list)| (tokens(&json!(list)), name))
-            .max();
-        let Some((_, name)) = longest else { return Err(self.too_small()) };
+        let Some(name) = longest(&data) else {
+            let whole = self.with(data, told, None);
+            return if tokens(&whole) <= budget && page == 1 { Ok(counted(whole)) } else { Err(self.too_small()) };
+        };
         let list = match data.insert(name.clone(), json!([])) {
             Some(Value::Array(list)) => list,
             _ => vec![],

@@ -163,7 +163,7 @@ impl Front {
             let Some(path) = within else {
                 return Err(Error::new(
                     ErrorKind::Forbidden,
-                    "forbidden_path",
+                    "place_not_served",
                     format!("{name}: `{given}` is not within what is served"),
                 )
                 .hint("name a place below the served working tree, or leave it out"));

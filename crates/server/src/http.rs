@@ -6,6 +6,11 @@ mod openapi;
 mod page;
 mod routes;
 
+/// Paths of operations, for who writes about them.
+pub mod paths {
+    pub use super::routes::{Route, named, own_path};
+}
+
 pub use openapi::document;
 
 use crate::front::{Caller, Front};

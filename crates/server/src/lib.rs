@@ -4,5 +4,6 @@ pub mod front;
 pub mod http;
 pub mod mcp;
 pub mod metrics;
+pub mod reference;
 
 pub use front::{Caller, Front, Limits};

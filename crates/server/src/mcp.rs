@@ -5,7 +5,7 @@ mod resources;
 mod tools;
 
 pub(crate) use resources::decoded;
-pub use tools::Toolsets;
+pub use tools::{DEFAULT, Toolsets};
 
 use crate::front::{Caller, Front};
 use rmcp::model::{

@@ -121,3 +121,49 @@ impl Pruning {
         }
     }
 }
+
+/// The field with the longest list, by what it takes to write it.
+pub fn longest(all: &Map<String, Value>) -> Option<String> {
+    let lists = all.iter().filter_map(|(name, value)| Some((name, value.as_array().filter(|list| !list.is_empty())?)));
+    lists
+        .map(|(name, list)| (list.iter().map(|item| item.to_string().len()).sum::<usize>(), name))
+        .max()
+        .map(|(_, n)| n.clone())
+}
+
+/// Cuts every list but the longest to so many entries.
+pub fn cap(all: Map<String, Value>, most: usize, told: &mut Vec<String>) -> Map<String, Value> {
+    let whole = longest(&all);
+    let mut cut = Vec::new();
+    let all = all
+        .into_iter()
+        .map(|(name, value)| {
+            let value = match value {
+                Value::Array(list) if Some(&name) == whole.as_ref() => {
+                    Value::Array(list.into_iter().map(|item| capped(&name, item, most, &mut cut)).collect())
+                }
+                other => capped(&name, other, most, &mut cut),
+            };
+            (name, value)
+        })
+        .collect();
+    if !cut.is_empty() {
+        told.push(format!("at most {most} of {}", cut.join(", ")));
+    }
+    all
+}
+
+fn capped(name: &str, value: Value, most: usize, cut: &mut Vec<String>) -> Value {
+    match value {
+        Value::Array(list) => {
+            if list.len() > most && !cut.iter().any(|own| own == name) {
+                cut.push(name.to_owned());
+            }
+            Value::Array(list.into_iter().take(most).map(|item| capped(name, item, most, cut)).collect())
+        }
+        Value::Object(map) => Value::Object(
+            map.into_iter().map(|(name, value)| (name.clone(), capped(&name, value, most, cut))).collect(),
+        ),
+        other => other,
+    }
+}

@@ -30,6 +30,20 @@ const ERRORS: [(&str, &str); 12] = [
     ("504", "It took too long"),
 ];
 
+/// What one answer leads to: an operation, another one's path, the parameter, and where its value stands.
+const LINKS: [(&str, &str, &str, &str); 10] = [
+    ("put", "get_1", "ref", "$response.body#/written/0/id"),
+    ("put", "history_1", "ref", "$response.body#/written/0/id"),
+    ("put", "neighbors_1", "ref", "$response.body#/written/0/id"),
+    ("put", "patch_1", "ref", "$response.body#/written/0/id"),
+    ("put", "delete_1", "ref", "$response.body#/written/0/id"),
+    ("release_create", "release_show_1", "name", "$request.body#/name"),
+    ("tag_create", "tag_show_1", "name", "$request.body#/name"),
+    ("tag_create", "tag_describe_1", "name", "$request.body#/name"),
+    ("tag_create", "tag_delete_1", "name", "$request.body#/name"),
+    ("branch_create", "merge_1", "into", "$request.body#/name"),
+];
+
 pub fn document() -> Value {
     let mut paths = Map::new();
     let mut schemas = Map::new();
@@ -88,10 +102,16 @@ fn described(operation: &Operation, id: &str, method: &str, in_path: &[&str]) ->
     }
     let mut responses = Map::new();
     let answer = json!({"$ref": format!("#/components/schemas/{}.response", meta.name)});
-    responses.insert(
-        "200".into(),
-        json!({"description": meta.summary, "content": {"application/json": {"schema": answer}}}),
-    );
+    let links: Map<String, Value> = LINKS
+        .iter()
+        .filter(|(from, ..)| *from == meta.name)
+        .map(|(_, to, field, value)| ((*to).to_owned(), json!({"operationId": to, "parameters": {*field: value}})))
+        .collect();
+    let mut found = json!({"description": meta.summary, "content": {"application/json": {"schema": answer}}});
+    if !links.is_empty() {
+        found["links"] = Value::Object(links);
+    }
+    responses.insert("200".into(), found);
     if meta.toolset == "releases" && meta.effect == lukasa_engine::Effect::Read {
         responses.insert("304".into(), json!({"description": "It has not changed"}));
     }

@@ -1,0 +1,101 @@
+//! A realistic mix of tool calls stays small: what an agent sees in the compact profile.
+#![allow(clippy::unwrap_used)]
+
+mod desk;
+
+use desk::Desk;
+use lukasa_engine::{registry, tool};
+use lukasa_search::count::count;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// What an agent asks in an hour of work on this very crate.
+const MIX: [(&str, &str); 50] = [
+    ("context_pack", r#"{"task": "branches merge twice when the base moved"}"#),
+    ("context_pack", r#"{"task": "add a hint to errors about unknown fields"}"#),
+    ("context_pack", r#"{"task": "time is compared wrongly for open periods"}"#),
+    ("context_pack", r#"{"task": "hash JSON canonically", "profile": "compact"}"#),
+    ("search", r#"{"query": "three way merge"}"#),
+    ("search", r#"{"query": "content hash"}"#),
+    ("search", r#"{"query": "validity period", "limit": 5}"#),
+    ("search", r#"{"query": "multiplicity of relationships", "limit": 3}"#),
+    ("symbol_lookup", r#"{"query": "merge_thing"}"#),
+    ("symbol_lookup", r#"{"query": "Period"}"#),
+    ("symbol_lookup", r#"{"query": "Error"}"#),
+    ("symbol_lookup", r#"{"query": "plan", "limit": 5}"#),
+    ("code_explain", r#"{"ref": "merge_thing"}"#),
+    ("code_explain", r#"{"ref": "merge.rs"}"#),
+    ("code_explain", r#"{"ref": "time.rs"}"#),
+    ("get_callers", r#"{"ref": "merge_thing"}"#),
+    ("get_callers", r#"{"ref": "json.rs::canonical"}"#),
+    ("get_callees", r#"{"ref": "merge_thing"}"#),
+    ("get_callees", r#"{"ref": "merge_piece"}"#),
+    ("semantic_slice", r#"{"symbol": "merge_piece"}"#),
+    ("semantic_slice", r#"{"symbol": "merge_thing", "context": "signature"}"#),
+    ("semantic_slice", r#"{"query": "where are JSON documents hashed"}"#),
+    ("impact", r#"{"ref": "merge.rs::merge_piece"}"#),
+    ("impact", r#"{"ref": "json.rs::canonical"}"#),
+    ("call_chain", r#"{"from": "merge_thing", "to": "three_way.rs::merge"}"#),
+    ("graph_query", r#"{"query": "who decides about conflicts"}"#),
+    ("graph_query", r#"{"query": "MATCH (f:FILE) RETURN count(f)", "language": "cypher"}"#),
+    (
+        "cypher",
+        r#"{"query": "MATCH (f:FUNCTION)-[:CALLS]->(g) RETURN g.key, count(f) ORDER BY count(f) DESC LIMIT 5"}"#,
+    ),
+    ("find_pattern", r#"{"pattern": "circular_imports"}"#),
+    ("find_pattern", r#"{"pattern": "long_functions"}"#),
+    ("graph_stats", "{}"),
+    ("call_graph_stats", "{}"),
+    ("graph_health", "{}"),
+    ("search_readiness", "{}"),
+    ("communities", r#"{"limit": 5}"#),
+    ("rank", r#"{"limit": 10}"#),
+    ("neighbors", r#"{"ref": "FILE:merge.rs"}"#),
+    ("get", r#"{"ref": "FILE:merge.rs"}"#),
+    ("list", r#"{"type": "FILE"}"#),
+    ("put", r#"{"type": "Decision", "key": "d1", "title": "Merges are pure"}"#),
+    ("link", r#"{"type": "CONCERNS", "src": "Decision:d1", "dst": "FILE:merge.rs"}"#),
+    ("get", r#"{"ref": "Decision:d1"}"#),
+    ("history", r#"{"ref": "Decision:d1"}"#),
+    ("log", "{}"),
+    ("branch_list", "{}"),
+    ("branch_create", r#"{"name": "try"}"#),
+    ("diff_since", r#"{"since": "tx:1"}"#),
+    ("release_create", r#"{"name": "v1"}"#),
+    ("type_list", "{}"),
+    ("find_tools", r#"{"query": "compare two releases", "limit": 2}"#),
+];
+
+#[test]
+fn most_answers_to_an_agent_take_three_hundred_tokens() {
+    let desk = Desk::all().remove(0);
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().canonicalize().unwrap();
+    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/src")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            std::fs::copy(&path, source.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    desk.ok("index_directory", json!({"path": source}));
+    let (mut within, mut told) = (0, Vec::new());
+    for (name, arguments) in MIX {
+        let operation = registry::find(name).unwrap();
+        let Value::Object(mut arguments) = serde_json::from_str(arguments).unwrap() else { panic!("{name}") };
+        if operation.meta.places.contains(&"path") {
+            arguments.insert("path".into(), json!(source));
+        }
+        let wish = tool::wish(operation, &mut arguments).unwrap();
+        let answer = desk.call(name, Value::Object(arguments)).and_then(|answer| tool::shape(answer, wish));
+        match answer {
+            Ok(answer) => {
+                let tokens = count(&answer.to_string());
+                assert!(tokens <= 300, "{name}: {tokens}");
+                assert!(answer["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{name}");
+                within += 1;
+            }
+            Err(error) => told.push(format!("{name}: {} {}", error.code, error.message)),
+        }
+    }
+    assert!(within * 100 >= MIX.len() * 80, "{within} of {}: {told:#?}", MIX.len());
+}

@@ -1,0 +1,89 @@
+//! The reference pages, made from the registry: every operation as command, tool and path.
+
+use crate::http::paths;
+use crate::mcp::DEFAULT;
+use lukasa_engine::registry::fields::{Shape, fields};
+use lukasa_engine::{Effect, Operation, operations};
+use std::fmt::Write;
+
+const NOTE: &str =
+    "<!-- Made from the list of operations: LUKASA_WRITE_REFERENCE=1 cargo test -p lukasa-server --test reference -->";
+
+/// Names and texts of all pages, the list of pages first.
+pub fn pages() -> Vec<(String, String)> {
+    let mut sets: Vec<&str> = operations().iter().map(|operation| operation.meta.toolset).collect();
+    sets.sort_unstable();
+    sets.dedup();
+    let mut index = format!(
+        "{NOTE}\n# Reference\n\nEvery operation, the same by every way in: a command of `lukasa`, an MCP tool, a path of the HTTP \
+         server. Tools also take `profile` (compact, balanced, debug) and `page`. In bold: tools that agents are shown unless \
+         `--toolsets` says more.\n"
+    );
+    let mut pages = Vec::new();
+    for set in sets {
+        let own = || operations().iter().filter(move |operation| operation.meta.toolset == set);
+        let names = own().map(|operation| {
+            let name = operation.meta.name;
+            let shown = if DEFAULT.contains(&name) { format!("**{name}**") } else { name.to_owned() };
+            format!("[{shown}]({set}.md#{name})")
+        });
+        let names: Vec<String> = names.collect();
+        // Writing to a text cannot fail.
+        let _ = write!(index, "\n## {set}\n\n{}\n", names.join(" · "));
+        let mut page = format!("{NOTE}\n# {set}\n");
+        own().for_each(|operation| page.push_str(&entry(operation)));
+        pages.push((format!("{set}.md"), page));
+    }
+    pages.insert(0, ("README.md".into(), index));
+    pages
+}
+
+fn entry(operation: &Operation) -> String {
+    let meta = &operation.meta;
+    let effect = match (meta.effect, meta.destructive) {
+        (Effect::Read, _) => "reads",
+        (_, true) => "writes, and takes something away",
+        (Effect::Write, _) => "writes",
+        (Effect::Admin, _) => "administers",
+    };
+    let mut paths = vec![format!("`POST {}`", paths::own_path(operation))];
+    paths.extend(paths::named(operation).iter().map(|route| format!("`{} {}`", route.method, route.path)));
+    let mut text = format!(
+        "\n## {}\n\n{}. {}\n\n`lukasa {}` · {} · scope `{}` · {effect}\n",
+        meta.name,
+        meta.summary,
+        meta.description,
+        meta.verb,
+        paths.join(" "),
+        meta.scope
+    );
+    let all = fields(operation);
+    if !all.is_empty() {
+        text.push_str("\n| field | | |\n|---|---|---|\n");
+    }
+    for field in &all {
+        let shape = match &field.shape {
+            Shape::Flag | Shape::Switch => "true or false".into(),
+            Shape::Text => "text".into(),
+            Shape::Number => "number".into(),
+            Shape::Choice(choices) => choices.join(", "),
+            Shape::Texts => "texts".into(),
+            Shape::Json => "JSON".into(),
+        };
+        let needed = if field.required { ", required".into() } else { default(field.default.as_ref()) };
+        let help = field.help.replace('\n', " ").replace('|', "\\|");
+        let _ = writeln!(text, "| `{}` | {shape}{needed} | {help} |", field.name);
+    }
+    if !meta.examples.is_empty() {
+        let _ = write!(text, "\n```sh\n{}\n```\n", meta.examples.join("\n"));
+    }
+    text
+}
+
+fn default(value: Option<&serde_json::Value>) -> String {
+    match value {
+        Some(serde_json::Value::String(text)) => format!(", else {text}"),
+        Some(value) => format!(", else {value}"),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,160 @@
+"""Replays one list of requests over MCP stdio, MCP HTTP, REST and the command line: the same data everywhere."""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+LUKASA, REPOSITORY = sys.argv[1], sys.argv[2]
+with open(os.path.join(os.path.dirname(__file__), "scenario.json")) as file:
+    STEPS = json.load(file)
+# What depends on when and where it was asked.
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+FRESH_ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+DIGEST = re.compile(r"\b(sha256:)?[0-9a-f]{64}\b")
+TIMES = {"elapsed_ms", "took_ms", "duration_ms", "latency_ms", "next_cursor"}
+
+
+def plain(value):
+    """An answer without what differs from run to run."""
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items() if name not in TIMES}
+    if isinstance(value, list):
+        return [plain(part) for part in value]
+    if isinstance(value, str):
+        return DIGEST.sub("digest", FRESH_ID.sub("id", MOMENT.sub("moment", value)))
+    return value
+
+
+def error(code, message):
+    return {"error": plain({"code": code, "message": message})}
+
+
+async def of_session(session):
+    answers = []
+    for step in STEPS:
+        request = {"profile": "debug", **step["request"]}
+        told = (await session.call_tool(step["operation"], request)).structuredContent
+        if told["ok"]:
+            answers.append(plain({"summary": told["summary"], **told["data"]}))
+        else:
+            answers.append(error(told["errorCode"], told["summary"]))
+    return answers
+
+
+async def by_stdio(folder):
+    server = StdioServerParameters(command=LUKASA, args=["mcp", "--no-watch"], cwd=folder)
+    async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+        await session.initialize()
+        return await of_session(session)
+
+
+def serving(folder):
+    server = subprocess.Popen(
+        [LUKASA, "serve", "--listen", "127.0.0.1:0", "--no-watch"], cwd=folder, stdout=subprocess.PIPE, text=True
+    )
+    return server, server.stdout.readline().split(" at ")[1].split()[0]
+
+
+async def by_http(folder):
+    server, address = serving(folder)
+    try:
+        async with streamable_http_client(f"{address}/mcp") as streams, ClientSession(streams[0], streams[1]) as session:
+            await session.initialize()
+            return await of_session(session)
+    finally:
+        server.kill()
+
+
+def by_rest(folder):
+    server, address = serving(folder)
+    answers = []
+    try:
+        for step in STEPS:
+            body = json.dumps(step["request"]).encode()
+            asked = urllib.request.Request(f"{address}/v1/{step['operation']}", body, {"content-type": "application/json"})
+            try:
+                with urllib.request.urlopen(asked) as response:
+                    answers.append(plain(json.load(response)))
+            except urllib.error.HTTPError as refused:
+                told = json.load(refused)["error"]
+                answers.append(error(told["code"], told["message"]))
+    finally:
+        server.kill()
+    return answers
+
+
+def by_command(folder):
+    verbs = {tool["name"]: tool for tool in json.loads(run(folder, "find-tools", "--limit", "100", "--json"))["tools"]}
+    answers = []
+    for step in STEPS:
+        assert step["operation"] in verbs, step
+        words = {"semantic_slice": "slice", "symbol_lookup": "symbol", "get_callers": "callers", "code_explain": "explain"}
+        verb = words.get(step["operation"], step["operation"])
+        typed = verb.split("_") if verb.startswith(("branch", "release")) else [verb]
+        positions = {"query": ["search", "symbol", "cypher"], "ref": ["*"], "type": ["put", "link"], "key": ["put"], "src": ["link"],
+                     "dst": ["link"], "name": ["branch", "release"], "symbol": ["slice"]}
+        for field, value in step["request"].items():
+            if typed[0] in positions.get(field, []) or positions.get(field) == ["*"]:
+                typed.append(value)
+        for field, value in step["request"].items():
+            if typed[0] in positions.get(field, []) or positions.get(field) == ["*"]:
+                continue
+            for one in value if isinstance(value, list) else [value]:
+                typed += [f"--{field.replace('_', '-')}", one]
+        out = subprocess.run([LUKASA, *typed, "--json"], cwd=folder, capture_output=True, text=True)
+        if out.returncode == 0:
+            answers.append(plain(json.loads(out.stdout)))
+        elif out.returncode == 1:
+            told = json.loads(out.stderr)["error"]
+            answers.append(error(told["code"], told["message"]))
+        else:
+            # The command line refuses words it does not know before it asks.
+            answers.append(None)
+    return answers
+
+
+def run(folder, *words):
+    return subprocess.run([LUKASA, *words], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+def copies():
+    """The same store for each, in folders of the same name."""
+    run(REPOSITORY, "index", "--json")
+    folders = []
+    for name in ["stdio", "http", "rest", "command"]:
+        folder = os.path.join(f"{REPOSITORY}-{name}", "shop")
+        shutil.copytree(REPOSITORY, folder)
+        folders.append(folder)
+    return folders
+
+
+async def main():
+    os.environ["LUKASA_PROJECT"] = "shop"
+    stdio, http, rest, command = copies()
+    ways = {
+        "MCP stdio": await by_stdio(stdio),
+        "MCP HTTP": await by_http(http),
+        "REST": by_rest(rest),
+        "command": by_command(command),
+    }
+    first = ways["REST"]
+    for name, answers in ways.items():
+        for step, expected, answer in zip(STEPS, first, answers, strict=True):
+            expected = {k: v for k, v in expected.items()}
+            if name.startswith("MCP"):
+                expected.pop("next_cursor", None)
+            assert answer is None or answer == expected, f"{name}: {step}\n{json.dumps(answer)}\n{json.dumps(expected)}"
+    print(f"scenario: {len(STEPS)} requests, the same data over {', '.join(ways)}")
+
+
+asyncio.run(main())
