@@ -55,6 +55,10 @@ impl Project {
         self.folder.path()
     }
 
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
     pub fn call(&self, name: &str, request: Value) -> Result<Value, Fault> {
         self.read(name, request, None)
     }

@@ -12,6 +12,7 @@ mod multihop;
 mod pack;
 mod recall;
 mod search;
+mod serve;
 mod store;
 mod tck;
 
@@ -129,6 +130,15 @@ fn main() -> ExitCode {
                 .arg(json.clone()),
         )
         .subcommand(
+            Command::new("serve")
+                .about("Many clients at once against a server of its own")
+                .arg(number("clients", "100"))
+                .arg(number("seconds", "60"))
+                .arg(number("nodes", "50000"))
+                .arg(number("edges", "250000").help("Follows from the nodes: five for each"))
+                .arg(json.clone()),
+        )
+        .subcommand(
             Command::new("run")
                 .about("Ranked answers of a suite, written down for another scorer")
                 .subcommand_required(true)
@@ -191,6 +201,10 @@ fn main() -> ExitCode {
             let nodes = m.get_one::<u64>("nodes").copied().unwrap_or_default();
             let from = repo.as_deref().map_or(pack::From::Nodes(nodes), pack::From::Repository);
             pack::run(&from, m.get_flag("json"))
+        }
+        Some(("serve", m)) => {
+            let number = |name: &str| m.get_one::<u64>(name).copied().unwrap_or_default();
+            serve::run(number("clients") as usize, number("seconds"), number("nodes"), m.get_flag("json"))
         }
         Some(("run", m)) => match m.subcommand() {
             Some((suite, m)) => out(m).and_then(|out| rank(suite, m, Some(out))),

@@ -1,6 +1,6 @@
 //! The `pack` suite: how long a briefing for a task takes, and whether it stays within its tokens.
 
-mod made;
+pub mod made;
 
 use crate::finding::{Project, Times};
 use crate::{Fault, print};
@@ -55,7 +55,7 @@ pub fn run(from: &From<'_>, as_json: bool) -> Result<(), Fault> {
 }
 
 /// Tasks as someone would write them who knows what a symbol is called or what is written about it.
-fn tasks(project: &Project) -> Result<(Vec<String>, usize), Fault> {
+pub fn tasks(project: &Project) -> Result<(Vec<String>, usize), Fault> {
     let seen = project.see()?;
     let snapshot = &seen.look.snapshot;
     let nodes = snapshot.nodes();

@@ -44,7 +44,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { at_once: 16, waiting: 512, time: Duration::from_secs(120), bytes: 4 << 20 }
+        Limits { at_once: 16, waiting: 256, time: Duration::from_secs(120), bytes: 4 << 20 }
     }
 }
 
