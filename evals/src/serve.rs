@@ -3,9 +3,11 @@
 use crate::finding::{Project, Times};
 use crate::pack::{made, tasks};
 use crate::{Fault, print, status_mb};
+use lukasa_server::auth::Door;
+use lukasa_server::auth::guard::GuardRules;
 use lukasa_server::http::{Site, serve};
 use lukasa_server::mcp::Toolsets;
-use lukasa_server::{Caller, Front, Limits};
+use lukasa_server::{Front, Limits};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -84,13 +86,12 @@ fn line(operation: &str, went: &Went, clients: usize, nodes: u64, took: f64) -> 
 /// A server on any free port of this machine.
 fn started(project: &Project) -> Result<(tokio::runtime::Runtime, SocketAddr), Fault> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let caller = Caller { local: false, ..Caller::owner(project.scope().clone()) };
     let site = Site {
         front: Front::new(project.engine.clone(), Limits::default(), None),
-        let_in: Arc::new(move |_, _| Ok(caller.clone())),
+        door: Arc::new(Door::open(project.scope().clone())),
+        rates: None,
+        guard: GuardRules { open: true, ..GuardRules::default() },
         toolsets: Toolsets::default(),
-        hosts: vec![],
-        origins: vec![],
     };
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))?;
     let address = listener.local_addr()?;

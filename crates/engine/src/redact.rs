@@ -46,6 +46,8 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
             r"\b(sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|\b(ghp|gho|ghu|ghs|ghr|github_pat|glpat|npm|hf|pypi|dop_v1|shpat)[-_][A-Za-z0-9_-]{16,}|\b(AKIA|ASIA)[A-Z0-9]{16}\b|\bxox[a-z]-[A-Za-z0-9-]{10,}|\bAIza[A-Za-z0-9_-]{30,}|\bya29\.[A-Za-z0-9_-]{20,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
             GONE,
         ),
+        // Our own access keys; what names them may stay.
+        (r"\b(lk_[0-9a-f]{16}_)[A-Za-z0-9_-]{20,}", "${1}[redacted]"),
         // Passwords in addresses.
         (r"(://[^\s/:@'\x22]*:)[^\s/@'\x22]+@", "${1}[redacted]@"),
         (r"(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{16,}", "$1 [redacted]"),
@@ -113,6 +115,7 @@ mod tests {
             "x = 'sk-HIDDENHIDDENHIDDENHIDDEN'",
             "x = 'ghp_HIDDENHIDDENHIDDENHIDDENHIDDEN'",
             "key = \"AKIAHIDDENHIDDEN0000\"",
+            "curl -H x-api-key:lk_0123456789abcdef_HIDDENHIDDEN-HIDDEN_HIDDEN",
             "t = \"eyJhbGciOiJIUzI1NiJ9.eyJHIDDENHIDDEN.HIDDEN\"",
             "PEM = \"\"\"-----BEGIN RSA PRIVATE KEY-----\nHIDDEN\n-----END RSA PRIVATE KEY-----\"\"\"",
             "-----BEGIN PRIVATE KEY-----\nHIDDEN and cut off",

@@ -309,6 +309,53 @@ fn every_verb_on_postgres() {
     moved.ok(&["put", "Service", "again"]);
 }
 
+fn keys_are_made_listed_and_revoked(desk: &Desk) {
+    let made =
+        desk.ok(&["key", "create", "--user", "ci", "--scope", "graph:read,graph:search:*", "--expires", "2999-01-01"]);
+    let (key, id) = (made["key"].as_str().unwrap(), made["id"].as_str().unwrap());
+    assert!(key.starts_with(&format!("lk_{id}_")) && key.len() == 63, "{made}");
+    assert_eq!((&made["project"], &made["scopes"]), (&json!("shop"), &json!(["graph:read", "graph:search:*"])));
+    let all = desk.run(&["key", "create", "--user", "indexer", "--scope", "graph:write", "--all-projects"]);
+    assert!(all.status.success(), "{}", text(&all.stderr));
+    let (shown, told) = (text(&all.stdout), text(&all.stderr));
+    assert!(shown.starts_with("lk_") && shown.lines().count() == 1, "the key alone: {shown}");
+    assert!(!told.contains(shown.trim()), "{told}");
+    let listed = desk.ok(&["key", "list"]);
+    let users: Vec<_> = listed["keys"].as_array().unwrap().iter().map(|key| key["user"].as_str().unwrap()).collect();
+    assert_eq!(users, ["ci", "indexer"]);
+    assert_eq!(listed["keys"][1]["project"], Value::Null);
+    let secret = key.strip_prefix(&format!("lk_{id}_")).unwrap();
+    let table = text(&desk.run(&["key", "list"]).stdout);
+    assert!(table.contains(id) && table.contains("(all)"), "{table}");
+    assert!(!table.contains(secret) && !listed.to_string().contains(secret), "shown once");
+    assert_eq!(desk.ok(&["key", "list", "--tenant", "other"])["keys"], json!([]));
+    assert_eq!(desk.code(&["key", "revoke", id, "--tenant", "other"]), "unknown_access_key");
+    // By its id, or by the key itself as it was found somewhere.
+    let revoked = desk.ok(&["key", "revoke", key]);
+    assert!(revoked["revoked_at"].is_string() && revoked["id"] == made["id"], "{revoked}");
+    assert_eq!(desk.ok(&["key", "revoke", id]), revoked);
+    let unknown = desk.error(&["key", "revoke", &format!("{key}x")]);
+    assert!(!unknown.to_string().contains(secret), "{unknown}");
+    assert_eq!(desk.code(&["key", "create", "--user", "x", "--scope", "All Of It"]), "invalid_scope");
+    assert_eq!(
+        desk.code(&["key", "create", "--user", "x", "--scope", "admin", "--expires", "2020-01-01"]),
+        "invalid_time"
+    );
+}
+
+#[test]
+fn access_keys_on_sqlite() {
+    let desk = Desk::new();
+    assert_eq!(desk.code(&["key", "list"]), "no_store");
+    keys_are_made_listed_and_revoked(&desk);
+}
+
+#[test]
+fn access_keys_on_postgres() {
+    let Some(database) = TestDatabase::new() else { return };
+    keys_are_made_listed_and_revoked(&Desk { store: Some(database.app_url.clone()), ..Desk::new() });
+}
+
 #[test]
 fn mistakes_are_told_with_what_to_do_next() {
     let desk = Desk::new();

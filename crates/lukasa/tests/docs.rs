@@ -39,13 +39,15 @@ fn links_lead_somewhere() {
 /// Codes as they are written down in the sources.
 fn codes() -> BTreeSet<String> {
     let mut sources = Vec::new();
-    for crate_name in ["model", "store", "graph", "engine", "lukasa"] {
+    for crate_name in ["model", "store", "graph", "engine", "server", "lukasa"] {
         files(&root().join("crates").join(crate_name).join("src"), ".rs", &mut sources);
     }
     let mut codes = BTreeSet::new();
     for source in sources {
         let text = std::fs::read_to_string(source).unwrap();
-        for start in ["Error::invalid(", "Error::not_found(", "Error::conflict(", "Error::too_large(", "Error::new("] {
+        for start in
+            ["Error::invalid(", "Error::not_found(", "Error::conflict(", "Error::too_large(", "Error::new(", "refused("]
+        {
             for rest in text.split(start).skip(1) {
                 // The first literal of the call is its code; a kind may stand before it.
                 let call: String = rest.chars().take(160).collect();

@@ -13,17 +13,20 @@ pub mod paths {
 
 pub use openapi::document;
 
-use crate::front::{Caller, Front};
+use crate::auth::guard::{self, GuardRules};
+use crate::auth::rate::{Rates, Taken};
+use crate::auth::{Door, challenge};
+use crate::front::Front;
 use crate::mcp::{Mcp, Toolsets};
 use crate::metrics;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use lukasa_model::{Error, Result};
+use lukasa_model::Error;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
@@ -34,19 +37,16 @@ use uuid::Uuid;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Tells who a request comes from, or why it may not come in.
-pub type LetIn = Arc<dyn Fn(&HeaderMap, SocketAddr) -> Result<Caller> + Send + Sync>;
-
 /// What is served, and to whom.
 #[derive(Clone)]
 pub struct Site {
     pub front: Front,
-    pub let_in: LetIn,
+    pub door: Arc<Door>,
+    /// How often each may ask; none: as often as they like.
+    pub rates: Option<Arc<Rates>>,
+    /// Names that requests may be addressed to, and pages that may ask.
+    pub guard: GuardRules,
     pub toolsets: Toolsets,
-    /// Names that requests may be addressed to, beside loopback ones.
-    pub hosts: Vec<String>,
-    /// Web pages that may ask, beside loopback ones.
-    pub origins: Vec<String>,
 }
 
 /// The id of a request, for its answer and the logs.
@@ -66,15 +66,10 @@ pub async fn serve(
 pub fn router(site: Site) -> Router {
     let mcp = {
         let (front, toolsets) = (site.front.clone(), site.toolsets.clone());
-        let mut hosts: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(String::from).into();
-        hosts.extend(site.hosts.iter().cloned());
-        let mut origins: Vec<String> =
-            ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"].map(String::from).into();
-        origins.extend(site.origins.iter().cloned());
+        // Host and Origin are checked for all paths before anything else.
         let config = StreamableHttpServerConfig::default()
-            .with_allowed_hosts(hosts)
-            .with_allowed_origins(origins)
-            .enforce_origin_validation()
+            .disable_allowed_hosts()
+            .disable_allowed_origins()
             .with_max_request_body_bytes(site.front.limits().bytes);
         let sessions = Arc::new(LocalSessionManager::default());
         StreamableHttpService::new(move || Ok(Mcp::of_anyone(front.clone(), toolsets.clone())), sessions, config)
@@ -105,7 +100,8 @@ pub fn router(site: Site) -> Router {
 async fn greet(State(site): State<Site>, mut request: Request, next: Next) -> Response {
     let id = RequestId(Uuid::now_v7().simple().to_string());
     request.extensions_mut().insert(id.clone());
-    let mut response = match addressed(&site, request.headers()) {
+    let authority = request.uri().authority().map(|authority| authority.to_string());
+    let mut response = match guard::check(&site.guard, request.headers(), authority.as_deref()) {
         Ok(()) => next.run(request).await,
         Err(error) => refusal(&error, &id),
     };
@@ -116,43 +112,6 @@ async fn greet(State(site): State<Site>, mut request: Request, next: Next) -> Re
     response
 }
 
-/// A page elsewhere can have its name lead here: then the browser asks in the name of whoever sits before it.
-fn addressed(site: &Site, headers: &HeaderMap) -> Result<()> {
-    let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?").to_ascii_lowercase());
-    let refuse = |what: &str, name: &str| {
-        Err(Error::new(
-            lukasa_model::ErrorKind::Forbidden,
-            "forbidden_origin",
-            format!("{what} `{name}` is not served"),
-        )
-        .hint("name it with --allow-host or --allow-origin when the server is started"))
-    };
-    if let Some(host) = text(header::HOST) {
-        let name = without_port(&host);
-        if !is_loopback(name) && !site.hosts.iter().any(|own| own == name || *own == host) {
-            return refuse("host", &host);
-        }
-    }
-    if let Some(origin) = text(header::ORIGIN) {
-        let name = origin.split_once("://").map_or("", |(_, rest)| without_port(rest));
-        if !is_loopback(name) && !site.origins.contains(&origin) {
-            return refuse("origin", &origin);
-        }
-    }
-    Ok(())
-}
-
-fn is_loopback(name: &str) -> bool {
-    ["localhost", "127.0.0.1", "[::1]"].contains(&name)
-}
-
-fn without_port(host: &str) -> &str {
-    match host.strip_prefix('[').and_then(|rest| rest.find(']')) {
-        Some(end) => &host[..end + 2],
-        None => host.split(':').next().unwrap_or(host),
-    }
-}
-
 /// Lets a caller in, or says why not.
 async fn admit(
     State(site): State<Site>,
@@ -160,10 +119,21 @@ async fn admit(
     mut request: Request,
     next: Next,
 ) -> Response {
-    match (site.let_in)(request.headers(), peer) {
-        Ok(caller) => {
+    let (door, headers) = (Arc::clone(&site.door), request.headers().clone());
+    let admitted = async {
+        // A key is looked up in the store.
+        let caller = tokio::task::spawn_blocking(move || door.let_in(&headers, peer)).await;
+        let caller = caller.map_err(|e| Error::internal(format!("nobody was let in: {e}")))??;
+        let now = site.front.engine().clock().now();
+        let taken = site.rates.as_ref().map(|rates| rates.take(&caller, now)).transpose()?;
+        Ok::<_, Error>((caller, taken))
+    };
+    match admitted.await {
+        Ok((caller, taken)) => {
             request.extensions_mut().insert(caller);
-            next.run(request).await
+            let mut response = next.run(request).await;
+            response.headers_mut().extend(taken.iter().flat_map(Taken::headers));
+            response
         }
         Err(error) => refusal(&error, &id_of(&request)),
     }
@@ -184,8 +154,8 @@ pub(crate) fn refusal(error: &Error, id: &RequestId) -> Response {
         told["details"] = (*error.details).clone();
     }
     let mut response = (status, axum::Json(json!({"error": told}))).into_response();
-    if status == StatusCode::UNAUTHORIZED {
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    if let Some(challenge) = challenge(error) {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
     }
     if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
         let after = error.details.get("retry_after").and_then(serde_json::Value::as_u64).unwrap_or(1);
@@ -223,18 +193,4 @@ async fn ready(State(site): State<Site>, request: Request) -> Response {
 async fn measured() -> Response {
     let headers = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     (headers, Body::from(metrics::metrics().text())).into_response()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_read_without_ports() {
-        for (host, name) in [("localhost:80", "localhost"), ("[::1]:7411", "[::1]"), ("[::1]", "[::1]"), ("a.b", "a.b")]
-        {
-            assert_eq!(without_port(host), name);
-        }
-        assert!(is_loopback("127.0.0.1") && !is_loopback("127.0.0.1.evil.com") && !is_loopback("localhost.evil.com"));
-    }
 }

@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod derived;
+pub mod keys;
 pub mod ledger;
 pub mod memory;
 pub mod postgres;
@@ -13,6 +14,7 @@ pub mod sqlite;
 
 pub use clock::{Clock, SystemClock};
 pub use derived::Derived;
+pub use keys::{AccessKey, AccessKeys};
 pub use ledger::Ledger;
 pub use memory::MemoryStore;
 pub use postgres::PostgresStore;
@@ -34,7 +36,8 @@ use uuid::Uuid;
 ///   dropped or `commit` failed. `commit` returns only once the rows are durable.
 /// - Ordered: one writer per project at a time; another waits. Readers never wait and never block.
 /// - Isolated: nothing a reader or writer of one scope does can see or change another scope.
-/// - Append-only: no method changes or removes a row. [`Derived`] is apart from that: it can be made again.
+/// - Append-only: no method changes or removes a row. [`Derived`] is apart from that: it can be made again. So are
+///   [`AccessKeys`]: they are no facts.
 pub trait Store: Send + Sync {
     /// Opens a project for reading. What a reader sees may grow while it lives; callers hold on to a
     /// transaction number instead. `unknown_project` if nothing was ever written there.
@@ -45,6 +48,9 @@ pub trait Store: Send + Sync {
 
     /// What is kept beside the facts.
     fn derived(&self) -> &dyn Derived;
+
+    /// Keys that let programs in.
+    fn access_keys(&self) -> &dyn AccessKeys;
 
     /// Names of a tenant's projects, sorted.
     fn projects(&self, tenant: &str) -> Result<Vec<String>>;

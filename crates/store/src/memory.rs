@@ -1,8 +1,11 @@
 //! The simplest store: rows in vectors, looked through from end to end. The oracle for the others.
 
 mod derived;
+mod keys;
 
-use crate::{ClientBatch, Clock, Counts, Derived, Entry, Fields, Find, Head, Reader, Store, Writer};
+use crate::{
+    AccessKey, AccessKeys, ClientBatch, Clock, Counts, Derived, Entry, Fields, Find, Head, Reader, Store, Writer,
+};
 use lukasa_model::plan::Side;
 use lukasa_model::statement::Provenance;
 use lukasa_model::transaction::Chain;
@@ -22,11 +25,18 @@ pub struct MemoryStore {
     projects: RwLock<BTreeMap<Scope, Arc<Rows>>>,
     writing: Mutex<()>,
     shelves: Mutex<BTreeMap<Scope, derived::Shelf>>,
+    keys: Mutex<BTreeMap<String, AccessKey>>,
 }
 
 impl MemoryStore {
     pub fn new(clock: Arc<dyn Clock>) -> MemoryStore {
-        MemoryStore { clock, projects: RwLock::default(), writing: Mutex::new(()), shelves: Mutex::default() }
+        MemoryStore {
+            clock,
+            projects: RwLock::default(),
+            writing: Mutex::new(()),
+            shelves: Mutex::default(),
+            keys: Mutex::default(),
+        }
     }
 }
 
@@ -77,6 +87,10 @@ impl Store for MemoryStore {
     }
 
     fn derived(&self) -> &dyn Derived {
+        self
+    }
+
+    fn access_keys(&self) -> &dyn AccessKeys {
         self
     }
 

@@ -7,11 +7,11 @@ use lukasa_model::json::Hash;
 use lukasa_model::{Batch, Scope};
 use lukasa_store::derived::{Lane, NewJob, Vector};
 use lukasa_store::postgres::PostgresConfig;
-use lukasa_store::{Ledger, Store, SystemClock};
+use lukasa_store::{AccessKey, Ledger, Store, SystemClock};
 use lukasa_testkit::TestDatabase;
 use std::sync::Arc;
 
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 11] = [
     "projects",
     "things",
     "statements",
@@ -22,11 +22,27 @@ const TABLES: [&str; 10] = [
     "vectors",
     "jobs",
     "marks",
+    "access_keys",
 ];
 
 fn ledger(database: &TestDatabase, tenant: &str) -> Ledger {
     let store: Arc<dyn Store> = Arc::new(database.open(None).unwrap());
     Ledger::new(store, Arc::new(SystemClock), Scope::new(tenant, "shop").unwrap())
+}
+
+fn access_key(id: &str, tenant: &str) -> AccessKey {
+    AccessKey {
+        id: id.into(),
+        secret: Hash::of(id.as_bytes()),
+        tenant: tenant.into(),
+        project: None,
+        user: "ada".into(),
+        scopes: ["graph:read".to_string()].into(),
+        created_at: lukasa_model::Time(0),
+        expires_at: None,
+        revoked_at: None,
+        last_used: None,
+    }
 }
 
 fn put(ledger: &Ledger, key: &str) {
@@ -49,6 +65,7 @@ fn raw_sql_as_the_application_sees_nothing_without_a_scope() {
         let job = NewJob { key, lane: Lane::Ordinary, required: true, priority: 0.0, payload, not_before: made_at };
         derived.enqueue(&scope, "embedding", &[job], made_at).unwrap();
         derived.set_mark(&scope, "m", 1).unwrap();
+        store.access_keys().add(&access_key(&format!("of-{tenant}"), tenant)).unwrap();
     }
     let scoped = |tenant: &str, sql: &str| {
         database.as_app(&format!(
@@ -99,6 +116,48 @@ fn raw_sql_as_the_application_sees_nothing_without_a_scope() {
 }
 
 #[test]
+fn who_names_a_key_sees_that_one_and_changes_nothing() {
+    let Some(database) = TestDatabase::new() else { return };
+    let store = database.open(None).unwrap();
+    for (id, tenant) in [("a1", "a"), ("a2", "a"), ("b1", "b")] {
+        store.access_keys().add(&access_key(id, tenant)).unwrap();
+    }
+    let naming = |id: &str, tenant: &str, sql: &str| {
+        database.as_app(&format!(
+            "BEGIN; SET LOCAL lukasa.key = '{id}'; SET LOCAL lukasa.tenant = '{tenant}'; {sql}; COMMIT"
+        ))
+    };
+    let seen = "SELECT id FROM lukasa.access_keys ORDER BY id";
+    assert_eq!(database.as_app(seen).unwrap(), Vec::<String>::new());
+    assert_eq!(naming("b1", "", seen).unwrap(), ["b1"]);
+    assert_eq!(naming("b", "", seen).unwrap(), Vec::<String>::new());
+    assert_eq!(naming("", "", seen).unwrap(), Vec::<String>::new());
+    assert_eq!(naming("b1", "a", seen).unwrap(), ["a1", "a2", "b1"]);
+    // To end it takes its tenant; to make it another's or to make it do more is for nobody.
+    let revoke = "UPDATE lukasa.access_keys SET revoked_at = 1 WHERE id = 'b1' RETURNING 1";
+    for tenant in ["", "a"] {
+        assert_eq!(naming("b1", tenant, revoke).unwrap_err(), "42501", "as `{tenant}`");
+    }
+    assert_eq!(store.access_keys().find("b1").unwrap().unwrap().revoked_at, None);
+    for sql in [
+        "UPDATE lukasa.access_keys SET tenant = 'a'",
+        "UPDATE lukasa.access_keys SET scopes = 'admin'",
+        "UPDATE lukasa.access_keys SET secret = 'x'",
+        "UPDATE lukasa.access_keys SET expires_at = NULL",
+        "DELETE FROM lukasa.access_keys",
+        "INSERT INTO lukasa.access_keys VALUES ('new', 'x', 'b', NULL, 'eve', 'admin', 0, NULL, NULL, NULL)",
+    ] {
+        assert_eq!(naming("b1", "a", sql).unwrap_err(), "42501", "{sql}");
+    }
+    assert_eq!(naming("", "b", revoke).unwrap(), ["1"]);
+    // A transaction that named a key leaves no trace on its connection.
+    for _ in 0..20 {
+        assert!(store.access_keys().find("a1").unwrap().is_some());
+        assert_eq!(store.access_keys().of_tenant("c").unwrap(), []);
+    }
+}
+
+#[test]
 fn drift_keeps_a_strict_store_from_starting() {
     let Some(database) = TestDatabase::new() else { return };
     assert!(database.open(None).is_ok());
@@ -112,6 +171,10 @@ fn drift_keeps_a_strict_store_from_starting() {
         (
             "ALTER POLICY things_isolation ON lukasa.things USING (true)",
             "policy `things_isolation` on `things` was changed",
+        ),
+        (
+            "ALTER POLICY access_keys_isolation ON lukasa.access_keys WITH CHECK (true)",
+            "policy `access_keys_isolation` on `access_keys` was changed",
         ),
         ("ALTER TABLE lukasa.transactions NO FORCE ROW LEVEL SECURITY", "not forced on `transactions`"),
         ("ALTER TABLE lukasa.provenance DISABLE ROW LEVEL SECURITY", "not forced on `provenance`"),

@@ -76,7 +76,7 @@ fn a_store_of_an_older_schema_is_brought_up_to_date() {
     let raw = rusqlite::Connection::open(&path).unwrap();
     raw.execute_batch(
         "DROP TABLE vectors; DROP TABLE vector_models; DROP TABLE jobs; DROP TABLE marks;
-         DROP TABLE thing_ids; CREATE UNIQUE INDEX things_by_id ON things (scope, id);
+         DROP TABLE access_keys; DROP TABLE thing_ids; CREATE UNIQUE INDEX things_by_id ON things (scope, id);
          DELETE FROM refinery_schema_history WHERE version > 2;",
     )
     .unwrap();

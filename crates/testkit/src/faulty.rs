@@ -1,7 +1,7 @@
 //! A store that fails where a test wants it to.
 
 use lukasa_model::{Error, ErrorKind, Result, Scope};
-use lukasa_store::{Derived, Reader, Store, Writer};
+use lukasa_store::{AccessKeys, Derived, Reader, Store, Writer};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,6 +32,10 @@ impl Store for FaultyStore {
 
     fn derived(&self) -> &dyn Derived {
         self.inner.derived()
+    }
+
+    fn access_keys(&self) -> &dyn AccessKeys {
+        self.inner.access_keys()
     }
 
     fn projects(&self, tenant: &str) -> Result<Vec<String>> {

@@ -68,6 +68,7 @@ pub fn build() -> Command {
             )
             .arg(Arg::new("path").value_name("PATH").default_value(".").help("A folder of the working tree")),
     )
+    .subcommand(super::key::command())
     .subcommand(
         Command::new("setup-postgres")
             .about("Prepare a PostgreSQL database: schema, row-level security, the application's role")

@@ -1,6 +1,7 @@
 //! The command line: one verb per operation, derived from the registry.
 
 mod command;
+mod key;
 mod render;
 mod serve;
 mod shell;
@@ -50,6 +51,9 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
     if let Some((verb @ ("mcp" | "serve"), sub)) = matches.subcommand() {
         let session = Session::open_for(matches, Need::MayCreate, None, as_json)?;
         return if verb == "mcp" { serve::mcp(&session, sub) } else { serve::serve(&session, sub) };
+    }
+    if let Some(("key", sub)) = matches.subcommand() {
+        return key::run(matches, sub, as_json);
     }
     if let Some(("watch", sub)) = matches.subcommand() {
         let path = PathBuf::from(sub.get_one::<String>("path").map_or(".", String::as_str));

@@ -57,6 +57,20 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
                 ("changed", &changed),
             ],
         )?,
+        "key list" => rows(
+            out,
+            list(response, "keys"),
+            &[
+                ("id", &|r| at(r, "id")),
+                ("project", &|r| if r["project"].is_null() { "(all)".into() } else { at(r, "project") }),
+                ("user", &|r| at(r, "user")),
+                ("scopes", &|r| at(r, "scopes")),
+                ("made", &|r| moment(r, "created_at")),
+                ("expires", &|r| moment(r, "expires_at")),
+                ("revoked", &|r| moment(r, "revoked_at")),
+                ("last used", &|r| moment(r, "last_used")),
+            ],
+        )?,
         "log" => transactions(out, list(response, "transactions"))?,
         "diff" | "release_diff" => changes(out, response)?,
         "diff_since" => {

@@ -3,13 +3,17 @@
 use super::Session;
 use crate::config;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use lukasa_engine::Grants;
 use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_server::auth::guard::GuardRules;
+use lukasa_server::auth::jwks::KeySource;
+use lukasa_server::auth::rate::{Limit, RateLimits, Rates};
+use lukasa_server::auth::{Door, Guarded, Tokens, jwt};
 use lukasa_server::http::{self, Site};
 use lukasa_server::mcp::{Mcp, Toolsets};
-use lukasa_server::{Caller, Front, Limits};
+use lukasa_server::{Front, Limits};
 use std::io::Write;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Where programs find us unless told otherwise.
@@ -28,6 +32,7 @@ pub fn commands() -> [Command; 2] {
             .action(ArgAction::SetTrue)
             .help("Do not follow changes of the working tree")
     };
+    let file = |name: &'static str, help: &'static str| Arg::new(name).long(name).value_name("FILE").help(help);
     let many = |name: &'static str, help: &'static str| Arg::new(name).long(name).action(ArgAction::Append).help(help);
     [
         Command::new("mcp")
@@ -37,9 +42,26 @@ pub fn commands() -> [Command; 2] {
             .arg(no_watch()),
         Command::new("serve")
             .about("Serve agents and programs over HTTP: MCP at /mcp, REST at /v1, OpenAPI at /openapi.json")
-            .after_help("Without authentication only this machine is served.")
+            .after_help("Without authentication only this machine is served; docs/access.md tells of tokens and keys.")
             .arg(Arg::new("listen").long("listen").value_name("ADDRESS").default_value(LISTEN).help("Where to listen"))
             .arg(toolsets())
+            .arg(file("jwks", "Let in who has a token signed by one of these keys (JWKS)"))
+            .arg(file("jwt-secret-file", "Let in who has a token signed with this secret (HS256)").conflicts_with("jwks"))
+            .arg(many("audience", "Tokens must be meant for this audience").value_name("NAME"))
+            .arg(Arg::new("issuer").long("issuer").value_name("NAME").help("Tokens must come from this issuer"))
+            .arg(
+                Arg::new("access-keys")
+                    .long("access-keys")
+                    .action(ArgAction::SetTrue)
+                    .help("Let in who has an access key (`lukasa key create`)"),
+            )
+            .arg(
+                Arg::new("rate")
+                    .long("rate")
+                    .value_name("N")
+                    .value_parser(clap::value_parser!(u32).range(1..=100_000))
+                    .help("Requests a second of each user; a warning from half of it [default: 20, none without authentication]"),
+            )
             .arg(many("allow-host", "A name this server is reached by, beside loopback ones").value_name("HOST"))
             .arg(many("allow-origin", "A web page that may ask, as `https://host:port`").value_name("ORIGIN"))
             .arg(no_watch()),
@@ -66,27 +88,24 @@ pub fn serve(session: &Session, matches: &ArgMatches) -> Result<()> {
     let address: SocketAddr = listen.parse().map_err(|_| {
         Error::invalid("invalid_argument", format!("--listen: `{listen}` is not an address such as {LISTEN}"))
     })?;
-    if !address.ip().is_loopback() {
+    let door = door(session, matches)?;
+    if door.is_open() && !address.ip().is_loopback() {
         return Err(Error::new(
             ErrorKind::Forbidden,
             "not_guarded",
             format!("--listen: {address} can be reached from elsewhere"),
         )
-        .hint("without authentication only 127.0.0.1 and [::1] are served"));
+        .hint("ask for tokens or keys (--jwks, --jwt-secret-file, --access-keys), or listen on 127.0.0.1"));
     }
     let lower = |name: &str| -> Vec<String> {
         matches.get_many::<String>(name).into_iter().flatten().map(|text| text.to_ascii_lowercase()).collect()
     };
     follow(session, matches);
     let front = Front::new(session.engine.clone(), Limits::default(), Some(session.home.clone()));
-    let caller = Caller { local: false, grants: Grants::All, ..session.caller() };
-    let site = Site {
-        front,
-        let_in: Arc::new(move |_, _| Ok(caller.clone())),
-        toolsets,
-        hosts: lower("allow-host"),
-        origins: lower("allow-origin"),
-    };
+    let rate = matches.get_one::<u32>("rate").copied();
+    let rates = (!door.is_open() || rate.is_some()).then(|| Arc::new(Rates::new(limits(rate))));
+    let guard = GuardRules { open: door.is_open(), hosts: lower("allow-host"), origins: lower("allow-origin") };
+    let site = Site { front, door: Arc::new(door), rates, guard, toolsets };
     config::runtime()?.block_on(async {
         let listener = tokio::net::TcpListener::bind(address).await.map_err(|e| {
             unavailable("cannot_listen", format!("`{address}`: {e}"))
@@ -104,6 +123,37 @@ pub fn serve(session: &Session, matches: &ArgMatches) -> Result<()> {
         };
         http::serve(site, listener, ended).await.map_err(|e| Error::internal(format!("serving broke off: {e}")))
     })
+}
+
+/// Who is let in: everybody on this machine, or who can say who they are.
+fn door(session: &Session, matches: &ArgMatches) -> Result<Door> {
+    let path = |name: &str| matches.get_one::<String>(name).map(Path::new);
+    let keys = match (path("jwks"), path("jwt-secret-file")) {
+        (Some(file), _) => Some(KeySource::jwks_file(file)?),
+        (None, Some(file)) => Some(KeySource::secret_file(file)?),
+        (None, None) => None,
+    };
+    let access_keys = matches.get_flag("access-keys");
+    if keys.is_none() && !access_keys {
+        return Ok(Door::open(session.scope.clone()));
+    }
+    let rules = jwt::Rules {
+        audiences: matches.get_many::<String>("audience").into_iter().flatten().cloned().collect(),
+        issuers: matches.get_one::<String>("issuer").cloned().into_iter().collect(),
+    };
+    Door::guarded(Guarded {
+        tokens: keys.map(|keys| Tokens { keys, rules }),
+        keys: access_keys.then(|| Arc::clone(session.engine.store())),
+        project: Some(session.scope.project.to_string()),
+        clock: Arc::clone(session.engine.clock()),
+    })
+}
+
+/// Warned of from half of what is refused.
+fn limits(rate: Option<u32>) -> RateLimits {
+    let Some(rate) = rate else { return RateLimits::default() };
+    let limit = |per_second: u32| Limit { per_second, burst: per_second.saturating_mul(2) };
+    RateLimits { soft: limit(rate.div_ceil(2)), hard: limit(rate), ..RateLimits::default() }
 }
 
 fn toolsets(matches: &ArgMatches) -> Result<Toolsets> {

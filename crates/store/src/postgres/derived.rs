@@ -15,7 +15,7 @@ const PAGE: i64 = 4_096;
 
 impl PostgresStore {
     /// A transaction of its own, without the project's lock: workers wait neither for writers nor for each other.
-    fn beside(&self, scope: &Scope) -> Result<Box<Session<'_>>> {
+    pub(super) fn beside(&self, scope: &Scope) -> Result<Box<Session<'_>>> {
         let client = self.runtime.block_on(async { self.pool.get().await.map_err(pool_fault) })?;
         let session = Session::new(client, &self.runtime, scope.clone(), self.clock.as_deref(), None);
         session.begin_beside()?;

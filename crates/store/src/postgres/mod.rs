@@ -4,13 +4,14 @@
 //! therefore not be called from one of that runtime's own threads.
 
 mod derived;
+mod keys;
 mod policies;
 mod session;
 
 pub use policies::setup;
 
 use crate::memory::unknown_project;
-use crate::{Clock, Derived, Reader, Store, Writer};
+use crate::{AccessKeys, Clock, Derived, Reader, Store, Writer};
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use session::Session;
@@ -125,6 +126,10 @@ impl Store for PostgresStore {
     }
 
     fn derived(&self) -> &dyn Derived {
+        self
+    }
+
+    fn access_keys(&self) -> &dyn AccessKeys {
         self
     }
 

@@ -15,8 +15,12 @@ const OWN_TENANT: &str = "tenant = current_setting('lukasa.tenant', true)";
 const OWN_PROJECT: &str =
     "tenant = current_setting('lukasa.tenant', true) AND project = current_setting('lukasa.project', true)";
 
+/// Who comes in with a key has no tenant yet: whoever names its id sees that key. Ids are drawn by lot and not secret; of
+/// the secret there is only a hash. Writing it takes the tenant as well (see [`may_write`]).
+const OWN_KEY: &str = "tenant = current_setting('lukasa.tenant', true) OR id = current_setting('lukasa.key', true)";
+
 /// Every table with tenant data, who may see a row of it, and what the application may do there.
-const TABLES: [(&str, &str, &str); 10] = [
+const TABLES: [(&str, &str, &str); 11] = [
     ("projects", OWN_TENANT, "SELECT, INSERT, UPDATE"),
     ("things", OWN_PROJECT, "SELECT, INSERT"),
     ("statements", OWN_PROJECT, "SELECT, INSERT"),
@@ -28,7 +32,14 @@ const TABLES: [(&str, &str, &str); 10] = [
     ("vectors", OWN_PROJECT, "SELECT, INSERT, UPDATE, DELETE"),
     ("jobs", OWN_PROJECT, "SELECT, INSERT, UPDATE, DELETE"),
     ("marks", OWN_PROJECT, "SELECT, INSERT, UPDATE, DELETE"),
+    // A key is what it was made as until it is revoked.
+    ("access_keys", OWN_KEY, "SELECT, INSERT, UPDATE (revoked_at, last_used)"),
 ];
+
+/// What a row must be to be written by who sees rows like this.
+fn may_write(sees: &'static str) -> &'static str {
+    if sees == OWN_KEY { OWN_TENANT } else { sees }
+}
 
 /// Brings schema, policies and the application's login role up to date. `admin_url` may do all that;
 /// `app_url` names the role and its password. Safe to repeat, and from many servers at once.
@@ -81,10 +92,11 @@ async fn run_setup(client: &mut Client, app: &tokio_postgres::Config, place: &st
         sql += &format!("DROP POLICY {} ON {SCHEMA}.{};", identifier(&policy), identifier(&table));
     }
     for (table, own, rights) in TABLES {
+        let written = may_write(own);
         sql += &format!(
             "ALTER TABLE {SCHEMA}.{table} ENABLE ROW LEVEL SECURITY;
              ALTER TABLE {SCHEMA}.{table} FORCE ROW LEVEL SECURITY;
-             CREATE POLICY {table}_isolation ON {SCHEMA}.{table} USING ({own}) WITH CHECK ({own});
+             CREATE POLICY {table}_isolation ON {SCHEMA}.{table} USING ({own}) WITH CHECK ({written});
              GRANT {rights} ON {SCHEMA}.{table} TO {role_name};"
         );
     }
@@ -163,11 +175,13 @@ pub async fn drift(client: &Client) -> Result<Vec<String>> {
     found.extend(tables.iter().map(|table| format!("table `{table}` is missing")));
     let sql = "SELECT tablename::text, policyname::text, permissive, roles::text, cmd, coalesce(qual, ''),
                       coalesce(with_check, '') FROM pg_policies WHERE schemaname = $1";
-    let mut due: BTreeMap<_, _> =
-        TABLES.iter().map(|(table, own, _)| ((table.to_string(), format!("{table}_isolation")), plain(own))).collect();
+    let mut due: BTreeMap<_, _> = TABLES
+        .iter()
+        .map(|(table, own, _)| ((table.to_string(), format!("{table}_isolation")), (plain(own), plain(may_write(own)))))
+        .collect();
     for row in client.query(sql, &[&SCHEMA]).await.map_err(fault)? {
         let text = |i: usize| row.get::<_, String>(i);
-        let Some(own) = due.remove(&(text(0), text(1))) else {
+        let Some((own, written)) = due.remove(&(text(0), text(1))) else {
             found.push(format!("there is an unknown policy `{}` on `{}`", text(1), text(0)));
             continue;
         };
@@ -175,7 +189,7 @@ pub async fn drift(client: &Client) -> Result<Vec<String>> {
             && text(3) == "{public}"
             && text(4) == "ALL"
             && plain(&text(5)) == own
-            && plain(&text(6)) == own;
+            && plain(&text(6)) == written;
         if !as_due {
             found.push(format!("policy `{}` on `{}` was changed", text(1), text(0)));
         }

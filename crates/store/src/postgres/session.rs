@@ -141,14 +141,21 @@ impl<'a> Session<'a> {
 
     /// Runs a prepared query; tenant and project are its first two parameters.
     pub(super) fn rows(&self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
+        self.try_rows(sql, params).map_err(fault)
+    }
+
+    /// Like `rows`, for who wants to know what the server said.
+    pub(super) fn try_rows(
+        &self,
+        sql: &str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, tokio_postgres::Error> {
         let mut all: Vec<&(dyn ToSql + Sync)> = vec![&self.scope.tenant, &self.scope.project];
         all.extend_from_slice(params);
-        self.runtime
-            .block_on(async {
-                let query = self.client().prepare_cached(sql).await?;
-                self.client().query(&query, &all).await
-            })
-            .map_err(fault)
+        self.runtime.block_on(async {
+            let query = self.client().prepare_cached(sql).await?;
+            self.client().query(&query, &all).await
+        })
     }
 
     pub fn try_head(&mut self) -> Result<Option<Head>> {

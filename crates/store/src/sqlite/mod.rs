@@ -2,11 +2,12 @@
 
 mod derived;
 mod flush;
+mod keys;
 mod rows;
 mod session;
 
 use crate::memory::{empty_head, unknown_project};
-use crate::{Clock, Derived, Reader, Store, Writer};
+use crate::{AccessKeys, Clock, Derived, Reader, Store, Writer};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use parking_lot::{Mutex, MutexGuard};
 pub(crate) use rows::Names;
@@ -180,6 +181,10 @@ impl Store for SqliteStore {
     }
 
     fn derived(&self) -> &dyn Derived {
+        self
+    }
+
+    fn access_keys(&self) -> &dyn AccessKeys {
         self
     }
 

@@ -8,6 +8,7 @@ mod derived;
 mod dumps;
 mod facts;
 mod isolation;
+mod keys;
 mod loads;
 mod oracle;
 mod races;
@@ -114,6 +115,14 @@ contract! {
         eight_workers_take_each_job_once,
         marks_are_numbers_under_a_name,
         derived_data_is_no_fact_and_nobody_elses,
+    }
+    keys {
+        keys_are_found_by_id_and_listed_by_tenant,
+        a_key_is_revoked_once_and_by_its_tenant,
+        the_last_use_of_a_key_only_moves_on,
+        noting_a_use_waits_for_no_writer,
+        of_eight_who_make_the_same_key_one_does,
+        keys_are_no_facts,
     }
     dumps { a_dump_restores_into_any_store, damage_is_named, a_broken_dump_restores_nothing }
 }

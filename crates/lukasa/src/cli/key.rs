@@ -1,0 +1,119 @@
+//! `lukasa key`: makes, lists and revokes keys that let programs in.
+
+use super::render;
+use crate::config::{self, Need, Opened};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use lukasa_model::{Error, ErrorKind, Result, Time};
+use lukasa_server::auth::api_key::{self, NewKey};
+use lukasa_store::AccessKey;
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Not operations: whoever may use the store by hand decides who may use it from afar.
+pub fn command() -> Command {
+    let create = Command::new("create")
+        .about("Make a key and show it, once")
+        .long_about(
+            "Make a key and show it, once.\n\nThe key goes to standard output and is kept nowhere: of its secret the store \
+             has only a hash. It is for --tenant and --project unless --all-projects is given.",
+        )
+        .arg(Arg::new("user").long("user").value_name("NAME").required(true).help("Whom it speaks for, in the log"))
+        .arg(
+            Arg::new("scope")
+                .long("scope")
+                .value_name("SCOPE")
+                .action(ArgAction::Append)
+                .value_delimiter(',')
+                .required(true)
+                .help("What it may do, for example graph:read or graph:search:*; several times or with commas"),
+        )
+        .arg(Arg::new("all-projects").long("all-projects").action(ArgAction::SetTrue).help("For every project of the tenant"))
+        .arg(Arg::new("expires").long("expires").value_name("TIME").help("Until when, for example 2027-01-31 [default: for good]"));
+    let revoke = Command::new("revoke")
+        .about("End a key for good")
+        .arg(Arg::new("id").value_name("ID").required(true).help("The id `lukasa key list` shows, or the key itself"));
+    Command::new("key")
+        .about("Make, list and revoke keys for programs that come by HTTP")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(create)
+        .subcommand(Command::new("list").about("The tenant's keys: whose, for what, until when, last used"))
+        .subcommand(revoke)
+}
+
+/// `matches` of the whole command line, `sub` of `key`.
+pub fn run(matches: &ArgMatches, sub: &ArgMatches, as_json: bool) -> Result<()> {
+    match sub.subcommand() {
+        Some(("create", sub)) => create(&config::open(matches, Need::MayCreate, None)?, sub, as_json),
+        Some(("revoke", sub)) => revoke(&config::open(matches, Need::Existing, None)?, sub, as_json),
+        _ => list(&config::open(matches, Need::Existing, None)?, as_json),
+    }
+}
+
+fn create(opened: &Opened, sub: &ArgMatches, as_json: bool) -> Result<()> {
+    let all_projects = sub.get_flag("all-projects");
+    let new = NewKey {
+        tenant: opened.scope.tenant.clone(),
+        project: (!all_projects).then(|| opened.scope.project.clone()),
+        user: sub.get_one::<String>("user").cloned().unwrap_or_default(),
+        scopes: sub.get_many::<String>("scope").into_iter().flatten().map(|scope| scope.trim().to_string()).collect(),
+        expires_at: sub.get_one::<String>("expires").map(|text| Time::parse(text)).transpose()?,
+    };
+    let (token, key) = api_key::create(opened.store.access_keys(), new, opened.clock.now())?;
+    let mut shown = about(&key);
+    if as_json {
+        shown["key"] = json!(token.reveal());
+        return print(&shown.to_string());
+    }
+    // Not on standard output, which may be on its way into a file of secrets.
+    let _ = writeln!(std::io::stderr(), "key {} for {}; it is shown this once:", key.id, key.user);
+    print(&token.reveal())
+}
+
+fn list(opened: &Opened, as_json: bool) -> Result<()> {
+    let tenant = &opened.scope.tenant;
+    let keys: Vec<Value> = opened.store.access_keys().of_tenant(tenant)?.iter().map(about).collect();
+    if as_json {
+        return print(&json!({"tenant": tenant, "keys": keys}).to_string());
+    }
+    let answer = json!({"summary": format!("{} keys of tenant {tenant}", keys.len()), "keys": keys});
+    render::answer(&mut std::io::stdout().lock(), "key list", &answer).or_else(written)
+}
+
+fn revoke(opened: &Opened, sub: &ArgMatches, as_json: bool) -> Result<()> {
+    let named = sub.get_one::<String>("id").map(String::as_str).unwrap_or_default();
+    // Who found a leaked key has it whole. It is not repeated.
+    let whole = api_key::Token::parse(named);
+    let id = whole.as_ref().map_or(named, |token| token.id());
+    let revoked = opened.store.access_keys().revoke(&opened.scope.tenant, id, opened.clock.now())?;
+    let key = revoked.ok_or_else(|| {
+        let unknown = if id.starts_with(api_key::PREFIX) { "that was named" } else { id };
+        Error::not_found("unknown_access_key", format!("tenant `{}` has no key `{unknown}`", opened.scope.tenant))
+            .hint("`lukasa key list` shows their ids; --tenant names another tenant")
+    })?;
+    if as_json { print(&about(&key).to_string()) } else { print(&format!("key {} of {} is revoked", key.id, key.user)) }
+}
+
+/// All but the hash of its secret.
+fn about(key: &AccessKey) -> Value {
+    json!({
+        "id": key.id,
+        "tenant": key.tenant,
+        "project": key.project,
+        "user": key.user,
+        "scopes": key.scopes,
+        "created_at": key.created_at,
+        "expires_at": key.expires_at,
+        "revoked_at": key.revoked_at,
+        "last_used": key.last_used,
+    })
+}
+
+fn print(line: &str) -> Result<()> {
+    writeln!(std::io::stdout(), "{line}").or_else(written)
+}
+
+fn written(error: std::io::Error) -> Result<()> {
+    let code = if error.kind() == std::io::ErrorKind::BrokenPipe { "broken_pipe" } else { "cannot_write" };
+    Err(Error::new(ErrorKind::Unavailable, code, format!("the answer could not be written: {error}")))
+}

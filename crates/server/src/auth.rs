@@ -1,0 +1,200 @@
+//! Who may come in: the one door of every surface that listens, with what is behind it: tokens, keys, limits, guards.
+
+pub mod api_key;
+pub mod guard;
+pub mod jwks;
+pub mod jwt;
+pub mod rate;
+#[cfg(test)]
+mod tests;
+
+use crate::Caller;
+use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, HeaderName};
+use jwks::KeySource;
+use lukasa_engine::Grants;
+use lukasa_model::id::check_text;
+use lukasa_model::{Error, ErrorKind, Result, Scope, limits};
+use lukasa_store::{Clock, Store};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Another way to send a key or token than `Authorization: Bearer …`.
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+/// The project that is meant, where key or token leave it open.
+const PROJECT: HeaderName = HeaderName::from_static("x-project-id");
+/// What proxies add about whom they speak for.
+const FORWARDED: [HeaderName; 3] = [
+    HeaderName::from_static("forwarded"),
+    HeaderName::from_static("x-forwarded-for"),
+    HeaderName::from_static("x-real-ip"),
+];
+
+/// Turns headers and an address into a [`Caller`], or away.
+pub struct Door(Way);
+
+enum Way {
+    Open(Scope),
+    Guarded(Guarded),
+}
+
+/// What opens a guarded door.
+pub struct Guarded {
+    pub tokens: Option<Tokens>,
+    /// The store that keeps access keys; none: keys do not open it.
+    pub keys: Option<Arc<dyn Store>>,
+    /// The project that is meant when nobody names one.
+    pub project: Option<String>,
+    pub clock: Arc<dyn Clock>,
+}
+
+pub struct Tokens {
+    pub keys: KeySource,
+    pub rules: jwt::Rules,
+}
+
+/// Who came, before it is known which project they mean.
+struct Known {
+    tenant: String,
+    project: Option<String>,
+    user: String,
+    grants: Grants,
+}
+
+impl Door {
+    /// Without authentication: whoever is on this machine may do everything in one project. Check [`guard`] as well.
+    pub fn open(scope: Scope) -> Door {
+        Door(Way::Open(scope))
+    }
+
+    pub fn guarded(guarded: Guarded) -> Result<Door> {
+        if guarded.tokens.is_none() && guarded.keys.is_none() {
+            return Err(Error::invalid("invalid_settings", "neither tokens nor keys open this door")
+                .hint("name a file of keys for tokens, or allow access keys"));
+        }
+        Ok(Door(Way::Guarded(guarded)))
+    }
+
+    /// Whether anybody on this machine may come in.
+    pub fn is_open(&self) -> bool {
+        matches!(self.0, Way::Open(_))
+    }
+
+    /// Who comes. Looks into the store where a key is sent, so not on a thread of an asynchronous runtime.
+    pub fn let_in(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<Caller> {
+        match &self.0 {
+            Way::Open(scope) => open_to(scope, headers, peer),
+            Way::Guarded(guarded) => guarded.let_in(headers),
+        }
+    }
+}
+
+fn open_to(scope: &Scope, headers: &HeaderMap, peer: SocketAddr) -> Result<Caller> {
+    // A proxy on this machine speaks for others, who may be anywhere.
+    let forwarded = FORWARDED.iter().any(|name| headers.contains_key(name));
+    if forwarded || !peer.ip().to_canonical().is_loopback() {
+        return Err(Error::new(
+            ErrorKind::Forbidden,
+            "loopback_only",
+            "without authentication only this machine may come in",
+        )
+        .hint("configure tokens or access keys (docs/access.md)"));
+    }
+    if let Some(named) = one(headers, &PROJECT)?.filter(|named| *named != scope.project) {
+        return Err(other_project(named, &scope.project));
+    }
+    Ok(Caller { local: false, ..Caller::owner(scope.clone()) })
+}
+
+impl Guarded {
+    fn let_in(&self, headers: &HeaderMap) -> Result<Caller> {
+        let sent = credential(headers)?.ok_or_else(|| {
+            refused("missing_token", "neither a token nor a key was sent")
+                .hint("send `Authorization: Bearer …` or `x-api-key: …`")
+        })?;
+        let known = self.recognise(sent)?;
+        let scope = self.scope(&known, one(headers, &PROJECT)?)?;
+        let (user, grants) = (Some(known.user), known.grants);
+        Ok(Caller { scope, user, agent: None, session: None, grants, local: false })
+    }
+
+    fn recognise(&self, sent: &str) -> Result<Known> {
+        let now = self.clock.now();
+        if sent.starts_with(api_key::PREFIX) {
+            let keys = self.keys.as_ref().ok_or_else(|| refused("invalid_key", "access keys do not open this door"))?;
+            let key = api_key::check(keys.access_keys(), sent, now)?;
+            let grants = Grants::of(key.scopes);
+            return Ok(Known { tenant: key.tenant, project: key.project, user: key.user, grants });
+        }
+        let tokens = self.tokens.as_ref().ok_or_else(|| refused("invalid_token", "tokens do not open this door"))?;
+        let jwt::Claims { user, tenant, project, scopes } =
+            jwt::verify(sent, &*tokens.keys.current()?, &tokens.rules, now)?;
+        // Names that no project can have are the token's fault.
+        Scope::new(&*tenant, project.as_deref().unwrap_or("any"))
+            .and_then(|_| check_text("user", &user, limits::REF_NAME_BYTES))
+            .map_err(|e| refused("invalid_token", e.message))?;
+        Ok(Known { tenant, project, user, grants: Grants::of(scopes) })
+    }
+
+    /// What key or token say comes first; a header may repeat it, and chooses where they leave it open.
+    fn scope(&self, known: &Known, named: Option<&str>) -> Result<Scope> {
+        let project = match (known.project.as_deref(), named) {
+            (Some(own), Some(named)) if own != named => return Err(other_project(named, own)),
+            (Some(own), _) => own,
+            (None, Some(named)) => named,
+            (None, None) => self.project.as_deref().ok_or_else(|| {
+                Error::invalid("missing_project", "it is not said which project is meant")
+                    .hint("send the header `x-project-id`")
+            })?,
+        };
+        Scope::new(&*known.tenant, project)
+    }
+}
+
+/// What was sent to come in with.
+fn credential(headers: &HeaderMap) -> Result<Option<&str>> {
+    let bearer = match one(headers, &AUTHORIZATION)? {
+        None => None,
+        Some(value) => match value.split_once(' ') {
+            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Some(token.trim()),
+            _ => {
+                return Err(refused("invalid_token", "the header `authorization` does not carry a token")
+                    .hint("send `Authorization: Bearer …`"));
+            }
+        },
+    };
+    match (bearer, one(headers, &API_KEY)?.map(str::trim)) {
+        (Some(_), Some(_)) => Err(refused("two_credentials", "a token and a key were sent").hint("send one of them")),
+        (bearer, key) => Ok(bearer.or(key)),
+    }
+}
+
+/// The value of a header that may be there once. Two could be read one way here and another way elsewhere.
+fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let text = value.to_str().ok().filter(|_| values.next().is_none());
+    text.map(Some).ok_or_else(|| {
+        Error::invalid("invalid_header", format!("the header `{name}` is there twice, or is not plain text"))
+    })
+}
+
+fn other_project(named: &str, own: &str) -> Error {
+    Error::new(ErrorKind::Forbidden, "forbidden_project", format!("`{named}` is not the project that is open here"))
+        .hint(format!("leave `x-project-id` out, or say `{own}`"))
+}
+
+fn refused(code: &'static str, message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Unauthenticated, code, message)
+}
+
+/// What the header `www-authenticate` says beside an error (RFC 6750, 3); none where there is no point in asking who
+/// comes.
+pub fn challenge(error: &Error) -> Option<&'static str> {
+    match (error.kind, error.code) {
+        (ErrorKind::Unauthenticated, "missing_token") => Some(r#"Bearer realm="lukasa""#),
+        (ErrorKind::Unauthenticated, _) => Some(r#"Bearer realm="lukasa", error="invalid_token""#),
+        (ErrorKind::Forbidden, "missing_scope") => Some(r#"Bearer realm="lukasa", error="insufficient_scope""#),
+        _ => None,
+    }
+}

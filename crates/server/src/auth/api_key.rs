@@ -1,0 +1,135 @@
+//! Keys of programs: how they are made, written, taken apart and looked up.
+
+use super::refused;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use lukasa_model::id::check_text;
+use lukasa_model::json::Hash;
+use lukasa_model::{Error, Result, Scope, Time, limits};
+use lukasa_store::{AccessKey, AccessKeys};
+use ring::rand::{SecureRandom, SystemRandom};
+use std::collections::BTreeSet;
+use std::fmt;
+use subtle::ConstantTimeEq;
+
+/// What every key begins with, so that people and scanners of leaks know one when they see it.
+pub const PREFIX: &str = "lk_";
+const ID_BYTES: usize = 8;
+const SECRET_BYTES: usize = 32;
+/// How exactly uses are noted, so that a key costs at most one write an hour.
+const USE_MICROSECONDS: i64 = 3_600_000_000;
+
+/// Whom a new key is for.
+#[derive(Clone, Debug)]
+pub struct NewKey {
+    pub tenant: String,
+    /// None: every project of the tenant.
+    pub project: Option<String>,
+    pub user: String,
+    pub scopes: BTreeSet<String>,
+    pub expires_at: Option<Time>,
+}
+
+/// A key with its secret: `lk_<id>_<secret>`. Shown once to who made it, and kept nowhere.
+pub struct Token {
+    id: String,
+    secret: [u8; SECRET_BYTES],
+}
+
+/// Without the secret.
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PREFIX}{}_…", self.id)
+    }
+}
+
+impl Token {
+    fn draw() -> Result<Token> {
+        let (random, mut id, mut secret) = (SystemRandom::new(), [0; ID_BYTES], [0; SECRET_BYTES]);
+        for place in [&mut id[..], &mut secret[..]] {
+            random.fill(place).map_err(|_| Error::internal("the system gave no random bytes"))?;
+        }
+        Ok(Token { id: id.iter().map(|byte| format!("{byte:02x}")).collect(), secret })
+    }
+
+    /// None if it does not look like a key.
+    pub fn parse(text: &str) -> Option<Token> {
+        let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
+        let is_id = id.len() == 2 * ID_BYTES && id.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        let secret = URL_SAFE_NO_PAD.decode(secret).ok()?.try_into().ok()?;
+        is_id.then(|| Token { id: id.into(), secret })
+    }
+
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The key as it is sent. Show it to who asked for it and to nobody else.
+    pub fn reveal(&self) -> String {
+        format!("{PREFIX}{}_{}", self.id, URL_SAFE_NO_PAD.encode(self.secret))
+    }
+
+    fn hash(&self) -> Hash {
+        Hash::of(&self.secret)
+    }
+}
+
+/// Makes a key and keeps all but its secret.
+pub fn create(keys: &dyn AccessKeys, new: NewKey, now: Time) -> Result<(Token, AccessKey)> {
+    Scope::new(&*new.tenant, new.project.as_deref().unwrap_or("any"))?;
+    check_text("user", &new.user, limits::REF_NAME_BYTES)?;
+    if new.scopes.is_empty() {
+        return Err(Error::invalid("invalid_scope", "a key without scopes may do nothing")
+            .hint("name some, for example graph:read and graph:search:read"));
+    }
+    for scope in &new.scopes {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ":_-*".contains(c);
+        if scope.len() > limits::NAME_BYTES || scope.is_empty() || !scope.chars().all(plain) {
+            return Err(Error::invalid("invalid_scope", format!("`{scope}` is no scope"))
+                .hint("scopes look like graph:read or graph:search:*"));
+        }
+    }
+    if new.expires_at.is_some_and(|end| end <= now) {
+        return Err(Error::invalid("invalid_time", "the key would have expired before it was made"));
+    }
+    let token = Token::draw()?;
+    let key = AccessKey {
+        id: token.id.clone(),
+        secret: token.hash(),
+        tenant: new.tenant,
+        project: new.project,
+        user: new.user,
+        scopes: new.scopes,
+        created_at: now,
+        expires_at: new.expires_at,
+        revoked_at: None,
+        last_used: None,
+    };
+    keys.add(&key)?;
+    Ok((token, key))
+}
+
+/// The key that was sent, if it opens the door now. Whether there is a key of this id is told to nobody who does not
+/// have its secret.
+pub fn check(keys: &dyn AccessKeys, text: &str, now: Time) -> Result<AccessKey> {
+    let unknown = || refused("invalid_key", "the key is not one of ours").hint("`lukasa key create` makes one");
+    let token = Token::parse(text).ok_or_else(unknown)?;
+    let found = keys.find(&token.id)?;
+    // Compared with something in any case, so that an unknown id takes as long as a wrong secret.
+    let kept = found.as_ref().map_or([0; 32], |key| key.secret.0);
+    let same = bool::from(kept.ct_eq(&token.hash().0));
+    let key = found.filter(|_| same).ok_or_else(unknown)?;
+    if key.revoked_at.is_some() {
+        return Err(refused("revoked_key", format!("the key `{}` was revoked", key.id)));
+    }
+    if key.expires_at.is_some_and(|end| end <= now) {
+        return Err(refused("expired_key", format!("the key `{}` has expired", key.id))
+            .hint("`lukasa key create` makes another one"));
+    }
+    let hour = Time(now.0 - now.0.rem_euclid(USE_MICROSECONDS));
+    if key.last_used.is_none_or(|used| used < hour) {
+        // If the store is busy the next use tells.
+        keys.note_use(&key.tenant, &key.id, hour)?;
+    }
+    Ok(key)
+}

@@ -1,0 +1,297 @@
+//! Keys that tokens are verified with: a set as JSON (JWKS) or one shared secret, reread when its file changes.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use lukasa_model::{Error, ErrorKind, Result};
+use parking_lot::Mutex;
+use ring::{hmac, signature};
+use serde::Deserialize;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Shorter secrets can be found by trying (RFC 7518, 3.2).
+const SECRET_BYTES: usize = 32;
+/// Largest file of keys: some hundreds of them.
+const FILE_BYTES: u64 = 1 << 20;
+
+/// How a key signs. There is one way per kind of key, so that a token cannot choose another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    Hs256,
+    Rs256,
+    EdDsa,
+}
+
+impl Algorithm {
+    pub fn name(self) -> &'static str {
+        match self {
+            Algorithm::Hs256 => "HS256",
+            Algorithm::Rs256 => "RS256",
+            Algorithm::EdDsa => "EdDSA",
+        }
+    }
+}
+
+pub struct VerifyingKey {
+    pub id: Option<String>,
+    material: Material,
+}
+
+enum Material {
+    Secret(hmac::Key),
+    Rsa { n: Vec<u8>, e: Vec<u8> },
+    Ed25519(Vec<u8>),
+}
+
+/// Without what is secret.
+impl fmt::Debug for VerifyingKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} key {:?}", self.algorithm().name(), self.id)
+    }
+}
+
+impl VerifyingKey {
+    fn secret(id: Option<String>, secret: &[u8]) -> Result<VerifyingKey> {
+        if secret.len() < SECRET_BYTES {
+            return Err(Error::invalid(
+                "weak_key",
+                format!("a secret of {} bytes is too short, {SECRET_BYTES} are needed", secret.len()),
+            )
+            .hint("make one with `openssl rand -base64 48`"));
+        }
+        Ok(VerifyingKey { id, material: Material::Secret(hmac::Key::new(hmac::HMAC_SHA256, secret)) })
+    }
+
+    pub fn algorithm(&self) -> Algorithm {
+        match self.material {
+            Material::Secret(_) => Algorithm::Hs256,
+            Material::Rsa { .. } => Algorithm::Rs256,
+            Material::Ed25519(_) => Algorithm::EdDsa,
+        }
+    }
+
+    /// Whether the signature is this key's. Secrets are compared in constant time.
+    pub fn signed(&self, message: &[u8], signature: &[u8]) -> bool {
+        let checked = match &self.material {
+            Material::Secret(key) => hmac::verify(key, message, signature),
+            Material::Rsa { n, e } => {
+                let key = signature::RsaPublicKeyComponents { n, e };
+                key.verify(&signature::RSA_PKCS1_2048_8192_SHA256, message, signature)
+            }
+            Material::Ed25519(key) => {
+                signature::UnparsedPublicKey::new(&signature::ED25519, key).verify(message, signature)
+            }
+        };
+        checked.is_ok()
+    }
+}
+
+/// The keys in force.
+#[derive(Debug)]
+pub struct KeySet(Vec<VerifyingKey>);
+
+#[derive(Deserialize)]
+struct Jwks {
+    keys: Vec<Jwk>,
+}
+
+#[derive(Deserialize)]
+struct Jwk {
+    kty: String,
+    kid: Option<String>,
+    alg: Option<String>,
+    #[serde(rename = "use")]
+    purpose: Option<String>,
+    crv: Option<String>,
+    k: Option<String>,
+    x: Option<String>,
+    n: Option<String>,
+    e: Option<String>,
+}
+
+impl KeySet {
+    /// One shared secret without an id.
+    pub fn secret(secret: &[u8]) -> Result<KeySet> {
+        Ok(KeySet(vec![VerifyingKey::secret(None, secret)?]))
+    }
+
+    /// Reads a JWKS. What is for another purpose or of another kind is passed over: issuers publish all their keys in
+    /// one file. What claims to be for us and cannot be read is a mistake.
+    pub fn jwks(text: &str) -> Result<KeySet> {
+        // Not what serde says: it may repeat a piece of a secret.
+        let set: Jwks = serde_json::from_str(text).map_err(|e| {
+            invalid(format!("no set of keys: line {}, column {}", e.line(), e.column()))
+                .hint("a file of keys looks like {\"keys\": [{\"kty\": \"OKP\", \"crv\": \"Ed25519\", \"kid\": …, \"x\": …}]}")
+        })?;
+        let mut keys: Vec<VerifyingKey> = Vec::new();
+        for (number, jwk) in set.keys.into_iter().enumerate() {
+            let Some(key) = jwk.read().map_err(|e| e.at(format!("key {}", number + 1)))? else { continue };
+            if key.id.is_some() && keys.iter().any(|other| other.id == key.id) {
+                return Err(invalid(format!("two keys have the id of key {}", number + 1)));
+            }
+            keys.push(key);
+        }
+        if keys.is_empty() {
+            return Err(invalid("there is no key to verify with")
+                .hint("keys of kind oct, OKP (Ed25519) and RSA are understood"));
+        }
+        Ok(KeySet(keys))
+    }
+
+    /// The key a token means: the one it names, or, if it names none, the only one that signs its way.
+    pub fn meant(&self, id: Option<&str>, algorithm: &str) -> Option<&VerifyingKey> {
+        match id {
+            Some(id) => self.0.iter().find(|key| key.id.as_deref() == Some(id)),
+            None => {
+                let mut fitting = self.0.iter().filter(|key| key.algorithm().name() == algorithm);
+                // A set with one key leaves no doubt which is meant, even when the way of signing is wrong.
+                let only = self.0.first().filter(|_| self.0.len() == 1);
+                only.or_else(|| fitting.next().filter(|_| fitting.next().is_none()))
+            }
+        }
+    }
+}
+
+impl Jwk {
+    fn read(self) -> Result<Option<VerifyingKey>> {
+        let algorithm = match (self.kty.as_str(), self.crv.as_deref()) {
+            ("oct", _) => Algorithm::Hs256,
+            ("RSA", _) => Algorithm::Rs256,
+            ("OKP", Some("Ed25519")) => Algorithm::EdDsa,
+            _ => return Ok(None),
+        };
+        let other_purpose = self.purpose.as_deref().is_some_and(|purpose| purpose != "sig");
+        // `Ed25519` is what RFC 9864 calls it.
+        let other_way = self
+            .alg
+            .as_deref()
+            .is_some_and(|alg| alg != algorithm.name() && !(algorithm == Algorithm::EdDsa && alg == "Ed25519"));
+        if other_purpose || other_way {
+            return Ok(None);
+        }
+        let material = match algorithm {
+            Algorithm::Hs256 => return VerifyingKey::secret(self.kid, &bytes("k", self.k)?).map(Some),
+            Algorithm::Rs256 => {
+                let (n, e) = (positive(bytes("n", self.n)?), positive(bytes("e", self.e)?));
+                if n.len() < 256 {
+                    return Err(Error::invalid(
+                        "weak_key",
+                        format!("an RSA key of {} bits is too short, 2048 are needed", n.len() * 8),
+                    ));
+                }
+                Material::Rsa { n, e }
+            }
+            Algorithm::EdDsa => {
+                let x = bytes("x", self.x)?;
+                if x.len() != 32 {
+                    return Err(invalid(format!("`x` has {} bytes, not 32", x.len())));
+                }
+                Material::Ed25519(x)
+            }
+        };
+        Ok(Some(VerifyingKey { id: self.kid, material }))
+    }
+}
+
+fn bytes(field: &str, text: Option<String>) -> Result<Vec<u8>> {
+    let text = text.ok_or_else(|| invalid(format!("`{field}` is missing")))?;
+    URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|_| invalid(format!("`{field}` is not base64url")))
+}
+
+/// A number without leading zeros, which some write.
+fn positive(number: Vec<u8>) -> Vec<u8> {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    number[zeros..].to_vec()
+}
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::invalid("invalid_keys", message)
+}
+
+/// Where keys come from.
+pub enum KeySource {
+    Fixed(Arc<KeySet>),
+    File(KeyFile),
+}
+
+impl KeySource {
+    pub fn secret(secret: &[u8]) -> Result<KeySource> {
+        Ok(KeySource::Fixed(Arc::new(KeySet::secret(secret)?)))
+    }
+
+    /// A file with a shared secret; white space around it does not count.
+    pub fn secret_file(path: &Path) -> Result<KeySource> {
+        KeyFile::open(path, |text| KeySet::secret(text.trim().as_bytes())).map(KeySource::File)
+    }
+
+    pub fn jwks_file(path: &Path) -> Result<KeySource> {
+        KeyFile::open(path, KeySet::jwks).map(KeySource::File)
+    }
+
+    /// The keys in force now.
+    pub fn current(&self) -> Result<Arc<KeySet>> {
+        match self {
+            KeySource::Fixed(keys) => Ok(Arc::clone(keys)),
+            KeySource::File(file) => file.current(),
+        }
+    }
+}
+
+/// A file of keys that is read again when it changed. Nobody comes in while it cannot be read: a key that was taken out
+/// must not go on opening the door. Replace it by renaming a new one over it.
+pub struct KeyFile {
+    path: PathBuf,
+    read: fn(&str) -> Result<KeySet>,
+    held: Mutex<(Stamp, Arc<KeySet>)>,
+}
+
+/// What tells one state of a file from another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    changed: Option<SystemTime>,
+    bytes: u64,
+    number: u64,
+}
+
+impl KeyFile {
+    fn open(path: &Path, read: fn(&str) -> Result<KeySet>) -> Result<KeyFile> {
+        let held = load(path, read)?;
+        Ok(KeyFile { path: path.into(), read, held: Mutex::new(held) })
+    }
+
+    fn current(&self) -> Result<Arc<KeySet>> {
+        let now = stamp(&self.path)?;
+        let mut held = self.held.lock();
+        if held.0 != now {
+            *held = load(&self.path, self.read)?;
+        }
+        Ok(Arc::clone(&held.1))
+    }
+}
+
+fn load(path: &Path, read: fn(&str) -> Result<KeySet>) -> Result<(Stamp, Arc<KeySet>)> {
+    // Before the text: a change in between is seen next time.
+    let stamp = stamp(path)?;
+    if stamp.bytes > FILE_BYTES {
+        return Err(invalid(format!("`{}` is larger than {FILE_BYTES} bytes", path.display())));
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| unreadable(path, &e))?;
+    let keys = read(&text).map_err(|e| e.at(format!("`{}`", path.display())))?;
+    Ok((stamp, Arc::new(keys)))
+}
+
+fn stamp(path: &Path) -> Result<Stamp> {
+    let about = std::fs::metadata(path).map_err(|e| unreadable(path, &e))?;
+    #[cfg(unix)]
+    let number = std::os::unix::fs::MetadataExt::ino(&about);
+    #[cfg(not(unix))]
+    let number = 0;
+    Ok(Stamp { changed: about.modified().ok(), bytes: about.len(), number })
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+    Error::new(ErrorKind::Unavailable, "keys_unreadable", format!("`{}`: {error}", path.display()))
+        .hint("put the file of keys back; nobody comes in without it")
+}

@@ -1,0 +1,134 @@
+//! Tokens that say who comes: verified with known keys, then read. Nothing is believed before the signature is.
+
+use super::jwks::KeySet;
+use super::refused;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use lukasa_model::{Result, Time};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use std::collections::BTreeSet;
+
+/// Largest token: it travels with every request.
+pub const TOKEN_BYTES: usize = 8 << 10;
+/// By how much the issuer's clock may differ from ours.
+pub const LEEWAY_SECONDS: f64 = 30.0;
+
+/// For whom tokens must be, and from whom. Empty: whoever has a key.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    pub issuers: Vec<String>,
+    pub audiences: Vec<String>,
+}
+
+/// What a token says about who holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claims {
+    pub user: String,
+    pub tenant: String,
+    pub project: Option<String>,
+    pub scopes: BTreeSet<String>,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    alg: String,
+    kid: Option<String>,
+    /// Names what must be understood to read the token. We understand nothing beside the basics.
+    crit: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Body {
+    sub: Option<String>,
+    tenant: Option<String>,
+    project: Option<String>,
+    scope: Option<String>,
+    scopes: Option<Vec<String>>,
+    exp: Option<f64>,
+    nbf: Option<f64>,
+    iss: Option<String>,
+    aud: Option<OneOrMany>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl OneOrMany {
+    fn any_of(&self, wanted: &[String]) -> bool {
+        match self {
+            OneOrMany::One(one) => wanted.contains(one),
+            OneOrMany::Many(many) => many.iter().any(|one| wanted.contains(one)),
+        }
+    }
+}
+
+pub fn verify(token: &str, keys: &KeySet, rules: &Rules, now: Time) -> Result<Claims> {
+    let body = open(token, keys)?;
+    let seconds = now.0 as f64 / 1e6;
+    let end = body.exp.ok_or_else(|| refused("missing_expiry", "the token does not say when it expires"))?;
+    if seconds >= end + LEEWAY_SECONDS {
+        return Err(refused("expired_token", "the token has expired").hint("get a new one"));
+    }
+    if body.nbf.is_some_and(|start| seconds + LEEWAY_SECONDS < start) {
+        return Err(refused("token_not_yet_valid", "the token is not valid yet")
+            .hint("wait, or check the clocks of the issuer and of this machine"));
+    }
+    if !rules.issuers.is_empty() && !body.iss.as_ref().is_some_and(|issuer| rules.issuers.contains(issuer)) {
+        return Err(refused("wrong_issuer", "the token is from an issuer that is not trusted here"));
+    }
+    if !rules.audiences.is_empty() && !body.aud.as_ref().is_some_and(|to| to.any_of(&rules.audiences)) {
+        return Err(refused("wrong_audience", "the token is meant for somebody else")
+            .hint("ask the issuer for a token with this server as audience (`aud`)"));
+    }
+    let named = |claim: Option<String>| claim.filter(|text| !text.is_empty());
+    let user = named(body.sub).ok_or_else(|| refused("missing_user", "the token does not say whose it is (`sub`)"))?;
+    let tenant = named(body.tenant).ok_or_else(|| refused("missing_tenant", "the token names no tenant (`tenant`)"))?;
+    let listed = body.scopes.unwrap_or_default();
+    let spaced = body.scope.unwrap_or_default();
+    let scopes = spaced.split(' ').map(ToString::to_string).chain(listed).filter(|scope| !scope.is_empty()).collect();
+    Ok(Claims { user, tenant, project: named(body.project), scopes })
+}
+
+/// The body of a token that one of the keys signed.
+fn open(token: &str, keys: &KeySet) -> Result<Body> {
+    if token.len() > TOKEN_BYTES {
+        return Err(malformed("it is too long"));
+    }
+    let parts: Vec<&str> = token.split('.').collect();
+    let [header, body, signature] = parts[..] else { return Err(malformed("it does not have three parts")) };
+    let signed = &token[..header.len() + 1 + body.len()];
+    let header: Header = part(header)?;
+    if header.alg.eq_ignore_ascii_case("none") {
+        return Err(refused("unsigned_token", "the token is not signed"));
+    }
+    if header.crit.is_some() {
+        return Err(malformed("it demands extensions (`crit`)"));
+    }
+    let key = keys.meant(header.kid.as_deref(), &header.alg).ok_or_else(|| {
+        refused("unknown_key", "the token is signed with a key that is not known here")
+            .hint("tokens name their key as `kid`; add it to the file of keys")
+    })?;
+    if key.algorithm().name() != header.alg {
+        return Err(refused("wrong_algorithm", "the token is signed in another way than its key allows"));
+    }
+    let signature = URL_SAFE_NO_PAD.decode(signature).map_err(|_| malformed("its signature is not base64url"))?;
+    if !key.signed(signed.as_bytes(), &signature) {
+        return Err(refused("bad_signature", "the signature of the token is wrong"));
+    }
+    part(body)
+}
+
+fn part<T: DeserializeOwned>(text: &str) -> Result<T> {
+    let json = URL_SAFE_NO_PAD.decode(text).map_err(|_| malformed("it is not base64url"))?;
+    // What serde says may repeat what is in the token.
+    serde_json::from_slice(&json).map_err(|_| malformed("it does not say what a token says"))
+}
+
+fn malformed(why: &str) -> lukasa_model::Error {
+    refused("invalid_token", format!("the token cannot be read: {why}"))
+}

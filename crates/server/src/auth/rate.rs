@@ -1,0 +1,292 @@
+//! How often somebody may ask: two token buckets per tenant and user, one that warns and one that refuses.
+
+use crate::Caller;
+use axum::http::{HeaderName, HeaderValue};
+use lukasa_model::{Error, ErrorKind, Result, Time};
+use parking_lot::Mutex;
+use serde_json::json;
+use std::collections::HashMap;
+
+/// One request, in the unit levels are counted in: at `n` requests a second, a bucket gains `n` units a microsecond.
+const REQUEST: u64 = 1_000_000;
+/// How long after the last sweep idle users are forgotten.
+const SWEEP_MICROSECONDS: i64 = 60_000_000;
+
+/// Requests a second in the long run, and at once after a rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    pub per_second: u32,
+    pub burst: u32,
+}
+
+impl Limit {
+    fn full(self) -> u64 {
+        // Somebody who may never ask is not let in to begin with.
+        u64::from(self.burst.max(1)) * REQUEST
+    }
+
+    fn after(self, level: u64, elapsed: u64) -> u64 {
+        let gained = u64::from(self.per_second.max(1)).saturating_mul(elapsed);
+        level.saturating_add(gained).min(self.full())
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct RateLimits {
+    /// More than this is answered with a warning.
+    pub soft: Limit,
+    /// More than this is refused.
+    pub hard: Limit,
+    /// Users remembered at most, some hundred bytes each.
+    pub users: usize,
+}
+
+impl Default for RateLimits {
+    fn default() -> RateLimits {
+        RateLimits {
+            soft: Limit { per_second: 10, burst: 20 },
+            hard: Limit { per_second: 20, burst: 40 },
+            users: 65_536,
+        }
+    }
+}
+
+pub struct Rates {
+    limits: RateLimits,
+    users: Mutex<Users>,
+}
+
+struct Users {
+    levels: HashMap<(String, String), Levels>,
+    swept: Time,
+}
+
+#[derive(Clone, Copy)]
+struct Levels {
+    soft: u64,
+    hard: u64,
+    seen: Time,
+}
+
+/// How somebody stands after a request was let through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Requests that would be let through at once.
+    pub remaining: u64,
+    /// More than the soft limit.
+    pub warning: bool,
+}
+
+impl Taken {
+    /// What answers carry.
+    pub fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
+        let mut headers = vec![(HeaderName::from_static("x-ratelimit-remaining"), HeaderValue::from(self.remaining))];
+        if self.warning {
+            let warning = HeaderValue::from_static("more requests than the soft limit allows");
+            headers.push((HeaderName::from_static("x-ratelimit-warning"), warning));
+        }
+        headers
+    }
+}
+
+impl Rates {
+    pub fn new(limits: RateLimits) -> Rates {
+        let users = Mutex::new(Users { levels: HashMap::new(), swept: Time::MIN });
+        Rates { limits, users }
+    }
+
+    /// Counts a request, or refuses it as `rate_limited`; what was refused does not count.
+    pub fn take(&self, caller: &Caller, now: Time) -> Result<Taken> {
+        let RateLimits { soft, hard, .. } = self.limits;
+        let key = (caller.scope.tenant.clone(), caller.user.clone().unwrap_or_default());
+        let mut users = self.users.lock();
+        users.forget(&self.limits, &key, now);
+        let levels = users.levels.entry(key).or_insert(Levels { soft: soft.full(), hard: hard.full(), seen: now });
+        *levels = levels.at(&self.limits, now);
+        if levels.hard < REQUEST {
+            let wait = (REQUEST - levels.hard).div_ceil(u64::from(hard.per_second.max(1)));
+            return Err(limited(wait.div_ceil(1_000_000)));
+        }
+        levels.hard -= REQUEST;
+        let warning = levels.soft < REQUEST;
+        if !warning {
+            levels.soft -= REQUEST;
+        }
+        Ok(Taken { remaining: levels.hard / REQUEST, warning })
+    }
+
+    /// How many users are remembered.
+    pub fn remembered(&self) -> usize {
+        self.users.lock().levels.len()
+    }
+}
+
+impl Levels {
+    /// A clock that runs backwards gives nothing and takes nothing.
+    fn at(self, limits: &RateLimits, now: Time) -> Levels {
+        let elapsed = now.0.saturating_sub(self.seen.0).max(0).unsigned_abs();
+        Levels {
+            soft: limits.soft.after(self.soft, elapsed),
+            hard: limits.hard.after(self.hard, elapsed),
+            seen: self.seen.max(now),
+        }
+    }
+}
+
+impl Users {
+    /// Whoever has rested long enough is like somebody new, and is forgotten without loss. Where too many are left, those
+    /// not seen for longest go too.
+    fn forget(&mut self, limits: &RateLimits, coming: &(String, String), now: Time) {
+        let most = limits.users.max(1);
+        let crowded = self.levels.len() >= most && !self.levels.contains_key(coming);
+        if !crowded && now.0.saturating_sub(self.swept.0) < SWEEP_MICROSECONDS {
+            return;
+        }
+        self.swept = now;
+        self.levels.retain(|_, levels| {
+            let now = levels.at(limits, now);
+            now.soft < limits.soft.full() || now.hard < limits.hard.full()
+        });
+        if crowded && self.levels.len() >= most {
+            // Half of them, so that this is not done for every newcomer.
+            let mut seen: Vec<Time> = self.levels.values().map(|levels| levels.seen).collect();
+            let middle = seen.len() / 2;
+            let border = *seen.select_nth_unstable(middle).1;
+            let mut left = most / 2;
+            self.levels.retain(|_, levels| {
+                let stays = levels.seen >= border && left > 0;
+                left -= usize::from(stays);
+                stays
+            });
+        }
+    }
+}
+
+fn limited(seconds: u64) -> Error {
+    Error::new(ErrorKind::RateLimited, "rate_limited", "too many requests")
+        .hint(format!("try again in {seconds} s"))
+        .details(json!({"retry_after": seconds}))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+    use super::*;
+    use lukasa_model::Scope;
+    use proptest::prelude::*;
+
+    fn caller(tenant: &str, user: &str) -> Caller {
+        Caller { user: Some(user.into()), ..Caller::owner(Scope::new(tenant, "shop").unwrap()) }
+    }
+
+    const START: i64 = 1_767_225_600_000_000;
+
+    /// The rule word for word: a limit holds if in no time since a counted request there were more of them than the
+    /// burst and what that time allows.
+    fn level(limit: Limit, counted: &[i64], now: i64) -> i64 {
+        let full = i64::from(limit.burst) * REQUEST as i64;
+        let since = |(n, then): (usize, &i64)| {
+            full + (now - then) * i64::from(limit.per_second) - (counted.len() - n) as i64 * REQUEST as i64
+        };
+        counted.iter().enumerate().map(since).min().unwrap_or(full).min(full)
+    }
+
+    #[derive(Default)]
+    struct Naive {
+        hard: Vec<i64>,
+        soft: Vec<i64>,
+    }
+
+    impl Naive {
+        /// What is left and whether it is warned of, or for how long to wait.
+        fn take(&mut self, limits: &RateLimits, now: i64) -> Result<Taken, u64> {
+            let one = REQUEST as i64;
+            if level(limits.hard, &self.hard, now) < one {
+                let free = |seconds: &u64| level(limits.hard, &self.hard, now + *seconds as i64 * 1_000_000) >= one;
+                return Err((1..).find(free).unwrap());
+            }
+            self.hard.push(now);
+            let warning = level(limits.soft, &self.soft, now) < one;
+            if !warning {
+                self.soft.push(now);
+            }
+            Ok(Taken { remaining: (level(limits.hard, &self.hard, now) / one) as u64, warning })
+        }
+    }
+
+    fn limit() -> impl Strategy<Value = Limit> {
+        (1..8u32, 1..12u32).prop_map(|(per_second, burst)| Limit { per_second, burst })
+    }
+
+    fn pause() -> impl Strategy<Value = i64> {
+        prop_oneof![4 => Just(0), 4 => 0..900_000i64, 2 => 0..5_000_000i64, 1 => 0..200_000_000i64]
+    }
+
+    proptest! {
+        #[test]
+        fn buckets_do_what_the_rule_says(
+            soft in limit(), hard in limit(), steps in prop::collection::vec((pause(), 0..3usize), 1..120),
+        ) {
+            let limits = RateLimits { soft, hard, users: 100 };
+            let (rates, mut naive, mut now) = (Rates::new(limits), [(); 3].map(|()| Naive::default()), START);
+            for (pause, who) in steps {
+                now += pause;
+                let due = naive[who].take(&limits, now);
+                // Two users of one tenant, and one of the same name in another.
+                let who = [caller("a", "ada"), caller("a", "bob"), caller("b", "ada")][who].clone();
+                let got = rates.take(&who, Time(now)).map_err(|e| e.details["retry_after"].as_u64().unwrap());
+                prop_assert_eq!(got, due);
+            }
+        }
+    }
+
+    #[test]
+    fn first_a_warning_then_a_refusal_then_patience_pays() {
+        let limits = RateLimits {
+            soft: Limit { per_second: 1, burst: 2 },
+            hard: Limit { per_second: 2, burst: 3 },
+            ..RateLimits::default()
+        };
+        let (rates, ada) = (Rates::new(limits), caller("a", "ada"));
+        let take = |micros: i64| rates.take(&ada, Time(START + micros));
+        assert_eq!(take(0).unwrap(), Taken { remaining: 2, warning: false });
+        assert_eq!(take(0).unwrap().headers().len(), 1);
+        let warned = take(0).unwrap();
+        assert_eq!(warned, Taken { remaining: 0, warning: true });
+        let headers = warned.headers();
+        assert_eq!((headers[0].0.as_str(), headers[0].1.to_str().unwrap()), ("x-ratelimit-remaining", "0"));
+        assert_eq!(headers[1].0.as_str(), "x-ratelimit-warning");
+        let refused = take(0).unwrap_err();
+        assert_eq!((refused.kind, refused.code), (ErrorKind::RateLimited, "rate_limited"));
+        assert_eq!(refused.details["retry_after"], 1);
+        assert!(take(499_999).is_err());
+        assert!(take(500_000).is_ok(), "what was refused did not count");
+        assert!(take(-5_000_000).is_err(), "a clock that runs backwards gives nothing");
+        assert!(rates.take(&caller("a", "bob"), Time(START)).is_ok(), "others are not held up");
+    }
+
+    #[test]
+    fn idle_users_are_forgotten_and_memory_is_bounded() {
+        let limits = RateLimits { users: 10, ..RateLimits::default() };
+        let rates = Rates::new(limits);
+        for n in 0..1_000 {
+            rates.take(&caller("a", &format!("user {n}")), Time(START + n)).unwrap();
+            assert!(rates.remembered() <= 10, "{}", rates.remembered());
+        }
+        // All at the same moment: nobody is older than another.
+        for n in 0..1_000 {
+            rates.take(&caller("b", &format!("user {n}")), Time(START + 1_000)).unwrap();
+            assert!(rates.remembered() <= 10, "{}", rates.remembered());
+        }
+        rates.take(&caller("a", "later"), Time(START + 100_000_000)).unwrap();
+        assert_eq!(rates.remembered(), 1);
+        // Where there is room, nobody who is held back is let off.
+        let rates = Rates::new(RateLimits { hard: Limit { per_second: 1, burst: 1 }, ..limits });
+        rates.take(&caller("a", "ada"), Time(START)).unwrap();
+        for n in 0..9 {
+            rates.take(&caller("a", &format!("user {n}")), Time(START)).unwrap();
+        }
+        assert!(rates.take(&caller("a", "ada"), Time(START)).is_err());
+    }
+}

@@ -1,0 +1,511 @@
+//! Good and bad ways to come in: by token, by key, from this machine.
+
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+use super::api_key::{NewKey, Token};
+use super::jwks::KeySet;
+use super::*;
+use axum::http::HeaderValue;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use lukasa_model::Time;
+use lukasa_store::MemoryStore;
+use lukasa_testkit::ManualClock;
+use proptest::prelude::*;
+use ring::hmac;
+use ring::signature::{Ed25519KeyPair, KeyPair};
+use serde_json::{Value, json};
+use std::sync::LazyLock;
+
+const SECRET: &[u8] = b"a shared secret of more than 32 bytes";
+const NOW: i64 = ManualClock::START.0 / 1_000_000;
+/// The public half of a key whose private half is gone; what it signed was made by OpenSSL, and expires in an hour.
+const RSA: &str = "wlZPaDUvZcZ5Wm12VyovmXfeANecyXEQIqIgarY6OzG_Ks73wspHZDiEt1UEChquzPcKd55TrqXnp_S1Ve2n9RNWdJ3KxfwzeLFYYdTvncypa9gXMFJ9cCJbixy-DFy-3Drav3GIsEMcF7PdlyQX_OyxHK6HRpFWjB3KAkle-B-dxjbIDvdWGkgKiKBagUN09yFhiLpEyWhJd3uVLIDbBAYkO0kiLFEs6GyG6rO3KJeq98FvBpdzqstJGTH5Cdim6Op-UOaQKlEGYDLKVFnysVUni1-QM5NswwY5CoTW2P2ldG1Oys9Ks9uPykxHsR1_P0drx1iaNFCibt-slfcGLQ";
+const RSA_HEADER: &str = r#"{"alg":"RS256","kid":"rsa","typ":"JWT"}"#;
+const RSA_BODY: &str = r#"{"sub":"ada","tenant":"acme","project":"shop","scope":"graph:read","exp":1767229200}"#;
+const RSA_SIGNATURE: &str = "aDpPD0i-CdaWfkZqq09BImUtlsKRxbQUUSYDBdRsmAvq_7HgvF9-h8NpdMI0hcNDeqZmAA-8q7nhBxax4mI6t3ApIKnK0WPLqjxi_BwCJyct7srGCtLq_q8TES1fr_hB49GwqT3IOmJBDaTqg3WVLzIezVYJY-KmXFkbhejyEgrY2YHIS92t88-xt1ULAsJ5ojEQ5DTcLAu09N_hYKsp9g6BQStHli9W5MmutirSlbTxXjciho1-suez7mo8stF2Ce_fR2ofj2hIIA8pSkC8np_m8kxZLFOkQOlh6NyXj9cXI2clJpBcCKjSVi3Kq3jWeG7qMJ8KYPMZ8T7TcI-tjw";
+
+static ED: LazyLock<Ed25519KeyPair> = LazyLock::new(|| Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap());
+
+fn base64(bytes: impl AsRef<[u8]>) -> String {
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+fn jwks() -> String {
+    json!({"keys": [
+        {"kty": "oct", "kid": "shared", "k": base64(SECRET)},
+        {"kty": "OKP", "crv": "Ed25519", "kid": "ed", "alg": "EdDSA", "x": base64(ED.public_key())},
+        {"kty": "RSA", "kid": "rsa", "use": "sig", "n": RSA, "e": "AQAB"},
+        // For others: passed over.
+        {"kty": "EC", "crv": "P-256", "kid": "ec", "x": "AA", "y": "AA"},
+        {"kty": "RSA", "kid": "enc", "use": "enc", "n": "AA", "e": "AA"},
+        {"kty": "RSA", "kid": "pss", "alg": "PS256", "n": RSA, "e": "AQAB"},
+    ]})
+    .to_string()
+}
+
+fn hs256(header: &Value, body: &Value, secret: &[u8]) -> String {
+    let signed = format!("{}.{}", base64(header.to_string()), base64(body.to_string()));
+    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), signed.as_bytes());
+    format!("{signed}.{}", base64(tag))
+}
+
+fn ed25519(header: &Value, body: &Value) -> String {
+    let signed = format!("{}.{}", base64(header.to_string()), base64(body.to_string()));
+    let signature = ED.sign(signed.as_bytes());
+    format!("{signed}.{}", base64(signature))
+}
+
+fn rs256() -> String {
+    format!("{}.{}.{RSA_SIGNATURE}", base64(RSA_HEADER), base64(RSA_BODY))
+}
+
+fn good() -> Value {
+    json!({"sub": "ada", "tenant": "acme", "project": "shop", "scope": "graph:read  graph:search:*", "exp": NOW + 60,
+           "iss": "https://issuer.example", "aud": ["other", "lukasa"]})
+}
+
+/// Good claims but for these; null takes one away.
+fn but(changes: Value) -> Value {
+    let mut body = good();
+    for (name, value) in changes.as_object().unwrap() {
+        body[name] = value.clone();
+    }
+    body.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+    body
+}
+
+fn shared() -> Value {
+    json!({"alg": "HS256", "kid": "shared", "typ": "JWT"})
+}
+
+fn rules() -> jwt::Rules {
+    jwt::Rules { issuers: vec!["https://issuer.example".into()], audiences: vec!["lukasa".into()] }
+}
+
+fn verify(token: &str) -> Result<jwt::Claims> {
+    jwt::verify(token, &KeySet::jwks(&jwks()).unwrap(), &rules(), ManualClock::START)
+}
+
+#[test]
+fn good_tokens_say_who_comes() {
+    let due = jwt::Claims {
+        user: "ada".into(),
+        tenant: "acme".into(),
+        project: Some("shop".into()),
+        scopes: ["graph:read", "graph:search:*"].map(String::from).into(),
+    };
+    assert_eq!(verify(&hs256(&shared(), &good(), SECRET)).unwrap(), due);
+    assert_eq!(verify(&ed25519(&json!({"alg": "EdDSA", "kid": "ed"}), &good())).unwrap(), due);
+    // Without a name, where only one key can be meant.
+    assert_eq!(verify(&ed25519(&json!({"alg": "EdDSA"}), &good())).unwrap(), due);
+    let listed = but(json!({"scope": null, "scopes": ["graph:search:*", "graph:read", ""], "aud": "lukasa"}));
+    assert_eq!(verify(&hs256(&shared(), &listed, SECRET)).unwrap(), due);
+    let none = verify(&hs256(&shared(), &but(json!({"scope": null, "project": null})), SECRET)).unwrap();
+    assert_eq!((none.project, none.scopes.len()), (None, 0));
+    let keys = KeySet::jwks(&jwks()).unwrap();
+    let by_rsa = jwt::verify(&rs256(), &keys, &jwt::Rules::default(), ManualClock::START).unwrap();
+    assert_eq!((by_rsa.user.as_str(), by_rsa.scopes.len()), ("ada", 1));
+    let alone = KeySet::secret(SECRET).unwrap();
+    let unnamed = hs256(&json!({"alg": "HS256"}), &good(), SECRET);
+    assert_eq!(jwt::verify(&unnamed, &alone, &rules(), ManualClock::START).unwrap(), due);
+}
+
+#[test]
+fn bad_tokens_are_refused_each_for_its_own_reason() {
+    let sign = |body: Value| hs256(&shared(), &body, SECRET);
+    let headed = |header: Value| hs256(&header, &good(), SECRET);
+    let whole = sign(good());
+    let parts: Vec<&str> = whole.split('.').collect();
+    let unsigned = |alg: &str| format!("{}.{}.", base64(json!({"alg": alg}).to_string()), parts[1]);
+    let flipped = |token: &str| {
+        let (rest, signature) = token.rsplit_once('.').unwrap();
+        let mut bytes = URL_SAFE_NO_PAD.decode(signature).unwrap();
+        bytes[9] ^= 1;
+        format!("{rest}.{}", base64(bytes))
+    };
+    let another_body = base64(but(json!({"tenant": "other"})).to_string());
+    let twice = base64(r#"{"alg":"HS256","alg":"none","kid":"shared"}"#);
+    let twice = format!("{twice}.{}.{}", parts[1], parts[2]);
+    for (token, code) in [
+        (String::new(), "invalid_token"),
+        ("x".into(), "invalid_token"),
+        ("..".into(), "invalid_token"),
+        (format!("{whole}.x"), "invalid_token"),
+        (format!("{whole}="), "invalid_token"),
+        (format!("{} ", parts[0..2].join(".")), "invalid_token"),
+        ("a".repeat(jwt::TOKEN_BYTES + 1), "invalid_token"),
+        (twice, "invalid_token"),
+        (headed(json!({"kid": "shared"})), "invalid_token"),
+        (headed(json!({"alg": "HS256", "kid": 7})), "invalid_token"),
+        (headed(json!({"alg": "HS256", "kid": "shared", "crit": ["b64"], "b64": false})), "invalid_token"),
+        (unsigned("none"), "unsigned_token"),
+        (unsigned("NonE"), "unsigned_token"),
+        (headed(json!({"alg": "none", "kid": "shared"})), "unsigned_token"),
+        // A public key is no secret, whatever the token says.
+        (hs256(&json!({"alg": "HS256", "kid": "rsa"}), &good(), RSA.as_bytes()), "wrong_algorithm"),
+        (hs256(&json!({"alg": "HS256", "kid": "ed"}), &good(), ED.public_key().as_ref()), "wrong_algorithm"),
+        (headed(json!({"alg": "HS512", "kid": "shared"})), "wrong_algorithm"),
+        (headed(json!({"alg": "hs256", "kid": "shared"})), "wrong_algorithm"),
+        (headed(json!({"alg": "RS256", "kid": "shared"})), "wrong_algorithm"),
+        (headed(json!({"alg": "HS256", "kid": "none of ours"})), "unknown_key"),
+        (headed(json!({"alg": "HS256", "kid": ""})), "unknown_key"),
+        (headed(json!({"alg": "ES256"})), "unknown_key"),
+        (headed(json!({"alg": "RS256", "kid": "enc"})), "unknown_key"),
+        (headed(json!({"alg": "PS256", "kid": "pss"})), "unknown_key"),
+        (hs256(&shared(), &good(), b"another secret of more than 32 bytes"), "bad_signature"),
+        (format!("{}.{}.", parts[0], parts[1]), "bad_signature"),
+        (format!("{}.{another_body}.{}", parts[0], parts[2]), "bad_signature"),
+        (flipped(&whole), "bad_signature"),
+        (flipped(&ed25519(&json!({"alg": "EdDSA", "kid": "ed"}), &good())), "bad_signature"),
+        (flipped(&rs256()), "bad_signature"),
+        (sign(json!("not an object")), "invalid_token"),
+        (sign(but(json!({"exp": "tomorrow"}))), "invalid_token"),
+        (sign(but(json!({"tenant": ["acme", "other"]}))), "invalid_token"),
+        (sign(but(json!({"scopes": "graph:read"}))), "invalid_token"),
+        (sign(but(json!({"exp": null}))), "missing_expiry"),
+        (sign(but(json!({"exp": NOW - 30}))), "expired_token"),
+        (sign(but(json!({"exp": NOW as f64 - 30.5}))), "expired_token"),
+        (sign(but(json!({"exp": -1e300}))), "expired_token"),
+        (sign(but(json!({"nbf": NOW + 31}))), "token_not_yet_valid"),
+        (sign(but(json!({"iss": null}))), "wrong_issuer"),
+        (sign(but(json!({"iss": "https://issuer.example/"}))), "wrong_issuer"),
+        (sign(but(json!({"aud": null}))), "wrong_audience"),
+        (sign(but(json!({"aud": []}))), "wrong_audience"),
+        (sign(but(json!({"aud": "lukasa2"}))), "wrong_audience"),
+        (sign(but(json!({"sub": null}))), "missing_user"),
+        (sign(but(json!({"sub": ""}))), "missing_user"),
+        (sign(but(json!({"tenant": null}))), "missing_tenant"),
+        (sign(but(json!({"tenant": ""}))), "missing_tenant"),
+    ] {
+        let error = verify(&token).err().unwrap_or_else(|| panic!("{token} is taken for good"));
+        assert_eq!((error.kind, error.code), (ErrorKind::Unauthenticated, code), "{token}: {error}");
+        assert!(parts[2].len() < 8 || !error.message.contains(parts[2]), "no piece of a token is told: {error}");
+    }
+    // Clocks differ a little.
+    for body in [but(json!({"exp": NOW - 29})), but(json!({"nbf": NOW + 30}))] {
+        assert!(verify(&sign(body)).is_ok());
+    }
+    let later = Time(ManualClock::START.0 + 4_000_000_000);
+    let keys = KeySet::jwks(&jwks()).unwrap();
+    assert_eq!(jwt::verify(&rs256(), &keys, &jwt::Rules::default(), later).unwrap_err().code, "expired_token");
+}
+
+proptest! {
+    /// Changing any character of a token, or leaving one out, makes it worthless.
+    #[test]
+    fn a_token_is_good_only_to_the_letter(place in any::<prop::sample::Index>(), with in "[A-Za-z0-9_.-]?") {
+        let token = ed25519(&json!({"alg": "EdDSA", "kid": "ed"}), &good());
+        let place = place.index(token.len());
+        let changed = format!("{}{with}{}", &token[..place], &token[place + 1..]);
+        prop_assert_eq!(verify(&changed).is_ok(), changed == token);
+    }
+
+    #[test]
+    fn no_text_breaks_the_reader(text in "\\PC{0,60}", header in "[A-Za-z0-9_-]{0,40}", body in "[A-Za-z0-9_-]{0,40}") {
+        prop_assert!(verify(&text).is_err());
+        let (token, key) = (format!("{header}.{body}."), format!("lk_{header}_{body}"));
+        prop_assert!(verify(&token).is_err());
+        prop_assert!(Token::parse(&text).is_none());
+        prop_assert!(Token::parse(&key).is_none());
+    }
+}
+
+#[test]
+fn sets_of_keys_that_would_not_hold_are_refused() {
+    let of = |keys: Value| KeySet::jwks(&json!({"keys": keys}).to_string()).map(|_| ()).unwrap_err();
+    for (keys, code, says) in [
+        (json!([]), "invalid_keys", "no key"),
+        (json!([{"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"}]), "invalid_keys", "no key"),
+        (json!([{"kty": "oct", "k": base64("short secret")}]), "weak_key", "key 1: a secret of 12 bytes"),
+        (json!([{"kty": "oct", "k": "not base64!"}]), "invalid_keys", "`k` is not base64url"),
+        (json!([{"kty": "oct"}]), "invalid_keys", "`k` is missing"),
+        (json!([{"kty": "RSA", "n": base64([255; 128]), "e": "AQAB"}]), "weak_key", "1024 bits"),
+        // Zeros in front make no key longer.
+        (json!([{"kty": "RSA", "n": base64([[0; 128], [255; 128]].concat()), "e": "AQAB"}]), "weak_key", "1024 bits"),
+        (json!([{"kty": "OKP", "crv": "Ed25519", "x": "AAAA"}]), "invalid_keys", "3 bytes"),
+        (
+            json!([{"kty": "oct", "kid": "a", "k": base64(SECRET)}, {"kty": "OKP", "crv": "Ed25519", "kid": "a", "x": base64([1; 32])}]),
+            "invalid_keys",
+            "two keys",
+        ),
+        (json!([{"kid": "a"}]), "invalid_keys", "line 1"),
+    ] {
+        let error = of(keys);
+        assert!(error.code == code && error.message.contains(says), "{error:?}");
+    }
+    let leaked = KeySet::jwks(r#"{"keys": ["very secret"]}"#).map(|_| ()).unwrap_err();
+    assert!(!format!("{leaked:?}").contains("very secret"), "{leaked:?}");
+    assert!(!format!("{:?}", KeySet::secret(SECRET).unwrap()).contains("97"), "nothing of the secret is shown");
+    // Two unnamed keys of a kind leave open which is meant.
+    let two = json!({"keys": [{"kty": "oct", "k": base64(SECRET)}, {"kty": "oct", "k": base64([9; 40])}]}).to_string();
+    let token = hs256(&json!({"alg": "HS256"}), &good(), SECRET);
+    let error = jwt::verify(&token, &KeySet::jwks(&two).unwrap(), &rules(), ManualClock::START).unwrap_err();
+    assert_eq!(error.code, "unknown_key");
+}
+
+#[test]
+fn a_file_of_keys_is_read_again_when_it_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, new) = (folder.path().join("keys.json"), folder.path().join("new.json"));
+    assert_eq!(KeySource::jwks_file(&path).map(|_| ()).unwrap_err().code, "keys_unreadable");
+    std::fs::write(&path, jwks()).unwrap();
+    let source = KeySource::jwks_file(&path).unwrap();
+    let token = hs256(&shared(), &good(), SECRET);
+    let verdict = || {
+        let verified = source.current().and_then(|keys| jwt::verify(&token, &keys, &rules(), ManualClock::START));
+        verified.map_or_else(|e| e.code, |_| "ok")
+    };
+    assert_eq!((verdict(), verdict()), ("ok", "ok"));
+    let replace = |text: &str| {
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(&new, &path).unwrap();
+    };
+    replace(&json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "x": base64(ED.public_key())}]}).to_string());
+    assert_eq!(verdict(), "unknown_key");
+    replace("half a fi");
+    assert_eq!(verdict(), "invalid_keys", "nobody comes in");
+    replace(&jwks());
+    assert_eq!(verdict(), "ok");
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(verdict(), "keys_unreadable");
+    // A secret alone.
+    std::fs::write(&path, [SECRET, b"\n"].concat()).unwrap();
+    let source = KeySource::secret_file(&path).unwrap();
+    let unnamed = hs256(&json!({"alg": "HS256"}), &good(), SECRET);
+    assert!(jwt::verify(&unnamed, &source.current().unwrap(), &rules(), ManualClock::START).is_ok());
+    std::fs::write(&path, "short").unwrap();
+    assert_eq!(source.current().map(|_| ()).unwrap_err().code, "weak_key");
+}
+
+// The door.
+
+struct House {
+    door: Door,
+    store: Arc<MemoryStore>,
+    clock: Arc<ManualClock>,
+}
+
+fn house(project: Option<&str>) -> House {
+    let clock = Arc::new(ManualClock::default());
+    let store = Arc::new(MemoryStore::new(Arc::clone(&clock) as Arc<dyn Clock>));
+    let keys = KeySource::Fixed(Arc::new(KeySet::jwks(&jwks()).unwrap()));
+    let door = Door::guarded(Guarded {
+        tokens: Some(Tokens { keys, rules: rules() }),
+        keys: Some(Arc::clone(&store) as Arc<dyn Store>),
+        project: project.map(Into::into),
+        clock: Arc::clone(&clock) as Arc<dyn Clock>,
+    });
+    House { door: door.unwrap(), store, clock }
+}
+
+fn headers(list: &[(&'static str, &str)]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in list {
+        headers.append(*name, HeaderValue::from_str(value).unwrap());
+    }
+    headers
+}
+
+fn far() -> SocketAddr {
+    "203.0.113.9:5000".parse().unwrap()
+}
+
+impl House {
+    fn comes(&self, list: &[(&'static str, &str)]) -> Result<Caller> {
+        self.door.let_in(&headers(list), far())
+    }
+
+    fn code(&self, list: &[(&'static str, &str)]) -> &'static str {
+        self.comes(list).map_or_else(|e| e.code, |_| "ok")
+    }
+
+    fn key(&self, new: NewKey) -> (String, String) {
+        let (token, key) = api_key::create(self.store.access_keys(), new, self.clock.now()).unwrap();
+        (token.reveal(), key.id)
+    }
+}
+
+fn for_bob() -> NewKey {
+    NewKey {
+        tenant: "acme".into(),
+        project: Some("shop".into()),
+        user: "bob".into(),
+        scopes: ["graph:read".to_string()].into(),
+        expires_at: None,
+    }
+}
+
+#[test]
+fn tokens_and_keys_open_a_guarded_door() {
+    let house = house(None);
+    let token = hs256(&shared(), &good(), SECRET);
+    let caller = house.comes(&[("authorization", &format!("Bearer {token}"))]).unwrap();
+    assert_eq!(
+        (caller.scope.to_string(), caller.user.as_deref(), caller.local),
+        ("acme/shop".into(), Some("ada"), false)
+    );
+    assert!(caller.grants.cover("graph:search:read") && !caller.grants.cover("graph:write"));
+    let (key, id) = house.key(for_bob());
+    for sent in [("x-api-key", key.clone()), ("authorization", format!("bearer {key}"))] {
+        let caller = house.comes(&[(sent.0, &sent.1)]).unwrap();
+        assert_eq!((caller.scope.to_string(), caller.user.as_deref()), ("acme/shop".into(), Some("bob")));
+        assert_eq!((caller.grants, caller.local), (Grants::of(["graph:read"]), false));
+    }
+    let hour = house.store.access_keys().find(&id).unwrap().unwrap().last_used.unwrap();
+    assert_eq!(hour, ManualClock::START, "to the hour");
+    house.clock.advance(3_599);
+    assert_eq!(house.code(&[("x-api-key", &key)]), "ok");
+    assert_eq!(house.store.access_keys().find(&id).unwrap().unwrap().last_used, Some(hour));
+    house.clock.advance(2);
+    assert_eq!(house.code(&[("x-api-key", &key)]), "ok");
+    assert_eq!(house.store.access_keys().find(&id).unwrap().unwrap().last_used, Some(Time(hour.0 + 3_600_000_000)));
+}
+
+#[test]
+fn a_guarded_door_stays_shut_otherwise() {
+    let house = house(None);
+    let token = hs256(&shared(), &good(), SECRET);
+    let (bearer, basic) = (format!("Bearer {token}"), format!("Basic {token}"));
+    let (key, _) = house.key(for_bob());
+    let other = Token::parse(&house.key(for_bob()).0).unwrap().reveal();
+    // The id of one key with the secret of another.
+    let mixed = format!("{}{}", &key[..20], &other[20..]);
+    let unknown = format!("lk_0000000000000000_{}", &key[20..]);
+    for (sent, code) in [
+        (vec![], "missing_token"),
+        (vec![("x-project-id", "shop")], "missing_token"),
+        (vec![("authorization", basic.as_str())], "invalid_token"),
+        (vec![("authorization", "Bearer")], "invalid_token"),
+        (vec![("authorization", "Bearer ")], "invalid_token"),
+        (vec![("authorization", token.as_str())], "invalid_token"),
+        (vec![("authorization", &bearer), ("authorization", &bearer)], "invalid_header"),
+        (vec![("authorization", &bearer), ("x-api-key", &key)], "two_credentials"),
+        (vec![("x-api-key", "")], "invalid_token"),
+        (vec![("x-api-key", "lk_")], "invalid_key"),
+        (vec![("x-api-key", &key[..key.len() - 1])], "invalid_key"),
+        (vec![("x-api-key", &mixed)], "invalid_key"),
+        (vec![("x-api-key", &unknown)], "invalid_key"),
+    ] {
+        assert_eq!(house.code(&sent), code, "{sent:?}");
+    }
+    let wrong = house.comes(&[("x-api-key", &mixed)]).unwrap_err();
+    assert_eq!(wrong, house.comes(&[("x-api-key", &unknown)]).unwrap_err(), "who guesses learns nothing");
+    assert_eq!(wrong.kind, ErrorKind::Unauthenticated);
+    // Names that no project can have are no server fault.
+    for bad in [json!({"tenant": " acme"}), json!({"tenant": "a".repeat(999)}), json!({"project": "x\u{0}"})] {
+        let token = hs256(&shared(), &but(bad), SECRET);
+        assert_eq!(house.code(&[("authorization", &format!("Bearer {token}"))]), "invalid_token");
+    }
+    let nothing = Guarded { tokens: None, keys: None, project: None, clock: house.clock.clone() };
+    assert_eq!(Door::guarded(nothing).map(|_| ()).unwrap_err().code, "invalid_settings");
+    let keys_only =
+        Guarded { tokens: None, keys: Some(house.store.clone()), project: None, clock: house.clock.clone() };
+    let door = Door::guarded(keys_only).unwrap();
+    assert_eq!(door.let_in(&headers(&[("authorization", &bearer)]), far()).unwrap_err().code, "invalid_token");
+    assert!(door.let_in(&headers(&[("x-api-key", &key)]), far()).is_ok());
+}
+
+#[test]
+fn keys_end_when_they_expire_or_are_revoked() {
+    let house = house(None);
+    let end = Time(ManualClock::START.0 + 60_000_000);
+    let (short, _) = house.key(NewKey { expires_at: Some(end), ..for_bob() });
+    let (key, id) = house.key(for_bob());
+    assert_eq!((house.code(&[("x-api-key", &short)]), house.code(&[("x-api-key", &key)])), ("ok", "ok"));
+    house.clock.set(Time(end.0 - 1));
+    assert_eq!(house.code(&[("x-api-key", &short)]), "ok");
+    house.clock.set(end);
+    assert_eq!(house.code(&[("x-api-key", &short)]), "expired_key");
+    house.store.access_keys().revoke("acme", &id, house.clock.now()).unwrap();
+    let error = house.comes(&[("x-api-key", &key)]).unwrap_err();
+    assert_eq!((error.kind, error.code), (ErrorKind::Unauthenticated, "revoked_key"));
+    // A clock that lags behind the one that revoked it changes nothing.
+    house.clock.set(ManualClock::START);
+    assert_eq!(house.code(&[("x-api-key", &key)]), "revoked_key");
+}
+
+#[test]
+fn keys_are_made_of_what_they_may_be_made_of() {
+    let house = house(None);
+    let (keys, now) = (house.store.access_keys(), house.clock.now());
+    for (new, code) in [
+        (NewKey { tenant: String::new(), ..for_bob() }, "empty_name"),
+        (NewKey { project: Some(" x".into()), ..for_bob() }, "invalid_name"),
+        (NewKey { user: String::new(), ..for_bob() }, "empty_name"),
+        (NewKey { scopes: Default::default(), ..for_bob() }, "invalid_scope"),
+        (NewKey { scopes: ["two words".to_string()].into(), ..for_bob() }, "invalid_scope"),
+        (NewKey { scopes: ["Graph:read".to_string()].into(), ..for_bob() }, "invalid_scope"),
+        (NewKey { expires_at: Some(now), ..for_bob() }, "invalid_time"),
+    ] {
+        assert_eq!(api_key::create(keys, new, now).map(|_| ()).unwrap_err().code, code);
+    }
+    assert_eq!(keys.of_tenant("acme").unwrap(), []);
+    let (one, two) = (house.key(for_bob()).0, house.key(for_bob()).0);
+    assert!(one != two && one.len() == 63 && one.starts_with("lk_"));
+    let token = Token::parse(&one).unwrap();
+    assert_eq!(token.reveal(), one);
+    let secret = &one[20..];
+    assert!(!format!("{token:?}").contains(secret));
+    let kept = format!("{:?}", keys.of_tenant("acme").unwrap());
+    assert!(!kept.contains(secret), "the secret is kept nowhere");
+    assert!(!lukasa_engine::redact::redact(&format!("sent {one} twice")).contains(secret), "nor is it logged");
+}
+
+#[test]
+fn the_project_is_the_credentials_or_the_headers() {
+    let house = house(None);
+    let token = |project: Value| format!("Bearer {}", hs256(&shared(), &but(json!({"project": project})), SECRET));
+    let (fixed, free) = (token(json!("shop")), token(Value::Null));
+    let (all, _) = house.key(NewKey { project: None, ..for_bob() });
+    for (sent, due) in [
+        (vec![("authorization", fixed.as_str()), ("x-project-id", "shop")], "acme/shop"),
+        (vec![("authorization", &fixed), ("x-project-id", "other")], "forbidden_project"),
+        (vec![("authorization", &free), ("x-project-id", "other")], "acme/other"),
+        (vec![("authorization", &free)], "missing_project"),
+        (vec![("authorization", &free), ("x-project-id", "a"), ("x-project-id", "b")], "invalid_header"),
+        (vec![("x-api-key", &all), ("x-project-id", "other")], "acme/other"),
+        (vec![("x-api-key", &all)], "missing_project"),
+        (vec![("x-api-key", &all), ("x-project-id", "")], "empty_name"),
+    ] {
+        let got = house.comes(&sent).map_or_else(|e| e.code.to_string(), |caller| caller.scope.to_string());
+        assert_eq!(got, due, "{sent:?}");
+    }
+    let usual = self::house(Some("usual"));
+    assert_eq!(usual.comes(&[("authorization", &free)]).unwrap().scope.project, "usual");
+    assert_eq!(usual.comes(&[("authorization", &fixed)]).unwrap().scope.project, "shop");
+}
+
+#[test]
+fn an_open_door_is_open_to_this_machine_alone() {
+    let door = Door::open(Scope::new("local", "shop").unwrap());
+    assert!(door.is_open() && !house(None).door.is_open());
+    let comes = |peer: &str, list: &[(&'static str, &str)]| {
+        door.let_in(&headers(list), peer.parse().unwrap()).map_or_else(|e| e.code, |_| "ok")
+    };
+    for peer in ["127.0.0.1:1", "127.8.8.8:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+        assert_eq!(comes(peer, &[]), "ok", "{peer}");
+    }
+    for peer in ["203.0.113.9:1", "192.168.0.2:1", "0.0.0.0:1", "[::]:1", "[::ffff:10.0.0.1]:1", "[fe80::1]:1"] {
+        assert_eq!(comes(peer, &[]), "loopback_only", "{peer}");
+    }
+    for name in ["forwarded", "x-forwarded-for", "x-real-ip"] {
+        assert_eq!(comes("127.0.0.1:1", &[(name, "127.0.0.1")]), "loopback_only", "{name}");
+    }
+    assert_eq!(comes("127.0.0.1:1", &[("x-project-id", "shop")]), "ok");
+    assert_eq!(comes("127.0.0.1:1", &[("x-project-id", "other")]), "forbidden_project");
+    assert_eq!(comes("127.0.0.1:1", &[("authorization", "Bearer whatever")]), "ok", "nobody asks for it");
+    let caller = door.let_in(&HeaderMap::new(), "127.0.0.1:1".parse().unwrap()).unwrap();
+    assert_eq!((caller.grants, caller.local, caller.scope.project.as_str()), (Grants::All, false, "shop"));
+}
+
+#[test]
+fn who_is_turned_away_is_told_how_to_ask() {
+    let house = house(None);
+    let said = |list: &[(&'static str, &str)]| challenge(&house.comes(list).unwrap_err());
+    assert_eq!(said(&[]), Some(r#"Bearer realm="lukasa""#));
+    assert_eq!(said(&[("x-api-key", "lk_x")]), Some(r#"Bearer realm="lukasa", error="invalid_token""#));
+    let missing = Grants::of(["graph:read"]).check("put", "graph:write").unwrap_err();
+    assert!(challenge(&missing).unwrap().contains("insufficient_scope"));
+    assert_eq!(challenge(&Error::internal("x")), None);
+}
