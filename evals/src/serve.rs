@@ -8,6 +8,7 @@ use lukasa_server::auth::guard::GuardRules;
 use lukasa_server::http::{Site, serve};
 use lukasa_server::mcp::Toolsets;
 use lukasa_server::{Front, Limits};
+use lukasa_store::SystemClock;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -92,6 +93,7 @@ fn started(project: &Project) -> Result<(tokio::runtime::Runtime, SocketAddr), F
         rates: None,
         guard: GuardRules { open: true, ..GuardRules::default() },
         toolsets: Toolsets::default(),
+        clock: Arc::new(SystemClock),
     };
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))?;
     let address = listener.local_addr()?;

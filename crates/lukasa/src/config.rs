@@ -34,13 +34,42 @@ pub enum Need {
     MayCreate,
 }
 
+/// A store that is meant, before it is opened.
+pub struct Meant {
+    /// None: a database server.
+    pub file: Option<PathBuf>,
+    pub scope: Scope,
+    /// The folder the store belongs to.
+    pub home: PathBuf,
+}
+
+/// Which store is meant; one in a file has its folder made, so that its owner can be agreed on.
+pub fn meant(matches: &ArgMatches) -> Result<Meant> {
+    let named = text(matches, "store", "LUKASA_STORE");
+    let (file, home) = match named {
+        Some(url) if is_postgres(&url) => (None, home(&start(None)?)),
+        named => {
+            let path =
+                named.map_or_else(|| start(None).map(|start| find_store(&start)), |path| Ok(PathBuf::from(path)))?;
+            create_folder(&path)?;
+            let home = home_of(&path);
+            (Some(path), home)
+        }
+    };
+    Ok(Meant { file, scope: scope(matches, &home)?, home })
+}
+
+fn scope(matches: &ArgMatches, home: &Path) -> Result<Scope> {
+    let tenant = text(matches, "tenant", "LUKASA_TENANT").unwrap_or_else(|| "local".into());
+    let project = text(matches, "project", "LUKASA_PROJECT");
+    Scope::new(tenant, project.unwrap_or_else(|| folder_name(home)))
+}
+
 /// `near`: a folder whose store is meant, instead of where we are.
 pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Opened> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let named = text(matches, "store", "LUKASA_STORE");
     let mut notes = Vec::new();
-    let tenant = text(matches, "tenant", "LUKASA_TENANT").unwrap_or_else(|| "local".into());
-    let project = text(matches, "project", "LUKASA_PROJECT");
     let (store, runtime, home): (Arc<dyn Store>, _, _) = match (need, named) {
         (Need::Nothing, _) => (Arc::new(MemoryStore::new(Arc::clone(&clock))), None, PathBuf::from("demo")),
         (_, Some(url)) if is_postgres(&url) => {
@@ -69,7 +98,7 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
             (Arc::new(store), None, home)
         }
     };
-    let scope = Scope::new(tenant, project.unwrap_or_else(|| folder_name(&home)))?;
+    let scope = scope(matches, &home)?;
     let cache = home.join(FOLDER).join("cache");
     Ok(Opened { store, clock, scope, home, cache, notes, runtime })
 }

@@ -1,13 +1,13 @@
 //! The one error type: a kind that surfaces map to a status, a finer code, a message and a hint.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Few kinds, each with one HTTP status. Surfaces match on this and on nothing else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     InvalidInput,

@@ -1,7 +1,8 @@
 //! The one way from a surface to the engine: who asks, how many at once, how long, and which places may be touched.
 
 use crate::metrics::metrics;
-use lukasa_engine::{Answer, Context, Engine, Grants, Operation, Stop, registry};
+use crate::owner::Desk;
+use lukasa_engine::{Answer, Engine, Grants, Operation, registry};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -58,7 +59,7 @@ pub struct Progress {
 /// The engine as surfaces see it. Cheap to clone.
 #[derive(Clone)]
 pub struct Front {
-    engine: Engine,
+    desk: Desk,
     limits: Limits,
     turns: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
@@ -67,14 +68,27 @@ pub struct Front {
 }
 
 impl Front {
+    /// Over an engine of this process alone.
     pub fn new(engine: Engine, limits: Limits, home: Option<PathBuf>) -> Front {
-        let turns = Arc::new(Semaphore::new(limits.at_once));
-        let waiting = Arc::new(Semaphore::new(limits.at_once + limits.waiting));
-        Front { engine, limits, turns, waiting, home }
+        Front::over(Desk::own(engine), limits, home)
     }
 
-    pub fn engine(&self) -> &Engine {
-        &self.engine
+    /// Over an engine that processes share.
+    pub fn over(desk: Desk, limits: Limits, home: Option<PathBuf>) -> Front {
+        let turns = Arc::new(Semaphore::new(limits.at_once));
+        let waiting = Arc::new(Semaphore::new(limits.at_once + limits.waiting));
+        Front { desk, limits, turns, waiting, home }
+    }
+
+    pub fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// Whether requests would be answered: the store itself is asked, by whichever process has it open.
+    pub async fn ready(&self) -> Result<()> {
+        let operation = registry::find("projects").ok_or_else(|| unknown("projects"))?;
+        let caller = Caller::owner(Scope::new("local", "any")?);
+        self.desk.call(&caller, operation, serde_json::json!({}), None).await.map(drop)
     }
 
     pub fn limits(&self) -> &Limits {
@@ -108,28 +122,9 @@ impl Front {
         let request = self.placed(operation, caller, request)?;
         let _place = self.waiting.try_acquire().map_err(|_| busy())?;
         let _turn = self.turns.acquire().await.map_err(|_| busy())?;
-        let stopping = Stopping(Stop::default());
-        let (engine, caller, stop) = (self.engine.clone(), caller.clone(), stopping.0.clone());
-        let work = tokio::task::spawn_blocking(move || {
-            let mut tell = |done, of| {
-                // Nobody listening is no fault of the work.
-                let _ = progress.as_ref().map(|progress| progress.send(Progress { done, of }));
-            };
-            let mut context = Context {
-                author: caller.user.clone(),
-                agent: caller.agent.clone(),
-                session: caller.session.clone(),
-                grants: caller.grants.clone(),
-                stop,
-                ..Context::of(caller.scope.clone(), &mut tell)
-            };
-            let answer = engine.answer(&mut context, operation.meta.name, request)?;
-            // Written here, where it does not hold up others.
-            Ok(Answer::of(answer.text()?, answer.value()?))
-        });
+        let work = self.desk.call(caller, operation, request, progress);
         match tokio::time::timeout(self.limits.time, work).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(panic)) => Err(Error::internal(format!("the operation broke off: {panic}"))),
+            Ok(answer) => answer,
             Err(_) => Err(Error::new(
                 ErrorKind::Timeout,
                 "timeout",
@@ -187,13 +182,4 @@ fn unknown(name: &str) -> Error {
 
 fn busy() -> Error {
     Error::new(ErrorKind::RateLimited, "too_busy", "too many requests are waiting").hint("try again in a second")
-}
-
-/// Stops work when nobody waits for it any more.
-struct Stopping(Stop);
-
-impl Drop for Stopping {
-    fn drop(&mut self) {
-        self.0.stop();
-    }
 }

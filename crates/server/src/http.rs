@@ -27,6 +27,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use lukasa_model::Error;
+use lukasa_store::Clock;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
@@ -47,6 +48,7 @@ pub struct Site {
     /// Names that requests may be addressed to, and pages that may ask.
     pub guard: GuardRules,
     pub toolsets: Toolsets,
+    pub clock: Arc<dyn Clock>,
 }
 
 /// The id of a request, for its answer and the logs.
@@ -124,7 +126,7 @@ async fn admit(
         // A key is looked up in the store.
         let caller = tokio::task::spawn_blocking(move || door.let_in(&headers, peer)).await;
         let caller = caller.map_err(|e| Error::internal(format!("nobody was let in: {e}")))??;
-        let now = site.front.engine().clock().now();
+        let now = site.clock.now();
         let taken = site.rates.as_ref().map(|rates| rates.take(&caller, now)).transpose()?;
         Ok::<_, Error>((caller, taken))
     };
@@ -181,12 +183,9 @@ async fn not_that_way(request: Request) -> Response {
 
 /// Ready when the store answers.
 async fn ready(State(site): State<Site>, request: Request) -> Response {
-    let store = Arc::clone(site.front.engine().store());
-    let asked = tokio::task::spawn_blocking(move || store.projects("local").map(|projects| projects.len())).await;
-    match asked {
-        Ok(Ok(_)) => axum::Json(json!({"status": "ready"})).into_response(),
-        Ok(Err(error)) => refusal(&error, &id_of(&request)),
-        Err(e) => refusal(&Error::internal(format!("the store was not asked: {e}")), &id_of(&request)),
+    match site.front.ready().await {
+        Ok(()) => axum::Json(json!({"status": "ready"})).into_response(),
+        Err(error) => refusal(&error, &id_of(&request)),
     }
 }
 

@@ -5,6 +5,8 @@ pub mod front;
 pub mod http;
 pub mod mcp;
 pub mod metrics;
+pub mod owner;
 pub mod reference;
 
 pub use front::{Caller, Front, Limits};
+pub use owner::{Desk, Place, Role};

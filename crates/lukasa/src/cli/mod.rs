@@ -17,7 +17,6 @@ use lukasa_engine::embedding::InputRules;
 use lukasa_engine::search::Embedding;
 use lukasa_engine::{Answer, Context, Effect, Engine, Grants, Operation, Stop};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
-use lukasa_server::Caller;
 use serde_json::{Value, json};
 use std::cell::OnceCell;
 use std::fs::File;
@@ -49,8 +48,7 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
         return setup_postgres(sub);
     }
     if let Some((verb @ ("mcp" | "serve"), sub)) = matches.subcommand() {
-        let session = Session::open_for(matches, Need::MayCreate, None, as_json)?;
-        return if verb == "mcp" { serve::mcp(&session, sub) } else { serve::serve(&session, sub) };
+        return if verb == "mcp" { serve::mcp(matches, sub) } else { serve::serve(matches, sub) };
     }
     if let Some(("key", sub)) = matches.subcommand() {
         return key::run(matches, sub, as_json);
@@ -106,8 +104,6 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
 struct Session {
     engine: Engine,
     scope: Scope,
-    /// The folder the store belongs to.
-    home: PathBuf,
     author: Option<String>,
     agent: Option<String>,
     session: Option<String>,
@@ -168,18 +164,11 @@ impl Session {
         Ok(Session {
             engine,
             scope: opened.scope,
-            home: opened.home,
             author: config::text(matches, "author", "LUKASA_AUTHOR").or_else(|| std::env::var("USER").ok()),
             agent: config::text(matches, "agent", "LUKASA_AGENT"),
             session: config::text(matches, "session", "LUKASA_SESSION"),
             _runtime: opened.runtime.map(Arc::new),
         })
-    }
-
-    /// Who asks, for surfaces that go on listening.
-    fn caller(&self) -> Caller {
-        let (user, agent, session) = (self.author.clone(), self.agent.clone(), self.session.clone());
-        Caller { user, agent, session, ..Caller::owner(self.scope.clone()) }
     }
 
     fn ask(&self, operation: &Operation, request: Value, input: &mut Input, output: &mut Output) -> Result<Answer> {

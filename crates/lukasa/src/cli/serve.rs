@@ -1,7 +1,7 @@
 //! `lukasa mcp` and `lukasa serve`: the engine kept running, for agents and programs.
 
 use super::Session;
-use crate::config;
+use crate::config::{self, Meant, Need};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use lukasa_model::{Error, ErrorKind, Result};
 use lukasa_server::auth::guard::GuardRules;
@@ -10,11 +10,13 @@ use lukasa_server::auth::rate::{Limit, RateLimits, Rates};
 use lukasa_server::auth::{Door, Guarded, Tokens, jwt};
 use lukasa_server::http::{self, Site};
 use lukasa_server::mcp::{Mcp, Toolsets};
-use lukasa_server::{Front, Limits};
+use lukasa_server::owner::{Desk, Place};
+use lukasa_server::{Caller, Front, Limits};
+use lukasa_store::{Store, SystemClock};
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 /// Where programs find us unless told otherwise.
 const LISTEN: &str = "127.0.0.1:7411";
@@ -68,13 +70,64 @@ pub fn commands() -> [Command; 2] {
     ]
 }
 
+/// What is served: a store, and who is meant by us.
+struct Served {
+    meant: Meant,
+    matches: ArgMatches,
+    watches: bool,
+}
+
+impl Served {
+    fn new(matches: &ArgMatches, sub: &ArgMatches) -> Result<Served> {
+        let meant = config::meant(matches)?;
+        // Only of repositories, or a home folder would be read.
+        let watches = !sub.get_flag("no-watch") && meant.home.join(".git").exists();
+        Ok(Served { meant, matches: matches.clone(), watches })
+    }
+
+    fn caller(&self) -> Caller {
+        let text = |flag: &str, variable: &str| config::text(&self.matches, flag, variable);
+        Caller {
+            user: text("author", "LUKASA_AUTHOR").or_else(|| std::env::var("USER").ok()),
+            agent: text("agent", "LUKASA_AGENT"),
+            session: text("session", "LUKASA_SESSION"),
+            ..Caller::owner(self.meant.scope.clone())
+        }
+    }
+
+    /// One engine for all processes on a store in a file; one for each on a database server. To be called within a runtime.
+    fn front(&self) -> Result<Front> {
+        let matches = self.matches.clone();
+        let (watches, scope, home) = (self.watches, self.meant.scope.clone(), self.meant.home.clone());
+        // The database's runtime must outlive its engine, which lives as long as we do.
+        let kept = Mutex::new(Vec::new());
+        let open = move || {
+            let session = Session::open_for(&matches, Need::MayCreate, None, true)?;
+            let engine = session.engine.clone();
+            if let Ok(mut kept) = kept.lock() {
+                kept.push(session);
+            }
+            if watches && let Err(e) = engine.watch(&scope, &home) {
+                let _ = writeln!(std::io::stderr(), "changes are not followed: {}", e.message);
+            }
+            Ok(engine)
+        };
+        let desk = match &self.meant.file {
+            Some(file) => {
+                let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+                Desk::start(Place::of(file, runtime.as_deref(), &std::env::temp_dir())?, open)
+            }
+            None => Desk::alone(open),
+        };
+        Ok(Front::over(desk, Limits::default(), Some(self.meant.home.clone())))
+    }
+}
+
 /// Answers one agent until it hangs up.
-pub fn mcp(session: &Session, matches: &ArgMatches) -> Result<()> {
-    let toolsets = toolsets(matches)?;
-    follow(session, matches);
-    let front = Front::new(session.engine.clone(), Limits::default(), Some(session.home.clone()));
-    let server = Mcp::of_owner(front, session.caller(), toolsets);
+pub fn mcp(matches: &ArgMatches, sub: &ArgMatches) -> Result<()> {
+    let (served, toolsets) = (Served::new(matches, sub)?, toolsets(sub)?);
     config::runtime()?.block_on(async {
+        let server = Mcp::of_owner(served.front()?, served.caller(), toolsets);
         let running = rmcp::serve_server(server, rmcp::transport::stdio()).await;
         let running = running.map_err(|e| unavailable("no_client", format!("the agent did not begin: {e}")))?;
         running.waiting().await.map(drop).map_err(|e| Error::internal(format!("serving broke off: {e}")))
@@ -82,13 +135,13 @@ pub fn mcp(session: &Session, matches: &ArgMatches) -> Result<()> {
 }
 
 /// Serves until Ctrl-C.
-pub fn serve(session: &Session, matches: &ArgMatches) -> Result<()> {
-    let toolsets = toolsets(matches)?;
+pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
+    let (served, toolsets) = (Served::new(whole, matches)?, toolsets(matches)?);
     let listen = matches.get_one::<String>("listen").map_or(LISTEN, String::as_str);
     let address: SocketAddr = listen.parse().map_err(|_| {
         Error::invalid("invalid_argument", format!("--listen: `{listen}` is not an address such as {LISTEN}"))
     })?;
-    let door = door(session, matches)?;
+    let door = door(&served, matches)?;
     if door.is_open() && !address.ip().is_loopback() {
         return Err(Error::new(
             ErrorKind::Forbidden,
@@ -100,20 +153,19 @@ pub fn serve(session: &Session, matches: &ArgMatches) -> Result<()> {
     let lower = |name: &str| -> Vec<String> {
         matches.get_many::<String>(name).into_iter().flatten().map(|text| text.to_ascii_lowercase()).collect()
     };
-    follow(session, matches);
-    let front = Front::new(session.engine.clone(), Limits::default(), Some(session.home.clone()));
     let rate = matches.get_one::<u32>("rate").copied();
     let rates = (!door.is_open() || rate.is_some()).then(|| Arc::new(Rates::new(limits(rate))));
     let guard = GuardRules { open: door.is_open(), hosts: lower("allow-host"), origins: lower("allow-origin") };
-    let site = Site { front, door: Arc::new(door), rates, guard, toolsets };
     config::runtime()?.block_on(async {
+        let (front, clock) = (served.front()?, Arc::new(SystemClock));
+        let site = Site { front, door: Arc::new(door), rates, guard, toolsets, clock };
         let listener = tokio::net::TcpListener::bind(address).await.map_err(|e| {
             unavailable("cannot_listen", format!("`{address}`: {e}"))
                 .hint("name another with --listen; port 0 takes any")
         })?;
         let own = listener.local_addr().map_err(|e| Error::internal(format!("no address: {e}")))?;
         // On standard output, so that who started us can read where we are.
-        println!("serving {} at http://{own} (MCP at http://{own}/mcp); Ctrl-C ends it", session.scope.project);
+        println!("serving {} at http://{own} (MCP at http://{own}/mcp); Ctrl-C ends it", served.meant.scope.project);
         let _ = std::io::stdout().flush();
         let ended = async {
             // Where no signal can be heard, we run until we are killed.
@@ -126,7 +178,7 @@ pub fn serve(session: &Session, matches: &ArgMatches) -> Result<()> {
 }
 
 /// Who is let in: everybody on this machine, or who can say who they are.
-fn door(session: &Session, matches: &ArgMatches) -> Result<Door> {
+fn door(served: &Served, matches: &ArgMatches) -> Result<Door> {
     let path = |name: &str| matches.get_one::<String>(name).map(Path::new);
     let keys = match (path("jwks"), path("jwt-secret-file")) {
         (Some(file), _) => Some(KeySource::jwks_file(file)?),
@@ -135,7 +187,7 @@ fn door(session: &Session, matches: &ArgMatches) -> Result<Door> {
     };
     let access_keys = matches.get_flag("access-keys");
     if keys.is_none() && !access_keys {
-        return Ok(Door::open(session.scope.clone()));
+        return Ok(Door::open(served.meant.scope.clone()));
     }
     let rules = jwt::Rules {
         audiences: matches.get_many::<String>("audience").into_iter().flatten().cloned().collect(),
@@ -143,10 +195,20 @@ fn door(session: &Session, matches: &ArgMatches) -> Result<Door> {
     };
     Door::guarded(Guarded {
         tokens: keys.map(|keys| Tokens { keys, rules }),
-        keys: access_keys.then(|| Arc::clone(session.engine.store())),
-        project: Some(session.scope.project.to_string()),
-        clock: Arc::clone(session.engine.clock()),
+        // Keys are looked up whoever has the engine.
+        keys: if access_keys { Some(key_store(served)?) } else { None },
+        project: Some(served.meant.scope.project.to_string()),
+        clock: Arc::new(SystemClock),
     })
+}
+
+/// The store by a way of its own, kept for as long as we run.
+fn key_store(served: &Served) -> Result<Arc<dyn Store>> {
+    let session = Session::open_for(&served.matches, Need::MayCreate, None, true)?;
+    let store = Arc::clone(session.engine.store());
+    // Drives PostgreSQL; must not go before the store.
+    std::mem::forget(session);
+    Ok(store)
 }
 
 /// Warned of from half of what is refused.
@@ -158,19 +220,6 @@ fn limits(rate: Option<u32>) -> RateLimits {
 
 fn toolsets(matches: &ArgMatches) -> Result<Toolsets> {
     Toolsets::read(matches.get_one::<String>("toolsets").map_or("", String::as_str).split(','))
-}
-
-/// Keeps the index of the working tree up to date from now on; only of repositories, or a home folder would be read.
-fn follow(session: &Session, matches: &ArgMatches) {
-    if matches.get_flag("no-watch") || !session.home.join(".git").exists() {
-        return;
-    }
-    let (engine, scope, home) = (session.engine.clone(), session.scope.clone(), session.home.clone());
-    std::thread::spawn(move || {
-        if let Err(e) = engine.watch(&scope, &home) {
-            let _ = writeln!(std::io::stderr(), "changes are not followed: {}", e.message);
-        }
-    });
 }
 
 fn unavailable(code: &'static str, message: String) -> Error {

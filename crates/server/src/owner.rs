@@ -1,0 +1,301 @@
+//! One engine per store: the first process owns it, others attach, and another takes over when it ends.
+//!
+//! Whoever holds the lock beside the store opens the engine and listens on a local socket; the lock goes with the process.
+//! A [`Desk`] hides which of the two this process is. Systems without Unix sockets have an engine in every process.
+
+#[cfg(unix)]
+mod line;
+mod opening;
+#[cfg(unix)]
+mod place;
+#[cfg(unix)]
+mod serve;
+#[cfg(unix)]
+mod wire;
+mod work;
+
+#[cfg(not(unix))]
+pub use elsewhere::Place;
+#[cfg(unix)]
+pub use place::Place;
+
+use crate::front::{Caller, Progress};
+#[cfg(unix)]
+use line::{Line, NoLine, Reply};
+#[cfg(unix)]
+use lukasa_engine::Effect;
+use lukasa_engine::{Answer, Engine, Operation};
+use lukasa_model::{Error, ErrorKind, Result};
+use opening::{Open, Opening};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use work::Work;
+
+/// How long requests wait for an owner to be found. One that is opening the store is found, and waited for as long as
+/// the caller likes.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often a read is sent: one that brings down whoever works on it must not bring down every process in turn.
+#[cfg(unix)]
+const SENDINGS: u32 = 3;
+/// Between attempts to find an owner; a killed process takes a few milliseconds to be gone.
+#[cfg(unix)]
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+#[cfg(unix)]
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+
+/// Where surfaces hand in requests, whichever process has the engine. Clones are the same desk; with the last one the
+/// seat of the owner goes to somebody else.
+#[derive(Clone)]
+pub struct Desk(Arc<Inner>);
+
+struct Inner {
+    state: watch::Receiver<State>,
+    keeper: Option<AbortHandle>,
+}
+
+/// What this process is to the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Looking for the owner.
+    Seeking,
+    Owner,
+    Attached {
+        owner: u32,
+    },
+}
+
+#[derive(Clone)]
+enum State {
+    Seeking,
+    Own(Opening),
+    #[cfg(unix)]
+    Attached(Line),
+    /// For as long as nothing changes; it is looked at again and again.
+    #[cfg(unix)]
+    Refused(Error),
+}
+
+impl Desk {
+    /// An engine of this process alone.
+    pub fn own(engine: Engine) -> Desk {
+        let (_, state) = watch::channel(State::Own(Opening::done(engine)));
+        Desk(Arc::new(Inner { state, keeper: None }))
+    }
+
+    /// Joins whoever works on the store, or begins: `open` is called on a thread, by the owner only. To be called within
+    /// a runtime, which the desk must not outlive.
+    #[cfg(unix)]
+    pub fn start(place: Place, open: impl Fn() -> Result<Engine> + Send + Sync + 'static) -> Desk {
+        let (sender, state) = watch::channel(State::Seeking);
+        let keeper = tokio::spawn(keep(place, Arc::new(open), sender)).abort_handle();
+        Desk(Arc::new(Inner { state, keeper: Some(keeper) }))
+    }
+
+    /// An engine of this process alone, opened on a thread: there is nothing to attach by.
+    #[cfg(not(unix))]
+    pub fn start(_: Place, open: impl Fn() -> Result<Engine> + Send + Sync + 'static) -> Desk {
+        Desk::alone(open)
+    }
+
+    /// An engine of this process alone, opened on a thread. To be called within a runtime.
+    pub fn alone(open: impl Fn() -> Result<Engine> + Send + Sync + 'static) -> Desk {
+        let (_, state) = watch::channel(State::Own(Opening::start(Arc::new(open) as Arc<Open>)));
+        Desk(Arc::new(Inner { state, keeper: None }))
+    }
+
+    /// Runs an operation, here or at the owner's. Who gives up waiting drops the future, and work stops.
+    pub async fn call(
+        &self,
+        caller: &Caller,
+        operation: &'static Operation,
+        request: Value,
+        progress: Option<UnboundedSender<Progress>>,
+    ) -> Result<Answer> {
+        #[cfg(unix)]
+        let mut sendings = 0;
+        loop {
+            match self.settled().await? {
+                State::Own(opening) => {
+                    let engine = opening.engine().await?;
+                    let tell = move |done, of| {
+                        // Nobody listening is no fault of the work.
+                        let _ = progress.as_ref().map(|progress| progress.send(Progress { done, of }));
+                    };
+                    let both = |answer: Answer| Ok(Answer::of(answer.text()?, answer.value()?));
+                    return Work { caller: caller.clone(), operation, request }.run(engine, tell, both).await;
+                }
+                #[cfg(unix)]
+                State::Attached(line) => {
+                    let request = from_here(operation, &request)?;
+                    match line.call(caller, operation, &request, progress.clone()).await {
+                        Reply::Answer(text) => return read(text).await,
+                        Reply::Failed(error) => return Err(error),
+                        Reply::Lost { sent: false } => {}
+                        Reply::Lost { sent: true } => {
+                            sendings += 1;
+                            if operation.meta.effect != Effect::Read || sendings == SENDINGS {
+                                return Err(owner_changed(operation));
+                            }
+                        }
+                    }
+                }
+                #[cfg(unix)]
+                State::Refused(error) => return Err(error),
+                State::Seeking => return Err(Error::internal("nobody looks for the owner of the store any more")),
+            }
+        }
+    }
+
+    pub fn role(&self) -> Role {
+        role(&self.0.state.borrow())
+    }
+
+    /// The next role that is not this one.
+    pub async fn role_after(&self, last: Role) -> Role {
+        let mut state = self.0.state.clone();
+        let next = state.wait_for(|state| role(state) != last).await.map(|state| role(&state));
+        match next {
+            Ok(role) => role,
+            // With nobody to change it, it stays.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// The engine, where this process has it and it is open.
+    pub fn engine(&self) -> Option<Engine> {
+        match &*self.0.state.borrow() {
+            State::Own(opening) => opening.now(),
+            _ => None,
+        }
+    }
+
+    /// Something that requests can be handed to, or the reason why there is nothing.
+    async fn settled(&self) -> Result<State> {
+        let mut state = self.0.state.clone();
+        let settled = state.wait_for(|state| match state {
+            State::Seeking => false,
+            #[cfg(unix)]
+            State::Attached(line) => !line.is_closed(),
+            _ => true,
+        });
+        match tokio::time::timeout(PATIENCE, settled).await {
+            Ok(Ok(state)) => Ok(state.clone()),
+            Ok(Err(_)) => Ok(State::Seeking),
+            Err(_) => Err(Error::new(
+                ErrorKind::Unavailable,
+                "owner_unreachable",
+                "another process works on the store and does not answer",
+            )
+            .hint("try again; if it stays so, end that process")),
+        }
+    }
+}
+
+fn role(state: &State) -> Role {
+    match state {
+        State::Own(_) => Role::Owner,
+        #[cfg(unix)]
+        State::Attached(line) => Role::Attached { owner: line.owner() },
+        _ => Role::Seeking,
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(keeper) = &self.keeper {
+            keeper.abort();
+        }
+    }
+}
+
+/// Takes the seat, or stays attached to who has it, for as long as the desk is there.
+#[cfg(unix)]
+async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>) {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match place.take() {
+            Ok(Some(mut seat)) => {
+                let opening = Opening::start(Arc::clone(&open));
+                // Before anything can be asked, so that others find us at once and wait here.
+                let listener = seat.listen(&place);
+                state.send_replace(State::Own(opening.clone()));
+                match listener {
+                    Ok(listener) => serve::run(listener, &place, &opening).await,
+                    // Our own requests are answered; others read in the owner's note why theirs are not.
+                    Err(_) => std::future::pending().await,
+                }
+            }
+            Ok(None) => match line::attach(&place).await {
+                Ok((line, moving)) => {
+                    state.send_replace(State::Attached(line));
+                    moving.await;
+                    state.send_replace(State::Seeking);
+                    pause = FIRST_PAUSE;
+                    continue;
+                }
+                Err(NoLine::NotYet) => {}
+                Err(NoLine::Refused(error)) => drop(state.send_replace(State::Refused(error))),
+            },
+            Err(error) => drop(state.send_replace(State::Refused(error))),
+        }
+        tokio::time::sleep(pause).await;
+        pause = LONGEST_PAUSE.min(pause * 2);
+    }
+}
+
+/// Places that are named relative to where we are mean the same at the owner's.
+#[cfg(unix)]
+fn from_here(operation: &Operation, request: &Value) -> Result<Value> {
+    let mut request = request.clone();
+    for name in operation.meta.places {
+        let Some(place) = request.get_mut(*name) else { continue };
+        // A dash is a stream.
+        let Some(path) = place.as_str().filter(|path| *path != "-") else { continue };
+        let path = std::path::absolute(path)
+            .map_err(|e| Error::invalid("invalid_path", format!("{name}: `{path}` leads nowhere: {e}")))?;
+        *place = Value::String(path.display().to_string());
+    }
+    Ok(request)
+}
+
+/// An answer from its JSON, read where it does not hold up others.
+#[cfg(unix)]
+async fn read(text: String) -> Result<Answer> {
+    let reading = tokio::task::spawn_blocking(move || {
+        let value = serde_json::from_str(&text)
+            .map_err(|e| Error::internal(format!("the owner's answer cannot be read: {e}")))?;
+        Ok(Answer::of(text, value))
+    });
+    reading.await.unwrap_or_else(|panic| Err(Error::internal(format!("reading an answer broke off: {panic}"))))
+}
+
+#[cfg(unix)]
+fn owner_changed(operation: &Operation) -> Error {
+    let name = operation.meta.name;
+    Error::new(
+        ErrorKind::Unavailable,
+        "owner_changed",
+        format!("the process that worked on `{name}` ended before it answered"),
+    )
+    .hint("it may have been done or not: look, then try again; a `batch` with a `client_id` can be sent again as it is")
+}
+
+#[cfg(not(unix))]
+mod elsewhere {
+    use lukasa_model::Result;
+    use std::path::Path;
+
+    /// Stands for a store; processes do not share it here.
+    #[derive(Clone, Debug)]
+    pub struct Place;
+
+    impl Place {
+        pub fn of(_store: &Path, _runtime: Option<&Path>, _temp: &Path) -> Result<Place> {
+            Ok(Place)
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Where a store's owner is decided and found: a lock beside the store, a socket in a folder of this user alone.
+
+use lukasa_model::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use tokio::net::{UnixListener, UnixStream};
+use uuid::Uuid;
+
+/// Addresses of sockets hold 104 bytes on some systems and 108 on others, the closing zero included.
+const ADDRESS_BYTES: usize = 100;
+/// A note is a path and a number; whatever is longer was not written by us.
+const NOTE_BYTES: u64 = 4_096;
+
+/// A store in a file, and where its owner's socket belongs.
+#[derive(Clone, Debug)]
+pub struct Place {
+    store: PathBuf,
+    lock: PathBuf,
+    /// For sockets of this user's session, where there is one.
+    runtime: Option<PathBuf>,
+    temp: PathBuf,
+}
+
+/// What the owner leaves in the lock's file: processes may have been started with different environments, so where the
+/// socket is has to be said.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Note {
+    pub pid: u32,
+    pub socket: Option<PathBuf>,
+    /// Why nobody can attach.
+    pub fault: Option<String>,
+}
+
+/// Held by the owner; gone with the process, however that ends.
+pub(super) struct Seat {
+    /// Removed before the lock goes, so that it is never the next owner's.
+    socket: Option<PathBuf>,
+    lock: File,
+}
+
+impl Place {
+    /// `runtime`: the folder for sockets of this user's session, where there is one.
+    pub fn of(store: &Path, runtime: Option<&Path>, temp: &Path) -> Result<Place> {
+        let store = real(store).map_err(|e| {
+            Error::new(ErrorKind::Unavailable, "no_folder", format!("`{}` has no folder: {e}", store.display()))
+        })?;
+        let mut lock = store.clone().into_os_string();
+        lock.push(".owner");
+        Ok(Place { lock: lock.into(), store, runtime: runtime.map(Path::to_path_buf), temp: temp.into() })
+    }
+
+    /// The store's real path: the same for all who mean the same store.
+    pub fn store(&self) -> &Path {
+        &self.store
+    }
+
+    /// The seat of the owner; none when somebody has it.
+    pub(super) fn take(&self) -> Result<Option<Seat>> {
+        let fault = |e: std::io::Error| {
+            Error::new(ErrorKind::Unavailable, "cannot_lock", format!("`{}`: {e}", self.lock.display()))
+                .hint("the store's folder must be writable and on a file system that has locks")
+        };
+        let lock = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&self.lock);
+        let lock = lock.map_err(fault)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(e)) => return Err(fault(e)),
+        }
+        // Whoever removed the file meanwhile left us with the lock of a file that nobody else will find.
+        let (ours, there) = (lock.metadata().map_err(fault)?, std::fs::metadata(&self.lock));
+        let same = there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino()));
+        Ok(same.then_some(Seat { socket: None, lock }))
+    }
+
+    /// What the owner says about itself; none while it has not said anything.
+    pub(super) fn note(&self) -> Option<Note> {
+        let mut text = String::new();
+        File::open(&self.lock).ok()?.take(NOTE_BYTES).read_to_string(&mut text).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    fn socket(&self) -> Result<PathBuf> {
+        let name = format!("{}.sock", Uuid::new_v5(&Uuid::NAMESPACE_OID, self.store.as_os_str().as_bytes()).simple());
+        let user = own_user()?;
+        let mine = format!("lukasa-{user}");
+        let runtime = self.runtime.as_ref().map(|folder| folder.join("lukasa"));
+        let mut fault = None;
+        for folder in runtime.into_iter().chain([self.temp.join(&mine), Path::new("/tmp").join(&mine)]) {
+            let socket = folder.join(&name);
+            match private(&folder, user) {
+                Ok(()) if socket.as_os_str().len() <= ADDRESS_BYTES => return Ok(socket),
+                Ok(()) => fault = Some(format!("`{}` is too long for a socket", socket.display())),
+                Err(e) => fault = Some(e),
+            }
+        }
+        let fault = fault.unwrap_or_else(|| "there is no folder for sockets".into());
+        Err(Error::new(ErrorKind::Unavailable, "cannot_listen", fault))
+    }
+}
+
+impl Seat {
+    /// Listens for others, and tells them where; or tells them why they cannot attach.
+    pub fn listen(&mut self, place: &Place) -> Result<UnixListener> {
+        let listener = place.socket().and_then(|socket| {
+            let fault = |e: std::io::Error| {
+                Error::new(ErrorKind::Unavailable, "cannot_listen", format!("`{}`: {e}", socket.display()))
+            };
+            match std::fs::remove_file(&socket) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(fault(e)),
+                _ => {}
+            }
+            let listener = UnixListener::bind(&socket).map_err(fault)?;
+            std::fs::set_permissions(&socket, Permissions::from_mode(0o600)).map_err(fault)?;
+            self.socket = Some(socket);
+            Ok(listener)
+        });
+        let fault = listener.as_ref().err().map(|error| error.message.clone());
+        let note = Note { pid: std::process::id(), socket: self.socket.clone(), fault };
+        self.leave(&note).and(listener)
+    }
+
+    fn leave(&mut self, note: &Note) -> Result<()> {
+        let text = serde_json::to_vec(note).map_err(|e| Error::internal(format!("a note cannot be written: {e}")))?;
+        let written = self
+            .lock
+            .set_len(0)
+            .and_then(|()| self.lock.rewind())
+            .and_then(|()| self.lock.write_all(&text))
+            .and_then(|()| self.lock.flush());
+        written.map_err(|e| Error::new(ErrorKind::Unavailable, "cannot_listen", format!("the owner's note: {e}")))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        if let Some(socket) = &self.socket {
+            // What stays behind is replaced by the next owner.
+            let _ = std::fs::remove_file(socket);
+        }
+    }
+}
+
+/// The path without links, also of a file that is yet to be made.
+fn real(path: &Path) -> std::io::Result<PathBuf> {
+    if let Ok(real) = path.canonicalize() {
+        return Ok(real);
+    }
+    let path = std::path::absolute(path)?;
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(std::io::ErrorKind::NotFound.into());
+    };
+    Ok(folder.canonicalize()?.join(name))
+}
+
+/// Makes a folder that only this user can enter, or makes sure that it is one: temporary folders are everybody's.
+fn private(folder: &Path, user: u32) -> Result<(), String> {
+    let fault = |e: std::io::Error| format!("`{}`: {e}", folder.display());
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(fault(e)),
+        _ => {}
+    }
+    let found = std::fs::symlink_metadata(folder).map_err(fault)?;
+    if !found.is_dir() || found.uid() != user || found.mode() & 0o077 != 0 {
+        return Err(format!("`{}` is not a folder of this user alone", folder.display()));
+    }
+    Ok(())
+}
+
+/// Who we are, as the other end of a socket sees it.
+pub(super) fn own_user() -> Result<u32> {
+    let told = UnixStream::pair().and_then(|(one, _other)| one.peer_cred());
+    told.map(|told| told.uid()).map_err(|e| Error::internal(format!("who runs this is not known: {e}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(folder: &Path) -> Place {
+        Place::of(&folder.join("lukasa.db"), Some(folder), folder).unwrap()
+    }
+
+    #[tokio::test]
+    async fn one_seat_per_store_and_a_note_that_tells_where() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = place(folder.path());
+        let mut seat = place.take().unwrap().unwrap();
+        assert!(place.take().unwrap().is_none(), "the seat is taken");
+        let other = Place::of(&folder.path().join("other.db"), None, folder.path()).unwrap();
+        assert!(other.take().unwrap().is_some(), "another store of the same folder has a seat of its own");
+        let listener = seat.listen(&place).unwrap();
+        let socket = place.note().unwrap().socket.unwrap();
+        assert_eq!(std::fs::metadata(&socket).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::metadata(socket.parent().unwrap()).unwrap().mode() & 0o777, 0o700);
+        drop((listener, seat));
+        assert!(!socket.exists());
+        // One that a killed owner left behind is replaced.
+        drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+        let mut seat = place.take().unwrap().unwrap();
+        let listener = seat.listen(&place).unwrap();
+        UnixStream::connect(&socket).await.unwrap();
+        drop(listener);
+    }
+
+    #[tokio::test]
+    async fn folders_that_others_can_enter_and_long_paths_are_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let long = folder.path().join("x".repeat(120));
+        std::fs::create_dir(&long).unwrap();
+        let open = folder.path().join("lukasa");
+        std::fs::create_dir(&open).unwrap();
+        std::fs::set_permissions(&open, Permissions::from_mode(0o755)).unwrap();
+        let place = Place::of(&long.join("lukasa.db"), Some(folder.path()), &long).unwrap();
+        let user = own_user().unwrap();
+        assert_eq!(place.socket().unwrap().parent().unwrap(), Path::new(&format!("/tmp/lukasa-{user}")));
+        let fault = private(&open, user).unwrap_err();
+        assert!(fault.contains("of this user alone"), "{fault}");
+        assert!(private(folder.path(), user + 1).is_err(), "a folder of somebody else");
+    }
+
+    #[tokio::test]
+    async fn where_nobody_can_attach_the_note_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = place(folder.path());
+        // A folder stands where the socket belongs.
+        std::fs::create_dir(place.socket().unwrap()).unwrap();
+        let mut seat = place.take().unwrap().unwrap();
+        assert_eq!(seat.listen(&place).unwrap_err().code, "cannot_listen");
+        let note = place.note().unwrap();
+        assert!(note.socket.is_none() && note.fault.is_some());
+    }
+
+    #[test]
+    fn the_same_store_by_another_name_has_the_same_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+        assert_eq!(place(folder.path()).store, place(&link).store, "before the store is made");
+        std::fs::write(folder.path().join("lukasa.db"), "").unwrap();
+        assert_eq!(place(folder.path()).store, place(&link).store, "and afterwards");
+    }
+}

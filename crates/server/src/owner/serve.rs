@@ -1,0 +1,173 @@
+//! The owner's side: answers what attached processes ask.
+
+use super::opening::Opening;
+use super::place::{Place, own_user};
+use super::wire::{self, Frame, Hello, Request, Told};
+use super::work::Work;
+use lukasa_engine::{Answer, registry};
+use lukasa_model::{Error, ErrorKind, Result};
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::OwnedReadHalf;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::{AbortHandle, JoinSet};
+
+/// Requests of all attached processes worked on at the same time; each takes a thread.
+const AT_ONCE: usize = 64;
+/// Requests of one connection under way or waiting. A front lets far fewer through.
+const PER_CONNECTION: usize = 1_024;
+/// Frames waiting to be sent; who does not read holds up its own answers only.
+const OUTGOING: usize = 64;
+/// Progress is told this often at most.
+const BETWEEN_PROGRESS: Duration = Duration::from_millis(50);
+/// Who connects introduces itself within this time.
+const INTRODUCTION: Duration = Duration::from_secs(5);
+/// Between attempts when no connection can be taken, as when too many files are open.
+const RELIEF: Duration = Duration::from_millis(100);
+
+/// Runs until it is dropped; connections end with it.
+pub(super) async fn run(listener: UnixListener, place: &Place, opening: &Opening) {
+    let turns = Arc::new(Semaphore::new(AT_ONCE));
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    let hello = Hello::ours(place.store().to_owned());
+                    let host = Host { opening: opening.clone(), turns: Arc::clone(&turns), hello };
+                    connections.spawn(host.attend(stream));
+                }
+                Err(_) => tokio::time::sleep(RELIEF).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+struct Host {
+    opening: Opening,
+    turns: Arc<Semaphore>,
+    hello: Hello,
+}
+
+impl Host {
+    /// One connection, from its hello to its end. A connection that breaks has nobody left to tell.
+    async fn attend(self, stream: UnixStream) {
+        let known = own_user().is_ok_and(|user| stream.peer_cred().is_ok_and(|peer| peer.uid() == user));
+        if !known {
+            return;
+        }
+        let (mut from, mut to) = stream.into_split();
+        let told = tokio::time::timeout(INTRODUCTION, wire::next(&mut from)).await;
+        let Ok(Ok(Some(Frame::Hello(other)))) = told else { return };
+        let (reply, refused) = match self.hello.check(&other) {
+            Ok(()) => (Frame::Hello(self.hello.clone()), false),
+            // Who is refused reads it from its own side.
+            Err(_) => (Frame::Refused(other.check(&self.hello).err().unwrap_or_else(stranger).into()), true),
+        };
+        let Ok(reply) = wire::written(&reply) else { return };
+        if to.write_all(&reply).await.is_err() || refused {
+            return;
+        }
+        let (out, mut outgoing) = mpsc::channel::<Vec<u8>>(OUTGOING);
+        let writing = async move {
+            while let Some(bytes) = outgoing.recv().await {
+                if to.write_all(&bytes).await.is_err() {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            () = self.listen(&mut from, out) => {}
+            () = writing => {}
+        }
+    }
+
+    async fn listen(&self, from: &mut OwnedReadHalf, out: mpsc::Sender<Vec<u8>>) {
+        let running = Running::default();
+        while let Ok(Some(frame)) = wire::next(from).await {
+            match frame {
+                Frame::Request(request) => self.take(request, &out, &running),
+                Frame::Cancel { id } => running.stop(id),
+                // Nothing else is said in this direction.
+                _ => return,
+            }
+        }
+    }
+
+    fn take(&self, request: Request, out: &mpsc::Sender<Vec<u8>>, running: &Running) {
+        let id = request.id;
+        let (opening, turns, out) = (self.opening.clone(), Arc::clone(&self.turns), out.clone());
+        let under_way = Arc::clone(&running.0);
+        let mut all = running.0.lock();
+        let busy = all.len() >= PER_CONNECTION;
+        let task = tokio::spawn(async move {
+            let answer = match busy {
+                true => Err(Error::new(ErrorKind::RateLimited, "too_busy", "too many requests are waiting")
+                    .hint("try again in a second")),
+                false => answer(request, &opening, &turns, out.clone()).await,
+            };
+            let bytes = answer.or_else(|error| wire::written(&Frame::Failed { id, error: Told::from(error) }));
+            if let Ok(bytes) = bytes {
+                // When the connection is gone, so is whoever asked.
+                let _ = out.send(bytes).await;
+            }
+            under_way.lock().remove(&id);
+        });
+        all.insert(id, task.abort_handle());
+    }
+}
+
+/// The frame that answers a request.
+async fn answer(request: Request, opening: &Opening, turns: &Semaphore, out: mpsc::Sender<Vec<u8>>) -> Result<Vec<u8>> {
+    let Request { id, caller, operation: name, request } = request;
+    let operation =
+        registry::find(&name).ok_or_else(|| Error::not_found("unknown_operation", format!("no operation `{name}`")))?;
+    let engine = opening.engine().await?;
+    let _turn = turns.acquire().await.map_err(|_| Error::internal("the owner has ended"))?;
+    let mut last: Option<Instant> = None;
+    let tell = move |done, of| {
+        if last.is_some_and(|last| last.elapsed() < BETWEEN_PROGRESS) {
+            return;
+        }
+        last = Some(Instant::now());
+        if let Ok(bytes) = wire::written(&Frame::Progress { id, done, of }) {
+            // Where answers wait to be sent, progress is no news.
+            let _ = out.try_send(bytes);
+        }
+    };
+    let raw = |answer: Answer| {
+        RawValue::from_string(answer.text()?).map_err(|e| Error::internal(format!("an answer is not JSON: {e}")))
+    };
+    let answer = Work { caller: caller.into(), operation, request }.run(engine, tell, raw).await?;
+    wire::written(&Frame::Answer { id, answer })
+}
+
+fn stranger() -> Error {
+    Error::new(ErrorKind::Unavailable, "owner_unreachable", "the owner of the store speaks another language")
+}
+
+/// What is being worked on for one connection, by id; stops when the connection ends.
+#[derive(Default)]
+struct Running(Arc<Mutex<HashMap<u64, AbortHandle>>>);
+
+impl Running {
+    fn stop(&self, id: u64) {
+        if let Some(task) = self.0.lock().remove(&id) {
+            task.abort();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        for (_, task) in self.0.lock().drain() {
+            task.abort();
+        }
+    }
+}

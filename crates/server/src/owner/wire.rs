@@ -1,0 +1,246 @@
+//! What owner and attached processes say to each other: frames of JSON, each behind its length.
+
+use crate::front::Caller;
+use lukasa_engine::Grants;
+use lukasa_model::{Error, ErrorKind, Result, Scope};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::{BTreeSet, HashSet};
+use std::io;
+use std::path::PathBuf;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// Changes whenever a frame does. `Hello` and `Refused` stay as they are, so that any two versions can tell each other.
+const PROTOCOL: u32 = 1;
+/// Largest frame: answers of megabytes are no use to anybody, and a broken length must not take the memory.
+pub(super) const FRAME_BYTES: usize = 64 << 20;
+/// Codes of errors remembered; there are fewer than three hundred.
+const CODES: usize = 1_024;
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Frame {
+    /// The first of each side.
+    Hello(Hello),
+    /// Instead of the owner's hello.
+    Refused(Told),
+    Request(Request),
+    Cancel {
+        id: u64,
+    },
+    Progress {
+        id: u64,
+        done: u64,
+        of: Option<u64>,
+    },
+    Answer {
+        id: u64,
+        answer: Box<RawValue>,
+    },
+    Failed {
+        id: u64,
+        error: Told,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Hello {
+    pub protocol: u32,
+    pub version: String,
+    pub store: PathBuf,
+    pub pid: u32,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Request {
+    pub id: u64,
+    pub caller: Asker,
+    pub operation: String,
+    pub request: Value,
+}
+
+/// A caller as it travels. Both ends belong to one user, so what an attached process grants is believed.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Asker {
+    scope: Scope,
+    user: Option<String>,
+    agent: Option<String>,
+    session: Option<String>,
+    /// None: everything.
+    grants: Option<BTreeSet<String>>,
+}
+
+/// An error as it travels.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Told {
+    kind: ErrorKind,
+    code: String,
+    message: String,
+    hint: Option<String>,
+    details: Value,
+}
+
+impl Hello {
+    pub fn ours(store: PathBuf) -> Hello {
+        Hello { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION").into(), store, pid: std::process::id() }
+    }
+
+    /// Refuses to work with a stranger.
+    pub fn check(&self, other: &Hello) -> Result<()> {
+        if self.store != other.store {
+            let (ours, theirs) = (self.store.display(), other.store.display());
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                "owner_unreachable",
+                format!("process {} is about the store `{theirs}`, not `{ours}`", other.pid),
+            ));
+        }
+        if (self.protocol, &self.version) != (other.protocol, &other.version) {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                "owner_version",
+                format!(
+                    "process {} works on the store with Lukasa {}, this is {}",
+                    other.pid, other.version, self.version
+                ),
+            )
+            .hint("use the same version everywhere, or end the other processes first"));
+        }
+        Ok(())
+    }
+}
+
+impl From<&Caller> for Asker {
+    fn from(caller: &Caller) -> Asker {
+        let Caller { scope, user, agent, session, grants, local: _ } = caller.clone();
+        let grants = match grants {
+            Grants::All => None,
+            Grants::Of(scopes) => Some(scopes),
+        };
+        Asker { scope, user, agent, session, grants }
+    }
+}
+
+impl From<Asker> for Caller {
+    fn from(asker: Asker) -> Caller {
+        let Asker { scope, user, agent, session, grants } = asker;
+        // Which places it may name was decided where it asked.
+        Caller { scope, user, agent, session, grants: grants.map_or(Grants::All, Grants::Of), local: true }
+    }
+}
+
+impl From<Error> for Told {
+    fn from(error: Error) -> Told {
+        let Error { kind, code, message, hint, details } = error;
+        Told { kind, code: code.into(), message, hint, details: *details }
+    }
+}
+
+impl From<Told> for Error {
+    fn from(told: Told) -> Error {
+        let Told { kind, code, message, hint, details } = told;
+        Error { kind, code: known(code), message, hint, details: Box::new(details) }
+    }
+}
+
+/// Codes live as long as the process, once each.
+fn known(code: String) -> &'static str {
+    static KNOWN: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
+    let mut known = KNOWN.lock();
+    let known = known.get_or_insert_default();
+    if let Some(code) = known.get(code.as_str()) {
+        return code;
+    }
+    if known.len() == CODES {
+        return "internal_error";
+    }
+    let code: &'static str = Box::leak(code.into_boxed_str());
+    known.insert(code);
+    code
+}
+
+/// A frame as it is sent.
+pub(super) fn written(frame: &Frame) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; 4];
+    serde_json::to_writer(&mut bytes, frame).map_err(|e| Error::internal(format!("a frame cannot be written: {e}")))?;
+    let length = bytes.len() - 4;
+    match u32::try_from(length) {
+        Ok(prefix) if length <= FRAME_BYTES => bytes[..4].copy_from_slice(&prefix.to_be_bytes()),
+        _ => return Err(too_large(length)),
+    }
+    Ok(bytes)
+}
+
+fn too_large(bytes: usize) -> Error {
+    let message = format!("{} MiB are more than goes between processes at once ({})", bytes >> 20, FRAME_BYTES >> 20);
+    Error::too_large("answer_too_large", message).hint("ask for less: a smaller limit, or page by page")
+}
+
+/// The next frame; none when the other side has ended.
+pub(super) async fn next(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Frame>> {
+    let length = match from.read_u32().await {
+        Ok(length) => length as usize,
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    if length > FRAME_BYTES {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame is too large"));
+    }
+    let mut bytes = Vec::new();
+    // Grows with what comes, not with what was announced.
+    from.take(length as u64).read_to_end(&mut bytes).await?;
+    if bytes.len() < length {
+        return Ok(None);
+    }
+    serde_json::from_slice(&bytes).map(Some).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[tokio::test]
+    async fn frames_arrive_as_they_were_sent() {
+        let text = r#"{"summary":"ü","x":[1.10,18446744073709551615]}"#;
+        let answer = RawValue::from_string(text.into()).unwrap();
+        let mut bytes = written(&Frame::Answer { id: 7, answer }).unwrap();
+        bytes.extend(written(&Frame::Cancel { id: 8 }).unwrap());
+        let mut from = bytes.as_slice();
+        let Some(Frame::Answer { id: 7, answer }) = next(&mut from).await.unwrap() else { panic!("not the answer") };
+        assert_eq!(answer.get(), text, "to the letter");
+        assert!(matches!(next(&mut from).await.unwrap(), Some(Frame::Cancel { id: 8 })));
+        assert!(next(&mut from).await.unwrap().is_none());
+        assert!(next(&mut &bytes[..9]).await.unwrap().is_none(), "half a frame is none");
+        assert!(next(&mut [0xff; 8].as_slice()).await.is_err(), "a length beyond all bounds");
+    }
+
+    #[test]
+    fn errors_are_the_same_on_the_other_side() {
+        let error = Error::conflict("version_conflict", "lost").hint("read again").details(json!({"version": 3}));
+        let text = serde_json::to_string(&Told::from(error.clone())).unwrap();
+        let again: Told = serde_json::from_str(&text).unwrap();
+        assert_eq!(Error::from(again), error);
+        assert!(std::ptr::eq(known("some_code".into()), known("some_code".into())), "kept once");
+    }
+
+    #[test]
+    fn grants_travel_with_the_caller() {
+        let caller = Caller { grants: Grants::of(["graph:read"]), ..Caller::owner(Scope::new("local", "p").unwrap()) };
+        let text = serde_json::to_string(&Asker::from(&caller)).unwrap();
+        let there: Caller = serde_json::from_str::<Asker>(&text).unwrap().into();
+        assert_eq!(there.grants, caller.grants);
+    }
+
+    #[test]
+    fn strangers_are_told_what_is_different() {
+        let ours = Hello::ours("/a/lukasa.db".into());
+        assert!(ours.check(&Hello { pid: 1, ..ours.clone() }).is_ok());
+        let older = Hello { version: "0.0.1".into(), ..ours.clone() };
+        let other = Hello { store: "/b/lukasa.db".into(), ..ours.clone() };
+        assert_eq!(ours.check(&older).unwrap_err().code, "owner_version");
+        assert_eq!(ours.check(&other).unwrap_err().code, "owner_unreachable");
+    }
+}
