@@ -81,10 +81,7 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
             (Arc::new(store), Some(runtime), home(&start(near)?))
         }
         (_, named) => {
-            let path = match named {
-                Some(path) => PathBuf::from(path),
-                None => find_store(&start(near)?),
-            };
+            let path = file_of(named, near)?;
             let home = home_of(&path);
             if path.metadata().map_or(0, |m| m.len()) == 0 {
                 if need == Need::Existing {
@@ -101,6 +98,18 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
     let scope = scope(matches, &home)?;
     let cache = home.join(FOLDER).join("cache");
     Ok(Opened { store, clock, scope, home, cache, notes, runtime })
+}
+
+/// The file of the store, there or not, where it is no PostgreSQL.
+pub fn store_file(matches: &ArgMatches, near: Option<&Path>) -> Result<PathBuf> {
+    file_of(text(matches, "store", "LUKASA_STORE"), near)
+}
+
+fn file_of(named: Option<String>, near: Option<&Path>) -> Result<PathBuf> {
+    match named {
+        Some(path) => Ok(PathBuf::from(path)),
+        None => Ok(find_store(&start(near)?)),
+    }
 }
 
 /// Memory for graphs, in bytes.

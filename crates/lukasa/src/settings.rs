@@ -143,16 +143,23 @@ fn number(env: &dyn Fn(&str) -> Option<String>, variable: &str) -> Result<Option
     number.map(Some)
 }
 
+/// The settings file, there or not; none where there is no home to look in.
+pub fn file() -> Option<PathBuf> {
+    file_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
+}
+
 /// `LUKASA_CONFIG`, else `lukasa/config.toml` where settings are kept.
-fn read(env: &dyn Fn(&str) -> Option<String>) -> Result<Settings> {
-    let named = env("LUKASA_CONFIG").map(PathBuf::from);
-    let usual = || {
+fn file_from(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    env("LUKASA_CONFIG").map(PathBuf::from).or_else(|| {
         let folder = env("XDG_CONFIG_HOME").map(PathBuf::from);
         let folder = folder.or_else(|| env("HOME").map(|home| Path::new(&home).join(".config")));
         folder.map(|folder| folder.join("lukasa").join("config.toml"))
-    };
-    let must_be = named.is_some();
-    let Some(path) = named.or_else(usual) else { return Ok(Settings::default()) };
+    })
+}
+
+fn read(env: &dyn Fn(&str) -> Option<String>) -> Result<Settings> {
+    let must_be = env("LUKASA_CONFIG").is_some();
+    let Some(path) = file_from(env) else { return Ok(Settings::default()) };
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound && !must_be => return Ok(Settings::default()),

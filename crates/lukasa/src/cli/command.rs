@@ -58,6 +58,8 @@ pub fn build() -> Command {
     for operation in operations().iter().filter(|o| !o.meta.verb.contains(' ')) {
         root = root.subcommand(leaf(operation, operation.meta.verb));
     }
+    root = root.subcommand(super::setup::command()).subcommand(super::doctor::command());
+    root = root.subcommands(super::generate::commands());
     root.subcommands(super::serve::commands()).subcommand(
         Command::new("watch")
             .about("Index every change as it is saved, until Ctrl-C")

@@ -1,9 +1,12 @@
 //! The command line: one verb per operation, derived from the registry.
 
 mod command;
+mod doctor;
+mod generate;
 mod key;
 mod render;
 mod serve;
+mod setup;
 mod shell;
 mod watch;
 
@@ -46,6 +49,13 @@ pub fn run() -> ExitCode {
 fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
     if let Some(("setup-postgres", sub)) = matches.subcommand() {
         return setup_postgres(sub);
+    }
+    match matches.subcommand() {
+        Some(("setup", sub)) => return setup::run(sub, as_json),
+        Some(("doctor", _)) => return doctor::run(matches, as_json),
+        Some(("completions", sub)) => return generate::completions(sub),
+        Some(("man", sub)) => return generate::man(sub),
+        _ => {}
     }
     if let Some((verb @ ("mcp" | "serve"), sub)) = matches.subcommand() {
         return if verb == "mcp" { serve::mcp(matches, sub) } else { serve::serve(matches, sub) };
@@ -91,12 +101,21 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
         };
         shown.and_then(|()| out.flush())
     };
+    wrote(written)
+}
+
+/// Whoever read our output may have seen enough; any other trouble with it is told.
+fn wrote(written: std::io::Result<()>) -> Result<()> {
     match written {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Error::new(ErrorKind::Unavailable, "cannot_write", format!("the answer could not be written: {e}")))
         }
         _ => Ok(()),
     }
+}
+
+fn print(text: &str) -> Result<()> {
+    wrote(std::io::stdout().lock().write_all(text.as_bytes()))
 }
 
 /// An engine over the store that was named, and who asks it. Clones share it.

@@ -419,7 +419,7 @@ fn exact(value: &Value) -> String {
 }
 
 /// Text that cannot steer the terminal.
-fn safe(text: &str) -> String {
+pub fn safe(text: &str) -> String {
     let show = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     if text.contains(char::is_control) { text.chars().map(show).collect() } else { text.to_string() }
 }

@@ -2,12 +2,14 @@
 
 mod derived;
 mod flush;
+mod inspect;
 mod keys;
 mod rows;
 mod session;
 
 use crate::memory::{empty_head, unknown_project};
 use crate::{AccessKeys, Clock, Derived, Reader, Store, Writer};
+pub use inspect::{Inspection, inspect};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use parking_lot::{Mutex, MutexGuard};
 pub(crate) use rows::Names;

@@ -1,0 +1,92 @@
+//! `lukasa doctor`: looks at everything Lukasa stands on and says how to mend what is wrong. It changes nothing.
+
+mod store;
+mod surroundings;
+
+use super::print;
+use clap::{ArgMatches, Command};
+use lukasa_model::{Error, ErrorKind, Result};
+use serde::Serialize;
+use std::fmt::Write as _;
+
+pub fn command() -> Command {
+    Command::new("doctor").about("Check the store, the index, settings and agents, and say how to mend them").long_about(
+        "Check the store, the index, settings and agents, and say how to mend them.\n\nOne line each: ok, warn or fail, what \
+         was looked at and what was found; below it how to mend it. Nothing is changed. The exit code is 1 when something \
+         fails.",
+    )
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Ok,
+    /// It works, but not as well as it could.
+    Warn,
+    Fail,
+}
+
+#[derive(Debug, Serialize)]
+struct Check {
+    what: &'static str,
+    state: State,
+    found: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mend: Option<String>,
+}
+
+impl Check {
+    fn ok(what: &'static str, found: impl Into<String>) -> Check {
+        Check { what, state: State::Ok, found: found.into(), mend: None }
+    }
+
+    fn warn(what: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Check {
+        Check { what, state: State::Warn, found: found.into(), mend: Some(mend.into()) }
+    }
+
+    fn fail(what: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Check {
+        Check { what, state: State::Fail, found: found.into(), mend: Some(mend.into()) }
+    }
+
+    /// An error says itself how to mend it.
+    fn of(what: &'static str, state: State, error: Error) -> Check {
+        Check { what, state, found: error.message, mend: error.hint }
+    }
+}
+
+#[derive(Serialize)]
+struct Answer {
+    summary: String,
+    checks: Vec<Check>,
+}
+
+pub fn run(matches: &ArgMatches, as_json: bool) -> Result<()> {
+    let mut checks = surroundings::checks();
+    checks.extend(store::checks(matches));
+    checks.extend(surroundings::agents());
+    let count = |state| checks.iter().filter(|check| check.state == state).count();
+    let (warned, failed) = (count(State::Warn), count(State::Fail));
+    let summary = format!("{} checks: {} ok, {warned} to look at, {failed} failed", checks.len(), count(State::Ok));
+    if as_json {
+        let text = serde_json::to_string(&Answer { summary, checks }).map_err(|e| Error::internal(e.to_string()))?;
+        print(&format!("{text}\n"))?;
+    } else {
+        let mut text = String::new();
+        for Check { what, state, found, mend } in &checks {
+            let state = match state {
+                State::Ok => "ok",
+                State::Warn => "warn",
+                State::Fail => "fail",
+            };
+            let _ = writeln!(text, "{state:<4}  {what:<9}  {}", super::render::safe(found));
+            if let Some(mend) = mend {
+                let _ = writeln!(text, "      mend: {}", super::render::safe(mend));
+            }
+        }
+        print(&format!("{text}{summary}\n"))?;
+    }
+    if failed > 0 {
+        return Err(Error::new(ErrorKind::Unavailable, "checks_failed", format!("{failed} checks failed")));
+    }
+    Ok(())
+}

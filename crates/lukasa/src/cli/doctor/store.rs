@@ -1,0 +1,210 @@
+//! Checks of the store: that it is sound, what the project in it knows, and how far behind that is.
+
+use super::{Check, State};
+use crate::config::{self, Need, Opened};
+use clap::ArgMatches;
+use lukasa_engine::code::place::Place;
+use lukasa_engine::{Context, Engine};
+use lukasa_model::Error;
+use lukasa_store::sqlite::inspect;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Free space below which a store cannot work much longer, and below which it soon cannot.
+const ROOM: [(u64, State); 2] = [(100 << 20, State::Fail), (1 << 30, State::Warn)];
+
+pub fn checks(matches: &ArgMatches) -> Vec<Check> {
+    let named = config::text(matches, "store", "LUKASA_STORE");
+    let mut checks = Vec::new();
+    let sound = match named.filter(|url| config::is_postgres(url)) {
+        Some(_) => true,
+        None => match config::store_file(matches, None) {
+            Ok(path) => {
+                checks.extend(disk(&path));
+                file(&path, &mut checks)
+            }
+            Err(e) => {
+                checks.push(Check::of("store", State::Fail, e));
+                false
+            }
+        },
+    };
+    if sound {
+        match config::open(matches, Need::Existing, None) {
+            Ok(opened) => open(opened, &mut checks),
+            Err(e) => checks.push(unopened(e)),
+        }
+    }
+    checks
+}
+
+/// Looks at a file without changing it; whether it can be opened.
+fn file(path: &Path, checks: &mut Vec<Check>) -> bool {
+    if path.metadata().map_or(0, |m| m.len()) == 0 {
+        let found = format!("there is none yet at {}", path.display());
+        checks.push(Check::warn("store", found, "`lukasa index` makes one; --store names another"));
+        return false;
+    }
+    let seen = match inspect(path) {
+        Ok(seen) => seen,
+        Err(e) => {
+            checks.push(Check::of("store", State::Fail, e));
+            return false;
+        }
+    };
+    if !seen.faults.is_empty() {
+        let found = format!("{} is damaged: {}", path.display(), seen.faults.join("; "));
+        checks.push(Check::fail("store", found, "restore a backup with `lukasa restore-backup`"));
+        return false;
+    }
+    checks.push(Check::ok("store", format!("{} is sound", path.display())));
+    let versions = format!("version {}, this Lukasa has {}", seen.schema, seen.newest);
+    match seen.schema.cmp(&seen.newest) {
+        std::cmp::Ordering::Equal => checks.push(Check::ok("schema", format!("version {}", seen.schema))),
+        std::cmp::Ordering::Less => checks.push(Check::warn(
+            "schema",
+            format!("{versions}; what is in it was not looked at"),
+            "any other command brings it up to date; `lukasa backup` of the Lukasa that wrote it keeps the old one",
+        )),
+        std::cmp::Ordering::Greater => {
+            checks.push(Check::fail(
+                "schema",
+                versions,
+                "use the newer Lukasa that wrote it, or restore an older backup",
+            ));
+        }
+    }
+    seen.schema == seen.newest
+}
+
+/// Which of the things that are checked at opening it was.
+fn unopened(error: Error) -> Check {
+    let what = match error.code {
+        "schema_missing" | "newer_schema" => "schema",
+        "policy_drift" => "policies",
+        "invalid_scope" => "project",
+        _ => "store",
+    };
+    Check::of(what, State::Fail, error)
+}
+
+fn open(opened: Opened, checks: &mut Vec<Check>) {
+    let Opened { store, clock, scope, home, notes, runtime, .. } = opened;
+    if runtime.is_some() {
+        checks.push(Check::ok("store", format!("{} is reached", store.describe())));
+        checks.push(match notes.is_empty() {
+            true => Check::ok("policies", "rows are kept apart as they must be"),
+            false => Check::warn("policies", notes.join("; "), "`lukasa setup-postgres` with an administrator's URL"),
+        });
+    }
+    let mut engine = Engine::new(store, clock, std::env::temp_dir());
+    // Where its settings are wrong, that has been told.
+    if let Ok(embedding) = crate::cli::embedding() {
+        engine = engine.with_embedding(embedding);
+    }
+    let here = Place::of(Path::new("."), None).ok();
+    for root in [Some(home), here.as_ref().map(|place| place.root.clone())].into_iter().flatten() {
+        // A folder that cannot be read shows as sources that are missing.
+        let _ = engine.searching().sources.add(&root);
+    }
+    let mut progress = |_, _| {};
+    let project = scope.project.clone();
+    let mut context = Context::of(scope, &mut progress);
+    match engine.call(&mut context, "graph_health", json!({})) {
+        Ok(health) => checks.push(index(&project, &health, here.as_ref())),
+        Err(e) if e.code == "unknown_project" => {
+            let found = format!("`{project}` is not in this store");
+            let mend = e.hint.unwrap_or_else(|| "`lukasa index` puts it there".into());
+            checks.push(Check::warn("index", found, mend));
+            return;
+        }
+        Err(e) => {
+            checks.push(Check::of("index", State::Fail, e));
+            return;
+        }
+    }
+    match engine.call(&mut context, "search_readiness", json!({})) {
+        Ok(ready) => {
+            checks.extend(sources(&ready));
+            checks.push(embedded(&ready));
+        }
+        Err(e) => checks.push(Check::of("search", State::Fail, e)),
+    }
+}
+
+/// What is indexed, and how far files and commits have gone on.
+fn index(project: &str, health: &Value, here: Option<&Place>) -> Check {
+    let files = health["files"].as_u64().unwrap_or(0);
+    let branch = health["view"]["branch"].as_str().unwrap_or_default();
+    let short = |id: &str| id.chars().take(12).collect::<String>();
+    let indexed = health["last_index"]["commit"].as_str();
+    let head = here.and_then(|place| place.commit.as_ref()).map(|commit| commit.id.as_str());
+    if files == 0 {
+        return Check::warn("index", format!("`{project}` has no files on {branch}"), "lukasa index");
+    }
+    let at = indexed.map_or_else(String::new, |commit| format!(" at {}", short(commit)));
+    let found = format!("{files} files of `{project}` on {branch}{at}");
+    match (health["pending_changes"].as_u64(), head) {
+        (Some(behind), _) if behind > 0 => {
+            let head = head
+                .filter(|head| Some(*head) != indexed)
+                .map_or_else(String::new, |h| format!(", HEAD is {}", short(h)));
+            Check::warn("index", format!("{found}: {behind} files behind{head}"), "lukasa index")
+        }
+        (Some(_), Some(head)) if Some(head) != indexed => {
+            Check::ok("index", format!("{found}; HEAD is {}, and no file differs", short(head)))
+        }
+        (Some(_), _) => Check::ok("index", format!("{found}, up to date")),
+        (None, _) => Check::ok("index", format!("{found}; no working tree here to compare with")),
+    }
+}
+
+fn sources(ready: &Value) -> Option<Check> {
+    let text = &ready["text"];
+    let (files, without) = (text["files"].as_u64()?, text["without_source"].as_u64()?);
+    Some(match without {
+        0 => Check::ok("sources", format!("of all {files} files")),
+        _ => Check::warn(
+            "sources",
+            format!("{without} of {files} files are not at hand: found by names and comments only"),
+            "run it in the working tree that was indexed, or `lukasa index` there",
+        ),
+    })
+}
+
+fn embedded(ready: &Value) -> Check {
+    let summary = ready["summary"].as_str().unwrap_or_default();
+    let embedding = &ready["embedding"];
+    let count = |name: &str, field: &str| embedding[name][field].as_u64().unwrap_or(0);
+    let objects = count("required", "objects") + count("optional", "objects");
+    let done = count("required", "embedded") + count("optional", "embedded");
+    match embedding["ready"] == true && (objects == 0 || done > 0) {
+        true => Check::ok("embedding", summary),
+        false => Check::warn("embedding", summary, "`lukasa embed`"),
+    }
+}
+
+#[cfg(unix)]
+fn disk(path: &Path) -> Option<Check> {
+    let path: PathBuf = std::path::absolute(path).ok()?;
+    let there = path.ancestors().find(|folder| folder.is_dir())?;
+    let disk = rustix::fs::statvfs(there).ok()?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let found = format!("{} MB free at {}", free >> 20, there.display());
+    let short = ROOM.iter().find(|(room, _)| free < *room);
+    Some(match short {
+        None => Check::ok("disk", found),
+        Some((_, state)) => Check {
+            what: "disk",
+            state: *state,
+            found,
+            mend: Some("make room, or name a store elsewhere with --store".into()),
+        },
+    })
+}
+
+/// Nobody to ask without code of our own that is not safe.
+#[cfg(not(unix))]
+fn disk(_: &Path) -> Option<Check> {
+    None
+}

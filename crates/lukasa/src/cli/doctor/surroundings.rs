@@ -1,0 +1,155 @@
+//! Checks of what is around the store: the program, settings, endpoints, git, the watcher's limits, agents.
+
+use super::{Check, State};
+use crate::cli::setup::{self, Action};
+use crate::settings;
+use lukasa_engine::code::Summaries;
+use lukasa_engine::code::files;
+use lukasa_engine::code::place::Place;
+use lukasa_engine::redact::redact;
+use lukasa_model::Result;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+pub fn checks() -> Vec<Check> {
+    let mut checks = vec![Check::ok("version", format!("lukasa {}", env!("CARGO_PKG_VERSION"))), program()];
+    checks.extend(settings());
+    checks.extend(repository());
+    checks
+}
+
+fn program() -> Check {
+    let around = match setup::surroundings() {
+        Ok(around) => around,
+        Err(e) => return Check::of("program", State::Fail, e),
+    };
+    let own = around.binary.display();
+    match around.program("lukasa") {
+        Some(found) if around.is_binary(&found) => Check::ok("program", format!("{} is on PATH", found.display())),
+        Some(other) => Check::warn(
+            "program",
+            format!("`lukasa` on PATH is {}, this is {own}", other.display()),
+            "put the folder of the one you mean first in PATH",
+        ),
+        None => Check::warn(
+            "program",
+            format!("{own} is not on PATH"),
+            "add its folder to PATH; until then agents are given its full path",
+        ),
+    }
+}
+
+/// The settings file, and what it and the environment say about models.
+fn settings() -> Vec<Check> {
+    let file = settings::file();
+    let shown = file.as_ref().map_or_else(|| "nowhere".to_owned(), |file| file.display().to_string());
+    let model = settings::model().and_then(|model| match model {
+        None => Ok("no language model is asked".to_owned()),
+        Some(model) => {
+            let said = format!("`{}` at {} may be asked", model.endpoint.name, redact(&model.endpoint.url));
+            Summaries::new(std::env::temp_dir()).with_model(&model.endpoint, model.per_pass).map(|_| said)
+        }
+    });
+    let embedding = settings::embedding().and_then(|embedding| {
+        let said = match &embedding.endpoint {
+            None => "the built-in model".to_owned(),
+            Some(endpoint) => format!("`{}` at {}", endpoint.model, redact(&endpoint.base_url)),
+        };
+        crate::cli::embedding().map(|_| said)
+    });
+    // A file that cannot be read is one fault, not one per setting in it.
+    if let Some(e) = [model.as_ref().err(), embedding.as_ref().err()]
+        .into_iter()
+        .flatten()
+        .find(|e| ["invalid_settings", "file_failure"].contains(&e.code))
+    {
+        return vec![Check::of("settings", State::Fail, e.clone())];
+    }
+    let there = file.is_some_and(|file| file.exists());
+    let told = |what, said: Result<String>| match said {
+        Ok(said) => Check::ok(what, said),
+        Err(e) => Check::of(what, State::Fail, e),
+    };
+    vec![
+        Check::ok(
+            "settings",
+            if there { format!("{shown} is valid") } else { format!("none, and none needed ({shown})") },
+        ),
+        told("model", model),
+        told("vectors", embedding),
+    ]
+}
+
+/// The working tree we are in, and whether it can be watched.
+fn repository() -> Vec<Check> {
+    let place = match Place::of(Path::new("."), None) {
+        Ok(place) => place,
+        Err(e) => return vec![Check::of("git", State::Fail, e)],
+    };
+    let program = setup::surroundings().is_ok_and(|around| around.program("git").is_some());
+    let program = if program { "" } else { "; the git program is not on PATH, and not needed" };
+    let git = match (&place.repository, &place.fault, &place.commit) {
+        (None, ..) => Check::warn(
+            "git",
+            format!("{} is in no repository: nothing is told by branch or commit{program}", place.root.display()),
+            "`git init` makes one",
+        ),
+        (Some(_), Some(fault), _) => Check::of("git", State::Fail, fault.clone()),
+        (Some(_), None, Some(commit)) => {
+            let short: String = commit.id.chars().take(12).collect();
+            Check::ok("git", format!("{} on {} at {short}{program}", place.root.display(), place.branch))
+        }
+        (Some(_), None, None) => {
+            Check::ok("git", format!("{} on {}, without a commit{program}", place.root.display(), place.branch))
+        }
+    };
+    std::iter::once(git).chain(watching(&place.root)).collect()
+}
+
+/// Where Linux says how many folders a person may watch.
+const WATCHES: &str = "/proc/sys/fs/inotify/max_user_watches";
+
+/// None where there is no such limit.
+fn watching(root: &Path) -> Option<Check> {
+    let limit: usize = std::fs::read_to_string(WATCHES).ok()?.trim().parse().ok()?;
+    let listed = match files::list(root) {
+        Ok((listed, _)) => listed,
+        Err(e) => return Some(Check::of("watcher", State::Fail, e)),
+    };
+    let folders: BTreeSet<&Path> = listed.iter().flat_map(|file| Path::new(&file.path).ancestors().skip(1)).collect();
+    let found = format!("{} folders to watch, {limit} allowed", folders.len());
+    let mend = "raise it (`sysctl fs.inotify.max_user_watches=524288`), or keep folders out with .lukasaignore";
+    Some(match folders.len() {
+        many if many > limit => Check::fail("watcher", found, mend),
+        // Editors and other watchers need some too.
+        many if many > limit / 2 => Check::warn("watcher", found, mend),
+        _ => Check::ok("watcher", found),
+    })
+}
+
+/// One line per agent that is installed.
+pub fn agents() -> Vec<Check> {
+    let steps = setup::surroundings().and_then(|around| setup::plan(&setup::installed(&around), &around, false));
+    let steps = match steps {
+        Ok(steps) if steps.is_empty() => {
+            return vec![Check::ok("agents", "none is installed that `lukasa setup` knows")];
+        }
+        Ok(steps) => steps,
+        Err(e) => return vec![Check::of("agents", State::Fail, e)],
+    };
+    let check = |step: setup::Step| {
+        let (title, file) = (step.titles(), step.file.display());
+        let note = step.note.clone().unwrap_or_default();
+        match step.action {
+            Action::Broken => Check::fail("agent", format!("{title}: {file}: {note}"), "mend the file by hand"),
+            Action::Add | Action::Update => {
+                let what = if step.action == Action::Add { "is not set up" } else { "starts another program" };
+                let names: Vec<_> = step.agents.iter().map(|name| format!("--agent {name}")).collect();
+                Check::warn("agent", format!("{title} {what}: {file}"), format!("lukasa setup {}", names.join(" ")))
+            }
+            _ if note.is_empty() => Check::ok("agent", format!("{title}: {file}")),
+            _ => Check::ok("agent", format!("{title}: {note}")),
+        }
+    };
+    steps.into_iter().map(check).collect()
+}

@@ -1,0 +1,225 @@
+//! Agents: how to see that one is installed, where it keeps its servers, and what is to stand there.
+
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The name of the entry, wherever it is.
+pub const ENTRY: &str = "lukasa";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// With or without comments.
+    Json,
+    Toml,
+}
+
+/// A file or folder, told from where it is looked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    /// In the root of the repository.
+    Project(&'static str),
+    Home(&'static str),
+    /// In the folder of Codex.
+    Codex(&'static str),
+    /// In the folder of Zed.
+    Zed(&'static str),
+}
+
+pub struct Agent {
+    /// As it is typed.
+    pub name: &'static str,
+    pub title: &'static str,
+    programs: &'static [&'static str],
+    /// Any of these is there when the agent is.
+    traces: &'static [Place],
+    /// What is written: the project's own file by convention, else the person's.
+    pub file: Place,
+    pub format: Format,
+    /// The member that holds all servers.
+    pub servers: &'static str,
+    /// Whether an entry says that it is run and talked to by standard input and output.
+    says_stdio: bool,
+    /// Files that are read too, never written: who has it there needs it nowhere else.
+    pub also: &'static [Place],
+}
+
+/// As the makers document it; docs/setup.md shows every entry.
+pub const AGENTS: [Agent; 7] = [
+    Agent {
+        name: "claude",
+        title: "Claude Code",
+        programs: &["claude"],
+        traces: &[Place::Home(".claude"), Place::Home(".claude.json"), Place::Project(".claude")],
+        file: Place::Project(".mcp.json"),
+        format: Format::Json,
+        servers: "mcpServers",
+        says_stdio: true,
+        also: &[Place::Home(".claude.json")],
+    },
+    Agent {
+        name: "cursor",
+        title: "Cursor",
+        programs: &["cursor", "cursor-agent"],
+        traces: &[Place::Home(".cursor"), Place::Project(".cursor")],
+        file: Place::Project(".cursor/mcp.json"),
+        format: Format::Json,
+        servers: "mcpServers",
+        says_stdio: true,
+        also: &[Place::Home(".cursor/mcp.json")],
+    },
+    Agent {
+        name: "vscode",
+        title: "VS Code",
+        programs: &["code", "code-insiders", "codium"],
+        traces: &[
+            Place::Home(".vscode"),
+            Place::Home(".config/Code"),
+            Place::Home("Library/Application Support/Code"),
+            Place::Project(".vscode"),
+        ],
+        file: Place::Project(".vscode/mcp.json"),
+        format: Format::Json,
+        servers: "servers",
+        says_stdio: true,
+        also: &[],
+    },
+    Agent {
+        name: "codex",
+        title: "Codex",
+        programs: &["codex"],
+        traces: &[Place::Codex(""), Place::Project(".codex")],
+        file: Place::Codex("config.toml"),
+        format: Format::Toml,
+        servers: "mcp_servers",
+        says_stdio: false,
+        also: &[Place::Project(".codex/config.toml")],
+    },
+    Agent {
+        name: "gemini",
+        title: "Gemini CLI",
+        programs: &["gemini"],
+        traces: &[Place::Home(".gemini"), Place::Project(".gemini")],
+        file: Place::Project(".gemini/settings.json"),
+        format: Format::Json,
+        servers: "mcpServers",
+        says_stdio: false,
+        also: &[Place::Home(".gemini/settings.json")],
+    },
+    Agent {
+        name: "zed",
+        title: "Zed",
+        programs: &["zed", "zeditor"],
+        traces: &[Place::Zed(""), Place::Project(".zed")],
+        file: Place::Zed("settings.json"),
+        format: Format::Json,
+        servers: "context_servers",
+        says_stdio: false,
+        also: &[Place::Project(".zed/settings.json")],
+    },
+    Agent {
+        name: "mcp",
+        title: "any agent that reads .mcp.json",
+        programs: &[],
+        traces: &[Place::Project(".mcp.json")],
+        file: Place::Project(".mcp.json"),
+        format: Format::Json,
+        servers: "mcpServers",
+        says_stdio: true,
+        also: &[],
+    },
+];
+
+impl Agent {
+    pub fn named(name: &str) -> Option<&'static Agent> {
+        AGENTS.iter().find(|agent| agent.name == name)
+    }
+
+    /// Whether its settings are there, or its program.
+    pub fn is_installed(&self, around: &Surroundings) -> bool {
+        let there = |place: &Place| around.path(*place).is_some_and(|path| path.exists());
+        self.traces.iter().any(there) || self.programs.iter().any(|name| around.program(name).is_some())
+    }
+
+    /// What the entry says, in the order it is written in.
+    pub fn entry(&self, command: &str) -> Vec<(&'static str, Value)> {
+        let kind = self.says_stdio.then(|| ("type", json!("stdio")));
+        kind.into_iter().chain([("command", json!(command)), ("args", json!(["mcp"]))]).collect()
+    }
+}
+
+/// What is looked at to find agents: folders, and where programs are.
+pub struct Surroundings {
+    pub project: PathBuf,
+    home: Option<PathBuf>,
+    codex: Option<PathBuf>,
+    zed: Option<PathBuf>,
+    /// Where programs are looked for.
+    folders: Vec<PathBuf>,
+    /// This program.
+    pub binary: PathBuf,
+}
+
+impl Surroundings {
+    pub fn new(env: &dyn Fn(&str) -> Option<OsString>, here: &Path, binary: PathBuf) -> Surroundings {
+        let folder = |name: &str| env(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        let home = folder("HOME").or_else(|| folder("USERPROFILE"));
+        let in_home = |name: &str| home.as_ref().map(|home| home.join(name));
+        let zed = match cfg!(windows) {
+            true => folder("APPDATA").map(|data| data.join("Zed")),
+            false => folder("XDG_CONFIG_HOME").map(|config| config.join("zed")).or_else(|| in_home(".config/zed")),
+        };
+        Surroundings {
+            project: here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(here).to_owned(),
+            codex: folder("CODEX_HOME").or_else(|| in_home(".codex")),
+            zed,
+            folders: env("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
+            home,
+            binary,
+        }
+    }
+
+    /// None where there is no home to look in.
+    pub fn path(&self, place: Place) -> Option<PathBuf> {
+        let (folder, name) = match place {
+            Place::Project(name) => (Some(&self.project), name),
+            Place::Home(name) => (self.home.as_ref(), name),
+            Place::Codex(name) => (self.codex.as_ref(), name),
+            Place::Zed(name) => (self.zed.as_ref(), name),
+        };
+        // Joining nothing would add a slash.
+        folder.map(|folder| if name.is_empty() { folder.clone() } else { folder.join(name) })
+    }
+
+    /// A program by its name.
+    pub fn program(&self, name: &str) -> Option<PathBuf> {
+        let names =
+            if cfg!(windows) { vec![format!("{name}.exe"), format!("{name}.cmd")] } else { vec![name.to_owned()] };
+        self.folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name))).find(|file| is_program(file))
+    }
+
+    /// How an agent starts this program: by its name where that finds it, else by its path.
+    pub fn command(&self) -> String {
+        if self.program(ENTRY).is_some_and(|found| self.is_binary(&found)) {
+            return ENTRY.into();
+        }
+        self.binary.display().to_string()
+    }
+
+    /// Whether a path leads to this program.
+    pub fn is_binary(&self, path: &Path) -> bool {
+        let real = |path: &Path| std::fs::canonicalize(path).ok();
+        path == self.binary || real(path).is_some_and(|path| Some(path) == real(&self.binary))
+    }
+}
+
+#[cfg(unix)]
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    file.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(file: &Path) -> bool {
+    file.is_file()
+}

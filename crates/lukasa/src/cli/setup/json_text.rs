@@ -1,0 +1,285 @@
+//! Edits JSON with comments as text: sets or removes one member and leaves every other byte alone.
+
+mod parse;
+
+use parse::{Document, Kind, Member, Node};
+use serde_json::{Map, Value};
+use std::ops::Range;
+
+/// Why a text cannot be read or edited, in words.
+pub type Fault = String;
+
+/// What is put into a text; unlike a `Value` its members keep their order.
+#[derive(Clone, Debug)]
+pub enum Piece<'a> {
+    Object(Vec<(&'a str, Piece<'a>)>),
+    Plain(Value),
+}
+
+/// What the text says; nothing at all says an empty object.
+pub fn read(text: &str) -> Result<Value, Fault> {
+    Ok(parse::document(text)?.root.map_or_else(|| Value::Object(Map::new()), |root| root.value()))
+}
+
+/// Whether there is nothing in it but an empty object.
+pub fn is_bare(text: &str) -> bool {
+    parse::document(text).is_ok_and(|document| {
+        let empty = document.root.as_ref().is_none_or(|root| matches!(&root.kind, Kind::Object(m) if m.is_empty()));
+        empty && document.comments.is_empty()
+    })
+}
+
+/// Sets the member at `path`; objects on the way are made where they are missing.
+pub fn set(text: &str, path: &[&str], piece: &Piece<'_>) -> Result<String, Fault> {
+    let document = parse::document(text)?;
+    let layout = Layout::of(text, &document);
+    let Some(root) = &document.root else {
+        if !document.comments.is_empty() {
+            return Err("there are comments in it and nothing else".into());
+        }
+        // A mark of the byte order stays where it is.
+        let mark = if text.starts_with('\u{feff}') { "\u{feff}" } else { "" };
+        return Ok(format!("{mark}{}{}", layout.block(&nested(path, piece), ""), layout.line));
+    };
+    let mut at = root;
+    let mut splices = Vec::new();
+    for (place, key) in path.iter().enumerate() {
+        match member(at, key)? {
+            Some(found) if place + 1 == path.len() => {
+                let new = layout.block(piece, indent_of(text, found.key_at));
+                splices.push((found.value.span.clone(), new));
+            }
+            Some(found) => at = &found.value,
+            None => {
+                splices = layout.insert(text, &document, at, key, &nested(&path[place + 1..], piece));
+                break;
+            }
+        }
+    }
+    let mut wanted = root.value();
+    put(&mut wanted, path, value_of(piece));
+    checked(apply(text, splices), &wanted)
+}
+
+/// Removes the member at `path`, and objects that hold nothing else; none when it is not there.
+pub fn remove(text: &str, path: &[&str]) -> Result<Option<String>, Fault> {
+    let document = parse::document(text)?;
+    let Some(root) = &document.root else { return Ok(None) };
+    let mut chain: Vec<(&Node, &Member)> = Vec::new();
+    let mut at = root;
+    for key in path {
+        let Some(found) = member(at, key)? else { return Ok(None) };
+        chain.push((at, found));
+        at = &found.value;
+    }
+    let alone = |object: &Node| object.members().len() == 1 && document.comments_of(object).next().is_none();
+    let mut level = chain.len() - 1;
+    while level > 0 && alone(chain[level].0) {
+        level -= 1;
+    }
+    let mut wanted = root.value();
+    take(&mut wanted, &path[..=level]);
+    let (object, gone) = chain[level];
+    let splices = if alone(object) {
+        vec![(object.span.start + 1..object.span.end - 1, String::new())]
+    } else {
+        cut(text, &document, object, gone)
+    };
+    checked(apply(text, splices), &wanted).map(Some)
+}
+
+/// The member of an object by its name, which must be its only one.
+fn member<'a>(node: &'a Node, key: &str) -> Result<Option<&'a Member>, Fault> {
+    let Kind::Object(members) = &node.kind else {
+        return Err(format!("`{key}` is to be in what is not an object"));
+    };
+    let mut found = members.iter().filter(|m| m.key == key);
+    match (found.next(), found.next()) {
+        (_, Some(_)) => Err(format!("`{key}` is there twice")),
+        (first, None) => Ok(first),
+    }
+}
+
+type Splices = Vec<(Range<usize>, String)>;
+
+/// What goes when a member goes: itself, the line it was alone on, and the comma it no longer needs.
+fn cut(text: &str, document: &Document, object: &Node, gone: &Member) -> Splices {
+    let members = object.members();
+    let place = members.iter().position(|m| m.key_at == gone.key_at).unwrap_or(0);
+    let last = place + 1 == members.len();
+    let mut end = gone.comma.map_or(gone.value.span.end, |comma| comma + 1);
+    let mut splices = Vec::new();
+    if let (true, None, Some(before)) = (last, gone.comma, place.checked_sub(1).map(|p| &members[p]))
+        && let Some(comma) = before.comma
+    {
+        splices.push((comma..comma + 1, String::new()));
+    }
+    let rest = text[end..].split('\n').next().unwrap_or_default();
+    let line = text[..gone.key_at].rfind('\n');
+    let first = line.filter(|line| text[line + 1..gone.key_at].trim().is_empty());
+    // What follows on the line must not end up behind `//`.
+    let behind = |line: usize| document.comments.iter().any(|c| c.end == line && text[c.clone()].starts_with("//"));
+    let start = match first.map(|line| if text[..line].ends_with('\r') { line - 1 } else { line }) {
+        Some(line) if rest.trim().is_empty() || (last && !behind(line)) => line,
+        _ if last => text[..gone.key_at].trim_end_matches([' ', '\t']).len(),
+        _ => {
+            end += rest.len() - rest.trim_start_matches([' ', '\t']).len();
+            gone.key_at
+        }
+    };
+    splices.push((start..end, String::new()));
+    splices
+}
+
+fn apply(text: &str, mut splices: Splices) -> String {
+    splices.sort_by_key(|(range, _)| range.start);
+    let mut edited = text.to_owned();
+    for (range, new) in splices.into_iter().rev() {
+        edited.replace_range(range, &new);
+    }
+    edited
+}
+
+/// An edit that does not say what it should is not made.
+fn checked(edited: String, wanted: &Value) -> Result<String, Fault> {
+    match read(&edited) {
+        Ok(said) if said == *wanted => Ok(edited),
+        _ => Err("it is laid out in a way that cannot be edited safely".into()),
+    }
+}
+
+fn nested<'a>(path: &[&'a str], piece: &Piece<'a>) -> Piece<'a> {
+    path.iter().rev().fold(piece.clone(), |inner, key| Piece::Object(vec![(key, inner)]))
+}
+
+fn value_of(piece: &Piece<'_>) -> Value {
+    match piece {
+        Piece::Object(members) => Value::Object(members.iter().map(|(k, v)| ((*k).to_owned(), value_of(v))).collect()),
+        Piece::Plain(value) => value.clone(),
+    }
+}
+
+fn put(at: &mut Value, path: &[&str], value: Value) {
+    let Some((key, rest)) = path.split_first() else {
+        *at = value;
+        return;
+    };
+    if let Value::Object(map) = at {
+        put(map.entry(*key).or_insert_with(|| Value::Object(Map::new())), rest, value);
+    }
+}
+
+fn take(at: &mut Value, path: &[&str]) {
+    match (at, path) {
+        (Value::Object(map), [key]) => {
+            map.remove(*key);
+        }
+        (Value::Object(map), [key, rest @ ..]) => {
+            if let Some(inner) = map.get_mut(*key) {
+                take(inner, rest);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The white space a line begins with.
+fn indent_of(text: &str, at: usize) -> &str {
+    let line = &text[text[..at].rfind('\n').map_or(0, |line| line + 1)..];
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+}
+
+/// The white space before something, where it is the first on its line.
+fn first_on_line(text: &str, at: usize) -> Option<&str> {
+    let before = &text[text[..at].rfind('\n')? + 1..at];
+    before.trim_matches([' ', '\t']).is_empty().then_some(before)
+}
+
+/// How a file is laid out.
+struct Layout<'a> {
+    /// What one level is indented by.
+    unit: &'a str,
+    /// What ends a line.
+    line: &'static str,
+}
+
+impl<'a> Layout<'a> {
+    fn of(text: &'a str, document: &Document) -> Layout<'a> {
+        let first = document.root.as_ref().and_then(|root| root.members().first());
+        let unit = first.and_then(|member| first_on_line(text, member.key_at)).filter(|unit| !unit.is_empty());
+        Layout { unit: unit.unwrap_or("  "), line: if text.contains("\r\n") { "\r\n" } else { "\n" } }
+    }
+
+    /// A new last member of an object.
+    fn insert(&self, text: &str, document: &Document, object: &Node, key: &str, piece: &Piece<'_>) -> Splices {
+        let (open, close) = (object.span.start + 1, object.span.end - 1);
+        let key = Value::from(key).to_string();
+        let base = indent_of(text, object.span.start);
+        let on_own_line = |indent: &str| format!("{}{indent}{key}: {}", self.line, self.block(piece, indent));
+        let Some(last) = object.members().last() else {
+            let inner = format!("{base}{}", self.unit);
+            return match document.comments_of(object).last() {
+                None => vec![(open..close, format!("{}{}{base}", on_own_line(&inner), self.line))],
+                Some(comment) if text[comment.end..close].contains('\n') => {
+                    vec![(comment.end..comment.end, on_own_line(&inner))]
+                }
+                Some(comment) => vec![(comment.end..comment.end, format!(" {key}: {}", inline(piece)))],
+            };
+        };
+        let end = last.value.span.end;
+        let first = object.members().first().map_or(open, |member| member.key_at);
+        if !text[open..first].contains('\n') {
+            return match last.comma {
+                Some(comma) => vec![(comma + 1..comma + 1, format!(" {key}: {},", inline(piece)))],
+                None => vec![(end..end, format!(", {key}: {}", inline(piece)))],
+            };
+        }
+        let indent = first_on_line(text, last.key_at).or_else(|| first_on_line(text, first)).unwrap_or(base);
+        // A comment on the line of the last member stays there.
+        let mut after = last.comma.map_or(end, |comma| comma + 1);
+        for comment in document.comments_of(object) {
+            if comment.start >= after && !text[after..comment.start].contains('\n') {
+                after = comment.end;
+            }
+        }
+        let new = on_own_line(indent);
+        match last.comma {
+            Some(_) => vec![(after..after, format!("{new},"))],
+            None if after == end => vec![(end..end, format!(",{new}"))],
+            None => vec![(end..end, ",".into()), (after..after, new)],
+        }
+    }
+
+    /// Objects with one member to a line.
+    fn block(&self, piece: &Piece<'_>, indent: &str) -> String {
+        match piece {
+            Piece::Object(members) if !members.is_empty() => {
+                let inner = format!("{indent}{}", self.unit);
+                let lines: Vec<_> = members
+                    .iter()
+                    .map(|(key, piece)| format!("{inner}{}: {}", Value::from(*key), self.block(piece, &inner)))
+                    .collect();
+                let between = format!(",{}", self.line);
+                format!("{{{}{}{}{indent}}}", self.line, lines.join(&between), self.line)
+            }
+            piece => inline(piece),
+        }
+    }
+}
+
+fn inline(piece: &Piece<'_>) -> String {
+    match piece {
+        Piece::Object(members) => {
+            let members: Vec<_> =
+                members.iter().map(|(key, piece)| format!("{}: {}", Value::from(*key), inline(piece))).collect();
+            format!("{{{}}}", members.join(", "))
+        }
+        Piece::Plain(Value::Array(values)) => {
+            format!("[{}]", values.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
+        }
+        Piece::Plain(value) => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

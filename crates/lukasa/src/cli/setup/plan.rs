@@ -1,0 +1,305 @@
+//! What is to change in which file, decided before anything is written.
+
+use super::agents::{Agent, ENTRY, Format, Surroundings};
+use super::difference::unified;
+use super::json_text::{self, Fault, Piece};
+use super::toml_text;
+use lukasa_model::{Error, ErrorKind, Result};
+use serde::Serialize;
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Larger than this is no settings file that somebody wrote.
+const LARGEST: u64 = 16 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    Add,
+    /// What it starts is another program.
+    Update,
+    Remove,
+    /// It is as it should be.
+    Right,
+    /// It is in another file that the agent reads too.
+    Elsewhere,
+    /// It goes to a server that runs already.
+    Remote,
+    /// There is nothing to remove.
+    Absent,
+    /// The file cannot be read or edited.
+    Broken,
+}
+
+/// One file and all agents that read it.
+#[derive(Debug, Serialize)]
+pub struct Step {
+    pub agents: Vec<&'static str>,
+    pub file: PathBuf,
+    pub action: Action,
+    /// In words, where there is more to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    pub written: bool,
+    #[serde(skip)]
+    before: Option<String>,
+    /// None: the file goes.
+    #[serde(skip)]
+    after: Option<String>,
+}
+
+impl Step {
+    pub fn changes(&self) -> bool {
+        self.diff.is_some()
+    }
+
+    pub fn titles(&self) -> String {
+        let titles: Vec<_> = self.agents.iter().filter_map(|name| Agent::named(name)).map(|a| a.title).collect();
+        titles.join(", ")
+    }
+}
+
+/// The agents that are installed.
+pub fn installed(around: &Surroundings) -> Vec<&'static Agent> {
+    super::agents::AGENTS.iter().filter(|agent| agent.is_installed(around)).collect()
+}
+
+/// One step per file, in the order of agents.
+pub fn plan(agents: &[&'static Agent], around: &Surroundings, removing: bool) -> Result<Vec<Step>> {
+    let mut steps: Vec<Step> = Vec::new();
+    for agent in agents {
+        let file = around.path(agent.file).ok_or_else(|| {
+            Error::invalid("no_home", format!("{} keeps its settings at home, and there is none", agent.title))
+                .hint("set HOME")
+        })?;
+        if let Some(step) = steps.iter_mut().find(|step| step.file == file) {
+            step.agents.push(agent.name);
+        } else {
+            steps.push(step(agent, file, around, removing));
+        }
+    }
+    Ok(steps)
+}
+
+fn step(agent: &'static Agent, file: PathBuf, around: &Surroundings, removing: bool) -> Step {
+    let mut step = Step {
+        agents: vec![agent.name],
+        file,
+        action: Action::Broken,
+        note: None,
+        diff: None,
+        written: false,
+        before: None,
+        after: None,
+    };
+    let decided = read(&step.file).and_then(|before| {
+        step.before = before;
+        let text = step.before.as_deref().unwrap_or_default();
+        if removing { without(agent, &step.file, text) } else { with(agent, text, around) }
+    });
+    match decided {
+        Ok(Decision { action, note, after }) => {
+            step.action = action;
+            step.note = note;
+            if let Some(after) = after {
+                step.after = after;
+                let shown = step.file.display().to_string();
+                let shown = shown.trim_start_matches('/');
+                step.diff = Some(unified(shown, step.before.as_deref(), step.after.as_deref()));
+            }
+        }
+        Err(fault) => step.note = Some(fault),
+    }
+    if step.changes()
+        && is_link(&step.file)
+        && let Ok(real) = std::fs::canonicalize(&step.file)
+    {
+        // Who agrees to a change must know where it is made.
+        let link = format!("it is a link to {}", real.display());
+        step.note = Some(step.note.map_or_else(|| link.clone(), |note| format!("{link}; {note}")));
+    }
+    step
+}
+
+struct Decision {
+    action: Action,
+    note: Option<String>,
+    /// The new text, or none for no file; none at all where nothing changes.
+    after: Option<Option<String>>,
+}
+
+impl Decision {
+    fn nothing(action: Action, note: Option<String>) -> Decision {
+        Decision { action, note, after: None }
+    }
+}
+
+fn with(agent: &Agent, text: &str, around: &Surroundings) -> std::result::Result<Decision, Fault> {
+    let (command, path) = (around.command(), [agent.servers, ENTRY]);
+    let entry = agent.entry(&command);
+    let said = agent.format.read(text)?;
+    // Others who use the repository have it elsewhere.
+    let own_path = matches!(agent.file, super::agents::Place::Project(_)) && Path::new(&command).is_absolute();
+    let note =
+        own_path.then(|| "the path is one of this machine: with `lukasa` on PATH the file can be shared".to_owned());
+    let Some(there) = said.get(agent.servers).and_then(|servers| servers.get(ENTRY)) else {
+        if let Some(other) = elsewhere(agent, around) {
+            return Ok(Decision::nothing(Action::Elsewhere, Some(format!("it is in {}", other.display()))));
+        }
+        let after = agent.format.add(text, &path, &entry)?;
+        return Ok(Decision { action: Action::Add, note, after: Some(Some(after)) });
+    };
+    let Some(members) = there.as_object() else {
+        return Err(format!("`{}.{ENTRY}` is not an object", agent.servers));
+    };
+    if !members.contains_key("command") && ["url", "httpUrl", "serverUrl"].iter().any(|key| members.contains_key(*key))
+    {
+        let note = "it goes to a server that runs already, and is left so";
+        return Ok(Decision::nothing(Action::Remote, Some(note.into())));
+    }
+    let mut after = text.to_owned();
+    for (key, value) in entry.iter().filter(|(key, value)| !is_right(key, members.get(*key), value, around)) {
+        after = agent.format.change(&after, &path, key, value)?;
+    }
+    if after == text {
+        return Ok(Decision::nothing(Action::Right, None));
+    }
+    Ok(Decision { action: Action::Update, note, after: Some(Some(after)) })
+}
+
+/// Whether a member of an entry does what it should: other ways to the same program and further arguments are the
+/// person's choice.
+fn is_right(key: &str, there: Option<&Value>, wanted: &Value, around: &Surroundings) -> bool {
+    match (key, there) {
+        (_, Some(there)) if there == wanted => true,
+        ("command", Some(Value::String(there))) => around.is_binary(Path::new(there)),
+        ("args", Some(Value::Array(there))) => there.iter().any(|arg| arg == "mcp"),
+        // Agents take it for granted.
+        ("type", None) => true,
+        _ => false,
+    }
+}
+
+fn without(agent: &Agent, file: &Path, text: &str) -> std::result::Result<Decision, Fault> {
+    let Some(after) = agent.format.remove(text, &[agent.servers, ENTRY])? else {
+        return Ok(Decision::nothing(Action::Absent, None));
+    };
+    let empty = match agent.format {
+        Format::Json => json_text::is_bare(&after),
+        Format::Toml => after.trim().is_empty(),
+    };
+    let after = if empty && !is_link(file) { None } else { Some(after) };
+    Ok(Decision { action: Action::Remove, note: None, after: Some(after) })
+}
+
+/// Another file the agent reads that has the entry.
+fn elsewhere(agent: &Agent, around: &Surroundings) -> Option<PathBuf> {
+    agent.also.iter().filter_map(|place| around.path(*place)).find(|file| {
+        let said = read(file).ok().flatten().and_then(|text| agent.format.read(&text).ok());
+        said.is_some_and(|said| said.get(agent.servers).and_then(|servers| servers.get(ENTRY)).is_some())
+    })
+}
+
+impl Format {
+    fn read(self, text: &str) -> std::result::Result<Value, Fault> {
+        match self {
+            Format::Json => json_text::read(text),
+            Format::Toml => toml_text::read(text),
+        }
+    }
+
+    fn add(self, text: &str, path: &[&str], entry: &[(&str, Value)]) -> std::result::Result<String, Fault> {
+        match self {
+            Format::Json => {
+                let members = entry.iter().map(|(key, value)| (*key, Piece::Plain(value.clone()))).collect();
+                json_text::set(text, path, &Piece::Object(members))
+            }
+            Format::Toml => toml_text::add(text, path, entry),
+        }
+    }
+
+    fn change(self, text: &str, path: &[&str], key: &str, value: &Value) -> std::result::Result<String, Fault> {
+        match self {
+            Format::Json => {
+                let path: Vec<&str> = path.iter().copied().chain([key]).collect();
+                json_text::set(text, &path, &Piece::Plain(value.clone()))
+            }
+            Format::Toml => toml_text::change(text, path, key, value),
+        }
+    }
+
+    fn remove(self, text: &str, path: &[&str]) -> std::result::Result<Option<String>, Fault> {
+        match self {
+            Format::Json => json_text::remove(text, path),
+            Format::Toml => toml_text::remove(text, path),
+        }
+    }
+}
+
+fn is_link(file: &Path) -> bool {
+    file.symlink_metadata().is_ok_and(|m| m.is_symlink())
+}
+
+/// None where there is no such file; a link that leads nowhere is no such case.
+fn read(file: &Path) -> std::result::Result<Option<String>, Fault> {
+    let open = match std::fs::File::open(file) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && file.symlink_metadata().is_err() => return Ok(None),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err("the link leads nowhere".into()),
+        opened => opened.map_err(|e| e.to_string())?,
+    };
+    if !open.metadata().map_err(|e| e.to_string())?.is_file() {
+        return Err("it is not a file".into());
+    }
+    let mut bytes = Vec::new();
+    open.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(format!("it has more than {} MB", LARGEST >> 20));
+    }
+    String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8".into())
+}
+
+/// Makes the change, whole or not at all.
+pub fn write(step: &mut Step) -> Result<()> {
+    let fault = |e: std::io::Error| {
+        Error::new(ErrorKind::Unavailable, "file_failure", format!("`{}`: {e}", step.file.display()))
+    };
+    if read(&step.file).ok().as_ref() != Some(&step.before) {
+        return Err(Error::conflict("file_changed", format!("`{}` was changed meanwhile", step.file.display()))
+            .hint("run `lukasa setup` again"));
+    }
+    let Some(after) = &step.after else {
+        std::fs::remove_file(&step.file).map_err(fault)?;
+        step.written = true;
+        return Ok(());
+    };
+    // Through a link to the file itself: the link stays.
+    let target = match std::fs::canonicalize(&step.file) {
+        Ok(target) => target,
+        Err(_) => step.file.clone(),
+    };
+    let folder = target.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(fault)?;
+    let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let part = folder.join(format!(".{name}.{}.part", std::process::id()));
+    let written = fill(&part, &target, after).and_then(|()| std::fs::rename(&part, &target));
+    if let Err(e) = written {
+        // What is left of it is of no use; that it stays is the lesser trouble.
+        let _ = std::fs::remove_file(&part);
+        return Err(fault(e));
+    }
+    step.written = true;
+    Ok(())
+}
+
+/// A new file with the rights of the one it is to replace.
+fn fill(part: &Path, target: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(part)?;
+    if let Ok(there) = target.metadata() {
+        file.set_permissions(there.permissions())?;
+    }
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}

@@ -1,0 +1,78 @@
+//! Looks at the file of a store without changing it.
+
+use super::{BUSY, embedded, fault, refuse_foreign};
+use lukasa_model::Result;
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+
+/// Faults that are listed; one is enough to know.
+const LISTED: usize = 5;
+
+/// What a look at the file shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inspection {
+    /// The version of its schema; 0 before there is one.
+    pub schema: i64,
+    /// The version this Lukasa brings it to.
+    pub newest: i64,
+    /// What SQLite finds wrong with its pages; none when it is sound.
+    pub faults: Vec<String>,
+}
+
+/// Reads every page, so it takes as long as reading the file. What it says about the schema holds for files that
+/// `SqliteStore::open` would refuse too.
+pub fn inspect(path: &Path) -> Result<Inspection> {
+    refuse_foreign(path)?;
+    let at = |e: rusqlite::Error| fault(e).at(path.display());
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(at)?;
+    connection.busy_timeout(BUSY).map_err(at)?;
+    let known: bool = connection
+        .query_row("SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'refinery_schema_history'", [], |r| r.get(0))
+        .map_err(at)?;
+    let schema = match known {
+        true => connection
+            .query_row("SELECT coalesce(max(version), 0) FROM refinery_schema_history", [], |r| r.get(0))
+            .map_err(at)?,
+        false => 0,
+    };
+    let mut query = connection.prepare(&format!("PRAGMA quick_check({LISTED})")).map_err(at)?;
+    let said = query.query_map([], |row| row.get::<_, String>(0)).map_err(at)?;
+    let mut faults = said.collect::<rusqlite::Result<Vec<_>>>().map_err(at)?;
+    faults.retain(|said| said != "ok");
+    let newest = embedded::migrations::runner().get_migrations().iter().map(|m| i64::from(m.version())).max();
+    Ok(Inspection { schema, newest: newest.unwrap_or(0), faults })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+    use super::*;
+    use crate::sqlite::Durability;
+    use crate::{SqliteStore, SystemClock};
+    use std::sync::Arc;
+
+    #[test]
+    fn a_look_tells_version_and_damage_and_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        drop(SqliteStore::open(&path, Arc::new(SystemClock), Durability::Full).unwrap());
+        let seen = inspect(&path).unwrap();
+        assert!(seen.schema == seen.newest && seen.newest > 0 && seen.faults.is_empty(), "{seen:?}");
+        // One of an earlier version stays one; one of a later version is told, not refused.
+        for change in [
+            "DELETE FROM refinery_schema_history WHERE version = 4",
+            "UPDATE refinery_schema_history SET version = 99 WHERE version = 3",
+        ] {
+            Connection::open(&path).unwrap().execute(change, []).unwrap();
+            let (first, second) = (inspect(&path).unwrap(), inspect(&path).unwrap());
+            assert!(first == second && first.schema != first.newest, "{first:?}");
+        }
+        let mut bytes = std::fs::read(&path).unwrap();
+        let whole = bytes.len();
+        bytes[whole / 2..].fill(0xff);
+        std::fs::write(&path, bytes).unwrap();
+        assert!(inspect(&path).map_or(true, |seen| !seen.faults.is_empty()), "half of it is gone");
+    }
+}
