@@ -43,6 +43,7 @@ pub fn commands() -> [Command; 2] {
             .arg(toolsets())
             .arg(no_watch()),
         Command::new("serve")
+            .visible_alias("up")
             .about("Serve agents and programs over HTTP: MCP at /mcp, REST at /v1, OpenAPI at /openapi.json")
             .after_help("Without authentication only this machine is served; docs/access.md tells of tokens and keys.")
             .arg(Arg::new("listen").long("listen").value_name("ADDRESS").default_value(LISTEN).help("Where to listen"))
