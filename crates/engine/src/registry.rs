@@ -159,8 +159,8 @@ impl Operation {
         (self.run)(engine, context, self.read(request)?)
     }
 
-    /// Accepts camelCase, refuses fields that do not exist.
-    fn read(&self, request: Value) -> Result<Value> {
+    /// A request by the names of its fields: accepts camelCase and other names, refuses fields that do not exist.
+    pub fn read(&self, request: Value) -> Result<Value> {
         let Value::Object(given) = request else {
             return Err(Error::invalid("invalid_request", "a request is a JSON object"));
         };

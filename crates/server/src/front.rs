@@ -135,7 +135,9 @@ impl Front {
     }
 
     /// Fills in the working tree that is meant, and keeps callers from elsewhere within it.
-    fn placed(&self, operation: &Operation, caller: &Caller, mut request: Value) -> Result<Value> {
+    fn placed(&self, operation: &Operation, caller: &Caller, request: Value) -> Result<Value> {
+        // By its own names first, or a place could come in by another one.
+        let mut request = operation.read(request)?;
         let Some(fields) = request.as_object_mut() else { return Ok(request) };
         let named = operation.meta.places.contains(&"path") && fields.contains_key("path");
         // A look back is not brought up to date, and who may only read cannot have anything indexed.

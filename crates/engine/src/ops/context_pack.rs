@@ -1,6 +1,6 @@
 //! `context_pack`: one call gives a task everything it needs, within its tokens.
 
-use super::{META, count};
+use super::{META, WRITE, count};
 use crate::code::index::Pass;
 use crate::cursor::Cursor;
 use crate::graph::{Look, check_range};
@@ -97,6 +97,8 @@ impl Op for ContextPack {
         let tokens = check(&request)?;
         let mut indexed = None;
         if let Some(path) = &request.path {
+            // Who may only read cannot have anything indexed.
+            context.grants.check(Self::META.name, WRITE.scope)?;
             let workspace = engine.workspace(&context.scope, Path::new(path))?;
             let report = workspace.index(engine, context, &Pass::default())?;
             indexed = Some(report.branch.clone());

@@ -129,7 +129,8 @@ impl Shape {
                 _ => return Err(not("true or false")),
             },
             Shape::Text | Shape::Choice(_) => Value::String(text.to_owned()),
-            Shape::Texts => Value::Array(text.split(',').map(|part| Value::String(part.to_owned())).collect()),
+            // One of them; several are written one by one.
+            Shape::Texts => Value::Array(vec![Value::String(text.to_owned())]),
             Shape::Number => {
                 serde_json::from_str::<Value>(text).ok().filter(Value::is_number).ok_or_else(|| not("a number"))?
             }

@@ -217,8 +217,9 @@ impl<'a> Reading<'a> {
                 units.begin(*node);
                 let key = self.symbols.key(*node);
                 let is_file = *node == wanted.file;
-                units.add(Field::Name, if is_file { keys::name(&key) } else { keys::local(&key) });
-                units.add(Field::Path, keys::path(&key));
+                // What it stands in is named by all that stands there, so it says little about one of them.
+                units.add(Field::Name, keys::name(&key));
+                units.add(Field::Path, &key);
                 about(&mut units, content, own.is_some());
                 for text in own.iter().flat_map(|own| own.texts(*node, is_file)) {
                     units.add(Field::Body, text);

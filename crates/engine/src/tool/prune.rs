@@ -68,8 +68,11 @@ pub fn prune(all: &Map<String, Value>, level: Level, told: &mut Vec<String>) -> 
     if level == Level::All {
         return all.clone();
     }
-    let mut pruning = Pruning { level, gone: vec![], cut: vec![] };
+    let mut pruning = Pruning { level, details: false, gone: vec![], cut: vec![] };
     let kept = pruning.object(all);
+    if pruning.details {
+        told.push("without details".into());
+    }
     if !pruning.gone.is_empty() {
         told.push(format!("without {}", pruning.gone.join(", ")));
     }
@@ -81,6 +84,8 @@ pub fn prune(all: &Map<String, Value>, level: Level, told: &mut Vec<String>) -> 
 
 struct Pruning {
     level: Level,
+    /// Something went that only programs and the curious want.
+    details: bool,
     gone: Vec<String>,
     cut: Vec<String>,
 }
@@ -93,7 +98,7 @@ impl Pruning {
             let low = LOW.contains(&name.as_str()) || (is_named && name == "id");
             let medium = self.level == Level::Brief && MEDIUM.contains(&name.as_str());
             if low || medium {
-                // Nobody needs to be told of what only programs want.
+                self.details |= low;
                 if medium && !self.gone.contains(name) {
                     self.gone.push(name.clone());
                 }

@@ -1,0 +1,75 @@
+//! Whatever operation is called: nobody does what they have no scope for, and nobody from elsewhere names a place outside.
+#![allow(clippy::unwrap_used)]
+
+use lukasa_engine::{Engine, Grants, operations};
+use lukasa_model::Scope;
+use lukasa_server::{Caller, Front, Limits};
+use lukasa_store::{Clock, MemoryStore, SystemClock};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::sync::Arc;
+
+fn front(home: &Path) -> Front {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let store = Arc::new(MemoryStore::new(Arc::clone(&clock)));
+    let engine = Engine::new(store, clock, std::env::temp_dir());
+    Front::new(engine, Limits::default(), Some(home.to_path_buf()))
+}
+
+fn caller(grants: Grants) -> Caller {
+    Caller { grants, local: false, ..Caller::owner(Scope::new("local", "shop").unwrap()) }
+}
+
+#[tokio::test]
+async fn every_operation_needs_its_scope() {
+    let home = tempfile::tempdir().unwrap();
+    let front = front(home.path());
+    let all: Vec<&str> = operations().iter().map(|operation| operation.meta.scope).collect();
+    for operation in operations() {
+        let meta = &operation.meta;
+        // Every scope there is, but this one and the one that covers all.
+        let others = all.iter().filter(|scope| **scope != meta.scope && **scope != "admin").copied();
+        let refused = front.call(&caller(Grants::of(others)), meta.name, json!({}), None).await.map(drop).unwrap_err();
+        assert_eq!(refused.code, "missing_scope", "{}", meta.name);
+    }
+}
+
+#[tokio::test]
+async fn no_operation_is_led_outside_of_what_is_served() {
+    let outside = tempfile::tempdir().unwrap();
+    let home = outside.path().join("home");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::write(outside.path().join("secret.txt"), "x").unwrap();
+    std::os::unix::fs::symlink(outside.path(), home.join("way_out")).unwrap();
+    let front = front(&home);
+    let mut tried = 0;
+    for operation in operations() {
+        for place in operation.meta.places {
+            for path in ["..", "../secret.txt", "/etc/passwd", "way_out/secret.txt", "./way_out", "-", "no\0where"] {
+                let mut request = Map::new();
+                for field in operation.fields().keys().filter(|field| operation.requires(field)) {
+                    request.insert(field.clone(), json!("."));
+                }
+                request.insert((*place).into(), json!(path));
+                let asked = front.call(&caller(Grants::All), operation.meta.name, Value::Object(request), None).await;
+                let refused = asked.map(drop).unwrap_err();
+                assert_eq!(refused.code, "place_not_served", "{} {place}: {path}", operation.meta.name);
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried >= 70, "{tried}");
+}
+
+#[tokio::test]
+async fn who_may_only_read_has_nothing_indexed() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("a.py"), "def price():\n    return 1\n").unwrap();
+    let front = front(home.path());
+    let reader = caller(Grants::of(["graph:search:read"]));
+    let asked = json!({"task": "the price is wrong", "path": "."});
+    let refused = front.call(&reader, "context_pack", asked.clone(), None).await.map(drop).unwrap_err();
+    assert_eq!(refused.code, "missing_scope");
+    // The same question from who may write has it indexed.
+    front.call(&caller(Grants::of(["graph:search:read", "graph:write"])), "context_pack", asked, None).await.unwrap();
+}
