@@ -1,7 +1,5 @@
 //! An embedding model behind HTTP: order, checks, and what is worth another try.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
 use lukasa_engine::embedding::{EmbeddingEndpoint, EmbeddingEndpointConfig};
 use lukasa_engine::model_endpoint::Key;
 use lukasa_search::embed::{EmbedError, Embedder, Purpose};

@@ -1,5 +1,5 @@
 //! Queries made of other queries, torn apart and put together at random: each is answered or refused, none crashes.
-//! `FUZZ_SECONDS=600 cargo test --release -p lukasa-graph --test cypher_fuzz` goes on for longer.
+//! `FUZZ_SECONDS=600 cargo test --release -p lukasa-graph --test graph cypher_fuzz` goes on for longer.
 
 use lukasa_graph::Projection;
 use lukasa_graph::cypher::value::Value;

@@ -1,7 +1,5 @@
 //! Walks, expansions, ways and ranks against the plainest possible reading of what they are.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
 use lukasa_graph::expand::{Dedupe, Everything, Expand, Phase, expand};
 use lukasa_graph::paths::{all_simple, shortest, surest};
 use lukasa_graph::rank::{DAMPING, REVERSE, Spread, Weights, ppr, push};

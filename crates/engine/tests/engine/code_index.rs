@@ -1,10 +1,6 @@
 //! Indexing working trees: what is stated, what stays right while files change, and what bad input does.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
-mod desk;
-
-use desk::Desk;
+use crate::desk::Desk;
 use lukasa_model::View;
 use lukasa_store::Fields;
 use lukasa_store::ledger::ViewSpec;

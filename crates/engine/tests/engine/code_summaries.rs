@@ -1,10 +1,6 @@
 //! Summaries by a language model: asked for once, kept, stated, and never in the way.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
-mod desk;
-
-use desk::Desk;
+use crate::desk::Desk;
 use lukasa_engine::code::{Summaries, Watch};
 use lukasa_engine::model_endpoint::{Endpoint, EndpointConfig, Key};
 use lukasa_testkit::{FakeEndpoint, Reply};

@@ -1,9 +1,6 @@
 //! A realistic mix of tool calls stays small: what an agent sees in the compact profile.
-#![allow(clippy::unwrap_used)]
 
-mod desk;
-
-use desk::Desk;
+use crate::desk::Desk;
 use lukasa_engine::{registry, tool};
 use lukasa_search::count::count;
 use serde_json::{Value, json};

@@ -1,13 +1,10 @@
 //! Importing what a compiler knows over what was found without one, on every store.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
-mod desk;
-#[path = "../../code/src/scip/tests/encode.rs"]
+#[path = "../../../code/src/scip/tests/encode.rs"]
 #[allow(dead_code, reason = "shared with the tests of the crate that reads indexes")]
 mod encode;
 
-use desk::Desk;
+use crate::desk::Desk;
 use encode::{Doc, Units, index};
 use serde_json::{Value, json};
 use std::fs::{self, File};

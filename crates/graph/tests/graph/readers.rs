@@ -1,7 +1,5 @@
 //! Many readers beside a writer, and many graphs within a memory limit.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
 use lukasa_graph::{Projections, Snapshot};
 use lukasa_model::batch::{End, PutObject, PutRelationship};
 use lukasa_model::{Batch, BranchMode, Time, Write};

@@ -1,10 +1,6 @@
 //! Operations that walk the graph, through the one way in, on every store.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
-mod desk;
-
-use desk::Desk;
+use crate::desk::Desk;
 use serde_json::{Value, json};
 
 /// A shop: services, files with functions, a test, a decision made in a meeting, and a document.

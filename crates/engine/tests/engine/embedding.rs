@@ -1,7 +1,5 @@
 //! From a commit to a vector: the queue, the worker and what is told about them, on every store.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
 use lukasa_engine::embedding::breaker::BreakerState;
 use lukasa_engine::embedding::readiness::BreakerTold;
 use lukasa_engine::embedding::reconcile::{KEPT, Reconciled, reconcile};

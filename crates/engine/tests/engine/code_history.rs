@@ -1,17 +1,12 @@
 //! Importing commits of the past: every commit and every date shows the code as it was then, and the head stays.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
-mod desk;
-mod made;
-
-use desk::Desk;
+use crate::desk::Desk;
+use crate::made::Made;
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 use lukasa_engine::Engine;
 use lukasa_store::ledger::ViewSpec;
 use lukasa_store::{Clock, Fields};
-use made::Made;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,10 +1,6 @@
 //! Questions about code, through the one way in, on every store.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
-mod desk;
-
-use desk::Desk;
+use crate::desk::Desk;
 use lukasa_engine::Context;
 use lukasa_model::{Error, Scope};
 use serde_json::{Value, json};

@@ -1,10 +1,6 @@
 //! Embedding as operations see it, on every store: what comes first, and what happens while the model fails.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
-mod desk;
-
-use desk::Desk;
+use crate::desk::Desk;
 use lukasa_engine::embedding::{EmbeddingEndpoint, EmbeddingEndpointConfig, InputRules};
 use lukasa_engine::search::{Embedding, Searching};
 use lukasa_model::transaction::Header;

@@ -1,14 +1,10 @@
 //! Reading repositories of every shape, made here without the `git` program.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
-mod made;
-
+use crate::made::Made;
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 use lukasa_engine::code::git::{Change, Entry, Head, Repository, blob_id};
 use lukasa_model::{Error, ErrorKind};
-use made::Made;
 use std::fs;
 use std::path::Path;
 

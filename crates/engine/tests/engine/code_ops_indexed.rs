@@ -1,10 +1,6 @@
 //! Questions about folders that were indexed, on every store.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
-mod desk;
-
-use desk::Desk;
+use crate::desk::Desk;
 use serde_json::{Value, json};
 
 fn keys(list: &Value) -> Vec<&str> {

@@ -1,10 +1,6 @@
 //! Searching and packing on every store: what is found, why, within which limits, and what is told.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
-mod desk;
-
-use desk::Desk;
+use crate::desk::Desk;
 use lukasa_engine::search::Searching;
 use lukasa_search::count::count;
 use lukasa_search::rerank::Reranker;

@@ -1,10 +1,6 @@
 //! The watcher: what is saved can be asked for, whatever way it was saved.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
-mod desk;
-
-use desk::Desk;
+use crate::desk::Desk;
 use lukasa_engine::code::Watch;
 use lukasa_engine::code::watch::WatchState;
 use lukasa_testkit::{git, has_git};

@@ -1,10 +1,6 @@
 //! Operations through the one way in, on every store.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
-mod desk;
-
-use desk::Desk;
+use crate::desk::Desk;
 use lukasa_engine::{Engine, operations};
 use lukasa_store::{Clock, Store};
 use lukasa_testkit::FaultyStore;

@@ -1,10 +1,6 @@
 //! Patterns in code, and questions in words, on every store.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
-mod desk;
-
-use desk::Desk;
+use crate::desk::Desk;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

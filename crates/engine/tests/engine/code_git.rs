@@ -1,14 +1,9 @@
 //! Indexing git working trees: branches, commits, worktrees.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
-mod desk;
-mod made;
-
-use desk::Desk;
+use crate::desk::Desk;
+use crate::made::Made;
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
-use made::Made;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;

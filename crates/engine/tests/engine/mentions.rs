@@ -1,10 +1,6 @@
 //! Mentions of titles: stated once, brought up to date by difference, on every store.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
-mod desk;
-
-use desk::Desk;
+use crate::desk::Desk;
 use lukasa_search::titles;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

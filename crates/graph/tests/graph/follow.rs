@@ -1,7 +1,5 @@
 //! A projection that follows the log is the one that would be built afresh, and the one the ledger describes.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
 use lukasa_graph::{Projection, Snapshot};
 use lukasa_model::types::RelationshipType;
 use lukasa_model::{Content, Time, View};

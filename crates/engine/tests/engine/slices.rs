@@ -1,10 +1,6 @@
 //! Exact lines of symbols, within budgets and as of any time, on every store.
 
-#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
-mod desk;
-
-use desk::Desk;
+use crate::desk::Desk;
 use serde_json::{Value, json};
 use std::path::Path;
 use tempfile::TempDir;

@@ -1,0 +1,25 @@
+//! The engine through its operations, on every store: one program, so that it is linked once.
+
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+mod code_git;
+mod code_history;
+mod code_index;
+mod code_ops;
+mod code_ops_indexed;
+mod code_summaries;
+mod code_watch;
+mod desk;
+mod embedding;
+mod embedding_endpoint;
+mod embedding_engine;
+mod git;
+mod graph;
+mod made;
+mod mentions;
+mod operations;
+mod patterns;
+mod scip;
+mod search;
+mod slices;
+mod tools;
