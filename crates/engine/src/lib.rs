@@ -2,12 +2,15 @@
 
 pub mod caller;
 pub mod code;
+pub mod context_graph;
 pub mod cursor;
 pub mod embedding;
 pub mod graph;
+pub mod lineage;
 pub mod model_endpoint;
 pub mod ops;
 pub mod pack;
+pub mod packs;
 pub mod redact;
 pub mod registry;
 pub mod search;
@@ -22,7 +25,7 @@ use lukasa_model::transaction::Header;
 use lukasa_model::{Error, Result, Scope};
 use lukasa_store::{Clock, Ledger, Store};
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 use std::collections::hash_map::Entry;
 use std::io::{BufRead, Write};
@@ -39,6 +42,8 @@ pub struct Engine {
     cache: Option<PathBuf>,
     ledgers: Arc<Mutex<FxHashMap<Scope, Ledger>>>,
     graphs: Arc<Graphs>,
+    /// Projects known to have the types of the `agent` pack.
+    packed: Arc<Mutex<FxHashSet<Scope>>>,
     workspaces: ByRoot<Arc<code::Workspace>>,
     watches: ByRoot<code::Watch>,
     summaries: Option<Arc<code::Summaries>>,
@@ -101,6 +106,7 @@ impl Engine {
             temp_dir,
             ledgers: Arc::default(),
             graphs,
+            packed: Arc::default(),
             cache: None,
             workspaces: Arc::default(),
             watches: Arc::default(),

@@ -300,7 +300,7 @@ impl Planner<'_> {
         }
         let relationship = self.known.thing(item.id).map_or(item.ends.is_some(), |t| t.ends.is_some());
         *(if relationship { &mut self.plan.relationships } else { &mut self.plan.objects }) += 1;
-        let branchless = !relationship && self.at.registry.is_branchless(&item.type_name);
+        let branchless = self.at.registry.is_branchless(&item.type_name, relationship);
         self.plan.statements.push(Statement {
             thing,
             branch: if branchless { PROJECT_WIDE } else { self.at.branch },

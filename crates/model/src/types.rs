@@ -108,6 +108,9 @@ pub struct RelationshipType {
     /// Stays visible when an end has ended, and shows that end as ended.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lasting: bool,
+    /// Stated once for the project, seen from every branch on which its ends are, never merged.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub branchless: bool,
     #[serde(skip_serializing_if = "Value::is_null")]
     pub schema: Value,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -117,6 +120,33 @@ pub struct RelationshipType {
     pub ranking: Ranking,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pack: Option<String>,
+}
+
+/// Types that belong together and come together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Pack {
+    pub name: String,
+    pub version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub object_types: Vec<ObjectType>,
+    pub relationship_types: Vec<RelationshipType>,
+}
+
+impl Pack {
+    /// What its types say they come from.
+    pub fn label(&self) -> String {
+        format!("{}@{}", self.name, self.version)
+    }
+}
+
+/// Packs that Lukasa brings for its own work: they say nothing about what else a project may state.
+const OWN_PACKS: [&str; 1] = ["agent"];
+
+/// Whether a project that has types of this pack wants no others.
+fn is_strict(pack: Option<&str>) -> bool {
+    pack.is_some_and(|label| !OWN_PACKS.contains(&label.split('@').next().unwrap_or(label)))
 }
 
 /// `src: one`: a source has at most one such relationship at a time. `dst: one`: a destination has.
@@ -240,7 +270,7 @@ impl Registry {
         match (&*declaration.type_name, content) {
             (system::OBJECT_TYPE, Some(p)) => {
                 let declared: ObjectType = read(&p)?;
-                self.has_pack |= declared.pack.is_some();
+                self.has_pack |= is_strict(declared.pack.as_deref());
                 self.object_types.retain(|_, t| !t.declared.name.eq_ignore_ascii_case(&key));
                 let names: Vec<_> = declared.aliases.iter().map(|a| a.to_lowercase()).chain([key]).collect();
                 let known = Known::new(declared);
@@ -248,7 +278,7 @@ impl Registry {
             }
             (system::RELATIONSHIP_TYPE, Some(p)) => {
                 let declared: RelationshipType = read(&p)?;
-                self.has_pack |= declared.pack.is_some();
+                self.has_pack |= is_strict(declared.pack.as_deref());
                 self.relationship_types.retain(|_, t| !t.declared.name.eq_ignore_ascii_case(&key));
                 let names: Vec<_> = declared.aliases.iter().map(|a| a.to_lowercase()).chain([key]).collect();
                 let known = Known::new(declared);
@@ -325,8 +355,12 @@ impl Registry {
         own.or(declared).unwrap_or(name)
     }
 
-    pub fn is_branchless(&self, object_type: &str) -> bool {
-        system::is(object_type) || self.object_type(object_type).is_some_and(|t| t.branchless)
+    pub fn is_branchless(&self, type_name: &str, relationship: bool) -> bool {
+        if relationship {
+            self.relationship_type(type_name).is_some_and(|t| t.branchless)
+        } else {
+            system::is(type_name) || self.object_type(type_name).is_some_and(|t| t.branchless)
+        }
     }
 
     pub fn is_lasting(&self, relationship_type: &str) -> bool {

@@ -75,7 +75,15 @@ pub fn locate(
         let found = found.into_iter().filter(|(node, _)| allowed(*node)).collect();
         Channel { name, weight, found: best(found, MOST, order) }
     };
-    let units = best(all(indexes.units, &unit_scoring(0.0)), MOST, order);
+    // By what they say, for their files, and by their names as well, to compare them with one another.
+    let (mut units, mut named) = (Vec::new(), Vec::new());
+    for (node, [text, name]) in indexes.units.scores_by(&terms, [&unit_scoring(0.0), &unit_scoring(OWN_NAME)]) {
+        named.push((node, f64::from(name)));
+        if text > 0.0 {
+            units.push((node, f64::from(text)));
+        }
+    }
+    let units = best(units, MOST, order);
     let mut by_file: FxHashMap<Node, [f64; FURTHER.len()]> = FxHashMap::default();
     for (node, score) in &units {
         let Some(file) = file_of(*node) else { continue };
@@ -96,8 +104,7 @@ pub fn locate(
     channels.extend(more.into_iter().map(|more| channel(more.name, more.weight, more.found)));
     channels.retain(|channel| channel.weight > 0.0 && !channel.found.is_empty());
     let files = fuse(&channels, Fusion::WeightedMax, order);
-    let units = all(indexes.units, &unit_scoring(OWN_NAME));
-    Located { files, units: best(units, MOST, order), channels }
+    Located { files, units: best(named, MOST, order), channels }
 }
 
 /// What a word in a symbol's own name counts when symbols are compared with one another.

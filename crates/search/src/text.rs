@@ -204,22 +204,28 @@ impl TextIndex {
 
     /// Every document that has one of the words, with its score, in the order of documents.
     pub fn scores(&self, terms: &[Term], scoring: &Scoring) -> Vec<(Doc, f32)> {
-        let norms = self.norms(scoring);
+        self.scores_by(terms, [scoring]).into_iter().map(|(doc, [score])| (doc, score)).collect()
+    }
+
+    /// The same by several ways to score, in one go.
+    pub fn scores_by<const N: usize>(&self, terms: &[Term], scorings: [&Scoring; N]) -> Vec<(Doc, [f32; N])> {
+        let norms = scorings.map(|scoring| self.norms(scoring));
         let rarities: Vec<f32> = terms.iter().map(|term| self.rarity(&term.word) * term.weight).collect();
         let mut all = Vec::new();
         for part in &self.parts {
-            let mut sums = vec![0.0f32; part.segment.len()];
+            let mut sums = vec![[0.0f32; N]; part.segment.len()];
             let mut met = Vec::new();
             for (term, rarity) in terms.iter().zip(&rarities) {
                 let Some(word) = part.segment.word(&term.word) else { continue };
                 for posting in part.segment.postings(word) {
-                    let score = norms.score(part.segment.lengths(posting.at), &posting.counts) * rarity;
-                    let sum = &mut sums[posting.at as usize];
-                    if score > 0.0 {
-                        if *sum == 0.0 {
-                            met.push(posting.at);
-                        }
-                        *sum += score;
+                    let lengths = part.segment.lengths(posting.at);
+                    let sums = &mut sums[posting.at as usize];
+                    let is_new = *sums == [0.0; N];
+                    for (sum, norms) in sums.iter_mut().zip(&norms) {
+                        *sum += norms.score(lengths, &posting.counts) * rarity;
+                    }
+                    if is_new && *sums != [0.0; N] {
+                        met.push(posting.at);
                     }
                 }
             }
@@ -227,7 +233,7 @@ impl TextIndex {
             let found = |at: u32| (part.segment.doc(at), sums[at as usize]);
             // In the order of documents: by looking at all where many were met, by sorting where few were.
             if met.len() > part.segment.len() / 16 {
-                let met = (0..sums.len() as u32).filter(|at| sums[*at as usize] > 0.0);
+                let met = (0..sums.len() as u32).filter(|at| sums[*at as usize] != [0.0; N]);
                 all.extend(met.filter(is_there).map(found));
             } else {
                 met.sort_unstable();

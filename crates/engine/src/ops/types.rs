@@ -98,6 +98,9 @@ pub struct RelationshipRequest {
     /// Stays visible when an end has ended.
     #[serde(default)]
     pub lasting: bool,
+    /// Stated once for the project, seen from every branch on which its ends are, never merged.
+    #[serde(default)]
+    pub branchless: bool,
     /// JSON Schema for `properties`.
     #[serde(default)]
     pub schema: Map<String, Value>,
@@ -147,6 +150,7 @@ impl Op for Relationship {
             dst_types: request.dst_type,
             multiplicity: Multiplicity { src: limit(request.one_per_src), dst: limit(request.one_per_dst) },
             lasting: request.lasting,
+            branchless: request.branchless,
             schema: schema(request.schema),
             merge: strategies(request.merge)?,
             ignored_paths: request.ignore,

@@ -15,6 +15,7 @@ mod embedding_endpoint;
 mod embedding_engine;
 mod git;
 mod graph;
+mod lineage;
 mod made;
 mod mentions;
 mod operations;

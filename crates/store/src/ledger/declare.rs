@@ -8,11 +8,13 @@ use lukasa_model::json::{self, Hash, Hasher};
 use lukasa_model::statement::Kind;
 use lukasa_model::transaction::Header;
 use lukasa_model::types::{
-    ObjectType, Registry, RelationshipType, Release, Settings, Tag, check_names, check_schema, system,
+    ObjectType, Pack, Registry, RelationshipType, Release, Settings, Tag, check_names, check_schema, system,
 };
 use lukasa_model::{Batch, Branch, BranchMode, Error, Reference, Result, TransactionKind, Tx};
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 use serde_json::Value;
+use std::sync::Arc;
 
 #[derive(Clone, Debug, Default)]
 pub struct NewBranch {
@@ -191,22 +193,39 @@ impl Ledger {
         })
     }
 
+    /// Declares the types of a pack in one transaction; none when they are declared already. What the project has declared
+    /// under the same names itself stays as it is.
+    pub fn install(&self, pack: &Pack, header: &Header) -> Result<Option<Tx>> {
+        let label = pack.label();
+        if missing(&*self.registry()?, pack, &label, &|_| false).is_empty() {
+            return Ok(None);
+        }
+        pack.object_types.iter().try_for_each(check_object_type)?;
+        pack.relationship_types.iter().try_for_each(check_relationship_type)?;
+        let mut writer = self.store.write(&self.scope)?;
+        let head = writer.head()?;
+        let registry = self.registry_in(&mut *writer, &head)?;
+        let used = used_types(&mut *writer)?;
+        let writes = missing(&registry, pack, &label, &|name| used.contains(&name.to_lowercase()));
+        let header = Header { kind: TransactionKind::Type, reason: Some(format!("pack {label}")), ..header.clone() };
+        let batch = Batch { header, system: true, writes, ..Batch::on("main") };
+        let (committed, _) = self.commit_in(&mut *writer, &batch)?;
+        if committed.tx.is_some() {
+            writer.commit()?;
+        }
+        Ok(committed.tx)
+    }
+
     /// Declares an object type, or declares it anew; facts already stated are not checked again.
     pub fn declare_object_type(&self, declared: &ObjectType, header: &Header) -> Result<Committed> {
-        check_type_name(&declared.name)?;
-        check_schema(&declared.schema)?;
-        check_pointers(declared.merge.keys().chain(&declared.ignored_paths).chain(&declared.embedding.relevant_paths))?;
-        declared.aliases.iter().try_for_each(|alias| check_type_name(alias))?;
+        check_object_type(declared)?;
         let mut writer = self.store.write(&self.scope)?;
         let head = writer.head()?;
         let registry = self.registry_in(&mut *writer, &head)?;
         let known = registry.object_type(&declared.name);
         let key = known.map_or(declared.name.clone(), |t| t.name.clone());
-        if known.is_some_and(|t| t.branchless) != declared.branchless && is_used(&mut *writer, &key)? {
-            return Err(Error::conflict(
-                "type_in_use",
-                format!("there are objects of type `{key}`; whether it is branchless cannot change any more"),
-            ));
+        if known.is_some_and(|t| t.branchless) != declared.branchless {
+            refuse_if_used(&mut *writer, &key)?;
         }
         self.declare_in(writer, TransactionKind::Type, header, |registry, _| {
             check_names(&key, &declared.aliases, |n| registry.object_type(n).map(|t| t.name.as_str()))?;
@@ -215,13 +234,17 @@ impl Ledger {
     }
 
     pub fn declare_relationship_type(&self, declared: &RelationshipType, header: &Header) -> Result<Committed> {
-        check_type_name(&declared.name)?;
-        check_schema(&declared.schema)?;
-        check_pointers(declared.merge.keys().chain(&declared.ignored_paths))?;
-        declared.aliases.iter().try_for_each(|alias| check_type_name(alias))?;
-        self.declare(TransactionKind::Type, header, |registry, _| {
-            check_names(&declared.name, &declared.aliases, |n| registry.relationship_type(n).map(|t| t.name.as_str()))?;
-            let key = registry.relationship_type(&declared.name).map_or(declared.name.clone(), |t| t.name.clone());
+        check_relationship_type(declared)?;
+        let mut writer = self.store.write(&self.scope)?;
+        let head = writer.head()?;
+        let registry = self.registry_in(&mut *writer, &head)?;
+        let known = registry.relationship_type(&declared.name);
+        let key = known.map_or(declared.name.clone(), |t| t.name.clone());
+        if known.is_some_and(|t| t.branchless) != declared.branchless {
+            refuse_if_used(&mut *writer, &key)?;
+        }
+        self.declare_in(writer, TransactionKind::Type, header, |registry, _| {
+            check_names(&key, &declared.aliases, |n| registry.relationship_type(n).map(|t| t.name.as_str()))?;
             Ok(state(
                 system::RELATIONSHIP_TYPE,
                 &key,
@@ -267,15 +290,73 @@ impl Ledger {
     }
 }
 
-fn is_used(reader: &mut dyn Reader, type_name: &str) -> Result<bool> {
-    let end = reader.head()?.next_thing;
-    for start in (0..end).step_by(10_000) {
-        let things = reader.things_in(start..(start + 10_000).min(end))?;
-        if things.iter().any(|t| t.ends.is_none() && t.type_name.eq_ignore_ascii_case(type_name)) {
-            return Ok(true);
+fn check_object_type(declared: &ObjectType) -> Result<()> {
+    check_type_name(&declared.name)?;
+    check_schema(&declared.schema)?;
+    check_pointers(declared.merge.keys().chain(&declared.ignored_paths).chain(&declared.embedding.relevant_paths))?;
+    declared.aliases.iter().try_for_each(|alias| check_type_name(alias))
+}
+
+fn check_relationship_type(declared: &RelationshipType) -> Result<()> {
+    check_type_name(&declared.name)?;
+    check_schema(&declared.schema)?;
+    check_pointers(declared.merge.keys().chain(&declared.ignored_paths))?;
+    declared.aliases.iter().try_for_each(|alias| check_type_name(alias))
+}
+
+/// Declarations of a pack that a project does not have yet, or has from another version of it.
+fn missing(registry: &Registry, pack: &Pack, label: &str, is_used: &dyn Fn(&str) -> bool) -> Vec<lukasa_model::Write> {
+    let own =
+        |known: Option<&str>| known.is_some_and(|known| known != label && known.split('@').next() == Some(&pack.name));
+    // What was stated on a branch would hide what is stated for all of them: a type in use stays as it is in this respect.
+    let branchless = |name: &str, known: Option<bool>, wanted: bool| match is_used(name) {
+        true => known.unwrap_or(false),
+        false => wanted,
+    };
+    let mut writes = Vec::new();
+    for declared in &pack.object_types {
+        let known = registry.object_type(&declared.name);
+        if known.is_none_or(|known| own(known.pack.as_deref())) {
+            let aliases = free(&declared.aliases, |name| registry.object_type(name).is_none() || known.is_some());
+            let branchless = branchless(&declared.name, known.map(|known| known.branchless), declared.branchless);
+            let stated = ObjectType { pack: Some(label.into()), aliases, branchless, ..declared.clone() };
+            writes.push(state(system::OBJECT_TYPE, &declared.name, &stated, None));
         }
     }
-    Ok(false)
+    for declared in &pack.relationship_types {
+        let known = registry.relationship_type(&declared.name);
+        if known.is_none_or(|known| own(known.pack.as_deref())) {
+            let aliases = free(&declared.aliases, |name| registry.relationship_type(name).is_none() || known.is_some());
+            let branchless = branchless(&declared.name, known.map(|known| known.branchless), declared.branchless);
+            let stated = RelationshipType { pack: Some(label.into()), aliases, branchless, ..declared.clone() };
+            writes.push(state(system::RELATIONSHIP_TYPE, &declared.name, &stated, None));
+        }
+    }
+    writes
+}
+
+fn free(aliases: &[String], is_free: impl Fn(&str) -> bool) -> Vec<String> {
+    aliases.iter().filter(|alias| is_free(alias)).cloned().collect()
+}
+
+/// Types that something was stated in, in lower case.
+fn used_types(reader: &mut dyn Reader) -> Result<FxHashSet<String>> {
+    let end = reader.head()?.next_thing;
+    let mut used: FxHashSet<Arc<str>> = FxHashSet::default();
+    for start in (0..end).step_by(10_000) {
+        used.extend(reader.things_in(start..(start + 10_000).min(end))?.into_iter().map(|thing| thing.type_name));
+    }
+    Ok(used.into_iter().map(|name| name.to_lowercase()).collect())
+}
+
+fn refuse_if_used(reader: &mut dyn Reader, type_name: &str) -> Result<()> {
+    if !used_types(reader)?.contains(&type_name.to_lowercase()) {
+        return Ok(());
+    }
+    Err(Error::conflict(
+        "type_in_use",
+        format!("something of type `{type_name}` was stated; whether it is branchless cannot change any more"),
+    ))
 }
 
 fn fork_point(at: Option<Tx>, head: &Head) -> Result<Tx> {

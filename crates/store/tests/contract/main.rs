@@ -87,6 +87,8 @@ contract! {
         diff_since_every_kind_of_moment,
     }
     types {
+        packs_are_declared_once,
+        branchless_relationships_are_seen_everywhere,
         schemas_are_enforced,
         strict_and_permissive,
         ends_and_multiplicity,

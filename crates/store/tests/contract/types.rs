@@ -2,7 +2,7 @@
 
 use super::*;
 use lukasa_model::transaction::Header;
-use lukasa_model::types::Settings;
+use lukasa_model::types::{Pack, Settings};
 use lukasa_model::{BranchMode, ObjectType, RelationshipType};
 use serde_json::json;
 
@@ -173,4 +173,55 @@ pub fn a_registry_is_read_as_of_the_view(f: &Fixture) {
     assert!(find(l, &ViewSpec::default(), &id).is_ok(), "lasting from now on");
     let spec = ViewSpec::default().as_of(&format!("tx:{before}"));
     assert_eq!(find(l, &spec, &id).unwrap_err().code, "not_found", "a view with fixed times never changes");
+}
+
+fn pack(version: u32) -> Pack {
+    serde_json::from_value(json!({"name": "agent", "version": version,
+        "object_types": [
+            {"name": "Task", "branchless": true, "aliases": ["Todo"]}, {"name": "Service", "branchless": true},
+            {"name": "Own", "description": format!("as of {version}")},
+        ],
+        "relationship_types": [{"name": "BLOCKED_BY", "branchless": true, "lasting": true}],
+    }))
+    .unwrap()
+}
+
+pub fn packs_are_declared_once(f: &Fixture) {
+    let l = &f.ledger;
+    write(l, "main", vec![object("a").into()]);
+    declare(l, json!({"name": "Own", "description": "of the project"}));
+    let tx = l.install(&pack(1), &Header::default()).unwrap();
+    assert!(tx.is_some());
+    assert_eq!(l.install(&pack(1), &Header::default()).unwrap(), None);
+    let registry = l.registry().unwrap();
+    assert!(registry.is_branchless("todo", false) && registry.is_branchless("BLOCKED_BY", true));
+    assert!(!registry.is_branchless("Service", false), "it is in use on a branch");
+    assert_eq!(registry.object_type("Own").unwrap().description.as_deref(), Some("of the project"));
+    assert_eq!(registry.object_type("Task").unwrap().pack.as_deref(), Some("agent@1"));
+    // Nothing else is refused because of it.
+    write(l, "main", vec![object("b").into(), edge("a", "b").into()]);
+    assert!(l.install(&pack(2), &Header::default()).unwrap().is_some_and(|later| Some(later) > tx));
+    assert_eq!(l.registry().unwrap().object_type("Task").unwrap().pack.as_deref(), Some("agent@2"));
+    assert_eq!(l.registry().unwrap().object_type("Own").unwrap().pack, None);
+}
+
+pub fn branchless_relationships_are_seen_everywhere(f: &Fixture) {
+    let l = &f.ledger;
+    l.install(&pack(1), &Header::default()).unwrap();
+    write(l, "main", vec![PutObject::new("Task", "one").into(), PutObject::new("Task", "two").into()]);
+    branch(l, "side", "main", BranchMode::Pinned);
+    f.clock.advance(1);
+    write(l, "side", vec![PutRelationship::new("BLOCKED_BY", "Task:one", "Task:two").into()]);
+    let blocked = |branch: &str| {
+        let view = l.view(&ViewSpec::on(branch)).unwrap();
+        let one = l.find(&view, &Reference::from("Task:one")).unwrap().thing;
+        l.links(&view, &one, 10).unwrap().0.len()
+    };
+    assert_eq!((blocked("main"), blocked("side")), (1, 1));
+    assert_eq!(merge(l, "side", "main").tx, None, "never merged");
+    f.clock.advance(1);
+    l.commit(&Batch::on("main").write(End::new(Reference::from("Task:two")))).unwrap();
+    assert_eq!((blocked("main"), blocked("side")), (1, 1), "it lasts");
+    let late = RelationshipType { name: "BLOCKED_BY".into(), ..Default::default() };
+    assert_eq!(l.declare_relationship_type(&late, &Header::default()).unwrap_err().code, "type_in_use");
 }

@@ -1,0 +1,111 @@
+//! What led to something and what came of it, along relationships that say so.
+
+use lukasa_graph::{Edge, Node, Snapshot};
+use rustc_hash::FxHashSet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Which end of a relationship comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum First {
+    /// The source leads to the destination.
+    Source,
+    /// The source comes of the destination.
+    Destination,
+}
+
+/// Relationships that tell what comes of what.
+const LEADS: [(&str, First); 17] = [
+    ("PRODUCES", First::Source),
+    ("DEFINES", First::Source),
+    ("INFLUENCED", First::Source),
+    ("NEXT_EPISODE", First::Source),
+    ("INVOLVES", First::Source),
+    ("APPLIES_TO", First::Source),
+    ("DERIVED_FROM", First::Destination),
+    ("SUPERSEDES", First::Destination),
+    ("REFERENCES", First::Destination),
+    ("CITES", First::Destination),
+    ("SOLVES", First::Destination),
+    ("BLOCKED_BY", First::Destination),
+    ("GOVERNED_BY", First::Destination),
+    ("CREATED_BY", First::Destination),
+    ("RECORDED_IN", First::Destination),
+    ("INVOKES", First::Source),
+    ("RENAMED_FROM", First::Destination),
+];
+
+/// What is told but not gone through: everything meets there.
+const ENDS: [&str; 4] = ["Session", "Agent", "Policy", "Track"];
+
+/// Which way to look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// What led to it.
+    Upstream,
+    /// What came of it.
+    Downstream,
+    #[default]
+    Both,
+}
+
+/// Something on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub node: Node,
+    pub depth: u32,
+    /// The one it was reached from.
+    pub from: Node,
+    pub edge: Edge,
+}
+
+/// Everything that led to a node, or that came of it, nearest first; whether there is more than `most`. What is code, by
+/// `is_code`, is told and not gone through.
+pub fn trace(
+    snapshot: &Snapshot,
+    start: Node,
+    upstream: bool,
+    depth: u32,
+    most: usize,
+    is_code: impl Fn(Node) -> bool,
+) -> (Vec<Step>, bool) {
+    let (mut steps, mut queue) = (Vec::new(), VecDeque::from([(start, 0)]));
+    let mut seen = FxHashSet::from_iter([start]);
+    while let Some((node, at)) = queue.pop_front() {
+        if at == depth {
+            continue;
+        }
+        let mut next: Vec<(Node, Edge)> = Vec::new();
+        for (first, links) in [(First::Source, snapshot.outgoing(node)), (First::Destination, snapshot.incoming(node))]
+        {
+            // Along an edge one comes to what came of it when its source was first, and so on.
+            for (other, edge, _) in links.iter() {
+                let Some(leads) = leads(snapshot.edge_type(edge)) else { continue };
+                if (leads == first) != upstream {
+                    next.push((other, edge));
+                }
+            }
+        }
+        next.sort_by_key(|(other, edge)| (snapshot.edge_thing(*edge), *other));
+        for (other, edge) in next {
+            if !seen.insert(other) {
+                continue;
+            }
+            if steps.len() == most {
+                return (steps, true);
+            }
+            steps.push(Step { node: other, depth: at + 1, from: node, edge });
+            let is_end = ENDS.iter().any(|name| snapshot.type_name(other).eq_ignore_ascii_case(name));
+            if !is_end && !is_code(other) {
+                queue.push_back((other, at + 1));
+            }
+        }
+    }
+    (steps, false)
+}
+
+fn leads(edge_type: &str) -> Option<First> {
+    LEADS.iter().find(|(name, _)| name.eq_ignore_ascii_case(edge_type)).map(|(_, first)| *first)
+}
