@@ -16,7 +16,7 @@ const FURTHER: [f64; 3] = [1.0, 0.5, 0.25];
 const SHORTEST: u32 = 20;
 /// Symbols and files of a channel that are looked at: those beyond have next to nothing of the best, and of a million
 /// symbols most have some word of a question.
-const MOST: usize = 8_192;
+const MOST: usize = 2_048;
 /// What a defined name that stands in the title counts.
 const IN_TITLE: f64 = 1.5;
 

@@ -3,6 +3,7 @@
 use lukasa_graph::Node;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use std::cmp::Ordering;
 
 /// Changes whenever the same raw scores would give other normalised ones.
 pub const NORMALIZATION: &str = "zscore_v1";
@@ -133,17 +134,55 @@ pub fn fuse(channels: &[Channel], fusion: Fusion, order: impl Fn(Node) -> u64) -
 
 /// Best first.
 pub fn sort(all: &mut [Candidate], order: impl Fn(Node) -> u64) {
-    all.sort_by(|a, b| b.score().total_cmp(&a.score()).then_with(|| order(a.node).cmp(&order(b.node))));
+    // Scores and places once for each, not once for each comparison.
+    all.sort_by_cached_key(|candidate| Place(candidate.score(), order(candidate.node)));
 }
+
+/// A score and what decides between equals; the best is the least.
+struct Place(f64, u64);
+
+impl Ord for Place {
+    fn cmp(&self, other: &Place) -> Ordering {
+        other.0.total_cmp(&self.0).then(self.1.cmp(&other.1))
+    }
+}
+
+impl PartialOrd for Place {
+    fn partial_cmp(&self, other: &Place) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Place {
+    fn eq(&self, other: &Place) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Place {}
 
 /// The best of some scores, best first; `order` decides between equals.
 pub fn best(mut found: Vec<(Node, f64)>, most: usize, order: impl Fn(Node) -> u64) -> Vec<(Node, f64)> {
-    let by = |a: &(Node, f64), b: &(Node, f64)| b.1.total_cmp(&a.1).then_with(|| order(a.0).cmp(&order(b.0)));
-    if found.len() > most {
-        found.select_nth_unstable_by(most, by);
-        found.truncate(most);
+    if most == 0 {
+        return vec![];
     }
-    found.sort_by(by);
+    if found.len() > most {
+        // By score alone first: where places decide, they do so among those that are as good as the last.
+        let (_, (_, last), _) = found.select_nth_unstable_by(most - 1, |a, b| b.1.total_cmp(&a.1));
+        let last = *last;
+        let (mut better, mut equal): (Vec<_>, Vec<_>) = (Vec::with_capacity(most), Vec::new());
+        for entry in found {
+            match entry.1.total_cmp(&last) {
+                Ordering::Greater => better.push(entry),
+                Ordering::Equal => equal.push(entry),
+                Ordering::Less => {}
+            }
+        }
+        equal.sort_by_cached_key(|(node, _)| order(*node));
+        better.extend(equal.into_iter().take(most - better.len()));
+        found = better;
+    }
+    found.sort_by_cached_key(|(node, score)| Place(*score, order(*node)));
     found
 }
 
@@ -197,5 +236,18 @@ mod tests {
         sorted.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         assert_eq!(best(all.clone(), 10, u64::from), sorted[..10]);
         assert_eq!(best(all, 1_000, u64::from), sorted);
+    }
+
+    #[test]
+    fn the_best_are_those_that_sorting_all_would_give() {
+        // Few scores and many ties, so that the places decide.
+        for (count, most) in [(0, 3), (5, 0), (5, 9), (40, 1), (40, 7), (40, 39), (400, 128)] {
+            let found: Vec<(Node, f64)> = (0..count).map(|i: u32| (i, f64::from(i * 7 % 5))).collect();
+            let order = |node: Node| u64::from(node * 13 % 101) << 32 | u64::from(node);
+            let mut all = found.clone();
+            all.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| order(a.0).cmp(&order(b.0))));
+            all.truncate(most);
+            assert_eq!(best(found, most, order), all, "{most} of {count}");
+        }
     }
 }

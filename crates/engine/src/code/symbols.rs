@@ -201,24 +201,22 @@ impl<'a> Symbols<'a> {
 
     /// What it is written in, and what that is written in, up to the file.
     pub fn containers(&self, node: Node) -> Vec<Node> {
-        let mut all = Vec::new();
-        let mut at = node;
-        while let Some(above) = self.container(at).filter(|_| all.len() < LEVELS) {
-            all.push(above);
-            at = above;
-        }
-        all
+        self.above(node).collect()
+    }
+
+    fn above(&self, node: Node) -> impl Iterator<Item = Node> {
+        std::iter::successors(self.container(node), |at| self.container(*at)).take(LEVELS)
     }
 
     /// The file it is in; itself if it is one.
     pub fn file(&self, node: Node) -> Option<Node> {
-        std::iter::once(node).chain(self.containers(node)).find(|n| self.is(*n, Kind::File))
+        std::iter::once(node).chain(self.above(node)).find(|n| self.is(*n, Kind::File))
     }
 
     /// A test, or written within one.
     pub fn is_test(&self, node: Node) -> bool {
         let marked = |n: &Node| self.look.snapshot.labels(*n).iter().any(|label| &**label == "test");
-        marked(&node) || self.containers(node).iter().any(marked)
+        marked(&node) || self.above(node).any(|above| marked(&above))
     }
 
     /// What it is a member of: its container, or the type that a method is written beside, as in Rust and Go.

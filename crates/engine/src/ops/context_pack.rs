@@ -135,7 +135,7 @@ impl Op for ContextPack {
             },
         );
         let sources = &engine.searching().sources;
-        let core = gather(&look, sources, &found, &request.task)?;
+        let core = gather(&look, &texts, sources, &found, &request.task)?;
         let agent = request.agent_id.as_deref().or(context.agent.as_deref());
         let mut notes = pack::notes(&look, &texts, &found.terms, &core.nodes, request.task_id.as_deref(), agent)?;
         for (wanted, list) in [

@@ -3,8 +3,8 @@
 use crate::code::index::unhex;
 use crate::code::symbols::{Kind, Rel, Symbols, Way, flagged, keys, number, text};
 use crate::graph::Look;
-use crate::search::{Answered, Read, Sources, lines};
-use lukasa_graph::rank::{Weights, around};
+use crate::search::{Answered, Read, Sources, Texts, lines};
+use lukasa_graph::rank::{Weights, push};
 use lukasa_graph::{Edge, Node};
 use lukasa_model::{Content, Result};
 use lukasa_search::fuse::Candidate;
@@ -19,6 +19,9 @@ const FILES: usize = 8;
 /// Seeds of the walk that ranks what is around.
 const SEEDS: usize = 10;
 const DAMPING: f64 = 0.85;
+/// Mass that the walk leaves unspread: what is next to the seeds is told apart long before, and a write in between costs
+/// nothing, as it would where all of the graph is walked.
+const REST: f64 = 1e-4;
 /// Relationships told of what is around.
 const AROUND: usize = 24;
 /// Implementations of an interface that come with it.
@@ -92,8 +95,8 @@ pub struct Core {
 }
 
 /// Gathers code for a task, best first.
-pub fn gather(look: &Look, sources: &Sources, found: &Answered, task: &str) -> Result<Core> {
-    let gathering = Gathering { look, sources, symbols: Symbols::new(look) };
+pub fn gather(look: &Look, texts: &Texts, sources: &Sources, found: &Answered, task: &str) -> Result<Core> {
+    let gathering = Gathering { look, texts, sources, symbols: Symbols::new(look) };
     let about_tests = lukasa_search::tokens::list(task).iter().any(|word| word == "test");
     let files = gathering.without_tests(&found.files, about_tests);
     let mut units = gathering.by_file(&files, &gathering.without_tests(&found.candidates, about_tests));
@@ -103,11 +106,11 @@ pub fn gather(look: &Look, sources: &Sources, found: &Answered, task: &str) -> R
     let weights = Weights::new(&look.snapshot, &look.registry, &[]);
     let ranks: FxHashMap<Node, f64> = match seeds.is_empty() {
         true => FxHashMap::default(),
-        false => around(&look.snapshot, &weights, &seeds, DAMPING).0.into_iter().collect(),
+        false => push(&look.snapshot, &weights, &seeds, DAMPING, REST).into_iter().collect(),
     };
     let nodes: Vec<Node> = units.iter().map(|c| c.node).chain(files.iter().take(FILES).map(|c| c.node)).collect();
     let mut with_files = nodes.clone();
-    with_files.extend(nodes.iter().filter_map(|node| gathering.symbols.file(*node)));
+    with_files.extend(nodes.iter().filter_map(|node| gathering.texts.file(*node)));
     let read = Read::of(look, &with_files)?;
     let mut core = Core { nodes, ..Core::default() };
     core.files = files.iter().take(FILES).map(|c| gathering.symbols.key(c.node).into_owned()).collect();
@@ -127,6 +130,7 @@ pub fn gather(look: &Look, sources: &Sources, found: &Answered, task: &str) -> R
 
 struct Gathering<'a> {
     look: &'a Look,
+    texts: &'a Texts,
     sources: &'a Sources,
     symbols: Symbols<'a>,
 }
@@ -138,7 +142,7 @@ impl Gathering<'_> {
         let mut all: Vec<Candidate> = all.iter().filter(own).cloned().collect();
         if !about_tests {
             for candidate in &mut all {
-                let file = self.symbols.file(candidate.node);
+                let file = self.texts.file(candidate.node);
                 if self.symbols.is_test(candidate.node) || file.is_some_and(|file| self.symbols.is_test(file)) {
                     let lost = candidate.score() * (TEST - 1.0);
                     candidate.add("is_test", lost);
@@ -159,7 +163,7 @@ impl Gathering<'_> {
         let mut units: Vec<&Candidate> = units.iter().collect();
         units.sort_by(|a, b| shows(b).total_cmp(&shows(a)));
         for unit in units {
-            let Some(file) = self.symbols.file(unit.node) else { continue };
+            let Some(file) = self.texts.file(unit.node) else { continue };
             let Some(place) = places.get(&file).filter(|place| **place < CORE) else { continue };
             let turn = seen.entry(file).or_default();
             all.push(((*turn, *place), unit));
@@ -208,7 +212,7 @@ impl Gathering<'_> {
         let key = self.symbols.key(node).into_owned();
         let path = keys::path(&key).to_owned();
         let source = texts.entry(path.clone()).or_insert_with(|| {
-            let file = self.symbols.file(node)?;
+            let file = self.texts.file(node)?;
             let id = unhex(&text(read.content(file)?, "content_hash")?)?;
             self.sources.text(&path, &id)
         });

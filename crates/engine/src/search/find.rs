@@ -167,7 +167,9 @@ impl Finding<'_> {
     fn mixed(&self, both: bool) -> Answered {
         let terms = question::terms(self.ask.text);
         let Said { terms: prose, found: said } = self.said();
-        let units = best(self.scored(&self.texts.units, &terms), TASTE, self.order);
+        let mut mixed = self.code();
+        let units = mixed.candidates.iter().filter(|candidate| (self.ask.allowed)(candidate.node));
+        let units: Vec<(Node, f64)> = units.take(TASTE).map(|c| (c.node, c.score())).collect();
         let symbols = Symbols::new(self.look);
         // What is known by name only speaks for the code that uses it.
         let own = |node: Node| symbols.kind(node).is_none_or(|kind| !kind.outside());
@@ -177,14 +179,13 @@ impl Finding<'_> {
         if others == 0.0 && !both {
             // No word of the question occurs anywhere: meaning is all there is to go by.
             let by_meaning = code == 0.0 && !self.nearest().found.is_empty();
-            return if by_meaning { self.objects_only() } else { self.code() };
+            return if by_meaning { self.objects_only() } else { mixed };
         }
         let of_others = if self.are_tied(&own) { self.recall() } else { self.objects_only() };
         if code == 0.0 && !both {
             return of_others;
         }
         let most = code.max(others).max(f64::MIN_POSITIVE);
-        let mut mixed = self.code();
         scale(&mut mixed.candidates, code / most);
         let mut of_others = of_others;
         scale(&mut of_others.candidates, others / most);
@@ -212,7 +213,7 @@ impl Finding<'_> {
         let Texts { files, paths, units, defined, .. } = self.texts;
         let indexes = CodeIndexes { files, paths, units, defined };
         let recipe = CodeRecipe::default();
-        let in_file = |node: Node| symbols.file(node);
+        let in_file = |node: Node| self.texts.file(node);
         let located = code::locate(&indexes, &task, &recipe, vec![], in_file, |_| true, self.order);
         let candidates = self.symbols_by_file(&symbols, &located);
         let mut answered = self.answered(Recipe::Code, task.terms(), candidates, located.channels);
@@ -229,7 +230,7 @@ impl Finding<'_> {
         for (node, score) in &located.units {
             let mut candidate = Candidate { node: *node, reasons: vec![] };
             candidate.add("symbol", score / best_unit * likely(symbols.kind(*node)));
-            if let Some(score) = symbols.file(*node).and_then(|file| files.get(&file)) {
+            if let Some(score) = self.texts.file(*node).and_then(|file| files.get(&file)) {
                 candidate.add("file", score / best_file);
             }
             all.push(candidate);

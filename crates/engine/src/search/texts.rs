@@ -13,6 +13,7 @@ use lukasa_store::Fields;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Nodes and files read and taken apart at a time.
 const AT_ONCE: usize = 2_048;
@@ -42,14 +43,20 @@ pub struct Texts {
     pub speakers: TextIndex,
     /// Files whose source was not at hand.
     pub without_source: FxHashSet<Node>,
+    /// The file of each symbol and file.
+    homes: Arc<Vec<Node>>,
     touches: u64,
 }
+
+/// Stands for no file.
+const NOWHERE: Node = Node::MAX;
 
 impl Kept for Texts {
     fn bytes(&self) -> usize {
         let of_code = [&self.units, &self.files, &self.paths, &self.defined];
         let of_others = [&self.objects, &self.titles, &self.names, &self.speakers];
-        of_code.iter().chain(&of_others).map(|index| index.bytes()).sum()
+        let texts: usize = of_code.iter().chain(&of_others).map(|index| index.bytes()).sum();
+        texts + self.homes.len() * size_of::<Node>()
     }
 }
 
@@ -59,9 +66,16 @@ impl Texts {
         self.touches == snapshot.touches()
     }
 
+    /// The file that a symbol is in; itself if it is one.
+    pub fn file(&self, node: Node) -> Option<Node> {
+        self.homes.get(node as usize).copied().filter(|file| *file != NOWHERE)
+    }
+
     pub fn build(look: &Look, sources: &Sources, progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<Texts> {
         let read = Reading::new(look, sources).read(&look.snapshot.nodes(), progress)?;
+        let homes = homes(&Arc::default(), &[], &read.homes, look.snapshot.node_places());
         Ok(Texts {
+            homes,
             units: TextIndex::build(read.units),
             files: TextIndex::build(read.files),
             paths: TextIndex::build(read.paths),
@@ -89,7 +103,9 @@ impl Texts {
         });
         without_source.extend(read.without_source);
         // A place may hold something of another kind now: it goes from all, and comes back where it belongs.
+        let homes = homes(&self.homes, &touched, &read.homes, look.snapshot.node_places());
         Ok(Some(Texts {
+            homes,
             units: self.units.with(&touched, read.units),
             files: self.files.with(&touched, read.files),
             paths: self.paths.with(&touched, read.paths),
@@ -104,9 +120,24 @@ impl Texts {
     }
 }
 
+/// The files of symbols after some nodes changed; the same as before when none of them is in one.
+fn homes(before: &Arc<Vec<Node>>, touched: &[Node], found: &[(Node, Node)], places: usize) -> Arc<Vec<Node>> {
+    let was_home = |node: &Node| before.get(*node as usize).is_some_and(|file| *file != NOWHERE);
+    if found.is_empty() && !touched.iter().any(was_home) {
+        return Arc::clone(before);
+    }
+    let mut homes = Vec::clone(before);
+    homes.resize(homes.len().max(places), NOWHERE);
+    touched.iter().filter(|node| was_home(node)).for_each(|node| homes[*node as usize] = NOWHERE);
+    found.iter().for_each(|(node, file)| homes[*node as usize] = *file);
+    Arc::new(homes)
+}
+
 /// What was read of some nodes.
 #[derive(Default)]
 struct Read {
+    /// Symbols and files, with their files.
+    homes: Vec<(Node, Node)>,
     units: Vec<Gathered>,
     files: Vec<Gathered>,
     paths: Vec<Gathered>,
@@ -136,6 +167,8 @@ struct Reading<'a> {
     look: &'a Look,
     sources: &'a Sources,
     symbols: Symbols<'a>,
+    /// By type number: declared not to be in the text index.
+    unread: Vec<bool>,
 }
 
 /// A file, and which of it and its symbols are wanted.
@@ -146,13 +179,15 @@ struct Wanted {
 
 impl<'a> Reading<'a> {
     fn new(look: &'a Look, sources: &'a Sources) -> Reading<'a> {
-        Reading { look, sources, symbols: Symbols::new(look) }
+        let declared = |name: &str| look.registry.object_type(name).is_some_and(|declared| !declared.embedding.fts);
+        let unread = look.snapshot.names().types().iter().map(|name| declared(name)).collect();
+        Reading { look, sources, symbols: Symbols::new(look), unread }
     }
 
     fn read(&self, nodes: &[Node], progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<Read> {
         let mut by_file: FxHashMap<Node, Vec<Node>> = FxHashMap::default();
         let mut others = Vec::new();
-        for node in nodes {
+        for node in nodes.iter().filter(|node| !self.unread[usize::from(self.look.snapshot.type_no(**node))]) {
             let own = self.symbols.kind(*node).is_some_and(|kind| !kind.outside());
             match if own { self.symbols.file(*node) } else { None } {
                 Some(file) => by_file.entry(file).or_default().push(*node),
@@ -163,6 +198,7 @@ impl<'a> Reading<'a> {
         wanted.iter_mut().for_each(|wanted| wanted.nodes.sort_unstable());
         wanted.sort_unstable_by_key(|wanted| self.look.snapshot.thing(wanted.file));
         let mut all = Read::default();
+        all.homes = wanted.iter().flat_map(|of| of.nodes.iter().map(|node| (*node, of.file))).collect();
         let mut done = 0;
         // A few at a time, so that progress can be told in between.
         for files in wanted.chunks(FILES_AT_ONCE * 16) {

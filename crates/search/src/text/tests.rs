@@ -130,3 +130,25 @@ fn nothing_is_found_in_nothing() {
     assert_eq!(index.rarity("open"), 0.0);
     assert!(index.words(3).is_empty());
 }
+
+#[test]
+fn several_ways_to_score_in_one_go_are_each_alone() {
+    let mut gathered = Gathered::default();
+    for (doc, name, body) in
+        [(1, "read file", "open the path"), (2, "close", "read it again"), (3, "read", "read read")]
+    {
+        gathered.begin(doc);
+        gathered.add(Field::Name, name);
+        gathered.add(Field::Body, body);
+    }
+    let index = TextIndex::build(vec![gathered]);
+    let terms = [Term { word: "read".into(), weight: 1.0 }, Term { word: "path".into(), weight: 0.5 }];
+    let (by_body, by_all) = (Scoring::plain(Field::Body), Scoring::default());
+    let both = index.scores_by(&terms, [&by_body, &by_all]);
+    for (at, scoring) in [&by_body, &by_all].into_iter().enumerate() {
+        let own: Vec<(Doc, f32)> =
+            both.iter().map(|(doc, scores)| (*doc, scores[at])).filter(|(_, s)| *s > 0.0).collect();
+        assert_eq!(own, index.scores(&terms, scoring));
+    }
+    assert_eq!(both.len(), 3);
+}
