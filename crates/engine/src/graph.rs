@@ -40,14 +40,18 @@ impl Graphs {
         }
     }
 
-    /// What a project seals its cursors with: the hash of its first transaction, which is its own and stays. It keeps
-    /// damaged and foreign cursors out; whoever can read the project's log could make one, and gain nothing by it.
+    /// What a project seals its cursors with: the hash of its first transaction, which stays, with its name, for a copy
+    /// elsewhere begins with the same one. It keeps damaged and foreign cursors out; whoever can read the project's log
+    /// could make one, and gain nothing by it.
     pub fn cursor_key(&self, ledger: &Ledger) -> Result<Hash> {
         if let Some(key) = self.keys.lock().get(ledger.scope()) {
             return Ok(*key);
         }
         let first = ledger.transactions(1, 1, 1)?.pop();
-        let key = first.map(|t| t.hash).ok_or_else(|| Error::not_found("not_found", "the project is empty"))?;
+        let first = first.map(|t| t.hash).ok_or_else(|| Error::not_found("not_found", "the project is empty"))?;
+        let Scope { tenant, project } = ledger.scope();
+        // Names hold no such byte.
+        let key = Hash::of(&[&first.0[..], tenant.as_bytes(), &[0], project.as_bytes()].concat());
         self.keys.lock().insert(ledger.scope().clone(), key);
         Ok(key)
     }

@@ -14,6 +14,7 @@ pub mod packs;
 pub mod redact;
 pub mod registry;
 pub mod search;
+pub mod sensitive;
 pub mod shape;
 pub mod tool;
 
@@ -88,13 +89,6 @@ impl Context<'_> {
         let (author, agent, session) = (self.author.clone(), self.agent.clone(), self.session.clone());
         Header { author, agent, session, reason, ..Header::default() }
     }
-
-    fn output(&mut self) -> Result<&mut dyn Write> {
-        match &mut self.output {
-            Some(output) => Ok(*output),
-            None => Err(Error::invalid("no_output", "this operation writes a stream and was given none")),
-        }
-    }
 }
 
 impl Engine {
@@ -148,7 +142,16 @@ impl Engine {
             Error::not_found("unknown_operation", format!("no operation `{name}`")).hint("`lukasa --help` lists them")
         })?;
         context.grants.check(name, operation.meta.scope)?;
-        operation.run(self, context, request).map_err(|e| self.explain(context, e))
+        // Asked first: what was done is not to be called undone because this could not be told.
+        let kept = sensitive::kept_from(context, &self.ledger(&context.scope))?;
+        let answer = operation.run(self, context, request).map_err(|e| self.explain(context, e));
+        match kept {
+            None => answer,
+            Some(registry) => match answer {
+                Ok(answer) => sensitive::strip(answer, &registry),
+                Err(error) => Err(sensitive::strip_error(error, &registry)),
+            },
+        }
     }
 
     /// Adds what only the whole store knows.

@@ -2,6 +2,7 @@
 
 use crate::projection::Projection;
 use crate::snapshot::Snapshot;
+use lukasa_model::types::Registry;
 use lukasa_model::{BranchNo, Result, Scope, Time, Tx, View};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::ViewSpec;
@@ -21,6 +22,8 @@ pub struct Projections {
     limit: usize,
     entries: Mutex<FxHashMap<Key, Arc<Entry>>>,
     uses: AtomicU64,
+    /// What graphs of a project were read without.
+    sensitive: Mutex<FxHashMap<Scope, Arc<Registry>>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -79,7 +82,7 @@ pub struct Use {
 impl Projections {
     /// Keeps to about `limit` bytes: a graph that is being used is kept even when it is larger.
     pub fn new(limit: usize) -> Projections {
-        Projections { limit, entries: Mutex::default(), uses: AtomicU64::default() }
+        Projections { limit, entries: Mutex::default(), uses: AtomicU64::default(), sensitive: Mutex::default() }
     }
 
     pub fn limit(&self) -> usize {
@@ -89,6 +92,7 @@ impl Projections {
     /// The view that a request means, and the graph as it is there.
     pub fn look(&self, ledger: &Ledger, spec: &ViewSpec, progress: Progress<'_>) -> Result<(View, Arc<Snapshot>)> {
         let view = ledger.view(spec)?;
+        self.forget_what_is_sensitive(ledger)?;
         if spec.as_of.is_none() && spec.known_at.is_none() {
             self.head(ledger, spec, view, progress)
         } else {
@@ -99,6 +103,7 @@ impl Projections {
 
     /// The graph at a fixed view.
     pub fn at(&self, ledger: &Ledger, view: &View, progress: Progress<'_>) -> Result<Arc<Snapshot>> {
+        self.forget_what_is_sensitive(ledger)?;
         let key = Key { scope: ledger.scope().clone(), branch: view.branch, past: Some((view.known, view.valid)) };
         let entry = self.entry_or_older(&key);
         let mut held = entry.held.lock();
@@ -185,6 +190,24 @@ impl Projections {
             b.bytes.cmp(&a.bytes).then_with(|| (&a.scope, a.branch, a.past).cmp(&(&b.scope, b.branch, b.past)))
         });
         all
+    }
+
+    /// Graphs remember what they have read. When other properties have become sensitive, those of any time are built
+    /// anew without them.
+    fn forget_what_is_sensitive(&self, ledger: &Ledger) -> Result<()> {
+        let registry = ledger.latest_registry()?;
+        let mut known = self.sensitive.lock();
+        let before = known.get(ledger.scope());
+        if before.is_some_and(|before| Arc::ptr_eq(before, &registry)) {
+            return Ok(());
+        }
+        let same = before
+            .map_or(registry.all_sensitive().is_empty(), |before| before.all_sensitive() == registry.all_sensitive());
+        known.insert(ledger.scope().clone(), registry);
+        if !same {
+            self.entries.lock().retain(|key, _| key.scope != *ledger.scope());
+        }
+        Ok(())
     }
 
     fn bytes_of(&self, scope: &Scope, branch: BranchNo) -> usize {

@@ -649,3 +649,91 @@ fn how_far_embedding_is_can_be_read() {
         assert!(some.contains(says), "{says}: {some}");
     }
 }
+
+/// Facts with every kind of sequence that steers a terminal, in every place that holds text.
+fn steering(desk: &Desk) {
+    let evil = "\u{1b}[31m\u{1b}]0;own\u{7}\u{9b}2J\u{8}\r";
+    let object = |kind: &str, key: &str| {
+        json!({"object": {"type": kind, "key": key, "title": format!("T{evil}"), "status": format!("s{evil}"),
+            "subtype": format!("u{evil}"), "labels": [format!("l{evil}")], "evidence": {"said": [evil, {"more": evil}]},
+            "properties": {"name": format!("n{evil}"), "signature": evil, "summary": evil, "content": evil, "line": 1,
+                "end_line": 2, "list": [evil, 1], "deep": {evil: evil}, evil: evil}}})
+    };
+    let link = |kind: &str, src: &str, dst: &str| {
+        json!({"relationship": {"type": kind, "src": src, "dst": dst, "properties": {"note": evil, "at": [1, evil]},
+            "derivation": evil, "role_src": evil}})
+    };
+    let facts = [
+        object("Service", "web"),
+        object("Service", &format!("odd{evil}")),
+        object("FILE", "shop.py"),
+        object("FUNCTION", "shop.py::price"),
+        object("FUNCTION", "shop.py::total"),
+        object("EPISODE", "e1"),
+        link("CALLS", "FUNCTION:shop.py::total", "FUNCTION:shop.py::price"),
+        link("CALLS", "Service:web", &format!("Service:odd{evil}")),
+        link("CONTAINS", "FILE:shop.py", "FUNCTION:shop.py::price"),
+    ];
+    desk.write("facts.jsonl", &facts.iter().map(|fact| fact.to_string() + "\n").collect::<String>());
+    desk.ok(&["import", "facts.jsonl", "--reason", evil]);
+    desk.ok(&["branch", "create", "dev", "--description", evil]);
+    desk.ok(&["patch", "Service:web", "--title", &format!("U{evil}"), "--branch", "dev"]);
+    desk.ok(&["release", "create", "r1", "--description", evil]);
+    desk.ok(&["tag", "create", "t1", "r1", "--description", evil]);
+    desk.ok(&["type", "object", "Thing", "--description", evil]);
+}
+
+#[test]
+fn nothing_that_is_shown_steers_the_terminal() {
+    use lukasa_engine::{Effect, operations};
+    let desk = Desk::new();
+    steering(&desk);
+    // Operations that need more than the names below.
+    let more: &[(&str, &[&str])] = &[
+        ("merge", &["--dry-run"]),
+        ("diff", &["--from", "tx:1"]),
+        ("history", &["--changes"]),
+        ("subgraph", &["--radius", "1", "--draw", "mermaid"]),
+        ("expand", &["--include", r#"{"object": ["title", "properties", "status"]}"#]),
+    ];
+    let mut shown = 0;
+    for operation in operations().iter().filter(|o| o.meta.effect == Effect::Read || o.meta.name == "merge") {
+        let meta = &operation.meta;
+        if meta.name == "export" {
+            // Data for programs, to the letter.
+            continue;
+        }
+        let mut words: Vec<&str> = meta.verb.split(' ').collect();
+        let needed = meta.positional.iter().filter(|field| operation.requires(field));
+        words.extend(needed.map(|field| match (meta.name, *field) {
+            ("get_callers" | "get_callees" | "code_explain" | "symbol_lookup" | "call_chain", "to" | "ref") => {
+                "FUNCTION:shop.py::price"
+            }
+            ("call_chain", _) => "FUNCTION:shop.py::total",
+            ("release_show" | "release_diff", _) => "r1",
+            ("tag_show", _) => "t1",
+            ("type_show", _) => "Thing",
+            ("merge", _) => "dev",
+            ("diff_since", _) => "tx:1",
+            ("find_pattern", _) => "all",
+            ("cypher", _) => "MATCH (n) OPTIONAL MATCH (n)-[r]->(m) RETURN n, r, m.title, keys(n), collect(m)",
+            (_, "query" | "task" | "question") => "price of the web",
+            _ => "Service:web",
+        }));
+        words.extend(more.iter().filter(|(name, _)| *name == meta.name).flat_map(|(_, words)| *words));
+        let out = desk.run(&words);
+        let told = [&out.stdout[..], &out.stderr[..]].concat();
+        let text = String::from_utf8_lossy(&told);
+        let bad = text.chars().find(|c| c.is_control() && !"\n\t".contains(*c));
+        assert!(bad.is_none(), "{words:?}: {bad:?} in {text:?}");
+        shown += usize::from(out.status.success());
+    }
+    assert!(shown > 25, "only {shown} commands had something to show");
+    // Errors repeat what was typed.
+    for words in [["get", "\u{1b}[31mno"], ["\u{1b}[31mno", "x"], ["log", "--\u{1b}[31mno"]] {
+        let out = desk.run(&words);
+        assert!(!out.status.success());
+        let text = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(!text.contains('\u{1b}'), "{words:?}: {text:?}");
+    }
+}

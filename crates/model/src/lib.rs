@@ -12,6 +12,7 @@ pub mod json;
 pub mod limits;
 pub mod merge;
 pub mod plan;
+pub mod sensitive;
 pub mod statement;
 pub mod three_way;
 pub mod time;

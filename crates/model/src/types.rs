@@ -5,6 +5,7 @@ use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::id::{BranchNo, MAIN, Tx};
 use crate::json::Hash;
+use crate::sensitive;
 use crate::three_way::Strategies;
 use crate::time::Time;
 use rustc_hash::FxHashMap;
@@ -238,12 +239,13 @@ pub struct Registry {
 #[derive(Debug)]
 struct Known<T> {
     declared: T,
+    sensitive: Vec<Box<str>>,
     validator: OnceLock<Option<jsonschema::Validator>>,
 }
 
 impl<T> Known<T> {
-    fn new(declared: T) -> Arc<Known<T>> {
-        Arc::new(Known { declared, validator: OnceLock::new() })
+    fn new(declared: T, schema: &Value) -> Arc<Known<T>> {
+        Arc::new(Known { declared, sensitive: sensitive::marked(schema), validator: OnceLock::new() })
     }
 }
 
@@ -273,7 +275,8 @@ impl Registry {
                 self.has_pack |= is_strict(declared.pack.as_deref());
                 self.object_types.retain(|_, t| !t.declared.name.eq_ignore_ascii_case(&key));
                 let names: Vec<_> = declared.aliases.iter().map(|a| a.to_lowercase()).chain([key]).collect();
-                let known = Known::new(declared);
+                let schema = declared.schema.clone();
+                let known = Known::new(declared, &schema);
                 self.object_types.extend(names.into_iter().map(|name| (name, Arc::clone(&known))));
             }
             (system::RELATIONSHIP_TYPE, Some(p)) => {
@@ -281,7 +284,8 @@ impl Registry {
                 self.has_pack |= is_strict(declared.pack.as_deref());
                 self.relationship_types.retain(|_, t| !t.declared.name.eq_ignore_ascii_case(&key));
                 let names: Vec<_> = declared.aliases.iter().map(|a| a.to_lowercase()).chain([key]).collect();
-                let known = Known::new(declared);
+                let schema = declared.schema.clone();
+                let known = Known::new(declared, &schema);
                 self.relationship_types.extend(names.into_iter().map(|name| (name, Arc::clone(&known))));
             }
             (system::OBJECT_TYPE, None) => self.object_types.retain(|_, t| !t.declared.name.eq_ignore_ascii_case(&key)),
@@ -388,6 +392,30 @@ impl Registry {
         .unwrap_or_default()
     }
 
+    /// Properties of a type that are shown only to who may see them.
+    pub fn sensitive(&self, type_name: &str, relationship: bool) -> &[Box<str>] {
+        if self.object_types.is_empty() && self.relationship_types.is_empty() {
+            return &[];
+        }
+        let name = type_name.to_ascii_lowercase();
+        if relationship {
+            self.relationship_types.get(&name).map(|t| t.sensitive.as_slice())
+        } else {
+            self.object_types.get(&name).map(|t| t.sensitive.as_slice())
+        }
+        .unwrap_or_default()
+    }
+
+    /// All of them: whether of relationships, the type in lower case, the properties.
+    pub fn all_sensitive(&self) -> Vec<(bool, &str, &[Box<str>])> {
+        let objects = self.object_types.iter().map(|(name, t)| (false, name.as_str(), t.sensitive.as_slice()));
+        let relationships =
+            self.relationship_types.iter().map(|(name, t)| (true, name.as_str(), t.sensitive.as_slice()));
+        let mut all: Vec<_> = objects.chain(relationships).filter(|(.., names)| !names.is_empty()).collect();
+        all.sort_unstable();
+        all
+    }
+
     /// Refuses an unknown type where the project does, else gives the warning to pass on.
     pub fn admit(&self, type_name: &str, relationship: bool) -> Result<Option<String>> {
         let (known, refuse, what, verb) = if relationship {
@@ -421,11 +449,11 @@ impl Registry {
         }
         let name = type_name.to_ascii_lowercase();
         let compiled = if relationship {
-            self.relationship_types.get(&name).map(|t| (&t.declared.schema, &t.validator))
+            self.relationship_types.get(&name).map(|t| (&t.declared.schema, &t.validator, &t.sensitive))
         } else {
-            self.object_types.get(&name).map(|t| (&t.declared.schema, &t.validator))
+            self.object_types.get(&name).map(|t| (&t.declared.schema, &t.validator, &t.sensitive))
         };
-        let Some((schema, cell)) = compiled.filter(|(schema, _)| !schema.is_null()) else { return Ok(()) };
+        let Some((schema, cell, sensitive)) = compiled.filter(|(schema, ..)| !schema.is_null()) else { return Ok(()) };
         let Some(validator) = cell.get_or_init(|| jsonschema::validator_for(schema).ok()) else {
             return Err(Error::internal(format!("the schema of `{type_name}` does not compile")));
         };
@@ -435,7 +463,11 @@ impl Registry {
         }
         let fields: Vec<_> = validator
             .iter_errors(&instance)
-            .map(|e| json!({"path": format!("/properties{}", e.instance_path()), "message": e.to_string()}))
+            .map(|e| {
+                // What is sensitive may be in any part of the value.
+                let message = if sensitive.is_empty() { e.to_string() } else { e.masked().to_string() };
+                json!({"path": format!("/properties{}", e.instance_path()), "message": message})
+            })
             .collect();
         let first =
             fields.first().map(|f| format!(": {}", f["message"].as_str().unwrap_or_default())).unwrap_or_default();
@@ -519,7 +551,8 @@ pub fn check_schema(schema: &Value) -> Result<()> {
         Error::invalid("invalid_schema", format!("the JSON Schema does not compile: {why}"))
             .hint("schemas must be self-contained JSON Schema; references to files or URLs are not followed")
     };
-    jsonschema::validator_for(schema).map(drop).map_err(|e| fault(e.to_string()))
+    jsonschema::validator_for(schema).map(drop).map_err(|e| fault(e.to_string()))?;
+    sensitive::check(schema)
 }
 
 #[cfg(test)]

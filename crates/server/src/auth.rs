@@ -1,6 +1,7 @@
 //! Who may come in: the one door of every surface that listens, with what is behind it: tokens, keys, limits, guards.
 
 pub mod api_key;
+pub mod failures;
 pub mod guard;
 pub mod jwks;
 pub mod jwt;

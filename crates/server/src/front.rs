@@ -154,6 +154,19 @@ impl Front {
         if caller.local {
             return Ok(request);
         }
+        let here = operation.meta.places.iter().find(|place| {
+            // What is left out would mean where this process happens to be.
+            !fields.contains_key(**place)
+                && operation.fields().get(**place).is_some_and(|field| field["default"] == ".")
+        });
+        if let Some(name) = here {
+            return Err(Error::new(
+                ErrorKind::Forbidden,
+                "place_not_served",
+                format!("{name}: no working tree is served"),
+            )
+            .hint("serve from within one"));
+        }
         for name in operation.meta.places {
             let Some(given) = fields.get(*name).and_then(Value::as_str) else { continue };
             let within = self.home.as_deref().and_then(|home| within(home, Path::new(given)));

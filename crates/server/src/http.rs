@@ -1,18 +1,24 @@
 //! HTTP: every operation as a route, MCP beside them, and what operators need to watch a server.
 
+mod body;
+mod bulk;
 mod card;
 mod events;
+mod listen;
 mod openapi;
 mod page;
 mod routes;
+mod sessions;
 
 /// Paths of operations, for who writes about them.
 pub mod paths {
     pub use super::routes::{Route, named, own_path};
 }
 
+pub use listen::Patience;
 pub use openapi::document;
 
+use crate::auth::failures::Failures;
 use crate::auth::guard::{self, GuardRules};
 use crate::auth::rate::{Rates, Taken};
 use crate::auth::{Door, challenge};
@@ -25,8 +31,8 @@ use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use lukasa_model::Error;
+use axum::routing::{get, post};
+use lukasa_model::{Error, ErrorKind};
 use lukasa_store::Clock;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -49,20 +55,23 @@ pub struct Site {
     pub guard: GuardRules,
     pub toolsets: Toolsets,
     pub clock: Arc<dyn Clock>,
+    /// How often somebody may be turned away; none: as often as they like.
+    pub failures: Option<Arc<Failures>>,
+    pub patience: Patience,
 }
 
 /// The id of a request, for its answer and the logs.
 #[derive(Clone, Debug)]
 pub struct RequestId(pub String);
 
-/// Serves until `ended` resolves; requests under way are finished.
+/// Serves until `ended` resolves; requests under way have some time to finish.
 pub async fn serve(
     site: Site,
     listener: TcpListener,
     ended: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
-    let service = router(site).into_make_service_with_connect_info::<SocketAddr>();
-    axum::serve(listener, service).with_graceful_shutdown(ended).await
+    let patience = site.patience;
+    listen::serve(router(site), patience, listener, ended).await
 }
 
 pub fn router(site: Site) -> Router {
@@ -74,13 +83,23 @@ pub fn router(site: Site) -> Router {
             .disable_allowed_origins()
             .with_max_request_body_bytes(site.front.limits().bytes);
         let sessions = Arc::new(LocalSessionManager::default());
-        StreamableHttpService::new(move || Ok(Mcp::of_anyone(front.clone(), toolsets.clone())), sessions, config)
+        let service =
+            StreamableHttpService::new(move || Ok(Mcp::of_anyone(front.clone(), toolsets.clone())), sessions, config);
+        let time = site.patience.body;
+        Router::new()
+            .route_service("/mcp", service)
+            .layer(axum::middleware::map_request(move |request: Request| async move {
+                request.map(|body| body::within(body, time))
+            }))
+            .layer(from_fn_with_state(Arc::<sessions::Sessions>::default(), sessions::own))
     };
     let inside = routes::all()
         .route("/v1/events", get(events::transactions))
+        .route(bulk::EXPORT, get(bulk::export))
+        .route(bulk::IMPORT, post(bulk::import))
         .route("/metrics", get(measured))
         .with_state(site.clone())
-        .route_service("/mcp", mcp)
+        .merge(mcp)
         .layer(from_fn_with_state(site.clone(), admit));
     // What says nothing about anybody's facts is told to everyone.
     Router::new()
@@ -123,6 +142,9 @@ async fn admit(
 ) -> Response {
     let (door, headers) = (Arc::clone(&site.door), request.headers().clone());
     let admitted = async {
+        if let Some(failures) = &site.failures {
+            failures.check(peer.ip(), site.clock.now())?;
+        }
         // A key is looked up in the store.
         let caller = tokio::task::spawn_blocking(move || door.let_in(&headers, peer)).await;
         let caller = caller.map_err(|e| Error::internal(format!("nobody was let in: {e}")))??;
@@ -137,7 +159,14 @@ async fn admit(
             response.headers_mut().extend(taken.iter().flat_map(Taken::headers));
             response
         }
-        Err(error) => refusal(&error, &id_of(&request)),
+        Err(error) => {
+            // Who brings nothing guesses nothing.
+            let guessed = error.kind == ErrorKind::Unauthenticated && error.code != "missing_token";
+            if let Some(failures) = site.failures.as_ref().filter(|_| guessed) {
+                failures.note(peer.ip(), site.clock.now());
+            }
+            refusal(&error, &id_of(&request))
+        }
     }
 }
 
@@ -147,7 +176,11 @@ fn id_of(request: &Request) -> RequestId {
 
 /// An error as programs read it: the one place where kinds become statuses.
 pub(crate) fn refusal(error: &Error, id: &RequestId) -> Response {
-    let status = StatusCode::from_u16(error.kind.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let status = match error.code {
+        // Not our work took too long.
+        "request_too_slow" => StatusCode::REQUEST_TIMEOUT,
+        _ => StatusCode::from_u16(error.kind.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+    };
     let mut told = json!({"code": error.code, "message": error.message, "request_id": id.0});
     if let Some(hint) = &error.hint {
         told["hint"] = json!(hint);

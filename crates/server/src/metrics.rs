@@ -65,6 +65,10 @@ impl Metrics {
             line(format_args!("{name}_sum{{operation=\"{operation}\"}} {}", took.seconds));
             line(format_args!("{name}_count{{operation=\"{operation}\"}} {}", took.all));
         }
+        let name = "graph_search_sensitive_fields_redacted_total";
+        line(format_args!("# HELP {name} Values of sensitive properties that were kept back."));
+        line(format_args!("# TYPE {name} counter"));
+        line(format_args!("{name} {}", lukasa_engine::sensitive::redacted_total()));
         text
     }
 }

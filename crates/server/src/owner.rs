@@ -11,6 +11,8 @@ mod place;
 #[cfg(unix)]
 mod serve;
 #[cfg(unix)]
+mod watched;
+#[cfg(unix)]
 mod wire;
 mod work;
 
@@ -33,6 +35,8 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
+#[cfg(unix)]
+use watched::Watched;
 use work::Work;
 
 /// How long requests wait for an owner to be found. One that is opening the store is found, and waited for as long as
@@ -55,6 +59,19 @@ pub struct Desk(Arc<Inner>);
 struct Inner {
     state: watch::Receiver<State>,
     keeper: Option<AbortHandle>,
+    #[cfg(unix)]
+    watched: Watched,
+}
+
+impl Inner {
+    fn new(state: watch::Receiver<State>) -> Inner {
+        Inner {
+            state,
+            keeper: None,
+            #[cfg(unix)]
+            watched: Watched::default(),
+        }
+    }
 }
 
 /// What this process is to the store.
@@ -83,7 +100,7 @@ impl Desk {
     /// An engine of this process alone.
     pub fn own(engine: Engine) -> Desk {
         let (_, state) = watch::channel(State::Own(Opening::done(engine)));
-        Desk(Arc::new(Inner { state, keeper: None }))
+        Desk(Arc::new(Inner::new(state)))
     }
 
     /// Joins whoever works on the store, or begins: `open` is called on a thread, by the owner only. To be called within
@@ -91,8 +108,9 @@ impl Desk {
     #[cfg(unix)]
     pub fn start(place: Place, open: impl Fn() -> Result<Engine> + Send + Sync + 'static) -> Desk {
         let (sender, state) = watch::channel(State::Seeking);
-        let keeper = tokio::spawn(keep(place, Arc::new(open), sender)).abort_handle();
-        Desk(Arc::new(Inner { state, keeper: Some(keeper) }))
+        let watched = Watched::default();
+        let keeper = tokio::spawn(keep(place, Arc::new(open), sender, watched.clone())).abort_handle();
+        Desk(Arc::new(Inner { state, keeper: Some(keeper), watched }))
     }
 
     /// An engine of this process alone, opened on a thread: there is nothing to attach by.
@@ -104,7 +122,7 @@ impl Desk {
     /// An engine of this process alone, opened on a thread. To be called within a runtime.
     pub fn alone(open: impl Fn() -> Result<Engine> + Send + Sync + 'static) -> Desk {
         let (_, state) = watch::channel(State::Own(Opening::start(Arc::new(open) as Arc<Open>)));
-        Desk(Arc::new(Inner { state, keeper: None }))
+        Desk(Arc::new(Inner::new(state)))
     }
 
     /// Runs an operation, here or at the owner's. Who gives up waiting drops the future, and work stops.
@@ -126,13 +144,25 @@ impl Desk {
                         let _ = progress.as_ref().map(|progress| progress.send(Progress { done, of }));
                     };
                     let both = |answer: Answer| Ok(Answer::of(answer.text()?, answer.value()?));
-                    return Work { caller: caller.clone(), operation, request }.run(engine, tell, both).await;
+                    #[cfg(unix)]
+                    let asked = watched::lasts(operation).then(|| from_here(operation, &request)).transpose()?;
+                    let answer = Work { caller: caller.clone(), operation, request }.run(engine, tell, both).await?;
+                    #[cfg(unix)]
+                    if let Some(asked) = asked {
+                        self.0.watched.note(caller, &asked);
+                    }
+                    return Ok(answer);
                 }
                 #[cfg(unix)]
                 State::Attached(line) => {
                     let request = from_here(operation, &request)?;
                     match line.call(caller, operation, &request, progress.clone()).await {
-                        Reply::Answer(text) => return read(text).await,
+                        Reply::Answer(text) => {
+                            if watched::lasts(operation) {
+                                self.0.watched.note(caller, &request);
+                            }
+                            return read(text).await;
+                        }
                         Reply::Failed(error) => return Err(error),
                         Reply::Lost { sent: false } => {}
                         Reply::Lost { sent: true } => {
@@ -214,7 +244,7 @@ impl Drop for Inner {
 
 /// Takes the seat, or stays attached to who has it, for as long as the desk is there.
 #[cfg(unix)]
-async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>) {
+async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>, watched: Watched) {
     let mut pause = FIRST_PAUSE;
     loop {
         match place.take() {
@@ -223,6 +253,7 @@ async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>) {
                 // Before anything can be asked, so that others find us at once and wait here.
                 let listener = seat.listen(&place);
                 state.send_replace(State::Own(opening.clone()));
+                watched.resume(&opening);
                 match listener {
                     Ok(listener) => serve::run(listener, &place, &opening).await,
                     // Our own requests are answered; others read in the owner's note why theirs are not.
@@ -231,6 +262,7 @@ async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>) {
             }
             Ok(None) => match line::attach(&place).await {
                 Ok((line, moving)) => {
+                    watched.ask(&line);
                     state.send_replace(State::Attached(line));
                     moving.await;
                     state.send_replace(State::Seeking);

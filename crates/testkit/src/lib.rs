@@ -7,6 +7,7 @@ mod faulty;
 mod fixture;
 mod git;
 pub mod history;
+pub mod http;
 mod postgres;
 pub mod questions;
 

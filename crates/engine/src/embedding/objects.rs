@@ -8,6 +8,7 @@ use lukasa_model::statement::Kind;
 use lukasa_model::timeline::visible;
 use lukasa_model::types::{Embedding, EmbeddingPolicy, Registry, system};
 use lukasa_model::{BranchNo, Result, Statement, Thing, ThingNo, Time, Tx, View};
+use lukasa_store::ledger::hide;
 use lukasa_store::{Fields, Ledger};
 use rustc_hash::FxHashMap;
 
@@ -66,7 +67,8 @@ pub fn on_branch(
     let mut found = Vec::new();
     for thing in numbered {
         let own = statements.remove(&thing.no).unwrap_or_default();
-        let Some(now) = visible(&own, &view.lineage, view.valid).filter(|s| !s.absent).cloned() else { continue };
+        let Some(mut now) = visible(&own, &view.lineage, view.valid).filter(|s| !s.absent).cloned() else { continue };
+        hide(registry, &thing, &mut now)?;
         let object = Object { branch: view.branch, thing, statement: now };
         let paths = object.policy(registry).map(|embedding| embedding.relevant_paths).unwrap_or_default();
         let told = own.iter().filter(|s| after.is_some_and(|after| s.version.tx() > after));
@@ -100,10 +102,13 @@ pub fn each_page(ledger: &Ledger, now: Time, each: &mut dyn FnMut(Vec<Object>) -
 pub fn each_page_of_main(ledger: &Ledger, now: Time, each: &mut dyn FnMut(Vec<Object>) -> Result<()>) -> Result<()> {
     let view = view_now(ledger, MAIN, now)?;
     let mut rows = ledger.heads(&view, Fields::Content)?.only(Kind::Object);
+    let registry = ledger.registry()?;
     while let Some(page) = rows.next_page()? {
-        let object =
-            |row: lukasa_store::ledger::HeadRow| Object { branch: MAIN, thing: row.thing, statement: row.statement };
-        each(page.into_iter().filter(|row| !row.is_system()).map(object).collect())?;
+        let object = |mut row: lukasa_store::ledger::HeadRow| {
+            hide(&registry, &row.thing, &mut row.statement)?;
+            Ok(Object { branch: MAIN, thing: row.thing, statement: row.statement })
+        };
+        each(page.into_iter().filter(|row| !row.is_system()).map(object).collect::<Result<_>>()?)?;
     }
     Ok(())
 }

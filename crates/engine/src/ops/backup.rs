@@ -119,7 +119,7 @@ fn dump(ledger: &Ledger, path: &Path, progress: &mut dyn FnMut(u64, Option<u64>)
     out.get_ref().sync_all().map_err(|e| file_fault(path, &e))
 }
 
-fn file_fault(path: &Path, error: &std::io::Error) -> Error {
+pub(super) fn file_fault(path: &Path, error: &std::io::Error) -> Error {
     let (kind, code) = match error.kind() {
         std::io::ErrorKind::AlreadyExists => (ErrorKind::Conflict, "file_exists"),
         std::io::ErrorKind::NotFound => (ErrorKind::NotFound, "file_not_found"),

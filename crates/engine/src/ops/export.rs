@@ -2,16 +2,19 @@
 
 use super::{META, count};
 use crate::registry::{Meta, Op};
-use crate::{Context, Engine};
+use crate::{Context, Engine, sensitive};
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
+use lukasa_model::types::Registry;
 use lukasa_model::{Error, ErrorKind, Result, ThingNo, View, Write as Fact};
-use lukasa_store::ledger::{HeadRow, ViewSpec};
+use lukasa_store::ledger::{HeadRow, ViewSpec, hide};
 use lukasa_store::{Fields, Ledger};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
 
 pub struct Export;
 
@@ -74,14 +77,33 @@ impl Op for Export {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let ledger = engine.ledger(&context.scope);
+        let kept = sensitive::kept_from(context, &ledger)?;
+        // Surfaces that have a stream give it; others have the file made here, and never one that is there already.
+        let mut file = match &context.output {
+            None if request.file != "-" => {
+                let made = File::create_new(&request.file)
+                    .map_err(|e| super::backup::file_fault(Path::new(&request.file), &e))?;
+                Some(BufWriter::new(made))
+            }
+            _ => None,
+        };
         if request.history {
+            if kept.is_some() {
+                // A log with gaps could not be verified.
+                context.grants.check("export --history", sensitive::SCOPE)?;
+            }
             if request.view != ViewSpec::default() || request.format != Format::Jsonl {
                 return Err(Error::invalid("history_is_whole", "`history` exports everything, as JSON lines")
                     .hint("leave out branch, times and format"));
             }
             let Context { output, progress, .. } = context;
-            let output = output.as_mut().ok_or_else(|| Error::invalid("no_output", "there is nowhere to write"))?;
-            let done = ledger.dump(*output, &mut |tx, of| progress(tx, Some(of)))?;
+            let output: &mut dyn Write = match (output, &mut file) {
+                (Some(output), _) => *output,
+                (None, Some(file)) => file,
+                (None, None) => return Err(nowhere()),
+            };
+            let done = ledger.dump(output, &mut |tx, of| progress(tx, Some(of)))?;
+            output.flush().map_err(|e| unwritable(&e))?;
             let summary = format!(
                 "exported {}, {} things, {} statements",
                 count(done.tx as usize, "transaction"),
@@ -91,10 +113,14 @@ impl Op for Export {
             return Ok(Response { summary, objects: done.things, relationships: 0, left_out: 0 });
         }
         let view = ledger.view(&request.view)?;
-        let output = context.output()?;
+        let output: &mut dyn Write = match (&mut context.output, &mut file) {
+            (Some(output), _) => *output,
+            (None, Some(file)) => file,
+            (None, None) => return Err(nowhere()),
+        };
         let (objects, relationships, left_out) = match request.format {
-            Format::Jsonl => jsonl(&ledger, &view, output)?,
-            Format::NodeLink => node_link(&ledger, &view, output)?,
+            Format::Jsonl => jsonl(&ledger, &view, kept.as_deref(), output)?,
+            Format::NodeLink => node_link(&ledger, &view, kept.as_deref(), output)?,
         };
         output.flush().map_err(|e| unwritable(&e))?;
         let (o, r) = (count(objects as usize, "object"), count(relationships as usize, "relationship"));
@@ -106,6 +132,10 @@ impl Op for Export {
     }
 }
 
+fn nowhere() -> Error {
+    Error::invalid("no_output", "there is nowhere to write").hint("name a file")
+}
+
 fn unwritable(error: &std::io::Error) -> Error {
     let code = if error.kind() == std::io::ErrorKind::BrokenPipe { "broken_pipe" } else { "cannot_write" };
     Error::new(ErrorKind::Unavailable, code, format!("the output could not be written: {error}"))
@@ -114,11 +144,11 @@ fn unwritable(error: &std::io::Error) -> Error {
 /// How ends are named, by thing number.
 type Names = FxHashMap<ThingNo, String>;
 
-fn jsonl(ledger: &Ledger, view: &View, out: &mut dyn Write) -> Result<(u64, u64, u64)> {
+fn jsonl(ledger: &Ledger, view: &View, kept: Option<&Registry>, out: &mut dyn Write) -> Result<(u64, u64, u64)> {
     let (mut objects, mut relationships, mut left_out) = (0, 0, 0);
     let mut names = Names::default();
     for row in ledger.heads(view, Fields::Content)? {
-        let row = row?;
+        let row = stripped(row?, kept)?;
         let Some(fact) = fact(&row, &mut names)? else {
             left_out += u64::from(row.thing.ends.is_some());
             continue;
@@ -133,6 +163,14 @@ fn line(out: &mut dyn Write, value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_vec(value).map_err(|e| Error::internal(format!("a fact cannot be written: {e}")))?;
     text.push(b'\n');
     out.write_all(&text).map_err(|e| unwritable(&e))
+}
+
+/// A row without what is kept from who asks.
+fn stripped(mut row: HeadRow, kept: Option<&Registry>) -> Result<HeadRow> {
+    if let Some(registry) = kept {
+        sensitive::count(hide(registry, &row.thing, &mut row.statement)?.len());
+    }
+    Ok(row)
 }
 
 /// A visible row as the statement that would make it so. What Lukasa keeps for itself is left out, and so
@@ -166,7 +204,7 @@ fn fact(row: &HeadRow, names: &mut Names) -> Result<Option<Fact>> {
     })
 }
 
-fn node_link(ledger: &Ledger, view: &View, out: &mut dyn Write) -> Result<(u64, u64, u64)> {
+fn node_link(ledger: &Ledger, view: &View, kept: Option<&Registry>, out: &mut dyn Write) -> Result<(u64, u64, u64)> {
     let (mut names, mut left_out) = (Names::default(), 0);
     let mut counts = [0, 0];
     let put = |out: &mut dyn Write, text: &str| out.write_all(text.as_bytes()).map_err(|e| unwritable(&e));
@@ -176,7 +214,7 @@ fn node_link(ledger: &Ledger, view: &View, out: &mut dyn Write) -> Result<(u64, 
             put(out, "],\"links\":[\n")?;
         }
         for row in ledger.heads(view, Fields::Content)? {
-            let row = row?;
+            let row = stripped(row?, kept)?;
             if (section == 1) != row.thing.ends.is_some() {
                 continue;
             }

@@ -102,7 +102,9 @@ impl Op for GraphHealth {
         }
         let view = ledger.view(&spec)?;
         let (mut languages, mut calls, mut faults, mut files) = (BTreeMap::new(), 0, Vec::new(), 0);
-        for found in ledger.beginning(&view, Some("FILE"), "", Fields::Content)? {
+        let mut known = ledger.beginning(&view, Some("FILE"), "", Fields::Content)?;
+        ledger.hide(&mut known)?;
+        for found in known {
             let Some(statement) = &found.statement else { continue };
             let content = statement.parsed()?;
             files += 1;

@@ -9,7 +9,9 @@ use lukasa_store::Ledger;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::io::BufRead;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
 
 mod node_link;
 
@@ -112,14 +114,27 @@ impl Op for Import {
             },
         };
         let Context { input, progress, .. } = context;
-        let input = input.as_mut().ok_or_else(|| Error::invalid("no_input", "there is nothing to read"))?;
+        // Surfaces that have a stream give it; others have the file opened here.
+        let mut file = match input {
+            None if request.file != "-" => {
+                let file =
+                    File::open(&request.file).map_err(|e| super::backup::file_fault(Path::new(&request.file), &e))?;
+                Some(BufReader::new(file))
+            }
+            _ => None,
+        };
+        let input: &mut dyn BufRead = match (input, &mut file) {
+            (Some(input), _) => *input,
+            (None, Some(file)) => file,
+            (None, None) => return Err(Error::invalid("no_input", "there is nothing to read").hint("name a file")),
+        };
         match request.format {
-            Format::NodeLink => node_link::read(*input, &mut |place, write| importer.take(place, write, *progress))?,
+            Format::NodeLink => node_link::read(input, &mut |place, write| importer.take(place, write, *progress))?,
             Format::Jsonl => {
-                if is_dump(*input)? {
-                    return restore(&ledger, *input, *progress);
+                if is_dump(input)? {
+                    return restore(&ledger, input, *progress);
                 }
-                let mut lines = Lines { input: *input, number: 0 };
+                let mut lines = Lines { input, number: 0 };
                 while let Some(write) = lines.next().map_err(|e| importer.told(e))? {
                     let place = format!("line {}", lines.number);
                     importer.take(place, write, *progress)?;

@@ -356,7 +356,7 @@ impl Known {
             .collect();
         let mut asked: Vec<ThingNo> = there.iter().map(|thing| thing.no).collect();
         asked.sort_unstable();
-        for state in ledger.states(view, &asked, Fields::Content)? {
+        for state in ledger.states_whole(view, &asked, Fields::Content)? {
             let Some(statement) = state.statement.filter(|statement| !statement.absent) else { continue };
             let Some(between) = &state.thing.ends else { continue };
             let (Some(src), Some((dst, dst_key))) = (numbers.get(&between.src), ends.get(&between.dst)) else {

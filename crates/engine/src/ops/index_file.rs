@@ -79,7 +79,9 @@ impl Op for IndexFile {
         let files = ledger.beginning(&view, Some("FILE"), &key, Fields::Header)?;
         let indexed = files.iter().any(|f| f.thing.key.as_deref() == Some(&key));
         let mut symbols = Vec::new();
-        for found in ledger.beginning(&view, None, &format!("{key}::"), Fields::Content)? {
+        let mut there = ledger.beginning(&view, None, &format!("{key}::"), Fields::Content)?;
+        ledger.hide(&mut there)?;
+        for found in there {
             let Some(statement) = &found.statement else { continue };
             let content = statement.parsed()?;
             symbols.push(SymbolOut {

@@ -3,6 +3,7 @@
 use super::{Answered, Texts};
 use crate::code::symbols::Symbols;
 use crate::graph::Look;
+use crate::sensitive;
 use lukasa_graph::Node;
 use lukasa_model::statement::Statement;
 use lukasa_model::{Content, Result, ThingNo, Time};
@@ -111,36 +112,49 @@ pub struct Shown {
     pub gain_rejections: usize,
 }
 
-/// Contents of nodes, with when they were stated.
-pub struct Read(FxHashMap<Node, (Content, Time)>);
+/// Contents of nodes, with when they were stated, and the names of sensitive properties they are without.
+#[derive(Default)]
+pub struct Read {
+    contents: FxHashMap<Node, (Content, Time)>,
+    hidden: FxHashMap<Node, Vec<Box<str>>>,
+}
 
 impl Read {
     pub fn of(look: &Look, nodes: &[Node]) -> Result<Read> {
         let mut numbers: Vec<ThingNo> = nodes.iter().map(|node| look.snapshot.thing(*node)).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let mut all = FxHashMap::default();
+        let mut read = Read::default();
         for state in look.ledger.states(&look.view, &numbers, Fields::Content)? {
             if let (Some(node), Some(statement)) = (look.snapshot.find(state.thing.no), &state.statement) {
-                all.insert(node, (statement.parsed()?, stated(statement)));
+                read.contents.insert(node, (statement.parsed()?, stated(statement)));
+                if !state.hidden.is_empty() {
+                    read.hidden.insert(node, state.hidden);
+                }
             }
         }
-        Ok(Read(all))
+        Ok(read)
     }
 
     /// Reads more.
     pub fn add(&mut self, look: &Look, nodes: &[Node]) -> Result<()> {
-        let missing: Vec<Node> = nodes.iter().copied().filter(|node| !self.0.contains_key(node)).collect();
-        self.0.extend(Read::of(look, &missing)?.0);
+        let missing: Vec<Node> = nodes.iter().copied().filter(|node| !self.contents.contains_key(node)).collect();
+        let Read { contents, hidden } = Read::of(look, &missing)?;
+        self.contents.extend(contents);
+        self.hidden.extend(hidden);
         Ok(())
     }
 
     pub fn content(&self, node: Node) -> Option<&Content> {
-        self.0.get(&node).map(|(content, _)| content)
+        self.contents.get(&node).map(|(content, _)| content)
     }
 
     pub fn stated(&self, node: Node) -> Option<Time> {
-        self.0.get(&node).map(|(_, at)| *at)
+        self.contents.get(&node).map(|(_, at)| *at)
+    }
+
+    fn hidden(&self, node: Node) -> impl Iterator<Item = String> {
+        self.hidden.get(&node).into_iter().flatten().map(|name| name.to_string())
     }
 }
 
@@ -194,7 +208,13 @@ pub fn show(look: &Look, texts: &Texts, found: &Answered, read: &Read, want: &Wa
     }
     let path_forms = &chosen[chosen.len() - paths.len()..];
     shown.paths = paths.into_iter().zip(path_forms).filter(|(_, form)| form.is_some()).map(|(path, _)| path).collect();
-    shown.items.iter_mut().enumerate().for_each(|(at, item)| item.rank = at + 1);
+    for (at, item) in shown.items.iter_mut().enumerate() {
+        item.rank = at + 1;
+        let node = look.snapshot.find(item.thing);
+        let hidden: Vec<String> = node.into_iter().flat_map(|node| read.hidden(node)).collect();
+        sensitive::count(hidden.len());
+        item.truncated_fields.extend(hidden);
+    }
     shown
 }
 

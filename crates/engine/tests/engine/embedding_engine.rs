@@ -274,3 +274,23 @@ fn queries_search_by_words_and_meaning() {
         assert!(answer["warnings"].is_null(), "{answer}");
     }
 }
+
+#[test]
+fn what_is_sensitive_is_never_sent_to_a_model() {
+    for (desk, fake) in desks(4) {
+        let schema = json!({"properties": {"about": {"type": "string", "sensitive": true}}});
+        let relevant = json!({"policy": "required", "relevant_paths": ["/properties/about", "/properties/open"]});
+        desk.ok("type_object", json!({"name": "Plain", "schema": schema}));
+        desk.ok("type_object", json!({"name": "Chosen", "schema": schema, "embedding": relevant}));
+        desk.ok("branch_create", json!({"name": "dev"}));
+        for (kind, branch) in [("Plain", "main"), ("Chosen", "main"), ("Plain", "dev"), ("Chosen", "dev")] {
+            let properties = json!({"about": "quartzmarmot", "open": format!("ordinary {branch}")});
+            desk.ok("put", json!({"type": kind, "key": "k", "title": "K", "properties": properties, "branch": branch}));
+        }
+        desk.ok("embed", json!({}));
+        desk.ok("search", json!({"query": "ordinary"}));
+        let sent: String = fake.asked().iter().map(|asked| asked.body.as_str()).collect();
+        assert!(sent.contains("ordinary main") && sent.contains("ordinary dev"), "{sent}");
+        assert!(!sent.contains("quartzmarmot"), "{sent}");
+    }
+}

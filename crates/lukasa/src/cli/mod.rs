@@ -89,7 +89,7 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
     // An export to standard output has used it up.
     let to_stderr = operation.meta.name == "export" && file_of(&request) == Some("-");
     let written = if to_stderr {
-        writeln!(std::io::stderr(), "{}", answer.value()?["summary"].as_str().unwrap_or_default())
+        writeln!(std::io::stderr(), "{}", render::safe(answer.value()?["summary"].as_str().unwrap_or_default()))
     } else {
         let mut out = BufWriter::new(std::io::stdout().lock());
         let shown = if as_json {

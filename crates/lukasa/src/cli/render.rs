@@ -5,16 +5,22 @@ pub mod cypher;
 mod embedding;
 mod graph;
 mod index;
+mod plain;
 mod questions;
 mod search;
 
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 use lukasa_model::Error;
+use plain::Plain;
 use serde_json::{Map, Value};
 use std::io::{Result, Write};
 
 /// Prints what an operation answered.
 pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
+    shown(&mut Plain(out), operation, response)
+}
+
+fn shown(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
     if operation == "demo" {
         return demo(out, response);
     }
@@ -171,6 +177,7 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
 
 /// Prints why it did not work and what to do next.
 pub fn error(out: &mut dyn Write, error: &Error) -> Result<()> {
+    let out = &mut Plain(out);
     writeln!(out, "error: {} ({})", error.message, error.code)?;
     for field in error.details["fields"].as_array().into_iter().flatten() {
         writeln!(out, "  {}: {}", at(field, "path"), at(field, "message"))?;

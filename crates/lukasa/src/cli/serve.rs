@@ -4,19 +4,21 @@ use super::Session;
 use crate::config::{self, Meant, Need};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_server::auth::failures::{FailureLimit, Failures};
 use lukasa_server::auth::guard::GuardRules;
 use lukasa_server::auth::jwks::KeySource;
 use lukasa_server::auth::rate::{Limit, RateLimits, Rates};
 use lukasa_server::auth::{Door, Guarded, Tokens, jwt};
-use lukasa_server::http::{self, Site};
+use lukasa_server::http::{self, Patience, Site};
 use lukasa_server::mcp::{Mcp, Toolsets};
 use lukasa_server::owner::{Desk, Place};
 use lukasa_server::{Caller, Front, Limits};
-use lukasa_store::{Store, SystemClock};
+use lukasa_store::SystemClock;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Where programs find us unless told otherwise.
 const LISTEN: &str = "127.0.0.1:7411";
@@ -64,6 +66,29 @@ pub fn commands() -> [Command; 2] {
                     .value_name("N")
                     .value_parser(clap::value_parser!(u32).range(1..=100_000))
                     .help("Requests a second of each user; a warning from half of it [default: 20, none without authentication]"),
+            )
+            .arg(
+                Arg::new("failed-logins")
+                    .long("failed-logins")
+                    .value_name("N")
+                    .value_parser(clap::value_parser!(u32).range(0..=100_000))
+                    .default_value("20")
+                    .help("Refused keys and tokens of one address a minute before it is not listened to; 0 for any number"),
+            )
+            .arg(
+                Arg::new("slow-after")
+                    .long("slow-after")
+                    .value_name("SECONDS")
+                    .value_parser(clap::value_parser!(u32).range(1..=3_600))
+                    .help("Longest wait for the headers, and for the body, of a request [default: 30 and 60]"),
+            )
+            .arg(
+                Arg::new("import-limit")
+                    .long("import-limit")
+                    .value_name("MIB")
+                    .value_parser(clap::value_parser!(u32).range(1..=1_048_576))
+                    .default_value("1024")
+                    .help("Largest body of an import"),
             )
             .arg(many("allow-host", "A name this server is reached by, beside loopback ones").value_name("HOST"))
             .arg(many("allow-origin", "A web page that may ask, as `https://host:port`").value_name("ORIGIN"))
@@ -142,7 +167,12 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
     let address: SocketAddr = listen.parse().map_err(|_| {
         Error::invalid("invalid_argument", format!("--listen: `{listen}` is not an address such as {LISTEN}"))
     })?;
-    let door = door(&served, matches)?;
+    // Keys are looked up by a way of their own, whoever has the engine; it drives PostgreSQL, so it goes after the door.
+    let keys = match matches.get_flag("access-keys") {
+        true => Some(Session::open_for(&served.matches, Need::MayCreate, None, true)?),
+        false => None,
+    };
+    let door = door(&served, matches, keys.as_ref())?;
     if door.is_open() && !address.ip().is_loopback() {
         return Err(Error::new(
             ErrorKind::Forbidden,
@@ -156,10 +186,15 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
     };
     let rate = matches.get_one::<u32>("rate").copied();
     let rates = (!door.is_open() || rate.is_some()).then(|| Arc::new(Rates::new(limits(rate))));
+    let failures = matches.get_one::<u32>("failed-logins").copied().filter(|most| *most > 0 && !door.is_open());
+    let failures =
+        failures.map(|failures| Arc::new(Failures::new(FailureLimit { failures, ..FailureLimit::default() })));
+    let patience = patience(matches);
+    allow_connections();
     let guard = GuardRules { open: door.is_open(), hosts: lower("allow-host"), origins: lower("allow-origin") };
     config::runtime()?.block_on(async {
         let (front, clock) = (served.front()?, Arc::new(SystemClock));
-        let site = Site { front, door: Arc::new(door), rates, guard, toolsets, clock };
+        let site = Site { front, door: Arc::new(door), rates, guard, toolsets, clock, failures, patience };
         let listener = tokio::net::TcpListener::bind(address).await.map_err(|e| {
             unavailable("cannot_listen", format!("`{address}`: {e}"))
                 .hint("name another with --listen; port 0 takes any")
@@ -178,16 +213,27 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
     })
 }
 
+/// Every connection is an open file, and systems allow a process few of them until it asks.
+fn allow_connections() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let mut limit = getrlimit(Resource::Nofile);
+        limit.current = limit.maximum;
+        // Where that is not allowed, those who come too many wait.
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
+}
+
 /// Who is let in: everybody on this machine, or who can say who they are.
-fn door(served: &Served, matches: &ArgMatches) -> Result<Door> {
+fn door(served: &Served, matches: &ArgMatches, access_keys: Option<&Session>) -> Result<Door> {
     let path = |name: &str| matches.get_one::<String>(name).map(Path::new);
     let keys = match (path("jwks"), path("jwt-secret-file")) {
         (Some(file), _) => Some(KeySource::jwks_file(file)?),
         (None, Some(file)) => Some(KeySource::secret_file(file)?),
         (None, None) => None,
     };
-    let access_keys = matches.get_flag("access-keys");
-    if keys.is_none() && !access_keys {
+    if keys.is_none() && access_keys.is_none() {
         return Ok(Door::open(served.meant.scope.clone()));
     }
     let rules = jwt::Rules {
@@ -196,20 +242,23 @@ fn door(served: &Served, matches: &ArgMatches) -> Result<Door> {
     };
     Door::guarded(Guarded {
         tokens: keys.map(|keys| Tokens { keys, rules }),
-        // Keys are looked up whoever has the engine.
-        keys: if access_keys { Some(key_store(served)?) } else { None },
+        keys: access_keys.map(|session| Arc::clone(session.engine.store())),
         project: Some(served.meant.scope.project.to_string()),
         clock: Arc::new(SystemClock),
     })
 }
 
-/// The store by a way of its own, kept for as long as we run.
-fn key_store(served: &Served) -> Result<Arc<dyn Store>> {
-    let session = Session::open_for(&served.matches, Need::MayCreate, None, true)?;
-    let store = Arc::clone(session.engine.store());
-    // Drives PostgreSQL; must not go before the store.
-    std::mem::forget(session);
-    Ok(store)
+/// How long is waited for requests, and how large an import may be.
+fn patience(matches: &ArgMatches) -> Patience {
+    let mut patience = Patience::default();
+    if let Some(seconds) = matches.get_one::<u32>("slow-after") {
+        patience.head = Duration::from_secs(u64::from(*seconds));
+        patience.body = patience.head;
+    }
+    if let Some(mebibytes) = matches.get_one::<u32>("import-limit") {
+        patience.import_bytes = u64::from(*mebibytes) << 20;
+    }
+    patience
 }
 
 /// Warned of from half of what is refused.

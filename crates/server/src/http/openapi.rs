@@ -1,5 +1,6 @@
 //! The OpenAPI 3.1 document, made from the registry.
 
+use super::bulk::{EXPORT, IMPORT, LINES};
 use super::routes::{named, own_path, parameters};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -15,12 +16,13 @@ pub async fn openapi() -> Response {
 }
 
 /// Statuses of errors, with what they mean.
-const ERRORS: [(&str, &str); 12] = [
+const ERRORS: [(&str, &str); 13] = [
     ("400", "The request is wrong"),
     ("401", "Nobody knows who asks"),
     ("403", "The caller may not do this"),
     ("404", "There is no such thing"),
     ("405", "The path has no such method"),
+    ("408", "The request did not come in time"),
     ("409", "Somebody else was faster"),
     ("413", "Too much was asked or sent"),
     ("422", "What was sent does not fit its type"),
@@ -62,6 +64,7 @@ pub fn document() -> Value {
             put(&mut paths, route.path, &method, described(operation, &id, &method, &parameters(route.path)));
         }
     }
+    bulk(&mut paths);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -80,6 +83,27 @@ pub fn document() -> Value {
         },
         "security": [{}, {"token": []}, {"key": []}]
     })
+}
+
+/// Facts as bodies: the fields of the operation are parameters, but for the file.
+fn bulk(paths: &mut Map<String, Value>) {
+    let text = json!({"schema": {"type": "string"}});
+    for (name, path, method) in [("export", EXPORT, "get"), ("import", IMPORT, "post")] {
+        let Some(operation) = operations().iter().find(|operation| operation.meta.name == name) else { continue };
+        let mut told = described(operation, &format!("{name}_body"), "get", &[]);
+        if let Some(parameters) = told["parameters"].as_array_mut() {
+            parameters.retain(|parameter| parameter["name"] != "file");
+        }
+        if name == "export" {
+            told["responses"]["200"]["content"] = json!({LINES: text, "application/json": {}});
+            told["description"] = json!("One object or relationship a line, or node-link JSON, as the body.");
+        } else {
+            told["requestBody"] = json!({"required": true, "content": {LINES: text, "text/plain": text}});
+            told["description"] =
+                json!("Facts as the body: one object, relationship or end a line, or node-link JSON.");
+        }
+        put(paths, path, method, told);
+    }
 }
 
 fn put(paths: &mut Map<String, Value>, path: &str, method: &str, described: Value) {

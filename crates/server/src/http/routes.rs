@@ -1,16 +1,16 @@
 //! Routes of operations: `POST /v1/{name}` for each, and the paths they name themselves.
 
-use super::{RequestId, Site, refusal};
+use super::{RequestId, Site, body, refusal};
 use crate::front::Caller;
 use axum::Extension;
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
 use lukasa_engine::registry::fields::{Shape, fields};
-use lukasa_engine::{Operation, operations};
+use lukasa_engine::{Answer, Operation, operations};
 use lukasa_model::json::Hash;
 use lukasa_model::{Error, Result};
 use serde_json::{Map, Value};
@@ -55,9 +55,13 @@ pub fn all() -> Router<Site> {
                            Path(parts): Path<BTreeMap<String, String>>,
                            RawQuery(query): RawQuery,
                            headers: HeaderMap,
-                           body: Bytes| async move {
-            let asked = Asked { parts, query, body: &body, headers: &headers };
-            match answered(&site, &caller, operation, asked).await {
+                           body: Body| async move {
+            let answer = async {
+                let body = body::whole(body, site.front.limits().bytes, site.patience.body).await?;
+                let asked = Asked { parts, query, body: &body, headers: &headers };
+                answered(&site, &caller, operation, asked).await
+            };
+            match answer.await {
                 Ok(response) => response,
                 Err(error) => refusal(&error, &id),
             }
@@ -101,6 +105,22 @@ async fn answered(site: &Site, caller: &Caller, operation: &Operation, asked: As
         }
     }
     Ok((headers, text).into_response())
+}
+
+/// The request of an operation from parameters alone.
+pub fn fields_of_query(operation: &Operation, query: Option<&str>) -> Result<Map<String, Value>> {
+    let asked =
+        Asked { parts: BTreeMap::new(), query: query.map(str::to_owned), body: &[], headers: &HeaderMap::new() };
+    match read(operation, &asked)? {
+        Value::Object(request) => Ok(request),
+        _ => Ok(Map::new()),
+    }
+}
+
+/// An answer as it is sent.
+pub fn reading(answer: &Answer) -> Result<Response> {
+    let kind = HeaderValue::from_static("application/json");
+    Ok(([(header::CONTENT_TYPE, kind)], answer.text()?).into_response())
 }
 
 /// The request of an operation, from body, parameters and path; what stands in the path wins.

@@ -4,6 +4,7 @@ use super::{Ledger, by_thing};
 use crate::Fields;
 use lukasa_model::plan::Side;
 use lukasa_model::timeline::{next_border, visible};
+use lukasa_model::types::Registry;
 use lukasa_model::{Error, Result, Statement, Thing, ThingNo, Time, Tx, VersionId, View};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -25,6 +26,8 @@ pub struct State {
     pub statement: Option<Statement>,
     /// When that may change by the clock alone.
     pub next: Time,
+    /// Sensitive properties that were taken out of the statement.
+    pub hidden: Vec<Box<str>>,
 }
 
 /// Statements fetched at a time when the log is read from the store.
@@ -94,9 +97,30 @@ impl Ledger {
         }
     }
 
-    /// How these things stand in a view, ascending by number. Unknown numbers are an error: numbers come from
-    /// the log.
+    /// How these things stand in a view, ascending by number, without what their types call sensitive: nothing that is
+    /// made of this, be it a graph, an index or a vector, can give it away. Unknown numbers are an error: numbers
+    /// come from the log.
     pub fn states(&self, view: &View, things: &[ThingNo], fields: Fields) -> Result<Vec<State>> {
+        let mut states = self.states_whole(view, things, fields)?;
+        self.hide(&mut states)?;
+        Ok(states)
+    }
+
+    /// Takes out what types call sensitive today, whatever they said at the time of the view.
+    pub fn hide(&self, states: &mut [State]) -> Result<()> {
+        let registry = self.latest_registry()?;
+        if registry.all_sensitive().is_empty() {
+            return Ok(());
+        }
+        for state in states {
+            let Some(statement) = &mut state.statement else { continue };
+            state.hidden = hide(&registry, &state.thing, statement)?;
+        }
+        Ok(())
+    }
+
+    /// The same with everything, for who writes it back.
+    pub fn states_whole(&self, view: &View, things: &[ThingNo], fields: Fields) -> Result<Vec<State>> {
         let mut reader = self.store.read(&self.scope)?;
         let mut found = reader.things_numbered(things)?;
         if found.len() < things.len() {
@@ -107,7 +131,7 @@ impl Ledger {
         let states = found.into_iter().map(|thing| {
             let own = statements.remove(&thing.no).unwrap_or_default();
             let next = next_border(&own, &view.lineage, view.valid);
-            State { statement: visible(&own, &view.lineage, view.valid).cloned(), thing, next }
+            State { statement: visible(&own, &view.lineage, view.valid).cloned(), thing, next, hidden: vec![] }
         });
         Ok(states.collect())
     }
@@ -122,7 +146,7 @@ impl Ledger {
             let own = statements.remove(&thing.no).unwrap_or_default();
             let statement = visible(&own, &view.lineage, view.valid)?.clone();
             let next = next_border(&own, &view.lineage, view.valid);
-            (!statement.absent).then_some(State { statement: Some(statement), thing, next })
+            (!statement.absent).then_some(State { statement: Some(statement), thing, next, hidden: vec![] })
         });
         Ok(states.collect())
     }
@@ -137,4 +161,23 @@ impl Ledger {
     pub fn things(&self, numbers: &[ThingNo]) -> Result<Vec<Thing>> {
         self.store.read(&self.scope)?.things_numbered(numbers)
     }
+}
+
+/// Takes the sensitive properties of a thing out of what is stated about it; gives their names.
+pub fn hide(registry: &Registry, thing: &Thing, statement: &mut Statement) -> Result<Vec<Box<str>>> {
+    let names = registry.sensitive(&thing.type_name, thing.ends.is_some());
+    if names.is_empty() {
+        return Ok(vec![]);
+    }
+    // Values that changed stand here too.
+    statement.change = None;
+    if statement.content.is_none() {
+        return Ok(vec![]);
+    }
+    let mut content = statement.parsed()?;
+    let hidden = content.hide(names);
+    if !hidden.is_empty() {
+        statement.content = Some(content.canonical().into());
+    }
+    Ok(hidden)
 }

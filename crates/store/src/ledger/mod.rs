@@ -18,7 +18,7 @@ pub use declare::{NewBranch, NewRelease};
 pub use diff::{Change, ChangeClass, Difference};
 pub use dump::{DumpReport, RestoreReport};
 pub use find::{Found, HistoryEntry, Link};
-pub use follow::{Changes, State};
+pub use follow::{Changes, State, hide};
 pub use merge::{Conflict, MergeCounts, MergeItem, MergeReport, MergeRequest};
 pub use stream::{HeadRow, HeadStream};
 pub use verify::VerifyReport;
@@ -83,6 +83,12 @@ impl Ledger {
         let mut reader = self.store.read(&self.scope)?;
         let head = reader.head()?;
         self.registry_in(&mut *reader, &head)
+    }
+
+    /// What was declared when a view was last asked for, which every request begins with; so it costs nothing.
+    pub fn latest_registry(&self) -> Result<Arc<Registry>> {
+        let known = self.declared.lock().as_ref().map(|declared| Arc::clone(&declared.registry));
+        known.map_or_else(|| self.registry(), Ok)
     }
 
     /// Everything declared up to a transaction, as a view that knows it sees it.

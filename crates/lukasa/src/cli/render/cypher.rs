@@ -26,6 +26,7 @@ pub fn table(out: &mut dyn Write, response: &Value) -> Result<()> {
 
 /// Rows one below the other, with everything in them.
 pub fn tree(out: &mut dyn Write, response: &Value) -> Result<()> {
+    let out = &mut super::plain::Plain(out);
     writeln!(out, "{}", safe(response["summary"].as_str().unwrap_or_default()))?;
     let columns: Vec<_> = list(response, "columns").into_iter().map(|c| safe(c.as_str().unwrap_or_default())).collect();
     for (i, row) in list(response, "rows").into_iter().enumerate() {

@@ -1,0 +1,225 @@
+//! `lukasa serve` as a process: killed under load, crowded, and followed by another.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+use lukasa_testkit::http::{Reply, ask, connect, tried};
+use lukasa_testkit::{TestDatabase, git, has_git};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Reached only by what never comes.
+const NEVER: Duration = Duration::from_secs(90);
+
+fn lukasa(folder: &Path, store: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lukasa"));
+    command.current_dir(folder).env("LUKASA_STORE", store).env("LUKASA_PROJECT", "shop").env("LUKASA_MODEL_URL", "off");
+    for variable in ["LUKASA_TENANT", "LUKASA_AUTHOR", "LUKASA_AGENT", "LUKASA_SESSION", "LUKASA_CONFIG"] {
+        command.env_remove(variable);
+    }
+    // Who owns the store is agreed on beside it.
+    command.env("XDG_RUNTIME_DIR", folder).stdin(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+struct Server {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Server {
+    fn start(folder: &Path, store: &str, more: &[&str]) -> Server {
+        let mut command = lukasa(folder, store);
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(more);
+        Server::of(command)
+    }
+
+    fn of(mut command: Command) -> Server {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the server starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address =
+            line.split("http://").nth(1).and_then(|rest| rest.split(' ').next()).expect("it tells where it is");
+        Server { address: address.parse().unwrap(), child }
+    }
+
+    fn call(&self, operation: &str, request: &Value) -> Reply {
+        ask(self.address, "POST", &format!("/v1/{operation}"), &[], &request.to_string())
+    }
+
+    /// SIGKILL.
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A little randomness without a crate: time is random enough for choosing moments.
+fn random(below: u64) -> u64 {
+    let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().subsec_nanos();
+    (u64::from(nanos).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) % below
+}
+
+const WRITERS: usize = 4;
+const ROUNDS: usize = 5;
+/// Objects in a batch, to see that it is there whole.
+const EACH: usize = 5;
+
+/// Writes until the server is gone; the batches that were acknowledged.
+fn write(address: SocketAddr, round: usize, writer: usize, first: &AtomicBool) -> Vec<String> {
+    let mut acknowledged = Vec::new();
+    for n in 0.. {
+        let name = format!("{round}:{writer}:{n}");
+        let object = |part: usize| json!({"object": {"type": "Note", "key": format!("{name}:{part}"), "title": name}});
+        let writes: Vec<Value> = (0..EACH).map(object).collect();
+        match tried(address, "POST", "/v1/batch", &[], &json!({"writes": writes}).to_string()) {
+            Ok(Some(reply)) if reply.status == 200 => {
+                acknowledged.push(name);
+                first.store(true, Ordering::SeqCst);
+            }
+            Ok(Some(reply)) => panic!("{}", reply.all()),
+            Ok(None) | Err(_) => break,
+        }
+    }
+    acknowledged
+}
+
+fn killed_under_load(folder: &Path, store: &str) {
+    let mut acknowledged: BTreeSet<String> = BTreeSet::new();
+    for round in 0..ROUNDS {
+        let mut server = Server::start(folder, store, &["--no-watch"]);
+        let (address, first) = (server.address, AtomicBool::new(false));
+        let acks: Vec<String> = std::thread::scope(|scope| {
+            let first = &first;
+            let writers: Vec<_> = (0..WRITERS).map(|w| scope.spawn(move || write(address, round, w, first))).collect();
+            let began = Instant::now();
+            while !first.load(Ordering::SeqCst) {
+                assert!(began.elapsed() < NEVER, "nothing was ever acknowledged");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::thread::sleep(Duration::from_millis(random(300)));
+            server.kill();
+            writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
+        });
+        assert!(!acks.is_empty());
+        acknowledged.extend(acks);
+        // Whoever comes next sees everything that was acknowledged.
+        let out = lukasa(folder, store).args(["export", "-"]).output().unwrap();
+        assert!(out.status.success());
+        let mut there: BTreeMap<String, usize> = BTreeMap::new();
+        for line in String::from_utf8(out.stdout).unwrap().lines() {
+            let fact: Value = serde_json::from_str(line).unwrap();
+            *there.entry(fact["object"]["title"].as_str().unwrap().to_owned()).or_default() += 1;
+        }
+        let lost: Vec<_> = acknowledged.iter().filter(|name| !there.contains_key(*name)).collect();
+        assert!(lost.is_empty(), "acknowledged and gone: {lost:?}");
+        assert!(there.values().all(|parts| *parts == EACH), "a batch is there in part: {there:?}");
+    }
+    let verified = lukasa(folder, store).args(["verify", "--json"]).output().unwrap();
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
+    eprintln!("{} batches acknowledged in {ROUNDS} rounds, none lost", acknowledged.len());
+}
+
+#[test]
+fn a_server_killed_under_load_loses_nothing_it_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("lukasa.db");
+    killed_under_load(folder.path(), store.to_str().unwrap());
+}
+
+#[test]
+fn a_server_on_postgres_killed_under_load_loses_nothing_it_acknowledged() {
+    let Some(database) = TestDatabase::new() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    killed_under_load(folder.path(), &database.app_url);
+}
+
+#[test]
+fn a_thousand_idle_connections_keep_nobody_out() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("lukasa.db");
+    let server = Server::start(folder.path(), store.to_str().unwrap(), &["--no-watch"]);
+    let idle: Vec<_> = (0..1_000).map(|_| connect(server.address)).collect();
+    for n in 0..50 {
+        let reply = server.call("put", &json!({"type": "Service", "key": format!("s{n}")}));
+        assert_eq!(reply.status, 200, "{}", reply.all());
+    }
+    assert_eq!(server.call("list", &json!({"limit": 1})).json()["total"], 50);
+    drop(idle);
+}
+
+/// A repository, with two more working trees of it that have branches of their own.
+fn trees(root: &Path) -> [PathBuf; 2] {
+    std::fs::write(root.join("shop.py"), "def first():\n    return 1\n").unwrap();
+    std::fs::write(root.join(".gitignore"), "trees/\n*.db*\n").unwrap();
+    git(root, &["init", "-q", "-b", "main"]);
+    git(root, &["add", "-A"]);
+    git(root, &["commit", "-qm", "first"]);
+    ["two", "three"].map(|branch| {
+        let tree = root.join("trees").join(branch);
+        git(root, &["worktree", "add", "-q", "-b", branch, tree.to_str().unwrap()]);
+        tree
+    })
+}
+
+/// Waits until a branch has a function.
+fn wait_for(server: &Server, branch: &str, name: &str) {
+    let began = Instant::now();
+    loop {
+        let reply = server.call("get", &json!({"ref": format!("FUNCTION:shop.py::{name}"), "branch": branch}));
+        if reply.status == 200 {
+            return;
+        }
+        assert!(began.elapsed() < NEVER, "{branch} is not followed: {}", reply.all());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn what_attached_processes_follow_is_followed_by_the_next_owner() {
+    if !has_git() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let trees = trees(folder.path());
+    let store = folder.path().join("lukasa.db");
+    let start = || Server::start(folder.path(), store.to_str().unwrap(), &[]);
+    let mut first = start();
+    wait_for(&first, "main", "first");
+    let others = [start(), start()];
+    let branches = ["two", "three"];
+    for ((server, tree), branch) in others.iter().zip(&trees).zip(branches) {
+        let reply = server.call("graph_set_workspace", &json!({"path": format!("trees/{branch}")}));
+        assert_eq!(reply.status, 200, "{}", reply.all());
+        add(tree, "second");
+        wait_for(&first, branch, "second");
+    }
+    first.kill();
+    for (tree, branch) in trees.iter().zip(branches) {
+        add(tree, "third");
+        others.iter().for_each(|server| wait_for(server, branch, "third"));
+    }
+}
+
+fn add(root: &Path, name: &str) {
+    let file = root.join("shop.py");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(file, format!("{text}\n\ndef {name}():\n    return 2\n")).unwrap();
+}

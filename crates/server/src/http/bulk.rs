@@ -1,0 +1,168 @@
+//! Facts in bulk as bodies: a view or the whole log out, lines in, neither ever in memory as a whole.
+//!
+//! They pass through a file of our own, so that whichever process has the engine can write or read it, and a caller who
+//! is slow holds up nobody's work.
+
+use super::routes::{fields_of_query, reading};
+use super::{RequestId, Site, body, refusal};
+use crate::front::Caller;
+use axum::Extension;
+use axum::body::{Body, Bytes};
+use axum::extract::{RawQuery, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::unfold;
+use lukasa_engine::{Operation, registry};
+use lukasa_model::{Error, ErrorKind, Result};
+use serde_json::{Map, Value};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use tokio::sync::mpsc;
+
+/// Where bodies go out and come in, with their operations.
+pub const EXPORT: &str = "/graph/export";
+pub const IMPORT: &str = "/graph/import";
+/// One fact a line.
+pub const LINES: &str = "application/x-ndjson";
+
+/// Bytes read and sent at a time.
+const PART: usize = 64 << 10;
+/// Parts waiting to be taken.
+const WAITING: usize = 4;
+
+pub async fn export(
+    State(site): State<Site>,
+    Extension(caller): Extension<Caller>,
+    Extension(id): Extension<RequestId>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    exported(&site, caller, query).await.unwrap_or_else(|error| refusal(&error, &id))
+}
+
+async fn exported(site: &Site, caller: Caller, query: Option<String>) -> Result<Response> {
+    let (operation, mut request) = asked("export", &caller, query.as_deref())?;
+    let kind = match request.get("format").and_then(Value::as_str) {
+        Some("node-link") => "application/json",
+        _ => LINES,
+    };
+    let spool = blocking(Spool::new).await?;
+    request.insert("file".into(), Value::String(spool.path().display().to_string()));
+    site.front.call(&ours(caller), operation.meta.name, Value::Object(request), None).await?;
+    let (send, receive) = mpsc::channel::<std::io::Result<Bytes>>(WAITING);
+    tokio::task::spawn_blocking(move || {
+        let mut file = File::open(spool.path());
+        loop {
+            let part = file.as_mut().map_err(|e| std::io::Error::new(e.kind(), e.to_string())).and_then(|file| {
+                let mut part = vec![0; PART];
+                let read = file.read(&mut part)?;
+                part.truncate(read);
+                Ok(Bytes::from(part))
+            });
+            let last = part.as_ref().map_or(true, Bytes::is_empty);
+            // Who no longer reads needs no more.
+            if part.as_ref().is_ok_and(Bytes::is_empty) || send.blocking_send(part).is_err() || last {
+                return;
+            }
+        }
+    });
+    let parts = unfold(receive, |mut receive| async { receive.recv().await.map(|part| (part, receive)) });
+    Ok(([(header::CONTENT_TYPE, kind)], Body::from_stream(parts)).into_response())
+}
+
+pub async fn import(
+    State(site): State<Site>,
+    Extension(caller): Extension<Caller>,
+    Extension(id): Extension<RequestId>,
+    RawQuery(query): RawQuery,
+    body: Body,
+) -> Response {
+    imported(&site, caller, query, body).await.unwrap_or_else(|error| refusal(&error, &id))
+}
+
+async fn imported(site: &Site, caller: Caller, query: Option<String>, body: Body) -> Result<Response> {
+    let (operation, mut request) = asked("import", &caller, query.as_deref())?;
+    let spool = blocking(Spool::new).await?;
+    let spool = taken(spool, body, site).await?;
+    request.insert("file".into(), Value::String(spool.path().display().to_string()));
+    let answer = site.front.call(&ours(caller), operation.meta.name, Value::Object(request), None).await;
+    // Not before the work is done.
+    drop(spool);
+    reading(&answer?)
+}
+
+/// Writes a body into the file, in at most so many bytes as are taken.
+async fn taken(spool: Spool, body: Body, site: &Site) -> Result<Spool> {
+    let (send, mut receive) = mpsc::channel::<Bytes>(WAITING);
+    let writing = tokio::task::spawn_blocking(move || {
+        let mut file = File::create_new(spool.path()).map_err(|e| unkept(&e))?;
+        while let Some(part) = receive.blocking_recv() {
+            file.write_all(&part).map_err(|e| unkept(&e))?;
+        }
+        Ok::<_, Error>(spool)
+    });
+    let (mut parts, mut bytes, most) = (body.into_data_stream(), 0_u64, site.patience.import_bytes);
+    while let Some(part) = body::part(&mut parts, site.patience.body).await? {
+        bytes += part.len() as u64;
+        if bytes > most {
+            return Err(body::too_large(most));
+        }
+        // A writer that has given up says why below.
+        if send.send(part).await.is_err() {
+            break;
+        }
+    }
+    drop(send);
+    writing.await.unwrap_or_else(|panic| Err(Error::internal(format!("keeping a body broke off: {panic}"))))
+}
+
+/// The operation and its request, but for the file. Who may not do it is refused before anything is sent or kept.
+fn asked(name: &str, caller: &Caller, query: Option<&str>) -> Result<(&'static Operation, Map<String, Value>)> {
+    let operation =
+        registry::find(name).ok_or_else(|| Error::not_found("unknown_operation", format!("no operation `{name}`")))?;
+    caller.grants.check(name, operation.meta.scope)?;
+    let request = fields_of_query(operation, query)?;
+    if request.contains_key("file") {
+        return Err(Error::invalid("invalid_argument", "file: the facts are the body").hint("leave `file` out"));
+    }
+    Ok((operation, request))
+}
+
+/// Who asks for a place that we chose.
+fn ours(caller: Caller) -> Caller {
+    Caller { local: true, ..caller }
+}
+
+/// A place for one file, in a folder that only we can read; it goes when this does.
+struct Spool(PathBuf);
+
+impl Spool {
+    fn new() -> Result<Spool> {
+        let folder = std::env::temp_dir().join(format!("lukasa-{}", uuid::Uuid::now_v7().simple()));
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&folder).map_err(|e| unkept(&e))?;
+        Ok(Spool(folder))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.join("facts")
+    }
+}
+
+impl Drop for Spool {
+    fn drop(&mut self) {
+        // What cannot be removed now goes with the other temporary files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: fn() -> Result<T>) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|panic| Err(Error::internal(format!("a file could not be made: {panic}"))))
+}
+
+fn unkept(error: &std::io::Error) -> Error {
+    Error::new(ErrorKind::Unavailable, "file_failure", format!("a temporary file cannot be used: {error}"))
+}

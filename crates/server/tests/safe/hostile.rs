@@ -1,0 +1,318 @@
+//! Whoever is slow, sends too much or nonsense gets no more than a refusal, and others are answered meanwhile.
+
+use crate::house::House;
+use lukasa_server::auth::failures::{FailureLimit, Failures};
+use lukasa_server::http::Patience;
+use lukasa_server::{Front, Limits};
+use lukasa_testkit::Fixture;
+use lukasa_testkit::http::{Reply, ask, connect, reply, rest};
+use serde_json::json;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Short, so that tests need not wait; nothing is asserted about how long anything takes.
+const SHORT: Duration = Duration::from_millis(500);
+/// Drips before a test gives up; many times what the server waits for.
+const DRIPS: usize = 600;
+const BYTES: usize = 20_000;
+
+fn house() -> House {
+    House::with(Fixture::memory(), None, |site| {
+        site.patience = Patience { head: SHORT, body: SHORT, ..Patience::default() };
+    })
+}
+
+fn small() -> House {
+    House::with(Fixture::memory(), None, |site| {
+        let engine = site.front.desk().engine().unwrap();
+        site.front = Front::new(engine, Limits { bytes: BYTES, ..Limits::default() }, None);
+    })
+}
+
+fn is_well(house: &House) {
+    assert_eq!(ask(house.address, "GET", "/healthz", &[], "").status, 200);
+}
+
+/// Sends a byte now and then until the other side has had enough; what it said last.
+fn drip(mut stream: TcpStream, byte: u8) -> Option<Reply> {
+    stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    let mut told = Vec::new();
+    for _ in 0..DRIPS {
+        let gone = stream.write_all(&[byte]).is_err();
+        let mut part = [0; 4_096];
+        match stream.read(&mut part) {
+            Ok(0) => return reply(&told),
+            Ok(read) => told.extend(&part[..read]),
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(_) => return reply(&told),
+        }
+        if gone {
+            return reply(&told);
+        }
+    }
+    panic!("it was never cut off");
+}
+
+#[test]
+fn who_drips_headers_is_cut_off_and_others_are_served() {
+    let house = house();
+    let slow: Vec<_> = (0..40)
+        .map(|_| {
+            let mut stream = connect(house.address);
+            stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-slow: ").unwrap();
+            std::thread::spawn(move || drip(stream, b'a'))
+        })
+        .collect();
+    for _ in 0..20 {
+        is_well(&house);
+    }
+    for one in slow {
+        let last = one.join().unwrap();
+        assert!(last.is_none_or(|reply| reply.status == 408), "no answer without a whole request");
+    }
+    is_well(&house);
+}
+
+#[test]
+fn who_says_nothing_is_let_go() {
+    let house = house();
+    let mut idle: Vec<_> = (0..100).map(|_| connect(house.address)).collect();
+    is_well(&house);
+    for stream in &mut idle {
+        assert!(rest(stream).is_none_or(|reply| reply.status == 408));
+    }
+    // A connection that has asked once may rest no longer than one that has not.
+    let mut stream = connect(house.address);
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    assert_eq!(rest(&mut stream).unwrap().status, 200);
+}
+
+#[test]
+fn who_drips_a_body_is_refused_in_time() {
+    let house = house();
+    let key = house.key("ours", "bob", &["admin"]);
+    for (path, kind) in [
+        ("/v1/put", "content-length: 9000"),
+        ("/v1/put", "transfer-encoding: chunked"),
+        ("/mcp", "content-length: 9000"),
+    ] {
+        let mut stream = connect(house.address);
+        let accept = "application/json, text/event-stream";
+        write!(
+            stream,
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nx-api-key: {key}\r\naccept: {accept}\r\n\
+             content-type: application/json\r\n{kind}\r\n\r\n"
+        )
+        .unwrap();
+        // A chunk whose size never ends, or text that never ends.
+        let last = drip(stream, b'0').expect("it is told why");
+        match path {
+            "/mcp" => assert!((400..600).contains(&last.status), "{}", last.all()),
+            _ => assert_eq!((last.status, last.code().as_str()), (408, "request_too_slow"), "{}", last.all()),
+        }
+        is_well(&house);
+    }
+}
+
+#[test]
+fn too_much_is_refused_with_and_without_a_length() {
+    let house = small();
+    let key = house.key("ours", "bob", &["admin"]);
+    let long = json!({"type": "Service", "key": "a", "title": "x".repeat(BYTES)}).to_string();
+    let told = ask(house.address, "POST", "/v1/put", &[("x-api-key", &key)], &long);
+    assert_eq!((told.status, told.code().as_str()), (413, "request_too_large"), "{}", told.all());
+    for path in ["/v1/put", "/mcp"] {
+        let mut stream = connect(house.address);
+        write!(
+            stream,
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nx-api-key: {key}\r\naccept: application/json, text/event-stream\r\n\
+             content-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let chunk = format!("400\r\n{}\r\n", "x".repeat(0x400));
+        // It may hang up before all is sent.
+        let sent = (0..2_000).take_while(|_| stream.write_all(chunk.as_bytes()).is_ok()).count();
+        let mut told = Vec::new();
+        let _ = stream.read_to_end(&mut told);
+        let reply = reply(&told);
+        assert!(reply.is_some() || sent < 2_000, "{path}: it neither answered nor hung up");
+        if let Some(reply) = reply {
+            assert_eq!(reply.status, 413, "{path}: {}", reply.all());
+        }
+    }
+    assert_eq!(house.call(&key, "list", &json!({})).code(), "unknown_project", "nothing was written");
+    is_well(&house);
+}
+
+/// Every kind of nonsense, and the status it deserves.
+#[test]
+fn nonsense_is_refused() {
+    let house = house();
+    let many: String = (0..500).map(|n| format!("x-{n}: y\r\n")).collect();
+    for (what, text, due) in [
+        ("many headers", format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\n{many}\r\n"), 431),
+        (
+            "a long header",
+            format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: {}\r\n\r\n", "y".repeat(1 << 20)),
+            431,
+        ),
+        ("a long address", format!("GET /{} HTTP/1.1\r\nhost: localhost\r\n\r\n", "a".repeat(70_000)), 414),
+        ("no HTTP", "\u{1}\u{2}\u{3}\r\n\r\n".into(), 400),
+        (
+            "a new line in a value",
+            "GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: a\n b\r\nset-cookie\r\n\r\n".into(),
+            400,
+        ),
+        (
+            "a bare return in a value",
+            "GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: a\rset-cookie: b\r\n\r\n".into(),
+            400,
+        ),
+        ("a zero byte in a value", "GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: a\0b\r\n\r\n".into(), 400),
+        ("a space in a name", "GET /healthz HTTP/1.1\r\nhost: localhost\r\nx y: a\r\n\r\n".into(), 400),
+        (
+            "two lengths",
+            "POST /v1/put HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab".into(),
+            400,
+        ),
+        (
+            "a length below nothing",
+            "POST /v1/put HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n".into(),
+            400,
+        ),
+        ("two hosts", "GET /healthz HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\n\r\n".into(), 400),
+        (
+            "another host in the address",
+            "GET http://evil.example/healthz HTTP/1.1\r\nhost: localhost\r\n\r\n".into(),
+            403,
+        ),
+        ("an unknown method", "FROB /v1/put HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".into(), 405),
+        (
+            "a path of dots",
+            "GET /../../etc/passwd HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".into(),
+            404,
+        ),
+        (
+            "a path that is no text",
+            "GET /v1/%ff%fe HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".into(),
+            404,
+        ),
+    ] {
+        let mut stream = connect(house.address);
+        // It may hang up before it has read all.
+        let _ = stream.write_all(text.as_bytes());
+        let mut told = Vec::new();
+        let _ = stream.read_to_end(&mut told);
+        if let Some(reply) = reply(&told) {
+            assert_eq!(reply.status, due, "{what}: {}", reply.all());
+            assert!(reply.header("set-cookie").is_none(), "{what}");
+        }
+        is_well(&house);
+    }
+}
+
+#[test]
+fn nothing_that_is_echoed_makes_a_header() {
+    let house = house();
+    let key = house.key("ours", "bob", &["admin"]);
+    let evil = "x%0d%0aset-cookie:%20stolen=1%0d%0a%0d%0a%3Cscript%3E";
+    for path in [
+        format!("/{evil}"),
+        format!("/v1/{evil}"),
+        format!("/graph/objects/{evil}"),
+        format!("/product-versions/{evil}"),
+        format!("/v1/get?ref={evil}"),
+        format!("/graph/objects/a?{evil}=1"),
+    ] {
+        let reply = house.get(&key, &path);
+        assert!((400..500).contains(&reply.status), "{path}: {}", reply.all());
+        assert!(reply.header("set-cookie").is_none(), "{}", reply.head);
+        assert_eq!(reply.header("content-type"), Some("application/json"), "no page is made of it");
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
+    }
+    // What comes as a header, or as the name of a host, goes back as text at most.
+    let odd = r#"a"b<c>d"#;
+    let reply = ask(house.address, "GET", "/v1/log", &[("x-api-key", &key), ("x-project-id", odd)], "");
+    assert!((400..500).contains(&reply.status) && reply.json()["error"]["code"].is_string(), "{}", reply.all());
+    let mut stream = connect(house.address);
+    write!(stream, "GET /.well-known/agent-card.json HTTP/1.1\r\nhost: a\"b\r\nconnection: close\r\n\r\n").unwrap();
+    assert_eq!(rest(&mut stream).unwrap().code(), "forbidden_host");
+}
+
+#[test]
+fn requests_in_a_row_are_answered_in_a_row() {
+    let house = house();
+    let mut stream = connect(house.address);
+    let mut text = String::new();
+    for path in ["/healthz", "/nowhere", "/readyz", "/v1/log"] {
+        text += &format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    }
+    text += "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    stream.write_all(text.as_bytes()).unwrap();
+    let mut told = String::new();
+    stream.read_to_string(&mut told).unwrap();
+    let statuses: Vec<&str> =
+        told.split("HTTP/1.1 ").skip(1).map(|answer| answer.split(' ').next().unwrap_or_default()).collect();
+    assert_eq!(statuses, ["200", "404", "200", "405", "200"], "{told}");
+}
+
+#[test]
+fn connections_that_are_half_shut_or_broken_leave_no_harm() {
+    let house = house();
+    let key = house.key("ours", "bob", &["admin"]);
+    for how in [Shutdown::Write, Shutdown::Read, Shutdown::Both] {
+        for text in [
+            "GET /healthz HTTP/1.1\r\nhost: loc",
+            "POST /v1/put HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\n{",
+        ] {
+            let mut stream = connect(house.address);
+            stream.write_all(text.as_bytes()).unwrap();
+            stream.shutdown(how).unwrap();
+            let mut told = Vec::new();
+            let _ = stream.read_to_end(&mut told);
+        }
+    }
+    is_well(&house);
+    house.ok(&key, "put", json!({"type": "Service", "key": "a"}));
+    assert_eq!(house.ok(&key, "list", json!({}))["total"], 1);
+}
+
+#[test]
+fn places_for_connections_are_given_back() {
+    let house = House::with(Fixture::memory(), None, |site| {
+        site.patience = Patience { head: SHORT, connections: 4, ..Patience::default() };
+    });
+    let _idle: Vec<_> = (0..12).map(|_| connect(house.address)).collect();
+    // Waits until those before it were let go.
+    is_well(&house);
+}
+
+#[test]
+fn an_address_that_fails_too_often_is_not_listened_to_for_a_while() {
+    let house = House::with(Fixture::memory(), None, |site| {
+        let limit = FailureLimit { failures: 5, window_seconds: 60, ..FailureLimit::default() };
+        site.failures = Some(Arc::new(Failures::new(limit)));
+    });
+    let good = house.key("ours", "bob", &["admin"]);
+    let wrong = format!("{}{}", &good[..good.len() - 4], if good.ends_with("AAAA") { "BBBB" } else { "AAAA" });
+    house.ok(&good, "put", json!({"type": "Service", "key": "a"}));
+    // Who brings nothing guesses nothing.
+    for _ in 0..10 {
+        assert_eq!(ask(house.address, "POST", "/v1/log", &[], "").code(), "missing_token");
+    }
+    for guess in [&wrong, "lk_0123456789abcdef_nothing", "lk_", "a.b.c", &wrong] {
+        assert_eq!(house.call(guess, "log", &json!({})).status, 401);
+    }
+    for key in [&wrong, &good] {
+        let refused = house.call(key, "log", &json!({}));
+        assert_eq!((refused.status, refused.code().as_str()), (429, "too_many_failures"));
+        assert_eq!(refused.header("retry-after"), Some("60"));
+    }
+    is_well(&house);
+    house.fixture.clock.advance(59);
+    assert_eq!(house.call(&good, "log", &json!({})).header("retry-after"), Some("1"));
+    house.fixture.clock.advance(1);
+    assert_eq!(house.call(&good, "log", &json!({})).status, 200);
+}

@@ -1,0 +1,112 @@
+//! A guarded server over a store of a test, and keys that open it.
+
+use lukasa_engine::Engine;
+use lukasa_server::auth::api_key::{self, NewKey};
+use lukasa_server::auth::guard::GuardRules;
+use lukasa_server::auth::{Door, Guarded};
+use lukasa_server::http::{Patience, Site, serve};
+use lukasa_server::mcp::Toolsets;
+use lukasa_server::{Front, Limits};
+use lukasa_store::Clock;
+use lukasa_testkit::Fixture;
+use lukasa_testkit::http::{Reply, ask};
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+pub struct House {
+    pub address: SocketAddr,
+    pub fixture: Fixture,
+    pub engine: Engine,
+    // Ends the server, before the store goes.
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl House {
+    pub fn of(fixture: Fixture, home: Option<&Path>) -> House {
+        House::with(fixture, home, |_| ())
+    }
+
+    /// `change` has the last word on what is served.
+    pub fn with(fixture: Fixture, home: Option<&Path>, change: impl FnOnce(&mut Site)) -> House {
+        let clock = Arc::clone(&fixture.clock) as Arc<dyn Clock>;
+        let engine = Engine::new(Arc::clone(&fixture.store), Arc::clone(&clock), std::env::temp_dir());
+        let door = Door::guarded(Guarded {
+            tokens: None,
+            keys: Some(Arc::clone(&fixture.store)),
+            project: Some("shop".into()),
+            clock: Arc::clone(&clock),
+        });
+        let mut site = Site {
+            front: Front::new(engine.clone(), Limits::default(), home.map(Into::into)),
+            door: Arc::new(door.unwrap()),
+            rates: None,
+            guard: GuardRules::default(),
+            toolsets: Toolsets::read(["all"]).unwrap(),
+            clock,
+            failures: None,
+            patience: Patience::default(),
+        };
+        change(&mut site);
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        runtime.spawn(serve(site, listener, std::future::pending()));
+        House { address, fixture, engine, runtime: Some(runtime) }
+    }
+
+    /// A key of a user for one project.
+    pub fn key(&self, tenant: &str, user: &str, scopes: &[&str]) -> String {
+        let new = NewKey {
+            tenant: tenant.into(),
+            project: None,
+            user: user.into(),
+            scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+            expires_at: None,
+        };
+        let keys = self.fixture.store.access_keys();
+        api_key::create(keys, new, self.fixture.clock.now()).unwrap().0.reveal()
+    }
+
+    pub fn call(&self, key: &str, operation: &str, request: &Value) -> Reply {
+        let path = format!("/v1/{operation}");
+        ask(self.address, "POST", &path, &[("x-api-key", key)], &request.to_string())
+    }
+
+    pub fn ok(&self, key: &str, operation: &str, request: Value) -> Value {
+        let reply = self.call(key, operation, &request);
+        assert_eq!(reply.status, 200, "{operation} {request}: {}", reply.body);
+        reply.json()
+    }
+
+    pub fn get(&self, key: &str, path: &str) -> Reply {
+        ask(self.address, "GET", path, &[("x-api-key", key)], "")
+    }
+
+    /// A session of MCP; its id.
+    pub fn session(&self, key: &str, agent: &str) -> String {
+        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18",
+            "capabilities": {}, "clientInfo": {"name": agent, "version": "1"}}});
+        let reply = self.say(key, None, &hello);
+        assert_eq!(reply.status, 200, "{}", reply.all());
+        let session = reply.header("mcp-session-id").expect("sessions have ids").to_owned();
+        let said = self.say(key, Some(&session), &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        assert_eq!(said.status, 202, "{}", said.all());
+        session
+    }
+
+    pub fn say(&self, key: &str, session: Option<&str>, message: &Value) -> Reply {
+        let mut headers = vec![("x-api-key", key), ("accept", "application/json, text/event-stream")];
+        headers.extend(session.map(|session| ("mcp-session-id", session)));
+        ask(self.address, "POST", "/mcp", &headers, &message.to_string())
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

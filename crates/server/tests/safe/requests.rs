@@ -1,0 +1,135 @@
+//! Requests for every operation, made from the registry, and facts that they are about.
+
+use crate::house::House;
+use lukasa_engine::registry::fields::{Shape, fields};
+use lukasa_engine::{Effect, Operation, operations};
+use serde_json::{Map, Value, json};
+
+/// Facts with a word in whatever everybody may read, and another in `note` and `content`.
+fn facts(word: &str, secret: &str) -> Vec<Value> {
+    let object = |kind: &str, key: &str| {
+        json!({"object": {"type": kind, "key": key, "title": format!("{key} {word}"), "status": "open", "labels": ["core"],
+            "properties": {"name": key, "note": secret, "line": 1, "end_line": 2, "language": "python", "content": secret},
+            "evidence": {"said": word}}})
+    };
+    let link = |kind: &str, src: &str, dst: &str| json!({"relationship": {"type": kind, "src": src, "dst": dst, "properties": {"note": secret}, "confidence": 0.9}});
+    vec![
+        object("Service", "web"),
+        object("Service", "auth"),
+        object("FILE", "shop.py"),
+        object("FUNCTION", "shop.py::price"),
+        object("FUNCTION", "shop.py::total"),
+        object("Decision", "cents"),
+        object("EPISODE", "e1"),
+        link("CALLS", "Service:web", "Service:auth"),
+        link("CONTAINS", "FILE:shop.py", "FUNCTION:shop.py::price"),
+        link("CONTAINS", "FILE:shop.py", "FUNCTION:shop.py::total"),
+        link("CALLS", "FUNCTION:shop.py::total", "FUNCTION:shop.py::price"),
+        link("CONCERNS", "Decision:cents", "FUNCTION:shop.py::price"),
+        link("INVOLVES", "EPISODE:e1", "Service:web"),
+    ]
+}
+
+/// A project with something of everything.
+pub fn furnish(house: &House, key: &str, word: &str, secret: &str) {
+    // Another first transaction of the same content would be another project.
+    house.ok(key, "batch", json!({"writes": [{"object": {"type": "Start", "key": "start"}}]}));
+    house.ok(key, "batch", json!({"writes": facts(word, secret), "reason": word}));
+    house.ok(key, "type_object", json!({"name": "Thing", "description": word}));
+    house.ok(key, "type_relationship", json!({"name": "MEETS", "description": word}));
+    house.ok(key, "branch_create", json!({"name": "dev", "description": word}));
+    house.ok(key, "put", json!({"type": "Service", "key": "web", "title": word, "branch": "dev"}));
+    house.ok(key, "branch_create", json!({"name": "calm"}));
+    house.ok(key, "put", json!({"type": "Lake", "key": "calm", "title": word, "branch": "calm"}));
+    house.ok(key, "branch_create", json!({"name": "pinned", "pinned": true}));
+    house.ok(key, "release_create", json!({"name": "r1", "description": word}));
+    house.ok(key, "tag_create", json!({"name": "t1", "release": "r1", "description": word}));
+}
+
+/// A request that is right for who has the facts above.
+fn plain(operation: &Operation) -> Map<String, Value> {
+    let of = operation.meta.name;
+    let mut request = Map::new();
+    for field in fields(operation).into_iter().filter(|field| field.required) {
+        let name = field.name.as_str();
+        let text = match (of, name) {
+            ("branch_create" | "release_create" | "tag_create", "name") => "fresh",
+            ("type_object" | "type_relationship", "name") => "Fresh",
+            ("type_show", "name") => "Thing",
+            ("branch_move", "name") => "pinned",
+            (_, "name") if of.starts_with("branch") => "dev",
+            (_, "name") if of.starts_with("release") => "r1",
+            (_, "name") if of.starts_with("tag") => "t1",
+            ("release_diff", _) | (_, "release") => "r1",
+            ("merge", "source") => "calm",
+            ("rename", "to") => "web2",
+            ("call_chain", "from") => "FUNCTION:shop.py::total",
+            ("call_chain", "to") => "FUNCTION:shop.py::price",
+            ("get_callers" | "get_callees" | "code_explain" | "index_file", _) => "FUNCTION:shop.py::price",
+            ("find_pattern", _) => "all",
+            ("cypher", "query") => "MATCH (n) RETURN n LIMIT 100",
+            ("diff_since", _) => "tx:1",
+            ("put", "type") => "Service",
+            ("link", "type") => "CALLS",
+            (_, "dst" | "to") => "Service:auth",
+            (_, "query" | "question" | "task") => "price of the web",
+            _ => "Service:web",
+        };
+        let value = match field.shape {
+            Shape::Texts => json!([text]),
+            Shape::Json if name == "writes" => json!([{"object": {"type": "Service", "key": "web"}}]),
+            Shape::Json => json!({}),
+            Shape::Number => json!(1),
+            Shape::Flag | Shape::Switch => json!(true),
+            Shape::Choice(choices) => json!(choices.last()),
+            Shape::Text => json!(text),
+        };
+        request.insert(name.to_owned(), value);
+    }
+    if of == "semantic_slice" {
+        request.insert("symbol".into(), json!("shop.py::price"));
+    }
+    if of == "diff" {
+        request.insert("from".into(), json!("tx:1"));
+    }
+    request
+}
+
+/// Fields for words that name nothing.
+const WORDS: [&str; 9] =
+    ["reason", "description", "title", "subtype", "status", "derivation", "role_src", "role_dst", "discriminator"];
+
+/// That request, and every other that puts one of these names where a text may stand.
+pub fn requests(operation: &Operation, handles: &[String]) -> Vec<Value> {
+    let plain = plain(operation);
+    let mut requests = vec![Value::Object(plain.clone())];
+    for field in fields(operation).into_iter().filter(|field| !WORDS.contains(&field.name.as_str())) {
+        for handle in handles {
+            let value = match field.shape {
+                Shape::Text => json!(handle),
+                Shape::Texts => json!([handle]),
+                Shape::Number if handle.starts_with("tx:") => json!(handle[3..].parse::<u64>().unwrap()),
+                Shape::Json if field.name == "writes" => {
+                    json!([{"end": {"ref": handle}}, {"relationship": {"type": "CALLS", "src": "Service:web", "dst": handle}}])
+                }
+                _ => continue,
+            };
+            let mut request = plain.clone();
+            request.insert(field.name.clone(), value);
+            requests.push(Value::Object(request));
+        }
+    }
+    // Names within a query, which is a text of its own.
+    if operation.meta.name == "cypher" {
+        requests.extend(handles.iter().map(|handle| {
+            json!({"query": "MATCH (n) WHERE n.key = $it OR id(n) = $it RETURN n", "parameters": {"it": handle}})
+        }));
+    }
+    requests
+}
+
+/// What is asked first does not take away what later requests are about.
+pub fn in_order() -> Vec<&'static Operation> {
+    let (reads, writes): (Vec<_>, Vec<_>) = operations().iter().partition(|o| o.meta.effect == Effect::Read);
+    reads.into_iter().chain(writes).collect()
+}
