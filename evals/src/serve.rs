@@ -5,7 +5,7 @@ use crate::pack::{made, tasks};
 use crate::{Fault, print, status_mb};
 use lukasa_server::auth::Door;
 use lukasa_server::auth::guard::GuardRules;
-use lukasa_server::http::{Site, serve};
+use lukasa_server::http::{Patience, Site, serve};
 use lukasa_server::mcp::Toolsets;
 use lukasa_server::{Front, Limits};
 use lukasa_store::SystemClock;
@@ -94,6 +94,8 @@ fn started(project: &Project) -> Result<(tokio::runtime::Runtime, SocketAddr), F
         guard: GuardRules { open: true, ..GuardRules::default() },
         toolsets: Toolsets::default(),
         clock: Arc::new(SystemClock),
+        failures: None,
+        patience: Patience::default(),
     };
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))?;
     let address = listener.local_addr()?;

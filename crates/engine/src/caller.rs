@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The scope that covers every other.
 const ADMIN: &str = "admin";
+/// Figures of every stage of a search.
+const DEBUG: &str = "graph:search:debug";
 
 /// Scopes of a caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,6 +40,9 @@ impl Grants {
     pub fn check(&self, operation: &str, scope: &str) -> Result<()> {
         if self.cover(scope) {
             return Ok(());
+        }
+        if scope == DEBUG {
+            crate::telemetry::metrics().debug_denied.inc();
         }
         Err(Error::new(ErrorKind::Forbidden, "missing_scope", format!("`{operation}` needs the scope `{scope}`"))
             .hint("ask for a token or key with this scope"))

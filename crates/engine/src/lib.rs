@@ -1,5 +1,6 @@
 //! What the product does: every operation, defined once, over a ledger.
 
+pub mod audit;
 pub mod caller;
 pub mod code;
 pub mod context_graph;
@@ -9,6 +10,7 @@ pub mod graph;
 pub mod lineage;
 pub mod model_endpoint;
 pub mod ops;
+pub mod outline;
 pub mod pack;
 pub mod packs;
 pub mod redact;
@@ -16,8 +18,10 @@ pub mod registry;
 pub mod search;
 pub mod sensitive;
 pub mod shape;
+pub mod telemetry;
 pub mod tool;
 
+pub use audit::Audit;
 pub use caller::{Grants, Stop};
 pub use registry::{Answer, Effect, Meta, Operation, operations};
 
@@ -25,6 +29,7 @@ use graph::Graphs;
 use lukasa_model::transaction::Header;
 use lukasa_model::{Error, Result, Scope};
 use lukasa_store::{Clock, Ledger, Store};
+use outline::Outline;
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
@@ -32,6 +37,9 @@ use std::collections::hash_map::Entry;
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
+use telemetry::events::{self, Ended};
+use telemetry::log;
 
 /// Answers requests over one store. Cheap to clone; clones share what is held in memory.
 #[derive(Clone)]
@@ -50,6 +58,7 @@ pub struct Engine {
     summaries: Option<Arc<code::Summaries>>,
     searching: Arc<search::Searching>,
     embedding: Arc<search::Embedding>,
+    audit: Option<Audit>,
 }
 
 /// What is kept per working tree of a project.
@@ -67,6 +76,8 @@ pub struct Context<'a> {
     pub agent: Option<String>,
     pub session: Option<String>,
     pub grants: Grants,
+    /// Under which answer, logs and record know the request.
+    pub request_id: Option<String>,
     /// Set when nobody waits any more; long work looks at it now and then.
     pub stop: Stop,
     pub input: Option<&'a mut dyn BufRead>,
@@ -79,7 +90,18 @@ impl<'a> Context<'a> {
     /// Nobody in particular asks, and no streams are needed.
     pub fn of(scope: Scope, progress: &'a mut dyn FnMut(u64, Option<u64>)) -> Context<'a> {
         let (grants, stop) = (Grants::All, Stop::default());
-        Context { scope, author: None, agent: None, session: None, grants, stop, input: None, output: None, progress }
+        Context {
+            scope,
+            author: None,
+            agent: None,
+            session: None,
+            grants,
+            request_id: None,
+            stop,
+            input: None,
+            output: None,
+            progress,
+        }
     }
 }
 
@@ -93,6 +115,7 @@ impl Context<'_> {
 
 impl Engine {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, temp_dir: PathBuf) -> Engine {
+        lukasa_store::ledger::observe(events::committed);
         let graphs = Arc::new(Graphs::new(GRAPH_MEMORY));
         Engine {
             store,
@@ -107,6 +130,7 @@ impl Engine {
             summaries: None,
             searching: Arc::default(),
             embedding: Arc::new(search::Embedding::built_in(Default::default(), None)),
+            audit: None,
         }
     }
 
@@ -115,6 +139,17 @@ impl Engine {
     pub fn with_summaries(mut self, summaries: code::Summaries) -> Engine {
         self.summaries = Some(Arc::new(summaries));
         self
+    }
+
+    /// Records every operation.
+    #[must_use]
+    pub fn with_audit(mut self, audit: Audit) -> Engine {
+        self.audit = Some(audit);
+        self
+    }
+
+    pub fn audit(&self) -> Option<&Audit> {
+        self.audit.as_ref()
     }
 
     /// Keeps graphs within about this many bytes.
@@ -141,7 +176,37 @@ impl Engine {
         let operation = registry::find(name).ok_or_else(|| {
             Error::not_found("unknown_operation", format!("no operation `{name}`")).hint("`lukasa --help` lists them")
         })?;
-        context.grants.check(name, operation.meta.scope)?;
+        let recording = match &self.audit {
+            Some(audit) => audit.begin(context, operation, &request)?,
+            None => None,
+        };
+        let _told = self.request_of(context, operation);
+        // Only of what events are told of: requests may be large.
+        let asked = if events::are_told(name) { Outline::of(&request) } else { Outline::default() };
+        let began = Instant::now();
+        let answer = self.permitted(context, operation, request);
+        let took = began.elapsed();
+        let outline = answer.as_ref().map(Answer::outline);
+        let told = outline.as_ref().map_err(|e| *e);
+        events::ended(context, &Ended { operation: operation.meta.name, request: &asked, answer: told, took });
+        if let Some(recording) = recording {
+            recording.end(told);
+        }
+        answer
+    }
+
+    /// Records an operation that a surface refused before it came here.
+    pub fn refused(&self, context: &Context<'_>, operation: &Operation, error: &Error) {
+        // What cannot be recorded now has been refused anyway; that recording fails is told where it does.
+        if let Some(Ok(Some(recording))) =
+            self.audit.as_ref().map(|audit| audit.begin(context, operation, &Value::Null))
+        {
+            recording.end(Err(error));
+        }
+    }
+
+    fn permitted(&self, context: &mut Context<'_>, operation: &Operation, request: Value) -> Result<Answer> {
+        context.grants.check(operation.meta.name, operation.meta.scope)?;
         // Asked first: what was done is not to be called undone because this could not be told.
         let kept = sensitive::kept_from(context, &self.ledger(&context.scope))?;
         let answer = operation.run(self, context, request).map_err(|e| self.explain(context, e));
@@ -152,6 +217,19 @@ impl Engine {
                 Err(error) => Err(sensitive::strip_error(error, &registry)),
             },
         }
+    }
+
+    /// What events of this thread belong to.
+    fn request_of(&self, context: &Context<'_>, operation: &Operation) -> log::OfRequest {
+        let Scope { tenant, project } = &context.scope;
+        let user = context.author.as_deref().and_then(|user| log::hidden(tenant, user));
+        log::OfRequest::new(&[
+            ("request_id", context.request_id.as_deref()),
+            ("operation", Some(operation.meta.name)),
+            ("tenant", Some(tenant)),
+            ("project", Some(project)),
+            ("user", user.as_deref()),
+        ])
     }
 
     /// Adds what only the whole store knows.

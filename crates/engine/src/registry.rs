@@ -2,6 +2,7 @@
 
 pub mod fields;
 
+use crate::outline::Outline;
 use crate::{Context, Engine, ops};
 use lukasa_model::{Error, Result};
 use schemars::generate::SchemaSettings;
@@ -64,6 +65,7 @@ pub struct Answer(Box<dyn Body + Send>);
 trait Body {
     fn text(&self) -> serde_json::Result<String>;
     fn value(&self) -> serde_json::Result<Value>;
+    fn outline(&self) -> Outline;
 }
 
 impl<T: Serialize> Body for T {
@@ -75,6 +77,10 @@ impl<T: Serialize> Body for T {
 
     fn value(&self) -> serde_json::Result<Value> {
         serde_json::to_value(self)
+    }
+
+    fn outline(&self) -> Outline {
+        Outline::of(self)
     }
 }
 
@@ -88,6 +94,10 @@ impl Body for Written {
 
     fn value(&self) -> serde_json::Result<Value> {
         Ok(self.1.clone())
+    }
+
+    fn outline(&self) -> Outline {
+        Outline::of(&self.1)
     }
 }
 
@@ -104,6 +114,11 @@ impl Answer {
 
     pub fn value(&self) -> Result<Value> {
         self.0.value().map_err(unwritable)
+    }
+
+    /// What it is made of, without its contents.
+    pub fn outline(&self) -> Outline {
+        self.0.outline()
     }
 }
 
@@ -275,6 +290,9 @@ pub fn operations() -> &'static [Operation] {
             Operation::of::<ops::backup::Backup>(),
             Operation::of::<ops::backup::RestoreBackup>(),
             Operation::of::<ops::verify::Verify>(),
+            Operation::of::<ops::audit::List>(),
+            Operation::of::<ops::audit::Verify>(),
+            Operation::of::<ops::audit::Export>(),
             Operation::of::<ops::projects::Projects>(),
             Operation::of::<ops::find_tools::FindTools>(),
         ]

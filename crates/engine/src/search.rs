@@ -124,6 +124,9 @@ impl Engine {
         if let Some(texts) = kept.as_ref().filter(|texts| texts.are_of(snapshot)) {
             return Ok(Arc::clone(texts));
         }
+        let began = std::time::Instant::now();
+        let changed =
+            kept.as_ref().map_or(snapshot.touches(), |kept| snapshot.touches().saturating_sub(kept.touches()));
         let followed = match &kept {
             Some(texts) => texts.follow(look, &searching.sources)?,
             None => None,
@@ -132,8 +135,21 @@ impl Engine {
             Some(texts) => texts,
             None => Texts::build(look, &searching.sources, context.progress)?,
         };
+        let millis = began.elapsed().as_secs_f64() * 1e3;
+        crate::telemetry::metrics().fts_update_ms.record_of(&[amount(changed)], millis);
         let texts = Arc::new(texts);
         snapshot.keep(Arc::clone(&texts));
         Ok(texts)
+    }
+}
+
+/// Amounts of objects that are told together.
+fn amount(objects: u64) -> &'static str {
+    match objects {
+        0..=10 => "10",
+        11..=100 => "100",
+        101..=1_000 => "1000",
+        1_001..=10_000 => "10000",
+        _ => "more",
     }
 }

@@ -24,6 +24,9 @@ pub struct Projections {
     uses: AtomicU64,
     /// What graphs of a project were read without.
     sensitive: Mutex<FxHashMap<Scope, Arc<Registry>>>,
+    hits: AtomicU64,
+    misses: AtomicU64,
+    dropped: AtomicU64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -82,7 +85,9 @@ pub struct Use {
 impl Projections {
     /// Keeps to about `limit` bytes: a graph that is being used is kept even when it is larger.
     pub fn new(limit: usize) -> Projections {
-        Projections { limit, entries: Mutex::default(), uses: AtomicU64::default(), sensitive: Mutex::default() }
+        let zero = AtomicU64::default;
+        let (uses, hits, misses, dropped) = (zero(), zero(), zero(), zero());
+        Projections { limit, entries: Mutex::default(), uses, hits, misses, dropped, sensitive: Mutex::default() }
     }
 
     pub fn limit(&self) -> usize {
@@ -107,6 +112,7 @@ impl Projections {
         let key = Key { scope: ledger.scope().clone(), branch: view.branch, past: Some((view.known, view.valid)) };
         let entry = self.entry_or_older(&key);
         let mut held = entry.held.lock();
+        self.note(!matches!(*held, Held::Nothing));
         let snapshot = match std::mem::take(&mut *held) {
             Held::Snapshot(snapshot) => {
                 *held = Held::Snapshot(Arc::clone(&snapshot));
@@ -130,6 +136,7 @@ impl Projections {
         let key = Key { scope: ledger.scope().clone(), branch: view.branch, past: None };
         let entry = self.entry(&key);
         let mut held = entry.held.lock();
+        self.note(!matches!(*held, Held::Nothing));
         let projection = match std::mem::take(&mut *held) {
             Held::Projection(projection) => {
                 let at = &projection.snapshot().view;
@@ -172,6 +179,29 @@ impl Projections {
             let oldest = pins().min_by_key(|(_, e)| e.used.load(Ordering::Relaxed)).map(|(key, _)| key.clone());
             oldest.map(|key| entries.remove(&key));
         }
+    }
+
+    /// How often a graph was found in memory, how often it had to be built, and how many were dropped to make room.
+    pub fn luck(&self) -> (u64, u64, u64) {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (of(&self.hits), of(&self.misses), of(&self.dropped))
+    }
+
+    /// Graphs that follow a branch, as they are now; those that are just being moved on are left out.
+    pub fn heads(&self) -> Vec<(Scope, BranchNo, Arc<Snapshot>)> {
+        let heads: Vec<_> = {
+            let entries = self.entries.lock();
+            entries.iter().filter(|(key, _)| key.past.is_none()).map(|(key, e)| (key.clone(), Arc::clone(e))).collect()
+        };
+        let snapshot = |(key, entry): (Key, Arc<Entry>)| match &*entry.held.try_lock()? {
+            Held::Projection(projection) => Some((key.scope, key.branch, Arc::clone(projection.snapshot()))),
+            _ => None,
+        };
+        heads.into_iter().filter_map(snapshot).collect()
+    }
+
+    fn note(&self, there: bool) {
+        (if there { &self.hits } else { &self.misses }).fetch_add(1, Ordering::Relaxed);
     }
 
     /// What is held now, largest first.
@@ -275,6 +305,7 @@ impl Projections {
             match oldest {
                 Some(other) => {
                     entries.remove(&other);
+                    self.dropped.fetch_add(1, Ordering::Relaxed);
                     if other.past.is_none() {
                         // What was shared with it would now be theirs alone.
                         entries.retain(|pin, entry| !(same_branch(pin, &other) && entry.pinned.is_some()));

@@ -15,6 +15,8 @@ pub struct Opened {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub scope: Scope,
+    /// None: a database server, or memory.
+    pub file: Option<PathBuf>,
     /// The folder the store belongs to.
     pub home: PathBuf,
     /// For what can be made again but costs something; made by who uses it first.
@@ -70,6 +72,7 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let named = text(matches, "store", "LUKASA_STORE");
     let mut notes = Vec::new();
+    let mut file = None;
     let (store, runtime, home): (Arc<dyn Store>, _, _) = match (need, named) {
         (Need::Nothing, _) => (Arc::new(MemoryStore::new(Arc::clone(&clock))), None, PathBuf::from("demo")),
         (_, Some(url)) if is_postgres(&url) => {
@@ -92,12 +95,13 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
                 notes.push(format!("created {}", path.display()));
             }
             let store = SqliteStore::open(&path, Arc::clone(&clock), Durability::Full)?;
+            file = Some(path);
             (Arc::new(store), None, home)
         }
     };
     let scope = scope(matches, &home)?;
     let cache = home.join(FOLDER).join("cache");
-    Ok(Opened { store, clock, scope, home, cache, notes, runtime })
+    Ok(Opened { store, clock, scope, file, home, cache, notes, runtime })
 }
 
 /// The file of the store, there or not, where it is no PostgreSQL.

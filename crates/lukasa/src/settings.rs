@@ -3,6 +3,7 @@
 //! It lies in the home folder and never in a repository: who clones one must not have their code, or a key from their
 //! environment, sent where somebody else says.
 
+use lukasa_engine::audit::Keeps;
 use lukasa_engine::code::summaries::PER_PASS;
 use lukasa_engine::embedding::EmbeddingEndpointConfig;
 use lukasa_engine::embedding::endpoint::BATCH;
@@ -23,6 +24,8 @@ pub struct Model {
 struct Settings {
     model: ModelSettings,
     embedding: EmbeddingSettings,
+    audit: AuditSettings,
+    log: LogSettings,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -49,6 +52,56 @@ struct EmbeddingSettings {
     timeout_seconds: Option<u64>,
     reads: Option<String>,
     redact: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct AuditSettings {
+    keep: Option<String>,
+    key_file: Option<String>,
+    server: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct LogSettings {
+    level: Option<String>,
+    format: Option<String>,
+}
+
+/// How operations are recorded.
+#[derive(Debug, Default)]
+pub struct AuditWishes {
+    pub keep: Option<Keeps>,
+    pub key_file: Option<PathBuf>,
+    /// The name of this server's chains.
+    pub server: Option<String>,
+}
+
+pub fn audit() -> Result<AuditWishes> {
+    audit_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
+}
+
+fn audit_from(env: &dyn Fn(&str) -> Option<String>) -> Result<AuditWishes> {
+    let AuditSettings { keep, key_file, server } = read(env)?.audit;
+    let keep = env("LUKASA_AUDIT").or(keep).map(|word| match word.as_str() {
+        "all" | "on" => Ok(Keeps::All),
+        "writes" => Ok(Keeps::Writes),
+        "off" => Ok(Keeps::Nothing),
+        _ => Err(Error::invalid("invalid_settings", format!("audit.keep: `{word}` is not all, writes or off"))),
+    });
+    Ok(AuditWishes {
+        keep: keep.transpose()?,
+        key_file: env("LUKASA_AUDIT_KEY_FILE").or(key_file).map(PathBuf::from),
+        server: env("LUKASA_SERVER_ID").or(server),
+    })
+}
+
+/// What is logged, where the command line does not say: level and format.
+pub fn log() -> Result<(Option<String>, Option<String>)> {
+    let env = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
+    let LogSettings { level, format } = read(&env)?.log;
+    Ok((env("LUKASA_LOG_LEVEL").or(level), env("LUKASA_LOG_FORMAT").or(format)))
 }
 
 /// How objects are embedded.
@@ -267,5 +320,30 @@ mod tests {
         let url = ("LUKASA_EMBEDDING_BASE_URL", "http://a/v1");
         assert!(embedding_of(&[url]).unwrap_err().message.contains("dimensions"));
         assert_eq!(embedding_of(&[url, ("LUKASA_EMBEDDING_DIMENSIONS", "many")]).unwrap_err().code, "invalid_model");
+    }
+}
+
+#[cfg(test)]
+mod record {
+    #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+    use super::*;
+
+    #[test]
+    fn what_is_recorded_is_said_in_the_file_or_the_environment() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.toml");
+        std::fs::write(&path, "[audit]\nkeep = \"writes\"\nkey_file = \"/k\"\n[log]\nlevel = \"debug\"\n").unwrap();
+        let of = |variables: &[(&str, &str)]| {
+            audit_from(&|name| match name {
+                "LUKASA_CONFIG" => Some(path.display().to_string()),
+                name => variables.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()),
+            })
+        };
+        let wishes = of(&[]).unwrap();
+        assert_eq!((wishes.keep, wishes.key_file, wishes.server), (Some(Keeps::Writes), Some("/k".into()), None));
+        let wishes = of(&[("LUKASA_AUDIT", "off"), ("LUKASA_SERVER_ID", "web-1")]).unwrap();
+        assert_eq!((wishes.keep, wishes.server.as_deref()), (Some(Keeps::Nothing), Some("web-1")));
+        assert_eq!(of(&[("LUKASA_AUDIT", "maybe")]).unwrap_err().code, "invalid_settings");
     }
 }

@@ -70,3 +70,40 @@ fn every_error_code_is_listed() {
     let missing: Vec<_> = codes.iter().filter(|code| !words.contains(code.as_str())).collect();
     assert!(missing.is_empty(), "docs/errors.md does not list {missing:?}");
 }
+
+/// Names in the first column of the table under a heading.
+fn listed(page: &str, heading: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(root().join("docs").join(page)).unwrap();
+    let part =
+        text.split(&format!("\n## {heading}\n")).nth(1).unwrap_or_else(|| panic!("{page} has no part {heading}"));
+    let part = part.split("\n## ").next().unwrap();
+    part.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next().map(String::from)).collect()
+}
+
+#[test]
+fn every_metric_is_listed_and_no_other() {
+    let all: Vec<_> = lukasa_engine::telemetry::metrics().all().iter().map(|metric| metric.name.to_string()).collect();
+    assert!(all.len() > 40);
+    assert_eq!(listed("telemetry.md", "Which figures are there?"), all);
+    let text = lukasa_engine::telemetry::metrics().text(None);
+    for name in all {
+        assert!(text.contains(&format!("# TYPE {name} ")), "{name}");
+    }
+}
+
+#[test]
+fn every_event_is_listed_and_no_other() {
+    let mut sources = Vec::new();
+    for crate_name in ["engine", "server", "lukasa"] {
+        files(&root().join("crates").join(crate_name).join("src"), ".rs", &mut sources);
+    }
+    let mut told = BTreeSet::new();
+    for source in sources {
+        let text = std::fs::read_to_string(source).unwrap();
+        for rest in text.split("log::event(").skip(1) {
+            // The first literal of the call is the event's name.
+            told.insert(rest.split('"').nth(1).unwrap().to_string());
+        }
+    }
+    assert_eq!(listed("telemetry.md", "What is logged?").into_iter().collect::<BTreeSet<_>>(), told);
+}

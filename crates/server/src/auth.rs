@@ -116,7 +116,7 @@ impl Guarded {
         let known = self.recognise(sent)?;
         let scope = self.scope(&known, one(headers, &PROJECT)?)?;
         let (user, grants) = (Some(known.user), known.grants);
-        Ok(Caller { scope, user, agent: None, session: None, grants, local: false })
+        Ok(Caller { user, grants, local: false, ..Caller::owner(scope) })
     }
 
     fn recognise(&self, sent: &str) -> Result<Known> {

@@ -1,15 +1,16 @@
 //! The one way from a surface to the engine: who asks, how many at once, how long, and which places may be touched.
 
-use crate::metrics::metrics;
 use crate::owner::Desk;
-use lukasa_engine::{Answer, Engine, Grants, Operation, registry};
+use lukasa_engine::telemetry::{log, metrics};
+use lukasa_engine::{Answer, Context, Engine, Grants, Operation, registry};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
+use uuid::Uuid;
 
 /// Who asks.
 #[derive(Clone, Debug)]
@@ -19,14 +20,28 @@ pub struct Caller {
     pub agent: Option<String>,
     pub session: Option<String>,
     pub grants: Grants,
+    /// Under which answer, logs and record know the request.
+    pub request_id: Option<String>,
     /// Works on this machine as the person who started us, who may name any place on it.
     pub local: bool,
 }
 
 impl Caller {
+    /// As the engine knows a caller.
+    pub fn context(self, progress: &mut dyn FnMut(u64, Option<u64>)) -> Context<'_> {
+        Context {
+            author: self.user,
+            agent: self.agent,
+            session: self.session,
+            grants: self.grants,
+            request_id: self.request_id,
+            ..Context::of(self.scope, progress)
+        }
+    }
+
     /// Whoever started us.
     pub fn owner(scope: Scope) -> Caller {
-        Caller { scope, user: None, agent: None, session: None, grants: Grants::All, local: true }
+        Caller { scope, user: None, agent: None, session: None, grants: Grants::All, request_id: None, local: true }
     }
 }
 
@@ -88,7 +103,18 @@ impl Front {
     pub async fn ready(&self) -> Result<()> {
         let operation = registry::find("projects").ok_or_else(|| unknown("projects"))?;
         let caller = Caller::owner(Scope::new("local", "any")?);
-        self.desk.call(&caller, operation, serde_json::json!({}), None).await.map(drop)
+        let Some(engine) = self.desk.engine() else {
+            return self.desk.call(&caller, operation, json!({}), None).await.map(drop);
+        };
+        // Asked of the store itself: nobody's operation, and so not recorded.
+        let asked = tokio::task::spawn_blocking(move || {
+            engine.store().projects(&caller.scope.tenant)?;
+            match engine.audit().and_then(|audit| audit.state().fault) {
+                Some(fault) => Err(fault.at("the record of operations")),
+                None => Ok(()),
+            }
+        });
+        asked.await.unwrap_or_else(|panic| Err(Error::internal(format!("asking the store broke off: {panic}"))))
     }
 
     pub fn limits(&self) -> &Limits {
@@ -104,10 +130,10 @@ impl Front {
         progress: Option<UnboundedSender<Progress>>,
     ) -> Result<Answer> {
         let operation = registry::find(name).ok_or_else(|| unknown(name))?;
+        let caller = Caller { request_id: Some(caller.request_id.clone().unwrap_or_else(new_id)), ..caller.clone() };
         let began = Instant::now();
-        let answer = self.run(caller, operation, request, progress).await;
-        let status = answer.as_ref().map_or_else(|error| error.code, |_| "ok");
-        metrics().add(operation.meta.name, status, began.elapsed());
+        let answer = self.run(&caller, operation, request, progress).await;
+        ended(&caller, operation, answer.as_ref().map_or_else(|error| error.code, |_| "ok"), began.elapsed());
         answer
     }
 
@@ -119,8 +145,8 @@ impl Front {
         progress: Option<UnboundedSender<Progress>>,
     ) -> Result<Answer> {
         let name = operation.meta.name;
-        let request = self.placed(operation, caller, request)?;
-        let _place = self.waiting.try_acquire().map_err(|_| busy())?;
+        let request = self.placed(operation, caller, request).map_err(|e| self.refused(caller, operation, e))?;
+        let _place = self.waiting.try_acquire().map_err(|_| self.refused(caller, operation, busy()))?;
         let _turn = self.turns.acquire().await.map_err(|_| busy())?;
         let work = self.desk.call(caller, operation, request, progress);
         match tokio::time::timeout(self.limits.time, work).await {
@@ -132,6 +158,19 @@ impl Front {
             )
             .hint("ask for less, or try again")),
         }
+    }
+
+    /// Records what does not reach the engine, where the engine is ours; else the log tells.
+    fn refused(&self, caller: &Caller, operation: &'static Operation, error: Error) -> Error {
+        if let Some(engine) = self.desk.engine() {
+            let (caller, error) = (caller.clone(), error.clone());
+            // Recording may have to wait, which is not for this thread.
+            drop(tokio::task::spawn_blocking(move || {
+                let mut progress = |_, _| {};
+                engine.refused(&caller.context(&mut progress), operation, &error);
+            }));
+        }
+        error
     }
 
     /// Fills in the working tree that is meant, and keeps callers from elsewhere within it.
@@ -189,6 +228,46 @@ fn within(home: &Path, path: &Path) -> Option<PathBuf> {
     let home = home.canonicalize().ok()?;
     let real = home.join(path).canonicalize().ok()?;
     real.starts_with(&home).then_some(real)
+}
+
+/// The id of a request that came without one.
+pub(crate) fn new_id() -> String {
+    Uuid::now_v7().simple().to_string()
+}
+
+/// Figures and a line of the log for every request, whichever process works on it.
+fn ended(caller: &Caller, operation: &Operation, status: &'static str, took: Duration) {
+    let name = operation.meta.name;
+    metrics().queries.inc_of(&[name, status]);
+    metrics().latency.record_of(&[name], took.as_secs_f64());
+    #[cfg(feature = "otel")]
+    crate::otel::span(&crate::otel::Span {
+        request_id: caller.request_id.as_deref().unwrap_or_default(),
+        operation: name,
+        tenant: &caller.scope.tenant,
+        project: &caller.scope.project,
+        status,
+        took,
+    });
+    let level = if status == "ok" { log::Level::Info } else { log::Level::Warn };
+    if !log::is_on(level) {
+        return;
+    }
+    let Scope { tenant, project } = &caller.scope;
+    log::event(
+        level,
+        "request",
+        &[
+            ("request_id", json!(caller.request_id)),
+            ("operation", json!(name)),
+            ("tenant", json!(tenant)),
+            ("project", json!(project)),
+            ("user", json!(caller.user.as_deref().map(|user| log::hidden(tenant, user)))),
+            ("agent", json!(caller.agent)),
+            ("status", json!(status)),
+            ("latency_ms", json!((took.as_secs_f64() * 1e6).round() / 1e3)),
+        ],
+    );
 }
 
 fn unknown(name: &str) -> Error {

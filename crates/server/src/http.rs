@@ -22,16 +22,16 @@ use crate::auth::failures::Failures;
 use crate::auth::guard::{self, GuardRules};
 use crate::auth::rate::{Rates, Taken};
 use crate::auth::{Door, challenge};
-use crate::front::Front;
+use crate::front::{Caller, Front};
 use crate::mcp::{Mcp, Toolsets};
-use crate::metrics;
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
+use lukasa_engine::telemetry::{self, log, metrics};
 use lukasa_model::{Error, ErrorKind};
 use lukasa_store::Clock;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -119,12 +119,13 @@ pub fn router(site: Site) -> Router {
 
 /// Gives every request an id, and turns away what came under a false name.
 async fn greet(State(site): State<Site>, mut request: Request, next: Next) -> Response {
-    let id = RequestId(Uuid::now_v7().simple().to_string());
+    let given = request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(|id| is_id(id));
+    let id = RequestId(given.map_or_else(|| Uuid::now_v7().simple().to_string(), str::to_owned));
     request.extensions_mut().insert(id.clone());
     let authority = request.uri().authority().map(|authority| authority.to_string());
     let mut response = match guard::check(&site.guard, request.headers(), authority.as_deref()) {
         Ok(()) => next.run(request).await,
-        Err(error) => refusal(&error, &id),
+        Err(error) => turned_away(&error, &id),
     };
     if let Ok(value) = HeaderValue::from_str(&id.0) {
         response.headers_mut().insert(REQUEST_ID, value);
@@ -154,7 +155,8 @@ async fn admit(
     };
     match admitted.await {
         Ok((caller, taken)) => {
-            request.extensions_mut().insert(caller);
+            let request_id = Some(id_of(&request).0);
+            request.extensions_mut().insert(Caller { request_id, ..caller });
             let mut response = next.run(request).await;
             response.headers_mut().extend(taken.iter().flat_map(Taken::headers));
             response
@@ -165,9 +167,16 @@ async fn admit(
             if let Some(failures) = site.failures.as_ref().filter(|_| guessed) {
                 failures.note(peer.ip(), site.clock.now());
             }
-            refusal(&error, &id_of(&request))
+            turned_away(&error, &id_of(&request))
         }
     }
+}
+
+/// Who did not come in is nobody's request: only the log tells.
+fn turned_away(error: &Error, id: &RequestId) -> Response {
+    let told = [("request_id", json!(id.0)), ("status", json!(error.kind.http_status())), ("code", json!(error.code))];
+    log::event(log::Level::Warn, "door.refused", &told);
+    refusal(error, id)
 }
 
 fn id_of(request: &Request) -> RequestId {
@@ -222,7 +231,26 @@ async fn ready(State(site): State<Site>, request: Request) -> Response {
     }
 }
 
-async fn measured() -> Response {
+/// For who may see how everybody's work is going.
+async fn measured(State(site): State<Site>, Extension(caller): Extension<Caller>, request: Request) -> Response {
+    if let Err(error) = caller.grants.check("metrics", "graph:admin:metrics") {
+        return refusal(&error, &id_of(&request));
+    }
+    let engine = site.front.desk().engine();
+    // Whoever is at an open door owns the store.
+    let own = (!site.door.is_open()).then_some(caller.scope.tenant);
+    let text = tokio::task::spawn_blocking(move || {
+        telemetry::gauges::refresh(engine.as_ref());
+        metrics().text(own.as_deref())
+    });
     let headers = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    (headers, Body::from(metrics::metrics().text())).into_response()
+    match text.await {
+        Ok(text) => (headers, Body::from(text)).into_response(),
+        Err(e) => refusal(&Error::internal(format!("figures could not be written: {e}")), &id_of(&request)),
+    }
+}
+
+/// Ids that others gave go into headers, logs and records: they must be plain.
+fn is_id(id: &str) -> bool {
+    (8..=64).contains(&id.len()) && id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }

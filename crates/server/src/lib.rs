@@ -4,7 +4,8 @@ pub mod auth;
 pub mod front;
 pub mod http;
 pub mod mcp;
-pub mod metrics;
+#[cfg(feature = "otel")]
+pub mod otel;
 pub mod owner;
 pub mod reference;
 

@@ -52,6 +52,8 @@ impl Mcp {
         if caller.agent.is_none() {
             caller.agent = context.peer.peer_info().map(|info| info.client_info.name.clone());
         }
+        // Made here, so that it can be told whatever comes of the request.
+        caller.request_id.get_or_insert_with(crate::front::new_id);
         Ok(caller)
     }
 }

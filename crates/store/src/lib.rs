@@ -4,6 +4,7 @@
 //! A store only keeps and finds rows. Whatever those rows mean (visibility, commits, merges, releases) is
 //! written once, in [`ledger`], over the pure functions of `lukasa-model`; so no store can disagree.
 
+pub mod audit;
 pub mod clock;
 pub mod derived;
 pub mod keys;
@@ -12,6 +13,7 @@ pub mod memory;
 pub mod postgres;
 pub mod sqlite;
 
+pub use audit::AuditTrail;
 pub use clock::{Clock, SystemClock};
 pub use derived::Derived;
 pub use keys::{AccessKey, AccessKeys};
@@ -37,7 +39,7 @@ use uuid::Uuid;
 /// - Ordered: one writer per project at a time; another waits. Readers never wait and never block.
 /// - Isolated: nothing a reader or writer of one scope does can see or change another scope.
 /// - Append-only: no method changes or removes a row. [`Derived`] is apart from that: it can be made again. So are
-///   [`AccessKeys`]: they are no facts.
+///   [`AccessKeys`]: they are no facts. [`AuditTrail`] is none either, and only grows.
 pub trait Store: Send + Sync {
     /// Opens a project for reading. What a reader sees may grow while it lives; callers hold on to a
     /// transaction number instead. `unknown_project` if nothing was ever written there.
@@ -51,6 +53,9 @@ pub trait Store: Send + Sync {
 
     /// Keys that let programs in.
     fn access_keys(&self) -> &dyn AccessKeys;
+
+    /// The record of operations.
+    fn audit(&self) -> &dyn AuditTrail;
 
     /// Names of a tenant's projects, sorted.
     fn projects(&self, tenant: &str) -> Result<Vec<String>>;

@@ -1,10 +1,12 @@
 //! The simplest store: rows in vectors, looked through from end to end. The oracle for the others.
 
+mod audit;
 mod derived;
 mod keys;
 
 use crate::{
-    AccessKey, AccessKeys, ClientBatch, Clock, Counts, Derived, Entry, Fields, Find, Head, Reader, Store, Writer,
+    AccessKey, AccessKeys, AuditTrail, ClientBatch, Clock, Counts, Derived, Entry, Fields, Find, Head, Reader, Store,
+    Writer,
 };
 use lukasa_model::plan::Side;
 use lukasa_model::statement::Provenance;
@@ -26,6 +28,7 @@ pub struct MemoryStore {
     writing: Mutex<()>,
     shelves: Mutex<BTreeMap<Scope, derived::Shelf>>,
     keys: Mutex<BTreeMap<String, AccessKey>>,
+    audit: Mutex<audit::Chains>,
 }
 
 impl MemoryStore {
@@ -36,6 +39,7 @@ impl MemoryStore {
             writing: Mutex::new(()),
             shelves: Mutex::default(),
             keys: Mutex::default(),
+            audit: Mutex::default(),
         }
     }
 }
@@ -91,6 +95,10 @@ impl Store for MemoryStore {
     }
 
     fn access_keys(&self) -> &dyn AccessKeys {
+        self
+    }
+
+    fn audit(&self) -> &dyn AuditTrail {
         self
     }
 

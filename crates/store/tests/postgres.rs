@@ -5,13 +5,14 @@
 use lukasa_model::batch::PutObject;
 use lukasa_model::json::Hash;
 use lukasa_model::{Batch, Scope};
+use lukasa_store::audit::{AuditFlaw, AuditHead, AuditNote, Seals, walk};
 use lukasa_store::derived::{Lane, NewJob, Vector};
 use lukasa_store::postgres::PostgresConfig;
 use lukasa_store::{AccessKey, Ledger, Store, SystemClock};
 use lukasa_testkit::TestDatabase;
 use std::sync::Arc;
 
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 13] = [
     "projects",
     "things",
     "statements",
@@ -23,6 +24,8 @@ const TABLES: [&str; 11] = [
     "jobs",
     "marks",
     "access_keys",
+    "audit",
+    "audit_heads",
 ];
 
 fn ledger(database: &TestDatabase, tenant: &str) -> Ledger {
@@ -42,6 +45,36 @@ fn access_key(id: &str, tenant: &str) -> AccessKey {
         expires_at: None,
         revoked_at: None,
         last_used: None,
+    }
+}
+
+struct Unsealed;
+
+impl Seals for Unsealed {
+    fn seal(&self, head: &AuditHead) -> Hash {
+        head.hash
+    }
+
+    fn key_id(&self) -> &str {
+        ""
+    }
+}
+
+fn audit_note(tenant: &str) -> AuditNote {
+    AuditNote {
+        tenant: tenant.into(),
+        project: "shop".into(),
+        at: lukasa_model::Time(0),
+        user: None,
+        agent: None,
+        operation: "get".into(),
+        scopes: "*".into(),
+        request: "r".into(),
+        status: "ok".into(),
+        counts: Default::default(),
+        truncated: false,
+        took_us: 1,
+        request_id: None,
     }
 }
 
@@ -66,6 +99,7 @@ fn raw_sql_as_the_application_sees_nothing_without_a_scope() {
         derived.enqueue(&scope, "embedding", &[job], made_at).unwrap();
         derived.set_mark(&scope, "m", 1).unwrap();
         store.access_keys().add(&access_key(&format!("of-{tenant}"), tenant)).unwrap();
+        store.audit().append("s1", &[audit_note(tenant)], &Unsealed, true).unwrap();
     }
     let scoped = |tenant: &str, sql: &str| {
         database.as_app(&format!(
@@ -97,6 +131,11 @@ fn raw_sql_as_the_application_sees_nothing_without_a_scope() {
         "DELETE FROM lukasa.statements",
         "TRUNCATE lukasa.transactions",
         "DELETE FROM lukasa.projects",
+        "UPDATE lukasa.audit SET status = 'x'",
+        "DELETE FROM lukasa.audit",
+        "TRUNCATE lukasa.audit",
+        "DELETE FROM lukasa.audit_heads",
+        "UPDATE lukasa.audit_heads SET server = 'x'",
         "ALTER TABLE lukasa.things DISABLE ROW LEVEL SECURITY",
         "DROP POLICY things_isolation ON lukasa.things",
         "SET ROLE postgres",
@@ -223,4 +262,40 @@ fn two_servers_on_one_database_share_one_log() {
     let view = two.view(&Default::default()).unwrap();
     assert_eq!(two.heads(&view, lukasa_store::Fields::Header).unwrap().count(), 3);
     one.verify(&mut |_, _| {}).unwrap();
+}
+
+#[test]
+fn what_an_administrator_does_to_the_record_is_named() {
+    let Some(database) = TestDatabase::new() else { return };
+    let store = database.open(None).unwrap();
+    let notes: Vec<_> = (1..=6).map(|took_us| AuditNote { took_us, ..audit_note("a") }).collect();
+    store.audit().append("s1", &notes, &Unsealed, true).unwrap();
+    let verify = || walk(store.audit(), "a", &Unsealed, &[], &mut |_| {}).unwrap().map_err(|f| (f.number, f.flaw));
+    assert_eq!(verify().unwrap()[0].entries, 6);
+    let of = "WHERE tenant = 'a' AND number";
+    // Each is undone before the next one.
+    for (change, back, number, flaw) in [
+        ("UPDATE lukasa.audit SET status = 'x'", "UPDATE lukasa.audit SET status = 'ok'", 3, AuditFlaw::Changed),
+        ("UPDATE lukasa.audit SET agent = ''", "UPDATE lukasa.audit SET agent = NULL", 6, AuditFlaw::Changed),
+    ] {
+        database.as_admin(&format!("{change} {of} = {number}"));
+        assert_eq!(verify().unwrap_err(), (number, flaw), "{change}");
+        database.as_admin(&format!("{back} {of} = {number}"));
+        assert!(verify().is_ok(), "{back}");
+    }
+    let swap = |a: u32, b: u32| {
+        let (there, back) = (format!("{of} = {a}"), format!("{of} = {b}"));
+        database.as_admin(&format!(
+            "UPDATE lukasa.audit SET number = 99 {there}; UPDATE lukasa.audit SET number = {a} {back};
+             UPDATE lukasa.audit SET number = {b} {of} = 99"
+        ));
+    };
+    swap(2, 5);
+    assert_eq!(verify().unwrap_err(), (2, AuditFlaw::Reordered));
+    swap(2, 5);
+    assert!(verify().is_ok());
+    database.as_admin(&format!("DELETE FROM lukasa.audit {of} > 5"));
+    assert_eq!(verify().unwrap_err(), (5, AuditFlaw::CutOff));
+    database.as_admin(&format!("DELETE FROM lukasa.audit {of} = 1"));
+    assert_eq!(verify().unwrap_err(), (1, AuditFlaw::Missing));
 }

@@ -263,3 +263,135 @@ fn two_stores_on_one_file_share_one_log() {
     assert_eq!((one.head().unwrap().tx, two.head().unwrap().tx), (60, 60));
     one.verify(&mut |_, _| {}).unwrap();
 }
+
+mod record {
+    use super::*;
+    use lukasa_model::Time;
+    use lukasa_model::json::Hash;
+    use lukasa_store::Store;
+    use lukasa_store::audit::{AuditFault, AuditFlaw, AuditHead, AuditNote, ChainReport, Seals, walk};
+
+    struct Key;
+
+    impl Seals for Key {
+        fn seal(&self, head: &AuditHead) -> Hash {
+            Hash::of(format!("secret {} {} {}", head.server, head.number, head.hash).as_bytes())
+        }
+
+        fn key_id(&self) -> &str {
+            "k"
+        }
+    }
+
+    fn store(path: &Path) -> SqliteStore {
+        SqliteStore::open(path, Arc::new(SystemClock), Durability::Full).unwrap()
+    }
+
+    fn append(store: &SqliteStore, server: &str, numbers: std::ops::RangeInclusive<u64>) {
+        let notes: Vec<_> = numbers
+            .map(|number| AuditNote {
+                tenant: "local".into(),
+                project: "shop".into(),
+                at: Time(number as i64),
+                user: Some("u".into()),
+                agent: None,
+                operation: format!("op{number}"),
+                scopes: "*".into(),
+                request: "r".into(),
+                status: "ok".into(),
+                counts: [("hits".to_string(), number)].into(),
+                truncated: false,
+                took_us: 9,
+                request_id: None,
+            })
+            .collect();
+        store.audit().append(server, &notes, &Key, true).unwrap();
+    }
+
+    fn verify(path: &Path) -> Result<Vec<ChainReport>, AuditFault> {
+        walk(store(path).audit(), "local", &Key, &[], &mut |_| {}).unwrap()
+    }
+
+    /// A record of ten entries of one server and three of another, tampered with by whoever has the file.
+    fn tampered(sql: &str) -> Result<Vec<ChainReport>, AuditFault> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lukasa.db");
+        let own = store(&path);
+        append(&own, "s1", 1..=10);
+        append(&own, "s2", 1..=3);
+        drop(own);
+        assert_eq!(verify(&path).unwrap().len(), 2);
+        let raw = rusqlite::Connection::open(folder.path().join("lukasa.audit.db")).unwrap();
+        let refused = raw.execute_batch("UPDATE audit SET status = 'x' WHERE number = 2").unwrap_err().to_string();
+        assert!(refused.contains("never changed"), "{refused}");
+        raw.execute_batch("DROP TRIGGER audit_keep; DROP TRIGGER audit_stay; DROP TRIGGER audit_heads_grow; DROP TRIGGER audit_heads_stay;").unwrap();
+        raw.execute_batch(sql).unwrap();
+        drop(raw);
+        verify(&path)
+    }
+
+    #[test]
+    fn whatever_is_done_to_the_record_is_named_with_its_place() {
+        let of_first = "WHERE server = 's1' AND number";
+        for (sql, number, flaw) in [
+            ("UPDATE audit SET status = 'forbidden'", 4, AuditFlaw::Changed),
+            ("UPDATE audit SET took_us = 10", 4, AuditFlaw::Changed),
+            ("UPDATE audit SET counts = '{\"hits\":5}'", 4, AuditFlaw::Changed),
+            ("UPDATE audit SET counts = 'none'", 1, AuditFlaw::Changed),
+            ("UPDATE audit SET user = NULL", 10, AuditFlaw::Changed),
+            ("UPDATE audit SET previous = hash", 3, AuditFlaw::Changed),
+            ("UPDATE audit SET hash = zeroblob(32)", 10, AuditFlaw::Changed),
+            ("UPDATE audit SET hash = x'00'", 7, AuditFlaw::Changed),
+            ("DELETE FROM audit", 1, AuditFlaw::Missing),
+            ("DELETE FROM audit", 6, AuditFlaw::Missing),
+        ] {
+            let fault = tampered(&format!("{sql} {of_first} = {number}")).unwrap_err();
+            assert_eq!((fault.server.as_str(), fault.number, fault.flaw), ("s1", number, flaw), "{sql} {number}");
+        }
+        let swapped = format!(
+            "UPDATE audit SET number = -4 {of_first} = 4; UPDATE audit SET number = 4 {of_first} = 7; UPDATE audit SET number = 7 {of_first} = -4"
+        );
+        let swapped = swapped.replacen("UPDATE", "PRAGMA ignore_check_constraints = ON; UPDATE", 1);
+        let whole = |sql: &str| tampered(sql).map_err(|f| (f.server, f.number, f.flaw));
+        let fault = |server: &str, number, flaw| Err((server.to_string(), number, flaw));
+        assert_eq!(whole(&swapped), fault("s1", 4, AuditFlaw::Reordered));
+        assert_eq!(whole(&format!("DELETE FROM audit {of_first} > 8")), fault("s1", 8, AuditFlaw::CutOff));
+        assert_eq!(whole("DELETE FROM audit WHERE server = 's2'"), fault("s2", 0, AuditFlaw::CutOff));
+        assert_eq!(whole("DELETE FROM audit_heads WHERE server = 's2'"), fault("s2", 3, AuditFlaw::NoHead));
+        // The tail goes and the end is moved back: the seal belongs to another end.
+        let cut = format!(
+            "DELETE FROM audit {of_first} > 8; UPDATE audit_heads SET number = 8,
+             hash = (SELECT hash FROM audit {of_first} = 8) WHERE server = 's1'"
+        );
+        assert_eq!(whole(&cut), fault("s1", 8, AuditFlaw::WrongSeal));
+        // A chain that goes with its end leaves nothing behind: only who noted its hash elsewhere can tell.
+        let gone = whole("DELETE FROM audit WHERE server = 's2'; DELETE FROM audit_heads WHERE server = 's2'");
+        assert_eq!(gone.unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_file_of_its_own_that_is_made_when_it_is_needed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lukasa.db");
+        let (own, file) = (store(&path), folder.path().join("lukasa.audit.db"));
+        assert!(verify(&path).unwrap().is_empty() && !file.exists(), "looking makes no file");
+        append(&own, "s1", 1..=2);
+        assert!(file.exists());
+        // Another process goes on with the same chain.
+        append(&store(&path), "s1", 3..=3);
+        append(&own, "s1", 4..=4);
+        assert_eq!(verify(&path).unwrap()[0].entries, 4);
+        drop(own);
+        // What comes and goes leaves something behind, but not without end.
+        for number in 5..=200 {
+            append(&store(&path), "s1", number..=number);
+        }
+        let log = folder.path().join("lukasa.audit.db-wal").metadata().map_or(0, |log| log.len());
+        assert!(log > 0 && log < 4 << 20, "{log}");
+        assert_eq!(verify(&path).unwrap()[0].entries, 200);
+        // A copy of the facts is a copy of the facts.
+        let copy = folder.path().join("copy.db");
+        store(&path).copy_to(&copy).unwrap();
+        assert!(verify(&copy).unwrap().is_empty());
+    }
+}

@@ -1,20 +1,22 @@
 //! A store that fails where a test wants it to.
 
 use lukasa_model::{Error, ErrorKind, Result, Scope};
-use lukasa_store::{AccessKeys, Derived, Reader, Store, Writer};
+use lukasa_store::audit::{AuditEntry, AuditFind, AuditHead, AuditNote, Seals};
+use lukasa_store::{AccessKeys, AuditTrail, Derived, Reader, Store, Writer};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Passes everything on, but refuses to open writers while `broken` is set.
+/// Passes everything on, but refuses to open writers while `broken` is set, and to record while `deaf` is.
 pub struct FaultyStore {
     inner: Arc<dyn Store>,
     pub broken: AtomicBool,
+    pub deaf: AtomicBool,
 }
 
 impl FaultyStore {
     pub fn new(inner: Arc<dyn Store>) -> FaultyStore {
-        FaultyStore { inner, broken: AtomicBool::new(false) }
+        FaultyStore { inner, broken: AtomicBool::new(false), deaf: AtomicBool::new(false) }
     }
 }
 
@@ -38,6 +40,10 @@ impl Store for FaultyStore {
         self.inner.access_keys()
     }
 
+    fn audit(&self) -> &dyn AuditTrail {
+        self
+    }
+
     fn projects(&self, tenant: &str) -> Result<Vec<String>> {
         self.inner.projects(tenant)
     }
@@ -52,5 +58,30 @@ impl Store for FaultyStore {
 
     fn describe(&self) -> String {
         format!("faulty {}", self.inner.describe())
+    }
+}
+
+impl AuditTrail for FaultyStore {
+    fn append(&self, server: &str, notes: &[AuditNote], seals: &dyn Seals, durable: bool) -> Result<()> {
+        if self.deaf.load(Ordering::SeqCst) {
+            return Err(Error::new(ErrorKind::Unavailable, "disk_full", "the record was told to fail"));
+        }
+        self.inner.audit().append(server, notes, seals, durable)
+    }
+
+    fn heads(&self, tenant: &str) -> Result<Vec<AuditHead>> {
+        self.inner.audit().heads(tenant)
+    }
+
+    fn servers(&self, tenant: &str) -> Result<Vec<String>> {
+        self.inner.audit().servers(tenant)
+    }
+
+    fn chain(&self, tenant: &str, server: &str, after: u64, limit: usize) -> Result<Vec<AuditEntry>> {
+        self.inner.audit().chain(tenant, server, after, limit)
+    }
+
+    fn find(&self, tenant: &str, find: &AuditFind, limit: usize) -> Result<Vec<AuditEntry>> {
+        self.inner.audit().find(tenant, find, limit)
     }
 }

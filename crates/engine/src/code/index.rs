@@ -283,6 +283,7 @@ impl Workspace {
         report.diagnostics.truncate(DIAGNOSTICS);
         report.diagnostics_left_out = more;
         report.took_ms = began.elapsed().as_millis() as u64;
+        crate::telemetry::metrics().extraction_latency.record_of(&["code"], began.elapsed().as_secs_f64());
         report.steps = steps.taken;
         Ok(report)
     }

@@ -4,6 +4,7 @@ use super::breaker::{Breaker, BreakerState};
 use super::kind;
 use super::objects::{PAGE, each_page_of_main};
 use super::queue::Queue;
+use crate::telemetry::metrics;
 use lukasa_model::json::Hash;
 use lukasa_model::types::EmbeddingPolicy;
 use lukasa_model::{Result, Time};
@@ -138,13 +139,19 @@ pub fn readiness(queue: &Queue, breaker: &Breaker, reads: &str, now: Time) -> Re
             newest: c.newest,
         })
         .collect();
-    let required = required.done();
+    let (required, optional) = (required.done(), optional.done());
+    for (policy, coverage, waiting) in
+        [("required", required, counts.required), ("optional", optional, counts.optional)]
+    {
+        metrics().embedding_coverage.set_of(&[policy], coverage.percent);
+        metrics().embedding_pending.set_of(&[&scope.tenant, &scope.project, policy], waiting as f64);
+    }
     Ok(Readiness {
         ready: required.percent >= READY,
         model: queue.model().to_owned(),
         reads: reads.to_owned(),
         required,
-        optional: optional.done(),
+        optional,
         disabled,
         staleness: staleness(lags),
         backlog: Backlog {

@@ -5,6 +5,7 @@ use super::breaker::{Allowed, Breaker};
 use super::input::{Input, InputRules};
 use super::objects::{on_branch, view_now};
 use super::queue::{Payload, Queue};
+use crate::telemetry::metrics;
 use lukasa_model::json::Hash;
 use lukasa_model::{BranchNo, Error, Result, Time};
 use lukasa_search::embed::{EmbedError, Embedder, Purpose};
@@ -17,10 +18,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longer than any call of a model with all its tries; who dies meanwhile holds his jobs no longer than this.
 const LEASE: i64 = 10 * 60_000_000;
+/// What the last call counts in the share of calls that failed.
+const RECENT: f64 = 0.1;
 /// Begins the error of a job whose text itself may be at fault; it is tried alone the next time.
 const BROKEN: &str = "broken: ";
 
@@ -150,6 +153,9 @@ impl Worker {
         calls.extend(alone.into_iter().map(|one| vec![one]));
         let mut down = None;
         for call in calls {
+            for (job, _) in &call {
+                metrics().embedding_attempt.inc_of(&[&(job.attempts + 1).to_string()]);
+            }
             // A model that does not answer is not asked once more for each text.
             let made = match &down {
                 Some(error) => Err(EmbedError::clone(error)),
@@ -161,6 +167,10 @@ impl Worker {
                     let keys: Vec<String> = call.iter().map(|(job, _)| job.key.clone()).collect();
                     derived.finish(scope, &self.kind, owner, &keys)?;
                     self.breaker.lock().record(now, keys.len() as u64, 0);
+                    metrics().embedding_failure_rate.blend_of(&[], 0.0, RECENT);
+                    for (job, _) in &call {
+                        metrics().embedding_staleness.record((now.0 - job.enqueued_at.0).max(0) as f64 / 1e6);
+                    }
                     worked.embedded += vectors.len();
                     worked.redacted += vectors.iter().map(|v| u64::from(v.redacted)).sum::<u64>();
                 }
@@ -172,6 +182,7 @@ impl Worker {
                     let failures: Vec<Failure> = call.iter().map(|(job, _)| self.failure(job, &told, now)).collect();
                     derived.fail(scope, &self.kind, owner, &failures)?;
                     self.breaker.lock().record(now, 0, failures.len() as u64);
+                    metrics().embedding_failure_rate.blend_of(&[], 1.0, RECENT);
                     worked.failed += failures.len();
                     worked.error = Some(told);
                     if matches!(error, EmbedError::Unavailable(_)) {
@@ -218,7 +229,9 @@ impl Worker {
     fn embed(&self, call: &[(&Job, Input)], now: Time) -> Result<Vec<Vector>, EmbedError> {
         let different: BTreeMap<Hash, &Input> = call.iter().map(|(_, input)| (input.hash, input)).collect();
         let texts: Vec<&str> = different.values().map(|input| input.text.as_str()).collect();
+        let began = Instant::now();
         let made = self.embedder.embed(&texts, Purpose::Keep)?;
+        metrics().embedding_ms.record_of(&[&self.model], began.elapsed().as_secs_f64() * 1e3);
         let dimensions = self.embedder.model().dimensions;
         if made.len() != texts.len() || made.iter().any(|vector| vector.len() != dimensions) {
             return Err(EmbedError::Broken("the model gave other vectors than it was asked for".into()));

@@ -209,6 +209,7 @@ impl Teller<'_, '_> {
             agent: self.context.agent.clone(),
             session: None,
             grants: Grants::All,
+            request_id: None,
             stop: Stop::default(),
             input: Some(&mut input),
             output: None,

@@ -78,15 +78,7 @@ impl Op for Export {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let ledger = engine.ledger(&context.scope);
         let kept = sensitive::kept_from(context, &ledger)?;
-        // Surfaces that have a stream give it; others have the file made here, and never one that is there already.
-        let mut file = match &context.output {
-            None if request.file != "-" => {
-                let made = File::create_new(&request.file)
-                    .map_err(|e| super::backup::file_fault(Path::new(&request.file), &e))?;
-                Some(BufWriter::new(made))
-            }
-            _ => None,
-        };
+        let mut file = made(context, &request.file)?;
         if request.history {
             if kept.is_some() {
                 // A log with gaps could not be verified.
@@ -97,11 +89,7 @@ impl Op for Export {
                     .hint("leave out branch, times and format"));
             }
             let Context { output, progress, .. } = context;
-            let output: &mut dyn Write = match (output, &mut file) {
-                (Some(output), _) => *output,
-                (None, Some(file)) => file,
-                (None, None) => return Err(nowhere()),
-            };
+            let output = sink(output, &mut file)?;
             let done = ledger.dump(output, &mut |tx, of| progress(tx, Some(of)))?;
             output.flush().map_err(|e| unwritable(&e))?;
             let summary = format!(
@@ -113,11 +101,7 @@ impl Op for Export {
             return Ok(Response { summary, objects: done.things, relationships: 0, left_out: 0 });
         }
         let view = ledger.view(&request.view)?;
-        let output: &mut dyn Write = match (&mut context.output, &mut file) {
-            (Some(output), _) => *output,
-            (None, Some(file)) => file,
-            (None, None) => return Err(nowhere()),
-        };
+        let output = sink(&mut context.output, &mut file)?;
         let (objects, relationships, left_out) = match request.format {
             Format::Jsonl => jsonl(&ledger, &view, kept.as_deref(), output)?,
             Format::NodeLink => node_link(&ledger, &view, kept.as_deref(), output)?,
@@ -132,11 +116,28 @@ impl Op for Export {
     }
 }
 
-fn nowhere() -> Error {
-    Error::invalid("no_output", "there is nowhere to write").hint("name a file")
+/// Surfaces that have a stream give it; others have the file made here, and never one that is there already.
+pub(super) fn made(context: &Context<'_>, file: &str) -> Result<Option<BufWriter<File>>> {
+    if context.output.is_some() || file == "-" {
+        return Ok(None);
+    }
+    let made = File::create_new(file).map_err(|e| super::backup::file_fault(Path::new(file), &e))?;
+    Ok(Some(BufWriter::new(made)))
 }
 
-fn unwritable(error: &std::io::Error) -> Error {
+/// Where to write: the surface's stream, or the file that was made.
+pub(super) fn sink<'a>(
+    output: &'a mut Option<&mut dyn Write>,
+    file: &'a mut Option<BufWriter<File>>,
+) -> Result<&'a mut dyn Write> {
+    match (output, file) {
+        (Some(output), _) => Ok(&mut **output),
+        (None, Some(file)) => Ok(file),
+        (None, None) => Err(Error::invalid("no_output", "there is nowhere to write").hint("name a file")),
+    }
+}
+
+pub(super) fn unwritable(error: &std::io::Error) -> Error {
     let code = if error.kind() == std::io::ErrorKind::BrokenPipe { "broken_pipe" } else { "cannot_write" };
     Error::new(ErrorKind::Unavailable, code, format!("the output could not be written: {error}"))
 }
@@ -159,7 +160,7 @@ fn jsonl(ledger: &Ledger, view: &View, kept: Option<&Registry>, out: &mut dyn Wr
     Ok((objects, relationships, left_out))
 }
 
-fn line(out: &mut dyn Write, value: &impl Serialize) -> Result<()> {
+pub(super) fn line(out: &mut dyn Write, value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_vec(value).map_err(|e| Error::internal(format!("a fact cannot be written: {e}")))?;
     text.push(b'\n');
     out.write_all(&text).map_err(|e| unwritable(&e))

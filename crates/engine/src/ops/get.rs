@@ -2,6 +2,7 @@
 
 use super::{META, shape};
 use crate::registry::{Meta, Op};
+use crate::telemetry::metrics;
 use crate::{Context, Engine};
 use lukasa_model::plan::Side;
 use lukasa_model::view::ViewEcho;
@@ -80,6 +81,9 @@ impl Op for Get {
         let ledger = engine.ledger(&context.scope);
         let view = ledger.view(&request.view)?;
         let found = ledger.find(&view, &Reference::from(request.reference.as_str()))?;
+        if let Some(above) = view.lineage.entries().iter().position(|(branch, _)| *branch == found.statement.branch) {
+            metrics().branch_fallback_depth.record(above as f64);
+        }
         let (links, links_total) = match found.ends {
             Some(_) => (vec![], 0),
             None => ledger.links(&view, &found.thing, request.links)?,

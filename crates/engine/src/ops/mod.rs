@@ -1,5 +1,6 @@
 //! The operations, one file for each thing a user does.
 
+pub mod audit;
 pub mod backup;
 pub mod batch;
 pub mod branch;

@@ -5,6 +5,7 @@ use crate::cursor::Cursor;
 use crate::graph::{Look, check_range};
 use crate::registry::{Meta, Op};
 use crate::search::{Answered, Ask, ItemOut, PathOut, Read, Recipe, Role, Texts, Want, find, round, show};
+use crate::telemetry::metrics;
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_graph::walk::{Direction, Filter, Walk, walk};
@@ -35,6 +36,8 @@ const BUDGET: usize = 3_500;
 const LEAST_BUDGET: usize = 400;
 const MOST_BUDGET: usize = 4_000;
 const FADES_DAYS: f64 = 30.0;
+/// What the last search counts in figures that fade.
+const RECENT: f64 = 0.2;
 
 #[derive(Clone, Deserialize, Serialize, JsonSchema)]
 pub struct Request {
@@ -343,7 +346,7 @@ impl Op for Search {
         let trimmed = steps.contains(&Step::ExpansionTrimmed);
         let mut how = expansion(&look, &request, intent)?;
         if trimmed {
-            how.per_primary = (how.per_primary / 2).max(1);
+            how.per_primary = how.per_primary.div_ceil(2);
         }
         // What fades or is judged again must be known before it is cut; else what is shown is enough.
         let ahead = match request.rerank == Some(true) || intent.is_some() || request.anchor.is_some() {
@@ -390,6 +393,15 @@ impl Op for Search {
         }
         costs.paths_ms = timer.lap();
         searching.learn(&costs, &steps);
+        figures(
+            &look,
+            &found,
+            &costs,
+            &steps,
+            intent,
+            rerank.as_ref(),
+            shown.tokens as f64 / request.max_token_budget as f64,
+        );
         let given: Vec<_> =
             shown.items.iter().filter(|item| item.role != Role::Reference).map(|item| item.thing).collect();
         searching.give(context, now, &given);
@@ -435,6 +447,60 @@ impl Op for Search {
             view: look.view.echo(),
         })
     }
+}
+
+/// What is told to who watches.
+fn figures(
+    look: &Look,
+    found: &Answered,
+    costs: &Costs,
+    steps: &[Step],
+    intent: Option<Intent>,
+    rerank: Option<&RerankOut>,
+    used: f64,
+) {
+    let all = metrics();
+    let intent = intent.map_or("none", Intent::name);
+    let reranked = if rerank.is_some_and(|rerank| rerank.applied) { "true" } else { "false" };
+    for (stage, millis) in [
+        ("lexical", costs.lexical_ms),
+        ("vector", costs.vector_ms),
+        ("expansion", costs.expansion_ms),
+        ("paths", costs.paths_ms),
+        ("rerank", costs.rerank_ms),
+        ("rest", costs.rest_ms),
+    ] {
+        all.search_ms.record_of(&[stage, intent, reranked], millis);
+    }
+    steps.iter().for_each(|step| all.search_steps.inc_of(&[step.warning()]));
+    all.search_budget.record(used);
+    all.search_pool.set(found.candidates.len() as f64);
+    all.vector_ema.blend_of(&[], costs.vector_ms, RECENT);
+    let expanded = &found.expanded;
+    for depth in 0..=expanded.ways.iter().map(|way| way.depth).max().unwrap_or(0) {
+        let count = expanded.ways.iter().filter(|way| way.depth == depth).count();
+        if count > 0 {
+            all.neighbors.record_of(&[intent, &depth.to_string()], count as f64);
+        }
+    }
+    for way in &expanded.ways {
+        let labels = [&**look.snapshot.edge_type(way.edge), &look.ledger.scope().tenant];
+        all.edge_score.blend_of(&labels, way.score, RECENT);
+        if let Some(days) = way.facts.age_days {
+            all.edge_recency.record_of(&labels, days);
+        }
+    }
+    if !expanded.ways.is_empty() {
+        all.expansion_boost.record_of(&[intent], expanded.ways.iter().map(|way| way.gave).sum());
+    }
+    if expanded.truncated {
+        all.search_truncated.inc();
+        all.expansion_truncated.inc_of(&["global_limit"]);
+    }
+    if expanded.hub_degree.is_some() {
+        all.hub_sampled.inc();
+    }
+    all.collapsed.add(expanded.collapsed as u64);
 }
 
 /// Refuses a question that is none, or too long to be one.

@@ -71,6 +71,11 @@ impl Texts {
         self.homes.get(node as usize).copied().filter(|file| *file != NOWHERE)
     }
 
+    /// How often nodes had been touched when it was made.
+    pub fn touches(&self) -> u64 {
+        self.touches
+    }
+
     pub fn build(look: &Look, sources: &Sources, progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<Texts> {
         let read = Reading::new(look, sources).read(&look.snapshot.nodes(), progress)?;
         let homes = homes(&Arc::default(), &[], &read.homes, look.snapshot.node_places());
@@ -197,8 +202,8 @@ impl<'a> Reading<'a> {
         let mut wanted: Vec<Wanted> = by_file.into_iter().map(|(file, nodes)| Wanted { file, nodes }).collect();
         wanted.iter_mut().for_each(|wanted| wanted.nodes.sort_unstable());
         wanted.sort_unstable_by_key(|wanted| self.look.snapshot.thing(wanted.file));
-        let mut all = Read::default();
-        all.homes = wanted.iter().flat_map(|of| of.nodes.iter().map(|node| (*node, of.file))).collect();
+        let homes = wanted.iter().flat_map(|of| of.nodes.iter().map(|node| (*node, of.file))).collect();
+        let mut all = Read { homes, ..Read::default() };
         let mut done = 0;
         // A few at a time, so that progress can be told in between.
         for files in wanted.chunks(FILES_AT_ONCE * 16) {

@@ -36,6 +36,7 @@ impl Desk {
             agent: None,
             session: session.map(str::to_owned),
             grants: Grants::All,
+            request_id: None,
             stop: Stop::default(),
             input: None,
             output: None,

@@ -3,6 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use lukasa_engine::registry::fields::{Field, Shape, fields};
+use lukasa_engine::telemetry::log::Level;
 use lukasa_engine::{Operation, operations};
 use lukasa_model::Result;
 use serde_json::{Map, Value};
@@ -16,7 +17,8 @@ Without --store the nearest .lukasa/lukasa.db upwards is used; the first write m
 `lukasa demo`: a one-minute story on a temporary store.";
 
 /// Words that gather several operations.
-const GROUPS: [(&str, &str); 4] = [
+const GROUPS: [(&str, &str); 5] = [
+    ("audit", "The record of operations: list, check, export"),
     ("branch", "Make, list, move, close and open branches"),
     ("release", "Freeze what is visible under a name, and compare"),
     ("tag", "Names that point to releases"),
@@ -43,7 +45,18 @@ pub fn build() -> Command {
         .arg(global("author", "Who writes, for the log [env: LUKASA_AUTHOR, USER]").value_name("NAME"))
         .arg(global("agent", "The agent that writes, for the log [env: LUKASA_AGENT]").value_name("NAME"))
         .arg(global("session", "The agent's session, for the log [env: LUKASA_SESSION]").value_name("NAME"))
-        .arg(global("json", "Print JSON").action(ArgAction::SetTrue));
+        .arg(global("json", "Print JSON").action(ArgAction::SetTrue))
+        .arg(
+            global(
+                "log-level",
+                "What is told on standard error [env: LUKASA_LOG_LEVEL] [default: warn; info for serve]",
+            )
+            .value_parser(PossibleValuesParser::new(Level::NAMES)),
+        )
+        .arg(
+            global("log-format", "How it is told [env: LUKASA_LOG_FORMAT] [default: text]")
+                .value_parser(PossibleValuesParser::new(["text", "json"])),
+        );
     for (word, about) in GROUPS {
         let mut group = Command::new(word).about(about).subcommand_required(true).arg_required_else_help(true);
         for operation in operations() {

@@ -1,8 +1,10 @@
 //! `lukasa key`: makes, lists and revokes keys that let programs in.
 
-use super::render;
+use super::{audit, render};
 use crate::config::{self, Need, Opened};
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use lukasa_engine::Context;
+use lukasa_engine::audit::Keeps;
 use lukasa_model::{Error, ErrorKind, Result, Time};
 use lukasa_server::auth::api_key::{self, NewKey};
 use lukasa_store::AccessKey;
@@ -43,11 +45,23 @@ pub fn command() -> Command {
 
 /// `matches` of the whole command line, `sub` of `key`.
 pub fn run(matches: &ArgMatches, sub: &ArgMatches, as_json: bool) -> Result<()> {
-    match sub.subcommand() {
-        Some(("create", sub)) => create(&config::open(matches, Need::MayCreate, None)?, sub, as_json),
-        Some(("revoke", sub)) => revoke(&config::open(matches, Need::Existing, None)?, sub, as_json),
-        _ => list(&config::open(matches, Need::Existing, None)?, as_json),
-    }
+    let (what, need) = match sub.subcommand_name() {
+        Some("create") => ("key_create", Need::MayCreate),
+        Some("revoke") => ("key_revoke", Need::Existing),
+        _ => ("key_list", Need::Existing),
+    };
+    let opened = config::open(matches, need, None)?;
+    let audit = audit::recorder(&opened, Keeps::All, None)?;
+    let done = match sub.subcommand() {
+        Some(("create", sub)) => create(&opened, sub, as_json),
+        Some(("revoke", sub)) => revoke(&opened, sub, as_json),
+        _ => list(&opened, as_json),
+    };
+    let mut progress = |_, _| {};
+    let author = config::text(matches, "author", "LUKASA_AUTHOR").or_else(|| std::env::var("USER").ok());
+    let context = Context { author, ..Context::of(opened.scope.clone(), &mut progress) };
+    audit.note(&context, what, &done)?;
+    done
 }
 
 fn create(opened: &Opened, sub: &ArgMatches, as_json: bool) -> Result<()> {

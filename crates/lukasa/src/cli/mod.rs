@@ -1,5 +1,6 @@
 //! The command line: one verb per operation, derived from the registry.
 
+mod audit;
 mod command;
 mod doctor;
 mod generate;
@@ -14,10 +15,12 @@ use crate::config::{self, Need};
 use crate::settings;
 use clap::ArgMatches;
 use indicatif::{ProgressBar, ProgressStyle};
+use lukasa_engine::audit::Keeps;
 use lukasa_engine::code::Summaries;
 use lukasa_engine::code::place::Place;
 use lukasa_engine::embedding::InputRules;
 use lukasa_engine::search::Embedding;
+use lukasa_engine::telemetry::log;
 use lukasa_engine::{Answer, Context, Effect, Engine, Grants, Operation, Stop};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use serde_json::{Value, json};
@@ -46,6 +49,32 @@ pub fn run() -> ExitCode {
     }
 }
 
+/// What is told on standard error: flags first, then the environment, then the settings file.
+fn set_log(matches: &ArgMatches) -> Result<()> {
+    let flag = |name: &str| matches.get_one::<String>(name).cloned();
+    let (level, format) = match (flag("log-level"), flag("log-format")) {
+        (Some(level), Some(format)) => (Some(level), Some(format)),
+        (level, format) => {
+            let set = settings::log()?;
+            (level.or(set.0), format.or(set.1))
+        }
+    };
+    let wrong =
+        |name: &str, value: &str| Error::invalid("invalid_settings", format!("log.{name}: `{value}` is not known"));
+    let level = match level {
+        Some(name) => log::Level::parse(&name).ok_or_else(|| wrong("level", &name))?,
+        None if matches.subcommand_name() == Some("serve") => log::Level::Info,
+        None => log::Level::Warn,
+    };
+    let format = match format.as_deref() {
+        None | Some("text") => log::Format::Text,
+        Some("json") => log::Format::Json,
+        Some(other) => return Err(wrong("format", other)),
+    };
+    log::set(level, format);
+    Ok(())
+}
+
 fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
     if let Some(("setup-postgres", sub)) = matches.subcommand() {
         return setup_postgres(sub);
@@ -57,6 +86,8 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
         Some(("man", sub)) => return generate::man(sub),
         _ => {}
     }
+    // Only now: what is above works with settings that cannot be read, or tells what is wrong with them.
+    set_log(matches)?;
     if let Some((verb @ ("mcp" | "serve"), sub)) = matches.subcommand() {
         return if verb == "mcp" { serve::mcp(matches, sub) } else { serve::serve(matches, sub) };
     }
@@ -71,7 +102,7 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
     let (operation, sub) = command::chosen(matches)
         .ok_or_else(|| Error::invalid("no_command", "no command was given").hint("`lukasa --help` lists them"))?;
     let mut request = command::request(operation, sub)?;
-    if operation.meta.name == "export" && request.get("file").is_none() {
+    if is_export(operation) && request.get("file").is_none() {
         request["file"] = json!("-");
     }
     if operation.meta.name == "context_pack" && request.get("path").is_none() && request.get("as_of").is_none() {
@@ -87,7 +118,7 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
     }
     let answer = call(matches, operation, request.clone(), as_json)?;
     // An export to standard output has used it up.
-    let to_stderr = operation.meta.name == "export" && file_of(&request) == Some("-");
+    let to_stderr = is_export(operation) && file_of(&request) == Some("-");
     let written = if to_stderr {
         writeln!(std::io::stderr(), "{}", render::safe(answer.value()?["summary"].as_str().unwrap_or_default()))
     } else {
@@ -160,14 +191,28 @@ impl Session {
     }
 
     fn open_for(matches: &ArgMatches, need: Need, path: Option<&Path>, as_json: bool) -> Result<Session> {
+        Session::open_as(matches, need, path, as_json, (Keeps::All, None))
+    }
+
+    /// What is recorded unless settings say otherwise, and the port of who listens.
+    fn open_as(
+        matches: &ArgMatches,
+        need: Need,
+        path: Option<&Path>,
+        as_json: bool,
+        (keeps, port): (Keeps, Option<u16>),
+    ) -> Result<Session> {
         let opened = config::open(matches, need, path)?;
         if !as_json {
             for note in &opened.notes {
                 let _ = writeln!(std::io::stderr(), "{note}");
             }
         }
-        let mut engine =
-            Engine::new(opened.store, opened.clock, std::env::temp_dir()).with_graph_memory(config::graph_memory()?);
+        let mut engine = Engine::new(Arc::clone(&opened.store), Arc::clone(&opened.clock), std::env::temp_dir())
+            .with_graph_memory(config::graph_memory()?);
+        if need != Need::Nothing {
+            engine = engine.with_audit(audit::recorder(&opened, keeps, port)?);
+        }
         if opened.home.is_dir() {
             engine.searching().sources.add(&opened.home)?;
         }
@@ -200,6 +245,7 @@ impl Session {
             agent: self.agent.clone(),
             session: self.session.clone(),
             grants: Grants::All,
+            request_id: Some(self.engine.clock().new_id().simple().to_string()),
             stop: Stop::default(),
             input: input.as_mut().map(|i| &mut **i as &mut dyn BufRead),
             output: output.as_mut().map(|o| &mut **o as &mut dyn Write),
@@ -225,6 +271,11 @@ fn call(matches: &ArgMatches, operation: &Operation, request: Value, as_json: bo
     let answer = session.ask(operation, request.clone(), &mut input, &mut output);
     drop(output);
     settle(&request, answer)
+}
+
+/// What goes to a file or to standard output.
+fn is_export(operation: &Operation) -> bool {
+    matches!(operation.meta.name, "export" | "audit_export")
 }
 
 /// An export is written beside its place and put there once it is whole.
@@ -259,8 +310,8 @@ fn streams(operation: &Operation, request: &Value) -> Result<(Input, Output)> {
     Ok(match (operation.meta.name, file) {
         ("import", "-") => (Some(Box::new(BufReader::new(std::io::stdin()))), None),
         ("import", path) => (Some(Box::new(BufReader::with_capacity(1 << 16, File::open(path).map_err(fault)?))), None),
-        ("export", "-") => (None, Some(Box::new(BufWriter::new(std::io::stdout())))),
-        ("export", path) => {
+        ("export" | "audit_export", "-") => (None, Some(Box::new(BufWriter::new(std::io::stdout())))),
+        ("export" | "audit_export", path) => {
             (None, Some(Box::new(BufWriter::with_capacity(1 << 16, File::create(part_of(path)).map_err(fault)?))))
         }
         _ => (None, None),

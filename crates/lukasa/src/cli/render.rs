@@ -96,6 +96,31 @@ fn shown(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
             ],
         )?,
         "merge" => merge(out, response)?,
+        "audit_list" => rows(
+            out,
+            list(response, "entries"),
+            &[
+                ("entry", &|r| format!("{} {}", at(r, "server"), at(r, "number"))),
+                ("at", &|r| moment(r, "at")),
+                ("operation", &|r| at(r, "operation")),
+                ("status", &|r| at(r, "status")),
+                ("user", &|r| at(r, "user").chars().take(12).collect()),
+                ("agent", &|r| at(r, "agent")),
+                ("project", &|r| at(r, "project")),
+                ("ms", &|r| format!("{:.1}", r["took_us"].as_f64().unwrap_or_default() / 1e3)),
+                ("request", &|r| at(r, "request_id")),
+            ],
+        )?,
+        "audit_verify" => rows(
+            out,
+            list(response, "chains"),
+            &[
+                ("server", &|r| at(r, "server")),
+                ("entries", &|r| at(r, "entries")),
+                ("last", &|r| moment(r, "last_at")),
+                ("head", &|r| at(r, "head")),
+            ],
+        )?,
         "release_list" => rows(
             out,
             list(response, "releases"),

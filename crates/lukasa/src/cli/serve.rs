@@ -1,8 +1,9 @@
 //! `lukasa mcp` and `lukasa serve`: the engine kept running, for agents and programs.
 
-use super::Session;
+use super::{Session, audit};
 use crate::config::{self, Meant, Need};
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use lukasa_engine::audit::Keeps;
 use lukasa_model::{Error, ErrorKind, Result};
 use lukasa_server::auth::failures::{FailureLimit, Failures};
 use lukasa_server::auth::guard::GuardRules;
@@ -101,14 +102,17 @@ struct Served {
     meant: Meant,
     matches: ArgMatches,
     watches: bool,
+    /// Where a server listens.
+    port: Option<u16>,
 }
 
 impl Served {
     fn new(matches: &ArgMatches, sub: &ArgMatches) -> Result<Served> {
         let meant = config::meant(matches)?;
+        audit::hide_names(meant.file.as_deref())?;
         // Only of repositories, or a home folder would be read.
         let watches = !sub.get_flag("no-watch") && meant.home.join(".git").exists();
-        Ok(Served { meant, matches: matches.clone(), watches })
+        Ok(Served { meant, matches: matches.clone(), watches, port: None })
     }
 
     fn caller(&self) -> Caller {
@@ -125,10 +129,11 @@ impl Served {
     fn front(&self) -> Result<Front> {
         let matches = self.matches.clone();
         let (watches, scope, home) = (self.watches, self.meant.scope.clone(), self.meant.home.clone());
+        let recorded = (Keeps::All, self.port);
         // The database's runtime must outlive its engine, which lives as long as we do.
         let kept = Mutex::new(Vec::new());
         let open = move || {
-            let session = Session::open_for(&matches, Need::MayCreate, None, true)?;
+            let session = Session::open_as(&matches, Need::MayCreate, None, true, recorded)?;
             let engine = session.engine.clone();
             if let Ok(mut kept) = kept.lock() {
                 kept.push(session);
@@ -153,20 +158,45 @@ impl Served {
 pub fn mcp(matches: &ArgMatches, sub: &ArgMatches) -> Result<()> {
     let (served, toolsets) = (Served::new(matches, sub)?, toolsets(sub)?);
     config::runtime()?.block_on(async {
-        let server = Mcp::of_owner(served.front()?, served.caller(), toolsets);
+        let front = served.front()?;
+        let server = Mcp::of_owner(front.clone(), served.caller(), toolsets);
         let running = rmcp::serve_server(server, rmcp::transport::stdio()).await;
         let running = running.map_err(|e| unavailable("no_client", format!("the agent did not begin: {e}")))?;
-        running.waiting().await.map(drop).map_err(|e| Error::internal(format!("serving broke off: {e}")))
+        let ended = running.waiting().await.map(drop);
+        recorded(&front).await;
+        ended.map_err(|e| Error::internal(format!("serving broke off: {e}")))
     })
 }
 
-/// Serves until Ctrl-C.
+/// Where no signal can be heard, we run until we are killed.
+async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// As supervisors and containers end what they started.
+#[cfg(unix)]
+async fn terminated() {
+    match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        Ok(mut signal) => drop(signal.recv().await),
+        Err(_) => std::future::pending().await,
+    }
+}
+
+#[cfg(not(unix))]
+async fn terminated() {
+    std::future::pending().await
+}
+
+/// Serves until Ctrl-C, or until it is told to end.
 pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
-    let (served, toolsets) = (Served::new(whole, matches)?, toolsets(matches)?);
+    let (mut served, toolsets) = (Served::new(whole, matches)?, toolsets(matches)?);
     let listen = matches.get_one::<String>("listen").map_or(LISTEN, String::as_str);
     let address: SocketAddr = listen.parse().map_err(|_| {
         Error::invalid("invalid_argument", format!("--listen: `{listen}` is not an address such as {LISTEN}"))
     })?;
+    served.port = Some(address.port());
     // Keys are looked up by a way of their own, whoever has the engine; it drives PostgreSQL, so it goes after the door.
     let keys = match matches.get_flag("access-keys") {
         true => Some(Session::open_for(&served.matches, Need::MayCreate, None, true)?),
@@ -192,9 +222,12 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
     let patience = patience(matches);
     allow_connections();
     let guard = GuardRules { open: door.is_open(), hosts: lower("allow-host"), origins: lower("allow-origin") };
+    #[cfg(feature = "otel")]
+    spans()?;
     config::runtime()?.block_on(async {
         let (front, clock) = (served.front()?, Arc::new(SystemClock));
-        let site = Site { front, door: Arc::new(door), rates, guard, toolsets, clock, failures, patience };
+        let site =
+            Site { front: front.clone(), door: Arc::new(door), rates, guard, toolsets, clock, failures, patience };
         let listener = tokio::net::TcpListener::bind(address).await.map_err(|e| {
             unavailable("cannot_listen", format!("`{address}`: {e}"))
                 .hint("name another with --listen; port 0 takes any")
@@ -204,12 +237,38 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
         println!("serving {} at http://{own} (MCP at http://{own}/mcp); Ctrl-C ends it", served.meant.scope.project);
         let _ = std::io::stdout().flush();
         let ended = async {
-            // Where no signal can be heard, we run until we are killed.
-            if tokio::signal::ctrl_c().await.is_err() {
-                std::future::pending::<()>().await;
+            tokio::select! {
+                () = interrupted() => {}
+                () = terminated() => {}
             }
         };
-        http::serve(site, listener, ended).await.map_err(|e| Error::internal(format!("serving broke off: {e}")))
+        let ended = http::serve(site, listener, ended).await;
+        recorded(&front).await;
+        ended.map_err(|e| Error::internal(format!("serving broke off: {e}")))
+    })
+}
+
+/// Whatever ended is recorded before we end. What fails is told by who records.
+async fn recorded(front: &Front) {
+    if let Some(audit) = front.desk().engine().and_then(|engine| engine.audit().cloned()) {
+        let _ = tokio::task::spawn_blocking(move || audit.flush()).await;
+    }
+    #[cfg(feature = "otel")]
+    let _ = tokio::task::spawn_blocking(lukasa_server::otel::flush).await;
+}
+
+/// Sends spans where the variables of OpenTelemetry say so.
+#[cfg(feature = "otel")]
+fn spans() -> Result<()> {
+    let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let Some(endpoint) = env("OTEL_EXPORTER_OTLP_ENDPOINT") else { return Ok(()) };
+    let headers = env("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default();
+    let pair =
+        |pair: &str| pair.split_once('=').map(|(name, value)| (name.trim().to_string(), value.trim().to_string()));
+    lukasa_server::otel::start(lukasa_server::otel::OtelConfig {
+        endpoint,
+        headers: headers.split(',').filter_map(pair).collect(),
+        service: env("OTEL_SERVICE_NAME").unwrap_or_else(|| "lukasa".into()),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use crate::Caller;
 use axum::http::{HeaderName, HeaderValue};
+use lukasa_engine::telemetry::metrics;
 use lukasa_model::{Error, ErrorKind, Result, Time};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -105,12 +106,14 @@ impl Rates {
         *levels = levels.at(&self.limits, now);
         if levels.hard < REQUEST {
             let wait = (REQUEST - levels.hard).div_ceil(u64::from(hard.per_second.max(1)));
+            metrics().rate_hits.inc_of(&[&caller.scope.tenant, "hard"]);
             return Err(limited(wait.div_ceil(1_000_000)));
         }
         levels.hard -= REQUEST;
         let warning = levels.soft < REQUEST;
-        if !warning {
-            levels.soft -= REQUEST;
+        match warning {
+            true => metrics().rate_hits.inc_of(&[&caller.scope.tenant, "soft"]),
+            false => levels.soft -= REQUEST,
         }
         Ok(Taken { remaining: levels.hard / REQUEST, warning })
     }

@@ -108,7 +108,7 @@ pub async fn call(
     let mut arguments = request.arguments.unwrap_or_default();
     let wish = match tool::wish(operation, &mut arguments) {
         Ok(wish) => wish,
-        Err(error) => return Ok(failed(&error, tool::Wish::default())),
+        Err(error) => return Ok(failed(&error, caller, tool::Wish::default())),
     };
     let (tell, told) = mpsc::unbounded_channel();
     let working = front.call(caller, operation.meta.name, Value::Object(arguments), Some(tell));
@@ -122,12 +122,12 @@ pub async fn call(
     let shaped = answer.and_then(|answer| tool::shape(answer.value()?, wish));
     Ok(match shaped {
         Ok(value) => CallToolResult::structured(value).into(),
-        Err(error) => failed(&error, wish),
+        Err(error) => failed(&error, caller, wish),
     })
 }
 
-fn failed(error: &Error, wish: tool::Wish) -> CallToolResponse {
-    CallToolResult::structured_error(tool::failure(error, None, wish.profile)).into()
+fn failed(error: &Error, caller: &Caller, wish: tool::Wish) -> CallToolResponse {
+    CallToolResult::structured_error(tool::failure(error, caller.request_id.as_deref(), wish.profile)).into()
 }
 
 /// Tells the client how far the work has come, if it asked for that; never ends by itself.

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Changes whenever a frame does. `Hello` and `Refused` stay as they are, so that any two versions can tell each other.
-const PROTOCOL: u32 = 1;
+const PROTOCOL: u32 = 2;
 /// Largest frame: answers of megabytes are no use to anybody, and a broken length must not take the memory.
 pub(super) const FRAME_BYTES: usize = 64 << 20;
 /// Codes of errors remembered; there are fewer than three hundred.
@@ -70,6 +70,7 @@ pub(super) struct Asker {
     session: Option<String>,
     /// None: everything.
     grants: Option<BTreeSet<String>>,
+    request_id: Option<String>,
 }
 
 /// An error as it travels.
@@ -114,20 +115,21 @@ impl Hello {
 
 impl From<&Caller> for Asker {
     fn from(caller: &Caller) -> Asker {
-        let Caller { scope, user, agent, session, grants, local: _ } = caller.clone();
+        let Caller { scope, user, agent, session, grants, request_id, local: _ } = caller.clone();
         let grants = match grants {
             Grants::All => None,
             Grants::Of(scopes) => Some(scopes),
         };
-        Asker { scope, user, agent, session, grants }
+        Asker { scope, user, agent, session, grants, request_id }
     }
 }
 
 impl From<Asker> for Caller {
     fn from(asker: Asker) -> Caller {
-        let Asker { scope, user, agent, session, grants } = asker;
+        let Asker { scope, user, agent, session, grants, request_id } = asker;
         // Which places it may name was decided where it asked.
-        Caller { scope, user, agent, session, grants: grants.map_or(Grants::All, Grants::Of), local: true }
+        let grants = grants.map_or(Grants::All, Grants::Of);
+        Caller { scope, user, agent, session, grants, request_id, local: true }
     }
 }
 

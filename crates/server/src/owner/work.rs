@@ -25,14 +25,7 @@ impl Work {
         let stop = stopping.0.clone();
         let work = tokio::task::spawn_blocking(move || {
             let Work { caller, operation, request } = self;
-            let mut context = Context {
-                author: caller.user,
-                agent: caller.agent,
-                session: caller.session,
-                grants: caller.grants,
-                stop,
-                ..Context::of(caller.scope, &mut tell)
-            };
+            let mut context = Context { stop, ..caller.context(&mut tell) };
             written(engine.answer(&mut context, operation.meta.name, request)?)
         });
         work.await.unwrap_or_else(|panic| Err(Error::internal(format!("the operation broke off: {panic}"))))

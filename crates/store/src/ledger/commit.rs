@@ -1,5 +1,6 @@
 //! Commits a batch: load what it touches, plan it, append it, all inside one write transaction.
 
+use super::observe::Observed;
 use super::{Ledger, unique};
 use crate::{ClientBatch, Entry, Fields, Head, Reader, Writer};
 use lukasa_model::json::Hash;
@@ -66,6 +67,9 @@ impl Ledger {
             writer.commit()?;
         }
         if let Some(tx) = committed.tx.filter(|_| !committed.repeated) {
+            let mut observed = Observed::new(&self.scope, &batch.header);
+            observed.add(&plan.things, &plan.statements);
+            observed.done();
             self.tail.lock().add(tx, &plan.things, &plan.statements);
             self.recent.lock().add(tx, plan.things, plan.statements);
         }

@@ -1,6 +1,7 @@
 //! Records a large load as one transaction, part by part: parts are made and planned while earlier ones are written.
 
 use super::commit::{Committed, Target, check_header, learn_named, learn_targets, open_branch};
+use super::observe::Observed;
 use super::{Ledger, unique};
 use crate::{Entry, Head, Reader, Writer};
 use lukasa_model::json::Hash;
@@ -40,15 +41,17 @@ impl Ledger {
         let written = std::thread::scope(|scope| {
             let (ledger, target) = (self, &target);
             let planning = scope.spawn(move || ledger.plan_parts(target, header, parts, &send));
-            let mut load = Load::new(target, header);
+            let mut load = Load::new(target, header, Observed::new(&self.scope, header));
             for plan in receive {
                 load.write(&mut *writer, plan?)?;
             }
             let chain = planning.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             load.finish(&mut *writer, chain)
         })?;
+        let (written, observed) = written;
         if written.tx.is_some() {
             writer.commit()?;
+            observed.done();
         }
         Ok(written)
     }
@@ -186,16 +189,19 @@ struct Load<'a> {
     head: Head,
     done: Committed,
     statements: usize,
+    observed: Observed,
 }
 
 impl<'a> Load<'a> {
-    fn new(target: &'a Target<'a>, header: &'a Header) -> Load<'a> {
-        Load { target, header, head: target.head, done: Committed::nothing(target.now), statements: 0 }
+    fn new(target: &'a Target<'a>, header: &'a Header, observed: Observed) -> Load<'a> {
+        let done = Committed::nothing(target.now);
+        Load { target, header, head: target.head, done, statements: 0, observed }
     }
 
     fn write(&mut self, writer: &mut dyn Writer, mut plan: Plan) -> Result<()> {
         self.head.next_thing += plan.things.len() as u64;
         self.statements += plan.statements.len();
+        self.observed.add(&plan.things, &plan.statements);
         self.done.objects += plan.objects;
         self.done.relationships += plan.relationships;
         self.done.unchanged += plan.unchanged;
@@ -214,9 +220,9 @@ impl<'a> Load<'a> {
         })
     }
 
-    fn finish(mut self, writer: &mut dyn Writer, chain: Chain) -> Result<Committed> {
+    fn finish(mut self, writer: &mut dyn Writer, chain: Chain) -> Result<(Committed, Observed)> {
         if self.statements == 0 {
-            return Ok(self.done);
+            return Ok((self.done, self.observed));
         }
         let hash: Hash = chain.finish(self.done.objects, self.done.relationships);
         let tx = self.target.head.tx + 1;
@@ -239,6 +245,6 @@ impl<'a> Load<'a> {
             head: self.head,
         })?;
         self.done.tx = Some(tx);
-        Ok(self.done)
+        Ok((self.done, self.observed))
     }
 }

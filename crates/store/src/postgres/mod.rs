@@ -3,6 +3,7 @@
 //! The trait is synchronous; this store runs its queries on the runtime whose handle it was given. It must
 //! therefore not be called from one of that runtime's own threads.
 
+mod audit;
 mod derived;
 mod keys;
 mod policies;
@@ -11,7 +12,7 @@ mod session;
 pub use policies::setup;
 
 use crate::memory::unknown_project;
-use crate::{AccessKeys, Clock, Derived, Reader, Store, Writer};
+use crate::{AccessKeys, AuditTrail, Clock, Derived, Reader, Store, Writer};
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use session::Session;
@@ -130,6 +131,10 @@ impl Store for PostgresStore {
     }
 
     fn access_keys(&self) -> &dyn AccessKeys {
+        self
+    }
+
+    fn audit(&self) -> &dyn AuditTrail {
         self
     }
 

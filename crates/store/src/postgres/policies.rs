@@ -20,7 +20,7 @@ const OWN_PROJECT: &str =
 const OWN_KEY: &str = "tenant = current_setting('lukasa.tenant', true) OR id = current_setting('lukasa.key', true)";
 
 /// Every table with tenant data, who may see a row of it, and what the application may do there.
-const TABLES: [(&str, &str, &str); 11] = [
+const TABLES: [(&str, &str, &str); 13] = [
     ("projects", OWN_TENANT, "SELECT, INSERT, UPDATE"),
     ("things", OWN_PROJECT, "SELECT, INSERT"),
     ("statements", OWN_PROJECT, "SELECT, INSERT"),
@@ -34,6 +34,9 @@ const TABLES: [(&str, &str, &str); 11] = [
     ("marks", OWN_PROJECT, "SELECT, INSERT, UPDATE, DELETE"),
     // A key is what it was made as until it is revoked.
     ("access_keys", OWN_KEY, "SELECT, INSERT, UPDATE (revoked_at, last_used)"),
+    // The record only grows; where it ends moves on.
+    ("audit", OWN_TENANT, "SELECT, INSERT"),
+    ("audit_heads", OWN_TENANT, "SELECT, INSERT, UPDATE (number, hash, seal, seal_key)"),
 ];
 
 /// What a row must be to be written by who sees rows like this.

@@ -1,5 +1,6 @@
 //! SQLite in one file: WAL, one writer, a pool of readers, durable when a commit returns.
 
+mod audit;
 mod derived;
 mod flush;
 mod inspect;
@@ -8,7 +9,7 @@ mod rows;
 mod session;
 
 use crate::memory::{empty_head, unknown_project};
-use crate::{AccessKeys, Clock, Derived, Reader, Store, Writer};
+use crate::{AccessKeys, AuditTrail, Clock, Derived, Reader, Store, Writer};
 pub use inspect::{Inspection, inspect};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use parking_lot::{Mutex, MutexGuard};
@@ -20,6 +21,10 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+
+mod audit_migrations {
+    refinery::embed_migrations!("migrations/sqlite_audit");
+}
 
 mod embedded {
     refinery::embed_migrations!("migrations/sqlite");
@@ -37,6 +42,8 @@ pub struct SqliteStore {
     clock: Arc<dyn Clock>,
     writer: Mutex<Connection>,
     idle: Mutex<Vec<Connection>>,
+    /// Appends to the record of operations; opened when there is something to append.
+    audit: Mutex<Option<Connection>>,
 }
 
 /// How a store is opened.
@@ -54,9 +61,9 @@ impl SqliteStore {
     pub fn open(path: &Path, clock: Arc<dyn Clock>, durability: Durability) -> Result<SqliteStore> {
         refuse_foreign(path)?;
         let mut writer = connect(path, durability)?;
-        migrate(&mut writer, path)?;
+        migrate(&mut writer, path, embedded::migrations::runner())?;
         let writer = Mutex::new(writer);
-        Ok(SqliteStore { path: path.into(), clock, writer, idle: Mutex::default() })
+        Ok(SqliteStore { path: path.into(), clock, writer, idle: Mutex::default(), audit: Mutex::default() })
     }
 
     fn reader(&self) -> Result<Pooled<'_>> {
@@ -117,8 +124,8 @@ fn connect(path: &Path, durability: Durability) -> Result<Connection> {
     Ok(connection)
 }
 
-fn migrate(connection: &mut Connection, path: &Path) -> Result<()> {
-    let ours = embedded::migrations::runner().get_migrations().iter().map(|m| m.version()).max().unwrap_or(0);
+fn migrate(connection: &mut Connection, path: &Path, runner: refinery::Runner) -> Result<()> {
+    let ours = runner.get_migrations().iter().map(|m| m.version()).max().unwrap_or(0);
     let known = connection
         .query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'refinery_schema_history'", [], |r| {
             r.get::<_, i64>(0)
@@ -135,7 +142,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<()> {
             return Ok(());
         }
     }
-    let ran = embedded::migrations::runner().set_grouped(true).run(connection);
+    let ran = runner.set_grouped(true).run(connection);
     // Somebody else may have brought it up to date at the same moment.
     let current = |connection: &Connection| {
         let newest =
@@ -187,6 +194,10 @@ impl Store for SqliteStore {
     }
 
     fn access_keys(&self) -> &dyn AccessKeys {
+        self
+    }
+
+    fn audit(&self) -> &dyn AuditTrail {
         self
     }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
+mod audit;
 mod bad_input;
 mod branches;
 mod derived;
@@ -125,6 +126,15 @@ contract! {
         noting_a_use_waits_for_no_writer,
         of_eight_who_make_the_same_key_one_does,
         keys_are_no_facts,
+    }
+    audit {
+        entries_form_a_chain_for_each_server_and_tenant,
+        entries_are_found_newest_first,
+        of_many_who_append_every_entry_is_kept_once,
+        appending_waits_for_no_writer,
+        what_was_noted_elsewhere_is_compared,
+        a_seal_is_made_with_a_key,
+        the_record_is_no_fact,
     }
     dumps { a_dump_restores_into_any_store, damage_is_named, a_broken_dump_restores_nothing }
 }

@@ -1,0 +1,161 @@
+//! Records every operation that ends: who asked, for what, what came of it. Nothing of what was asked or answered is kept.
+//!
+//! Entries go through a queue to one thread that appends them in groups, so requests do not wait for one another.
+
+mod key;
+mod queue;
+
+pub use key::AuditKey;
+pub use queue::AuditState;
+
+use crate::outline::Outline;
+use crate::registry::{Effect, Operation};
+use crate::{Context, Grants};
+use lukasa_model::json::canonical;
+use lukasa_model::{Error, Result};
+use lukasa_store::audit::AuditNote;
+use lukasa_store::{Clock, Store};
+use queue::{Place, Queue};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Names that others give themselves are kept to this length.
+const NAME_BYTES: usize = 128;
+
+/// What is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keeps {
+    /// Every operation.
+    #[default]
+    All,
+    /// Those that write or concern the store as a whole.
+    Writes,
+    Nothing,
+}
+
+/// Records operations. Dropping the last clone writes what waits.
+#[derive(Clone)]
+pub struct Audit {
+    queue: Arc<Queue>,
+    clock: Arc<dyn Clock>,
+    key: Arc<AuditKey>,
+    keeps: Keeps,
+}
+
+impl Audit {
+    /// `server` names the chains that are appended to: the same each time a server starts, another one for each.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, server: &str, key: Arc<AuditKey>, keeps: Keeps) -> Audit {
+        let queue = Arc::new(Queue::new(store, server, Arc::clone(&key)));
+        Audit { queue, clock, key, keeps }
+    }
+
+    pub fn key(&self) -> &Arc<AuditKey> {
+        &self.key
+    }
+
+    /// How recording is going.
+    pub fn state(&self) -> AuditState {
+        self.queue.state()
+    }
+
+    /// Waits until all that ended so far is recorded.
+    pub fn flush(&self) -> Result<()> {
+        self.queue.flush()
+    }
+
+    /// Takes a place for an operation that begins; none for one that is not recorded.
+    pub(crate) fn begin(
+        &self,
+        context: &Context<'_>,
+        operation: &Operation,
+        request: &Value,
+    ) -> Result<Option<Recording>> {
+        let reads = operation.meta.effect == Effect::Read;
+        if self.keeps == Keeps::Nothing || reads && self.keeps == Keeps::Writes {
+            return Ok(None);
+        }
+        let place = self.queue.place(!reads)?;
+        let note = self.told(context, operation.meta.name, request);
+        let clock = Arc::clone(&self.clock);
+        Ok(Some(Recording { note: Some(note), place: Some(place), began: Instant::now(), clock }))
+    }
+
+    /// Records something that was done by hand and is no operation, such as making a key.
+    pub fn note(&self, context: &Context<'_>, what: &'static str, ended: &Result<()>) -> Result<()> {
+        if self.keeps == Keeps::Nothing {
+            return Ok(());
+        }
+        let place = self.queue.place(true)?;
+        let status = ended.as_ref().map_or_else(|error| error.code, |()| "ok").into();
+        place.fill(AuditNote { status, ..self.told(context, what, &Value::Null) });
+        Ok(())
+    }
+
+    /// What is known before it has ended; the status is that of one that breaks off.
+    fn told(&self, context: &Context<'_>, operation: &'static str, request: &Value) -> AuditNote {
+        let scope = &context.scope;
+        AuditNote {
+            tenant: scope.tenant.clone(),
+            project: scope.project.clone(),
+            at: self.clock.now(),
+            user: context.author.as_deref().map(|user| self.key.user(&scope.tenant, user)),
+            agent: context.agent.as_deref().map(short),
+            operation: operation.into(),
+            scopes: match &context.grants {
+                Grants::All => "*".into(),
+                Grants::Of(scopes) => scopes.iter().map(|scope| short(scope)).collect::<Vec<_>>().join(" "),
+            },
+            request: self.key.request(operation, &canonical(request)),
+            status: "internal_error".into(),
+            counts: Default::default(),
+            truncated: false,
+            took_us: 0,
+            request_id: context.request_id.as_deref().map(short),
+        }
+    }
+}
+
+/// A name as others gave it, in a form that every store keeps.
+fn short(text: &str) -> String {
+    let end = (0..=NAME_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    text[..end].replace(char::is_control, " ")
+}
+
+/// An operation under way. One that is dropped before it ended is recorded as broken off.
+pub(crate) struct Recording {
+    note: Option<AuditNote>,
+    place: Option<Place>,
+    began: Instant,
+    clock: Arc<dyn Clock>,
+}
+
+impl Recording {
+    /// Who wrote something waits until that is recorded for good.
+    pub fn end(mut self, ended: std::result::Result<&Outline, &Error>) {
+        if let Some(note) = &mut self.note {
+            match ended {
+                Ok(outline) => {
+                    note.status = "ok".into();
+                    note.counts = outline.counts();
+                    note.truncated = outline.truncated();
+                }
+                Err(error) => note.status = error.code.into(),
+            }
+        }
+        self.fill();
+    }
+
+    fn fill(&mut self) {
+        let (Some(mut note), Some(place)) = (self.note.take(), self.place.take()) else { return };
+        note.took_us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        note.at = self.clock.now();
+        place.fill(note);
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        self.fill();
+    }
+}

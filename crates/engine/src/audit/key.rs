@@ -1,0 +1,95 @@
+//! The key of a record: makes names and requests into hashes that nobody can guess back from a list, and seals ends of chains.
+
+use hmac::{Hmac, KeyInit, Mac};
+use lukasa_model::json::Hash;
+use lukasa_model::{Error, Result};
+use lukasa_store::audit::{AuditHead, Seals};
+use sha2::Sha256;
+use std::fmt;
+
+/// Fewer bytes can be found by trying.
+const LEAST_BYTES: usize = 16;
+/// Hex digits of a hashed name: enough that no two are the same.
+const DIGITS: usize = 32;
+
+pub struct AuditKey {
+    mac: Hmac<Sha256>,
+    id: String,
+}
+
+impl AuditKey {
+    pub fn new(bytes: &[u8]) -> Result<AuditKey> {
+        if bytes.len() < LEAST_BYTES {
+            return Err(Error::invalid(
+                "weak_key",
+                format!("the key of the record has fewer than {LEAST_BYTES} bytes"),
+            )
+            .hint("32 random bytes are a good key"));
+        }
+        let mac = Hmac::<Sha256>::new_from_slice(bytes)
+            .map_err(|e| Error::internal(format!("a key of any length should do: {e}")))?;
+        let mut key = AuditKey { mac, id: String::new() };
+        key.id = hex(&key.of(&["id"]), 16);
+        Ok(key)
+    }
+
+    /// The same user is another one in another tenant.
+    pub fn user(&self, tenant: &str, user: &str) -> String {
+        hex(&self.of(&["user", tenant, user]), DIGITS)
+    }
+
+    pub fn request(&self, operation: &str, request: &str) -> String {
+        hex(&self.of(&["request", operation, request]), DIGITS)
+    }
+
+    /// Over parts that cannot be taken for others.
+    fn of(&self, parts: &[&str]) -> Hash {
+        let mut mac = self.mac.clone();
+        for part in parts {
+            mac.update(&(part.len() as u64).to_be_bytes());
+            mac.update(part.as_bytes());
+        }
+        Hash(mac.finalize().into_bytes().into())
+    }
+}
+
+fn hex(hash: &Hash, digits: usize) -> String {
+    hash.0.iter().take(digits / 2).map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Seals for AuditKey {
+    fn seal(&self, head: &AuditHead) -> Hash {
+        let (number, hash) = (head.number.to_string(), head.hash.to_string());
+        self.of(&["seal", &head.tenant, &head.server, &number, &hash])
+    }
+
+    fn key_id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl fmt::Debug for AuditKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AuditKey({})", self.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+    use super::*;
+
+    #[test]
+    fn names_depend_on_key_and_tenant() {
+        let (one, other) = (AuditKey::new(&[1; 32]).unwrap(), AuditKey::new(&[2; 32]).unwrap());
+        assert_eq!(one.user("a", "ada"), one.user("a", "ada"));
+        assert_eq!(one.user("a", "ada").len(), DIGITS);
+        assert_ne!(one.user("a", "ada"), one.user("b", "ada"));
+        assert_ne!(one.user("a", "ada"), other.user("a", "ada"));
+        assert_ne!(one.user("ab", "c"), one.user("a", "bc"), "parts are kept apart");
+        assert_ne!(one.key_id(), other.key_id());
+        assert_eq!(AuditKey::new(b"short").unwrap_err().code, "weak_key");
+        assert!(!format!("{one:?}").contains("0101"));
+    }
+}

@@ -1,0 +1,265 @@
+//! What waits to be recorded, and the thread that records it in groups.
+//!
+//! Nothing is dropped: an operation takes a place before it begins, and waits for one while all are taken. What cannot be
+//! appended stays and is tried again; until then nothing is written to the store that could not be recorded.
+
+use super::AuditKey;
+use crate::telemetry::{log, metrics};
+use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_store::Store;
+use lukasa_store::audit::AuditNote;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use serde_json::json;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Operations under way or waiting to be recorded, at most: about 8 MB.
+const PLACES: usize = 16_384;
+/// Entries appended together, at most.
+const GROUP: usize = 1_024;
+/// How long entries nobody waits for are gathered.
+const GATHERED: Duration = Duration::from_millis(20);
+/// How long an operation waits for a place before it is refused.
+const FOR_A_PLACE: Duration = Duration::from_secs(10);
+/// How long who wrote waits for the record of it.
+const FOR_THE_RECORD: Duration = Duration::from_secs(5);
+/// Between tries after one that failed.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Tries at the end of the process.
+const LAST_TRIES: u32 = 3;
+
+/// How recording is going.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AuditState {
+    /// Ended and not recorded yet.
+    pub waiting: usize,
+    pub recorded: u64,
+    /// Why nothing can be recorded at present.
+    pub fault: Option<Error>,
+}
+
+pub(super) struct Queue {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    store: Arc<dyn Store>,
+    server: String,
+    key: Arc<AuditKey>,
+    state: Mutex<State>,
+    /// Something for the thread to do.
+    work: Condvar,
+    /// A place is free, or something is recorded, or cannot be.
+    news: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<(AuditNote, bool)>,
+    /// Places of operations under way.
+    taken: usize,
+    /// Entries ever put here, and ever recorded.
+    put: u64,
+    recorded: u64,
+    /// Somebody waits for entries up to this one.
+    awaited: u64,
+    fault: Option<Error>,
+    ended: bool,
+}
+
+impl Queue {
+    pub fn new(store: Arc<dyn Store>, server: &str, key: Arc<AuditKey>) -> Queue {
+        let state = Mutex::default();
+        let shared = Shared { store, server: server.into(), key, state, work: Condvar::new(), news: Condvar::new() };
+        Queue { shared: Arc::new(shared), thread: Mutex::default() }
+    }
+
+    /// A place for an operation that begins. `durable`: it writes, and its entry must outlive the machine's failing.
+    pub fn place(&self, durable: bool) -> Result<Place> {
+        self.start()?;
+        let mut state = self.shared.state.lock();
+        if let (true, Some(fault)) = (durable, &state.fault) {
+            return Err(unavailable(fault));
+        }
+        let until = Instant::now() + FOR_A_PLACE;
+        while state.taken + state.waiting.len() >= PLACES {
+            metrics().audit_waits.inc();
+            if self.shared.news.wait_until(&mut state, until).timed_out() {
+                let fault = state.fault.clone();
+                return Err(unavailable(&fault.unwrap_or_else(|| Error::internal("recording is too slow"))));
+            }
+        }
+        state.taken += 1;
+        Ok(Place { shared: Arc::clone(&self.shared), durable, filled: false })
+    }
+
+    pub fn state(&self) -> AuditState {
+        let state = self.shared.state.lock();
+        AuditState { waiting: state.waiting.len(), recorded: state.recorded, fault: state.fault.clone() }
+    }
+
+    /// Waits until everything that was put here is recorded, or cannot be.
+    pub fn flush(&self) -> Result<()> {
+        let mut state = self.shared.state.lock();
+        let all = state.put;
+        self.shared.wait_for(&mut state, all)
+    }
+
+    /// The thread is started by the first who needs it.
+    fn start(&self) -> Result<()> {
+        let mut thread = self.thread.lock();
+        if thread.is_some() {
+            return Ok(());
+        }
+        let shared = Arc::clone(&self.shared);
+        let started = std::thread::Builder::new().name("audit".into()).spawn(move || shared.run());
+        *thread = Some(started.map_err(|e| {
+            Error::new(ErrorKind::Unavailable, "audit_unavailable", format!("nobody could be told to record: {e}"))
+        })?);
+        Ok(())
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.shared.state.lock().ended = true;
+        self.shared.work.notify_all();
+        if let Some(thread) = self.thread.lock().take() {
+            // A thread that broke off has told so by its panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn unavailable(fault: &Error) -> Error {
+    Error::new(
+        ErrorKind::Unavailable,
+        "audit_unavailable",
+        format!("the operation could not be recorded, so it was not begun: {}", fault.message),
+    )
+    .hint("try again in a moment; `lukasa doctor` tells how the record is doing")
+}
+
+/// Kept for one operation; given back when it is dropped unused.
+pub(super) struct Place {
+    shared: Arc<Shared>,
+    durable: bool,
+    filled: bool,
+}
+
+impl Place {
+    /// Who wrote something waits until it is recorded, or it is known that it cannot be at present.
+    pub fn fill(mut self, note: AuditNote) {
+        self.filled = true;
+        let mut state = self.shared.state.lock();
+        state.taken -= 1;
+        state.put += 1;
+        let own = state.put;
+        state.waiting.push_back((note, self.durable));
+        if !self.durable {
+            // One that gathers needs to know of the first only, and when there is enough.
+            if state.waiting.len() == 1 || state.waiting.len() >= GROUP {
+                self.shared.work.notify_all();
+            }
+            return;
+        }
+        // It was done and its entry stays in the queue; why it is not recorded is told where it failed.
+        let _ = self.shared.wait_for(&mut state, own);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !self.filled {
+            self.shared.state.lock().taken -= 1;
+            self.shared.news.notify_all();
+        }
+    }
+}
+
+impl Shared {
+    fn wait_for(&self, state: &mut MutexGuard<'_, State>, entry: u64) -> Result<()> {
+        state.awaited = state.awaited.max(entry);
+        self.work.notify_all();
+        let until = Instant::now() + FOR_THE_RECORD;
+        while state.recorded < entry {
+            if let Some(fault) = &state.fault {
+                return Err(fault.clone());
+            }
+            if self.news.wait_until(state, until).timed_out() {
+                return Err(Error::new(ErrorKind::Unavailable, "audit_unavailable", "recording takes too long"));
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&self) {
+        let (mut pause, mut last_tries) = (FIRST_PAUSE, 0);
+        while let Some(group) = self.next() {
+            let durable = group.iter().any(|(_, durable)| *durable);
+            let notes: Vec<AuditNote> = group.iter().map(|(note, _)| note.clone()).collect();
+            let began = Instant::now();
+            let appended = self.store.audit().append(&self.server, &notes, &*self.key, durable);
+            let mut state = self.state.lock();
+            match appended {
+                Ok(()) => {
+                    state.recorded += notes.len() as u64;
+                    metrics().audit_entries.add(notes.len() as u64);
+                    metrics().audit_append_seconds.record(began.elapsed().as_secs_f64());
+                    if state.fault.take().is_some() {
+                        log::event(log::Level::Info, "audit.recovered", &[("entries", json!(notes.len()))]);
+                    }
+                    pause = FIRST_PAUSE;
+                    self.news.notify_all();
+                }
+                Err(fault) => {
+                    metrics().audit_failures.inc();
+                    let told = [("code", json!(fault.code)), ("message", json!(fault.message))];
+                    log::event(log::Level::Error, "audit.failed", &told);
+                    // Back to where they came from, in the same order.
+                    for noted in group.into_iter().rev() {
+                        state.waiting.push_front(noted);
+                    }
+                    state.fault = Some(fault);
+                    self.news.notify_all();
+                    if state.ended {
+                        last_tries += 1;
+                        if last_tries == LAST_TRIES {
+                            let lost = state.waiting.len();
+                            metrics().audit_lost.add(lost as u64);
+                            log::event(log::Level::Error, "audit.lost", &[("entries", json!(lost))]);
+                            return;
+                        }
+                    }
+                    // Whoever ends the process need not wait for the pause to be over; who puts more is no reason.
+                    let until = Instant::now() + pause;
+                    while !state.ended && !self.work.wait_until(&mut state, until).timed_out() {}
+                    pause = LONGEST_PAUSE.min(pause * 2);
+                }
+            }
+        }
+    }
+
+    /// The next entries to record; none at the end.
+    fn next(&self) -> Option<Vec<(AuditNote, bool)>> {
+        let mut state = self.state.lock();
+        while state.waiting.is_empty() {
+            if state.ended {
+                return None;
+            }
+            self.work.wait(&mut state);
+        }
+        let until = Instant::now() + GATHERED;
+        while !state.ended && state.awaited <= state.recorded && state.waiting.len() < GROUP {
+            if self.work.wait_until(&mut state, until).timed_out() {
+                break;
+            }
+        }
+        let group = GROUP.min(state.waiting.len());
+        Some(state.waiting.drain(..group).collect())
+    }
+}

@@ -1,0 +1,434 @@
+//! What an answer is made of, without its contents: flags, numbers, short texts and how long lists are. Costs microseconds
+//! where writing the answer costs milliseconds.
+
+use serde::ser::{
+    Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
+    SerializeTupleStruct, SerializeTupleVariant, Serializer,
+};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Maps inside maps that are looked into.
+const DEPTH: u8 = 3;
+/// Longer texts are contents.
+const TEXT_BYTES: usize = 64;
+/// Texts of a list that are kept.
+const TEXTS: usize = 16;
+/// Numbers that say how much an answer has; other numbers say something else.
+const COUNTS: [&str; 12] = [
+    "total",
+    "total_entities",
+    "nodes_explored",
+    "nodes_returned",
+    "edges_returned",
+    "objects",
+    "relationships",
+    "unchanged",
+    "indexed",
+    "embedded",
+    "entries",
+    "tx",
+];
+
+/// Counts of one answer that are kept.
+const MOST_COUNTS: usize = 16;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Outline {
+    /// Not there.
+    #[default]
+    Absent,
+    /// There, and nothing that is told: a long text, a null.
+    Untold,
+    Flag(bool),
+    Number(f64),
+    Text(String),
+    /// How long, and the short texts among the first.
+    List(usize, Vec<String>),
+    Map(Vec<(String, Outline)>),
+}
+
+impl Outline {
+    pub fn of(value: &impl Serialize) -> Outline {
+        // What cannot be written is told by who writes it.
+        value.serialize(Look { depth: DEPTH }).unwrap_or_default()
+    }
+
+    /// What is found at names separated by dots.
+    pub fn at(&self, path: &str) -> &Outline {
+        path.split('.').fold(self, |outline, name| match outline {
+            Outline::Map(fields) => fields.iter().find(|(own, _)| own == name).map_or(&ABSENT, |(_, value)| value),
+            _ => &ABSENT,
+        })
+    }
+
+    pub fn number(&self, path: &str) -> Option<f64> {
+        match self.at(path) {
+            Outline::Number(number) => Some(*number),
+            Outline::List(length, _) => Some(*length as f64),
+            _ => None,
+        }
+    }
+
+    pub fn count(&self, path: &str) -> Option<u64> {
+        self.number(path).filter(|number| *number >= 0.0).map(|number| number as u64)
+    }
+
+    pub fn flag(&self, path: &str) -> Option<bool> {
+        match self.at(path) {
+            Outline::Flag(flag) => Some(*flag),
+            _ => None,
+        }
+    }
+
+    pub fn text(&self, path: &str) -> Option<&str> {
+        match self.at(path) {
+            Outline::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub fn texts(&self, path: &str) -> &[String] {
+        match self.at(path) {
+            Outline::List(_, texts) => texts,
+            _ => &[],
+        }
+    }
+
+    /// How much there is of what: lengths of lists and numbers that count.
+    pub fn counts(&self) -> BTreeMap<String, u64> {
+        let mut counts = BTreeMap::new();
+        for (fields, lists) in [(self, true), (self.at("meta"), false)] {
+            let Outline::Map(fields) = fields else { continue };
+            for (name, value) in fields {
+                // Names of properties may stand beside those of fields.
+                let is_name = name.len() <= 40 && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+                let count = match value {
+                    _ if !is_name || counts.len() == MOST_COUNTS => continue,
+                    Outline::List(length, _) if lists => *length as u64,
+                    Outline::Number(number) if *number >= 0.0 && COUNTS.contains(&name.as_str()) => *number as u64,
+                    _ => continue,
+                };
+                counts.insert(name.clone(), count);
+            }
+        }
+        counts
+    }
+
+    /// The answer says that something was left out.
+    pub fn truncated(&self) -> bool {
+        ["truncated", "meta.truncated", "truncation_notice", "meta.truncation_notice"]
+            .iter()
+            .any(|path| self.flag(path) == Some(true))
+    }
+}
+
+static ABSENT: Outline = Outline::Absent;
+
+#[derive(Debug)]
+pub struct Unwritable;
+
+impl fmt::Display for Unwritable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value cannot be written")
+    }
+}
+
+impl std::error::Error for Unwritable {}
+
+impl serde::ser::Error for Unwritable {
+    fn custom<T: fmt::Display>(_: T) -> Unwritable {
+        Unwritable
+    }
+}
+
+type Seen<T = Outline> = Result<T, Unwritable>;
+
+/// Looks at a value; below the last level only what it is.
+#[derive(Clone, Copy)]
+struct Look {
+    depth: u8,
+}
+
+struct ListLook {
+    length: usize,
+    texts: Vec<String>,
+}
+
+struct MapLook {
+    depth: u8,
+    fields: Vec<(String, Outline)>,
+    key: String,
+}
+
+impl MapLook {
+    fn add<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Seen<()> {
+        if self.depth > 0 {
+            let value = value.serialize(Look { depth: self.depth - 1 })?;
+            self.fields.push((name.to_string(), value));
+        }
+        Ok(())
+    }
+
+    fn done(self) -> Outline {
+        Outline::Map(self.fields)
+    }
+}
+
+impl Look {
+    fn map(self) -> MapLook {
+        MapLook { depth: self.depth, fields: Vec::new(), key: String::new() }
+    }
+
+    fn list() -> ListLook {
+        ListLook { length: 0, texts: Vec::new() }
+    }
+}
+
+impl Serializer for Look {
+    type Ok = Outline;
+    type Error = Unwritable;
+    type SerializeSeq = ListLook;
+    type SerializeTuple = ListLook;
+    type SerializeTupleStruct = ListLook;
+    type SerializeTupleVariant = ListLook;
+    type SerializeMap = MapLook;
+    type SerializeStruct = MapLook;
+    type SerializeStructVariant = MapLook;
+
+    fn serialize_bool(self, v: bool) -> Seen {
+        Ok(Outline::Flag(v))
+    }
+    fn serialize_i8(self, v: i8) -> Seen {
+        Ok(Outline::Number(v.into()))
+    }
+    fn serialize_i16(self, v: i16) -> Seen {
+        Ok(Outline::Number(v.into()))
+    }
+    fn serialize_i32(self, v: i32) -> Seen {
+        Ok(Outline::Number(v.into()))
+    }
+    fn serialize_i64(self, v: i64) -> Seen {
+        Ok(Outline::Number(v as f64))
+    }
+    fn serialize_u8(self, v: u8) -> Seen {
+        Ok(Outline::Number(v.into()))
+    }
+    fn serialize_u16(self, v: u16) -> Seen {
+        Ok(Outline::Number(v.into()))
+    }
+    fn serialize_u32(self, v: u32) -> Seen {
+        Ok(Outline::Number(v.into()))
+    }
+    fn serialize_u64(self, v: u64) -> Seen {
+        Ok(Outline::Number(v as f64))
+    }
+    fn serialize_f32(self, v: f32) -> Seen {
+        Ok(Outline::Number(v.into()))
+    }
+    fn serialize_f64(self, v: f64) -> Seen {
+        Ok(Outline::Number(v))
+    }
+    fn serialize_char(self, _: char) -> Seen {
+        Ok(Outline::Untold)
+    }
+    fn serialize_str(self, v: &str) -> Seen {
+        Ok(if v.len() <= TEXT_BYTES { Outline::Text(v.into()) } else { Outline::Untold })
+    }
+    fn serialize_bytes(self, _: &[u8]) -> Seen {
+        Ok(Outline::Untold)
+    }
+    fn serialize_none(self) -> Seen {
+        Ok(Outline::Absent)
+    }
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Seen {
+        value.serialize(self)
+    }
+    fn serialize_unit(self) -> Seen {
+        Ok(Outline::Absent)
+    }
+    fn serialize_unit_struct(self, _: &'static str) -> Seen {
+        Ok(Outline::Untold)
+    }
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Seen {
+        self.serialize_str(variant)
+    }
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Seen {
+        value.serialize(self)
+    }
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        value: &T,
+    ) -> Seen {
+        let mut map = self.map();
+        map.add(variant, value)?;
+        Ok(map.done())
+    }
+    fn serialize_seq(self, _: Option<usize>) -> Seen<ListLook> {
+        Ok(Look::list())
+    }
+    fn serialize_tuple(self, _: usize) -> Seen<ListLook> {
+        Ok(Look::list())
+    }
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Seen<ListLook> {
+        Ok(Look::list())
+    }
+    fn serialize_tuple_variant(self, _: &'static str, _: u32, _: &'static str, _: usize) -> Seen<ListLook> {
+        Ok(Look::list())
+    }
+    fn serialize_map(self, _: Option<usize>) -> Seen<MapLook> {
+        Ok(self.map())
+    }
+    fn serialize_struct(self, _: &'static str, _: usize) -> Seen<MapLook> {
+        Ok(self.map())
+    }
+    fn serialize_struct_variant(self, _: &'static str, _: u32, _: &'static str, _: usize) -> Seen<MapLook> {
+        Ok(self.map())
+    }
+}
+
+impl ListLook {
+    fn add<T: Serialize + ?Sized>(&mut self, value: &T) -> Seen<()> {
+        // The first one tells whether these are texts; contents of other lists are not looked at.
+        if self.length == self.texts.len()
+            && self.length < TEXTS
+            && let Outline::Text(text) = value.serialize(Look { depth: 0 })?
+        {
+            self.texts.push(text);
+        }
+        self.length += 1;
+        Ok(())
+    }
+
+    fn done(self) -> Outline {
+        Outline::List(self.length, self.texts)
+    }
+}
+
+macro_rules! lists {
+    ($($name:ident :: $add:ident),*) => { $(impl $name for ListLook {
+        type Ok = Outline;
+        type Error = Unwritable;
+        fn $add<T: Serialize + ?Sized>(&mut self, value: &T) -> Seen<()> {
+            self.add(value)
+        }
+        fn end(self) -> Seen {
+            Ok(self.done())
+        }
+    })* };
+}
+
+lists!(
+    SerializeSeq::serialize_element,
+    SerializeTuple::serialize_element,
+    SerializeTupleStruct::serialize_field,
+    SerializeTupleVariant::serialize_field
+);
+
+macro_rules! structs {
+    ($($name:ident),*) => { $(impl $name for MapLook {
+        type Ok = Outline;
+        type Error = Unwritable;
+        fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Seen<()> {
+            self.add(key, value)
+        }
+        fn end(self) -> Seen {
+            Ok(self.done())
+        }
+    })* };
+}
+
+structs!(SerializeStruct, SerializeStructVariant);
+
+impl SerializeMap for MapLook {
+    type Ok = Outline;
+    type Error = Unwritable;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Seen<()> {
+        self.key = match key.serialize(Look { depth: 0 })? {
+            Outline::Text(text) => text,
+            _ => String::new(),
+        };
+        Ok(())
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Seen<()> {
+        let key = std::mem::take(&mut self.key);
+        self.add(&key, value)
+    }
+
+    fn end(self) -> Seen {
+        Ok(self.done())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_outline_has_counts_flags_and_short_texts_and_no_contents() {
+        let answer = json!({
+            "summary": "3 hits of something that is told at some length here, so that nobody takes it for a name",
+            "items": [{"text": "secret"}, {"text": "secret"}],
+            "none": [],
+            "total": 7,
+            "score": 3.5,
+            "meta": {"truncated": true, "channels": ["lexical", "vector"], "nodes_returned": 2,
+                     "deep": {"deeper": {"deepest": "secret"}}},
+        });
+        let outline = Outline::of(&answer);
+        let counts: Vec<_> = outline.counts().into_iter().collect();
+        let want = [("items", 2), ("nodes_returned", 2), ("none", 0), ("total", 7)];
+        assert_eq!(counts, want.map(|(name, count)| (name.to_string(), count)));
+        assert!(outline.truncated());
+        assert_eq!(outline.texts("meta.channels"), ["lexical", "vector"]);
+        assert_eq!((outline.number("score"), outline.text("summary")), (Some(3.5), None));
+        assert_eq!(outline.at("meta.nothing.here"), &Outline::Absent);
+        assert!(!format!("{outline:?}").contains("secret"), "{outline:?}");
+    }
+
+    #[test]
+    fn every_form_of_value_is_seen() {
+        #[derive(serde::Serialize)]
+        enum Any {
+            Unit,
+            One(u8),
+            Two(u8, u8),
+            Named { list: (u8, u8, u8) },
+        }
+        #[derive(serde::Serialize)]
+        struct All {
+            #[serde(flatten)]
+            more: BTreeMap<String, bool>,
+            some: Option<i64>,
+            none: Option<i64>,
+            any: [Any; 1],
+            unit: Any,
+            one: Any,
+            two: Any,
+            named: Any,
+        }
+        let outline = Outline::of(&All {
+            more: [("truncated".to_string(), true)].into(),
+            some: Some(-1),
+            none: None,
+            any: [Any::Unit],
+            unit: Any::Unit,
+            one: Any::One(4),
+            two: Any::Two(1, 2),
+            named: Any::Named { list: (1, 2, 3) },
+        });
+        assert!(outline.truncated());
+        assert_eq!((outline.number("some"), outline.number("none")), (Some(-1.0), None));
+        assert_eq!((outline.count("some"), outline.count("any"), outline.count("two")), (None, Some(1), Some(2)));
+        assert_eq!((outline.text("unit"), outline.number("one.One")), (Some("Unit"), Some(4.0)));
+        assert_eq!(outline.number("named.list"), Some(3.0));
+    }
+}

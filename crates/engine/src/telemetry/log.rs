@@ -1,0 +1,180 @@
+//! Events as lines on standard error: JSON, or text for people. Each tells which request it belongs to.
+
+use crate::audit::AuditKey;
+use serde_json::{Map, Value, json};
+use std::cell::RefCell;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Level {
+    Off = 0,
+    Error = 1,
+    Warn = 2,
+    Info = 3,
+    Debug = 4,
+}
+
+impl Level {
+    pub const NAMES: [&str; 5] = ["off", "error", "warn", "info", "debug"];
+
+    pub fn parse(name: &str) -> Option<Level> {
+        let all = [Level::Off, Level::Error, Level::Warn, Level::Info, Level::Debug];
+        all.into_iter().find(|level| level.name() == name)
+    }
+
+    pub fn name(self) -> &'static str {
+        Level::NAMES[self as usize]
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Json,
+    Text,
+}
+
+static LEVEL: AtomicU8 = AtomicU8::new(Level::Warn as u8);
+static AS_JSON: AtomicBool = AtomicBool::new(false);
+static KEY: OnceLock<Arc<AuditKey>> = OnceLock::new();
+
+thread_local! {
+    /// The request this thread works on.
+    static REQUEST: RefCell<Option<Map<String, Value>>> = const { RefCell::new(None) };
+}
+
+/// Once, at the start of the process.
+pub fn set(level: Level, format: Format) {
+    LEVEL.store(level as u8, Ordering::Relaxed);
+    AS_JSON.store(format == Format::Json, Ordering::Relaxed);
+}
+
+/// The key that names of users are hidden with, the same as in the record. The first one stays.
+pub fn set_key(key: Arc<AuditKey>) {
+    KEY.get_or_init(|| key);
+}
+
+/// A user as logs name them; nothing where there is no key to hide the name with.
+pub fn hidden(tenant: &str, user: &str) -> Option<String> {
+    KEY.get().map(|key| key.user(tenant, user))
+}
+
+pub fn is_on(level: Level) -> bool {
+    level as u8 <= LEVEL.load(Ordering::Relaxed)
+}
+
+/// Tells of an event. Names of fields are plain words; values are counts, codes and names, never contents.
+pub fn event(level: Level, name: &str, fields: &[(&str, Value)]) {
+    if level == Level::Off || !is_on(level) {
+        return;
+    }
+    let request = REQUEST.with_borrow(Clone::clone).unwrap_or_default();
+    let format = if AS_JSON.load(Ordering::Relaxed) { Format::Json } else { Format::Text };
+    let line = line(format, &now(), level, name, &request, fields);
+    // One write, so that lines of two threads do not mix. When nobody listens there is nobody to tell.
+    let _ = std::io::stderr().lock().write_all(line.as_bytes());
+}
+
+/// What events of this thread belong to, until it is dropped.
+pub struct OfRequest(Option<Map<String, Value>>);
+
+impl OfRequest {
+    pub fn new(fields: &[(&str, Option<&str>)]) -> OfRequest {
+        let told = fields.iter().filter_map(|(name, value)| Some(((*name).to_string(), json!((*value)?))));
+        OfRequest(REQUEST.replace(Some(told.collect())))
+    }
+}
+
+impl Drop for OfRequest {
+    fn drop(&mut self) {
+        REQUEST.set(self.0.take());
+    }
+}
+
+fn now() -> String {
+    let now = jiff::Timestamp::now();
+    format!("{now:.3}")
+}
+
+fn line(
+    format: Format,
+    now: &str,
+    level: Level,
+    name: &str,
+    request: &Map<String, Value>,
+    fields: &[(&str, Value)],
+) -> String {
+    if format == Format::Json {
+        let mut all = Map::new();
+        all.insert("ts".into(), json!(now));
+        all.insert("level".into(), json!(level.name()));
+        all.insert("event".into(), json!(name));
+        all.extend(request.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let told = fields.iter().filter(|(_, value)| !value.is_null());
+        all.extend(told.map(|(name, value)| ((*name).to_string(), value.clone())));
+        return format!("{}\n", Value::Object(all));
+    }
+    let mut text = format!("{now} {:<5} {name}", level.name());
+    let all = request.iter().map(|(name, value)| (name.as_str(), value)).chain(fields.iter().map(|(n, v)| (*n, v)));
+    for (name, value) in all.filter(|(_, value)| !value.is_null()) {
+        match value.as_str().filter(|text| text.chars().all(|c| c.is_alphanumeric() || "-_.:*/".contains(c))) {
+            // Anything else is quoted, so that a line break in a name is no new line.
+            Some(plain) if !plain.is_empty() => drop(write!(text, " {name}={plain}")),
+            _ => drop(write!(text, " {name}={value}")),
+        }
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_whatever_it_says() {
+        let request = Map::from_iter([("request_id".to_string(), json!("r1"))]);
+        let fields = [("agent", json!("a\nb \u{1b}[1m")), ("count", json!(3)), ("none", Value::Null)];
+        let of = |format| line(format, "2026-01-01T00:00:00.000Z", Level::Info, "graph.expand", &request, &fields);
+        let text = of(Format::Text);
+        assert_eq!(
+            text,
+            "2026-01-01T00:00:00.000Z info  graph.expand request_id=r1 agent=\"a\\nb \\u001b[1m\" count=3\n"
+        );
+        let json = of(Format::Json);
+        assert_eq!(json.matches('\n').count(), 1);
+        let read: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(
+            (&read["event"], &read["request_id"], &read["count"]),
+            (&json!("graph.expand"), &json!("r1"), &json!(3))
+        );
+        assert!(read.get("none").is_none());
+    }
+
+    #[test]
+    fn events_know_the_request_of_their_thread_and_no_longer() {
+        let current = || REQUEST.with_borrow(|request| request.as_ref().map(|fields| fields["request_id"].clone()));
+        assert_eq!(current(), None);
+        let outer = OfRequest::new(&[("request_id", Some("r1")), ("agent", None)]);
+        {
+            let _inner = OfRequest::new(&[("request_id", Some("r2"))]);
+            assert_eq!(current(), Some(json!("r2")));
+        }
+        assert_eq!(current(), Some(json!("r1")));
+        drop(outer);
+        assert_eq!(current(), None);
+    }
+
+    #[test]
+    fn levels_have_names() {
+        for name in Level::NAMES {
+            assert_eq!(Level::parse(name).unwrap().name(), name);
+        }
+        assert_eq!(Level::parse("loud"), None);
+    }
+}

@@ -1,0 +1,131 @@
+//! Who records: what is kept, under which name, and with which key.
+
+use crate::config::Opened;
+use crate::settings;
+use lukasa_engine::Audit;
+use lukasa_engine::audit::{AuditKey, Keeps};
+use lukasa_engine::telemetry::log;
+use lukasa_model::{Error, ErrorKind, Result};
+use ring::rand::SecureRandom;
+use std::io::{ErrorKind as Io, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The key's file beside the settings, and how it ends beside a store.
+const KEY_FILE: &str = "audit.key";
+
+/// Records what is asked of a store that was opened. `port`: of a server that listens.
+pub fn recorder(opened: &Opened, keeps: Keeps, port: Option<u16>) -> Result<Audit> {
+    let wishes = settings::audit()?;
+    let server = match (&wishes.server, &opened.file) {
+        (Some(server), _) => server.clone(),
+        // Whoever appends to a file waits for one another anyway, so they share a chain, whatever process they are.
+        (None, Some(_)) => "local".into(),
+        (None, None) => port.map_or_else(host, |port| format!("{}:{port}", host())),
+    };
+    let key = Arc::new(key(wishes.key_file, opened.file.as_deref())?);
+    log::set_key(Arc::clone(&key));
+    let keeps = wishes.keep.unwrap_or(keeps);
+    Ok(Audit::new(Arc::clone(&opened.store), Arc::clone(&opened.clock), &server, key, keeps))
+}
+
+/// Hides names in logs as the record does, also where another process has the store open.
+pub fn hide_names(store: Option<&Path>) -> Result<()> {
+    log::set_key(Arc::new(key(settings::audit()?.key_file, store)?));
+    Ok(())
+}
+
+/// The key of a store's record, made when there is none: in the file that is named, else beside the store, else beside the
+/// settings.
+pub fn key(named: Option<PathBuf>, store: Option<&Path>) -> Result<AuditKey> {
+    let beside = store.map(|store| store.with_extension(KEY_FILE));
+    let beside = beside.or_else(|| Some(settings::file()?.parent()?.join(KEY_FILE)));
+    let Some(path) = named.or(beside) else {
+        // Nowhere to keep one: names are hidden all the same, but not under the same hash the next time.
+        return AuditKey::new(&random()?);
+    };
+    let fault = |e: std::io::Error| {
+        Error::new(ErrorKind::Unavailable, "file_failure", format!("`{}`: {e}", path.display()))
+            .hint("name another file for the key of the record with LUKASA_AUDIT_KEY_FILE")
+    };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => AuditKey::new(text.trim().as_bytes()).map_err(|e| e.at(path.display())),
+        Err(e) if e.kind() == Io::NotFound => match make(&path) {
+            Ok(text) => AuditKey::new(text.as_bytes()),
+            // Somebody else made it at the same moment.
+            Err(e) if e.kind() == Io::AlreadyExists => {
+                AuditKey::new(std::fs::read_to_string(&path).map_err(fault)?.trim().as_bytes())
+            }
+            // A store that can only be read is read all the same.
+            Err(e) if matches!(e.kind(), Io::PermissionDenied | Io::ReadOnlyFilesystem) => AuditKey::new(&random()?),
+            Err(e) => Err(fault(e)),
+        },
+        Err(e) => Err(fault(e)),
+    }
+}
+
+/// Written whole under another name first, so that nobody reads half a key.
+fn make(path: &Path) -> std::io::Result<String> {
+    let drawn = || random().map_err(|e| std::io::Error::other(e.message));
+    let text: String = drawn()?.iter().map(|b| format!("{b:02x}")).collect();
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let part = path.with_extension(format!("{:02x?}.part", &drawn()?[..8]).replace(['[', ']', ',', ' '], ""));
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&part).and_then(|mut file| writeln!(file, "{text}").and_then(|()| file.sync_all()));
+    // Unlike a rename, a link does not replace what is there.
+    let linked = written.and_then(|()| std::fs::hard_link(&part, path));
+    std::fs::remove_file(&part)?;
+    linked.map(|()| text)
+}
+
+fn random() -> Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    ring::rand::SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| Error::internal("the system gives no random bytes"))?;
+    Ok(bytes)
+}
+
+#[cfg(unix)]
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn host() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_else(|_| "server".into())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+    use super::*;
+    use lukasa_store::audit::Seals;
+
+    #[test]
+    fn a_key_is_made_once_and_kept_from_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("deep/lukasa.db");
+        let ids: Vec<String> = std::thread::scope(|threads| {
+            let all: Vec<_> =
+                (0..8).map(|_| threads.spawn(|| key(None, Some(&store)).unwrap().key_id().to_string())).collect();
+            all.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+        let file = folder.path().join("deep/lukasa.audit.key");
+        #[cfg(unix)]
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions()) & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "nothing is left behind");
+        let other = folder.path().join("other");
+        std::fs::write(&other, "a secret of some length\n").unwrap();
+        assert_ne!(key(Some(other), Some(&store)).unwrap().key_id(), ids[0]);
+        std::fs::write(&file, "short").unwrap();
+        assert_eq!(key(None, Some(&store)).unwrap_err().code, "weak_key");
+    }
+}

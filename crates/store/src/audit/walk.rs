@@ -1,0 +1,210 @@
+//! Walks chains of the record and names the first entry that is not as it was.
+
+use super::{AuditEntry, AuditHead, AuditTrail};
+use lukasa_model::json::Hash;
+use lukasa_model::{Result, Time};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Entries looked at together.
+const PAGE: usize = 2_000;
+
+/// Marks the end of a chain so that who only has the store cannot make another end.
+pub trait Seals {
+    fn seal(&self, head: &AuditHead) -> Hash;
+
+    /// Names the key without telling of it.
+    fn key_id(&self) -> &str;
+}
+
+/// A chain that was walked to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ChainReport {
+    pub server: String,
+    pub entries: u64,
+    /// When the last entry was made.
+    #[schemars(with = "Option<String>")]
+    pub last_at: Option<Time>,
+    /// Of the last entry. Kept elsewhere it shows later whether entries up to it are still there.
+    pub head: String,
+    /// The end carries the seal of the key that is known here; false: it was sealed with another key.
+    pub sealed: bool,
+}
+
+/// What is wrong, and where first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AuditFault {
+    pub server: String,
+    pub number: u64,
+    pub flaw: AuditFlaw,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuditFlaw {
+    /// The entry is not what was written.
+    Changed,
+    /// The entry that should be here is nowhere.
+    Missing,
+    /// The entry that should be here stands elsewhere.
+    Reordered,
+    /// Entries after this one have gone.
+    CutOff,
+    /// There is more than was ever appended, from this entry on.
+    Added,
+    /// The end of the chain is not the one that was sealed.
+    WrongSeal,
+    /// There are entries, but nothing tells where they end.
+    NoHead,
+    /// The entry whose hash was noted elsewhere is another one now, or gone.
+    NotAsNoted,
+}
+
+impl AuditFlaw {
+    pub fn describe(self) -> &'static str {
+        match self {
+            AuditFlaw::Changed => "was changed",
+            AuditFlaw::Missing => "is missing",
+            AuditFlaw::Reordered => "stands in another place",
+            AuditFlaw::CutOff => "is the last one left; what came after it was cut off",
+            AuditFlaw::Added => "was added by other means",
+            AuditFlaw::WrongSeal => "is the end of a chain whose seal is wrong",
+            AuditFlaw::NoHead => "has no end of its chain any more",
+            AuditFlaw::NotAsNoted => "is not the one that was noted",
+        }
+    }
+}
+
+/// Walks every chain of a tenant. `noted`: hashes of entries that were noted elsewhere, by server and number.
+pub fn walk(
+    trail: &dyn AuditTrail,
+    tenant: &str,
+    seals: &dyn Seals,
+    noted: &[(String, u64, Hash)],
+    progress: &mut dyn FnMut(u64),
+) -> Result<std::result::Result<Vec<ChainReport>, AuditFault>> {
+    // Ends first: a chain may grow while it is walked, but never ends before where it ended.
+    let heads = trail.heads(tenant)?;
+    let mut servers = trail.servers(tenant)?;
+    servers.extend(heads.iter().map(|head| head.server.clone()));
+    servers.extend(noted.iter().map(|(server, ..)| server.clone()));
+    servers.sort();
+    servers.dedup();
+    let (mut reports, mut done) = (Vec::new(), 0);
+    for server in servers {
+        let head = heads.iter().find(|head| head.server == server);
+        let noted: Vec<_> = noted.iter().filter(|(of, ..)| *of == server).map(|(_, n, hash)| (*n, *hash)).collect();
+        let chain = Chain { trail, tenant, server: &server };
+        match chain.walk(head, seals, &noted, &mut |entries| progress(done + entries))? {
+            Ok(report) => {
+                done += report.entries;
+                reports.push(report);
+            }
+            Err((number, flaw)) => return Ok(Err(AuditFault { server, number, flaw })),
+        }
+    }
+    Ok(Ok(reports))
+}
+
+struct Chain<'a> {
+    trail: &'a dyn AuditTrail,
+    tenant: &'a str,
+    server: &'a str,
+}
+
+type Found<T> = std::result::Result<T, (u64, AuditFlaw)>;
+
+impl Chain<'_> {
+    fn walk(
+        &self,
+        head: Option<&AuditHead>,
+        seals: &dyn Seals,
+        noted: &[(u64, Hash)],
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Found<ChainReport>> {
+        let (mut number, mut hash) = (0, AuditEntry::start(self.tenant, self.server));
+        let (mut last_at, mut at_head, mut seen) = (None, None, 0);
+        loop {
+            let page = self.trail.chain(self.tenant, self.server, number, PAGE)?;
+            if page.is_empty() {
+                break;
+            }
+            for entry in page {
+                if let Some(flaw) = self.flaw(&entry, number + 1, hash)? {
+                    return Ok(Err((number + 1, flaw)));
+                }
+                (number, hash, last_at) = (entry.number, entry.hash, Some(entry.note.at));
+                if head.is_some_and(|head| head.number == number) {
+                    at_head = Some(hash);
+                }
+                if let Some((_, noted)) = noted.iter().find(|(of, _)| *of == number) {
+                    if *noted != hash {
+                        return Ok(Err((number, AuditFlaw::NotAsNoted)));
+                    }
+                    seen += 1;
+                }
+            }
+            progress(number);
+        }
+        if let Some((missing, _)) = noted.iter().find(|(of, _)| *of > number || *of == 0) {
+            return Ok(Err((*missing, AuditFlaw::NotAsNoted)));
+        }
+        debug_assert_eq!(seen, noted.len(), "every noted entry was looked at");
+        let Some(head) = head else {
+            // A chain that began while others were walked has its end by now.
+            return match self.trail.heads(self.tenant)?.iter().find(|head| head.server == self.server) {
+                Some(head) => self.walk(Some(head), seals, noted, progress),
+                None => Ok(Err((number, AuditFlaw::NoHead))),
+            };
+        };
+        if number < head.number {
+            return Ok(Err((number, AuditFlaw::CutOff)));
+        }
+        if at_head != Some(head.hash) {
+            return Ok(Err((head.number, AuditFlaw::Changed)));
+        }
+        let ours = head.seal_key == seals.key_id();
+        if ours && seals.seal(head) != head.seal {
+            return Ok(Err((head.number, AuditFlaw::WrongSeal)));
+        }
+        if number > head.number {
+            // Whoever appends moves the end along with it.
+            let now = self.trail.heads(self.tenant)?.into_iter().find(|head| head.server == self.server);
+            if now.is_none_or(|now| now.number < number) {
+                return Ok(Err((head.number + 1, AuditFlaw::Added)));
+            }
+        }
+        let report = ChainReport {
+            server: self.server.into(),
+            entries: number,
+            last_at,
+            head: format!("{}@{number}={hash}", self.server),
+            sealed: ours,
+        };
+        Ok(Ok(report))
+    }
+
+    /// What is wrong with the entry that is found where number `due` should be, after one with this hash.
+    fn flaw(&self, entry: &AuditEntry, due: u64, after: Hash) -> Result<Option<AuditFlaw>> {
+        if entry.number == due && entry.previous == after && entry.hash == entry.digest() {
+            return Ok(None);
+        }
+        // Where the one that belongs here is found elsewhere, it was moved.
+        let mut from = 0;
+        loop {
+            let page = self.trail.chain(self.tenant, self.server, from, PAGE)?;
+            let Some(last) = page.last() else { break };
+            from = last.number;
+            let moved = page.iter().any(|other| {
+                other.number != due && other.previous == after && {
+                    let here = AuditEntry { number: due, ..other.clone() };
+                    here.digest() == other.hash
+                }
+            });
+            if moved {
+                return Ok(Some(AuditFlaw::Reordered));
+            }
+        }
+        Ok(Some(if entry.number == due { AuditFlaw::Changed } else { AuditFlaw::Missing }))
+    }
+}

@@ -1,0 +1,73 @@
+//! Tells whoever keeps figures what commits of this process stated.
+
+use lukasa_model::transaction::Header;
+use lukasa_model::{Scope, Statement, Thing, ThingNo, TransactionKind};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+/// What a commit stated, in numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stated {
+    pub tenant: String,
+    pub kind: TransactionKind,
+    /// Objects and relationships stated for the first time, by type.
+    pub objects: BTreeMap<Arc<str>, u64>,
+    pub relationships: BTreeMap<Arc<str>, u64>,
+    /// Restated summaries of what was restated.
+    pub changes: Vec<Restated>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restated {
+    pub paths: usize,
+    pub bytes: usize,
+    /// It changed too much to be told.
+    pub elided: bool,
+}
+
+type Observer = Box<dyn Fn(&Stated) + Send + Sync>;
+static OBSERVER: OnceLock<Observer> = OnceLock::new();
+
+/// Has every commit of this process told, from now on. The first observer stays.
+pub fn observe(observer: impl Fn(&Stated) + Send + Sync + 'static) {
+    OBSERVER.get_or_init(|| Box::new(observer));
+}
+
+/// Gathers what a commit states until it is committed.
+pub(super) struct Observed(Option<Stated>);
+
+impl Observed {
+    pub fn new(scope: &Scope, header: &Header) -> Observed {
+        let stated = || Stated { tenant: scope.tenant.clone(), kind: header.kind, ..Stated::default() };
+        Observed(OBSERVER.get().map(|_| stated()))
+    }
+
+    pub fn add(&mut self, things: &[Thing], statements: &[Statement]) {
+        let Some(stated) = &mut self.0 else { return };
+        let first: Option<ThingNo> = things.first().map(|thing| thing.no);
+        for thing in things {
+            let by_type = if thing.ends.is_none() { &mut stated.objects } else { &mut stated.relationships };
+            *by_type.entry(Arc::clone(&thing.type_name)).or_default() += 1;
+        }
+        let restated = statements.iter().filter(|s| first.is_none_or(|first| s.thing < first));
+        stated.changes.extend(restated.filter_map(|s| s.change.as_deref()).map(change));
+    }
+
+    /// It is committed.
+    pub fn done(self) {
+        if let (Some(stated), Some(observer)) = (self.0, OBSERVER.get()) {
+            observer(&stated);
+        }
+    }
+}
+
+fn change(text: &str) -> Restated {
+    /// Only what is counted: the rest is passed over.
+    #[derive(serde::Deserialize)]
+    struct Counted {
+        #[serde(default)]
+        paths: Vec<serde::de::IgnoredAny>,
+    }
+    let paths = serde_json::from_str::<Counted>(text).map_or(0, |counted| counted.paths.len());
+    Restated { paths, bytes: text.len(), elided: text.contains("\"elided\":true") }
+}

@@ -1,0 +1,216 @@
+//! The record of operations in a file beside the store: who appends waits for no writer of facts, and facts that are
+//! restored from a backup do not undo it.
+
+use super::{BUSY, Durability, SqliteStore, audit_migrations, connect, fault, migrate, refuse_foreign};
+use crate::audit::{AuditEntry, AuditFind, AuditHead, AuditNote, AuditTrail, Seals, counts_of, counts_text, linked};
+use lukasa_model::json::Hash;
+use lukasa_model::{Result, Time};
+use parking_lot::MappedMutexGuard;
+use rusqlite::config::DbConfig;
+use rusqlite::types::Value;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params, params_from_iter};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const ENTRY: &str = "tenant, server, number, at, project, user, agent, operation, scopes, request, status, counts, \
+                     truncated, took_us, request_id, previous, hash";
+
+/// What commands leave behind before it is moved over: some sixty entries.
+const LOG_BYTES: u64 = 2 << 20;
+
+/// Where the record of a store is kept.
+pub(super) fn file_of(store: &Path) -> PathBuf {
+    store.with_extension("audit.db")
+}
+
+fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
+    let number = |column: usize| Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)? as u64);
+    Ok(AuditEntry {
+        server: row.get(1)?,
+        number: number(2)?,
+        note: AuditNote {
+            tenant: row.get(0)?,
+            at: Time(row.get(3)?),
+            project: row.get(4)?,
+            user: row.get(5)?,
+            agent: row.get(6)?,
+            operation: row.get(7)?,
+            scopes: row.get(8)?,
+            request: row.get(9)?,
+            status: row.get(10)?,
+            counts: counts_of(&row.get::<_, String>(11)?),
+            truncated: row.get(12)?,
+            took_us: number(13)?,
+            request_id: row.get(14)?,
+        },
+        previous: hash(row, 15)?,
+        hash: hash(row, 16)?,
+    })
+}
+
+/// A hash that has another length is no hash, and equal to none that was kept.
+fn hash(row: &Row<'_>, column: usize) -> rusqlite::Result<Hash> {
+    let bytes: Vec<u8> = row.get(column)?;
+    Ok(Hash(bytes.try_into().unwrap_or([0; 32])))
+}
+
+/// A command that is over in milliseconds does not wait for the disk at its end: what it logged is there. Whoever opens the
+/// file next and finds much of that moves it over, unless somebody else is at work who will.
+fn settle(connection: &Connection, path: &Path) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    if Path::new(&log).metadata().map_or(0, |log| log.len()) > LOG_BYTES {
+        connection.busy_timeout(Duration::ZERO)?;
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        connection.busy_timeout(BUSY)?;
+    }
+    Ok(())
+}
+
+impl SqliteStore {
+    /// The one who appends; the file is made by the first.
+    fn audit_writer(&self) -> Result<MappedMutexGuard<'_, Connection>> {
+        let mut writer = self.audit.lock();
+        if writer.is_none() {
+            let path = file_of(&self.path);
+            refuse_foreign(&path)?;
+            let mut connection = connect(&path, Durability::Full)?;
+            migrate(&mut connection, &path, audit_migrations::migrations::runner())?;
+            settle(&connection, &path).map_err(|e| fault(e).at(path.display()))?;
+            *writer = Some(connection);
+        }
+        Ok(parking_lot::MutexGuard::map(writer, |writer| writer.as_mut().expect("opened just now")))
+    }
+
+    /// What is recorded; none before anything is. A connection of its own: it is asked for rarely.
+    fn audit_reader(&self) -> Result<Option<Connection>> {
+        let path = file_of(&self.path);
+        if path.metadata().map_or(0, |m| m.len()) == 0 {
+            return Ok(None);
+        }
+        let at = |e: rusqlite::Error| fault(e).at(path.display());
+        // Not read-only: the last one to leave a file with a log behind it may have been killed.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&path, flags).map_err(at)?;
+        connection.busy_timeout(BUSY).map_err(at)?;
+        connection.execute_batch("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;").map_err(at)?;
+        Ok(Some(connection))
+    }
+
+    fn audit_entries(&self, rest: &str, values: Vec<Value>) -> Result<Vec<AuditEntry>> {
+        let Some(connection) = self.audit_reader()? else { return Ok(Vec::new()) };
+        let mut query = connection.prepare(&format!("SELECT {ENTRY} FROM audit WHERE {rest}")).map_err(fault)?;
+        let rows = query.query_map(params_from_iter(values), entry).map_err(fault)?;
+        rows.collect::<Result<_, _>>().map_err(fault)
+    }
+}
+
+impl AuditTrail for SqliteStore {
+    fn append(&self, server: &str, notes: &[AuditNote], seals: &dyn Seals, durable: bool) -> Result<()> {
+        let mut connection = self.audit_writer()?;
+        let synchronous = if durable { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" };
+        connection.execute_batch(synchronous).map_err(fault)?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault)?;
+        let chains = linked(server, notes, seals, |tenant| {
+            let sql = "SELECT number, hash FROM audit_heads WHERE tenant = ?1 AND server = ?2";
+            let end = |row: &Row<'_>| Ok((row.get::<_, i64>(0)? as u64, hash(row, 1)?));
+            transaction
+                .prepare_cached(sql)
+                .and_then(|mut query| query.query_row([tenant, server], end).optional())
+                .map_err(fault)
+        })?;
+        {
+            let sql = format!(
+                "INSERT INTO audit ({ENTRY})
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"
+            );
+            let mut insert = transaction.prepare_cached(&sql).map_err(fault)?;
+            for AuditEntry { server, number, note, previous, hash } in chains.iter().flat_map(|(_, entries)| entries) {
+                insert
+                    .execute(params![
+                        note.tenant,
+                        server,
+                        *number as i64,
+                        note.at.0,
+                        note.project,
+                        note.user,
+                        note.agent,
+                        note.operation,
+                        note.scopes,
+                        note.request,
+                        note.status,
+                        counts_text(&note.counts),
+                        note.truncated,
+                        note.took_us as i64,
+                        note.request_id,
+                        previous.0,
+                        hash.0
+                    ])
+                    .map_err(fault)?;
+            }
+            let sql =
+                "INSERT INTO audit_heads (tenant, server, number, hash, seal, seal_key) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                       ON CONFLICT (tenant, server) DO UPDATE SET number = excluded.number, hash = excluded.hash,
+                       seal = excluded.seal, seal_key = excluded.seal_key";
+            let mut upsert = transaction.prepare_cached(sql).map_err(fault)?;
+            for (AuditHead { tenant, server, number, hash, seal, seal_key }, _) in &chains {
+                upsert.execute(params![tenant, server, *number as i64, hash.0, seal.0, seal_key]).map_err(fault)?;
+            }
+        }
+        transaction.commit().map_err(fault)
+    }
+
+    fn heads(&self, tenant: &str) -> Result<Vec<AuditHead>> {
+        let Some(connection) = self.audit_reader()? else { return Ok(Vec::new()) };
+        let sql =
+            "SELECT tenant, server, number, hash, seal, seal_key FROM audit_heads WHERE tenant = ?1 ORDER BY server";
+        let mut query = connection.prepare(sql).map_err(fault)?;
+        let rows = query.query_map([tenant], |row| {
+            Ok(AuditHead {
+                tenant: row.get(0)?,
+                server: row.get(1)?,
+                number: row.get::<_, i64>(2)? as u64,
+                hash: hash(row, 3)?,
+                seal: hash(row, 4)?,
+                seal_key: row.get(5)?,
+            })
+        });
+        rows.map_err(fault)?.collect::<Result<_, _>>().map_err(fault)
+    }
+
+    fn servers(&self, tenant: &str) -> Result<Vec<String>> {
+        let Some(connection) = self.audit_reader()? else { return Ok(Vec::new()) };
+        let mut query =
+            connection.prepare("SELECT DISTINCT server FROM audit WHERE tenant = ?1 ORDER BY server").map_err(fault)?;
+        let rows = query.query_map([tenant], |row| row.get(0)).map_err(fault)?;
+        rows.collect::<Result<_, _>>().map_err(fault)
+    }
+
+    fn chain(&self, tenant: &str, server: &str, after: u64, limit: usize) -> Result<Vec<AuditEntry>> {
+        let bound = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
+        let values = vec![Value::Text(tenant.into()), Value::Text(server.into()), bound(after), bound(limit as u64)];
+        self.audit_entries("tenant = ?1 AND server = ?2 AND number > ?3 ORDER BY number LIMIT ?4", values)
+    }
+
+    fn find(&self, tenant: &str, find: &AuditFind, limit: usize) -> Result<Vec<AuditEntry>> {
+        let mut values = vec![Value::Text(tenant.into())];
+        let mut rest = String::from("tenant = ?1");
+        let mut and = |condition: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                values.push(value);
+                rest += &format!(" AND {condition} ?{}", values.len());
+            }
+        };
+        let text = |text: &Option<String>| text.clone().map(Value::Text);
+        let time = |time: Option<Time>| time.map(|time| Value::Integer(time.0));
+        and("project =", text(&find.project));
+        and("operation =", text(&find.operation));
+        and("user =", text(&find.user));
+        and("status =", text(&find.status));
+        and("at >=", time(find.since));
+        and("at <", time(find.until));
+        rest += &format!(" ORDER BY at DESC, server, number DESC LIMIT {limit}");
+        self.audit_entries(&rest, values)
+    }
+}
