@@ -10,23 +10,15 @@ use lukasa_model::types::Registry;
 use lukasa_model::{Error, Result};
 use lukasa_store::Ledger;
 use serde_json::{Map, Value, json};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Needed to see sensitive properties; `admin` covers it.
 pub const SCOPE: &str = "graph:sensitive:read";
 /// Stands where a value was that has no place of its own to be left out of.
 const GONE: &str = "[sensitive]";
 
-static REDACTED: AtomicU64 = AtomicU64::new(0);
-
-/// How many sensitive values this process has kept back.
-pub fn redacted_total() -> u64 {
-    REDACTED.load(Ordering::Relaxed)
-}
-
 /// Counts values that were kept back elsewhere.
 pub fn count(values: usize) {
-    REDACTED.fetch_add(values as u64, Ordering::Relaxed);
+    crate::telemetry::metrics().redacted.add(values as u64);
 }
 
 /// What must be kept from a caller in a project; none if nothing.

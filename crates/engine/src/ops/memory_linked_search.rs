@@ -179,7 +179,7 @@ impl Op for MemoryLinkedSearch {
                 name: keys::name(&key).to_owned(),
                 reference: key,
                 file: symbols.file(hit.node).map(|file| symbols.key(file).to_string()),
-                start_line: read.content(hit.node).and_then(|content| number(content, "start_line")),
+                start_line: read.content(hit.node).and_then(|content| number(content, "line")),
                 score: round(hit.score()),
                 memories: about.iter().take(request.memories).map(memory).collect(),
                 total_memories: about.len(),

@@ -29,7 +29,11 @@ fn told() -> Vec<Desk> {
         {"relationship": {"type": "GOVERNED_BY", "src": "Service:billing", "dst": "Policy:policy:cards"}}
     ]);
     let desks = Desk::all();
-    desks.iter().for_each(|desk| drop(desk.ok("batch", json!({"writes": writes}))));
+    for desk in &desks {
+        desk.ok("put", json!({"type": "Service", "key": "before"}));
+        desk.fixture.clock.advance(1);
+        desk.ok("batch", json!({"writes": writes}));
+    }
     desks
 }
 
@@ -58,7 +62,7 @@ fn a_decision_tells_where_it_comes_from_and_what_came_of_it() {
         assert!(one["downstream"].is_null());
         let cut = desk.ok("trace_decision_lineage", json!({"decision_id": "decision:1", "limit": 1}));
         assert_eq!((cut["truncated"].as_bool(), cut["upstream"].as_array().unwrap().len()), (Some(true), 1));
-        let before = json!({"decision_id": "decision:1", "as_of": "tx:0"});
+        let before = json!({"decision_id": "decision:1", "as_of": "tx:1"});
         assert_eq!(desk.fails("trace_decision_lineage", before), "not_found", "before it was made there was nothing");
         desk.ok("delete", json!({"ref": "Service:auth"}));
         let out = desk.ok("trace_decision_lineage", json!({"decision_id": "decision:1", "direction": "downstream"}));
@@ -90,7 +94,7 @@ fn a_context_graph_is_kept_and_shown_again() {
         assert_eq!(again["replayed"], true);
         assert_eq!(desk.fails("build_context_graph", json!({"replay": "auth"})), "not_a_context_graph");
         let kept = desk.ok("get", json!({"ref": id}));
-        assert_eq!(kept["properties"]["task_id"], "T-1");
+        assert_eq!(kept["thing"]["properties"]["task_id"], "T-1");
         let unkept = desk.ok("build_context_graph", json!({"anchors": ["auth"], "store": false}));
         assert!(unkept["context_graph_id"].is_null());
     }

@@ -30,7 +30,7 @@ fn what_is_exported_is_imported_again() {
         // As one document, and as the whole log.
         let graph = house.get(&one, "/graph/export?format=node-link&as_of=release:r1");
         assert_eq!(graph.header("content-type"), Some("application/json"));
-        assert_eq!(graph.json()["nodes"].as_array().unwrap().len(), 8);
+        assert_eq!(graph.json()["nodes"].as_array().unwrap().len(), 9);
         let dump = house.get(&one, "/graph/export?history=true").body;
         assert_eq!(import(&house, &three, "", &dump).status, 200);
         assert_eq!(house.get(&three, "/graph/export?history=true").body, dump);

@@ -1,6 +1,7 @@
 //! A guarded server over a store of a test, and keys that open it.
 
-use lukasa_engine::Engine;
+use lukasa_engine::audit::{AuditKey, Keeps};
+use lukasa_engine::{Audit, Engine};
 use lukasa_server::auth::api_key::{self, NewKey};
 use lukasa_server::auth::guard::GuardRules;
 use lukasa_server::auth::{Door, Guarded};
@@ -31,7 +32,10 @@ impl House {
     /// `change` has the last word on what is served.
     pub fn with(fixture: Fixture, home: Option<&Path>, change: impl FnOnce(&mut Site)) -> House {
         let clock = Arc::clone(&fixture.clock) as Arc<dyn Clock>;
-        let engine = Engine::new(Arc::clone(&fixture.store), Arc::clone(&clock), std::env::temp_dir());
+        let secret = Arc::new(AuditKey::new(&[7; 32]).unwrap());
+        let audit = Audit::new(Arc::clone(&fixture.store), Arc::clone(&clock), "house", secret, Keeps::All);
+        let engine =
+            Engine::new(Arc::clone(&fixture.store), Arc::clone(&clock), std::env::temp_dir()).with_audit(audit);
         let door = Door::guarded(Guarded {
             tokens: None,
             keys: Some(Arc::clone(&fixture.store)),

@@ -21,6 +21,7 @@ fn facts(word: &str, secret: &str) -> Vec<Value> {
         object("FUNCTION", "shop.py::total"),
         object("Decision", "cents"),
         object("EPISODE", "e1"),
+        object("ContextGraph", "shown"),
         link("CALLS", "Service:web", "Service:auth"),
         link("CONTAINS", "FILE:shop.py", "FUNCTION:shop.py::price"),
         link("CONTAINS", "FILE:shop.py", "FUNCTION:shop.py::total"),
@@ -63,6 +64,7 @@ fn plain(operation: &Operation) -> Map<String, Value> {
             ("release_diff", _) | (_, "release") => "r1",
             ("merge", "source") => "calm",
             ("rename", "to") => "web2",
+            ("context_graph_usage", "context_graph_id") => "ContextGraph:shown",
             ("call_chain", "from") => "FUNCTION:shop.py::total",
             ("call_chain", "to") => "FUNCTION:shop.py::price",
             ("get_callers" | "get_callees" | "code_explain" | "index_file", _) => "FUNCTION:shop.py::price",
@@ -88,6 +90,9 @@ fn plain(operation: &Operation) -> Map<String, Value> {
     }
     if of == "semantic_slice" {
         request.insert("symbol".into(), json!("shop.py::price"));
+    }
+    if of == "build_context_graph" {
+        request.insert("anchors".into(), json!(["Service:web"]));
     }
     if of == "diff" {
         request.insert("from".into(), json!("tx:1"));
