@@ -146,6 +146,12 @@ impl Recording {
         self.fill();
     }
 
+    /// It is not worth recording.
+    pub fn forget(mut self) {
+        self.note = None;
+        self.place = None;
+    }
+
     fn fill(&mut self) {
         let (Some(mut note), Some(place)) = (self.note.take(), self.place.take()) else { return };
         note.took_us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);

@@ -7,6 +7,7 @@ pub mod context_graph;
 pub mod cursor;
 pub mod embedding;
 pub mod graph;
+pub mod happenings;
 pub mod lineage;
 pub mod model_endpoint;
 pub mod ops;
@@ -59,6 +60,7 @@ pub struct Engine {
     searching: Arc<search::Searching>,
     embedding: Arc<search::Embedding>,
     audit: Option<Audit>,
+    conflicts: Arc<happenings::Conflicts>,
 }
 
 /// What is kept per working tree of a project.
@@ -131,6 +133,7 @@ impl Engine {
             searching: Arc::default(),
             embedding: Arc::new(search::Embedding::built_in(Default::default(), None)),
             audit: None,
+            conflicts: Arc::default(),
         }
     }
 
@@ -190,7 +193,10 @@ impl Engine {
         let told = outline.as_ref().map_err(|e| *e);
         events::ended(context, &Ended { operation: operation.meta.name, request: &asked, answer: told, took });
         if let Some(recording) = recording {
-            recording.end(told);
+            match told.is_ok_and(|told| ops::events::is_silence(operation.meta.name, told)) {
+                true => recording.forget(),
+                false => recording.end(told),
+            }
         }
         answer
     }
@@ -313,6 +319,11 @@ impl Engine {
     /// What searching needs beside graphs.
     pub fn searching(&self) -> &search::Searching {
         &self.searching
+    }
+
+    /// Claims that were refused of late.
+    pub fn conflicts(&self) -> &happenings::Conflicts {
+        &self.conflicts
     }
 
     /// Graphs in memory, of all projects.

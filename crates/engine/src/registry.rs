@@ -263,6 +263,7 @@ pub fn operations() -> &'static [Operation] {
             Operation::of::<ops::memory_linked_search::MemoryLinkedSearch>(),
             Operation::of::<ops::history::History>(),
             Operation::of::<ops::log::Log>(),
+            Operation::of::<ops::events::Events>(),
             Operation::of::<ops::diff::Diff>(),
             Operation::of::<ops::diff_since::DiffSince>(),
             Operation::of::<ops::branch::Create>(),

@@ -137,6 +137,12 @@ impl Front {
         answer
     }
 
+    /// Asks for news on behalf of who listens. Asking in vain, several times a second, is in no log and no figure.
+    pub async fn listen(&self, caller: &Caller, request: Value) -> Result<Answer> {
+        let operation = registry::find("events").ok_or_else(|| unknown("events"))?;
+        self.run(caller, operation, request, None).await
+    }
+
     async fn run(
         &self,
         caller: &Caller,

@@ -94,7 +94,7 @@ pub fn router(site: Site) -> Router {
             .layer(from_fn_with_state(Arc::<sessions::Sessions>::default(), sessions::own))
     };
     let inside = routes::all()
-        .route("/v1/events", get(events::transactions))
+        .route("/v1/events", get(events::events))
         .route(bulk::EXPORT, get(bulk::export))
         .route(bulk::IMPORT, post(bulk::import))
         .route("/metrics", get(measured))

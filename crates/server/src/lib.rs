@@ -1,6 +1,7 @@
 //! Surfaces that listen: agents by MCP, programs by HTTP. Translation only: every request becomes an operation.
 
 pub mod auth;
+pub mod follow;
 pub mod front;
 pub mod http;
 pub mod mcp;

@@ -2,6 +2,7 @@
 
 mod prompts;
 mod resources;
+mod subscriptions;
 mod tools;
 
 pub(crate) use resources::decoded;
@@ -12,10 +13,12 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
     GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig,
+    ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use std::sync::Arc;
+use subscriptions::Subscriptions;
 
 const INSTRUCTIONS: &str = "Lukasa keeps this project's code, documents, decisions and agents' doings in one versioned graph. \
 Begin a task with `context_pack`; look for anything with `search`; read exact lines with `semantic_slice`. Answers begin \
@@ -29,17 +32,18 @@ pub struct Mcp {
     /// Who asks, where the connection itself does not tell.
     caller: Option<Caller>,
     toolsets: Toolsets,
+    subscriptions: Arc<Subscriptions>,
 }
 
 impl Mcp {
     /// For a client that started us.
     pub fn of_owner(front: Front, caller: Caller, toolsets: Toolsets) -> Mcp {
-        Mcp { front, caller: Some(caller), toolsets }
+        Mcp { front, caller: Some(caller), toolsets, subscriptions: Arc::default() }
     }
 
     /// For clients that each request tells of.
     pub fn of_anyone(front: Front, toolsets: Toolsets) -> Mcp {
-        Mcp { front, caller: None, toolsets }
+        Mcp { front, caller: None, toolsets, subscriptions: Arc::default() }
     }
 
     /// Who asks: whoever the request was let in as, named by the agent's own name.
@@ -64,6 +68,7 @@ impl ServerHandler for Mcp {
             .enable_completions()
             .enable_prompts()
             .enable_resources()
+            .enable_resources_subscribe()
             .enable_tools()
             .build();
         let about = Implementation::new("lukasa", env!("CARGO_PKG_VERSION")).with_title("Lukasa");
@@ -114,6 +119,41 @@ impl ServerHandler for Mcp {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let caller = self.caller(&context)?;
         resources::read(&self.front, &caller, &request.uri).await.map(Into::into)
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let caller = self.caller(&context)?;
+        self.subscriptions.begin(&self.front, caller, request.uri, context.peer).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscriptions.end(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        let uris = requested.resource_subscriptions.iter().flatten();
+        let told: Vec<String> = uris.filter(|uri| subscriptions::can_be_told(uri)).cloned().collect();
+        let mut filter = SubscriptionFilter::new();
+        filter.resource_subscriptions = (!told.is_empty()).then_some(told);
+        Some(filter)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let caller = self.caller(context.request_context())?;
+        let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
+        tokio::select! {
+            told = subscriptions::listen(&self.front, &caller, &uris, context.sink()) => told,
+            () = context.cancelled() => Ok(()),
+        }
     }
 
     async fn list_prompts(

@@ -1,6 +1,7 @@
 //! What tests share: a clock that stands still, a fixture per store, a PostgreSQL database of their own,
 //! and an endpoint that answers as it is told.
 
+mod agent;
 mod clock;
 mod endpoint;
 mod faulty;
@@ -11,6 +12,7 @@ pub mod http;
 mod postgres;
 pub mod questions;
 
+pub use agent::Agent;
 pub use clock::ManualClock;
 pub use endpoint::{Asked, FakeEmbeddings, FakeEndpoint, Mood, Reply};
 pub use faulty::FaultyStore;

@@ -18,6 +18,7 @@ pub mod demo;
 pub mod diff;
 pub mod diff_since;
 pub mod embed;
+pub mod events;
 pub mod expand;
 pub mod export;
 pub mod find_pattern;

@@ -14,6 +14,7 @@ mod desk;
 mod embedding;
 mod embedding_endpoint;
 mod embedding_engine;
+mod events;
 mod git;
 mod graph;
 mod lineage;

@@ -1,76 +1,75 @@
-//! Transactions as they happen, as server-sent events.
+//! What happens, as server-sent events: transactions, claims, conflicts, tasks, episodes.
 
 use super::{RequestId, Site, refusal};
+use crate::follow::Follower;
 use crate::front::Caller;
 use axum::Extension;
-use axum::extract::State;
+use axum::extract::{Query, State};
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 use std::convert::Infallible;
-use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How often the log is looked at.
-const EVERY: Duration = Duration::from_millis(250);
-/// Transactions read at a time.
-const PART: u64 = 200;
+#[derive(Deserialize)]
+pub struct Wanted {
+    /// Kinds, with commas between them; all when left out.
+    #[serde(default)]
+    kinds: String,
+}
 
-/// Streams transactions after `Last-Event-ID`, or from now on.
-pub async fn transactions(
+/// Streams what happens after `Last-Event-ID`, or from now on.
+pub async fn events(
     State(site): State<Site>,
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<RequestId>,
+    Query(wanted): Query<Wanted>,
     headers: HeaderMap,
 ) -> Response {
-    let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.parse::<u64>().ok());
-    let mut after = match seen {
-        Some(tx) => tx,
-        None => match log(&site, &caller, json!({"limit": 1})).await {
-            Ok(log) => log["head"].as_u64().unwrap_or(0),
-            Err(error) => return refusal(&error, &id),
-        },
+    let heard = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
+    let kinds = wanted.kinds.split(',').filter(|kind| !kind.is_empty()).map(str::to_owned).collect();
+    let mut follower = match Follower::start(&site.front, caller, kinds, heard).await {
+        Ok(follower) => follower,
+        Err(error) => return refusal(&error, &id),
     };
     let (send, receive) = mpsc::channel::<Result<Event, Infallible>>(64);
     tokio::spawn(async move {
         loop {
-            let told = log(&site, &caller, json!({"after": after, "limit": PART})).await;
-            let events: Vec<Event> = match &told {
-                Ok(log) => log["transactions"].as_array().into_iter().flatten().map(event).collect(),
-                Err(error) => vec![
-                    Event::default()
-                        .event("error")
-                        .data(json!({"code": error.code, "message": error.message}).to_string()),
-                ],
+            // Who has gone is not listened for any more.
+            let told = tokio::select! {
+                told = follower.next() => told,
+                () = send.closed() => return,
             };
-            if let Ok(log) = &told {
-                let last = log["transactions"].as_array().and_then(|all| all.last());
-                after = last.and_then(|tx| tx["tx"].as_u64()).unwrap_or(after);
-            }
-            let is_busy = events.len() as u64 == PART;
+            let (events, ended) = match told {
+                Ok(told) => (told.iter().map(event).collect(), false),
+                Err(error) => {
+                    let data = json!({"code": error.code, "message": error.message}).to_string();
+                    (vec![Event::default().event("error").data(data)], true)
+                }
+            };
             for event in events {
                 if send.send(Ok(event)).await.is_err() {
                     return;
                 }
             }
-            if send.is_closed() || told.is_err() {
+            if ended {
                 return;
-            }
-            if !is_busy {
-                tokio::time::sleep(EVERY).await;
             }
         }
     });
     Sse::new(Stream(receive)).keep_alive(KeepAlive::default()).into_response()
 }
 
-fn event(transaction: &Value) -> Event {
-    Event::default().event("transaction").id(transaction["tx"].to_string()).data(transaction.to_string())
-}
-
-async fn log(site: &Site, caller: &Caller, request: Value) -> lukasa_model::Result<Value> {
-    site.front.call(caller, "log", request, None).await?.value()
+/// A transaction is told last of all it is about, and only it has an id: who was cut off before is told all of it again.
+fn event(happening: &Map<String, Value>) -> Event {
+    let kind = happening.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let event = Event::default().event(kind).data(Value::Object(happening.clone()).to_string());
+    match happening.get("tx").filter(|_| kind == "transaction") {
+        Some(tx) => event.id(tx.to_string()),
+        None => event,
+    }
 }
 
 /// What is received, as a stream.

@@ -6,19 +6,20 @@ use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
 
-const ROOT: &str = "lukasa://project/";
+pub(super) const ROOT: &str = "lukasa://project/";
 const JSON: &str = "application/json";
 /// Most completions.
 const COMPLETIONS: usize = 20;
 
 /// Resources that are always there: path, name, what it is, and the operation that gives it.
-const ALL: [(&str, &str, &str, &str); 6] = [
+const ALL: [(&str, &str, &str, &str); 7] = [
     ("overview", "Overview", "How large the graph is and how it hangs together", "graph_stats"),
     ("health", "Health", "What the index holds and how far it is behind", "graph_health"),
     ("readiness", "Readiness", "How ready search is", "search_readiness"),
     ("branches", "Branches", "Every branch", "branch_list"),
     ("releases", "Releases", "Every release", "release_list"),
     ("log", "Log", "The latest transactions", "log"),
+    ("events", "Events", "What happened lately: claims, conflicts, tasks, episodes, transactions", "events"),
 ];
 
 /// Resources by name: path, name, what it is, the operation and the field that the name goes into.

@@ -1,0 +1,125 @@
+//! Resources that a client is told about when they change, by both generations of the protocol.
+
+use super::resources::ROOT;
+use crate::follow::Follower;
+use crate::front::{Caller, Front};
+use parking_lot::Mutex;
+use rmcp::model::ResourceUpdatedNotificationParam;
+use rmcp::service::SubscriptionSink;
+use rmcp::{ErrorData, Peer, RoleServer};
+use serde_json::json;
+use std::collections::HashMap;
+use tokio::task::{AbortHandle, JoinSet};
+
+/// Most resources that one client is told about.
+const MOST: usize = 16;
+
+/// Resources that can be subscribed to, and the kinds of happenings that change them; none: all.
+const ALL: [(&str, &[&str]); 2] = [("events", &[]), ("log", &["transaction"])];
+
+/// Kinds of happenings that change a resource; none where nobody could be told.
+fn kinds(uri: &str) -> Option<Vec<String>> {
+    let path = uri.strip_prefix(ROOT)?;
+    let (_, kinds) = ALL.iter().find(|(own, _)| *own == path)?;
+    Some(kinds.iter().map(ToString::to_string).collect())
+}
+
+pub fn can_be_told(uri: &str) -> bool {
+    kinds(uri).is_some()
+}
+
+async fn follower(front: &Front, caller: Caller, uri: &str) -> Result<Follower, ErrorData> {
+    let names: Vec<String> = ALL.iter().map(|(path, _)| format!("{ROOT}{path}")).collect();
+    let kinds = kinds(uri).ok_or_else(|| {
+        let message = format!("`{uri}` cannot be subscribed to; these can: {}", names.join(", "));
+        ErrorData::resource_not_found(message, Some(json!({"uri": uri})))
+    })?;
+    Follower::start(front, caller, kinds, None).await.map_err(|error| {
+        ErrorData::internal_error(error.message, Some(json!({"errorCode": error.code, "hint": error.hint})))
+    })
+}
+
+/// Subscriptions of one client; they end with it.
+#[derive(Default)]
+pub struct Subscriptions(Mutex<HashMap<String, AbortHandle>>);
+
+impl Subscriptions {
+    /// Tells the client whenever the resource changes, until it says that it is enough.
+    pub async fn begin(
+        &self,
+        front: &Front,
+        caller: Caller,
+        uri: String,
+        peer: Peer<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let mut follower = follower(front, caller, &uri).await?;
+        let mut all = self.0.lock();
+        all.retain(|_, task| !task.is_finished());
+        if all.len() >= MOST && !all.contains_key(&uri) {
+            return Err(ErrorData::invalid_params(format!("{MOST} subscriptions at most"), None));
+        }
+        let name = uri.clone();
+        let task = tokio::spawn(async move {
+            // A client that cannot be told has gone; what cannot be read any more is told by reading it.
+            while follower.next().await.is_ok() {
+                let changed = ResourceUpdatedNotificationParam::new(name.clone());
+                if peer.notify_resource_updated(changed).await.is_err() {
+                    return;
+                }
+            }
+        });
+        if let Some(before) = all.insert(uri, task.abort_handle()) {
+            before.abort();
+        }
+        Ok(())
+    }
+
+    pub fn end(&self, uri: &str) {
+        if let Some(task) = self.0.lock().remove(uri) {
+            task.abort();
+        }
+    }
+}
+
+impl Drop for Subscriptions {
+    fn drop(&mut self) {
+        self.0.lock().values().for_each(AbortHandle::abort);
+    }
+}
+
+/// Tells of changes of all these resources until nobody listens.
+pub async fn listen(front: &Front, caller: &Caller, uris: &[String], sink: &SubscriptionSink) -> Result<(), ErrorData> {
+    if uris.is_empty() {
+        return std::future::pending().await;
+    }
+    let mut tasks = JoinSet::new();
+    for uri in uris.iter().take(MOST) {
+        let mut follower = follower(front, caller.clone(), uri).await?;
+        let (uri, sink) = (uri.clone(), sink.clone());
+        tasks.spawn(async move {
+            while follower.next().await.is_ok() {
+                if sink.notify_resource_updated(uri.clone()).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+    tasks.join_all().await;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lukasa_engine::happenings::Kind;
+
+    #[test]
+    fn what_can_be_told_is_a_resource_and_its_kinds_happen() {
+        for (path, kinds) in ALL {
+            let uri = format!("{ROOT}{path}");
+            assert!(can_be_told(&uri) && super::super::resources::request(&uri).is_some(), "{uri}");
+            assert!(kinds.iter().all(|kind| Kind::ALL.iter().any(|known| known.name() == *kind)), "{kinds:?}");
+        }
+        assert!(!can_be_told("lukasa://project/overview") && !can_be_told("lukasa://other/log"));
+    }
+}
