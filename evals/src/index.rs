@@ -54,9 +54,9 @@ pub fn run(repo: &Path, as_json: bool) -> Result<(), Fault> {
         let _ = fs::remove_file(&db);
         let _ = fs::remove_file(db.with_extension("db-wal"));
         let _ = fs::remove_dir_all(db.with_extension("cache"));
-        let cpu = cpu_seconds();
+        let cpu = crate::cpu_seconds();
         let (answer, seconds) = timed_index(&db, &work)?;
-        cpus.push(cpu_seconds() - cpu);
+        cpus.push(crate::cpu_seconds() - cpu);
         indexes.push(seconds);
         report = answer;
         eprintln!("turn {turn}: parse {:.2} s, index {seconds:.2} s, steps {}", parses[turn], report["steps"]);
@@ -257,12 +257,4 @@ fn median(times: &mut [f64]) -> f64 {
 
 fn round4(value: f64) -> f64 {
     (value * 10_000.0).round() / 10_000.0
-}
-
-/// Seconds of processor time this process has used.
-fn cpu_seconds() -> f64 {
-    let Ok(stat) = fs::read_to_string("/proc/self/stat") else { return 0.0 };
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at).and_then(|f| f.parse::<f64>().ok()).unwrap_or(0.0);
-    (ticks(11) + ticks(12)) / 100.0
 }

@@ -2,7 +2,7 @@
 
 use crate::finding::{Project, Times};
 use crate::pack::{made, tasks};
-use crate::{Fault, print, status_mb};
+use crate::{Fault, cpu_seconds, print, round, status_mb};
 use lukasa_server::auth::Door;
 use lukasa_server::auth::guard::GuardRules;
 use lukasa_server::http::{Patience, Site, serve};
@@ -50,7 +50,7 @@ pub fn run(clients: usize, seconds: u64, nodes: u64, as_json: bool) -> Result<()
     eprintln!("{clients} clients for {seconds} s at {address} …");
     let ended = AtomicBool::new(false);
     let all: Mutex<BTreeMap<&str, Went>> = Mutex::default();
-    let began = Instant::now();
+    let (began, cpu) = (Instant::now(), cpu_seconds());
     std::thread::scope(|scope| {
         for client in 0..clients {
             let (ended, all, tasks, keys) = (&ended, &all, &tasks, &keys);
@@ -60,6 +60,7 @@ pub fn run(clients: usize, seconds: u64, nodes: u64, as_json: bool) -> Result<()
         ended.store(true, Ordering::Relaxed);
     });
     let took = began.elapsed().as_secs_f64();
+    let cpu = cpu_seconds() - cpu;
     let rss_end = status_mb("VmRSS:");
     runtime.shutdown_background();
     let all = all.into_inner().map_err(|_| "a client broke off")?;
@@ -72,6 +73,8 @@ pub fn run(clients: usize, seconds: u64, nodes: u64, as_json: bool) -> Result<()
         print(&line(name, went, clients, nodes, took), as_json);
     }
     let mut last = line("all", &whole, clients, nodes, took);
+    // Of server and clients together: what a busy machine cannot blur.
+    last["cpu_ms_each"] = json!(round(cpu * 1e3 / whole.requests.max(1) as f64));
     last["rss_start_mb"] = json!(rss_start);
     last["rss_end_mb"] = json!(rss_end);
     print(&last, as_json);

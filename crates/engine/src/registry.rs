@@ -101,7 +101,29 @@ impl Body for Written {
     }
 }
 
+/// An answer of which only the text is at hand.
+struct Text(String);
+
+impl Body for Text {
+    fn text(&self) -> serde_json::Result<String> {
+        Ok(self.0.clone())
+    }
+
+    fn value(&self) -> serde_json::Result<Value> {
+        serde_json::from_str(&self.0)
+    }
+
+    fn outline(&self) -> Outline {
+        self.value().map_or_else(|_| Outline::default(), |value| Outline::of(&value))
+    }
+}
+
 impl Answer {
+    /// An answer that was written before; who wants the value has it read.
+    pub fn written(text: String) -> Answer {
+        Answer(Box::new(Text(text)))
+    }
+
     /// An answer that came from elsewhere, in both its forms.
     pub fn of(text: String, value: Value) -> Answer {
         Answer(Box::new(Written(text, value)))

@@ -60,7 +60,9 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { at_once: 16, waiting: 256, time: Duration::from_secs(120), bytes: 4 << 20 }
+        // Work is for the processor, with some waiting for the disk: more at once would only get in each other's way.
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        Limits { at_once: (cores * 2).max(4), waiting: 256, time: Duration::from_secs(120), bytes: 4 << 20 }
     }
 }
 

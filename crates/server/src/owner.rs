@@ -143,10 +143,10 @@ impl Desk {
                         // Nobody listening is no fault of the work.
                         let _ = progress.as_ref().map(|progress| progress.send(Progress { done, of }));
                     };
-                    let both = |answer: Answer| Ok(Answer::of(answer.text()?, answer.value()?));
+                    let written = |answer: Answer| Ok(Answer::written(answer.text()?));
                     #[cfg(unix)]
                     let asked = watched::lasts(operation).then(|| from_here(operation, &request)).transpose()?;
-                    let answer = Work { caller: caller.clone(), operation, request }.run(engine, tell, both).await?;
+                    let answer = Work { caller: caller.clone(), operation, request }.run(engine, tell, written).await?;
                     #[cfg(unix)]
                     if let Some(asked) = asked {
                         self.0.watched.note(caller, &asked);

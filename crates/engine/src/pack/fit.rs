@@ -299,7 +299,7 @@ fn forms(slice: &Slice, profile: Profile, explain: bool) -> Vec<Form> {
     }
     forms.push(Form::Slice(named));
     // The fullest first, by what they cost.
-    forms.sort_by_key(|form| usize::MAX - form.cost());
+    forms.sort_by_cached_key(|form| usize::MAX - form.cost());
     forms
 }
 

@@ -34,6 +34,8 @@ mod embedded {
 const IDLE_READERS: usize = 8;
 /// How much a connection keeps in memory, and in its log before it moves it over.
 const KEPT: &str = "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4096;";
+/// What a reader keeps in memory: little, for every commit makes it forget, and there are several.
+const READS: &str = "PRAGMA cache_size = -16384;";
 /// How long a writer waits for a writer in another process.
 const BUSY: Duration = Duration::from_secs(30);
 
@@ -70,7 +72,11 @@ impl SqliteStore {
         let idle = self.idle.lock().pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => connect(&self.path, Durability::Full)?,
+            None => {
+                let connection = connect(&self.path, Durability::Full)?;
+                connection.execute_batch(READS).map_err(fault)?;
+                connection
+            }
         };
         Ok(Pooled { store: self, connection: Some(connection) })
     }
