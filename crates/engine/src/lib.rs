@@ -8,6 +8,7 @@ pub mod cursor;
 pub mod embedding;
 pub mod graph;
 pub mod lineage;
+pub mod memory;
 pub mod model_endpoint;
 pub mod ops;
 pub mod outline;
@@ -59,6 +60,7 @@ pub struct Engine {
     searching: Arc<search::Searching>,
     embedding: Arc<search::Embedding>,
     audit: Option<Audit>,
+    memory: Arc<memory::Memory>,
 }
 
 /// What is kept per working tree of a project.
@@ -131,6 +133,7 @@ impl Engine {
             searching: Arc::default(),
             embedding: Arc::new(search::Embedding::built_in(Default::default(), None)),
             audit: None,
+            memory: Arc::default(),
         }
     }
 
@@ -139,6 +142,18 @@ impl Engine {
     pub fn with_summaries(mut self, summaries: code::Summaries) -> Engine {
         self.summaries = Some(Arc::new(summaries));
         self
+    }
+
+    /// Encrypts sensitive episodes with the keys of their agents.
+    #[must_use]
+    pub fn with_vault(mut self, vault: memory::Vault) -> Engine {
+        self.memory = Arc::new(memory::Memory { vault, ..memory::Memory::default() });
+        self
+    }
+
+    /// What remembering needs beside the store.
+    pub fn memory(&self) -> &memory::Memory {
+        &self.memory
     }
 
     /// Records every operation.

@@ -198,7 +198,7 @@ impl Operation {
     }
 }
 
-fn snake_case(name: &str) -> String {
+pub(crate) fn snake_case(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 2);
     for c in name.chars() {
         if c.is_ascii_uppercase() {
