@@ -2,7 +2,12 @@
 
 pub mod chain;
 pub mod episodes;
+pub mod facts;
 pub mod kinds;
+pub mod links;
+pub mod moments;
+pub mod patterns;
+pub mod recall;
 pub mod reflect;
 pub mod vault;
 
@@ -24,6 +29,11 @@ pub mod names {
     pub const EPISODE: &str = "Episode";
     pub const DECISION: &str = "Decision";
     pub const LEARNING: &str = "Learning";
+    /// The label of what is kept from everybody but its agent.
+    pub const SENSITIVE: &str = "sensitive";
+    pub const FACT: &str = "Fact";
+    pub const SUPERSEDES: &str = "SUPERSEDES";
+    pub const CONTRADICTS: &str = "CONTRADICTS";
     pub const NEXT_EPISODE: &str = "NEXT_EPISODE";
     pub const INVOLVES: &str = "INVOLVES";
     pub const APPLIES_TO: &str = "APPLIES_TO";

@@ -1,8 +1,10 @@
 //! Recording episodes: checked against the contract of their kind, linked to the code they involve, chained per session.
 
+use super::facts::{self, FactOut, NewFact};
+use super::links::CODE_HASH;
 use super::names::{
-    AGENT, APPLIES_TO, CREATED_BY, DERIVED_FROM, INVOLVES, LEARNING, NEXT_EPISODE, RECORDED_IN, SESSION, agent_key,
-    prefixed, session_key,
+    AGENT, APPLIES_TO, CREATED_BY, DERIVED_FROM, INVOLVES, LEARNING, NEXT_EPISODE, RECORDED_IN, SENSITIVE, SESSION,
+    SUPERSEDES, agent_key, prefixed, session_key,
 };
 use super::{Kind, Outcome, chain, kinds};
 use crate::{Context, Engine};
@@ -16,6 +18,7 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use uuid::Uuid;
 
 /// Longest content, in bytes: what somebody may want to read again. Logs and dumps belong into files.
@@ -51,11 +54,17 @@ pub struct NewEpisode {
     pub task_id: Option<String>,
     /// When it was; now when left out.
     pub time: Option<Time>,
+    /// Names of what it speaks of; linked to those that mean something.
+    pub mentions: Vec<String>,
     /// Names of what it was concluded from.
     pub derived_from: Vec<String>,
+    /// Names of what it replaces.
+    pub supersedes: Vec<String>,
+    /// What it tells to be so.
+    pub facts: Vec<NewFact>,
     /// Says anew what is kept under its id already, instead of refusing.
     pub anew: bool,
-    /// Whether it follows the last episode of its session; conclusions do not.
+    /// Belongs to no session: a conclusion, not something that happened in one.
     pub apart: bool,
 }
 
@@ -79,6 +88,9 @@ pub struct Added {
     pub time: Time,
     /// What it is linked to.
     pub entities: Vec<EntityOut>,
+    /// Facts it told, and what they mean for those known before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<FactOut>,
     /// Its content is encrypted with the key of its agent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub encrypted: bool,
@@ -130,6 +142,7 @@ pub fn add_all(
         prepared.push(one.map_err(|e| if many { e.at(format!("episodes[{at}]")) } else { e })?);
     }
     check_ids(&prepared)?;
+    check_facts(&prepared)?;
     recording.commit(branch, prepared)
 }
 
@@ -141,6 +154,22 @@ struct Recording<'a, 'c> {
     view: &'a View,
 }
 
+/// What a name means.
+struct Entity {
+    thing: Thing,
+    ended: bool,
+    renamed_from: Option<String>,
+    /// Of code, to tell later whether it changed.
+    code_hash: Option<String>,
+}
+
+/// A relationship to be written from an episode.
+struct Linked {
+    type_name: &'static str,
+    id: Uuid,
+    code_hash: Option<String>,
+}
+
 /// An episode that may be written as it is.
 struct Prepared {
     put: PutObject,
@@ -150,8 +179,10 @@ struct Prepared {
     agent: Option<String>,
     session: Option<String>,
     apart: bool,
-    links: Vec<(&'static str, Uuid)>,
+    links: Vec<Linked>,
     entities: Vec<EntityOut>,
+    facts: Vec<FactOut>,
+    fact_writes: Vec<Write>,
     encrypted: bool,
     repeated: bool,
     warnings: Vec<String>,
@@ -169,7 +200,7 @@ impl Recording<'_, '_> {
         let metadata = kinds::checked(kind, new.metadata.clone())?;
         check_content(&new.content)?;
         let agent = new.agent_id.clone().or_else(|| self.context.agent.clone());
-        let session = new.session_id.clone().or_else(|| self.context.session.clone());
+        let session = new.session_id.clone().or_else(|| self.context.session.clone()).filter(|_| !new.apart);
         let task = new.task_id.clone();
         for (what, name) in [("agent_id", &agent), ("session_id", &session), ("task_id", &task)] {
             if let Some(name) = name {
@@ -187,9 +218,11 @@ impl Recording<'_, '_> {
         };
         let mut links = Vec::new();
         let entities = self.entities(&new, &metadata, &mut links, &mut warnings)?;
-        for name in &new.derived_from {
+        let named = [(DERIVED_FROM, &new.derived_from), (SUPERSEDES, &new.supersedes)];
+        for (type_name, name) in named.iter().flat_map(|(type_name, names)| names.iter().map(|name| (*type_name, name)))
+        {
             let thing = self.ledger.find(self.view, &Reference::from(name.as_str()))?.thing;
-            links.push((DERIVED_FROM, thing.id));
+            links.push(Linked { type_name, id: thing.id, code_hash: None });
         }
         let content = plain(&new, &metadata, [("agent_id", &agent), ("session_id", &session), ("task_id", &task)])?;
         let repeated = new.id.is_some() && !new.anew && self.is_repeated(kind, &key, &content)?;
@@ -206,8 +239,36 @@ impl Recording<'_, '_> {
         if new.id.is_some() && !new.anew {
             put.expected_version = Some(0);
         }
-        let (entities, apart) = (entities, new.apart);
-        Ok(Prepared { put, key, kind, time, agent, session, apart, links, entities, encrypted, repeated, warnings })
+        let (mut told, mut fact_writes) = (Vec::new(), Vec::new());
+        if new.sensitive && !new.facts.is_empty() {
+            return Err(Error::invalid("sensitive_facts", "facts are seen by everybody; a sensitive episode has none")
+                .hint("leave out `facts`, or `sensitive`"));
+        }
+        let own = Reference::exact(kind.type_name(), &key);
+        for fact in new.facts.iter().filter(|_| !repeated) {
+            facts::check(fact)?;
+            let at = time.unwrap_or_else(|| self.engine.clock().now());
+            let (writes, out) = facts::writes(self.ledger, self.view, fact, &own, at)?;
+            fact_writes.extend(writes);
+            told.push(out);
+        }
+        let apart = new.apart;
+        Ok(Prepared {
+            put,
+            key,
+            kind,
+            time,
+            agent,
+            session,
+            apart,
+            links,
+            entities,
+            facts: told,
+            fact_writes,
+            encrypted,
+            repeated,
+            warnings,
+        })
     }
 
     /// When it was. A clock that is a little ahead means now; one that is far ahead means nothing.
@@ -232,7 +293,7 @@ impl Recording<'_, '_> {
         &self,
         new: &NewEpisode,
         metadata: &Map<String, Value>,
-        links: &mut Vec<(&'static str, Uuid)>,
+        links: &mut Vec<Linked>,
         warnings: &mut Vec<String>,
     ) -> Result<Vec<EntityOut>> {
         if new.entities.len() > ENTITIES {
@@ -241,15 +302,16 @@ impl Recording<'_, '_> {
         }
         let link = if new.kind.type_name() == LEARNING { APPLIES_TO } else { INVOLVES };
         let (mut found, mut unknown) = (Vec::new(), Vec::new());
-        let mut take = |thing: Thing, ended: bool, renamed_from: Option<String>| {
-            if !links.contains(&(link, thing.id)) {
-                links.push((link, thing.id));
-                found.push(EntityOut { reference: thing.name(), ended, renamed_from });
+        let mut take = |entity: Entity| {
+            if !links.iter().any(|known| known.type_name == link && known.id == entity.thing.id) {
+                links.push(Linked { type_name: link, id: entity.thing.id, code_hash: entity.code_hash });
+                let (reference, ended) = (entity.thing.name(), entity.ended);
+                found.push(EntityOut { reference, ended, renamed_from: entity.renamed_from });
             }
         };
         for name in &new.entities {
             match self.entity(name) {
-                Ok((thing, ended, renamed)) => take(thing, ended, renamed),
+                Ok(entity) => take(entity),
                 Err(error) if error.code == "not_found" => unknown.push((name.clone(), error)),
                 Err(error) => return Err(error),
             }
@@ -259,14 +321,15 @@ impl Recording<'_, '_> {
         }
         for name in spoken_of(metadata) {
             match self.entity(name) {
-                Ok((thing, ended, renamed)) => take(thing, ended, renamed),
+                Ok(entity) => take(entity),
                 Err(_) => warnings.push(format!("`{name}` is not in the graph, so nothing is linked to it")),
             }
         }
+        new.mentions.iter().filter_map(|name| self.entity(name).ok()).for_each(&mut take);
         if let Some(task) = &new.task_id {
             for key in [task.clone(), prefixed("task:", task)] {
-                if let Ok(found) = self.ledger.find(self.view, &Reference::exact("Task", &key)) {
-                    take(found.thing, false, found.renamed_from);
+                if let Ok(entity) = self.entity(&format!("Task:{key}")) {
+                    take(entity);
                     break;
                 }
             }
@@ -275,7 +338,7 @@ impl Recording<'_, '_> {
     }
 
     /// What a name means, be it there or ended; by its new name if it was renamed.
-    fn entity(&self, name: &str) -> Result<(Thing, bool, Option<String>)> {
+    fn entity(&self, name: &str) -> Result<Entity> {
         let reference = Reference::from(name);
         let error = match self.ledger.find(self.view, &reference) {
             Ok(found) if found.thing.ends.is_some() => {
@@ -283,14 +346,20 @@ impl Recording<'_, '_> {
                     Error::invalid("not_an_object", format!("`{name}` is a relationship")).hint("name one of its ends")
                 );
             }
-            Ok(found) => return Ok((found.thing, false, found.renamed_from)),
+            Ok(found) => {
+                let code_hash = super::links::code_hash(&found.statement.parsed()?).map(str::to_owned);
+                let (thing, renamed_from) = (found.thing, found.renamed_from);
+                return Ok(Entity { thing, ended: false, renamed_from, code_hash });
+            }
             Err(error) => error,
         };
         if error.code != "not_found" {
             return Err(error);
         }
         match self.ledger.history(self.view, &reference, false) {
-            Ok((thing, told)) if thing.ends.is_none() && !told.is_empty() => Ok((thing, true, None)),
+            Ok((thing, told)) if thing.ends.is_none() && !told.is_empty() => {
+                Ok(Entity { thing, ended: true, renamed_from: None, code_hash: None })
+            }
             _ => Err(error),
         }
     }
@@ -377,8 +446,13 @@ impl Recording<'_, '_> {
             valid_from: episode.time,
             ..PutRelationship::new(type_name, src, dst)
         };
-        for (type_name, id) in &episode.links {
-            writes.push(link(type_name, own.clone(), Reference::Id(*id)).into());
+        writes.extend(episode.fact_writes.iter().cloned());
+        for Linked { type_name, id, code_hash } in &episode.links {
+            let mut link = link(type_name, own.clone(), Reference::Id(*id));
+            if let Some(hash) = code_hash {
+                link.properties.insert(CODE_HASH.into(), hash.clone().into());
+            }
+            writes.push(link.into());
         }
         if let Some(agent) = &episode.agent {
             writes.push(link(CREATED_BY, own.clone(), Reference::exact(AGENT, &agent_key(agent))).into());
@@ -406,6 +480,7 @@ impl Prepared {
             kind: self.kind,
             time: self.time.unwrap_or(now),
             entities: self.entities,
+            facts: self.facts,
             encrypted: self.encrypted,
             warnings: self.warnings,
             tx: if self.repeated { None } else { tx },
@@ -439,8 +514,10 @@ fn plain(new: &NewEpisode, metadata: &Map<String, Value>, names: [(&str, &Option
     if let Some(outcome) = new.outcome {
         properties.insert("outcome".into(), outcome.name().into());
     }
+    let mut labels = BTreeSet::new();
     if new.sensitive {
         properties.insert("sensitive".into(), true.into());
+        labels.insert(SENSITIVE.to_owned());
     }
     let title = new.title.clone().or_else(|| metadata.get("title").and_then(Value::as_str).map(str::to_owned));
     if let Some(title) = &title {
@@ -449,7 +526,7 @@ fn plain(new: &NewEpisode, metadata: &Map<String, Value>, names: [(&str, &Option
     // A title is what an object is called, not something it says.
     properties.extend(metadata.iter().filter(|(name, value)| *name != "title" && !value.is_null()).map(pair));
     let subtype = (new.kind.type_name() == super::names::EPISODE).then(|| new.kind.name().to_owned());
-    Ok(Content { title, subtype, status: new.status.clone(), properties, ..Content::default() })
+    Ok(Content { title, subtype, status: new.status.clone(), labels, properties, ..Content::default() })
 }
 
 fn pair((name, value): (&String, &Value)) -> (String, Value) {
@@ -499,6 +576,18 @@ fn check_ids(episodes: &[Prepared]) -> Result<()> {
         if let Some(first) = seen.insert((episode.kind.type_name(), &episode.key), at) {
             let message = format!("`{}` stands for two episodes of this call, {first} and {at}", episode.key);
             return Err(Error::new(ErrorKind::Conflict, "episode_exists", message).hint("give each an id of its own"));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses two facts about the same in one call: each is judged by what was known before the call.
+fn check_facts(episodes: &[Prepared]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for fact in episodes.iter().flat_map(|episode| &episode.facts) {
+        if !seen.insert((facts::normal(&fact.subject), facts::normal(&fact.attribute))) {
+            let message = format!("two facts about `{}` of `{}` in one call", fact.attribute, fact.subject);
+            return Err(Error::invalid("duplicate_fact", message).hint("record them one after the other"));
         }
     }
     Ok(())

@@ -18,6 +18,7 @@ mod git;
 mod graph;
 mod lineage;
 mod made;
+mod memory;
 mod mentions;
 mod operations;
 mod patterns;
