@@ -416,8 +416,13 @@ impl Recording<'_, '_> {
         for episode in episodes.iter().filter(|episode| !episode.repeated) {
             self.write(episode, &mut batch.writes, &mut last);
         }
-        people(&episodes, &mut batch.writes);
+        let people: Vec<PutObject> = people(&episodes)
+            .into_iter()
+            .filter(|put| !self.engine.memory().people.are_known(&self.context.scope, put.key.as_deref().unwrap_or("")))
+            .collect();
+        batch.writes.extend(people.iter().cloned().map(Write::from));
         let done = if batch.writes.is_empty() { None } else { Some(self.ledger.commit(&batch)?) };
+        self.engine.memory().people.know(&self.context.scope, people.into_iter().filter_map(|put| put.key));
         if let Some(done) = &done {
             // The last of each session, as it is known now.
             for (session, slot) in sessions.iter().zip(&mut held) {
@@ -594,21 +599,13 @@ fn check_facts(episodes: &[Prepared]) -> Result<()> {
 }
 
 /// Agents and sessions of what is recorded; saying again that they are there writes nothing.
-fn people(episodes: &[Prepared], writes: &mut Vec<Write>) {
+fn people(episodes: &[Prepared]) -> Vec<PutObject> {
     let fresh = || episodes.iter().filter(|episode| !episode.repeated);
-    let mut agents: Vec<&String> = fresh().filter_map(|episode| episode.agent.as_ref()).collect();
-    let mut sessions: Vec<(&String, Option<&String>)> =
-        fresh().filter_map(|episode| Some((episode.session.as_ref()?, episode.agent.as_ref()))).collect();
-    agents.sort();
-    agents.dedup();
-    sessions.sort();
-    sessions.dedup_by_key(|(session, _)| *session);
-    for agent in agents {
-        writes.push(PutObject::new(AGENT, &agent_key(agent)).title(agent).into());
-    }
-    for (session, _) in sessions {
-        writes.push(PutObject::new(SESSION, &session_key(session)).title(session).into());
-    }
+    let agents: BTreeSet<&String> = fresh().filter_map(|episode| episode.agent.as_ref()).collect();
+    let sessions: BTreeSet<&String> = fresh().filter_map(|episode| episode.session.as_ref()).collect();
+    let agents = agents.into_iter().map(|agent| PutObject::new(AGENT, &agent_key(agent)).title(agent));
+    let sessions = sessions.into_iter().map(|session| PutObject::new(SESSION, &session_key(session)).title(session));
+    agents.chain(sessions).collect()
 }
 
 fn place_of(writes: &[Write], episode: &Prepared) -> Option<usize> {

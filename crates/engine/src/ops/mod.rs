@@ -64,6 +64,7 @@ pub mod semantic_slice;
 pub mod subgraph;
 pub mod symbol_lookup;
 pub mod tag;
+pub mod test_run;
 pub mod trace_decision_lineage;
 pub mod traverse;
 pub mod types;

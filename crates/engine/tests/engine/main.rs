@@ -25,4 +25,5 @@ mod patterns;
 mod scip;
 mod search;
 mod slices;
+mod test_run;
 mod tools;
