@@ -6,4 +6,4 @@ mod notes;
 
 pub use core::{Core, Dependency, Slice, gather};
 pub use fit::{Budget, Pack, Profile, fit};
-pub use notes::{Note, Notes, notes};
+pub use notes::{NOTICE, Note, Notes, notes};

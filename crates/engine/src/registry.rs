@@ -220,7 +220,7 @@ impl Operation {
     }
 }
 
-fn snake_case(name: &str) -> String {
+pub(crate) fn snake_case(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 2);
     for c in name.chars() {
         if c.is_ascii_uppercase() {
@@ -277,6 +277,12 @@ pub fn operations() -> &'static [Operation] {
             Operation::of::<ops::graph_query::GraphQuery>(),
             Operation::of::<ops::link_mentions::LinkMentions>(),
             Operation::of::<ops::cypher::Cypher>(),
+            Operation::of::<ops::episode_add::EpisodeAdd>(),
+            Operation::of::<ops::episode_recall::EpisodeRecall>(),
+            Operation::of::<ops::decision_add::DecisionAdd>(),
+            Operation::of::<ops::episode_recall::DecisionQuery>(),
+            Operation::of::<ops::reflect::Reflect>(),
+            Operation::of::<ops::test_run::TestRun>(),
             Operation::of::<ops::trace_decision_lineage::TraceDecisionLineage>(),
             Operation::of::<ops::build_context_graph::BuildContextGraph>(),
             Operation::of::<ops::context_graph_usage::ContextGraphUsage>(),

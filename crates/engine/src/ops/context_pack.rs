@@ -151,6 +151,7 @@ impl Op for ContextPack {
             summary: summary(&core, &notes, &request.task),
             entry_point: core.slices.first().map(|slice| slice.key.clone()),
             files: core.files.clone(),
+            notice: (!notes.are_empty()).then_some(pack::NOTICE),
             freshness: freshness(&look, &core, texts.without_source.len()),
             ..Pack::default()
         };

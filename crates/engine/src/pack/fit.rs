@@ -86,6 +86,9 @@ pub struct Pack {
     pub plan: Option<Note>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub episodes: Vec<Note>,
+    /// What is said of the texts of decisions, learnings, episodes and plans, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<&'static str>,
     /// As of when, and whether sources have changed since.
     pub freshness: String,
     pub profile: Profile,
@@ -342,7 +345,7 @@ mod tests {
 
     fn note(text: &str) -> Note {
         let (reference, content) = ("DECISION:decision:1".to_owned(), text.to_owned());
-        Note { reference, content, status: None, agent: None, confidence: None, since: None }
+        Note { reference, content, ..Note::default() }
     }
 
     proptest! {
