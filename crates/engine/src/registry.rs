@@ -43,6 +43,8 @@ pub struct Meta {
     pub destructive: bool,
     /// Request fields that name places on the machine.
     pub places: &'static [&'static str],
+    /// Request fields that only who works on this machine may set: what they name is run.
+    pub local: &'static [&'static str],
     /// Paths beside `POST /v1/{name}` that lead here, as `METHOD /path/{field}`.
     pub rest: &'static [&'static str],
     /// Commands as a user types them.

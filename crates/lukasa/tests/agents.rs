@@ -3,7 +3,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
-use lukasa_testkit::Agent;
+use lukasa_testkit::{Agent, git, has_git};
 use serde_json::json;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -39,4 +39,124 @@ fn who_subscribes_is_told_what_others_do() {
     bob.request("resources/unsubscribe", json!({"uri": uri})).unwrap();
     let refused = bob.request("resources/subscribe", json!({"uri": "lukasa://project/overview"})).unwrap_err();
     assert!(refused["message"].as_str().unwrap().contains("lukasa://project/events"), "{refused}");
+}
+
+const BEFORE: &str = "def refresh_token(user):\n    \"\"\"A fresh token for a user.\"\"\"\n    return sign(user)\n\n\n\
+                      def sign(user):\n    return user\n";
+const AFTER: &str = "def refresh_token(user):\n    \"\"\"A fresh token for a user.\"\"\"\n    \
+                     return sign(user, lifetime_minutes=60)\n\n\ndef sign(user, lifetime_minutes):\n    return user\n";
+
+/// A small program under version control, with tests of which one fails.
+fn repository(folder: &Path) {
+    std::fs::write(folder.join("auth.py"), BEFORE).unwrap();
+    std::fs::write(folder.join("tests.sh"), "echo '1 passed, 1 failed'\nexit 1\n").unwrap();
+    std::fs::write(folder.join(".gitignore"), "lukasa*\n").unwrap();
+    git(folder, &["init", "-q", "-b", "main"]);
+    git(folder, &["add", "-A"]);
+    git(folder, &["commit", "-qm", "first"]);
+}
+
+/// One agent works, remembers and finishes; everything is started anew; another is told what it needs, and nothing more.
+#[test]
+fn what_one_agent_did_the_next_one_knows() {
+    if !has_git() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    repository(root);
+    let (mut ada, mut bob) = (agent(root, "ada"), agent(root, "bob"));
+    ada.ok("index_directory", json!({"path": root}));
+    ada.ok(
+        "task_update",
+        json!({"task_id": "7", "title": "Tokens must expire", "status": "in_progress",
+        "targets": ["auth.py"]}),
+    );
+    let head = ada.ok("log", json!({}))["head"].as_u64().unwrap();
+
+    // It claims a function; another cannot have the file, and is told why.
+    let claim = json!({"target_id": "auth.py::refresh_token", "intent": "give tokens an end", "task_id": "7"});
+    assert_eq!(ada.ok("agent_claim", claim)["status"], "ok");
+    let refused = bob.ok("agent_claim", json!({"target_id": "auth.py", "intent": "rename things"}));
+    assert_eq!((&refused["status"], &refused["conflict"]["agent_id"]), (&json!("CONFLICT"), &json!("ada")));
+    assert_eq!(refused["conflict"]["intent"], "give tokens an end");
+
+    // It edits, decides, stumbles, and notes something that is nobody's business.
+    std::fs::write(root.join("auth.py"), AFTER).unwrap();
+    ada.ok("index_directory", json!({"path": root}));
+    for (n, change) in ["a lifetime is handed on", "it is in minutes", "sixty of them"].iter().enumerate() {
+        ada.ok(
+            "episode_add",
+            json!({"type": "EDIT", "content": format!("Edited auth.py: {change}"), "task_id": "7",
+            "entities": ["auth.py::refresh_token"], "metadata": {"file": "auth.py", "diff_summary": change,
+            "lines_before": 7, "lines_after": 7, "reason": format!("step {n}")}}),
+        );
+    }
+    let decided = ada.ok(
+        "episode_add",
+        json!({"type": "DECISION", "task_id": "7",
+        "content": "Refreshed tokens last sixty minutes, because stolen ones must end by themselves.",
+        "entities": ["auth.py::refresh_token"], "metadata": {"title": "Tokens last an hour",
+        "rationale": "stolen tokens must end by themselves", "tradeoffs": ["more refreshing"],
+        "affected_files": ["auth.py"]}}),
+    );
+    ada.ok("episode_add", json!({"type": "ERROR", "task_id": "7", "content": "sign was called without a lifetime",
+        "entities": ["auth.py::sign"], "metadata": {"error_type": "TypeError", "stack_summary": "refresh_token -> sign"}}));
+    ada.ok(
+        "episode_add",
+        json!({"type": "OBSERVATION", "task_id": "7", "sensitive": true,
+        "content": "the signing key of refresh_token is xyzzy-plugh", "entities": ["auth.py::refresh_token"]}),
+    );
+    let tested = ada.ok(
+        "test_run",
+        json!({"path": root, "command": ["sh", "tests.sh"], "task_id": "7",
+        "entities": ["auth.py::refresh_token"]}),
+    );
+    assert_eq!((&tested["status"], &tested["failed"]), (&json!("failed"), &json!(1)));
+    let done = ada.ok("task_update", json!({"task_id": "7", "status": "completed", "outcome": "tokens end"}));
+    assert_eq!(done["claims_released"].as_array().unwrap().len(), 1, "{done}");
+    assert!(done["reflection"].is_object() && done["decision_id"].is_string(), "{done}");
+    let retry = bob.ok("agent_claim", json!({"target_id": "auth.py", "intent": "rename things"}));
+    assert_eq!(retry["status"], "ok", "what is done is free again");
+
+    // Every process ends; nothing of it is forgotten.
+    ada.leave();
+    bob.leave();
+    let mut carol = agent(root, "carol");
+    let pack = carol.ok(
+        "context_pack",
+        json!({"task": "why do refreshed tokens expire in refresh_token?",
+        "path": root, "profile": "balanced"}),
+    );
+    let said = pack.to_string();
+    assert!(said.contains("Tokens last an hour") || said.contains("last sixty minutes"), "the decision: {pack}");
+    assert!(!pack["learnings"].as_array().unwrap().is_empty(), "the learning: {pack}");
+    assert!(said.contains("lifetime_minutes"), "the changed code: {pack}");
+    let recalled = carol.ok("episode_recall", json!({"query": "signing key of refresh_token", "limit": 50}));
+    for told in [&said, &recalled.to_string()] {
+        assert!(!told.contains("xyzzy"), "nothing sensitive: {told}");
+    }
+
+    // Where the decision comes from and what came of it; before, there was none.
+    let decision = decided["episode_id"].as_str().unwrap();
+    let lineage = carol.ok("trace_decision_lineage", json!({"decision_id": decision}));
+    let (up, down) = (lineage["upstream"].to_string(), lineage["downstream"].to_string());
+    assert!(up.contains("Episode:") && up.contains("Session"), "what led to it: {lineage}");
+    assert!(down.contains("refresh_token"), "what came of it: {lineage}");
+    let before = format!("tx:{head}");
+    let gone = carol.answer("trace_decision_lineage", json!({"decision_id": decision, "as_of": before}));
+    assert_eq!((&gone["ok"], &gone["errorCode"]), (&json!(false), &json!("not_found")));
+    let pack = carol.ok(
+        "context_pack",
+        json!({"task": "why do refreshed tokens expire in refresh_token?",
+        "as_of": before, "profile": "balanced"}),
+    );
+    let said = pack.to_string();
+    assert!(!said.contains("sixty minutes") && !said.contains("Tokens last an hour"), "as it was before: {pack}");
+    assert!(
+        carol.ok("episode_recall", json!({"query": "tokens", "as_of": before}))["episodes"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
 }

@@ -214,6 +214,14 @@ impl Front {
             )
             .hint("serve from within one"));
         }
+        if let Some(name) = operation.meta.local.iter().find(|name| fields.contains_key(**name)) {
+            return Err(Error::new(
+                ErrorKind::Forbidden,
+                "not_permitted",
+                format!("{name}: only who works on this machine may say that"),
+            )
+            .hint("leave it out"));
+        }
         for name in operation.meta.places {
             let Some(given) = fields.get(*name).and_then(Value::as_str) else { continue };
             let within = self.home.as_deref().and_then(|home| within(home, Path::new(given)));

@@ -62,6 +62,22 @@ async fn no_operation_is_led_outside_of_what_is_served() {
 }
 
 #[tokio::test]
+async fn nobody_from_elsewhere_says_what_is_run() {
+    let home = tempfile::tempdir().unwrap();
+    let front = front(home.path());
+    let mut tried = Vec::new();
+    for operation in operations() {
+        for field in operation.meta.local {
+            let request = json!({*field: ["true"]});
+            let asked = front.call(&caller(Grants::All), operation.meta.name, request, None).await;
+            assert_eq!(asked.map(drop).unwrap_err().code, "not_permitted", "{} {field}", operation.meta.name);
+            tried.push((operation.meta.name, *field));
+        }
+    }
+    assert_eq!(tried, [("test_run", "command")]);
+}
+
+#[tokio::test]
 async fn who_may_only_read_has_nothing_indexed() {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("a.py"), "def price():\n    return 1\n").unwrap();

@@ -19,9 +19,9 @@ pub mod demo;
 pub mod diff;
 pub mod diff_since;
 pub mod embed;
-pub mod events;
 pub mod episode_add;
 pub mod episode_recall;
+pub mod events;
 pub mod expand;
 pub mod export;
 pub mod find_pattern;
@@ -94,6 +94,7 @@ const META: Meta = Meta {
     aliases: &[],
     destructive: false,
     places: &[],
+    local: &[],
     rest: &[],
     examples: &[],
 };

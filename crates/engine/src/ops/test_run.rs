@@ -97,11 +97,12 @@ impl Op for TestRun {
         description: "Runs the test program of the working tree (cargo, npm, go or pytest by what lies in its root, or a command \
                       that is given) for selected tests or all, without a shell, within a limit of time, and keeps the result \
                       as a TEST_RESULT episode linked to its files. It runs programs on the machine that has the working tree: \
-                      callers need the scope `tests:run`.",
+                      callers need the scope `tests:run`, and those from elsewhere cannot say which program.",
         scope: "tests:run",
         verb: "test-run",
         toolset: "code",
         places: &["path"],
+        local: &["command"],
         positional: &["tests"],
         examples: &["lukasa test-run", "lukasa test-run auth::login --timeout-seconds 60"],
         ..WRITE

@@ -58,7 +58,9 @@ pub fn run(command: &TestCommand, folder: &Path, most: Duration, stop: &Stop) ->
     }
     let began = Instant::now();
     let mut child = process.spawn().map_err(|e| {
-        Error::new(ErrorKind::Unavailable, "test_command_failed", format!("`{}` cannot be run: {e}", command.program))
+        let missing = [std::io::ErrorKind::NotFound, std::io::ErrorKind::PermissionDenied].contains(&e.kind());
+        let kind = if missing { ErrorKind::NotFound } else { ErrorKind::Unavailable };
+        Error::new(kind, "test_command_failed", format!("`{}` cannot be run: {e}", command.program))
             .hint("is it installed, and can it be found?")
     })?;
     let kept = Arc::new(Mutex::new(Kept::default()));
