@@ -197,8 +197,12 @@ impl Ledger {
     /// under the same names itself stays as it is.
     pub fn install(&self, pack: &Pack, header: &Header) -> Result<Option<Tx>> {
         let label = pack.label();
-        if missing(&*self.registry()?, pack, &label, &|_| false).is_empty() {
-            return Ok(None);
+        match self.registry() {
+            Ok(registry) if missing(&registry, pack, &label, &|_| false).is_empty() => return Ok(None),
+            Ok(_) => {}
+            // A project begins with its first transaction, which this may be.
+            Err(error) if error.code == "unknown_project" => {}
+            Err(error) => return Err(error),
         }
         pack.object_types.iter().try_for_each(check_object_type)?;
         pack.relationship_types.iter().try_for_each(check_relationship_type)?;
