@@ -281,7 +281,15 @@ fn recall_keeps_to_its_filters() {
             found.sort_unstable();
             assert_eq!(found, expected, "{request}");
         }
+        let out = desk.ok("episode_recall", json!({"query": "the gateway yesterday"}));
+        assert_eq!(
+            (out["total"].as_u64(), &out["time_filter"]["applied"]),
+            (Some(3), &json!(false)),
+            "nothing is from then"
+        );
+        assert!(out["warnings"][0].as_str().unwrap().contains("yesterday"), "and that is told: {out}");
         let out = desk.ok("episode_recall", json!({"query": "gateway in March 2024"}));
+        assert_eq!(out["time_filter"]["applied"], true);
         assert_eq!(out["time_filter"]["phrase"], "in march 2024");
         assert_eq!(out["sessions"][0]["session_id"], "ada");
     }
