@@ -91,13 +91,16 @@ fn side(before: &str) -> (usize, Side) {
     (words.get(0).map_or(before.len(), |words| words.start()), side)
 }
 
+/// From the words of a time, today, now and releases to where it begins and ends.
+type ToPeriod = fn(&Captures<'_>, Date, Time, &[Named]) -> Option<(Time, Time)>;
+
 struct Rule {
     pattern: Regex,
     /// Stands for a time only after a word such as `in`: "may" alone is none.
     needs_word: bool,
     /// Names a day, a month or a year of the calendar.
     is_date: bool,
-    period: fn(&Captures<'_>, Date, Time, &[Named]) -> Option<(Time, Time)>,
+    period: ToPeriod,
 }
 
 fn rule(pattern: &str) -> Regex {
