@@ -4,6 +4,7 @@ pub mod audit;
 pub mod caller;
 pub mod code;
 pub mod context_graph;
+pub mod coordination;
 pub mod cursor;
 pub mod embedding;
 pub mod graph;
@@ -59,6 +60,7 @@ pub struct Engine {
     searching: Arc<search::Searching>,
     embedding: Arc<search::Embedding>,
     audit: Option<Audit>,
+    coordination: Arc<coordination::Coordination>,
 }
 
 /// What is kept per working tree of a project.
@@ -75,6 +77,8 @@ pub struct Context<'a> {
     pub author: Option<String>,
     pub agent: Option<String>,
     pub session: Option<String>,
+    /// By which it asks, where it stays connected between requests.
+    pub connection: Option<String>,
     pub grants: Grants,
     /// Under which answer, logs and record know the request.
     pub request_id: Option<String>,
@@ -95,6 +99,7 @@ impl<'a> Context<'a> {
             author: None,
             agent: None,
             session: None,
+            connection: None,
             grants,
             request_id: None,
             stop,
@@ -131,6 +136,7 @@ impl Engine {
             searching: Arc::default(),
             embedding: Arc::new(search::Embedding::built_in(Default::default(), None)),
             audit: None,
+            coordination: Arc::default(),
         }
     }
 
@@ -150,6 +156,18 @@ impl Engine {
 
     pub fn audit(&self) -> Option<&Audit> {
         self.audit.as_ref()
+    }
+
+    /// Treats claims by other rules than the usual ones.
+    #[must_use]
+    pub fn with_claim_rules(mut self, rules: coordination::ClaimRules) -> Engine {
+        self.coordination = Arc::new(coordination::Coordination::new(rules));
+        self
+    }
+
+    /// What is known about who works on what.
+    pub fn coordination(&self) -> &coordination::Coordination {
+        &self.coordination
     }
 
     /// Keeps graphs within about this many bytes.
@@ -207,6 +225,9 @@ impl Engine {
 
     fn permitted(&self, context: &mut Context<'_>, operation: &Operation, request: Value) -> Result<Answer> {
         context.grants.check(operation.meta.name, operation.meta.scope)?;
+        if let (Some(connection), Some(agent)) = (&context.connection, &context.agent) {
+            self.coordination.presence().note(connection, agent, context.session.as_deref());
+        }
         // Asked first: what was done is not to be called undone because this could not be told.
         let kept = sensitive::kept_from(context, &self.ledger(&context.scope))?;
         let answer = operation.run(self, context, request).map_err(|e| self.explain(context, e));

@@ -16,6 +16,7 @@ pub mod paths {
 }
 
 pub use listen::Patience;
+pub(crate) use sessions::SESSION;
 pub use openapi::document;
 
 use crate::auth::failures::Failures;

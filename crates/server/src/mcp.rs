@@ -8,6 +8,8 @@ pub(crate) use resources::decoded;
 pub use tools::{DEFAULT, Toolsets};
 
 use crate::front::{Caller, Front};
+use crate::http::SESSION;
+use crate::owner::Connection;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
     GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult,
@@ -16,6 +18,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use std::sync::Arc;
 
 const INSTRUCTIONS: &str = "Lukasa keeps this project's code, documents, decisions and agents' doings in one versioned graph. \
 Begin a task with `context_pack`; look for anything with `search`; read exact lines with `semantic_slice`. Answers begin \
@@ -29,29 +32,36 @@ pub struct Mcp {
     /// Who asks, where the connection itself does not tell.
     caller: Option<Caller>,
     toolsets: Toolsets,
+    /// What claims made by this client end with.
+    connection: Arc<Connection>,
 }
 
 impl Mcp {
     /// For a client that started us.
     pub fn of_owner(front: Front, caller: Caller, toolsets: Toolsets) -> Mcp {
-        Mcp { front, caller: Some(caller), toolsets }
+        let connection = Arc::new(front.desk().connect());
+        Mcp { front, caller: Some(caller), toolsets, connection }
     }
 
     /// For clients that each request tells of.
     pub fn of_anyone(front: Front, toolsets: Toolsets) -> Mcp {
-        Mcp { front, caller: None, toolsets }
+        let connection = Arc::new(front.desk().connect());
+        Mcp { front, caller: None, toolsets, connection }
     }
 
     /// Who asks: whoever the request was let in as, named by the agent's own name.
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
-        let told = context.extensions.get::<axum::http::request::Parts>();
-        let told = told.and_then(|parts| parts.extensions.get::<Caller>()).cloned();
+        let request = context.extensions.get::<axum::http::request::Parts>();
+        // A single request is no connection: whoever sent it may be there still.
+        let stays = request.is_none_or(|parts| parts.headers.contains_key(SESSION));
+        let told = request.and_then(|parts| parts.extensions.get::<Caller>()).cloned();
         let mut caller = told
             .or_else(|| self.caller.clone())
             .ok_or_else(|| ErrorData::internal_error("nobody knows who asks", None))?;
         if caller.agent.is_none() {
             caller.agent = context.peer.peer_info().map(|info| info.client_info.name.clone());
         }
+        caller.connection = stays.then(|| self.connection.id().to_owned());
         // Made here, so that it can be told whatever comes of the request.
         caller.request_id.get_or_insert_with(crate::front::new_id);
         Ok(caller)

@@ -100,7 +100,7 @@ impl Op for ContextPack {
             // Who may only read cannot have anything indexed.
             context.grants.check(Self::META.name, WRITE.scope)?;
             let workspace = engine.workspace(&context.scope, Path::new(path))?;
-            let report = workspace.index(engine, context, &Pass::default())?;
+            let report = workspace.index(engine, context, &Pass { bystander: true, ..Pass::default() })?;
             indexed = Some(report.branch.clone());
         }
         let mut view = request.view.clone();

@@ -1,5 +1,8 @@
 //! The operations, one file for each thing a user does.
 
+pub mod agent_claim;
+pub mod agent_release;
+pub mod agent_status;
 pub mod audit;
 pub mod backup;
 pub mod batch;
@@ -12,6 +15,7 @@ pub mod code_explain;
 pub mod communities;
 pub mod context_graph_usage;
 pub mod context_pack;
+pub mod coordination_overview;
 pub mod cypher;
 pub mod delete;
 pub mod demo;
@@ -65,10 +69,10 @@ pub mod traverse;
 pub mod types;
 pub mod verify;
 
+use crate::coordination::{Change, guard, tells_of_code};
 use crate::registry::{Effect, Meta};
-use crate::shape;
+use crate::{Context, Engine, shape};
 use lukasa_model::{Batch, Error, Result, Tx};
-use lukasa_store::Ledger;
 use lukasa_store::ledger::Committed;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -135,8 +139,27 @@ impl WriteOut {
     }
 }
 
-fn commit(ledger: &Ledger, batch: &Batch, what: &str) -> Result<WriteOut> {
-    Ok(WriteOut::of(ledger.commit(batch)?, what))
+/// Commits what a caller writes, mindful of what others have claimed.
+fn commit(engine: &Engine, context: &Context<'_>, mut batch: Batch, what: &str) -> Result<WriteOut> {
+    let guarded = guard(engine, context, &mut batch)?;
+    let ledger = engine.ledger(&context.scope);
+    let done = ledger.commit(&batch)?;
+    let (tx, repeated) = (done.tx, done.repeated);
+    let mut out = WriteOut::of(done, what);
+    out.warnings.extend(guarded.warnings);
+    if let Some(tx) = tx.filter(|_| tells_of_code(batch.header.kind) && !repeated) {
+        let branch = if batch.branch.is_empty() { "main" } else { &batch.branch };
+        let files = guarded.targets.iter().filter_map(|target| target.file()).collect();
+        let change = Change { agent: batch.header.agent.as_deref(), branch, worktree: None, tx, files };
+        match engine.code_changed(&ledger, &change) {
+            Ok(ended) => out.warnings.extend(ended.iter().map(|claim| {
+                format!("this ended the claim of {} on `{}`: {}", claim.agent_id, claim.target, claim.intent)
+            })),
+            // It is written; that others still hold claims on it is told.
+            Err(e) => out.warnings.push(format!("claims on what changed still stand: {e}")),
+        }
+    }
+    Ok(out)
 }
 
 /// Reads `name=value` pairs: JSON where the value is JSON, else text.

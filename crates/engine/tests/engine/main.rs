@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 mod audit;
+mod claims;
 mod code_git;
 mod code_history;
 mod code_index;
