@@ -15,8 +15,8 @@ pub mod tasks;
 
 pub use answer::{ClaimOut, ConflictOut, ConflictPair};
 pub use board::{Claimed, Ending, Wish};
-pub(crate) use changed::tells_of_code;
 pub use changed::Change;
+pub(crate) use changed::tells_of_code;
 pub use guard::{Guarded, guard, guard_targets};
 pub use happening::{Denied, Happening, Numbered};
 pub use keeper::Keeper;

@@ -9,6 +9,7 @@ pub mod cursor;
 pub mod embedding;
 pub mod graph;
 pub mod lineage;
+pub mod memory;
 pub mod model_endpoint;
 pub mod ops;
 pub mod outline;
@@ -61,6 +62,7 @@ pub struct Engine {
     embedding: Arc<search::Embedding>,
     audit: Option<Audit>,
     coordination: Arc<coordination::Coordination>,
+    memory: Arc<memory::Memory>,
 }
 
 /// What is kept per working tree of a project.
@@ -137,6 +139,7 @@ impl Engine {
             embedding: Arc::new(search::Embedding::built_in(Default::default(), None)),
             audit: None,
             coordination: Arc::default(),
+            memory: Arc::default(),
         }
     }
 
@@ -145,6 +148,18 @@ impl Engine {
     pub fn with_summaries(mut self, summaries: code::Summaries) -> Engine {
         self.summaries = Some(Arc::new(summaries));
         self
+    }
+
+    /// Encrypts sensitive episodes with the keys of their agents.
+    #[must_use]
+    pub fn with_vault(mut self, vault: memory::Vault) -> Engine {
+        self.memory = Arc::new(memory::Memory { vault, ..memory::Memory::default() });
+        self
+    }
+
+    /// What remembering needs beside the store.
+    pub fn memory(&self) -> &memory::Memory {
+        &self.memory
     }
 
     /// Records every operation.

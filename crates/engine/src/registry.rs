@@ -198,7 +198,7 @@ impl Operation {
     }
 }
 
-fn snake_case(name: &str) -> String {
+pub(crate) fn snake_case(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 2);
     for c in name.chars() {
         if c.is_ascii_uppercase() {
@@ -255,6 +255,11 @@ pub fn operations() -> &'static [Operation] {
             Operation::of::<ops::graph_query::GraphQuery>(),
             Operation::of::<ops::link_mentions::LinkMentions>(),
             Operation::of::<ops::cypher::Cypher>(),
+            Operation::of::<ops::episode_add::EpisodeAdd>(),
+            Operation::of::<ops::episode_recall::EpisodeRecall>(),
+            Operation::of::<ops::decision_add::DecisionAdd>(),
+            Operation::of::<ops::episode_recall::DecisionQuery>(),
+            Operation::of::<ops::reflect::Reflect>(),
             Operation::of::<ops::trace_decision_lineage::TraceDecisionLineage>(),
             Operation::of::<ops::build_context_graph::BuildContextGraph>(),
             Operation::of::<ops::context_graph_usage::ContextGraphUsage>(),
@@ -265,6 +270,11 @@ pub fn operations() -> &'static [Operation] {
             Operation::of::<ops::agent_release::AgentRelease>(),
             Operation::of::<ops::agent_status::AgentStatus>(),
             Operation::of::<ops::coordination_overview::CoordinationOverview>(),
+            Operation::of::<ops::progress_query::ProgressQuery>(),
+            Operation::of::<ops::task_update::TaskUpdate>(),
+            Operation::of::<ops::task_ready::TaskReady>(),
+            Operation::of::<ops::blocking_issues::BlockingIssues>(),
+            Operation::of::<ops::feature_status::FeatureStatus>(),
             Operation::of::<ops::history::History>(),
             Operation::of::<ops::log::Log>(),
             Operation::of::<ops::diff::Diff>(),

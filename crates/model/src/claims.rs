@@ -120,11 +120,11 @@ impl Target {
         }
     }
 
-    /// The key of the board that claims on it are kept on.
+    /// The key of the board that claims on it are kept on: not its own, or that would name two things.
     pub fn board(&self) -> String {
         match self.kind {
-            ClaimType::Task | ClaimType::Feature => self.name.clone(),
-            ClaimType::File | ClaimType::Function => format!("file:{}", self.file().unwrap_or_default()),
+            ClaimType::Task | ClaimType::Feature => format!("board:{}", self.name),
+            ClaimType::File | ClaimType::Function => format!("board:{}", self.file().unwrap_or_default()),
         }
     }
 
@@ -326,8 +326,8 @@ mod tests {
         ] {
             assert_eq!(name(text, kind), expected, "{text}");
         }
-        assert_eq!(Target::of_object("Task", "12").map(|t| t.board()).as_deref(), Some("task:12"));
-        assert_eq!(Target::of_object("METHOD", "a.py::A::b").map(|t| t.board()).as_deref(), Some("file:a.py"));
+        assert_eq!(Target::of_object("Task", "12").map(|t| t.board()).as_deref(), Some("board:task:12"));
+        assert_eq!(Target::of_object("METHOD", "a.py::A::b").map(|t| t.board()).as_deref(), Some("board:a.py"));
         assert_eq!(Target::of_object("Service", "auth"), None);
     }
 

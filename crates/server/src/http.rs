@@ -16,8 +16,8 @@ pub mod paths {
 }
 
 pub use listen::Patience;
-pub(crate) use sessions::SESSION;
 pub use openapi::document;
+pub(crate) use sessions::SESSION;
 
 use crate::auth::failures::Failures;
 use crate::auth::guard::{self, GuardRules};

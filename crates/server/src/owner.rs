@@ -264,13 +264,7 @@ impl Drop for Inner {
 
 /// Takes the seat, or stays attached to who has it, for as long as the desk is there.
 #[cfg(unix)]
-async fn keep(
-    place: Place,
-    open: Arc<Open>,
-    state: watch::Sender<State>,
-    watched: Watched,
-    connections: Connections,
-) {
+async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>, watched: Watched, connections: Connections) {
     let mut pause = FIRST_PAUSE;
     loop {
         match place.take() {

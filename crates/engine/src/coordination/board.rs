@@ -103,7 +103,8 @@ impl Engine {
             let mut all = others;
             all.push(mine.clone());
             all.sort_by(|a, b| a.target.cmp(&b.target));
-            let header = Header { agent: Some(wish.agent.clone()), session: wish.session.clone(), ..context.header(None) };
+            let header =
+                Header { agent: Some(wish.agent.clone()), session: wish.session.clone(), ..context.header(None) };
             let header = Header { reason: Some(short(&format!("claim {}", wish.target))), ..header };
             let mut batch = Batch { header, ..Batch::on("") };
             batch = batch.write(board_put(&key, &all, Some(version))).write(claim_put(&mine, None));

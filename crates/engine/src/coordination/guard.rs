@@ -47,9 +47,8 @@ pub fn guard_targets(engine: &Engine, ledger: &Ledger, agent: &str, targets: Vec
         Edits::Refuse => {
             let few = targets.len() <= NAMED;
             let asked = targets.iter().filter(|target| few || in_the_way(&held, target, Some(agent)).is_some());
-            guarded.preconditions = asked
-                .map(|target| Precondition::Unclaimed { reference: Reference::Text(typed(target)) })
-                .collect();
+            guarded.preconditions =
+                asked.map(|target| Precondition::Unclaimed { reference: Reference::Text(typed(target)) }).collect();
         }
     }
     guarded.targets = targets;

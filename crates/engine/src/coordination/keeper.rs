@@ -88,7 +88,11 @@ impl Engine {
         for claim in &held {
             let Some(connection) = claim.connection.as_deref() else { continue };
             let here = presence.is_open(connection) || presence.is_here(&claim.agent_id, claim.session_id.as_deref());
-            if here { vouched.insert(connection) } else { foreign.insert(connection) };
+            if here {
+                vouched.insert(connection)
+            } else {
+                foreign.insert(connection)
+            };
         }
         let stamp = u64::try_from(self.clock().now().0).unwrap_or_default();
         for connection in &vouched {

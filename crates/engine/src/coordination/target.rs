@@ -98,8 +98,13 @@ pub fn meant(
     let look = engine.look(context, &ViewSpec { branch: place.branch.clone(), ..ViewSpec::default() })?;
     let symbols = Symbols::new(&look);
     let node = symbols.find(text).map_err(|e| match e.code {
-        "not_found" => Error::invalid("unknown_target", format!("nothing here is called `{text}`"))
-            .hint(e.hint.unwrap_or_else(|| "name a file by its path, a function as path::name, or task:… or feature:…".into())),
+        "not_found" | "unknown_symbol" => {
+            Error::not_found("unknown_target", format!("nothing here is called `{text}`")).hint(
+                e.hint.unwrap_or_else(|| {
+                    "name a file by its path, a function as path::name, or task:… or feature:…".into()
+                }),
+            )
+        }
         _ => e,
     })?;
     let key = symbols.key(node);
@@ -125,7 +130,7 @@ fn unclaimable(text: &str) -> Error {
 
 impl Engine {
     /// The object that a target is, on a branch or on any.
-    pub(super) fn object_of(&self, ledger: &Ledger, target: &Target, branch: Option<&str>) -> Result<Option<Uuid>> {
+    pub fn object_of(&self, ledger: &Ledger, target: &Target, branch: Option<&str>) -> Result<Option<Uuid>> {
         Ok(self.state_of(ledger, target, branch, None)?.map(|(id, _)| id))
     }
 

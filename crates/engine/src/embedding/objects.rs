@@ -2,6 +2,7 @@
 
 use super::change::significant;
 use super::input::{self, Input, InputRules};
+use crate::context_graph::is_sensitive;
 use lukasa_model::change::ChangeSummary;
 use lukasa_model::id::{MAIN, PROJECT_WIDE};
 use lukasa_model::statement::Kind;
@@ -26,8 +27,15 @@ impl Object {
     /// Whether and how it is embedded; `None` when it is not.
     pub fn policy(&self, registry: &Registry) -> Option<Embedding> {
         let declared = registry.object_type(&self.thing.type_name).map(|t| t.embedding.clone()).unwrap_or_default();
-        let own = self.thing.ends.is_some() || system::is(&self.thing.type_name);
+        let own = self.thing.ends.is_some() || system::is(&self.thing.type_name) || self.is_sensitive();
         (!own && declared.policy != EmbeddingPolicy::Disabled).then_some(declared)
+    }
+
+    /// Whether it is kept from everybody but its owner, and so from models.
+    fn is_sensitive(&self) -> bool {
+        // Most never say the word: only of those that do the content is read for it.
+        let says = self.statement.content.as_deref().is_some_and(|text| text.contains("\"sensitive\":true"));
+        says && self.statement.parsed().is_ok_and(|content| is_sensitive(&content))
     }
 
     pub fn input(&self, embedding: &Embedding, rules: &InputRules) -> Result<Input> {

@@ -3,6 +3,7 @@
 use super::WRITE;
 use crate::code::symbols::text;
 use crate::coordination::{Ending, Worktree, asking, meant};
+use crate::memory::{Kind, NewEpisode, add};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::claims::Held;
@@ -102,7 +103,10 @@ impl Op for AgentRelease {
         if ended.is_empty() {
             return ended_before(engine, &ledger, &held.claim_id);
         }
-        let episode_id = None;
+        let episode_id = match &request.outcome {
+            Some(outcome) if !outcome.trim().is_empty() => Some(kept(engine, context, &held, &agent, outcome)?),
+            _ => None,
+        };
         let whose = if own { String::new() } else { format!(" of {}", held.agent_id) };
         Ok(Response {
             summary: format!("released the claim{whose} on `{}`", held.target),
@@ -114,6 +118,22 @@ impl Op for AgentRelease {
             episode_id,
         })
     }
+}
+
+/// Keeps what was accomplished.
+fn kept(engine: &Engine, context: &mut Context<'_>, held: &Held, agent: &str, outcome: &str) -> Result<String> {
+    let mut new = NewEpisode::new(Kind::Observation, outcome);
+    new.title = Some(format!("Released {}", held.target));
+    new.agent_id = Some(agent.to_owned());
+    new.session_id = held.session_id.clone();
+    new.task_id = held.task_id.clone();
+    new.mentions = vec![held.target.clone()];
+    new.metadata.insert("claim_id".into(), serde_json::json!(held.claim_id));
+    new.metadata.insert("intent".into(), serde_json::json!(held.intent));
+    // A branch that was never indexed is not known, and nothing can be kept there.
+    let registry = engine.ledger(&context.scope).registry()?;
+    let branch = held.branch.as_deref().filter(|name| registry.branch(name).is_ok_and(|branch| !branch.closed));
+    Ok(add(engine, context, branch.unwrap_or_default(), new)?.episode_id)
 }
 
 /// The claim that is meant, if it is held: by its id, or by its target.

@@ -2,6 +2,7 @@
 
 use super::{META, count};
 use crate::coordination::{ClaimOut, asking};
+use crate::memory::recall::{Ask, MemoryOut, Weights, recall};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::claims::ClaimType;
@@ -11,6 +12,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub struct AgentStatus;
+
+/// Episodes shown.
+const RECENT: usize = 10;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
@@ -25,6 +29,8 @@ pub struct Response {
     pub agent_id: String,
     /// What it holds, oldest first.
     pub active_claims: Vec<ClaimOut>,
+    /// Its last ten episodes, newest first, without sensitive ones.
+    pub recent_episodes: Vec<MemoryOut>,
     /// The task it works on: the one it claimed last, or claimed something for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_task: Option<String>,
@@ -60,6 +66,7 @@ impl Op for AgentStatus {
         };
         let current_task = held.iter().rev().find_map(task);
         let last_seen = last_seen(engine, context, &agent)?;
+        let recent_episodes = recent(engine, context, &agent)?;
         let mut summary = format!("{agent} holds {}", count(held.len(), "claim"));
         if let Some(task) = &current_task {
             summary += &format!(" and works on {task}");
@@ -68,10 +75,25 @@ impl Op for AgentStatus {
             summary,
             agent_id: agent,
             active_claims: held.into_iter().map(ClaimOut::from).collect(),
+            recent_episodes,
             current_task,
             last_seen,
         })
     }
+}
+
+/// The last episodes of an agent, on whichever branch.
+fn recent(engine: &Engine, context: &mut Context<'_>, agent: &str) -> Result<Vec<MemoryOut>> {
+    let weights = Weights { similarity: 0.0, recency: 1.0, entities: 0.0, ..Weights::default() };
+    let ask = Ask {
+        agent_id: Some(agent.to_owned()),
+        weights,
+        limit: RECENT,
+        moments: false,
+        all_branches: true,
+        ..Ask::default()
+    };
+    Ok(recall(engine, context, &ask)?.items)
 }
 
 /// When an agent last wrote something.

@@ -2,6 +2,7 @@
 
 use super::{Answered, Texts};
 use crate::code::symbols::Symbols;
+use crate::context_graph::is_sensitive;
 use crate::graph::Look;
 use crate::sensitive;
 use lukasa_graph::Node;
@@ -176,7 +177,8 @@ pub fn show(look: &Look, texts: &Texts, found: &Answered, read: &Read, want: &Wa
         if items.len() >= want.limit {
             break;
         }
-        let Some(content) = read.content(candidate.node) else { continue };
+        // Neighbours may be sensitive: they are not in any index, but relationships lead to them.
+        let Some(content) = read.content(candidate.node).filter(|content| !is_sensitive(content)) else { continue };
         let is_neighbor = neighbors.contains(&candidate.node);
         let (full, brief) = showing.item(candidate, content, is_neighbor);
         let said: Vec<String> = full.fields.values().filter_map(Value::as_str).flat_map(tokens::list).collect();
@@ -333,8 +335,12 @@ impl Showing<'_> {
         ways.retain(|way| seen.insert(way.edge));
         ways.truncate(PATHS);
         let mut all = Vec::new();
+        let hidden = |node: Node| self.read.content(node).is_some_and(is_sensitive);
         for way in ways {
             let (src, dst) = snapshot.ends(way.edge);
+            if hidden(src) || hidden(dst) {
+                continue;
+            }
             let relation = snapshot.edge_type(way.edge).to_lowercase().replace('_', " ");
             let edge_id = snapshot.edge_id(way.edge);
             all.push(PathOut {

@@ -49,7 +49,7 @@ impl Recipe {
 
 /// Relationships that recipes know.
 const MENTIONS: &str = "MENTIONS";
-const NEXT: &str = "NEXT";
+const NEXT: [&str; 2] = ["NEXT", crate::memory::names::NEXT_EPISODE];
 /// Against a mention a walk counts half.
 const BACKWARDS: f64 = 0.5;
 /// Best by words that are looked at to tell what is asked about.
@@ -102,11 +102,12 @@ pub fn find(look: &Look, texts: &Texts, ask: &Ask<'_>) -> Answered {
 }
 
 /// Relationships of a type around a node: the other end, its weight, whether it leads there.
-fn links<'s>(snapshot: &'s Snapshot, node: Node, name: &'s str) -> impl Iterator<Item = (Node, f64, bool)> + 's {
+fn links<'s>(snapshot: &'s Snapshot, node: Node, names: &'s [&'s str]) -> impl Iterator<Item = (Node, f64, bool)> + 's {
     let out = snapshot.outgoing(node).iter().map(|link| (link, true));
     let all = out.chain(snapshot.incoming(node).iter().map(|link| (link, false)));
     all.filter(move |((to, edge, _), _)| {
-        *to != node && snapshot.edge_type(*edge).eq_ignore_ascii_case(name) && !snapshot.is_ended(*to)
+        let is_named = || names.iter().any(|name| snapshot.edge_type(*edge).eq_ignore_ascii_case(name));
+        *to != node && is_named() && !snapshot.is_ended(*to)
     })
     .map(|((to, edge, _), forward)| (to, snapshot.weight(edge).unwrap_or(1.0), forward))
 }
@@ -200,11 +201,11 @@ impl Finding<'_> {
 
     /// Whether most of these mention or follow others.
     fn are_tied(&self, found: &[(Node, f64)]) -> bool {
-        let tied = |name: &str| {
+        let tied = |names: &[&str]| {
             let snapshot = &self.look.snapshot;
-            found.iter().filter(|(node, _)| links(snapshot, *node, name).next().is_some()).count() * 2 >= found.len()
+            found.iter().filter(|(node, _)| links(snapshot, *node, names).next().is_some()).count() * 2 >= found.len()
         };
-        !found.is_empty() && (tied(NEXT) || tied(MENTIONS))
+        !found.is_empty() && (tied(&NEXT) || tied(&[MENTIONS]))
     }
 
     fn code(&self) -> Answered {
@@ -328,7 +329,7 @@ fn likely(kind: Option<Kind>) -> f64 {
     }
 }
 
-/// How things of a view are tied: by NEXT and MENTIONS relationships, and by who speaks.
+/// How things of a view are tied: by NEXT, NEXT_EPISODE and MENTIONS relationships, and by who speaks.
 pub struct Bonds<'a> {
     snapshot: &'a Snapshot,
     speakers: &'a TextIndex,
@@ -351,11 +352,11 @@ impl<'a> Bonds<'a> {
 
 impl Ties for Bonds<'_> {
     fn next(&self, node: Node) -> Option<Node> {
-        links(self.snapshot, node, NEXT).find(|(_, _, forward)| *forward).map(|(to, _, _)| to)
+        links(self.snapshot, node, &NEXT).find(|(_, _, forward)| *forward).map(|(to, _, _)| to)
     }
 
     fn previous(&self, node: Node) -> Option<Node> {
-        links(self.snapshot, node, NEXT).find(|(_, _, forward)| !*forward).map(|(to, _, _)| to)
+        links(self.snapshot, node, &NEXT).find(|(_, _, forward)| !*forward).map(|(to, _, _)| to)
     }
 
     fn asks(&self, node: Node) -> bool {
@@ -367,7 +368,7 @@ impl Ties for Bonds<'_> {
     }
 
     fn mentions(&self, node: Node) -> Vec<(Node, f64)> {
-        let all = links(self.snapshot, node, MENTIONS);
+        let all = links(self.snapshot, node, &[MENTIONS]);
         all.map(|(to, weight, forward)| (to, if forward { weight } else { weight * BACKWARDS })).collect()
     }
 }

@@ -1,5 +1,6 @@
 //! What is near a question in meaning, as far as there are vectors.
 
+use crate::context_graph::is_sensitive;
 use crate::embedding::{
     self, Background, Breaker, EmbeddingEndpoint, EmbeddingEndpointConfig, InputRules, Queue, Worker,
 };
@@ -159,8 +160,12 @@ impl Embedded {
                 if disabled || system::is(&state.thing.type_name) {
                     continue;
                 }
+                let content = statement.parsed()?;
+                if is_sensitive(&content) {
+                    continue;
+                }
                 let relevant = declared.map_or(&[][..], |d| &d.relevant_paths);
-                let input = embedding::input::build(state.thing.key.as_deref(), &statement.parsed()?, relevant, rules);
+                let input = embedding::input::build(state.thing.key.as_deref(), &content, relevant, rules);
                 self.waiting.insert(node, input.hash);
             }
         }

@@ -3,6 +3,7 @@
 use super::sources::Sources;
 use crate::code::index::unhex;
 use crate::code::symbols::{Symbols, keys, number, text};
+use crate::context_graph::is_sensitive;
 use crate::graph::Look;
 use lukasa_graph::lookup::Kept;
 use lukasa_graph::{Node, Snapshot};
@@ -295,7 +296,10 @@ impl<'a> Reading<'a> {
         let [titles, names, speakers] = std::array::from_fn(|_| Gathered::default());
         let mut all = Objects { texts: Gathered::prose(), titles, names, speakers };
         for (node, content) in self.contents(nodes)? {
-            all.add(&self.look.snapshot, node, &content);
+            // What is kept from everybody but its owner is not to be found by its words.
+            if !is_sensitive(&content) {
+                all.add(&self.look.snapshot, node, &content);
+            }
         }
         let Objects { texts, titles, names, speakers } = all;
         let [objects, titles, names, speakers] = [texts, titles, names, speakers].map(|gathered| vec![gathered]);

@@ -80,7 +80,10 @@ fn who_comes_second_is_told_who_has_it_what_for_and_since_when() {
         let who = desk.by("ada", "coordination_overview", json!({}));
         assert_eq!((who["active_claims"].as_array().unwrap().len(), &who["total_claims"]), (2, &json!(3)));
         assert_eq!(who["conflicts"][0]["wanted_by"], "ada");
-        assert_eq!((&who["agent_summary"][0]["agent_id"], &who["agent_summary"][0]["claim_count"]), (&json!("bob"), &json!(2)));
+        assert_eq!(
+            (&who["agent_summary"][0]["agent_id"], &who["agent_summary"][0]["claim_count"]),
+            (&json!("bob"), &json!(2))
+        );
         assert!(who["agent_summary"][0]["last_seen"].is_string());
     }
 }
@@ -144,14 +147,15 @@ fn what_another_agent_writes_about_a_claimed_target_is_told_or_refused() {
         ] {
             let error = by("bob", name, request.clone()).unwrap_err();
             assert_eq!(error.code, "claimed", "{name}: {error:?}");
-            assert_eq!((&error.details["agent_id"], &error.details["intent"]), (&json!("ada"), &json!("mend the retry")));
+            assert_eq!(
+                (&error.details["agent_id"], &error.details["intent"]),
+                (&json!("ada"), &json!("mend the retry"))
+            );
             assert!(error.details["since"].is_string());
             assert!(by("ada", name, request).is_ok(), "{name}: her own");
         }
         assert!(by("bob", "put", json!({"type": "FILE", "key": "b.py"})).is_ok());
-        let unclaimed = |target: &str| {
-            json!({"writes": [{"object": {"type": "Note", "key": target}}], "preconditions": [{"unclaimed": {"ref": target}}]})
-        };
+        let unclaimed = |target: &str| json!({"writes": [{"object": {"type": "Note", "key": target}}], "preconditions": [{"unclaimed": {"ref": target}}]});
         assert_eq!(desk.refused("bob", "batch", unclaimed("a.py")).code, "claimed", "asked for, whatever the rules");
         desk.by("ada", "batch", unclaimed("a.py"));
         desk.by("bob", "batch", unclaimed("b.py"));
@@ -201,11 +205,18 @@ fn somebody_elses_change_ends_a_claim_and_the_holders_own_does_not() {
         assert_eq!(report["claims_ended"][0]["claim_id"], f["claim_id"], "{report}");
         assert_eq!(held(&desk), BTreeSet::from(["a.py::g".to_owned(), "b.py".to_owned()]));
         let kept = desk.ok("get", json!({"ref": f["claim_id"]}))["thing"].clone();
-        assert_eq!((&kept["properties"]["invalidation_reason"], &kept["properties"]["ended_by"]), (&json!("code_changed"), &json!("bob")));
+        assert_eq!(
+            (&kept["properties"]["invalidation_reason"], &kept["properties"]["ended_by"]),
+            (&json!("code_changed"), &json!("bob"))
+        );
         // The same by a batch that tells of an edit.
-        let edit = json!({"kind": "agent_edit", "writes": [{"object": {"type": "FILE", "key": "b.py", "title": "edited"}}]});
+        let edit =
+            json!({"kind": "agent_edit", "writes": [{"object": {"type": "FILE", "key": "b.py", "title": "edited"}}]});
         let told = desk.by("bob", "batch", edit);
-        assert!(told["warnings"].as_array().unwrap().iter().any(|w| w.as_str().unwrap().contains("ended the claim of ada")), "{told}");
+        assert!(
+            told["warnings"].as_array().unwrap().iter().any(|w| w.as_str().unwrap().contains("ended the claim of ada")),
+            "{told}"
+        );
         assert_eq!(held(&desk), BTreeSet::from(["a.py::g".to_owned()]));
     }
 }
@@ -242,7 +253,8 @@ fn claims_end_when_their_connection_is_gone_for_the_grace_time() {
         by(("ada", Some("c1")), "a.rs");
         by(("bob", Some("c2")), "b.rs");
         by(("eve", None), "c.rs");
-        let held = || engine.claims_held(&desk.fixture.ledger).unwrap().into_iter().map(|c| c.target).collect::<Vec<_>>();
+        let held =
+            || engine.claims_held(&desk.fixture.ledger).unwrap().into_iter().map(|c| c.target).collect::<Vec<_>>();
         assert_eq!(engine.sweep_claims(SECOND), 0);
         assert_eq!(engine.sweep_claims(100 * SECOND), 0, "as long as they are connected, nothing ends by time alone");
         presence.gone(other);
@@ -356,16 +368,14 @@ fn no_interleaving_gives_one_target_to_two() {
         let (won, lost) = told.iter().fold((0, 0), |(won, lost), (w, l)| (won + w, lost + l));
         assert!(won > 0 && lost > 0, "{won} won, {lost} lost on {}", desk.fixture.name);
         assert!(never_held_twice(&desk.fixture.ledger) > 0);
-        let left: BTreeMap<String, usize> = desk
-            .engine
-            .claims_held(&desk.fixture.ledger)
-            .unwrap()
-            .into_iter()
-            .fold(BTreeMap::new(), |mut count, claim| {
+        let left: BTreeMap<String, usize> = desk.engine.claims_held(&desk.fixture.ledger).unwrap().into_iter().fold(
+            BTreeMap::new(),
+            |mut count, claim| {
                 *count.entry(Target { kind: claim.claim_type, name: claim.target }.board()).or_default() += 1;
                 count
-            });
-        assert_eq!(left, BTreeMap::from([("file:begin.rs".to_owned(), 1)]), "everybody released what it had");
+            },
+        );
+        assert_eq!(left, BTreeMap::from([("board:begin.rs".to_owned(), 1)]), "everybody released what it had");
     }
 }
 

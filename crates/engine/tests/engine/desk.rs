@@ -25,6 +25,14 @@ impl Desk {
             .collect()
     }
 
+    /// The same over keys of agents.
+    #[allow(dead_code)]
+    pub fn with_keys(&self, keys: &[(&str, &str)]) -> Engine {
+        let clock = Arc::clone(&self.fixture.clock) as Arc<dyn Clock>;
+        let engine = Engine::new(Arc::clone(&self.fixture.store), clock, std::env::temp_dir());
+        engine.with_vault(lukasa_engine::memory::Vault::new(keys.iter().copied()).unwrap())
+    }
+
     pub fn call(&self, name: &str, request: Value) -> Result<Value, Error> {
         self.call_in(None, name, request)
     }

@@ -268,8 +268,11 @@ impl Drafts {
     /// Notes the board on which a claim on this would stand.
     fn want_unclaimed(&mut self, reference: &Reference) -> Result<()> {
         let target = Target::read(&reference.to_string(), None)?.ok_or_else(|| {
-            Error::invalid("invalid_target", format!("`{reference}` is not the name of a file, function, task or feature"))
-                .hint("name it by its key, for example src/a.rs::login or task:12")
+            Error::invalid(
+                "invalid_target",
+                format!("`{reference}` is not the name of a file, function, task or feature"),
+            )
+            .hint("name it by its key, for example src/a.rs::login or task:12")
         })?;
         let board = id::object_id(self.namespace, claims::BOARD, &target.board());
         self.ids.push(board);
@@ -376,7 +379,8 @@ impl Drafts {
 
     /// Turns every name into an id. Afterwards the ids of relationships are in `Resolved::ids` to be loaded.
     pub fn resolve(self, known: &Known<'_>, lineage: &Lineage, now: Time) -> Result<Resolved> {
-        let Drafts { drafts, preconditions: conditions, unclaimed, agent, namespace, system, keys, warnings, .. } = self;
+        let Drafts { drafts, preconditions: conditions, unclaimed, agent, namespace, system, keys, warnings, .. } =
+            self;
         let mut local_ids = FxHashSet::default();
         let mut local_keys: FxHashMap<Box<str>, Vec<Uuid>> = FxHashMap::default();
         for draft in &drafts {

@@ -197,8 +197,11 @@ impl Ledger {
     /// under the same names itself stays as it is.
     pub fn install(&self, pack: &Pack, header: &Header) -> Result<Option<Tx>> {
         let label = pack.label();
-        if missing(&*self.registry()?, pack, &label, &|_| false).is_empty() {
-            return Ok(None);
+        match self.registry() {
+            Ok(registry) if missing(&registry, pack, &label, &|_| false).is_empty() => return Ok(None),
+            // It begins with this.
+            Err(e) if e.code != "unknown_project" => return Err(e),
+            _ => {}
         }
         pack.object_types.iter().try_for_each(check_object_type)?;
         pack.relationship_types.iter().try_for_each(check_relationship_type)?;

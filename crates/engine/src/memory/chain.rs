@@ -1,0 +1,48 @@
+//! Which episode of a session came last, so that the next one can follow it.
+
+use super::names::{RECORDED_IN, SESSION, session_key};
+use lukasa_model::plan::Side;
+use lukasa_model::{Reference, Result, Scope, View};
+use lukasa_store::Ledger;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Sessions remembered; each is small, and can be looked up again.
+const SESSIONS: usize = 4_096;
+/// Episodes of one session looked at to find its last.
+const EPISODES: usize = 1_000_000;
+
+/// The last episode of a session on a branch, once it was looked up. Held while the next one is written.
+pub type Last = Arc<Mutex<Option<Option<Uuid>>>>;
+
+#[derive(Default)]
+pub struct Chains(Mutex<FxHashMap<(Scope, String, String), Last>>);
+
+impl Chains {
+    /// Of a session on a branch.
+    pub fn of(&self, scope: &Scope, branch: &str, session: &str) -> Last {
+        let mut all = self.0.lock();
+        if all.len() >= SESSIONS {
+            // Those that are held just now are written by who holds them.
+            all.clear();
+        }
+        Arc::clone(all.entry((scope.clone(), branch.to_owned(), session.to_owned())).or_default())
+    }
+}
+
+/// Looks up the last episode of a session in a view: the one that was stated last of those recorded in it.
+pub fn last(ledger: &Ledger, view: &View, session: &str) -> Result<Option<Uuid>> {
+    let session = match ledger.find(view, &Reference::exact(SESSION, &session_key(session))) {
+        Ok(found) => found.thing,
+        Err(error) if error.code == "not_found" => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let (links, _) = ledger.links(view, &session, EPISODES)?;
+    let recorded = links
+        .iter()
+        .filter(|link| link.side == Side::Dst && !link.other_ended)
+        .filter(|link| link.thing.type_name.eq_ignore_ascii_case(RECORDED_IN));
+    Ok(recorded.max_by_key(|link| link.other.no).map(|link| link.other.id))
+}

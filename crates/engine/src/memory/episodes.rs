@@ -1,0 +1,619 @@
+//! Recording episodes: checked against the contract of their kind, linked to the code they involve, chained per session.
+
+use super::facts::{self, FactOut, NewFact};
+use super::links::CODE_HASH;
+use super::names::{
+    AGENT, APPLIES_TO, CREATED_BY, DERIVED_FROM, INVOLVES, LEARNING, NEXT_EPISODE, RECORDED_IN, SENSITIVE, SESSION,
+    SUPERSEDES, agent_key, prefixed, session_key,
+};
+use super::{Kind, Outcome, chain, kinds};
+use crate::{Context, Engine};
+use lukasa_model::batch::{PutObject, PutRelationship};
+use lukasa_model::id::check_text;
+use lukasa_model::limits::{KEY_BYTES, NAME_BYTES, TITLE_BYTES};
+use lukasa_model::{Batch, Content, Error, ErrorKind, Reference, Result, Thing, Time, Tx, View, Write};
+use lukasa_store::Ledger;
+use lukasa_store::ledger::ViewSpec;
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use uuid::Uuid;
+
+/// Longest content, in bytes: what somebody may want to read again. Logs and dumps belong into files.
+pub const CONTENT_BYTES: usize = 256 << 10;
+/// How far a caller's clock may be ahead, in microseconds, before its times are refused.
+pub const SKEW: i64 = 5 * 60 * 1_000_000;
+/// Most episodes of one call.
+pub const AT_ONCE: usize = 1_000;
+/// Most entities of one episode.
+pub const ENTITIES: usize = 200;
+
+/// Something to remember.
+#[derive(Clone, Debug, Default)]
+pub struct NewEpisode {
+    pub kind: Kind,
+    /// What happened, in words.
+    pub content: String,
+    /// The caller's own id; drawn when left out.
+    pub id: Option<String>,
+    pub title: Option<String>,
+    pub status: Option<String>,
+    /// Keys of what it involves.
+    pub entities: Vec<String>,
+    pub outcome: Option<Outcome>,
+    /// What its kind asks for, and whatever else.
+    pub metadata: Map<String, Value>,
+    /// Kept from everybody but its agent.
+    pub sensitive: bool,
+    /// The caller's when left out.
+    pub agent_id: Option<String>,
+    /// The caller's when left out.
+    pub session_id: Option<String>,
+    pub task_id: Option<String>,
+    /// When it was; now when left out.
+    pub time: Option<Time>,
+    /// Names of what it speaks of; linked to those that mean something.
+    pub mentions: Vec<String>,
+    /// Names of what it was concluded from.
+    pub derived_from: Vec<String>,
+    /// Names of what it replaces.
+    pub supersedes: Vec<String>,
+    /// What it tells to be so.
+    pub facts: Vec<NewFact>,
+    /// Says anew what is kept under its id already, instead of refusing.
+    pub anew: bool,
+    /// Belongs to no session: a conclusion, not something that happened in one.
+    pub apart: bool,
+}
+
+impl NewEpisode {
+    pub fn new(kind: Kind, content: impl Into<String>) -> NewEpisode {
+        NewEpisode { kind, content: content.into(), ..NewEpisode::default() }
+    }
+}
+
+/// What was recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Added {
+    /// Its key, for example `episode:…` or `decision:…`.
+    pub episode_id: String,
+    /// `Type:key`.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    /// When it was.
+    pub time: Time,
+    /// What it is linked to.
+    pub entities: Vec<EntityOut>,
+    /// Facts it told, and what they mean for those known before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<FactOut>,
+    /// Its content is encrypted with the key of its agent.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub encrypted: bool,
+    /// It was recorded before, word for word; nothing was written.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub repeated: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// The transaction; none when nothing new was said.
+    pub tx: Option<Tx>,
+}
+
+/// Something that an episode involves.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct EntityOut {
+    /// `Type:key`, by its present name.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// It is no longer there.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ended: bool,
+    /// The name it had when this was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renamed_from: Option<String>,
+}
+
+/// Records an episode on a branch.
+pub fn add(engine: &Engine, context: &mut Context<'_>, branch: &str, new: NewEpisode) -> Result<Added> {
+    let added = add_all(engine, context, branch, vec![new])?;
+    added.into_iter().next().ok_or_else(|| Error::internal("an episode was recorded and not told"))
+}
+
+/// Records episodes in one transaction, all or none, in their order.
+pub fn add_all(
+    engine: &Engine,
+    context: &mut Context<'_>,
+    branch: &str,
+    episodes: Vec<NewEpisode>,
+) -> Result<Vec<Added>> {
+    engine.know_agents(context)?;
+    let ledger = engine.ledger(&context.scope);
+    let branch = if branch.is_empty() { "main" } else { branch };
+    let view = ledger.view(&ViewSpec::on(branch))?;
+    let many = episodes.len() > 1;
+    let recording = Recording { engine, context, ledger: &ledger, view: &view };
+    let mut prepared: Vec<Prepared> = Vec::with_capacity(episodes.len());
+    for (at, new) in episodes.into_iter().enumerate() {
+        let one = recording.prepare(new);
+        prepared.push(one.map_err(|e| if many { e.at(format!("episodes[{at}]")) } else { e })?);
+    }
+    check_ids(&prepared)?;
+    check_facts(&prepared)?;
+    recording.commit(branch, prepared)
+}
+
+/// One call that records.
+struct Recording<'a, 'c> {
+    engine: &'a Engine,
+    context: &'a Context<'c>,
+    ledger: &'a Ledger,
+    view: &'a View,
+}
+
+/// What a name means.
+struct Entity {
+    thing: Thing,
+    ended: bool,
+    renamed_from: Option<String>,
+    /// Of code, to tell later whether it changed.
+    code_hash: Option<String>,
+}
+
+/// A relationship to be written from an episode.
+struct Linked {
+    type_name: &'static str,
+    id: Uuid,
+    code_hash: Option<String>,
+}
+
+/// An episode that may be written as it is.
+struct Prepared {
+    put: PutObject,
+    key: String,
+    kind: Kind,
+    time: Option<Time>,
+    agent: Option<String>,
+    session: Option<String>,
+    apart: bool,
+    links: Vec<Linked>,
+    entities: Vec<EntityOut>,
+    facts: Vec<FactOut>,
+    fact_writes: Vec<Write>,
+    encrypted: bool,
+    repeated: bool,
+    warnings: Vec<String>,
+}
+
+impl Prepared {
+    fn reference(&self) -> Reference {
+        Reference::exact(self.kind.type_name(), &self.key)
+    }
+}
+
+impl Recording<'_, '_> {
+    fn prepare(&self, new: NewEpisode) -> Result<Prepared> {
+        let kind = new.kind;
+        let metadata = kinds::checked(kind, new.metadata.clone())?;
+        check_content(&new.content)?;
+        let agent = new.agent_id.clone().or_else(|| self.context.agent.clone());
+        let session = new.session_id.clone().or_else(|| self.context.session.clone()).filter(|_| !new.apart);
+        let task = new.task_id.clone();
+        for (what, name) in [("agent_id", &agent), ("session_id", &session), ("task_id", &task)] {
+            if let Some(name) = name {
+                check_text(what, name, NAME_BYTES)?;
+            }
+        }
+        let mut warnings = Vec::new();
+        let time = self.time(new.time, &mut warnings)?;
+        let key = match &new.id {
+            Some(id) => {
+                check_text("id", id, KEY_BYTES - kind.prefix().len())?;
+                prefixed(kind.prefix(), id)
+            }
+            None => format!("{}{}", kind.prefix(), self.engine.clock().new_id()),
+        };
+        let mut links = Vec::new();
+        let entities = self.entities(&new, &metadata, &mut links, &mut warnings)?;
+        let named = [(DERIVED_FROM, &new.derived_from), (SUPERSEDES, &new.supersedes)];
+        for (type_name, name) in named.iter().flat_map(|(type_name, names)| names.iter().map(|name| (*type_name, name)))
+        {
+            let thing = self.ledger.find(self.view, &Reference::from(name.as_str()))?.thing;
+            links.push(Linked { type_name, id: thing.id, code_hash: None });
+        }
+        let content = plain(&new, &metadata, [("agent_id", &agent), ("session_id", &session), ("task_id", &task)])?;
+        let repeated = new.id.is_some() && !new.anew && self.is_repeated(kind, &key, &content)?;
+        let (content, encrypted) = match agent.as_deref().filter(|_| new.sensitive) {
+            Some(agent) if self.engine.memory().vault.has(agent) => (self.seal(agent, &key, content)?, true),
+            _ => (content, false),
+        };
+        if new.sensitive && !encrypted {
+            let whose = agent.as_deref().map_or("nobody in particular".into(), |agent| format!("agent `{agent}`"));
+            warnings.push(format!("no key is configured for {whose}: it is left out of searches, but not encrypted"));
+        }
+        let mut put = PutObject::new(kind.type_name(), &key).with_content(content);
+        put.valid_from = time;
+        if new.id.is_some() && !new.anew {
+            put.expected_version = Some(0);
+        }
+        let (mut told, mut fact_writes) = (Vec::new(), Vec::new());
+        if new.sensitive && !new.facts.is_empty() {
+            return Err(Error::invalid("sensitive_facts", "facts are seen by everybody; a sensitive episode has none")
+                .hint("leave out `facts`, or `sensitive`"));
+        }
+        let own = Reference::exact(kind.type_name(), &key);
+        for fact in new.facts.iter().filter(|_| !repeated) {
+            facts::check(fact)?;
+            let at = time.unwrap_or_else(|| self.engine.clock().now());
+            let (writes, out) = facts::writes(self.ledger, self.view, fact, &own, at)?;
+            fact_writes.extend(writes);
+            told.push(out);
+        }
+        let apart = new.apart;
+        Ok(Prepared {
+            put,
+            key,
+            kind,
+            time,
+            agent,
+            session,
+            apart,
+            links,
+            entities,
+            facts: told,
+            fact_writes,
+            encrypted,
+            repeated,
+            warnings,
+        })
+    }
+
+    /// When it was. A clock that is a little ahead means now; one that is far ahead means nothing.
+    fn time(&self, given: Option<Time>, warnings: &mut Vec<String>) -> Result<Option<Time>> {
+        let now = self.engine.clock().now();
+        match given {
+            Some(time) if time.0 > now.0.saturating_add(SKEW) => {
+                Err(Error::invalid("time_in_future", format!("{time} has not come yet; it is {now}"))
+                    .hint("episodes have happened; check the clock, or leave out `time`"))
+            }
+            Some(time) if time > now => {
+                let ahead = (time.0 - now.0) / 1_000_000;
+                warnings.push(format!("the given time is {ahead} s ahead of the server's clock: taken as now"));
+                Ok(None)
+            }
+            given => Ok(given),
+        }
+    }
+
+    /// What it involves. Names that were given must mean something; files that metadata speaks of are linked if they do.
+    fn entities(
+        &self,
+        new: &NewEpisode,
+        metadata: &Map<String, Value>,
+        links: &mut Vec<Linked>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<EntityOut>> {
+        if new.entities.len() > ENTITIES {
+            let message = format!("{} entities, {ENTITIES} are allowed", new.entities.len());
+            return Err(Error::too_large("too_many_entities", message));
+        }
+        let link = if new.kind.type_name() == LEARNING { APPLIES_TO } else { INVOLVES };
+        let (mut found, mut unknown) = (Vec::new(), Vec::new());
+        let mut take = |entity: Entity| {
+            if !links.iter().any(|known| known.type_name == link && known.id == entity.thing.id) {
+                links.push(Linked { type_name: link, id: entity.thing.id, code_hash: entity.code_hash });
+                let (reference, ended) = (entity.thing.name(), entity.ended);
+                found.push(EntityOut { reference, ended, renamed_from: entity.renamed_from });
+            }
+        };
+        for name in &new.entities {
+            match self.entity(name) {
+                Ok(entity) => take(entity),
+                Err(error) if error.code == "not_found" => unknown.push((name.clone(), error)),
+                Err(error) => return Err(error),
+            }
+        }
+        if !unknown.is_empty() {
+            return Err(no_such_entities(&unknown));
+        }
+        for name in spoken_of(metadata) {
+            match self.entity(name) {
+                Ok(entity) => take(entity),
+                Err(_) => warnings.push(format!("`{name}` is not in the graph, so nothing is linked to it")),
+            }
+        }
+        new.mentions.iter().filter_map(|name| self.entity(name).ok()).for_each(&mut take);
+        if let Some(task) = &new.task_id {
+            for key in [task.clone(), prefixed("task:", task)] {
+                if let Ok(entity) = self.entity(&format!("Task:{key}")) {
+                    take(entity);
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// What a name means, be it there or ended; by its new name if it was renamed.
+    fn entity(&self, name: &str) -> Result<Entity> {
+        let reference = Reference::from(name);
+        let error = match self.ledger.find(self.view, &reference) {
+            Ok(found) if found.thing.ends.is_some() => {
+                return Err(
+                    Error::invalid("not_an_object", format!("`{name}` is a relationship")).hint("name one of its ends")
+                );
+            }
+            Ok(found) => {
+                let code_hash = super::links::code_hash(&found.statement.parsed()?).map(str::to_owned);
+                let (thing, renamed_from) = (found.thing, found.renamed_from);
+                return Ok(Entity { thing, ended: false, renamed_from, code_hash });
+            }
+            Err(error) => error,
+        };
+        if error.code != "not_found" {
+            return Err(error);
+        }
+        match self.ledger.history(self.view, &reference, false) {
+            Ok((thing, told)) if thing.ends.is_none() && !told.is_empty() => {
+                Ok(Entity { thing, ended: true, renamed_from: None, code_hash: None })
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// Whether just this was recorded under its id before. Something else under the same id is a conflict.
+    fn is_repeated(&self, kind: Kind, key: &str, content: &Content) -> Result<bool> {
+        let found = match self.ledger.find(self.view, &Reference::exact(kind.type_name(), key)) {
+            Ok(found) => found,
+            Err(error) if error.code == "not_found" => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let kept = self.unsealed(key, found.statement.parsed()?)?;
+        if kept.canonical() == content.canonical() {
+            return Ok(true);
+        }
+        Err(Error::conflict("episode_exists", format!("`{key}` is recorded already, and says something else"))
+            .hint("episodes never change: leave out `id`, or give another"))
+    }
+
+    /// Puts what a sensitive episode says under the key of its agent.
+    fn seal(&self, agent: &str, key: &str, mut content: Content) -> Result<Content> {
+        let mut said = json!({"title": content.title.take(), "properties": {}});
+        let open = ["agent_id", "session_id", "task_id", "sensitive"];
+        let hidden: Map<String, Value> =
+            content.properties.iter().filter(|(name, _)| !open.contains(&name.as_str())).map(pair).collect();
+        content.properties.retain(|name, _| open.contains(&name.as_str()));
+        said["properties"] = Value::Object(hidden);
+        content.properties.insert("sealed".into(), self.engine.memory().vault.seal(agent, key, &said)?);
+        Ok(content)
+    }
+
+    fn unsealed(&self, key: &str, content: Content) -> Result<Content> {
+        unseal(self.engine, key, content)
+    }
+
+    fn commit(&self, branch: &str, episodes: Vec<Prepared>) -> Result<Vec<Added>> {
+        let chains = &self.engine.memory().chains;
+        let mut sessions: Vec<&String> =
+            episodes.iter().filter(|e| e.chained()).filter_map(|e| e.session.as_ref()).collect();
+        // In one order for everybody, so that nobody waits for who waits for him.
+        sessions.sort();
+        sessions.dedup();
+        let slots: Vec<_> = sessions.iter().map(|session| chains.of(&self.context.scope, branch, session)).collect();
+        let mut held: Vec<_> = slots.iter().map(|slot| slot.lock()).collect();
+        let mut last: FxHashMap<&str, Option<Reference>> = FxHashMap::default();
+        for (session, slot) in sessions.iter().zip(&mut held) {
+            let known = match **slot {
+                Some(known) => known,
+                None => chain::last(self.ledger, self.view, session)?,
+            };
+            last.insert(session, known.map(Reference::Id));
+        }
+        let mut batch = Batch { header: self.context.header(None), ..Batch::on(branch) };
+        for episode in episodes.iter().filter(|episode| !episode.repeated) {
+            self.write(episode, &mut batch.writes, &mut last);
+        }
+        people(&episodes, &mut batch.writes);
+        let done = if batch.writes.is_empty() { None } else { Some(self.ledger.commit(&batch)?) };
+        if let Some(done) = &done {
+            // The last of each session, as it is known now.
+            for (session, slot) in sessions.iter().zip(&mut held) {
+                let newest = episodes.iter().rfind(|e| e.chained() && e.session.as_ref() == Some(*session));
+                let place = newest.and_then(|newest| place_of(&batch.writes, newest));
+                **slot = match place.and_then(|place| done.written.get(place)) {
+                    Some(written) => Some(Some(written.id)),
+                    None => **slot,
+                };
+            }
+        }
+        let (tx, at) = (done.as_ref().and_then(|done| done.tx), done.as_ref().map(|done| done.recorded_at));
+        let now = at.unwrap_or_else(|| self.engine.clock().now());
+        Ok(episodes.into_iter().map(|episode| episode.added(tx, now)).collect())
+    }
+
+    fn write<'e>(
+        &self,
+        episode: &'e Prepared,
+        writes: &mut Vec<Write>,
+        last: &mut FxHashMap<&'e str, Option<Reference>>,
+    ) {
+        let own = episode.reference();
+        writes.push(episode.put.clone().into());
+        let link = |type_name: &str, src: Reference, dst: Reference| PutRelationship {
+            valid_from: episode.time,
+            ..PutRelationship::new(type_name, src, dst)
+        };
+        writes.extend(episode.fact_writes.iter().cloned());
+        for Linked { type_name, id, code_hash } in &episode.links {
+            let mut link = link(type_name, own.clone(), Reference::Id(*id));
+            if let Some(hash) = code_hash {
+                link.properties.insert(CODE_HASH.into(), hash.clone().into());
+            }
+            writes.push(link.into());
+        }
+        if let Some(agent) = &episode.agent {
+            writes.push(link(CREATED_BY, own.clone(), Reference::exact(AGENT, &agent_key(agent))).into());
+        }
+        if let Some(session) = &episode.session {
+            writes.push(link(RECORDED_IN, own.clone(), Reference::exact(SESSION, &session_key(session))).into());
+            if episode.chained() {
+                if let Some(Some(previous)) = last.insert(session, Some(own.clone())) {
+                    writes.push(link(NEXT_EPISODE, previous, own).into());
+                }
+            }
+        }
+    }
+}
+
+impl Prepared {
+    fn chained(&self) -> bool {
+        !self.apart && !self.repeated && self.session.is_some()
+    }
+
+    fn added(self, tx: Option<Tx>, now: Time) -> Added {
+        Added {
+            reference: format!("{}:{}", self.kind.type_name(), self.key),
+            episode_id: self.key,
+            kind: self.kind,
+            time: self.time.unwrap_or(now),
+            entities: self.entities,
+            facts: self.facts,
+            encrypted: self.encrypted,
+            warnings: self.warnings,
+            tx: if self.repeated { None } else { tx },
+            repeated: self.repeated,
+        }
+    }
+}
+
+/// The content of an episode, opened if its agent's key is at hand and it was sealed.
+pub fn unseal(engine: &Engine, key: &str, mut content: Content) -> Result<Content> {
+    let Some(sealed) = content.properties.get("sealed").cloned() else { return Ok(content) };
+    let agent = content.properties.get("agent_id").and_then(Value::as_str).unwrap_or_default();
+    let mut said = engine.memory().vault.open(agent, key, &sealed)?;
+    content.properties.shift_remove("sealed");
+    content.title = said["title"].take().as_str().map(str::to_owned);
+    if let Value::Object(properties) = said["properties"].take() {
+        content.properties.extend(properties);
+    }
+    Ok(content)
+}
+
+/// What an episode says, before anything of it is sealed.
+fn plain(new: &NewEpisode, metadata: &Map<String, Value>, names: [(&str, &Option<String>); 3]) -> Result<Content> {
+    let mut properties = Map::new();
+    properties.insert("content".into(), new.content.clone().into());
+    for (name, value) in names {
+        if let Some(value) = value {
+            properties.insert(name.into(), value.clone().into());
+        }
+    }
+    if let Some(outcome) = new.outcome {
+        properties.insert("outcome".into(), outcome.name().into());
+    }
+    let mut labels = BTreeSet::new();
+    if new.sensitive {
+        properties.insert("sensitive".into(), true.into());
+        labels.insert(SENSITIVE.to_owned());
+    }
+    let title = new.title.clone().or_else(|| metadata.get("title").and_then(Value::as_str).map(str::to_owned));
+    if let Some(title) = &title {
+        check_text("title", title, TITLE_BYTES)?;
+    }
+    // A title is what an object is called, not something it says.
+    properties.extend(metadata.iter().filter(|(name, value)| *name != "title" && !value.is_null()).map(pair));
+    let subtype = (new.kind.type_name() == super::names::EPISODE).then(|| new.kind.name().to_owned());
+    Ok(Content { title, subtype, status: new.status.clone(), labels, properties, ..Content::default() })
+}
+
+fn pair((name, value): (&String, &Value)) -> (String, Value) {
+    (name.clone(), value.clone())
+}
+
+fn check_content(content: &str) -> Result<()> {
+    if content.trim().is_empty() {
+        return Err(Error::invalid("empty_content", "`content` says nothing").hint("say in words what happened"));
+    }
+    if content.len() > CONTENT_BYTES {
+        let message = format!("`content` has {} bytes, {CONTENT_BYTES} are allowed", content.len());
+        return Err(Error::too_large("content_too_large", message)
+            .hint("say what matters of it, and name the file that has the rest"));
+    }
+    Ok(())
+}
+
+/// Files that metadata speaks of.
+fn spoken_of(metadata: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let one = metadata.get("file").and_then(Value::as_str);
+    let lists = ["affected_files", "test_files"].into_iter().filter_map(|name| metadata.get(name)?.as_array());
+    one.into_iter().chain(lists.flatten().filter_map(Value::as_str))
+}
+
+fn no_such_entities(unknown: &[(String, Error)]) -> Error {
+    let names: Vec<String> = unknown.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let near: Vec<String> = unknown
+        .iter()
+        .filter_map(|(name, error)| {
+            let hint = error.hint.as_deref()?.strip_prefix("closest: ")?;
+            Some(format!("for `{name}`: {hint}"))
+        })
+        .collect();
+    let error = Error::not_found("unknown_entity", format!("nothing is named {}", names.join(", ")));
+    let error = error.details(json!({"unknown": unknown.iter().map(|(name, _)| name).collect::<Vec<_>>()}));
+    match near.is_empty() {
+        true => error.hint("name entities by key, for example `src/auth.ts::login`; `lukasa search` finds them"),
+        false => error.hint(format!("closest {}", near.join("; "))),
+    }
+}
+
+/// Refuses the same id twice in one call.
+fn check_ids(episodes: &[Prepared]) -> Result<()> {
+    let mut seen: FxHashMap<(&str, &str), usize> = FxHashMap::default();
+    for (at, episode) in episodes.iter().enumerate() {
+        if let Some(first) = seen.insert((episode.kind.type_name(), &episode.key), at) {
+            let message = format!("`{}` stands for two episodes of this call, {first} and {at}", episode.key);
+            return Err(Error::new(ErrorKind::Conflict, "episode_exists", message).hint("give each an id of its own"));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses two facts about the same in one call: each is judged by what was known before the call.
+fn check_facts(episodes: &[Prepared]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for fact in episodes.iter().flat_map(|episode| &episode.facts) {
+        if !seen.insert((facts::normal(&fact.subject), facts::normal(&fact.attribute))) {
+            let message = format!("two facts about `{}` of `{}` in one call", fact.attribute, fact.subject);
+            return Err(Error::invalid("duplicate_fact", message).hint("record them one after the other"));
+        }
+    }
+    Ok(())
+}
+
+/// Agents and sessions of what is recorded; saying again that they are there writes nothing.
+fn people(episodes: &[Prepared], writes: &mut Vec<Write>) {
+    let fresh = || episodes.iter().filter(|episode| !episode.repeated);
+    let mut agents: Vec<&String> = fresh().filter_map(|episode| episode.agent.as_ref()).collect();
+    let mut sessions: Vec<(&String, Option<&String>)> =
+        fresh().filter_map(|episode| Some((episode.session.as_ref()?, episode.agent.as_ref()))).collect();
+    agents.sort();
+    agents.dedup();
+    sessions.sort();
+    sessions.dedup_by_key(|(session, _)| *session);
+    for agent in agents {
+        writes.push(PutObject::new(AGENT, &agent_key(agent)).title(agent).into());
+    }
+    for (session, _) in sessions {
+        writes.push(PutObject::new(SESSION, &session_key(session)).title(session).into());
+    }
+}
+
+fn place_of(writes: &[Write], episode: &Prepared) -> Option<usize> {
+    writes.iter().position(|write| {
+        matches!(write, Write::Object(put) if put.key.as_deref() == Some(&episode.key)
+            && put.type_name == episode.kind.type_name())
+    })
+}

@@ -1,0 +1,106 @@
+//! What memories are about, as it is now: code that has ended, code that was renamed, code that has changed since.
+
+use super::episodes::EntityOut;
+use super::names::{APPLIES_TO, INVOLVES};
+use crate::graph::Look;
+use crate::search::Read;
+use lukasa_graph::{Edge, Node, Snapshot};
+use lukasa_model::types::RENAMED_FROM;
+use lukasa_model::{Content, Result};
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+/// Renames followed from one name; more are a circle.
+const RENAMES: usize = 16;
+/// The property of a link that says what the code was when it was made.
+pub const CODE_HASH: &str = "code_hash";
+
+/// Code that is not what it was when something was learned about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ChangedOut {
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// changed or ended.
+    pub how: &'static str,
+}
+
+/// Relationships from a memory to what it is about.
+pub fn about(snapshot: &Snapshot, memory: Node) -> impl Iterator<Item = (Node, Edge)> + '_ {
+    let is_about =
+        |edge: Edge| [INVOLVES, APPLIES_TO].iter().any(|name| snapshot.edge_type(edge).eq_ignore_ascii_case(name));
+    snapshot.outgoing(memory).iter().filter(move |(_, edge, _)| is_about(*edge)).map(|(to, edge, _)| (to, edge))
+}
+
+/// What something that has ended is called now; itself where it was not renamed.
+pub fn present(snapshot: &Snapshot, node: Node) -> Node {
+    let mut at = node;
+    for _ in 0..RENAMES {
+        if !snapshot.is_ended(at) {
+            return at;
+        }
+        let renamed = |edge: Edge| snapshot.edge_type(edge).eq_ignore_ascii_case(RENAMED_FROM);
+        let Some((to, _, _)) = snapshot.incoming(at).iter().find(|(_, edge, _)| renamed(*edge)) else { break };
+        at = to;
+    }
+    if snapshot.is_ended(at) { node } else { at }
+}
+
+/// What a memory is about, by present names.
+pub fn entities(snapshot: &Snapshot, memory: Node) -> Vec<EntityOut> {
+    let mut all: Vec<(u64, EntityOut)> = about(snapshot, memory)
+        .map(|(to, edge)| {
+            let now = present(snapshot, to);
+            let renamed_from = (now != to).then(|| snapshot.name(to));
+            let out = EntityOut { reference: snapshot.name(now), ended: snapshot.is_ended(now), renamed_from };
+            (snapshot.edge_thing(edge), out)
+        })
+        .collect();
+    all.sort_by_key(|(thing, _)| *thing);
+    all.into_iter().map(|(_, out)| out).collect()
+}
+
+/// Of each memory, the code it is about that has changed or ended since it was made. What was renamed and is the same
+/// otherwise has not changed.
+pub fn changed(look: &Look, memories: &[Node]) -> Result<FxHashMap<Node, Vec<ChangedOut>>> {
+    let s = &look.snapshot;
+    let mut links: Vec<(Node, Node, Edge)> = Vec::new();
+    for memory in memories {
+        links.extend(about(s, *memory).map(|(to, edge)| (*memory, to, edge)));
+    }
+    if links.is_empty() {
+        return Ok(FxHashMap::default());
+    }
+    let nodes = links.iter().flat_map(|(memory, to, _)| [*memory, present(s, *to)]).collect::<Vec<_>>();
+    let read = Read::of(look, &nodes)?;
+    let edges = look.contents(&links.iter().map(|(_, _, edge)| s.edge_thing(*edge)).collect::<Vec<_>>())?;
+    let mut all: FxHashMap<Node, Vec<ChangedOut>> = FxHashMap::default();
+    for (memory, to, edge) in links {
+        let now = present(s, to);
+        let how = if s.is_ended(now) {
+            "ended"
+        } else {
+            let then = edges.get(&s.edge_thing(edge)).and_then(|content| content.properties.get(CODE_HASH)?.as_str());
+            let is = read.content(now).and_then(code_hash);
+            let same = match (then, is) {
+                (Some(then), Some(is)) => then == is,
+                // Nobody noted what the code was: whether it was stated anew is all there is to go by.
+                (None, Some(_)) => read.stated(now) <= read.stated(memory),
+                (_, None) => true,
+            };
+            if same {
+                continue;
+            }
+            "changed"
+        };
+        all.entry(memory).or_default().push(ChangedOut { reference: s.name(now), how });
+    }
+    all.values_mut().for_each(|list| list.sort_by(|a, b| a.reference.cmp(&b.reference)));
+    Ok(all)
+}
+
+/// What the code index keeps of a symbol or a file to tell whether it changed; none of what is no code.
+pub fn code_hash(content: &Content) -> Option<&str> {
+    ["hash", "content_hash"].iter().find_map(|name| content.properties.get(*name).and_then(Value::as_str))
+}

@@ -1,0 +1,428 @@
+//! Patterns in episodes, found by rule: what a person would notice reading them all.
+
+use super::Kind;
+use lukasa_model::Time;
+use lukasa_model::json::Hash;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Edits of one file that make it a hotspot.
+const HOT: usize = 3;
+/// Observations that say the same, before they count as repeated.
+const REPEATED: usize = 3;
+/// Episodes after a decision within which a failure may have come of it.
+const NEAR: usize = 5;
+/// How much of their words two observations share when they say the same.
+const ALIKE: f64 = 0.6;
+/// Times that two files were changed by the same work.
+const TOGETHER: usize = 2;
+/// From here on a pattern is worth a learning.
+pub const LEARNED: f64 = 0.7;
+/// Most files of one piece of work that are paired: a change of everything says nothing about two of them.
+const WIDE: usize = 12;
+
+/// An episode as patterns are looked for in it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Past {
+    /// `Type:key`.
+    pub reference: String,
+    pub kind: Kind,
+    pub title: Option<String>,
+    pub content: String,
+    pub agent: Option<String>,
+    pub session: Option<String>,
+    pub task: Option<String>,
+    pub outcome: Option<String>,
+    pub time: Option<Time>,
+    /// Present names of what it involves.
+    pub entities: Vec<String>,
+    pub metadata: Map<String, Value>,
+}
+
+impl Past {
+    fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.metadata.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    fn count(&self, name: &str) -> u64 {
+        self.metadata.get(name).and_then(Value::as_u64).unwrap_or(0)
+    }
+
+    fn file(&self) -> Option<&str> {
+        self.metadata.get("file").and_then(Value::as_str)
+    }
+
+    fn failed(&self) -> bool {
+        self.kind == Kind::Error || self.kind == Kind::TestResult && self.count("failed") > 0
+    }
+
+    /// The piece of work it belongs to.
+    fn work(&self) -> Option<&str> {
+        self.task.as_deref().or(self.session.as_deref())
+    }
+
+    fn named(&self) -> &str {
+        self.title.as_deref().unwrap_or(&self.reference)
+    }
+}
+
+/// What a pattern is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// A file that is edited again and again.
+    Hotspot,
+    /// A decision that something failed soon after.
+    DecisionNearError,
+    /// The same was found out several times.
+    RepeatedObservation,
+    /// A test that passed and failed.
+    FlakyTest,
+    /// Files that change together.
+    ChangeTogether,
+}
+
+impl Shape {
+    pub fn name(self) -> &'static str {
+        match self {
+            Shape::Hotspot => "hotspot",
+            Shape::DecisionNearError => "decision_near_error",
+            Shape::RepeatedObservation => "repeated_observation",
+            Shape::FlakyTest => "flaky_test",
+            Shape::ChangeTogether => "change_together",
+        }
+    }
+}
+
+/// Something that was noticed.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Pattern {
+    #[serde(rename = "type")]
+    pub shape: Shape,
+    /// In words.
+    pub insight: String,
+    /// How sure, 0 to 1; from 0.7 on it is kept as a learning.
+    pub confidence: f64,
+    /// What it is about.
+    pub entities: Vec<String>,
+    /// What it was found in.
+    pub episodes: Vec<String>,
+    /// Stays the same when more episodes say the same.
+    #[serde(skip)]
+    pub subject: String,
+}
+
+impl Pattern {
+    /// The id of the learning that it becomes.
+    pub fn id(&self) -> String {
+        let hash = Hash::of(format!("{}\0{}", self.shape.name(), self.subject).as_bytes()).to_string();
+        format!("{}-{}", self.shape.name(), &hash[..12])
+    }
+}
+
+/// All patterns in episodes, which come oldest first; the surest first.
+pub fn find(episodes: &[Past]) -> Vec<Pattern> {
+    let mut all = hotspots(episodes);
+    all.extend(near_errors(episodes));
+    all.extend(repeated(episodes));
+    all.extend(flaky(episodes));
+    all.extend(together(episodes));
+    all.sort_by(|a, b| {
+        b.confidence.total_cmp(&a.confidence).then(a.shape.cmp(&b.shape)).then(a.subject.cmp(&b.subject))
+    });
+    all
+}
+
+fn refs<'a>(episodes: impl IntoIterator<Item = &'a Past>) -> Vec<String> {
+    episodes.into_iter().map(|episode| episode.reference.clone()).collect()
+}
+
+fn hotspots(episodes: &[Past]) -> Vec<Pattern> {
+    let mut edits: BTreeMap<&str, Vec<&Past>> = BTreeMap::new();
+    for edit in episodes.iter().filter(|episode| episode.kind == Kind::Edit) {
+        if let Some(file) = edit.file() {
+            edits.entry(file).or_default().push(edit);
+        }
+    }
+    let hot = edits.into_iter().filter(|(_, edits)| edits.len() >= HOT);
+    hot.map(|(file, edits)| Pattern {
+        shape: Shape::Hotspot,
+        insight: format!("`{file}` is a hotspot: it was edited {} times", edits.len()),
+        confidence: (0.4 + 0.1 * edits.len() as f64).min(0.95),
+        entities: vec![file.to_owned()],
+        episodes: refs(edits),
+        subject: file.to_owned(),
+    })
+    .collect()
+}
+
+fn near_errors(episodes: &[Past]) -> Vec<Pattern> {
+    let mut all = Vec::new();
+    for (at, decision) in episodes.iter().enumerate().filter(|(_, episode)| episode.kind == Kind::Decision) {
+        let same_work = |other: &&Past| decision.work().is_none() || other.work() == decision.work();
+        let failure = episodes[at + 1..].iter().filter(same_work).take(NEAR).find(|episode| episode.failed());
+        let Some(failure) = failure else { continue };
+        let shared: Vec<String> =
+            decision.entities.iter().filter(|entity| failure.entities.contains(entity)).cloned().collect();
+        let (confidence, about) = if shared.is_empty() { (0.5, decision.entities.clone()) } else { (0.75, shared) };
+        all.push(Pattern {
+            shape: Shape::DecisionNearError,
+            insight: format!(
+                "soon after the decision \"{}\" something failed: {}",
+                decision.named(),
+                short(&failure.content)
+            ),
+            confidence,
+            entities: about,
+            episodes: refs([decision, failure]),
+            subject: decision.reference.clone(),
+        });
+    }
+    all
+}
+
+fn repeated(episodes: &[Past]) -> Vec<Pattern> {
+    let seen: Vec<(&Past, BTreeSet<String>)> = episodes
+        .iter()
+        .filter(|episode| episode.kind == Kind::Observation)
+        .map(|episode| (episode, words(&episode.content)))
+        .collect();
+    let mut taken = vec![false; seen.len()];
+    let mut all = Vec::new();
+    for at in 0..seen.len() {
+        if taken[at] {
+            continue;
+        }
+        let alike: Vec<usize> =
+            (at..seen.len()).filter(|other| !taken[*other] && jaccard(&seen[at].1, &seen[*other].1) >= ALIKE).collect();
+        if alike.len() < REPEATED {
+            continue;
+        }
+        alike.iter().for_each(|other| taken[*other] = true);
+        let same: Vec<&Past> = alike.iter().map(|other| seen[*other].0).collect();
+        let mut entities: Vec<String> = same.iter().flat_map(|episode| episode.entities.clone()).collect();
+        entities.sort();
+        entities.dedup();
+        // By what it is about; where it says nothing about code, by its words.
+        let subject = match entities.is_empty() {
+            true => seen[at].1.iter().cloned().collect::<Vec<_>>().join(" "),
+            false => entities.join(" "),
+        };
+        all.push(Pattern {
+            shape: Shape::RepeatedObservation,
+            insight: format!("found out {} times: {}", same.len(), short(&same[same.len() - 1].content)),
+            confidence: (0.4 + 0.1 * same.len() as f64).min(0.9),
+            entities,
+            episodes: refs(same),
+            subject,
+        });
+    }
+    all
+}
+
+fn flaky(episodes: &[Past]) -> Vec<Pattern> {
+    /// Results of one test: where, whether it passed, and how many edits there had been.
+    type Results<'a> = Vec<(&'a Past, bool, usize)>;
+    let mut by_test: BTreeMap<&str, (Results<'_>, bool)> = BTreeMap::new();
+    let mut edits = 0;
+    for episode in episodes {
+        edits += usize::from(episode.kind == Kind::Edit);
+        if episode.kind != Kind::TestResult {
+            continue;
+        }
+        let names = |name| episode.texts(name);
+        let named =
+            names("passed_tests").map(|test| (test, true)).chain(names("failed_tests").map(|test| (test, false)));
+        let named: Vec<(&str, bool)> = named.collect();
+        let by_name = !named.is_empty();
+        // Without names of tests, a file stands for all of its tests.
+        let files = episode.texts("test_files").map(|file| (file, episode.count("failed") == 0));
+        let results = if by_name { named } else { files.collect() };
+        for (test, passed) in results {
+            by_test.entry(test).or_insert((vec![], by_name)).0.push((episode, passed, edits));
+        }
+    }
+    let mut all = Vec::new();
+    for (test, (results, by_name)) in by_test {
+        let flips: Vec<_> = results.windows(2).filter(|pair| pair[0].1 != pair[1].1).collect();
+        if flips.is_empty() {
+            continue;
+        }
+        let unedited = flips.iter().any(|pair| pair[0].2 == pair[1].2);
+        let confidence = match (unedited, by_name) {
+            (true, true) => 0.85,
+            (true, false) => 0.7,
+            // An edit in between explains it.
+            (false, _) => 0.4,
+        };
+        let passed = results.iter().filter(|(_, passed, _)| *passed).count();
+        let failed = results.len() - passed;
+        all.push(Pattern {
+            shape: Shape::FlakyTest,
+            insight: format!("`{test}` is flaky: it passed {passed} and failed {failed} times"),
+            confidence,
+            entities: vec![test.to_owned()],
+            episodes: refs(results.iter().map(|(episode, _, _)| *episode)),
+            subject: test.to_owned(),
+        });
+    }
+    all
+}
+
+fn together(episodes: &[Past]) -> Vec<Pattern> {
+    let mut by_work: BTreeMap<&str, BTreeMap<&str, &Past>> = BTreeMap::new();
+    for edit in episodes.iter().filter(|episode| episode.kind == Kind::Edit) {
+        if let (Some(work), Some(file)) = (edit.work(), edit.file()) {
+            by_work.entry(work).or_default().insert(file, edit);
+        }
+    }
+    let mut pairs: BTreeMap<(&str, &str), Vec<&Past>> = BTreeMap::new();
+    for files in by_work.values().filter(|files| (2..=WIDE).contains(&files.len())) {
+        for (one, first) in files {
+            for (other, second) in files.range::<str, _>((std::ops::Bound::Excluded(*one), std::ops::Bound::Unbounded))
+            {
+                pairs.entry((one, other)).or_default().extend([*first, *second]);
+            }
+        }
+    }
+    let often = pairs.into_iter().filter(|(_, edits)| edits.len() / 2 >= TOGETHER);
+    often
+        .map(|((one, other), edits)| Pattern {
+            shape: Shape::ChangeTogether,
+            insight: format!("`{one}` and `{other}` change together: {} pieces of work changed both", edits.len() / 2),
+            confidence: (0.5 + 0.1 * (edits.len() / 2) as f64).min(0.9),
+            entities: vec![one.to_owned(), other.to_owned()],
+            episodes: refs(edits),
+            subject: format!("{one} {other}"),
+        })
+        .collect()
+}
+
+fn words(text: &str) -> BTreeSet<String> {
+    lukasa_search::tokens::list(text).into_iter().collect()
+}
+
+fn jaccard(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
+    let shared = a.intersection(b).count();
+    let all = a.len() + b.len() - shared;
+    if all == 0 { 0.0 } else { shared as f64 / all as f64 }
+}
+
+/// The beginning of a text, on one line.
+fn short(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(160) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn past(n: usize, kind: Kind, work: &str, content: &str, metadata: Value) -> Past {
+        Past {
+            reference: format!("Episode:episode:{n}"),
+            kind,
+            content: content.into(),
+            session: Some(work.into()),
+            metadata: metadata.as_object().cloned().unwrap_or_default(),
+            ..Past::default()
+        }
+    }
+
+    fn edit(n: usize, work: &str, file: &str) -> Past {
+        past(n, Kind::Edit, work, "edited", json!({"file": file}))
+    }
+
+    fn tested(n: usize, passed: &[&str], failed: &[&str]) -> Past {
+        let metadata =
+            json!({"passed_tests": passed, "failed_tests": failed, "passed": passed.len(), "failed": failed.len()});
+        past(n, Kind::TestResult, "s", "tests ran", metadata)
+    }
+
+    /// Shapes with subjects and confidences, the surest first.
+    fn found(episodes: &[Past]) -> Vec<(Shape, String, f64)> {
+        let round = |n: f64| (n * 100.0).round() / 100.0;
+        find(episodes).into_iter().map(|p| (p.shape, p.subject, round(p.confidence))).collect()
+    }
+
+    #[test]
+    fn three_edits_make_a_hotspot_and_two_do_not() {
+        assert!(found(&[edit(1, "s", "a"), edit(2, "s", "a")]).is_empty());
+        let three = [edit(1, "s", "a"), edit(2, "s", "b"), edit(3, "s", "a"), edit(4, "s", "a")];
+        assert_eq!(found(&three), [(Shape::Hotspot, "a".into(), 0.7)]);
+        let more: Vec<Past> = (0..20).map(|n| edit(n, "s", "a")).collect();
+        assert_eq!(found(&more), [(Shape::Hotspot, "a".into(), 0.95)]);
+        assert_eq!(find(&more)[0].id(), find(&three)[0].id(), "more of the same is the same learning");
+    }
+
+    #[test]
+    fn decisions_with_a_failure_soon_after() {
+        let decision = |entities: &[&str]| Past {
+            title: Some("Cache tokens".into()),
+            entities: entities.iter().map(|e| e.to_string()).collect(),
+            ..past(1, Kind::Decision, "s", "cache", json!({}))
+        };
+        let error = |work: &str, entities: &[&str]| Past {
+            entities: entities.iter().map(|e| e.to_string()).collect(),
+            ..past(2, Kind::Error, work, "tokens were stale", json!({}))
+        };
+        let both = find(&[decision(&["auth"]), error("s", &["auth", "x"])]);
+        assert_eq!((both[0].shape, both[0].confidence), (Shape::DecisionNearError, 0.75));
+        assert_eq!(both[0].entities, ["auth"]);
+        assert!(both[0].insight.contains("Cache tokens") && both[0].insight.contains("tokens were stale"));
+        assert_eq!(find(&[decision(&["auth"]), error("s", &["mail"])])[0].confidence, 0.5, "not about the same");
+        assert!(find(&[decision(&["auth"]), error("other", &["auth"])]).is_empty(), "other work");
+        assert!(find(&[error("s", &["auth"]), decision(&["auth"])]).is_empty(), "it came before");
+        let between: Vec<Past> =
+            (0..NEAR).map(|n| past(10 + n, Kind::Observation, "s", &format!("note {n} {n}{n}"), json!({}))).collect();
+        let far: Vec<Past> = [vec![decision(&["auth"])], between, vec![error("s", &["auth"])]].concat();
+        assert!(find(&far).is_empty(), "too long after");
+    }
+
+    #[test]
+    fn observations_that_say_the_same() {
+        let see = |n, content| past(n, Kind::Observation, "s", content, json!({}));
+        let same = [
+            see(1, "login calls refresh before reading the token"),
+            see(2, "mail is sent by a queue"),
+            see(3, "login calls refresh before reading the token."),
+            see(4, "the login calls refresh before reading a token"),
+        ];
+        let patterns = find(&same);
+        assert_eq!(patterns.len(), 1);
+        assert_eq!((patterns[0].shape, patterns[0].episodes.len()), (Shape::RepeatedObservation, 3));
+        assert!(find(&same[..3]).is_empty(), "twice is no pattern");
+    }
+
+    #[test]
+    fn tests_that_pass_and_fail() {
+        assert_eq!(
+            found(&[tested(1, &["a", "b"], &[]), tested(2, &["b"], &["a"])]),
+            [(Shape::FlakyTest, "a".into(), 0.85)]
+        );
+        let edited = [tested(1, &[], &["a"]), edit(2, "s", "x"), tested(3, &["a"], &[])];
+        assert_eq!(found(&edited), [(Shape::FlakyTest, "a".into(), 0.4)], "an edit explains it");
+        assert!(found(&[tested(1, &["a"], &[]), tested(2, &["a"], &[])]).is_empty());
+        let by_file = |n, failed| {
+            past(n, Kind::TestResult, "s", "ran", json!({"test_files": ["t.py"], "passed": 1, "failed": failed}))
+        };
+        assert_eq!(found(&[by_file(1, 0), by_file(2, 1)]), [(Shape::FlakyTest, "t.py".into(), 0.7)]);
+    }
+
+    #[test]
+    fn files_that_change_together() {
+        let twice =
+            [edit(1, "s1", "a"), edit(2, "s1", "b"), edit(3, "s2", "b"), edit(4, "s2", "a"), edit(5, "s3", "c")];
+        assert_eq!(found(&twice), [(Shape::ChangeTogether, "a b".into(), 0.7)]);
+        assert!(found(&twice[..3]).is_empty(), "once is chance");
+        let wide: Vec<Past> =
+            ["s1", "s2"].iter().flat_map(|work| (0..20).map(|n| edit(n, work, &format!("f{n:02}")))).collect();
+        assert!(found(&wide).is_empty(), "a change of everything says nothing");
+    }
+}

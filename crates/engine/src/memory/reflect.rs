@@ -1,0 +1,187 @@
+//! What episodes add up to: patterns found by rule, kept as a reflection and as learnings linked to code.
+
+use super::patterns::{self, LEARNED, Past, Pattern};
+use super::recall::newest;
+use super::{Kind, NewEpisode, add_all};
+use crate::graph::check_range;
+use crate::{Context, Engine};
+use lukasa_model::json::Hash;
+use lukasa_model::{Error, Reference, Result};
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// Episodes looked at when nobody says otherwise.
+pub const LIMIT: usize = 20;
+/// Fewer than this add up to nothing.
+const LEAST: usize = 3;
+
+/// Which episodes to look at.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    pub task_id: Option<String>,
+    pub agent_id: Option<String>,
+    /// The newest so many; 0: twenty.
+    pub limit: usize,
+    /// Empty: main.
+    pub branch: String,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Reflected {
+    /// The reflection; none when there was too little to reflect on.
+    pub reflection_id: Option<String>,
+    /// What it says.
+    pub insight: String,
+    /// Learnings that were not known before.
+    pub learnings_created: usize,
+    pub learnings: Vec<LearningOut>,
+    /// The surest first.
+    pub patterns: Vec<Pattern>,
+    /// Episodes that were looked at.
+    pub episodes: usize,
+    /// The same episodes had been reflected on before.
+    pub repeated: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LearningOut {
+    #[serde(rename = "ref")]
+    pub reference: String,
+    pub content: String,
+    pub confidence: f64,
+    /// created; renewed: more speaks for it now, or less; known: as before.
+    pub state: &'static str,
+}
+
+/// Looks at the newest episodes of a task, of an agent or of all, and keeps what they add up to. Reflecting on the same
+/// episodes again changes nothing.
+pub fn reflect(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<Reflected> {
+    let limit = if ask.limit == 0 { LIMIT } else { ask.limit };
+    check_range("limit", limit, 1, 500)?;
+    engine.know_agents(context)?;
+    let branch = if ask.branch.is_empty() { "main" } else { &ask.branch };
+    let look = engine.look(context, &ViewSpec::on(branch))?;
+    let is_source = |past: &Past| {
+        let of = |asked: &Option<String>, own: &Option<String>| asked.is_none() || asked == own;
+        !matches!(past.kind, Kind::Reflection | Kind::Learning)
+            && of(&ask.task_id, &past.task)
+            && of(&ask.agent_id, &past.agent)
+    };
+    let mut sources: Vec<Past> = newest(&look, limit, is_source)?.into_iter().map(|(_, past)| past).collect();
+    sources.reverse();
+    sources.sort_by_key(|past| past.time);
+    let patterns = patterns::find(&sources);
+    if sources.len() < LEAST && patterns.is_empty() {
+        return Ok(Reflected {
+            reflection_id: None,
+            insight: format!("{} of {LEAST} episodes that it takes to reflect", sources.len()),
+            learnings_created: 0,
+            learnings: vec![],
+            patterns,
+            episodes: sources.len(),
+            repeated: false,
+        });
+    }
+    let insight = insight(&sources, &patterns);
+    let (reflection, key) = reflection(ask, &sources, &patterns, &insight)?;
+    let ledger = &look.ledger;
+    let is_there = |type_name: &str, key: &str| match ledger.find(&look.view, &Reference::exact(type_name, key)) {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.code == "not_found" => Ok(None),
+        Err(error) => Err(error),
+    };
+    let repeated = is_there(Kind::Reflection.type_name(), &key)?.is_some();
+    let mut new: Vec<NewEpisode> = if repeated { vec![] } else { vec![reflection] };
+    let mut learnings = Vec::new();
+    for pattern in patterns.iter().filter(|pattern| pattern.confidence >= LEARNED) {
+        let key = format!("{}{}", Kind::Learning.prefix(), pattern.id());
+        let known = is_there(Kind::Learning.type_name(), &key)?.map(|found| found.statement.parsed()).transpose()?;
+        let says = |name: &str| known.as_ref().and_then(|content| content.properties.get(name));
+        let same = says("content").and_then(Value::as_str) == Some(&pattern.insight)
+            && says("confidence").and_then(Value::as_f64) == Some(pattern.confidence);
+        let state = match (&known, same) {
+            (None, _) => "created",
+            (Some(_), true) => "known",
+            (Some(_), false) => "renewed",
+        };
+        if state != "known" {
+            new.push(learning(ask, pattern));
+        }
+        learnings.push(LearningOut {
+            reference: format!("{}:{key}", Kind::Learning.type_name()),
+            content: pattern.insight.clone(),
+            confidence: pattern.confidence,
+            state,
+        });
+    }
+    if !new.is_empty() {
+        add_all(engine, context, branch, new)?;
+    }
+    Ok(Reflected {
+        reflection_id: Some(key),
+        insight,
+        learnings_created: learnings.iter().filter(|learning| learning.state == "created").count(),
+        learnings,
+        patterns,
+        episodes: sources.len(),
+        repeated,
+    })
+}
+
+fn reflection(ask: &Ask, sources: &[Past], patterns: &[Pattern], insight: &str) -> Result<(NewEpisode, String)> {
+    let refs: Vec<String> = sources.iter().map(|past| past.reference.clone()).collect();
+    let what = json!([ask.task_id, ask.agent_id, refs]).to_string();
+    let id = format!("reflection-{}", &Hash::of(what.as_bytes()).to_string()[..16]);
+    let mut metadata = Map::new();
+    metadata.insert("source_episode_ids".into(), json!(refs));
+    let told = serde_json::to_value(patterns).map_err(|e| Error::internal(e.to_string()))?;
+    metadata.insert("patterns".into(), told);
+    let key = format!("{}{id}", Kind::Reflection.prefix());
+    let new = NewEpisode {
+        id: Some(id),
+        metadata,
+        task_id: ask.task_id.clone(),
+        agent_id: ask.agent_id.clone(),
+        mentions: patterns.iter().flat_map(|pattern| pattern.entities.clone()).collect(),
+        derived_from: refs,
+        anew: true,
+        ..NewEpisode::new(Kind::Reflection, insight)
+    };
+    Ok((new, key))
+}
+
+fn learning(ask: &Ask, pattern: &Pattern) -> NewEpisode {
+    let mut metadata = Map::new();
+    metadata.insert("confidence".into(), json!(pattern.confidence));
+    metadata.insert("pattern".into(), json!(pattern.shape.name()));
+    NewEpisode {
+        id: Some(pattern.id()),
+        metadata,
+        agent_id: ask.agent_id.clone(),
+        mentions: pattern.entities.clone(),
+        derived_from: pattern.episodes.clone(),
+        anew: true,
+        apart: true,
+        ..NewEpisode::new(Kind::Learning, pattern.insight.clone())
+    }
+}
+
+/// What was looked at and what was noticed, in words.
+fn insight(sources: &[Past], patterns: &[Pattern]) -> String {
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    sources.iter().for_each(|past| *kinds.entry(past.kind.name()).or_default() += 1);
+    let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let mut text = format!("{} episodes ({})", sources.len(), kinds.join(", "));
+    match patterns.is_empty() {
+        true => text.push_str(": nothing that repeats itself"),
+        false => {
+            let told: Vec<&str> = patterns.iter().map(|pattern| pattern.insight.as_str()).collect();
+            text.push_str(&format!(": {}", told.join("; ")));
+        }
+    }
+    text
+}
