@@ -77,7 +77,12 @@ pub fn run(ask: &Ask) -> Result<(), Fault> {
     }
     // A quarter is killed midway, the first of them among those, which owns the engine where one does.
     let doomed: BTreeSet<u64> = (0..(count / 4).max(u64::from(count > 1))).map(|n| n * 4 % count).collect();
-    eprintln!("{} agents in {count} processes race for {} targets; {} are killed …", ask.agents, ask.targets, doomed.len());
+    eprintln!(
+        "{} agents in {count} processes race for {} targets; {} are killed …",
+        ask.agents,
+        ask.targets,
+        doomed.len()
+    );
     let progress = AtomicU64::new(0);
     let half = ask.agents * ask.targets / 2;
     let began = Instant::now();
@@ -87,7 +92,8 @@ pub fn run(ask: &Ask) -> Result<(), Fault> {
             let (processes, doomed, targets, progress, went) = (&processes, &doomed, &targets, &progress, &went);
             scope.spawn(move || {
                 let number = agent % count;
-                let own = race(&processes[number as usize], agent, number, targets, doomed.contains(&number), progress, half);
+                let own =
+                    race(&processes[number as usize], agent, number, targets, doomed.contains(&number), progress, half);
                 if let Ok(mut all) = went.lock() {
                     all.join(own);
                 }
@@ -140,7 +146,10 @@ fn program() -> Result<PathBuf, Fault> {
     match program.is_file() {
         true => Ok(program),
         false => {
-            let message = format!("`{}` is not there; build it with `cargo build -p lukasa`, in the same profile", program.display());
+            let message = format!(
+                "`{}` is not there; build it with `cargo build -p lukasa`, in the same profile",
+                program.display()
+            );
             Err(message.into())
         }
     }
@@ -319,8 +328,7 @@ impl Process {
                 waiting.by_id.clear();
             }
         });
-        let process =
-            Process { child: Mutex::new(child), input: Mutex::new(input), waiting, next: AtomicU64::new(1) };
+        let process = Process { child: Mutex::new(child), input: Mutex::new(input), waiting, next: AtomicU64::new(1) };
         let about = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "evals", "version": "1"}});
         process.ask("initialize", about)?;
         process.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;

@@ -1,5 +1,7 @@
 //! The `recall` suite: questions about long conversations, answered by the turns that hold the evidence.
 
+mod episodes;
+
 use crate::finding::out::Out;
 use crate::finding::plain::Plain;
 use crate::finding::score::{Gold, percent, recall};
@@ -40,10 +42,10 @@ struct Question {
 }
 
 pub fn run(data: &Path, mode: &str, vectors: &Vectors, mut out: Option<Out>, as_json: bool) -> Result<(), Fault> {
-    if mode != "index" {
-        return Err(
-            format!("mode `{mode}` cannot be measured yet: there is no operation that takes episodes in").into()
-        );
+    match mode {
+        "index" => {}
+        "episodes" => return episodes::run(data, out, as_json),
+        other => return Err(format!("no mode `{other}`; there are index and episodes").into()),
     }
     let folders = conversations(data)?;
     let mut conversations = Vec::new();
@@ -134,19 +136,7 @@ struct Conversation {
 
 impl Conversation {
     fn load(folder: &Path, vectors: &Vectors) -> Result<Conversation, Fault> {
-        let mut turns = Vec::new();
-        for row in rows(&folder.join("turns.jsonl"))? {
-            let own = |name: &str| text(&row, name).map(str::to_owned);
-            let (id, session, time) = (own("id")?, own("session")?, own("time")?);
-            turns.push(Turn { id, session, time, speaker: own("speaker")?, text: own("text")? });
-        }
-        let mut questions = Vec::new();
-        for row in rows(&folder.join("questions.jsonl"))? {
-            let gold: Gold = texts(&row, "gold").into_iter().collect();
-            let (id, asked) = (text(&row, "id")?.to_owned(), text(&row, "question")?.to_owned());
-            questions.push(Question { id, text: asked, gold, category: row["category"].as_u64().unwrap_or(0) });
-        }
-        questions.retain(|question| !question.gold.is_empty());
+        let (turns, questions) = (turns(folder)?, questions(folder)?);
         let project = Project::new()?;
         let began = Instant::now();
         project.import(&writes(&turns))?;
@@ -212,6 +202,28 @@ impl Conversation {
         let answered = find(&self.seen.look, &self.seen.texts, &self.seen.ask(question, Recipe::Recall, near));
         answered.candidates.into_iter().map(|candidate| candidate.node).collect()
     }
+}
+
+fn turns(folder: &Path) -> Result<Vec<Turn>, Fault> {
+    let mut turns = Vec::new();
+    for row in rows(&folder.join("turns.jsonl"))? {
+        let own = |name: &str| text(&row, name).map(str::to_owned);
+        let (id, session, time) = (own("id")?, own("session")?, own("time")?);
+        turns.push(Turn { id, session, time, speaker: own("speaker")?, text: own("text")? });
+    }
+    Ok(turns)
+}
+
+/// Those that have an answer.
+fn questions(folder: &Path) -> Result<Vec<Question>, Fault> {
+    let mut questions = Vec::new();
+    for row in rows(&folder.join("questions.jsonl"))? {
+        let gold: Gold = texts(&row, "gold").into_iter().collect();
+        let (id, asked) = (text(&row, "id")?.to_owned(), text(&row, "question")?.to_owned());
+        questions.push(Question { id, text: asked, gold, category: row["category"].as_u64().unwrap_or(0) });
+    }
+    questions.retain(|question| !question.gold.is_empty());
+    Ok(questions)
 }
 
 fn follows(turns: &[Turn], at: usize) -> bool {

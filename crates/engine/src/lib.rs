@@ -21,6 +21,7 @@ pub mod search;
 pub mod sensitive;
 pub mod shape;
 pub mod telemetry;
+pub mod testing;
 pub mod tool;
 
 pub use audit::Audit;

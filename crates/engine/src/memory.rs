@@ -20,6 +20,7 @@ pub use vault::Vault;
 pub struct Memory {
     pub vault: Vault,
     pub(crate) chains: chain::Chains,
+    pub(crate) people: chain::People,
 }
 
 /// Types, relationships and properties of memories, as the `agent` pack has them.

@@ -260,6 +260,7 @@ pub fn operations() -> &'static [Operation] {
             Operation::of::<ops::decision_add::DecisionAdd>(),
             Operation::of::<ops::episode_recall::DecisionQuery>(),
             Operation::of::<ops::reflect::Reflect>(),
+            Operation::of::<ops::test_run::TestRun>(),
             Operation::of::<ops::trace_decision_lineage::TraceDecisionLineage>(),
             Operation::of::<ops::build_context_graph::BuildContextGraph>(),
             Operation::of::<ops::context_graph_usage::ContextGraphUsage>(),

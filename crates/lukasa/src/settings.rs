@@ -8,6 +8,7 @@ use lukasa_engine::code::summaries::PER_PASS;
 use lukasa_engine::coordination::{ClaimRules, Edits, GRACE};
 use lukasa_engine::embedding::EmbeddingEndpointConfig;
 use lukasa_engine::embedding::endpoint::BATCH;
+use lukasa_engine::memory::Vault;
 use lukasa_engine::model_endpoint::{EndpointConfig, Key, TIMEOUT};
 use lukasa_model::{Error, ErrorKind, Result};
 use serde::Deserialize;
@@ -28,6 +29,7 @@ struct Settings {
     audit: AuditSettings,
     log: LogSettings,
     claims: ClaimSettings,
+    memory: MemorySettings,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -99,6 +101,40 @@ fn claims_from(env: &dyn Fn(&str) -> Option<String>) -> Result<ClaimRules> {
         })?),
     };
     Ok(ClaimRules { edits, grace: grace.map_or(GRACE, Duration::from_secs) })
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct MemorySettings {
+    agent_keys_file: Option<PathBuf>,
+}
+
+/// Keys of agents, which their sensitive episodes are encrypted with.
+pub fn vault() -> Result<Vault> {
+    vault_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
+}
+
+/// From a file with a line `agent=key` for each, and from `LUKASA_AGENT_KEYS`, where commas separate them; the latter wins.
+fn vault_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Vault> {
+    let file = env("LUKASA_AGENT_KEYS_FILE").map(PathBuf::from).or(read(env)?.memory.agent_keys_file);
+    let text = match &file {
+        Some(path) => std::fs::read_to_string(path).map_err(|e| {
+            Error::new(ErrorKind::Unavailable, "file_failure", format!("keys of agents, `{}`: {e}", path.display()))
+        })?,
+        None => String::new(),
+    };
+    let given = env("LUKASA_AGENT_KEYS").unwrap_or_default();
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    let mut keys = Vec::new();
+    for (at, line) in lines.chain(given.split(',').map(str::trim)).enumerate().filter(|(_, line)| !line.is_empty()) {
+        // The line itself may be a key, which nobody should see.
+        let (agent, key) = line.split_once('=').ok_or_else(|| {
+            Error::invalid("invalid_agent_key", format!("entry {} of the keys of agents is not agent=key", at + 1))
+                .hint("write them as ada=<64 hexadecimal digits>")
+        })?;
+        keys.push((agent.trim(), key.trim()));
+    }
+    Vault::new(keys)
 }
 
 /// How operations are recorded.
@@ -313,6 +349,26 @@ mod tests {
         assert!(error.code == "invalid_settings" && error.message.contains("line 2"), "{error}");
         assert!(!error.message.contains("sk-secret"), "{error}");
         assert_eq!(fault(&[("LUKASA_CONFIG", "/nowhere/at/all")]).code, "file_failure");
+    }
+
+    #[test]
+    fn keys_of_agents_come_from_a_file_and_the_environment() {
+        let (one, other) = ("00".repeat(32), "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys");
+        std::fs::write(&path, format!("# who may read what\nada={one}\n\nbob = {other}\n")).unwrap();
+        let of = |variables: &[(&str, &str)]| {
+            vault_from(&|name| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()))
+        };
+        let file = ("LUKASA_AGENT_KEYS_FILE", path.to_str().unwrap());
+        let vault = of(&[file, ("LUKASA_AGENT_KEYS", &format!("eve={one}, ada={other}"))]).unwrap();
+        assert!(vault.has("ada") && vault.has("bob") && vault.has("eve") && !vault.has("dan"));
+        assert!(!of(&[]).unwrap().has("ada"));
+        let error = of(&[("LUKASA_AGENT_KEYS", "swordfish")]).unwrap_err();
+        assert!(error.code == "invalid_agent_key" && !error.message.contains("swordfish"), "{error}");
+        let error = of(&[("LUKASA_AGENT_KEYS", "ada=swordfish")]).unwrap_err();
+        assert!(error.code == "invalid_agent_key" && !error.message.contains("swordfish"), "{error}");
+        assert_eq!(of(&[("LUKASA_AGENT_KEYS_FILE", "/nowhere/at/all")]).unwrap_err().code, "file_failure");
     }
 
     fn embedding_of(variables: &[(&str, &str)]) -> Result<Embedding> {

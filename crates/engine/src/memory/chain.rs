@@ -1,11 +1,11 @@
-//! Which episode of a session came last, so that the next one can follow it.
+//! Which episode of a session came last, so that the next one can follow it; and which agents and sessions are known.
 
 use super::names::{RECORDED_IN, SESSION, session_key};
 use lukasa_model::plan::Side;
 use lukasa_model::{Reference, Result, Scope, View};
 use lukasa_store::Ledger;
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -29,6 +29,24 @@ impl Chains {
             all.clear();
         }
         Arc::clone(all.entry((scope.clone(), branch.to_owned(), session.to_owned())).or_default())
+    }
+}
+
+/// Agents and sessions that this process has stated, by key: they need not be stated with every episode.
+#[derive(Default)]
+pub struct People(Mutex<FxHashSet<(Scope, String)>>);
+
+impl People {
+    pub fn are_known(&self, scope: &Scope, key: &str) -> bool {
+        self.0.lock().contains(&(scope.clone(), key.to_owned()))
+    }
+
+    pub fn know(&self, scope: &Scope, keys: impl IntoIterator<Item = String>) {
+        let mut all = self.0.lock();
+        if all.len() >= SESSIONS {
+            all.clear();
+        }
+        all.extend(keys.into_iter().map(|key| (scope.clone(), key)));
     }
 }
 

@@ -73,6 +73,7 @@ pub mod symbol_lookup;
 pub mod tag;
 pub mod task_ready;
 pub mod task_update;
+pub mod test_run;
 pub mod trace_decision_lineage;
 pub mod traverse;
 pub mod types;

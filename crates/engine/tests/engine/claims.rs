@@ -155,6 +155,12 @@ fn what_another_agent_writes_about_a_claimed_target_is_told_or_refused() {
             assert!(by("ada", name, request).is_ok(), "{name}: her own");
         }
         assert!(by("bob", "put", json!({"type": "FILE", "key": "b.py"})).is_ok());
+        let edit = json!({"type": "EDIT", "content": "tidied up", "metadata": {"file": "a.py", "diff_summary": "shorter",
+            "lines_before": 9, "lines_after": 5, "reason": "too long"}});
+        let told = desk.by("bob", "episode_add", edit.clone());
+        assert!(told["warnings"].to_string().contains("claimed in part"), "{told}");
+        assert_eq!(by("bob", "episode_add", edit.clone()).unwrap_err().code, "claimed");
+        assert!(by("ada", "episode_add", edit).is_ok());
         let unclaimed = |target: &str| json!({"writes": [{"object": {"type": "Note", "key": target}}], "preconditions": [{"unclaimed": {"ref": target}}]});
         assert_eq!(desk.refused("bob", "batch", unclaimed("a.py")).code, "claimed", "asked for, whatever the rules");
         desk.by("ada", "batch", unclaimed("a.py"));

@@ -27,4 +27,5 @@ mod scip;
 mod search;
 mod slices;
 mod tasks;
+mod test_run;
 mod tools;

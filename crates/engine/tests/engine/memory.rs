@@ -15,7 +15,8 @@ fn desks() -> Vec<Desk> {
                 {"object": {"type": "File", "key": "src/auth.ts", "properties": {"content_hash": "h1"}}},
                 {"object": {"type": "Function", "key": "src/auth.ts::login", "properties": {"hash": "f1"}}},
                 {"object": {"type": "File", "key": "src/mail.ts", "properties": {"content_hash": "m1"}}},
-                {"object": {"type": "Service", "key": "billing", "title": "Takes payments"}}
+                {"object": {"type": "Service", "key": "billing", "title": "Takes payments"}},
+                {"relationship": {"type": "CONTAINS", "src": "File:src/auth.ts", "dst": "src/auth.ts::login"}}
             ]}),
         );
     }
@@ -45,7 +46,7 @@ fn an_episode_is_kept_with_who_when_and_what_it_involves() {
         );
         assert_eq!((&out["episode_id"], &out["type"]), (&json!("episode:7"), &json!("OBSERVATION")));
         assert_eq!(out["entities"], json!([{"ref": "Function:src/auth.ts::login"}]));
-        let kept = desk.ok("get", json!({"ref": "episode:7"}));
+        let kept = desk.ok("get", json!({"ref": "episode:7"}))["thing"].clone();
         assert_eq!((&kept["type"], &kept["subtype"]), (&json!("Episode"), &json!("OBSERVATION")));
         assert_eq!(kept["properties"]["outcome"], "partial");
         let around = desk.ok("get_entity_neighbors", json!({"node_id": "episode:7"}));
@@ -60,7 +61,7 @@ fn an_episode_is_kept_with_who_when_and_what_it_involves() {
             .ok("cypher", json!({"query": "MATCH (a)-[:NEXT_EPISODE]->(b) RETURN a.key AS a, b.key AS b ORDER BY a"}));
         assert_eq!(chain["rows"], json!([["episode:7", "episode:8"], ["episode:8", "episode:10"]]), "{chain}");
         assert_eq!(
-            desk.fails("get", json!({"ref": "episode:7", "as_of": "tx:0"})),
+            desk.fails("get", json!({"ref": "episode:7", "as_of": "time:2000-01-01"})),
             "not_found",
             "before it was recorded there was nothing"
         );
@@ -94,7 +95,7 @@ fn kinds_ask_for_their_metadata() {
         assert_eq!(out["ref"], "Decision:decision:42");
         assert_eq!(refs(&out["entities"], "ref"), ["File:src/auth.ts"], "files that metadata names are linked");
         assert!(out["warnings"][0].as_str().unwrap().contains("src/nowhere.ts"));
-        let kept = desk.ok("get", json!({"ref": "decision:42"}));
+        let kept = desk.ok("get", json!({"ref": "decision:42"}))["thing"].clone();
         assert_eq!(
             (&kept["title"], &kept["properties"]["tradeoffs"]),
             (&json!("Tokens expire"), &json!(["more refreshes"]))
@@ -128,7 +129,7 @@ fn what_cannot_be_kept_is_refused_with_a_way_out() {
             (json!({"content": "x", "episodes": [{"content": "y"}]}), "invalid_request"),
             (json!({"episodes": [{"content": "y"}, {"content": ""}]}), "empty_content"),
             (json!({"episodes": [{"content": "y", "id": "1"}, {"content": "z", "id": "1"}]}), "episode_exists"),
-            (json!({"content": "x", "agent_id": "a".repeat(500)}), "too_long"),
+            (json!({"content": "x", "agent_id": "a".repeat(500)}), "text_too_long"),
             (
                 json!({"content": "x", "sensitive": true, "facts": [{"subject": "a", "attribute": "b", "value": 1}]}),
                 "sensitive_facts",
@@ -147,7 +148,7 @@ fn what_cannot_be_kept_is_refused_with_a_way_out() {
         }
         let whole = "x".repeat(200_000);
         desk.ok("episode_add", json!({"content": whole, "id": "long"}));
-        assert_eq!(desk.ok("get", json!({"ref": "episode:long"}))["properties"]["content"], json!(whole));
+        assert_eq!(desk.ok("get", json!({"ref": "episode:long"}))["thing"]["properties"]["content"], json!(whole));
         assert_eq!(desk.ok("episode_recall", json!({}))["total"], 1, "nothing of what was refused is there");
     }
 }
@@ -389,7 +390,7 @@ fn a_fact_ends_another_only_where_that_is_sure() {
         let told = tell("owner", json!("ann"), "2024-05-01", json!({}));
         let before = tell("owner", json!("bob"), "2023-05-01", json!({}));
         assert_eq!(before["others"][0]["verdict"], "ends_before");
-        let out = desk.ok("get", json!({"ref": told["ref"]}));
+        let out = desk.ok("get", json!({"ref": told["ref"]}))["thing"].clone();
         assert_eq!(out["properties"]["value"], "ann", "what was known later still holds");
         assert_eq!(desk.fails("get", json!({"ref": before["ref"]})), "not_found", "that was before");
         desk.ok("get", json!({"ref": before["ref"], "as_of": "time:2023-06-01"}));
@@ -411,7 +412,7 @@ fn reflecting_finds_patterns_and_keeps_them_once() {
         assert_eq!(out["patterns"][0]["type"], "hotspot");
         assert!(out["insight"].as_str().unwrap().contains("src/auth.ts"));
         let learning = out["learnings"][0]["ref"].as_str().unwrap().to_owned();
-        let kept = desk.ok("get", json!({"ref": learning}));
+        let kept = desk.ok("get", json!({"ref": learning}))["thing"].clone();
         assert_eq!(kept["properties"]["confidence"], 0.8);
         let around = desk.ok("get_entity_neighbors", json!({"node_id": learning}));
         let near = refs(&around["nodes"], "key");
@@ -420,7 +421,7 @@ fn reflecting_finds_patterns_and_keeps_them_once() {
             "{near:?}"
         );
         let reflection = out["reflection_id"].as_str().unwrap();
-        let kept = desk.ok("get", json!({"ref": reflection}));
+        let kept = desk.ok("get", json!({"ref": reflection}))["thing"].clone();
         assert_eq!((&kept["subtype"], &kept["properties"]["task_id"]), (&json!("REFLECTION"), &json!("T-1")));
         let head = desk.ok("log", json!({"limit": 1}));
         let again = desk.ok("reflect", json!({"task_id": "T-1"}));
@@ -433,7 +434,7 @@ fn reflecting_finds_patterns_and_keeps_them_once() {
         let more = desk.ok("reflect", json!({"task_id": "T-1"}));
         assert_eq!((&more["learnings_created"], &more["learnings"][0]["state"]), (&json!(0), &json!("renewed")));
         assert_eq!(
-            desk.ok("list", json!({"type": "Learning"}))["items"].as_array().unwrap().len(),
+            desk.ok("list", json!({"type": "Learning"}))["objects"].as_array().unwrap().len(),
             1,
             "one learning, renewed"
         );
@@ -484,7 +485,7 @@ fn learnings_come_back_in_packs_and_say_when_their_code_changed() {
         let out = desk.ok("episode_recall", json!({"query": "refresh early", "types": ["LEARNING"]}));
         assert_eq!(
             out["episodes"][0]["perhaps_stale"],
-            json!([{"ref": "Function:auth.py::refresh_token", "how": "changed"}])
+            json!([{"ref": "FUNCTION:auth.py::refresh_token", "how": "changed"}])
         );
     }
 }
@@ -522,7 +523,7 @@ fn memory_belongs_to_its_branch_and_merges_with_it() {
         };
         assert_eq!(all["episodes"].as_array().unwrap().len(), 4, "each once: {all}");
         assert_eq!((of("episode:m").as_str(), of("episode:f").as_str()), ("main", "feature"));
-        desk.ok("merge", json!({"source": "feature", "target": "main"}));
+        desk.ok("merge", json!({"source": "feature", "into": "main"}));
         assert_eq!(on(json!({"query": "gateway"})), ["decision:d", "episode:f", "episode:m", "episode:m2"]);
         let found = desk.ok("episode_recall", json!({"query": "zebra", "entities": ["billing"]}));
         assert_eq!(refs(&found["episodes"], "episode_id"), ["episode:f"], "with its links");
@@ -567,9 +568,9 @@ fn sensitive_episodes_are_read_by_their_agent_alone() {
         for (name, request) in [
             ("get", json!({"ref": "episode:s"})),
             ("history", json!({"ref": "episode:s"})),
-            ("search", json!({"query": "master password swordfish"})),
-            ("query_knowledge_graph", json!({"query": "swordfish"})),
-            ("episode_recall", json!({"query": "master password swordfish"})),
+            ("search", json!({"query": "master password"})),
+            ("query_knowledge_graph", json!({"query": "master password"})),
+            ("episode_recall", json!({"query": "master password"})),
             ("memory_linked_search", json!({"query": "billing"})),
             ("build_context_graph", json!({"anchors": ["billing"]})),
             ("cypher", json!({"query": "MATCH (n) RETURN n"})),

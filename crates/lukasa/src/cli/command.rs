@@ -173,7 +173,9 @@ impl Argument for Field {
         match &self.shape {
             Shape::Flag => arg.action(ArgAction::SetTrue).value_name(""),
             Shape::Switch => arg.value_parser(PossibleValuesParser::new(["true", "false"])).value_name("CHOICE"),
-            Shape::Choice(choices) => arg.value_parser(PossibleValuesParser::new(choices.clone())).value_name("CHOICE"),
+            Shape::Choice(choices) => {
+                arg.value_parser(PossibleValuesParser::new(choices.clone())).ignore_case(true).value_name("CHOICE")
+            }
             Shape::Texts => {
                 let help =
                     if self.help.is_empty() { "Repeatable".into() } else { format!("{}; repeatable", self.help) };

@@ -220,7 +220,7 @@ impl Session {
         if opened.home.is_dir() {
             engine.searching().sources.add(&opened.home)?;
         }
-        engine = engine.with_embedding(embedding()?);
+        engine = engine.with_embedding(embedding()?).with_vault(settings::vault()?);
         // Who only reads has nothing to ask a model for.
         if need == Need::MayCreate {
             let mut summaries = Summaries::new(opened.cache.clone());

@@ -6,6 +6,7 @@ pub mod cypher;
 mod embedding;
 mod graph;
 mod index;
+mod memory;
 mod plain;
 mod questions;
 mod search;
@@ -180,6 +181,7 @@ fn shown(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
         )?,
         "import_scip" => import_scip(out, response)?,
         "cypher" => cypher::table(out, response)?,
+        operation if memory::OPERATIONS.contains(&operation) => memory::answer(out, operation, response)?,
         operation if search::OPERATIONS.contains(&operation) => search::answer(out, operation, response)?,
         operation if embedding::OPERATIONS.contains(&operation) => embedding::answer(out, operation, response)?,
         operation if code::OPERATIONS.contains(&operation) => code::answer(out, operation, response)?,

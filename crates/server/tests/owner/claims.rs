@@ -65,7 +65,8 @@ async fn a_claim_outlives_the_owner_of_the_engine_and_not_its_connection() {
     drop((c1, first));
     until(|| !here(&engine, &gone)).await;
     let sweep = engine.clone();
-    let ended = tokio::task::spawn_blocking(move || (sweep.sweep_claims(210 * SECOND), sweep.sweep_claims(271 * SECOND)));
+    let ended =
+        tokio::task::spawn_blocking(move || (sweep.sweep_claims(210 * SECOND), sweep.sweep_claims(271 * SECOND)));
     assert_eq!(ended.await.unwrap(), (0, 1));
     assert_eq!(held(&second).await, ["a.rs", "c.rs", "d.rs"]);
     // The owner ends, and whoever was attached owns the engine: its clients are there still, also one that asks nothing.

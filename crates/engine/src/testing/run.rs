@@ -1,0 +1,176 @@
+//! Runs a program within limits of time and output.
+
+use super::TestCommand;
+use crate::Stop;
+use lukasa_model::{Error, ErrorKind, Result};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Bytes of output kept: its end, where results stand.
+pub const KEPT: usize = 1 << 20;
+/// How often it is looked whether the program has ended.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long output is waited for once the program has ended: its children may hold it open.
+const TAIL: Duration = Duration::from_secs(2);
+/// Lukasa's own secrets are none of a test's business.
+const SECRETS: [&str; 7] = [
+    "LUKASA_AGENT_KEYS",
+    "LUKASA_AGENT_KEYS_FILE",
+    "LUKASA_API_KEY",
+    "LUKASA_TOKEN",
+    "LUKASA_STORE",
+    "LUKASA_MODEL_API_KEY",
+    "LUKASA_EMBEDDING_API_KEY",
+];
+
+/// How a program ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// Its exit code; none when it was stopped or killed.
+    pub exit_code: Option<i32>,
+    pub timed_out: bool,
+    /// The end of what it printed, both streams as they came.
+    pub output: String,
+    /// Bytes that are not part of it.
+    pub dropped: u64,
+    pub took: Duration,
+}
+
+/// Runs it in a folder, at most so long. It gets no input.
+pub fn run(command: &TestCommand, folder: &Path, most: Duration, stop: &Stop) -> Result<Ran> {
+    let mut process = Command::new(&command.program);
+    process.args(&command.arguments).current_dir(folder);
+    process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    for name in SECRETS {
+        process.env_remove(name);
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        // A group of its own, so that what it starts can be stopped with it.
+        process.process_group(0);
+    }
+    let began = Instant::now();
+    let mut child = process.spawn().map_err(|e| {
+        Error::new(ErrorKind::Unavailable, "test_command_failed", format!("`{}` cannot be run: {e}", command.program))
+            .hint("is it installed, and can it be found?")
+    })?;
+    let kept = Arc::new(Mutex::new(Kept::default()));
+    let readers: Vec<_> = [
+        child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>),
+        child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>),
+    ]
+    .into_iter()
+    .flatten()
+    .map(|stream| {
+        let kept = Arc::clone(&kept);
+        thread::spawn(move || keep(stream, &kept))
+    })
+    .collect();
+    let mut timed_out = false;
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break Some(status),
+            Ok(None) => {}
+            Err(e) => return Err(Error::internal(format!("a program cannot be waited for: {e}"))),
+        }
+        timed_out = began.elapsed() >= most;
+        if timed_out || stop.is_stopped() {
+            end(&mut child);
+            break None;
+        }
+        thread::sleep(LOOK);
+    };
+    let took = began.elapsed();
+    let waited = Instant::now();
+    while readers.iter().any(|reader| !reader.is_finished()) && waited.elapsed() < TAIL {
+        thread::sleep(LOOK);
+    }
+    stop.check()?;
+    let (output, dropped) = kept.lock().text();
+    Ok(Ran { exit_code: status.and_then(|status| status.code()), timed_out, output, dropped, took })
+}
+
+/// Stops a program and all that it started.
+fn end(child: &mut Child) {
+    #[cfg(unix)]
+    {
+        let group = format!("-{}", child.id());
+        // Should it fail, at least the program itself is ended below.
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// The last bytes of what came.
+#[derive(Default)]
+struct Kept {
+    bytes: VecDeque<u8>,
+    dropped: u64,
+}
+
+impl Kept {
+    fn add(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+        let over = self.bytes.len().saturating_sub(KEPT);
+        self.bytes.drain(..over);
+        self.dropped += over as u64;
+    }
+
+    fn text(&self) -> (String, u64) {
+        let bytes: Vec<u8> = self.bytes.iter().copied().collect();
+        (String::from_utf8_lossy(&bytes).into_owned(), self.dropped)
+    }
+}
+
+fn keep(mut stream: Box<dyn Read + Send>, kept: &Mutex<Kept>) {
+    let mut buffer = [0; 8_192];
+    // An end that cannot be read is an end.
+    while let Ok(n @ 1..) = stream.read(&mut buffer) {
+        kept.lock().add(&buffer[..n]);
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> TestCommand {
+        TestCommand { program: "sh".into(), arguments: vec!["-c".into(), script.into()] }
+    }
+
+    fn ran(script: &str, most: Duration) -> Ran {
+        run(&sh(script), &std::env::temp_dir(), most, &Stop::default()).unwrap()
+    }
+
+    #[test]
+    fn programs_end_by_themselves_or_are_ended() {
+        let long = Duration::from_secs(60);
+        let fine = ran("echo out; echo err >&2; exit 3", long);
+        assert_eq!((fine.exit_code, fine.timed_out, fine.dropped), (Some(3), false, 0));
+        assert!(fine.output.contains("out\n") && fine.output.contains("err\n"));
+        let slow = ran("echo begun; sleep 600 & sleep 600", Duration::from_millis(300));
+        assert_eq!((slow.exit_code, slow.timed_out), (None, true));
+        assert!(slow.output.contains("begun"));
+        let much = ran("yes 0123456789 | head -c 3000000; echo end", long);
+        assert_eq!((much.output.len(), much.output.ends_with("end\n")), (KEPT, true));
+        assert_eq!(much.dropped, 3_000_004 - KEPT as u64);
+        let none = run(
+            &TestCommand { program: "no-such-program-here".into(), arguments: vec![] },
+            Path::new("/"),
+            long,
+            &Stop::default(),
+        );
+        assert_eq!(none.unwrap_err().code, "test_command_failed");
+        let stop = Stop::default();
+        stop.stop();
+        assert_eq!(run(&sh("sleep 600"), Path::new("/"), long, &stop).unwrap_err().code, "cancelled");
+    }
+}

@@ -1,0 +1,98 @@
+//! Answers about what is remembered: episodes with their reasons, and what they add up to.
+
+use super::{at, list, moment, safe};
+use serde_json::Value;
+use std::io::{Result, Write};
+
+pub const OPERATIONS: [&str; 6] =
+    ["episode_add", "decision_add", "episode_recall", "decision_query", "reflect", "test_run"];
+
+pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
+    match operation {
+        "episode_recall" | "decision_query" => recalled(out, response),
+        "reflect" => reflected(out, response),
+        "test_run" => tested(out, response),
+        _ => added(out, response),
+    }
+}
+
+fn added(out: &mut dyn Write, response: &Value) -> Result<()> {
+    for entity in list(response, "entities") {
+        writeln!(out, "  {}{}", at(entity, "ref"), became(entity))?;
+    }
+    for fact in list(response, "facts") {
+        writeln!(out, "  {} {}: {}", at(fact, "subject"), at(fact, "attribute"), at(fact, "value"))?;
+        for other in list(fact, "others") {
+            writeln!(out, "    {} {}", at(other, "verdict").replace('_', " "), at(other, "value"))?;
+        }
+    }
+    Ok(())
+}
+
+fn recalled(out: &mut dyn Write, response: &Value) -> Result<()> {
+    for item in list(response, "episodes") {
+        let who = at(item, "agent_id");
+        let who = if who.is_empty() { String::new() } else { format!(" by {who}") };
+        let title = at(item, "title");
+        let title = if title.is_empty() { String::new() } else { format!("  {title}") };
+        writeln!(
+            out,
+            "\n{:>2}. {} {}{title}  {:.3}",
+            at(item, "rank"),
+            at(item, "type"),
+            at(item, "episode_id"),
+            item["score"].as_f64().unwrap_or(0.0)
+        )?;
+        writeln!(out, "    {}{who}", moment(item, "time"))?;
+        // Quoted: whatever it says, somebody else said it.
+        for line in at(item, "content").lines().take(12) {
+            writeln!(out, "    > {}", safe(line))?;
+        }
+        for entity in list(item, "entities") {
+            writeln!(out, "    about {}{}", at(entity, "ref"), became(entity))?;
+        }
+        for code in list(item, "perhaps_stale") {
+            writeln!(out, "    perhaps stale: {} has {} since", at(code, "ref"), at(code, "how"))?;
+        }
+        for other in list(item, "contradicts") {
+            writeln!(out, "    but also: {}", at(other, "content"))?;
+        }
+    }
+    Ok(())
+}
+
+fn reflected(out: &mut dyn Write, response: &Value) -> Result<()> {
+    for pattern in list(response, "patterns") {
+        let sure = pattern["confidence"].as_f64().unwrap_or(0.0);
+        writeln!(out, "  {sure:.2}  {}", at(pattern, "insight"))?;
+    }
+    for learning in list(response, "learnings") {
+        writeln!(out, "  {} {}", at(learning, "state"), at(learning, "ref"))?;
+    }
+    Ok(())
+}
+
+fn tested(out: &mut dyn Write, response: &Value) -> Result<()> {
+    for test in list(response, "failed_tests") {
+        writeln!(out, "  failed: {}", safe(test.as_str().unwrap_or_default()))?;
+    }
+    if response["status"] != "passed" {
+        for line in at(response, "output").lines() {
+            writeln!(out, "  > {}", safe(line))?;
+        }
+    }
+    Ok(())
+}
+
+/// What has become of something that is linked.
+fn became(entity: &Value) -> String {
+    let mut told = String::new();
+    if entity["ended"] == true {
+        told.push_str(" (ended)");
+    }
+    let was = at(entity, "renamed_from");
+    if !was.is_empty() {
+        told.push_str(&format!(" (was {was})"));
+    }
+    told
+}
