@@ -74,7 +74,7 @@ impl Target {
             if let Some(told) = ClaimType::of_type(type_name) {
                 return Target::read(rest, Some(kind.filter(|kind| is_code(*kind) && is_code(told)).unwrap_or(told)));
             }
-            if !kind.is_some_and(|kind| !is_code(kind)) {
+            if kind.is_none_or(is_code) {
                 return Err(Error::invalid("invalid_target", format!("`{text}` is nothing that can be claimed"))
                     .hint("claims are on files, functions and other symbols of files, tasks and features"));
             }

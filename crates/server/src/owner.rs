@@ -287,7 +287,9 @@ async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>, watche
                     let attached = State::Attached(line);
                     state.send_replace(attached.clone());
                     // After it can be seen, so that whoever connects meanwhile is told of one way or the other.
-                    connections.tell(&attached);
+                    if !connections.all().is_empty() {
+                        connections.tell(&attached);
+                    }
                     moving.await;
                     state.send_replace(State::Seeking);
                     pause = FIRST_PAUSE;

@@ -32,7 +32,7 @@ impl Worktree {
     }
 
     /// A path as the project knows it: from the root of the working tree.
-    fn from_root(&self, text: &str) -> Result<String> {
+    fn rooted(&self, text: &str) -> Result<String> {
         let (path, symbol) = text.split_once("::").map_or((text, None), |(path, symbol)| (path, Some(symbol)));
         let Some(root) = &self.root else {
             if Path::new(path).is_absolute() {
@@ -83,12 +83,12 @@ pub fn meant(
     let absolute = Path::new(text).is_absolute();
     if let Some(target) = if absolute { None } else { Target::read(text, kind)? } {
         return match target.kind {
-            ClaimType::File | ClaimType::Function => Target::code(&place.from_root(&target.name)?),
+            ClaimType::File | ClaimType::Function => Target::code(&place.rooted(&target.name)?),
             _ => Ok(target),
         };
     }
     if absolute {
-        return Target::code(&place.from_root(text)?);
+        return Target::code(&place.rooted(text)?);
     }
     let ledger = engine.ledger(&context.scope);
     // Its own key may be such a word: a file without a dot.
@@ -168,7 +168,7 @@ impl Engine {
             ClaimType::Feature => &["Feature"],
         };
         for type_name in types {
-            let found = ledger.keyed(&view, type_name, &[target.name.clone()], Fields::Content)?.pop();
+            let found = ledger.keyed(&view, type_name, std::slice::from_ref(&target.name), Fields::Content)?.pop();
             let Some(state) = found else { continue };
             let Some(statement) = state.statement else { continue };
             let content = statement.parsed()?;

@@ -76,7 +76,7 @@ async fn a_claim_outlives_the_owner_of_the_engine_and_not_its_connection() {
     let engine = second.engine().unwrap();
     until(|| here(&engine, idle.id())).await;
     let sweep = engine.clone();
-    let ended = tokio::task::spawn_blocking(move || (sweep.sweep_claims(0 * SECOND), sweep.sweep_claims(61 * SECOND)));
+    let ended = tokio::task::spawn_blocking(move || (sweep.sweep_claims(SECOND), sweep.sweep_claims(62 * SECOND)));
     assert_eq!(ended.await.unwrap(), (0, 1), "what the last owner held has the whole time too");
     assert_eq!(held(&second).await, ["c.rs", "d.rs"]);
 }
