@@ -1,6 +1,7 @@
 //! `lukasa-evals`: measures Lukasa beside a reference in the same run; one JSON object per line.
 
 mod callgraph;
+mod claims;
 mod community;
 mod cypher;
 mod finding;
@@ -139,6 +140,16 @@ fn main() -> ExitCode {
                 .arg(json.clone()),
         )
         .subcommand(
+            Command::new("claims")
+                .about("Agents in processes of their own race for the same targets; some are killed")
+                .arg(number("agents", "32"))
+                .arg(number("processes", "8"))
+                .arg(number("targets", "1000"))
+                .arg(number("grace", "5").help("Seconds that claims of a killed process may stay"))
+                .arg(Arg::new("backend").long("backend").default_value("sqlite").help("sqlite, postgres, or the URL of a PostgreSQL superuser"))
+                .arg(json.clone()),
+        )
+        .subcommand(
             Command::new("run")
                 .about("Ranked answers of a suite, written down for another scorer")
                 .subcommand_required(true)
@@ -205,6 +216,17 @@ fn main() -> ExitCode {
         Some(("serve", m)) => {
             let number = |name: &str| m.get_one::<u64>(name).copied().unwrap_or_default();
             serve::run(number("clients") as usize, number("seconds"), number("nodes"), m.get_flag("json"))
+        }
+        Some(("claims", m)) => {
+            let number = |name: &str| m.get_one::<u64>(name).copied().unwrap_or_default();
+            claims::run(&claims::Ask {
+                agents: number("agents"),
+                processes: number("processes"),
+                targets: number("targets"),
+                backend: m.get_one::<String>("backend").cloned().unwrap_or_default(),
+                grace: number("grace"),
+                json: m.get_flag("json"),
+            })
         }
         Some(("run", m)) => match m.subcommand() {
             Some((suite, m)) => out(m).and_then(|out| rank(suite, m, Some(out))),

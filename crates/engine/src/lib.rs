@@ -4,6 +4,7 @@ pub mod audit;
 pub mod caller;
 pub mod code;
 pub mod context_graph;
+pub mod coordination;
 pub mod cursor;
 pub mod embedding;
 pub mod graph;
@@ -63,6 +64,7 @@ pub struct Engine {
     embedding: Arc<search::Embedding>,
     audit: Option<Audit>,
     conflicts: Arc<happenings::Conflicts>,
+    coordination: Arc<coordination::Coordination>,
     memory: Arc<memory::Memory>,
 }
 
@@ -80,6 +82,8 @@ pub struct Context<'a> {
     pub author: Option<String>,
     pub agent: Option<String>,
     pub session: Option<String>,
+    /// By which it asks, where it stays connected between requests.
+    pub connection: Option<String>,
     pub grants: Grants,
     /// Under which answer, logs and record know the request.
     pub request_id: Option<String>,
@@ -100,6 +104,7 @@ impl<'a> Context<'a> {
             author: None,
             agent: None,
             session: None,
+            connection: None,
             grants,
             request_id: None,
             stop,
@@ -137,6 +142,7 @@ impl Engine {
             embedding: Arc::new(search::Embedding::built_in(Default::default(), None)),
             audit: None,
             conflicts: Arc::default(),
+            coordination: Arc::default(),
             memory: Arc::default(),
         }
     }
@@ -169,6 +175,18 @@ impl Engine {
 
     pub fn audit(&self) -> Option<&Audit> {
         self.audit.as_ref()
+    }
+
+    /// Treats claims by other rules than the usual ones.
+    #[must_use]
+    pub fn with_claim_rules(mut self, rules: coordination::ClaimRules) -> Engine {
+        self.coordination = Arc::new(coordination::Coordination::new(rules));
+        self
+    }
+
+    /// What is known about who works on what.
+    pub fn coordination(&self) -> &coordination::Coordination {
+        &self.coordination
     }
 
     /// Keeps graphs within about this many bytes.
@@ -229,6 +247,9 @@ impl Engine {
 
     fn permitted(&self, context: &mut Context<'_>, operation: &Operation, request: Value) -> Result<Answer> {
         context.grants.check(operation.meta.name, operation.meta.scope)?;
+        if let (Some(connection), Some(agent)) = (&context.connection, &context.agent) {
+            self.coordination.presence().note(connection, agent, context.session.as_deref());
+        }
         // Asked first: what was done is not to be called undone because this could not be told.
         let kept = sensitive::kept_from(context, &self.ledger(&context.scope))?;
         let answer = operation.run(self, context, request).map_err(|e| self.explain(context, e));

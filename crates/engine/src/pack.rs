@@ -5,5 +5,5 @@ mod fit;
 mod notes;
 
 pub use core::{Core, Dependency, Slice, gather};
-pub use fit::{Budget, Pack, Profile, fit};
+pub use fit::{Budget, ClaimNote, Pack, Profile, SliceOut, fit};
 pub use notes::{NOTICE, Note, Notes, notes};

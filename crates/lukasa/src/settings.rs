@@ -5,6 +5,7 @@
 
 use lukasa_engine::audit::Keeps;
 use lukasa_engine::code::summaries::PER_PASS;
+use lukasa_engine::coordination::{ClaimRules, Edits, GRACE};
 use lukasa_engine::embedding::EmbeddingEndpointConfig;
 use lukasa_engine::embedding::endpoint::BATCH;
 use lukasa_engine::memory::Vault;
@@ -27,6 +28,7 @@ struct Settings {
     embedding: EmbeddingSettings,
     audit: AuditSettings,
     log: LogSettings,
+    claims: ClaimSettings,
     memory: MemorySettings,
 }
 
@@ -69,6 +71,36 @@ struct AuditSettings {
 struct LogSettings {
     level: Option<String>,
     format: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ClaimSettings {
+    edits: Option<String>,
+    grace_seconds: Option<u64>,
+}
+
+/// How claims are treated.
+pub fn claims() -> Result<ClaimRules> {
+    claims_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
+}
+
+fn claims_from(env: &dyn Fn(&str) -> Option<String>) -> Result<ClaimRules> {
+    let ClaimSettings { edits, grace_seconds } = read(env)?.claims;
+    let edits = match env("LUKASA_CLAIMED_EDITS").or(edits).as_deref() {
+        None | Some("warn") => Edits::Warn,
+        Some("refuse") => Edits::Refuse,
+        Some(word) => {
+            return Err(Error::invalid("invalid_settings", format!("claims.edits: `{word}` is not warn or refuse")));
+        }
+    };
+    let grace = match env("LUKASA_CLAIM_GRACE_SECONDS") {
+        None => grace_seconds,
+        Some(text) => Some(text.parse().map_err(|_| {
+            Error::invalid("invalid_settings", format!("LUKASA_CLAIM_GRACE_SECONDS: `{text}` is not a number"))
+        })?),
+    };
+    Ok(ClaimRules { edits, grace: grace.map_or(GRACE, Duration::from_secs) })
 }
 
 #[derive(Debug, Default, Deserialize)]

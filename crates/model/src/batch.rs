@@ -368,4 +368,10 @@ pub enum Precondition {
         #[serde(rename = "ref")]
         reference: Reference,
     },
+    /// Nobody but the agent that writes has claimed this file, function, task or feature, or what contains it or lies
+    /// within it.
+    Unclaimed {
+        #[serde(rename = "ref")]
+        reference: Reference,
+    },
 }

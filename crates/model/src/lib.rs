@@ -5,6 +5,7 @@
 pub mod batch;
 pub mod branch;
 pub mod change;
+pub mod claims;
 pub mod content;
 pub mod error;
 pub mod id;

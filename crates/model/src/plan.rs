@@ -10,6 +10,8 @@ pub use drafts::{DecidedWrite, Drafts, Resolved};
 use crate::batch::Reference;
 use crate::branch::Lineage;
 use crate::change::{self, summarise};
+use crate::claims::{self, Target};
+use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::id::{BranchNo, PROJECT_WIDE, ThingNo, Tx, VersionId};
 use crate::statement::{Ends, Provenance, Role, Statement, Thing};
@@ -131,6 +133,9 @@ pub fn plan(mut resolved: Resolved, known: &Known<'_>, at: &Place<'_>) -> Result
     for (name, id, want) in &resolved.preconditions {
         planner.expect(name, *id, *want)?;
     }
+    for (target, board) in &resolved.unclaimed {
+        planner.expect_unclaimed(target, *board, resolved.agent.as_deref())?;
+    }
     let mut silences = check_told(&resolved.items)?;
     for item in &mut resolved.items {
         let silence = if item.then_absent { silences.remove(&item.id).unwrap_or_default() } else { vec![] };
@@ -227,6 +232,17 @@ impl Planner<'_> {
     fn expect(&self, name: &str, id: Uuid, want: u32) -> Result<()> {
         let actual = visible(self.known.statements_of(id), self.at.lineage, self.at.now).map_or(0, |s| s.number);
         if actual == want { Ok(()) } else { Err(lost_race(name, want, actual)) }
+    }
+
+    /// Refuses when somebody else has claimed the target by what its board says now.
+    fn expect_unclaimed(&self, target: &Target, board: Uuid, agent: Option<&str>) -> Result<()> {
+        let said = visible(self.known.statements_of(board), self.at.lineage, self.at.now);
+        let Some(text) = said.and_then(|s| s.content.as_deref()) else { return Ok(()) };
+        let held = claims::held_in(&Content::parse(text)?)?;
+        match claims::in_the_way(&held, target, agent) {
+            Some((held, relation)) => Err(claims::claimed(target, held, relation)),
+            None => Ok(()),
+        }
     }
 
     fn item(&mut self, item: &mut Item, silence: &[Period]) -> Result<()> {

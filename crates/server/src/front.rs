@@ -19,6 +19,8 @@ pub struct Caller {
     pub user: Option<String>,
     pub agent: Option<String>,
     pub session: Option<String>,
+    /// By which it asks, where it stays connected between requests.
+    pub connection: Option<String>,
     pub grants: Grants,
     /// Under which answer, logs and record know the request.
     pub request_id: Option<String>,
@@ -33,6 +35,7 @@ impl Caller {
             author: self.user,
             agent: self.agent,
             session: self.session,
+            connection: self.connection,
             grants: self.grants,
             request_id: self.request_id,
             ..Context::of(self.scope, progress)
@@ -41,7 +44,16 @@ impl Caller {
 
     /// Whoever started us.
     pub fn owner(scope: Scope) -> Caller {
-        Caller { scope, user: None, agent: None, session: None, grants: Grants::All, request_id: None, local: true }
+        Caller {
+            scope,
+            user: None,
+            agent: None,
+            session: None,
+            connection: None,
+            grants: Grants::All,
+            request_id: None,
+            local: true,
+        }
     }
 }
 

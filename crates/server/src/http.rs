@@ -17,6 +17,7 @@ pub mod paths {
 
 pub use listen::Patience;
 pub use openapi::document;
+pub(crate) use sessions::SESSION;
 
 use crate::auth::failures::Failures;
 use crate::auth::guard::{self, GuardRules};

@@ -11,4 +11,4 @@ pub mod owner;
 pub mod reference;
 
 pub use front::{Caller, Front, Limits};
-pub use owner::{Desk, Place, Role};
+pub use owner::{Connection, Desk, Place, Role};

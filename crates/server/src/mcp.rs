@@ -9,6 +9,8 @@ pub(crate) use resources::decoded;
 pub use tools::{DEFAULT, Toolsets};
 
 use crate::front::{Caller, Front};
+use crate::http::SESSION;
+use crate::owner::Connection;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
     GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult,
@@ -33,29 +35,36 @@ pub struct Mcp {
     caller: Option<Caller>,
     toolsets: Toolsets,
     subscriptions: Arc<Subscriptions>,
+    /// What claims made by this client end with.
+    connection: Arc<Connection>,
 }
 
 impl Mcp {
     /// For a client that started us.
     pub fn of_owner(front: Front, caller: Caller, toolsets: Toolsets) -> Mcp {
-        Mcp { front, caller: Some(caller), toolsets, subscriptions: Arc::default() }
+        let connection = Arc::new(front.desk().connect());
+        Mcp { front, caller: Some(caller), toolsets, subscriptions: Arc::default(), connection }
     }
 
     /// For clients that each request tells of.
     pub fn of_anyone(front: Front, toolsets: Toolsets) -> Mcp {
-        Mcp { front, caller: None, toolsets, subscriptions: Arc::default() }
+        let connection = Arc::new(front.desk().connect());
+        Mcp { front, caller: None, toolsets, subscriptions: Arc::default(), connection }
     }
 
     /// Who asks: whoever the request was let in as, named by the agent's own name.
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
-        let told = context.extensions.get::<axum::http::request::Parts>();
-        let told = told.and_then(|parts| parts.extensions.get::<Caller>()).cloned();
+        let request = context.extensions.get::<axum::http::request::Parts>();
+        // A single request is no connection: whoever sent it may be there still.
+        let stays = request.is_none_or(|parts| parts.headers.contains_key(SESSION));
+        let told = request.and_then(|parts| parts.extensions.get::<Caller>()).cloned();
         let mut caller = told
             .or_else(|| self.caller.clone())
             .ok_or_else(|| ErrorData::internal_error("nobody knows who asks", None))?;
         if caller.agent.is_none() {
             caller.agent = context.peer.peer_info().map(|info| info.client_info.name.clone());
         }
+        caller.connection = stays.then(|| self.connection.id().to_owned());
         // Made here, so that it can be told whatever comes of the request.
         caller.request_id.get_or_insert_with(crate::front::new_id);
         Ok(caller)

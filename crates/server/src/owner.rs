@@ -3,6 +3,7 @@
 //! Whoever holds the lock beside the store opens the engine and listens on a local socket; the lock goes with the process.
 //! A [`Desk`] hides which of the two this process is. Systems without Unix sockets have an engine in every process.
 
+mod connections;
 #[cfg(unix)]
 mod line;
 mod opening;
@@ -21,7 +22,10 @@ pub use elsewhere::Place;
 #[cfg(unix)]
 pub use place::Place;
 
+pub use connections::Connection;
+
 use crate::front::{Caller, Progress};
+use connections::Connections;
 #[cfg(unix)]
 use line::{Line, NoLine, Reply};
 #[cfg(unix)]
@@ -59,6 +63,7 @@ pub struct Desk(Arc<Inner>);
 struct Inner {
     state: watch::Receiver<State>,
     keeper: Option<AbortHandle>,
+    connections: Connections,
     #[cfg(unix)]
     watched: Watched,
 }
@@ -68,6 +73,7 @@ impl Inner {
         Inner {
             state,
             keeper: None,
+            connections: Connections::default(),
             #[cfg(unix)]
             watched: Watched::default(),
         }
@@ -108,9 +114,10 @@ impl Desk {
     #[cfg(unix)]
     pub fn start(place: Place, open: impl Fn() -> Result<Engine> + Send + Sync + 'static) -> Desk {
         let (sender, state) = watch::channel(State::Seeking);
-        let watched = Watched::default();
-        let keeper = tokio::spawn(keep(place, Arc::new(open), sender, watched.clone())).abort_handle();
-        Desk(Arc::new(Inner { state, keeper: Some(keeper), watched }))
+        let (watched, connections) = (Watched::default(), Connections::default());
+        let keeping = keep(place, Arc::new(open), sender, watched.clone(), connections.clone());
+        let keeper = tokio::spawn(keeping).abort_handle();
+        Desk(Arc::new(Inner { state, keeper: Some(keeper), connections, watched }))
     }
 
     /// An engine of this process alone, opened on a thread: there is nothing to attach by.
@@ -123,6 +130,15 @@ impl Desk {
     pub fn alone(open: impl Fn() -> Result<Engine> + Send + Sync + 'static) -> Desk {
         let (_, state) = watch::channel(State::Own(Opening::start(Arc::new(open) as Arc<Open>)));
         Desk(Arc::new(Inner::new(state)))
+    }
+
+    /// A client begins that stays connected between requests.
+    pub fn connect(&self) -> Connection {
+        Connection::to(self.clone())
+    }
+
+    fn announce(&self) {
+        self.0.connections.tell(&self.0.state.borrow());
     }
 
     /// Runs an operation, here or at the owner's. Who gives up waiting drops the future, and work stops.
@@ -139,6 +155,10 @@ impl Desk {
             match self.settled().await? {
                 State::Own(opening) => {
                     let engine = opening.engine().await?;
+                    if caller.connection.is_some() {
+                        // It may have been opened since the connection was.
+                        engine.coordination().presence().own(self.0.connections.all());
+                    }
                     let tell = move |done, of| {
                         // Nobody listening is no fault of the work.
                         let _ = progress.as_ref().map(|progress| progress.send(Progress { done, of }));
@@ -244,7 +264,7 @@ impl Drop for Inner {
 
 /// Takes the seat, or stays attached to who has it, for as long as the desk is there.
 #[cfg(unix)]
-async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>, watched: Watched) {
+async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>, watched: Watched, connections: Connections) {
     let mut pause = FIRST_PAUSE;
     loop {
         match place.take() {
@@ -254,6 +274,7 @@ async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>, watche
                 let listener = seat.listen(&place);
                 state.send_replace(State::Own(opening.clone()));
                 watched.resume(&opening);
+                announce_when_open(&opening, &connections);
                 match listener {
                     Ok(listener) => serve::run(listener, &place, &opening).await,
                     // Our own requests are answered; others read in the owner's note why theirs are not.
@@ -263,7 +284,12 @@ async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>, watche
             Ok(None) => match line::attach(&place).await {
                 Ok((line, moving)) => {
                     watched.ask(&line);
-                    state.send_replace(State::Attached(line));
+                    let attached = State::Attached(line);
+                    state.send_replace(attached.clone());
+                    // After it can be seen, so that whoever connects meanwhile is told of one way or the other.
+                    if !connections.all().is_empty() {
+                        connections.tell(&attached);
+                    }
                     moving.await;
                     state.send_replace(State::Seeking);
                     pause = FIRST_PAUSE;
@@ -277,6 +303,17 @@ async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>, watche
         tokio::time::sleep(pause).await;
         pause = LONGEST_PAUSE.min(pause * 2);
     }
+}
+
+/// Who was attached to another process before may have clients that ask nothing for a while.
+#[cfg(unix)]
+fn announce_when_open(opening: &Opening, connections: &Connections) {
+    let (opening, connections) = (opening.clone(), connections.clone());
+    tokio::spawn(async move {
+        if let Ok(engine) = opening.engine().await {
+            engine.coordination().presence().own(connections.all());
+        }
+    });
 }
 
 /// Places that are named relative to where we are mean the same at the owner's.

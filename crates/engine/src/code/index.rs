@@ -14,6 +14,7 @@ use super::git::{self, blob_id};
 use super::look::{FirstLook, first_look};
 use super::place::{self, Place};
 use super::summaries::Summaries;
+use crate::coordination::{Change, ClaimOut};
 use crate::{Context, Engine};
 use lukasa_code::Language;
 use lukasa_code::facts::Facts;
@@ -107,6 +108,8 @@ pub struct Pass {
     /// State everything again, also what seems unchanged, and end whatever is said no more.
     pub rebuild: bool,
     pub reason: Option<String>,
+    /// Asked for by somebody who only wants to know how things are: what is found changed is not that caller's doing.
+    pub bystander: bool,
     /// Asking a language model ends when this becomes true; everything else is finished.
     pub interrupted: Option<Arc<AtomicBool>>,
 }
@@ -147,6 +150,9 @@ pub struct Report {
     /// What a language model had to add, where one is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelReport>,
+    /// Claims of others that the change has ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub claims_ended: Vec<ClaimOut>,
     pub diagnostics: Vec<Diagnostic>,
     pub diagnostics_left_out: usize,
     pub took_ms: u64,
@@ -272,7 +278,11 @@ impl Workspace {
                 batch.writes.push(Write::Object(commit_object(commit)));
             }
             let job = Job { ledger: &ledger, view: view.as_ref(), changes: &changes, rebuild: pass.rebuild };
+            // What becomes known for the first time has not changed.
+            let before = if first { BTreeSet::new() } else { changes.files() };
             self.write(engine, &mut state, &job, batch, &mut report, &mut steps)?;
+            let agent = context.agent.as_deref().filter(|_| !pass.bystander);
+            self.end_claims(engine, &ledger, agent, &before, &mut report);
         }
         if asks {
             drop(state);
@@ -286,6 +296,24 @@ impl Workspace {
         crate::telemetry::metrics().extraction_latency.record_of(&["code"], began.elapsed().as_secs_f64());
         report.steps = steps.taken;
         Ok(report)
+    }
+
+    /// Ends claims on what others have changed. The index is right all the same when that fails, and it is told.
+    fn end_claims(
+        &self,
+        engine: &Engine,
+        ledger: &Ledger,
+        agent: Option<&str>,
+        files: &BTreeSet<&str>,
+        report: &mut Report,
+    ) {
+        let Some(tx) = report.tx.filter(|_| !files.is_empty()) else { return };
+        let branch = report.branch.clone();
+        let change = Change { agent, branch: &branch, worktree: Some(&self.root), tx, files: files.clone() };
+        match engine.code_changed(ledger, &change) {
+            Ok(ended) => report.claims_ended = ended.into_iter().map(ClaimOut::from).collect(),
+            Err(e) => report.diagnostics.push(Diagnostic::new(".", format!("claims on what changed still stand: {e}"))),
+        }
     }
 
     /// Reads what the branch says of files, unless nothing was written since the last pass.
@@ -706,6 +734,10 @@ struct Changes {
 impl Changes {
     fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.removed.is_empty()
+    }
+
+    fn files(&self) -> BTreeSet<&str> {
+        self.changed.keys().chain(&self.removed).map(String::as_str).collect()
     }
 }
 

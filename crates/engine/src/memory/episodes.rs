@@ -7,11 +7,13 @@ use super::names::{
     SUPERSEDES, agent_key, prefixed, session_key,
 };
 use super::{Kind, Outcome, chain, kinds};
+use crate::coordination::guard_targets;
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
+use lukasa_model::claims::{Target, claimed, in_the_way};
 use lukasa_model::id::check_text;
 use lukasa_model::limits::{KEY_BYTES, NAME_BYTES, TITLE_BYTES};
-use lukasa_model::{Batch, Content, Error, ErrorKind, Reference, Result, Thing, Time, Tx, View, Write};
+use lukasa_model::{Batch, Content, Error, ErrorKind, Precondition, Reference, Result, Thing, Time, Tx, View, Write};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::ViewSpec;
 use rustc_hash::FxHashMap;
@@ -186,6 +188,8 @@ struct Prepared {
     encrypted: bool,
     repeated: bool,
     warnings: Vec<String>,
+    /// Nobody else may have claimed what was edited, where that is the rule.
+    preconditions: Vec<Precondition>,
 }
 
 impl Prepared {
@@ -208,6 +212,7 @@ impl Recording<'_, '_> {
             }
         }
         let mut warnings = Vec::new();
+        let preconditions = self.heed_claims(kind, &metadata, agent.as_deref(), &mut warnings)?;
         let time = self.time(new.time, &mut warnings)?;
         let key = match &new.id {
             Some(id) => {
@@ -268,7 +273,31 @@ impl Recording<'_, '_> {
             encrypted,
             repeated,
             warnings,
+            preconditions,
         })
+    }
+
+    /// An edit of what another agent has claimed is told, or refused, whichever is the rule.
+    fn heed_claims(
+        &self,
+        kind: Kind,
+        metadata: &Map<String, Value>,
+        agent: Option<&str>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<Precondition>> {
+        let file = metadata.get("file").and_then(Value::as_str).filter(|_| kind == Kind::Edit);
+        let (Some(file), Some(agent)) = (file, agent) else { return Ok(vec![]) };
+        let Ok(target) = Target::code(file) else { return Ok(vec![]) };
+        let guarded = guard_targets(self.engine, self.ledger, agent, vec![target.clone()])?;
+        warnings.extend(guarded.warnings);
+        if guarded.preconditions.is_empty() || self.context.agent.as_deref() == Some(agent) {
+            return Ok(guarded.preconditions);
+        }
+        // Recorded for another agent than the one that writes, whom the commit would ask about.
+        match in_the_way(&self.engine.claims_held(self.ledger)?, &target, Some(agent)) {
+            Some((held, relation)) => Err(claimed(&target, held, relation)),
+            None => Ok(vec![]),
+        }
     }
 
     /// When it was. A clock that is a little ahead means now; one that is far ahead means nothing.
@@ -415,6 +444,7 @@ impl Recording<'_, '_> {
         let mut batch = Batch { header: self.context.header(None), ..Batch::on(branch) };
         for episode in episodes.iter().filter(|episode| !episode.repeated) {
             self.write(episode, &mut batch.writes, &mut last);
+            batch.preconditions.extend(episode.preconditions.iter().cloned());
         }
         let people: Vec<PutObject> = people(&episodes)
             .into_iter()

@@ -68,8 +68,9 @@ impl Op for BatchOp {
         let (writes, preconditions) = (request.writes, request.preconditions);
         let branch = request.branch.unwrap_or_default();
         let batch = Batch { header, writes, preconditions, ..Batch::on(&branch) };
-        let done = commit(&engine.ledger(&context.scope), &batch, &what)?;
-        if batch.header.kind == TransactionKind::FullRebuild {
+        let kind = batch.header.kind;
+        let done = commit(engine, context, batch, &what)?;
+        if kind == TransactionKind::FullRebuild {
             engine.rebuilt(&context.scope, &branch);
         }
         Ok(done)

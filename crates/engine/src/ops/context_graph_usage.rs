@@ -112,6 +112,6 @@ impl Op for ContextGraphUsage {
         if let Some(result) = &request.result {
             batch = batch.write(link(Reference::from(result.as_str())));
         }
-        commit(&ledger, &batch, &format!("{} had a part in call {call}", request.context_graph_id))
+        commit(engine, context, batch, &format!("{} had a part in call {call}", request.context_graph_id))
     }
 }

@@ -2,12 +2,14 @@
 
 use super::{META, WRITE, count};
 use crate::code::index::Pass;
+use crate::coordination::{Claimed, Wish, Worktree, asking};
 use crate::cursor::Cursor;
 use crate::graph::{Look, check_range};
-use crate::pack::{self, Budget, Core, Notes, Pack, Profile, fit, gather};
+use crate::pack::{self, Budget, ClaimNote, Core, Notes, Pack, Profile, fit, gather};
 use crate::registry::{Meta, Op};
 use crate::search::{Ask, Recipe, find};
 use crate::{Context, Engine};
+use lukasa_model::claims::{Target, own_key};
 use lukasa_model::json::{self, Hash};
 use lukasa_model::{Error, ErrorKind, Result};
 use lukasa_search::fuse::Fusion;
@@ -46,6 +48,9 @@ pub struct Request {
     /// Who asks: their own claims do not count as blockers.
     #[serde(default)]
     pub agent_id: Option<String>,
+    /// Claim what is handed out, the entry point first, for the agent that asks.
+    #[serde(default)]
+    pub claim: bool,
     /// Give decisions; on by default.
     #[serde(default = "yes")]
     pub include_decisions: bool,
@@ -77,7 +82,8 @@ impl Op for ContextPack {
         description: "Reads a task, from a sentence to a whole issue with its stack trace, and hands out where to begin, the \
                       code that matters whole or by its signature, what calls it and what it calls, decisions, learnings and \
                       what others are working on, within a budget of tokens that is never exceeded. With a path, that \
-                      working tree is brought up to date first. No language model is asked.",
+                      working tree is brought up to date first. With `claim`, what is handed out is claimed for the agent \
+                      that asks. No language model is asked.",
         scope: "graph:search:read",
         verb: "pack",
         toolset: "search",
@@ -95,12 +101,20 @@ impl Op for ContextPack {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Pack> {
         let tokens = check(&request)?;
+        if request.claim {
+            context.grants.check(Self::META.name, WRITE.scope)?;
+            asking(request.agent_id.as_deref(), context)?;
+            if request.view.as_of.is_some() || request.view.known_at.is_some() {
+                return Err(Error::invalid("cannot_claim", "what was is not to be claimed")
+                    .hint("leave out `as_of` and `known_at`, or `claim`"));
+            }
+        }
         let mut indexed = None;
         if let Some(path) = &request.path {
             // Who may only read cannot have anything indexed.
             context.grants.check(Self::META.name, WRITE.scope)?;
             let workspace = engine.workspace(&context.scope, Path::new(path))?;
-            let report = workspace.index(engine, context, &Pass::default())?;
+            let report = workspace.index(engine, context, &Pass { bystander: true, ..Pass::default() })?;
             indexed = Some(report.branch.clone());
         }
         let mut view = request.view.clone();
@@ -138,6 +152,9 @@ impl Op for ContextPack {
         let core = gather(&look, &texts, sources, &found, &request.task)?;
         let agent = request.agent_id.as_deref().or(context.agent.as_deref());
         let mut notes = pack::notes(&look, &texts, &found.terms, &core.nodes, request.task_id.as_deref(), agent)?;
+        if look.is_head {
+            notes.block(&look, &core.nodes, &engine.claims_held(&look.ledger)?, agent);
+        }
         for (wanted, list) in [
             (request.include_decisions, &mut notes.decisions),
             (request.include_learnings, &mut notes.learnings),
@@ -155,10 +172,17 @@ impl Op for ContextPack {
             freshness: freshness(&look, &core, texts.without_source.len()),
             ..Pack::default()
         };
-        let budget = Budget { profile: request.profile, tokens, skip };
+        // Room for telling what was claimed.
+        let reserved = if request.claim { CLAIM_TOKENS * claims_within(tokens) } else { 0 };
+        let budget = Budget { profile: request.profile, tokens: tokens.saturating_sub(reserved), skip };
         let Some((mut pack, given)) = fit(frame, &core, &notes, budget, request.explain) else {
             return Err(too_small(&request, tokens));
         };
+        pack.token_budget = tokens;
+        if request.claim {
+            let place = Worktree::of(request.path.as_deref(), request.view.branch.as_deref())?;
+            claim(engine, context, &request, &core, &place, skip, given, &mut pack)?;
+        }
         let next = skip + given;
         if request.profile == Profile::Debug && given > 0 && next < core.slices.len() {
             let key = engine.graphs().cursor_key(&look.ledger)?;
@@ -169,6 +193,58 @@ impl Op for ContextPack {
         }
         Ok(pack)
     }
+}
+
+/// Tokens that telling of one claim takes at most, but for very long names.
+const CLAIM_TOKENS: usize = 80;
+
+/// How much is claimed of what is handed out: others have to work too.
+fn claims_within(tokens: usize) -> usize {
+    if tokens < 600 { 1 } else { 5 }
+}
+
+/// Claims the symbols that are handed out whole, the entry point first, as far as there is room to tell of it.
+#[allow(clippy::too_many_arguments, reason = "one place, and all of it is needed")]
+fn claim(
+    engine: &Engine,
+    context: &mut Context<'_>,
+    request: &Request,
+    core: &Core,
+    place: &Worktree,
+    skip: usize,
+    given: usize,
+    pack: &mut Pack,
+) -> Result<()> {
+    let agent = asking(request.agent_id.as_deref(), context)?;
+    let handed = core.slices.iter().skip(skip).take(given).zip(&pack.core_symbols);
+    let whole = |(at, (_, out)): &(usize, (&pack::Slice, &pack::SliceOut))| skip + at == 0 || out.code.is_some();
+    let keys: Vec<String> = handed.enumerate().filter(whole).map(|(_, (slice, _))| slice.key.clone()).collect();
+    for key in keys.into_iter().take(claims_within(pack.token_budget)) {
+        if pack.token_estimate + CLAIM_TOKENS + lukasa_search::count::count(&key) > pack.token_budget {
+            break;
+        }
+        let wish = Wish {
+            target: Target::code(&key)?,
+            agent: agent.clone(),
+            session: context.session.clone(),
+            intent: request.task.split_whitespace().take(40).collect::<Vec<_>>().join(" ").chars().take(400).collect(),
+            task: request.task_id.as_deref().map(|id| own_key("task", id)),
+            connection: context.connection.clone(),
+            worktree: place.root.as_ref().map(|root| root.display().to_string()),
+            branch: place.branch.clone(),
+        };
+        let target_id = wish.target.name.clone();
+        pack.claims.push(match engine.claim(context, &wish)? {
+            Claimed::Granted(held) | Claimed::Yours(held) => {
+                ClaimNote { target_id, status: "ok", claim_id: Some(held.claim_id), held_by: None }
+            }
+            Claimed::Conflict(held, _) => {
+                ClaimNote { target_id, status: "CONFLICT", claim_id: None, held_by: Some(held.agent_id) }
+            }
+        });
+        pack.count_again();
+    }
+    Ok(())
 }
 
 /// The tokens that may be used.

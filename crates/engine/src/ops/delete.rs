@@ -57,6 +57,6 @@ impl Op for Delete {
         };
         let branch = request.branch.unwrap_or_default();
         let batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }.write(end);
-        commit(&engine.ledger(&context.scope), &batch, &format!("delete {}", request.reference))
+        commit(engine, context, batch, &format!("delete {}", request.reference))
     }
 }

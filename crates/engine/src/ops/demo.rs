@@ -208,6 +208,7 @@ impl Teller<'_, '_> {
             author: Some("demo".into()),
             agent: self.context.agent.clone(),
             session: None,
+            connection: None,
             grants: Grants::All,
             request_id: None,
             stop: Stop::default(),

@@ -106,6 +106,6 @@ impl Op for LinkOp {
         };
         let branch = request.branch.unwrap_or_default();
         let batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }.write(put);
-        commit(&engine.ledger(&context.scope), &batch, &what)
+        commit(engine, context, batch, &what)
     }
 }

@@ -1,8 +1,12 @@
 //! The operations, one file for each thing a user does.
 
+pub mod agent_claim;
+pub mod agent_release;
+pub mod agent_status;
 pub mod audit;
 pub mod backup;
 pub mod batch;
+pub mod blocking_issues;
 pub mod branch;
 pub mod build_context_graph;
 pub mod call_chain;
@@ -12,6 +16,7 @@ pub mod code_explain;
 pub mod communities;
 pub mod context_graph_usage;
 pub mod context_pack;
+pub mod coordination_overview;
 pub mod cypher;
 pub mod decision_add;
 pub mod delete;
@@ -24,6 +29,7 @@ pub mod episode_recall;
 pub mod events;
 pub mod expand;
 pub mod export;
+pub mod feature_status;
 pub mod find_pattern;
 pub mod find_tools;
 pub mod get;
@@ -51,6 +57,7 @@ pub mod merge;
 pub mod neighbors;
 pub mod patch;
 pub mod paths;
+pub mod progress_query;
 pub mod projects;
 pub mod put;
 pub mod query_knowledge_graph;
@@ -65,16 +72,18 @@ pub mod semantic_slice;
 pub mod subgraph;
 pub mod symbol_lookup;
 pub mod tag;
+pub mod task_ready;
+pub mod task_update;
 pub mod test_run;
 pub mod trace_decision_lineage;
 pub mod traverse;
 pub mod types;
 pub mod verify;
 
+use crate::coordination::{Change, guard, tells_of_code};
 use crate::registry::{Effect, Meta};
-use crate::shape;
+use crate::{Context, Engine, shape};
 use lukasa_model::{Batch, Error, Result, Tx};
-use lukasa_store::Ledger;
 use lukasa_store::ledger::Committed;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -142,8 +151,27 @@ impl WriteOut {
     }
 }
 
-fn commit(ledger: &Ledger, batch: &Batch, what: &str) -> Result<WriteOut> {
-    Ok(WriteOut::of(ledger.commit(batch)?, what))
+/// Commits what a caller writes, mindful of what others have claimed.
+fn commit(engine: &Engine, context: &Context<'_>, mut batch: Batch, what: &str) -> Result<WriteOut> {
+    let guarded = guard(engine, context, &mut batch)?;
+    let ledger = engine.ledger(&context.scope);
+    let done = ledger.commit(&batch)?;
+    let (tx, repeated) = (done.tx, done.repeated);
+    let mut out = WriteOut::of(done, what);
+    out.warnings.extend(guarded.warnings);
+    if let Some(tx) = tx.filter(|_| tells_of_code(batch.header.kind) && !repeated) {
+        let branch = if batch.branch.is_empty() { "main" } else { &batch.branch };
+        let files = guarded.targets.iter().filter_map(|target| target.file()).collect();
+        let change = Change { agent: batch.header.agent.as_deref(), branch, worktree: None, tx, files };
+        match engine.code_changed(&ledger, &change) {
+            Ok(ended) => out.warnings.extend(ended.iter().map(|claim| {
+                format!("this ended the claim of {} on `{}`: {}", claim.agent_id, claim.target, claim.intent)
+            })),
+            // It is written; that others still hold claims on it is told.
+            Err(e) => out.warnings.push(format!("claims on what changed still stand: {e}")),
+        }
+    }
+    Ok(out)
 }
 
 /// Reads `name=value` pairs: JSON where the value is JSON, else text.

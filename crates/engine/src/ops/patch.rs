@@ -88,7 +88,7 @@ impl Op for Patch {
             let found = ledger.find(&view, &reference)?;
             let until = ledger.holds_until(&view, &found.thing)?;
             let batch = Batch { header: header.clone(), ..Batch::on(&branch) }.write(patched(&found, until, &request)?);
-            match commit(&ledger, &batch, &format!("patch {}", found.thing.name())) {
+            match commit(engine, context, batch, &format!("patch {}", found.thing.name())) {
                 Err(e) if e.code == "version_conflict" && request.expected_version.is_none() && tries > 0 => tries -= 1,
                 done => return done,
             }

@@ -102,7 +102,7 @@ impl Op for Put {
         };
         let branch = request.branch.unwrap_or_default();
         let batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }.write(put);
-        let mut done = commit(&engine.ledger(&context.scope), &batch, &format!("put {name}"))?;
+        let mut done = commit(engine, context, batch, &format!("put {name}"))?;
         if let (true, Some(written)) = (put_without_key, done.written.first()) {
             // Without a key, its id is the only way to name it.
             done.summary += &format!(", id {}", written.id);

@@ -94,6 +94,6 @@ impl Op for Rename {
                     .write(moved.with_content(link.statement.parsed()?));
             }
         }
-        commit(&ledger, &batch, &format!("rename {} to {}", old.thing.name(), request.to))
+        commit(engine, context, batch, &format!("rename {} to {}", old.thing.name(), request.to))
     }
 }

@@ -81,6 +81,6 @@ impl Op for Restore {
             }
         };
         let batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }.write(write);
-        commit(&ledger, &batch, &format!("restore {name} as of version {}", chosen.statement.version))
+        commit(engine, context, batch, &format!("restore {name} as of version {}", chosen.statement.version))
     }
 }

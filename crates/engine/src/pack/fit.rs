@@ -82,6 +82,9 @@ pub struct Pack {
     /// What others have claimed of this code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub active_blockers: Vec<Note>,
+    /// What was claimed of this code for whoever asked, and what was not to be had.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<ClaimNote>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Note>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -101,6 +104,29 @@ pub struct Pack {
     /// The rest, of the debug profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+}
+
+/// What came of claiming something that is handed out.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ClaimNote {
+    pub target_id: String,
+    /// ok, or CONFLICT.
+    pub status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim_id: Option<String>,
+    /// Who has it instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<String>,
+}
+
+impl Pack {
+    /// Counts its tokens again: the count is part of what is counted, so it grows until it holds.
+    pub fn count_again(&mut self) {
+        self.token_estimate = 0;
+        while tokens(self) > self.token_estimate {
+            self.token_estimate = tokens(self);
+        }
+    }
 }
 
 fn is_zero(n: &usize) -> bool {
@@ -217,14 +243,7 @@ pub fn fit(frame: Pack, core: &Core, notes: &Notes, budget: Budget, explain: boo
         pack.files = others(&frame.files, &given(&offers, &chosen));
         let given = pack.core_symbols.len();
         pack.left_out = chosen.iter().filter(|form| form.is_none()).count();
-        pack.token_estimate = 0;
-        // The count is part of what is counted: it grows until it holds.
-        let mut estimate = tokens(&pack);
-        pack.token_estimate = estimate;
-        while tokens(&pack) > pack.token_estimate {
-            estimate = tokens(&pack);
-            pack.token_estimate = estimate;
-        }
+        pack.count_again();
         if pack.token_estimate <= budget.tokens {
             return Some((pack, given));
         }

@@ -6,11 +6,12 @@ use crate::graph::Look;
 use crate::memory::links::changed;
 use crate::search::{Read, Texts};
 use lukasa_graph::Node;
+use lukasa_model::claims::{Held, Target, in_the_way, own_key};
 use lukasa_model::{Content, Result};
 use lukasa_search::fields::begin;
 use lukasa_search::fuse::best;
 use lukasa_search::text::{Scoring, Term};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -122,11 +123,43 @@ pub fn notes(
         }
     }
     if let Some(task) = task_id {
-        let node = look.node(task).or_else(|_| look.node(&format!("TASK:{task}")))?;
+        let spelled = [own_key("task", task), task.to_owned(), format!("TASK:{task}")];
+        let found = spelled.iter().find_map(|name| look.node(&format!("Task:{name}")).ok());
+        let node = match found {
+            Some(node) => node,
+            None => look.node(task).or_else(|_| look.node(&format!("TASK:{task}")))?,
+        };
         let read = Read::of(look, &[node])?;
         notes.plan = read.content(node).map(|content| note(look, node, content, &read));
     }
     Ok(notes)
+}
+
+impl Notes {
+    /// Tells exactly which claims of others are on these nodes, on what contains them or on what they contain. Of claims
+    /// that are held nothing else is in the way, whatever words they share with the task.
+    pub fn block(&mut self, look: &Look, nodes: &[Node], held: &[Held], agent: Option<&str>) {
+        let s = &look.snapshot;
+        let targets = nodes.iter().filter_map(|node| Target::of_object(s.type_name(*node), s.key(*node)?));
+        let mut exact: Vec<&Held> = targets.filter_map(|target| Some(in_the_way(held, &target, agent)?.0)).collect();
+        let mut seen = FxHashSet::default();
+        exact.retain(|claim| seen.insert(&claim.claim_id));
+        let is_held = |note: &Note| held.iter().any(|claim| note.reference == format!("Claim:{}", claim.claim_id));
+        self.blockers.retain(|note| !is_held(note));
+        let blockers = exact.into_iter().map(|claim| {
+            let content = format!("{}: {}", claim.target, claim.intent);
+            Note {
+                reference: format!("Claim:{}", claim.claim_id),
+                content: begin(&content, LONGEST).unwrap_or(content),
+                status: Some("active".into()),
+                agent: Some(claim.agent_id.clone()),
+                since: Some(claim.since.to_string()),
+                ..Note::default()
+            }
+        });
+        let told = std::mem::take(&mut self.blockers);
+        self.blockers = blockers.chain(told).take(EACH).collect();
+    }
 }
 
 fn kind(type_name: &str) -> Option<About> {

@@ -43,6 +43,7 @@ impl Desk {
             author: Some("ann".into()),
             agent: None,
             session: session.map(str::to_owned),
+            connection: None,
             grants: Grants::All,
             request_id: None,
             stop: Stop::default(),

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 mod audit;
+mod claims;
 mod code_git;
 mod code_history;
 mod code_index;
@@ -26,5 +27,6 @@ mod patterns;
 mod scip;
 mod search;
 mod slices;
+mod tasks;
 mod test_run;
 mod tools;

@@ -108,6 +108,9 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
     if operation.meta.name == "context_pack" && request.get("path").is_none() && request.get("as_of").is_none() {
         request["path"] = json!(".");
     }
+    if operation.meta.name == "agent_claim" && request.get("path").is_none() {
+        request["path"] = json!(".");
+    }
     if operation.meta.name == command::SHELL.0 && request.get(command::SHELL.1).is_none() {
         return shell::run(
             &Session::open(matches, operation, &request, as_json)?,
@@ -209,7 +212,8 @@ impl Session {
             }
         }
         let mut engine = Engine::new(Arc::clone(&opened.store), Arc::clone(&opened.clock), std::env::temp_dir())
-            .with_graph_memory(config::graph_memory()?);
+            .with_graph_memory(config::graph_memory()?)
+            .with_claim_rules(settings::claims()?);
         if need != Need::Nothing {
             engine = engine.with_audit(audit::recorder(&opened, keeps, port)?);
         }
@@ -244,6 +248,7 @@ impl Session {
             author: self.author.clone(),
             agent: self.agent.clone(),
             session: self.session.clone(),
+            connection: None,
             grants: Grants::All,
             request_id: Some(self.engine.clock().new_id().simple().to_string()),
             stop: Stop::default(),

@@ -1,6 +1,7 @@
 //! Answers for people: the summary first, then tables.
 
 mod code;
+mod coordination;
 pub mod cypher;
 mod embedding;
 mod graph;
@@ -64,6 +65,12 @@ fn shown(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
                 ("changed", &changed),
             ],
         )?,
+        "coordination_overview" => coordination::overview(out, response)?,
+        "agent_status" => coordination::agent(out, response)?,
+        "progress_query" => coordination::tasks(out, response)?,
+        "task_ready" => coordination::ready(out, response)?,
+        "blocking_issues" => coordination::blocking(out, response)?,
+        "feature_status" => coordination::feature(out, response)?,
         "key list" => rows(
             out,
             list(response, "keys"),

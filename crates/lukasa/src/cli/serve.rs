@@ -4,6 +4,7 @@ use super::{Session, audit};
 use crate::config::{self, Meant, Need};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use lukasa_engine::audit::Keeps;
+use lukasa_engine::coordination::Keeper;
 use lukasa_model::{Error, ErrorKind, Result};
 use lukasa_server::auth::failures::{FailureLimit, Failures};
 use lukasa_server::auth::guard::GuardRules;
@@ -135,8 +136,10 @@ impl Served {
         let open = move || {
             let session = Session::open_as(&matches, Need::MayCreate, None, true, recorded)?;
             let engine = session.engine.clone();
+            let keeper = Keeper::start(&engine, std::slice::from_ref(&scope));
             if let Ok(mut kept) = kept.lock() {
-                kept.push(session);
+                // The keeper goes first: it works on the engine.
+                kept.push((keeper, session));
             }
             if watches && let Err(e) = engine.watch(&scope, &home) {
                 let _ = writeln!(std::io::stderr(), "changes are not followed: {}", e.message);

@@ -3,6 +3,7 @@
 use super::{Known, Side, ambiguous, at_write, dangling, limited_sides, lost_race, nothing_named};
 use crate::batch::{Batch, End, Precondition, PutObject, PutRelationship, Reference, Write};
 use crate::branch::Lineage;
+use crate::claims::{self, Target};
 use crate::content::{ABSENT, Content};
 use crate::error::{Error, Result};
 use crate::id::{self, VersionId};
@@ -21,6 +22,9 @@ use uuid::Uuid;
 pub struct Drafts {
     drafts: Vec<Draft>,
     preconditions: Vec<Precondition>,
+    /// Targets that nobody else may have claimed, with their boards; and who asks.
+    unclaimed: Vec<(Target, Uuid)>,
+    agent: Option<String>,
     namespace: Uuid,
     system: bool,
     /// Things to load before `resolve`.
@@ -140,6 +144,8 @@ impl Drafts {
         let mut drafts = Drafts {
             drafts: Vec::with_capacity(number),
             preconditions: batch.preconditions.clone(),
+            unclaimed: vec![],
+            agent: batch.header.agent.clone(),
             namespace,
             system: batch.system,
             ids: vec![],
@@ -160,8 +166,12 @@ impl Drafts {
             drafts.drafts.push(draft);
         }
         for precondition in &batch.preconditions {
-            let (Precondition::Version { reference, .. } | Precondition::Absent { reference }) = precondition;
-            drafts.want(reference, registry);
+            match precondition {
+                Precondition::Version { reference, .. } | Precondition::Absent { reference } => {
+                    drafts.want(reference, registry);
+                }
+                Precondition::Unclaimed { reference } => drafts.want_unclaimed(reference)?,
+            }
         }
         drafts.warnings = types.warnings;
         Ok(drafts)
@@ -255,6 +265,21 @@ impl Drafts {
         })
     }
 
+    /// Notes the board on which a claim on this would stand.
+    fn want_unclaimed(&mut self, reference: &Reference) -> Result<()> {
+        let target = Target::read(&reference.to_string(), None)?.ok_or_else(|| {
+            Error::invalid(
+                "invalid_target",
+                format!("`{reference}` is not the name of a file, function, task or feature"),
+            )
+            .hint("name it by its key, for example src/a.rs::login or task:12")
+        })?;
+        let board = id::object_id(self.namespace, claims::BOARD, &target.board());
+        self.ids.push(board);
+        self.unclaimed.push((target, board));
+        Ok(())
+    }
+
     /// Notes what a reference may stand for, and gives it with the declared spelling of its type.
     fn want(&mut self, reference: &Reference, registry: &Registry) -> Named {
         let alias = reference.typed().filter(|(t, _)| !registry.spelling(t, false).eq_ignore_ascii_case(t));
@@ -339,12 +364,23 @@ impl Drafts {
                 })
             })
             .collect::<Result<Vec<_>>>()?;
-        Ok(Drafts { drafts, preconditions: vec![], namespace, system: false, ids, keys: vec![], warnings: vec![] })
+        Ok(Drafts {
+            drafts,
+            preconditions: vec![],
+            unclaimed: vec![],
+            agent: None,
+            namespace,
+            system: false,
+            ids,
+            keys: vec![],
+            warnings: vec![],
+        })
     }
 
     /// Turns every name into an id. Afterwards the ids of relationships are in `Resolved::ids` to be loaded.
     pub fn resolve(self, known: &Known<'_>, lineage: &Lineage, now: Time) -> Result<Resolved> {
-        let Drafts { drafts, preconditions: conditions, namespace, system, keys, warnings, .. } = self;
+        let Drafts { drafts, preconditions: conditions, unclaimed, agent, namespace, system, keys, warnings, .. } =
+            self;
         let mut local_ids = FxHashSet::default();
         let mut local_keys: FxHashMap<Box<str>, Vec<Uuid>> = FxHashMap::default();
         for draft in &drafts {
@@ -432,6 +468,7 @@ impl Drafts {
             let (reference, want) = match precondition {
                 Precondition::Version { reference, expected_version } => (reference, *expected_version),
                 Precondition::Absent { reference } => (reference, 0),
+                Precondition::Unclaimed { .. } => continue,
             };
             let typed = reference.typed().map(|(type_name, key)| id::object_id(namespace, type_name, key));
             match find(&Named { reference: reference.clone(), typed }) {
@@ -443,7 +480,7 @@ impl Drafts {
         }
         // Objects first: a relationship's number is above those of its ends.
         items.sort_by_key(|item| item.ends.is_some());
-        Ok(Resolved { items, preconditions, ids, warnings })
+        Ok(Resolved { items, preconditions, unclaimed, agent, ids, warnings })
     }
 }
 
@@ -458,6 +495,8 @@ pub struct DecidedWrite {
 pub struct Resolved {
     pub(super) items: Vec<Item>,
     pub(super) preconditions: Vec<(String, Uuid, u32)>,
+    pub(super) unclaimed: Vec<(Target, Uuid)>,
+    pub(super) agent: Option<String>,
     /// Relationships to load before `plan`.
     pub ids: Vec<Uuid>,
     pub(super) warnings: Vec<String>,
@@ -494,9 +533,9 @@ impl Resolved {
         wanted
     }
 
-    /// Things whose stored content is compared with what is written.
+    /// Things whose stored content is compared with what is written, or is asked who has claimed something.
     pub fn targets(&self) -> impl Iterator<Item = Uuid> {
-        self.items.iter().map(|item| item.id)
+        self.items.iter().map(|item| item.id).chain(self.unclaimed.iter().map(|(_, board)| *board))
     }
 }
 

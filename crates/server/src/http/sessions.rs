@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Sessions remembered; the oldest are forgotten, and those who had them begin anew.
 const MOST: usize = 16_384;
 

@@ -7,7 +7,7 @@ use lukasa_engine::Operation;
 use lukasa_model::{Error, ErrorKind};
 use parking_lot::Mutex;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -132,6 +132,14 @@ impl Line {
 
     pub fn is_closed(&self) -> bool {
         self.0.waiting.lock().closed
+    }
+
+    /// Tells the owner which connections are open here.
+    pub fn here(&self, connections: BTreeSet<String>) {
+        if let Ok(bytes) = wire::written(&Frame::Here { connections }) {
+            // Without a connection to the owner there is nobody to tell; the next one is told anew.
+            let _ = self.0.out.send(Outgoing { id: 0, bytes, request: false });
+        }
     }
 
     /// Asks the owner. Who gives up waiting drops the future, and the owner is told.

@@ -4,7 +4,8 @@ use super::opening::Opening;
 use super::place::{Place, own_user};
 use super::wire::{self, Frame, Hello, Request, Told};
 use super::work::Work;
-use lukasa_engine::{Answer, registry};
+use lukasa_engine::coordination::Source;
+use lukasa_engine::{Answer, Engine, registry};
 use lukasa_model::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -90,8 +91,15 @@ impl Host {
 
     async fn listen(&self, from: &mut OwnedReadHalf, out: mpsc::Sender<Vec<u8>>) {
         let running = Running::default();
+        let mut attached = None;
         while let Ok(Some(frame)) = wire::next(from).await {
             match frame {
+                Frame::Here { connections } => {
+                    // Requests wait for the engine too, so nothing is held up by waiting here.
+                    let Ok(engine) = self.opening.engine().await else { continue };
+                    let attached = attached.get_or_insert_with(|| Attached::to(engine));
+                    attached.engine.coordination().presence().here(attached.source, connections);
+                }
                 Frame::Request(request) => self.take(request, &out, &running),
                 Frame::Cancel { id } => running.stop(id),
                 // Nothing else is said in this direction.
@@ -150,6 +158,24 @@ async fn answer(request: Request, opening: &Opening, turns: &Semaphore, out: mps
 
 fn stranger() -> Error {
     Error::new(ErrorKind::Unavailable, "owner_unreachable", "the owner of the store speaks another language")
+}
+
+/// An attached process, whose connections are gone with it.
+struct Attached {
+    engine: Engine,
+    source: Source,
+}
+
+impl Attached {
+    fn to(engine: Engine) -> Attached {
+        Attached { source: engine.coordination().presence().source(), engine }
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.engine.coordination().presence().gone(self.source);
+    }
 }
 
 /// What is being worked on for one connection, by id; stops when the connection ends.

@@ -3,6 +3,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
+mod claims;
 mod killed;
 
 use lukasa_engine::embedding::{EmbeddingEndpointConfig, InputRules};

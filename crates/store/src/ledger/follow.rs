@@ -2,6 +2,7 @@
 
 use super::{Ledger, by_thing};
 use crate::Fields;
+use lukasa_model::id::{PROJECT_WIDE, object_id};
 use lukasa_model::plan::Side;
 use lukasa_model::timeline::{next_border, visible};
 use lukasa_model::types::Registry;
@@ -9,6 +10,7 @@ use lukasa_model::{Error, Result, Statement, Thing, ThingNo, Time, Tx, VersionId
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use uuid::Uuid;
 
 /// What some transactions stated, in order of recording, with content.
 #[derive(Clone, Debug, Default)]
@@ -134,6 +136,30 @@ impl Ledger {
             State { statement: visible(&own, &view.lineage, view.valid).cloned(), thing, next, hidden: vec![] }
         });
         Ok(states.collect())
+    }
+
+    /// Objects of a type visible in a view under these keys, in no particular order.
+    pub fn keyed(&self, view: &View, type_name: &str, keys: &[String], fields: Fields) -> Result<Vec<State>> {
+        let mut reader = self.store.read(&self.scope)?;
+        let namespace = reader.head()?.namespace;
+        let registry = self.latest_registry()?;
+        let spelled = registry.spelling(type_name, false);
+        let ids: Vec<Uuid> = keys.iter().map(|key| object_id(namespace, spelled, key)).collect();
+        let found = reader.things(&ids)?;
+        let numbers: Vec<ThingNo> = found.iter().map(|t| t.no).collect();
+        let mut statements: FxHashMap<_, _> = by_thing(reader.statements(&numbers, fields)?);
+        let states = found.into_iter().filter_map(|thing| {
+            let own = statements.remove(&thing.no).unwrap_or_default();
+            let statement = visible(&own, &view.lineage, view.valid)?.clone();
+            let next = next_border(&own, &view.lineage, view.valid);
+            (!statement.absent).then_some(State { statement: Some(statement), thing, next, hidden: vec![] })
+        });
+        Ok(states.collect())
+    }
+
+    /// Numbers of things that hold for the whole project and were stated in transactions `after+1..=to`.
+    pub fn stated_project_wide(&self, after: Tx, to: Tx) -> Result<Vec<ThingNo>> {
+        self.store.read(&self.scope)?.touched(PROJECT_WIDE, after + 1, to)
     }
 
     /// Objects visible in a view whose key begins with the text, of one type or of any, ordered by key.

@@ -1,0 +1,114 @@
+//! Who works on what: claims, what ends them, and the tasks they are for.
+//!
+//! Claims are kept on boards, one object for each file, task or feature, and whoever claims or ends states the board anew
+//! under the version it was read at. So the store's own commit decides races, and there is no lock to be left behind.
+
+mod answer;
+mod board;
+mod changed;
+mod guard;
+mod happening;
+mod keeper;
+mod presence;
+mod target;
+pub mod tasks;
+
+pub use answer::{ClaimOut, ConflictOut, ConflictPair};
+pub use board::{Claimed, Ending, Wish};
+pub use changed::Change;
+pub(crate) use changed::tells_of_code;
+pub use guard::{Guarded, guard, guard_targets};
+pub use happening::{Denied, Happening, Numbered};
+pub use keeper::Keeper;
+pub use presence::{Presence, Source};
+pub use target::{Worktree, meant};
+
+use board::Boards;
+use happening::Happenings;
+use lukasa_model::claims::Held;
+use lukasa_model::{Error, Result, Scope};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the claims of a connection that closed stay, so that who lost it can come back.
+pub const GRACE: Duration = Duration::from_secs(60);
+
+/// What becomes of an edit that an agent records on what another agent has claimed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Edits {
+    /// It is recorded, and told that it was claimed: what happened to a file has happened.
+    #[default]
+    Warn,
+    Refuse,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClaimRules {
+    pub grace: Duration,
+    pub edits: Edits,
+}
+
+impl Default for ClaimRules {
+    fn default() -> ClaimRules {
+        ClaimRules { grace: GRACE, edits: Edits::default() }
+    }
+}
+
+/// What this process knows about claims, of all projects. All of it can be read anew from the log, but for who is
+/// connected, which nobody else knows.
+#[derive(Default)]
+pub struct Coordination {
+    rules: ClaimRules,
+    presence: Presence,
+    boards: Mutex<FxHashMap<Scope, Arc<Mutex<Boards>>>>,
+    happenings: Mutex<FxHashMap<Scope, Happenings>>,
+    seen: Mutex<keeper::Seen>,
+}
+
+impl Coordination {
+    pub fn new(rules: ClaimRules) -> Coordination {
+        Coordination { rules, ..Coordination::default() }
+    }
+
+    pub fn rules(&self) -> ClaimRules {
+        self.rules
+    }
+
+    /// Who is connected to this process, or to one that is attached to it.
+    pub fn presence(&self) -> &Presence {
+        &self.presence
+    }
+
+    /// What happened after a number, oldest first, and the number to go on from. What was forgotten meanwhile is left
+    /// out; the log still has all of it but conflicts.
+    pub fn happenings(&self, scope: &Scope, after: u64) -> (u64, Vec<Numbered>) {
+        let all = self.happenings.lock();
+        all.get(scope).map_or((after, vec![]), |happenings| happenings.after(after))
+    }
+
+    /// Attempts that were refused and whose obstacle is still there, newest first.
+    pub fn open_conflicts(&self, scope: &Scope, held: &[Held]) -> Vec<Denied> {
+        let all = self.happenings.lock();
+        all.get(scope).map_or(vec![], |happenings| happenings.open_conflicts(held))
+    }
+
+    fn boards(&self, scope: &Scope) -> Arc<Mutex<Boards>> {
+        Arc::clone(self.boards.lock().entry(scope.clone()).or_default())
+    }
+
+    fn tell(&self, scope: &Scope, happening: Happening) {
+        happening.log(scope);
+        self.happenings.lock().entry(scope.clone()).or_default().add(happening);
+    }
+}
+
+/// The agent that asks: named in the request, or known from the caller.
+pub fn asking(given: Option<&str>, context: &crate::Context<'_>) -> Result<String> {
+    let agent = given.map(str::to_owned).or_else(|| context.agent.clone()).filter(|agent| !agent.trim().is_empty());
+    agent.ok_or_else(|| {
+        Error::invalid("no_agent", "nobody knows which agent asks")
+            .hint("give `agent_id`; on the command line --agent, or LUKASA_AGENT")
+    })
+}

@@ -1,0 +1,113 @@
+//! Claims and conflicts as answers show them.
+
+use super::Denied;
+use lukasa_model::Time;
+use lukasa_model::claims::{ClaimType, Held, Relation};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A claim that is held, or was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClaimOut {
+    pub claim_id: String,
+    pub agent_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
+    pub claim_type: ClaimType,
+    pub target_id: String,
+    /// What the agent is doing there.
+    pub intent: String,
+    /// Since when.
+    pub valid_from: Time,
+    /// The version of the target when it was claimed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_version_sha: Option<String>,
+    /// It ends when the connection it was made by has been closed for the grace time; else by release only.
+    #[serde(default)]
+    pub ends_with_connection: bool,
+}
+
+impl From<Held> for ClaimOut {
+    fn from(held: Held) -> ClaimOut {
+        ClaimOut {
+            claim_id: held.claim_id,
+            agent_id: held.agent_id,
+            session_id: held.session_id,
+            task_id: held.task_id,
+            claim_type: held.claim_type,
+            target_id: held.target,
+            intent: held.intent,
+            valid_from: held.since,
+            target_version_sha: held.target_version_sha,
+            ends_with_connection: held.connection.is_some(),
+        }
+    }
+}
+
+/// Who has what is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConflictOut {
+    pub agent_id: String,
+    /// What that agent is doing there.
+    pub intent: String,
+    pub since: Time,
+    pub claim_id: String,
+    /// What it has claimed.
+    pub target_id: String,
+    pub claim_type: ClaimType,
+    /// same; within: what it has contains what is wanted; contains: what it has lies within what is wanted.
+    pub relation: Relation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
+}
+
+impl ConflictOut {
+    pub fn of(held: &Held, relation: Relation) -> ConflictOut {
+        ConflictOut {
+            agent_id: held.agent_id.clone(),
+            intent: held.intent.clone(),
+            since: held.since,
+            claim_id: held.claim_id.clone(),
+            target_id: held.target.clone(),
+            claim_type: held.claim_type,
+            relation,
+            task_id: held.task_id.clone(),
+        }
+    }
+
+    /// In words, for a summary: who, on what, what for.
+    pub fn words(&self) -> String {
+        let on = match self.relation {
+            Relation::Same => String::new(),
+            Relation::Within => format!(", who holds `{}` around it,", self.target_id),
+            Relation::Contains => format!(", who holds `{}` within it,", self.target_id),
+        };
+        format!("{}{on} since {}: {}", self.agent_id, self.since, self.intent)
+    }
+}
+
+/// Two agents that want the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConflictPair {
+    /// What was wanted, by whom, what for and when.
+    pub target_id: String,
+    pub wanted_by: String,
+    pub wanted_for: String,
+    pub at: Time,
+    /// Who has it.
+    pub held: ConflictOut,
+}
+
+impl From<Denied> for ConflictPair {
+    fn from(denied: Denied) -> ConflictPair {
+        ConflictPair {
+            held: ConflictOut::of(&denied.held, denied.relation),
+            target_id: denied.target,
+            wanted_by: denied.agent_id,
+            wanted_for: denied.intent,
+            at: denied.at,
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Boards of claims: read from the log as it grows, stated anew by whoever claims or ends.
+
+use super::{Denied, Happening};
+use crate::{Context, Engine};
+use lukasa_model::batch::{PutObject, PutRelationship};
+use lukasa_model::claims::{BOARD, Decision, HELD, Held, Relation, Target, decide, held_in};
+use lukasa_model::transaction::Header;
+use lukasa_model::{Batch, Content, Error, ErrorKind, Reference, Result, Time, Tx, View};
+use lukasa_store::ledger::{State, ViewSpec};
+use lukasa_store::{Fields, Ledger};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+pub const CLAIM: &str = "Claim";
+pub const TARGETS: &str = "TARGETS";
+/// Times a board is read again because somebody else was faster. Each time somebody else got something.
+const TRIES: usize = 256;
+
+/// What is held, as of a transaction, by board. Empty boards are left out.
+#[derive(Default)]
+pub(super) struct Boards {
+    /// None: nothing was read yet.
+    tx: Option<Tx>,
+    held: BTreeMap<String, Vec<Held>>,
+}
+
+/// What somebody wants.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    pub target: Target,
+    pub agent: String,
+    pub session: Option<String>,
+    pub intent: String,
+    pub task: Option<String>,
+    pub connection: Option<String>,
+    pub worktree: Option<String>,
+    pub branch: Option<String>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Claimed {
+    Granted(Held),
+    Yours(Held),
+    Conflict(Held, Relation),
+}
+
+/// Why a claim ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// released, code_changed, task_completed or expired.
+    pub reason: &'static str,
+    /// Who ended it; none when nobody in particular did.
+    pub by: Option<String>,
+    /// What was accomplished, in words.
+    pub outcome: Option<String>,
+    /// Why somebody else than the holder released it.
+    pub forced: Option<String>,
+}
+
+impl Engine {
+    /// Every claim that is held now, in the order of their boards.
+    pub fn claims_held(&self, ledger: &Ledger) -> Result<Vec<Held>> {
+        self.catch_up(ledger)?;
+        let boards = self.coordination.boards(ledger.scope());
+        let all = boards.lock().held.values().flatten().cloned().collect();
+        Ok(all)
+    }
+
+    /// Claims on one board, now.
+    pub(super) fn held_on(&self, ledger: &Ledger, board: &str) -> Result<Vec<Held>> {
+        self.catch_up(ledger)?;
+        let boards = self.coordination.boards(ledger.scope());
+        let held = boards.lock().held.get(board).cloned().unwrap_or_default();
+        Ok(held)
+    }
+
+    /// Claims something, or tells who has it. Losing a race is reading again.
+    pub fn claim(&self, context: &Context<'_>, wish: &Wish) -> Result<Claimed> {
+        self.know_agents(context)?;
+        let ledger = self.ledger(&context.scope);
+        if let Some(connection) = &wish.connection {
+            self.coordination.presence.note(connection, &wish.agent, wish.session.as_deref());
+        }
+        let key = wish.target.board();
+        for _ in 0..TRIES {
+            let view = ledger.view(&ViewSpec::default())?;
+            let (held, version) = board(&ledger, &view, &key)?;
+            let (mine, others): (Held, Vec<Held>) = match decide(&held, &wish.target, &wish.agent) {
+                Decision::Conflict(held, relation) => {
+                    let held = held.clone();
+                    self.coordination.tell(&context.scope, denied(wish, &held, relation, self.clock().now()));
+                    return Ok(Claimed::Conflict(held, relation));
+                }
+                Decision::Yours(own) if is_said(own, wish) => return Ok(Claimed::Yours(own.clone())),
+                Decision::Yours(own) => {
+                    let rest = held.iter().filter(|held| held.claim_id != own.claim_id).cloned().collect();
+                    (adopted(own, wish), rest)
+                }
+                Decision::Grant => (self.new_claim(&ledger, wish)?, held.clone()),
+            };
+            let yours = others.len() < held.len();
+            let mut all = others;
+            all.push(mine.clone());
+            all.sort_by(|a, b| a.target.cmp(&b.target));
+            let header =
+                Header { agent: Some(wish.agent.clone()), session: wish.session.clone(), ..context.header(None) };
+            let header = Header { reason: Some(short(&format!("claim {}", wish.target))), ..header };
+            let mut batch = Batch { header, ..Batch::on("") };
+            batch = batch.write(board_put(&key, &all, Some(version))).write(claim_put(&mine, None));
+            if let Some(id) = self.object_of(&ledger, &wish.target, wish.branch.as_deref())? {
+                batch = batch.write(PutRelationship::new(TARGETS, Reference::exact(CLAIM, &mine.claim_id), id));
+            }
+            match ledger.commit(&batch) {
+                Err(e) if e.code == "version_conflict" => continue,
+                Err(e) => return Err(e),
+                Ok(_) => {
+                    self.catch_up(&ledger)?;
+                    return Ok(if yours { Claimed::Yours(mine) } else { Claimed::Granted(mine) });
+                }
+            }
+        }
+        Err(contended(&key))
+    }
+
+    /// Ends claims that `which` chooses, on boards that have some now. Gives those that it ended.
+    pub fn end_claims(
+        &self,
+        ledger: &Ledger,
+        header: &Header,
+        ending: &Ending,
+        which: &dyn Fn(&Held) -> bool,
+    ) -> Result<Vec<Held>> {
+        for _ in 0..TRIES {
+            let concerned: Vec<String> = {
+                self.catch_up(ledger)?;
+                let boards = self.coordination.boards(ledger.scope());
+                let boards = boards.lock();
+                boards.held.iter().filter(|(_, held)| held.iter().any(which)).map(|(key, _)| key.clone()).collect()
+            };
+            if concerned.is_empty() {
+                return Ok(vec![]);
+            }
+            let view = ledger.view(&ViewSpec::default())?;
+            let (mut batch, mut ended) = (Batch { header: header.clone(), ..Batch::on("") }, Vec::new());
+            for key in &concerned {
+                let (held, version) = board(ledger, &view, key)?;
+                let (gone, rest): (Vec<Held>, Vec<Held>) = held.into_iter().partition(|held| which(held));
+                if gone.is_empty() {
+                    continue;
+                }
+                batch = batch.write(board_put(key, &rest, Some(version)));
+                for held in gone {
+                    batch = batch.write(claim_put(&held, Some((ending, self.clock().now()))));
+                    ended.push(held);
+                }
+            }
+            if ended.is_empty() {
+                continue;
+            }
+            match ledger.commit(&batch) {
+                Err(e) if e.code == "version_conflict" => continue,
+                Err(e) => return Err(e),
+                Ok(_) => {
+                    self.catch_up(ledger)?;
+                    return Ok(ended);
+                }
+            }
+        }
+        Err(contended("claims to end"))
+    }
+
+    /// A claim by its id, whether it is held or has ended.
+    pub fn claim_record(&self, ledger: &Ledger, claim_id: &str) -> Result<Option<Content>> {
+        let view = ledger.view(&ViewSpec::default())?;
+        let found = ledger.keyed(&view, CLAIM, &[claim_id.to_owned()], Fields::Content)?.pop();
+        found.and_then(|state| state.statement).map(|statement| statement.parsed()).transpose()
+    }
+
+    /// Reads what was stated since the last time, and tells what it means.
+    pub(super) fn catch_up(&self, ledger: &Ledger) -> Result<()> {
+        let head = match ledger.head() {
+            Ok(head) => head.tx,
+            Err(e) if e.kind == ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(e),
+        };
+        let boards = self.coordination.boards(ledger.scope());
+        let mut boards = boards.lock();
+        let known = boards.tx;
+        if known.is_some_and(|tx| tx >= head) {
+            return Ok(());
+        }
+        let view = ledger.view(&ViewSpec::default())?;
+        let states = match known {
+            None => ledger.beginning(&view, Some(BOARD), "", Fields::Content)?,
+            Some(tx) => {
+                let touched = ledger.stated_project_wide(tx, view.known)?;
+                let states = ledger.states_whole(&view, &touched, Fields::Content)?;
+                states.into_iter().filter(|state| state.thing.type_name.eq_ignore_ascii_case(BOARD)).collect()
+            }
+        };
+        let (mut taken, mut gone) = (Vec::new(), Vec::new());
+        for state in states {
+            let (key, held) = (state.thing.key.as_deref().unwrap_or_default().to_owned(), read_board(&state)?);
+            let before = if held.is_empty() { boards.held.remove(&key) } else { boards.held.insert(key, held.clone()) };
+            if known.is_some() {
+                let before = before.unwrap_or_default();
+                let is_in = |claim: &Held, list: &[Held]| list.iter().any(|other| other.claim_id == claim.claim_id);
+                taken.extend(held.iter().filter(|claim| !is_in(claim, &before)).cloned());
+                gone.extend(before.iter().filter(|claim| !is_in(claim, &held)).cloned());
+            }
+        }
+        boards.tx = Some(view.known);
+        let mut told: Vec<Happening> = Vec::new();
+        if !gone.is_empty() {
+            let ids: Vec<String> = gone.iter().map(|claim| claim.claim_id.clone()).collect();
+            let records = ledger.keyed(&view, CLAIM, &ids, Fields::Content)?;
+            for claim in gone {
+                let record = records.iter().find(|state| state.thing.key.as_deref() == Some(&*claim.claim_id));
+                let content = record.and_then(|state| state.statement.as_ref()?.parsed().ok());
+                let text = |name: &str| Some(content.as_ref()?.properties.get(name)?.as_str()?.to_owned());
+                let (reason, ended_by) = (text("invalidation_reason"), text("ended_by"));
+                told.push(Happening::ClaimEnded { claim, reason, ended_by });
+            }
+        }
+        told.extend(taken.into_iter().map(|claim| Happening::ClaimTaken { claim }));
+        // Told before anybody else catches up, so that it is told in order.
+        told.into_iter().for_each(|happening| self.coordination.tell(ledger.scope(), happening));
+        Ok(())
+    }
+
+    fn new_claim(&self, ledger: &Ledger, wish: &Wish) -> Result<Held> {
+        Ok(Held {
+            claim_id: format!("claim:{}", uuid::Uuid::now_v7()),
+            claim_type: wish.target.kind,
+            target: wish.target.name.clone(),
+            agent_id: wish.agent.clone(),
+            session_id: wish.session.clone(),
+            intent: wish.intent.clone(),
+            since: self.clock().now(),
+            task_id: wish.task.clone(),
+            target_version_sha: self.version_of(ledger, &wish.target, wish.branch.as_deref())?,
+            connection: wish.connection.clone(),
+            worktree: wish.worktree.clone(),
+            branch: wish.branch.clone(),
+        })
+    }
+}
+
+/// What a board says, and its version; nothing and 0 where there is none yet.
+fn board(ledger: &Ledger, view: &View, key: &str) -> Result<(Vec<Held>, u32)> {
+    let found = ledger.keyed(view, BOARD, &[key.to_owned()], Fields::Content)?.pop();
+    match found {
+        Some(state) => Ok((read_board(&state)?, state.statement.map_or(0, |statement| statement.number))),
+        None => Ok((vec![], 0)),
+    }
+}
+
+fn read_board(state: &State) -> Result<Vec<Held>> {
+    match &state.statement {
+        Some(statement) => held_in(&statement.parsed()?),
+        None => Ok(vec![]),
+    }
+}
+
+fn board_put(key: &str, held: &[Held], expected_version: Option<u32>) -> PutObject {
+    PutObject { expected_version, ..PutObject::new(BOARD, key).property(HELD, json!(held)) }
+}
+
+/// A claim as an object of its own, which stays when it has left the board.
+fn claim_put(held: &Held, ended: Option<(&Ending, Time)>) -> PutObject {
+    let mut properties = match serde_json::to_value(held) {
+        Ok(Value::Object(map)) => map,
+        _ => Map::new(),
+    };
+    properties.remove("claim_id");
+    let mut put = PutObject::new(CLAIM, &held.claim_id).title(&short(&format!("{} by {}", held.target, held.agent_id)));
+    put.subtype = Some(held.claim_type.name().into());
+    put.status = Some(if ended.is_some() { "ended" } else { "active" }.into());
+    if let Some((ending, at)) = ended {
+        properties.insert("invalidation_reason".into(), json!(ending.reason));
+        properties.insert("ended_at".into(), json!(at));
+        for (name, value) in
+            [("ended_by", &ending.by), ("outcome", &ending.outcome), ("release_reason", &ending.forced)]
+        {
+            if let Some(value) = value {
+                properties.insert(name.into(), json!(value));
+            }
+        }
+        if ending.forced.is_some() {
+            properties.insert("forced".into(), json!(true));
+        }
+    }
+    put.properties = properties;
+    put
+}
+
+/// Whether a claim says already what is wished for.
+fn is_said(own: &Held, wish: &Wish) -> bool {
+    adopted(own, wish) == *own
+}
+
+/// An own claim that is claimed again: by the connection it is claimed by now, for what it is wanted for now. One that
+/// had no connection keeps to that, for it was meant to stay.
+fn adopted(own: &Held, wish: &Wish) -> Held {
+    let connection = own.connection.as_ref().and(wish.connection.clone());
+    Held {
+        intent: wish.intent.clone(),
+        session_id: wish.session.clone().or_else(|| own.session_id.clone()),
+        task_id: wish.task.clone().or_else(|| own.task_id.clone()),
+        connection,
+        worktree: wish.worktree.clone().or_else(|| own.worktree.clone()),
+        branch: wish.branch.clone().or_else(|| own.branch.clone()),
+        ..own.clone()
+    }
+}
+
+fn denied(wish: &Wish, held: &Held, relation: Relation, at: Time) -> Happening {
+    Happening::ClaimConflict(Denied {
+        target: wish.target.name.clone(),
+        agent_id: wish.agent.clone(),
+        intent: wish.intent.clone(),
+        at,
+        relation,
+        held: held.clone(),
+    })
+}
+
+fn contended(what: &str) -> Error {
+    Error::new(ErrorKind::Unavailable, "too_busy", format!("`{what}`: others were faster every time"))
+        .hint("try again in a second")
+}
+
+/// Titles and reasons are bounded.
+fn short(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(500).collect()
+}

@@ -1,0 +1,80 @@
+//! Ends claims on code that somebody else has changed. What the holder saves itself leaves them alone.
+
+use super::board::Ending;
+use crate::Engine;
+use lukasa_model::claims::{ClaimType, Held, Target};
+use lukasa_model::transaction::Header;
+use lukasa_model::{Result, TransactionKind, Tx};
+use lukasa_store::Ledger;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// A change of code that was committed.
+#[derive(Clone, Debug)]
+pub struct Change<'a> {
+    /// The agent that changed it; none when files were found changed.
+    pub agent: Option<&'a str>,
+    pub branch: &'a str,
+    /// The working tree it was found in.
+    pub worktree: Option<&'a Path>,
+    pub tx: Tx,
+    pub files: BTreeSet<&'a str>,
+}
+
+impl Engine {
+    /// Ends the claims that a change has overtaken; gives them.
+    pub fn code_changed(&self, ledger: &Ledger, change: &Change<'_>) -> Result<Vec<Held>> {
+        let mut overtaken = BTreeSet::new();
+        for file in &change.files {
+            let Ok(target) = Target::code(file) else { continue };
+            for claim in self.held_on(ledger, &target.board())? {
+                if is_others(&claim, change) && self.is_changed(ledger, &claim, change)? {
+                    overtaken.insert(claim.claim_id);
+                }
+            }
+        }
+        if overtaken.is_empty() {
+            return Ok(vec![]);
+        }
+        let header = Header {
+            agent: change.agent.map(str::to_owned),
+            reason: Some(format!("changed in transaction {}", change.tx)),
+            ..Header::default()
+        };
+        let by = change.agent.map_or_else(|| format!("a change on {}", change.branch), str::to_owned);
+        let ending = Ending { reason: "code_changed", by: Some(by), ..Ending::default() };
+        self.end_claims(ledger, &header, &ending, &|claim| overtaken.contains(&claim.claim_id))
+    }
+
+    /// Whether it was the claimed part of its file that changed.
+    fn is_changed(&self, ledger: &Ledger, claim: &Held, change: &Change<'_>) -> Result<bool> {
+        if claim.claim_type != ClaimType::Function {
+            return Ok(true);
+        }
+        let at = claim.at();
+        let version = |tx| Ok(self.state_of(ledger, &at, Some(change.branch), Some(tx))?.map(|(_, version)| version));
+        let (before, after): (Option<String>, Option<String>) =
+            (version(change.tx.saturating_sub(1))?, version(change.tx)?);
+        // Of what is not in the graph nobody can say that it stayed the same.
+        Ok(before != after || after.is_none())
+    }
+}
+
+/// Whether a change is somebody else's. Saves that nobody put a name to are the holder's where it works, and somebody
+/// else's in another working tree or, where the tree is not known, on another branch.
+fn is_others(claim: &Held, change: &Change<'_>) -> bool {
+    if let Some(agent) = change.agent {
+        return agent != claim.agent_id;
+    }
+    match (&claim.worktree, change.worktree, &claim.branch) {
+        (Some(own), Some(root), _) => Path::new(own) != root,
+        (_, _, Some(own)) => own != change.branch,
+        _ => false,
+    }
+}
+
+/// Whether a transaction of this kind tells of code that changed.
+pub(crate) fn tells_of_code(kind: TransactionKind) -> bool {
+    use TransactionKind::{AgentEdit, FileChange, FullRebuild, IncrementalRebuild};
+    matches!(kind, AgentEdit | FileChange | FullRebuild | IncrementalRebuild)
+}

@@ -1,0 +1,104 @@
+//! `agent_status`: what an agent has claimed, and what it did lately.
+
+use super::{META, count};
+use crate::coordination::{ClaimOut, asking};
+use crate::memory::recall::{Ask, MemoryOut, Weights, recall};
+use crate::registry::{Meta, Op};
+use crate::{Context, Engine};
+use lukasa_model::claims::ClaimType;
+use lukasa_model::{Result, Time};
+use lukasa_store::Find;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub struct AgentStatus;
+
+/// Episodes shown.
+const RECENT: usize = 10;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// The agent; the one that asks when left out.
+    #[serde(default)]
+    pub agent_id: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    pub agent_id: String,
+    /// What it holds, oldest first.
+    pub active_claims: Vec<ClaimOut>,
+    /// Its last ten episodes, newest first, without sensitive ones.
+    pub recent_episodes: Vec<MemoryOut>,
+    /// The task it works on: the one it claimed last, or claimed something for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current_task: Option<String>,
+    /// When it last wrote something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_seen: Option<Time>,
+}
+
+impl Op for AgentStatus {
+    const META: Meta = Meta {
+        name: "agent_status",
+        summary: "What an agent has claimed and did lately",
+        description: "Lists what an agent holds now, the task it works on, when it last wrote something, and its last ten \
+                      episodes.",
+        verb: "agent",
+        toolset: "coordination",
+        positional: &["agent_id"],
+        examples: &["lukasa agent ada"],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        let agent = asking(request.agent_id.as_deref(), context)?;
+        let ledger = engine.ledger(&context.scope);
+        let mut held = engine.claims_held(&ledger)?;
+        held.retain(|claim| claim.agent_id == agent);
+        held.sort_by_key(|claim| claim.since);
+        let task = |claim: &lukasa_model::claims::Held| match claim.claim_type {
+            ClaimType::Task => Some(claim.target.clone()),
+            _ => claim.task_id.clone(),
+        };
+        let current_task = held.iter().rev().find_map(task);
+        let last_seen = last_seen(engine, context, &agent)?;
+        let recent_episodes = recent(engine, context, &agent)?;
+        let mut summary = format!("{agent} holds {}", count(held.len(), "claim"));
+        if let Some(task) = &current_task {
+            summary += &format!(" and works on {task}");
+        }
+        Ok(Response {
+            summary,
+            agent_id: agent,
+            active_claims: held.into_iter().map(ClaimOut::from).collect(),
+            recent_episodes,
+            current_task,
+            last_seen,
+        })
+    }
+}
+
+/// The last episodes of an agent, on whichever branch.
+fn recent(engine: &Engine, context: &mut Context<'_>, agent: &str) -> Result<Vec<MemoryOut>> {
+    let weights = Weights { similarity: 0.0, recency: 1.0, entities: 0.0, ..Weights::default() };
+    let ask = Ask {
+        agent_id: Some(agent.to_owned()),
+        weights,
+        limit: RECENT,
+        moments: false,
+        all_branches: true,
+        ..Ask::default()
+    };
+    Ok(recall(engine, context, &ask)?.items)
+}
+
+/// When an agent last wrote something.
+pub(super) fn last_seen(engine: &Engine, context: &Context<'_>, agent: &str) -> Result<Option<Time>> {
+    let mut reader = engine.store().read(&context.scope)?;
+    let last = reader.find_transactions(&Find::Agent(agent.to_owned()), 1)?;
+    Ok(last.first().map(|transaction| transaction.recorded_at))
+}

@@ -1,0 +1,108 @@
+//! `coordination_overview`: who works on what, what has been overtaken, and who stands in whose way.
+
+use super::agent_status::last_seen;
+use super::{META, check_limit, count};
+use crate::coordination::{ClaimOut, ConflictPair};
+use crate::registry::{Meta, Op};
+use crate::{Context, Engine};
+use lukasa_model::claims::Held;
+use lukasa_model::{Result, Time};
+use lukasa_store::Fields;
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+pub struct CoordinationOverview;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Request {
+    /// Most claims to list, up to 1,000.
+    #[serde(default = "limit")]
+    pub limit: usize,
+}
+
+fn limit() -> usize {
+    200
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    /// What is held, by target.
+    pub active_claims: Vec<ClaimOut>,
+    /// Those of them whose target has another version than when it was claimed.
+    pub stale_claims: Vec<ClaimOut>,
+    /// Attempts that were refused and whose obstacle is still there, newest first; known to the server that refused them.
+    pub conflicts: Vec<ConflictPair>,
+    pub agent_summary: Vec<AgentSummary>,
+    /// All claims ever made, held or ended.
+    pub total_claims: usize,
+    /// There are more active claims than are listed.
+    pub truncated: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct AgentSummary {
+    pub agent_id: String,
+    pub claim_count: usize,
+    /// When it last wrote something.
+    pub last_seen: Option<Time>,
+}
+
+impl Op for CoordinationOverview {
+    const META: Meta = Meta {
+        name: "coordination_overview",
+        summary: "Who works on what",
+        description: "Lists every claim that is held, those whose target has changed since, attempts of others that were \
+                      refused and still are in the way of each other, and each agent with how much it holds and when it was \
+                      last seen.",
+        verb: "who",
+        toolset: "coordination",
+        positional: &[],
+        examples: &["lukasa who", "lukasa who --json"],
+        ..META
+    };
+    type Request = Request;
+    type Response = Response;
+
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
+        check_limit(request.limit)?;
+        let ledger = engine.ledger(&context.scope);
+        let held = engine.claims_held(&ledger)?;
+        let conflicts = engine.coordination().open_conflicts(&context.scope, &held);
+        let mut agents: BTreeMap<&str, usize> = BTreeMap::new();
+        held.iter().for_each(|claim| *agents.entry(&claim.agent_id).or_default() += 1);
+        let summary = |(agent, claims): (&&str, &usize)| {
+            let last_seen = last_seen(engine, context, agent)?;
+            Ok(AgentSummary { agent_id: (*agent).to_owned(), claim_count: *claims, last_seen })
+        };
+        let agent_summary = agents.iter().map(summary).collect::<Result<Vec<_>>>()?;
+        let shown: Vec<Held> = held.iter().take(request.limit).cloned().collect();
+        let mut stale = Vec::new();
+        for claim in &shown {
+            if engine.is_stale(&ledger, claim)? {
+                stale.push(ClaimOut::from(claim.clone()));
+            }
+        }
+        let view = ledger.view(&ViewSpec::default())?;
+        let total_claims = ledger.beginning(&view, Some("Claim"), "claim:", Fields::Header)?.len();
+        let mut text = format!("{} held by {}", count(held.len(), "claim"), count(agents.len(), "agent"));
+        if !stale.is_empty() {
+            text += &format!(", {} on what has changed since", stale.len());
+        }
+        if !conflicts.is_empty() {
+            text += &format!(", {}", count(conflicts.len(), "open conflict"));
+        }
+        let truncated = held.len() > shown.len();
+        Ok(Response {
+            summary: text,
+            active_claims: shown.into_iter().map(ClaimOut::from).collect(),
+            stale_claims: stale,
+            conflicts: conflicts.into_iter().map(ConflictPair::from).collect(),
+            agent_summary,
+            total_claims,
+            truncated,
+        })
+    }
+}

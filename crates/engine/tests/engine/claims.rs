@@ -1,0 +1,426 @@
+//! Claims on every store: who may have what, what ends them, and that nothing is ever held twice.
+
+use crate::desk::Desk;
+use lukasa_engine::coordination::{ClaimRules, Edits, Happening, Source};
+use lukasa_engine::{Context, Engine};
+use lukasa_model::Error;
+use lukasa_model::claims::{BOARD, Target, held_in};
+use lukasa_store::ledger::ViewSpec;
+use lukasa_store::{Clock, Fields, Ledger};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+fn ask(engine: &Engine, desk: &Desk, who: (&str, Option<&str>), name: &str, request: Value) -> Result<Value, Error> {
+    let mut progress = |_, _| {};
+    let mut context = Context {
+        agent: Some(who.0.into()),
+        connection: who.1.map(str::to_owned),
+        ..Context::of(desk.fixture.ledger.scope().clone(), &mut progress)
+    };
+    engine.call(&mut context, name, request)
+}
+
+impl Desk {
+    fn by(&self, agent: &str, name: &str, request: Value) -> Value {
+        let answer = ask(&self.engine, self, (agent, None), name, request);
+        answer.unwrap_or_else(|e| panic!("{name} on {}: {e:?}", self.fixture.name))
+    }
+
+    fn refused(&self, agent: &str, name: &str, request: Value) -> Error {
+        match ask(&self.engine, self, (agent, None), name, request) {
+            Ok(answer) => panic!("{name} on {}: {answer}", self.fixture.name),
+            Err(error) => error,
+        }
+    }
+
+    fn another(&self, rules: ClaimRules) -> Engine {
+        let clock = Arc::clone(&self.fixture.clock) as Arc<dyn Clock>;
+        Engine::new(Arc::clone(&self.fixture.store), clock, std::env::temp_dir()).with_claim_rules(rules)
+    }
+}
+
+fn claim(target: &str) -> Value {
+    json!({"target_id": target, "intent": "mend the retry"})
+}
+
+#[test]
+fn who_comes_second_is_told_who_has_it_what_for_and_since_when() {
+    for desk in Desk::all() {
+        let first = desk.by("ada", "agent_claim", claim("src/auth.ts"));
+        assert_eq!((&first["status"], &first["target_id"]), (&json!("ok"), &json!("src/auth.ts")));
+        assert!(first["claim_id"].as_str().unwrap().starts_with("claim:") && first["target_version_sha"].is_null());
+        desk.fixture.clock.advance(5_000_000);
+        for (target, relation, claim_type) in [
+            ("./src//auth.ts", "same", "file"),
+            ("FILE:src/auth.ts", "same", "file"),
+            ("src/auth.ts::login", "within", "function"),
+        ] {
+            let second = desk.by("bob", "agent_claim", claim(target));
+            assert_eq!((&second["status"], &second["claim_id"]), (&json!("CONFLICT"), &Value::Null), "{target}");
+            let conflict = &second["conflict"];
+            assert_eq!((&conflict["agent_id"], &conflict["intent"]), (&json!("ada"), &json!("mend the retry")));
+            assert_eq!((&conflict["relation"], &second["claim_type"]), (&json!(relation), &json!(claim_type)));
+            assert_eq!(conflict["claim_id"], first["claim_id"]);
+            assert!(second["summary"].as_str().unwrap().contains("ada"), "{second}");
+        }
+        assert_eq!(desk.by("bob", "agent_claim", claim("src/auth.tsx"))["status"], "ok", "another file");
+        let again = desk.by("ada", "agent_claim", json!({"targetId": "src/auth.ts", "intent": "something else"}));
+        assert_eq!((&again["already_yours"], &again["claim_id"]), (&json!(true), &first["claim_id"]));
+        let status = desk.by("ada", "agent_status", json!({}));
+        assert_eq!(status["active_claims"][0]["intent"], "something else");
+        desk.by("ada", "agent_release", json!({"claim_id": first["claim_id"], "outcome": "done"}));
+        let third = desk.by("bob", "agent_claim", claim("src/auth.ts::login"));
+        assert_eq!(third["status"], "ok");
+        let whole = desk.by("ada", "agent_claim", claim("src/auth.ts"));
+        assert_eq!((&whole["status"], &whole["conflict"]["relation"]), (&json!("CONFLICT"), &json!("contains")));
+        let before = desk.by("ada", "agent_release", json!({"claim_id": first["claim_id"]}));
+        assert_eq!((&before["status"], &before["invalidation_reason"]), (&json!("ended"), &json!("released")));
+        let who = desk.by("ada", "coordination_overview", json!({}));
+        assert_eq!((who["active_claims"].as_array().unwrap().len(), &who["total_claims"]), (2, &json!(3)));
+        assert_eq!(who["conflicts"][0]["wanted_by"], "ada");
+        assert_eq!(
+            (&who["agent_summary"][0]["agent_id"], &who["agent_summary"][0]["claim_count"]),
+            (&json!("bob"), &json!(2))
+        );
+        assert!(who["agent_summary"][0]["last_seen"].is_string());
+    }
+}
+
+#[test]
+fn tasks_and_features_are_claimed_by_any_of_their_names() {
+    for desk in Desk::all() {
+        desk.by("ada", "agent_claim", claim("task:12"));
+        for target in [claim("Task:task:12"), json!({"target_id": "12", "claim_type": "task", "intent": "x"})] {
+            assert_eq!(desk.by("bob", "agent_claim", target)["conflict"]["target_id"], "task:12");
+        }
+        assert_eq!(desk.by("bob", "agent_claim", claim("feature:12"))["status"], "ok");
+        assert_eq!(desk.by("ada", "agent_status", json!({}))["current_task"], "task:12");
+        assert_eq!(desk.refused("ada", "agent_claim", claim("Service:auth")).code, "invalid_target");
+        assert_eq!(desk.refused("ada", "agent_claim", claim("../elsewhere.rs")).code, "invalid_target");
+        let unknown = desk.refused("ada", "agent_claim", claim("nowhere"));
+        assert_eq!(unknown.code, "unknown_target", "{unknown:?}");
+        assert_eq!(desk.fails("agent_claim", claim("a.rs")), "no_agent");
+    }
+}
+
+#[test]
+fn another_agents_claim_is_released_by_force_and_with_a_reason() {
+    for desk in Desk::all() {
+        let id = desk.by("ada", "agent_claim", claim("a.rs"))["claim_id"].clone();
+        let error = desk.refused("bob", "agent_release", json!({"claim_id": id}));
+        assert!(error.code == "not_holder" && error.message.contains("ada"), "{error}");
+        assert_eq!(desk.refused("bob", "agent_release", json!({"claim_id": id, "force": true})).code, "no_reason");
+        let request = json!({"claim_id": "a.rs", "force": true, "reason": "her machine is gone"});
+        let out = desk.by("bob", "agent_release", request);
+        assert_eq!((&out["status"], &out["agent_id"]), (&json!("released"), &json!("ada")));
+        let kept = desk.ok("get", json!({"ref": id}))["thing"].clone();
+        let said = &kept["properties"];
+        assert_eq!((&kept["status"], &said["invalidation_reason"]), (&json!("ended"), &json!("released")));
+        assert_eq!((&said["ended_by"], &said["forced"]), (&json!("bob"), &json!(true)));
+        assert_eq!(said["release_reason"], "her machine is gone");
+        assert!(said["ended_at"].is_string());
+        assert_eq!(desk.refused("bob", "agent_release", json!({"claim_id": "a.rs"})).code, "no_claim");
+        assert_eq!(desk.refused("bob", "agent_release", json!({"claim_id": "claim:nothing"})).code, "invalid_target");
+    }
+}
+
+#[test]
+fn what_another_agent_writes_about_a_claimed_target_is_told_or_refused() {
+    for desk in Desk::all() {
+        desk.ok("put", json!({"type": "Task", "key": "task:1", "title": "One"}));
+        desk.by("ada", "agent_claim", claim("task:1"));
+        desk.by("ada", "agent_claim", claim("a.py::A"));
+        let patch = json!({"ref": "Task:task:1", "status": "pending"});
+        assert!(desk.by("ada", "patch", patch.clone())["warnings"].is_null(), "her own");
+        let patch = json!({"ref": "Task:task:1", "status": "done"});
+        let told = desk.by("bob", "patch", patch);
+        assert!(told["warnings"][0].as_str().unwrap().contains("claimed by ada"), "{told}");
+        let strict = desk.another(ClaimRules { edits: Edits::Refuse, ..ClaimRules::default() });
+        let by = |agent: &str, name: &str, request: Value| ask(&strict, &desk, (agent, None), name, request);
+        for (name, request) in [
+            ("patch", json!({"ref": "Task:task:1", "status": "open"})),
+            ("delete", json!({"ref": "task:1"})),
+            ("put", json!({"type": "METHOD", "key": "a.py::A::run"})),
+            ("batch", json!({"writes": [{"object": {"type": "FILE", "key": "a.py"}}]})),
+        ] {
+            let error = by("bob", name, request.clone()).unwrap_err();
+            assert_eq!(error.code, "claimed", "{name}: {error:?}");
+            assert_eq!(
+                (&error.details["agent_id"], &error.details["intent"]),
+                (&json!("ada"), &json!("mend the retry"))
+            );
+            assert!(error.details["since"].is_string());
+            assert!(by("ada", name, request).is_ok(), "{name}: her own");
+        }
+        assert!(by("bob", "put", json!({"type": "FILE", "key": "b.py"})).is_ok());
+        let edit = json!({"type": "EDIT", "content": "tidied up", "metadata": {"file": "a.py", "diff_summary": "shorter",
+            "lines_before": 9, "lines_after": 5, "reason": "too long"}});
+        let told = desk.by("bob", "episode_add", edit.clone());
+        assert!(told["warnings"].to_string().contains("claimed in part"), "{told}");
+        assert_eq!(by("bob", "episode_add", edit.clone()).unwrap_err().code, "claimed");
+        assert!(by("ada", "episode_add", edit).is_ok());
+        let unclaimed = |target: &str| json!({"writes": [{"object": {"type": "Note", "key": target}}], "preconditions": [{"unclaimed": {"ref": target}}]});
+        assert_eq!(desk.refused("bob", "batch", unclaimed("a.py")).code, "claimed", "asked for, whatever the rules");
+        desk.by("ada", "batch", unclaimed("a.py"));
+        desk.by("bob", "batch", unclaimed("b.py"));
+    }
+}
+
+/// A repository of two files, indexed.
+fn repository(desk: &Desk) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    write(&folder, "a.py", "def f():\n    return 1\n\n\ndef g():\n    return 2\n");
+    write(&folder, "b.py", "def h():\n    return 3\n");
+    desk.ok("index_directory", json!({"path": folder.path()}));
+    folder
+}
+
+fn write(folder: &tempfile::TempDir, name: &str, text: &str) {
+    std::fs::write(folder.path().join(name), text).unwrap();
+}
+
+#[test]
+fn somebody_elses_change_ends_a_claim_and_the_holders_own_does_not() {
+    for desk in Desk::all() {
+        let folder = repository(&desk);
+        let here = |target: &str| json!({"target_id": target, "intent": "tidy up", "path": folder.path()});
+        let f = desk.by("ada", "agent_claim", here("a.py::f"));
+        assert_eq!(f["target_version_sha"].as_str().unwrap().len(), 16, "the hash of its text");
+        let b = desk.by("ada", "agent_claim", here(&folder.path().join("b.py").display().to_string()));
+        assert_eq!((&b["target_id"], b["target_version_sha"].as_str().unwrap().len()), (&json!("b.py"), 40));
+        let g = desk.by("ada", "agent_claim", here("g"));
+        assert_eq!(g["target_id"], "a.py::g", "a name that only it has");
+        let held = |desk: &Desk| {
+            let all = desk.by("ada", "agent_status", json!({}))["active_claims"].as_array().unwrap().clone();
+            all.iter().map(|claim| claim["target_id"].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>()
+        };
+        let all = BTreeSet::from(["a.py::f".to_owned(), "a.py::g".to_owned(), "b.py".to_owned()]);
+        // Saved where she works, found by whoever looks: the watcher, or a pack that somebody else asks for.
+        write(&folder, "b.py", "def h():\n    return 4\n");
+        desk.ok("index_directory", json!({"path": folder.path()}));
+        write(&folder, "b.py", "def h():\n    return 5\n");
+        desk.by("bob", "context_pack", json!({"task": "what does h return", "path": folder.path()}));
+        assert_eq!(held(&desk), all);
+        let stale = desk.by("bob", "coordination_overview", json!({}))["stale_claims"].clone();
+        assert_eq!((stale.as_array().unwrap().len(), &stale[0]["target_id"]), (1, &json!("b.py")));
+        // Somebody else changes one function of the file.
+        write(&folder, "a.py", "# moved\ndef f():\n    return 10\n\n\ndef g():\n    return 2\n");
+        let report = desk.by("bob", "index_directory", json!({"path": folder.path()}));
+        assert_eq!(report["claims_ended"][0]["claim_id"], f["claim_id"], "{report}");
+        assert_eq!(held(&desk), BTreeSet::from(["a.py::g".to_owned(), "b.py".to_owned()]));
+        let kept = desk.ok("get", json!({"ref": f["claim_id"]}))["thing"].clone();
+        assert_eq!(
+            (&kept["properties"]["invalidation_reason"], &kept["properties"]["ended_by"]),
+            (&json!("code_changed"), &json!("bob"))
+        );
+        // The same by a batch that tells of an edit.
+        let edit =
+            json!({"kind": "agent_edit", "writes": [{"object": {"type": "FILE", "key": "b.py", "title": "edited"}}]});
+        let told = desk.by("bob", "batch", edit);
+        assert!(
+            told["warnings"].as_array().unwrap().iter().any(|w| w.as_str().unwrap().contains("ended the claim of ada")),
+            "{told}"
+        );
+        assert_eq!(held(&desk), BTreeSet::from(["a.py::g".to_owned()]));
+    }
+}
+
+#[test]
+fn a_save_in_another_working_tree_is_somebody_elses() {
+    for desk in Desk::all() {
+        let folder = repository(&desk);
+        let elsewhere = tempfile::tempdir().unwrap();
+        let request = json!({"target_id": "a.py", "intent": "tidy up", "path": elsewhere.path()});
+        let id = desk.by("ada", "agent_claim", request)["claim_id"].clone();
+        write(&folder, "a.py", "def f():\n    return 7\n");
+        desk.ok("index_directory", json!({"path": folder.path()}));
+        let kept = desk.ok("get", json!({"ref": id}))["thing"].clone();
+        assert_eq!(kept["properties"]["invalidation_reason"], "code_changed", "{kept}");
+    }
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn claims_end_when_their_connection_is_gone_for_the_grace_time() {
+    for desk in Desk::all() {
+        let engine = &desk.engine;
+        let presence = engine.coordination().presence();
+        presence.own(set(&["c1"]));
+        let other: Source = presence.source();
+        presence.here(other, set(&["c2"]));
+        let by = |who, target: &str| ask(engine, &desk, who, "agent_claim", claim(target)).unwrap();
+        by(("ada", Some("c1")), "a.rs");
+        by(("bob", Some("c2")), "b.rs");
+        by(("eve", None), "c.rs");
+        let held =
+            || engine.claims_held(&desk.fixture.ledger).unwrap().into_iter().map(|c| c.target).collect::<Vec<_>>();
+        assert_eq!(engine.sweep_claims(SECOND), 0);
+        assert_eq!(engine.sweep_claims(100 * SECOND), 0, "as long as they are connected, nothing ends by time alone");
+        presence.gone(other);
+        assert_eq!(engine.sweep_claims(120 * SECOND), 0, "not at once");
+        assert_eq!(engine.sweep_claims(159 * SECOND), 0);
+        assert_eq!(engine.sweep_claims(160 * SECOND), 1);
+        assert_eq!(held(), ["a.rs", "c.rs"]);
+        // Who comes back in time keeps what it had, by whichever connection.
+        presence.own(set(&[]));
+        assert_eq!(engine.sweep_claims(161 * SECOND), 0);
+        presence.own(set(&["c3"]));
+        ask(engine, &desk, ("ada", Some("c3")), "agent_status", json!({})).unwrap();
+        assert_eq!(engine.sweep_claims(400 * SECOND), 0);
+        presence.own(set(&[]));
+        assert_eq!(engine.sweep_claims(500 * SECOND), 1);
+        assert_eq!(held(), ["c.rs"], "made without a connection, it ends by release only");
+    }
+}
+
+#[test]
+fn what_a_killed_server_left_is_ended_by_another_and_what_a_living_one_has_is_not() {
+    for desk in Desk::all() {
+        let (dead, alive) = (desk.another(ClaimRules::default()), desk.another(ClaimRules::default()));
+        dead.coordination().presence().own(set(&["d"]));
+        alive.coordination().presence().own(set(&["l"]));
+        ask(&dead, &desk, ("ada", Some("d")), "agent_claim", claim("a.rs")).unwrap();
+        ask(&alive, &desk, ("bob", Some("l")), "agent_claim", claim("b.rs")).unwrap();
+        let third = &desk.engine;
+        desk.ok("list", json!({}));
+        for second in 0..65 {
+            desk.fixture.clock.advance(1_000_000);
+            alive.sweep_claims(second * SECOND);
+            if second < 10 {
+                dead.sweep_claims(second * SECOND);
+            }
+            let ended = third.sweep_claims(second * SECOND);
+            assert_eq!(ended, 0, "after {second} s");
+        }
+        drop(dead);
+        let mut ended = 0;
+        for second in 65..80 {
+            desk.fixture.clock.advance(1_000_000);
+            ended += alive.sweep_claims(second * SECOND) + third.sweep_claims(second * SECOND);
+        }
+        let held: Vec<String> =
+            third.claims_held(&desk.fixture.ledger).unwrap().into_iter().map(|claim| claim.target).collect();
+        assert_eq!((ended, held), (1, vec!["b.rs".to_owned()]));
+    }
+}
+
+#[test]
+fn whatever_happens_to_claims_can_be_followed() {
+    for desk in Desk::all() {
+        let scope = desk.fixture.ledger.scope();
+        desk.by("ada", "agent_claim", claim("first.rs"));
+        let (from, _) = desk.engine.coordination().happenings(scope, 0);
+        let other = desk.another(ClaimRules::default());
+        let id = ask(&other, &desk, ("ada", None), "agent_claim", claim("a.rs")).unwrap()["claim_id"].clone();
+        desk.by("bob", "agent_claim", claim("a.rs::f"));
+        desk.by("ada", "agent_release", json!({"claim_id": id}));
+        let (_, happenings) = desk.engine.coordination().happenings(scope, from);
+        let told: Vec<String> = happenings
+            .iter()
+            .map(|numbered| match &numbered.happening {
+                Happening::ClaimTaken { claim } => format!("taken {}", claim.target),
+                Happening::ClaimConflict(denied) => format!("{} refused {}", denied.agent_id, denied.target),
+                Happening::ClaimEnded { claim, reason, .. } => format!("{} {}", reason.clone().unwrap(), claim.target),
+            })
+            .collect();
+        assert_eq!(told, ["bob refused a.rs::f", "taken a.rs", "released a.rs"], "also what another process did");
+    }
+}
+
+/// Every state of every board, in the order of the log: at most one agent on each target at any time.
+fn never_held_twice(ledger: &Ledger) -> usize {
+    let view = ledger.view(&ViewSpec::default()).unwrap();
+    let mut states = 0;
+    for board in ledger.beginning(&view, Some(BOARD), "", Fields::Header).unwrap() {
+        let (_, history) = ledger.history(&view, &lukasa_model::Reference::Id(board.thing.id), false).unwrap();
+        for entry in history {
+            let held = held_in(&entry.statement.parsed().unwrap()).unwrap();
+            for (at, one) in held.iter().enumerate() {
+                for other in &held[at + 1..] {
+                    let related = one.at().relation(&other.at()).is_some();
+                    assert!(!related || one.agent_id == other.agent_id, "{one:?} and {other:?}");
+                }
+            }
+            states += 1;
+        }
+    }
+    states
+}
+
+#[test]
+fn no_interleaving_gives_one_target_to_two() {
+    const AGENTS: u64 = 8;
+    const STEPS: u64 = 60;
+    for desk in Desk::all() {
+        desk.by("nobody", "agent_claim", claim("begin.rs"));
+        // Two processes, as far as the store can tell.
+        let engines = [desk.engine.clone(), desk.another(ClaimRules::default())];
+        let told: Vec<(u64, u64)> = std::thread::scope(|scope| {
+            let agents: Vec<_> = (0..AGENTS)
+                .map(|agent| {
+                    let (engine, desk) = (&engines[(agent % 2) as usize], &desk);
+                    scope.spawn(move || race(engine, desk, agent, STEPS))
+                })
+                .collect();
+            agents.into_iter().map(|agent| agent.join().unwrap()).collect()
+        });
+        let (won, lost) = told.iter().fold((0, 0), |(won, lost), (w, l)| (won + w, lost + l));
+        assert!(won > 0 && lost > 0, "{won} won, {lost} lost on {}", desk.fixture.name);
+        assert!(never_held_twice(&desk.fixture.ledger) > 0);
+        let left: BTreeMap<String, usize> = desk.engine.claims_held(&desk.fixture.ledger).unwrap().into_iter().fold(
+            BTreeMap::new(),
+            |mut count, claim| {
+                *count.entry(Target { kind: claim.claim_type, name: claim.target }.board()).or_default() += 1;
+                count
+            },
+        );
+        assert_eq!(left, BTreeMap::from([("board:begin.rs".to_owned(), 1)]), "everybody released what it had");
+    }
+}
+
+/// Claims and releases in an order of its own; tells how often it won and lost.
+fn race(engine: &Engine, desk: &Desk, agent: u64, steps: u64) -> (u64, u64) {
+    let name = format!("agent-{agent}");
+    let (mut won, mut lost, mut held) = (0, 0, Vec::new());
+    let mut dice = agent.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1;
+    for _ in 0..steps {
+        dice ^= dice << 13;
+        dice ^= dice >> 7;
+        dice ^= dice << 17;
+        let target = match dice % 5 {
+            0 => "a.rs".to_owned(),
+            1 => "a.rs::A".to_owned(),
+            2 => "a.rs::A::run".to_owned(),
+            3 => "task:1".to_owned(),
+            _ => "b.rs".to_owned(),
+        };
+        if dice % 3 == 0
+            && let Some(id) = held.pop()
+        {
+            ask(engine, desk, (&name, None), "agent_release", json!({"claim_id": id})).unwrap();
+            continue;
+        }
+        let out = ask(engine, desk, (&name, None), "agent_claim", claim(&target)).unwrap();
+        if out["status"] == "ok" {
+            won += 1;
+            if !held.contains(&out["claim_id"]) {
+                held.push(out["claim_id"].clone());
+            }
+        } else {
+            lost += 1;
+            assert!(out["conflict"]["agent_id"].is_string() && out["conflict"]["intent"] == "mend the retry", "{out}");
+            assert_ne!(out["conflict"]["agent_id"], name);
+        }
+    }
+    for id in held {
+        ask(engine, desk, (&name, None), "agent_release", json!({"claim_id": id})).unwrap();
+    }
+    (won, lost)
+}

@@ -1,0 +1,123 @@
+//! Claims and tasks as tables.
+
+use super::{at, list, moment, plain, rows};
+use serde_json::Value;
+use std::io::{Result, Write};
+
+pub fn overview(out: &mut dyn Write, response: &Value) -> Result<()> {
+    claims(out, list(response, "active_claims"))?;
+    let stale: Vec<String> = list(response, "stale_claims").into_iter().map(|claim| at(claim, "target_id")).collect();
+    if !stale.is_empty() {
+        writeln!(out, "changed since they were claimed: {}", stale.join(", "))?;
+    }
+    conflicts(out, list(response, "conflicts"))?;
+    rows(
+        out,
+        list(response, "agent_summary"),
+        &[
+            ("agent", &|r| at(r, "agent_id")),
+            ("claims", &|r| at(r, "claim_count")),
+            ("last seen", &|r| moment(r, "last_seen")),
+        ],
+    )
+}
+
+pub fn agent(out: &mut dyn Write, response: &Value) -> Result<()> {
+    claims(out, list(response, "active_claims"))?;
+    rows(
+        out,
+        list(response, "recent_episodes"),
+        &[
+            ("when", &|r| moment(r, "time")),
+            ("type", &|r| at(r, "type")),
+            ("content", &|r| at(r, "content").chars().take(80).collect()),
+        ],
+    )
+}
+
+pub fn tasks(out: &mut dyn Write, response: &Value) -> Result<()> {
+    rows(
+        out,
+        list(response, "tasks"),
+        &[
+            ("task", &|r| at(r, "task_id")),
+            ("title", &|r| at(r, "title")),
+            ("status", &|r| at(r, "status")),
+            ("priority", &|r| at(r, "priority")),
+            ("waits for", &|r| named(r, "blocked_by")),
+            ("claimed by", &|r| at(r, "claimed_by")),
+            ("part of", &|r| at(r, "belongs_to")),
+        ],
+    )
+}
+
+pub fn ready(out: &mut dyn Write, response: &Value) -> Result<()> {
+    rows(
+        out,
+        list(response, "tasks"),
+        &[
+            ("task", &|r| at(r, "task_id")),
+            ("title", &|r| at(r, "title")),
+            ("unblocks", &|r| at(r, "unblocks")),
+            ("priority", &|r| at(r, "priority")),
+            ("part of", &|r| at(r, "belongs_to")),
+        ],
+    )
+}
+
+pub fn blocking(out: &mut dyn Write, response: &Value) -> Result<()> {
+    rows(
+        out,
+        list(response, "issues"),
+        &[
+            ("task", &|r| at(r, "task_id")),
+            ("title", &|r| at(r, "title")),
+            ("why", &|r| at(r, "reason")),
+            ("holds up", &|r| at(r, "holds_up")),
+        ],
+    )?;
+    conflicts(out, list(response, "claim_conflicts"))
+}
+
+pub fn feature(out: &mut dyn Write, response: &Value) -> Result<()> {
+    tasks(out, response)?;
+    claims(out, list(response, "active_claims"))?;
+    let untested: Vec<String> = list(&response["code_coverage"], "untested").into_iter().map(plain).collect();
+    if !untested.is_empty() {
+        writeln!(out, "no test reaches {}", untested.join(", "))?;
+    }
+    Ok(())
+}
+
+fn claims(out: &mut dyn Write, claims: Vec<&Value>) -> Result<()> {
+    rows(
+        out,
+        claims,
+        &[
+            ("target", &|r| at(r, "target_id")),
+            ("agent", &|r| at(r, "agent_id")),
+            ("intent", &|r| at(r, "intent")),
+            ("since", &|r| moment(r, "valid_from")),
+            ("task", &|r| at(r, "task_id")),
+            ("claim", &|r| at(r, "claim_id")),
+        ],
+    )
+}
+
+fn conflicts(out: &mut dyn Write, conflicts: Vec<&Value>) -> Result<()> {
+    rows(
+        out,
+        conflicts,
+        &[
+            ("wanted", &|r| at(r, "target_id")),
+            ("by", &|r| at(r, "wanted_by")),
+            ("for", &|r| at(r, "wanted_for")),
+            ("held by", &|r| at(&r["held"], "agent_id")),
+            ("for", &|r| at(&r["held"], "intent")),
+        ],
+    )
+}
+
+fn named(row: &Value, field: &str) -> String {
+    list(row, field).into_iter().map(|one| at(one, "id")).collect::<Vec<_>>().join(", ")
+}

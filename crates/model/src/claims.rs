@@ -1,0 +1,368 @@
+//! Claims: what can be claimed, which targets lie within each other, and who may have one given those that are held.
+
+use crate::content::Content;
+use crate::error::{Error, Result};
+use crate::id::{check_text, check_type_name};
+use crate::limits;
+use crate::time::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::fmt;
+
+/// The type of boards: objects that say which claims are held within one file, task or feature.
+pub const BOARD: &str = "ClaimBoard";
+/// The property of a board that lists them.
+pub const HELD: &str = "held";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimType {
+    Task,
+    File,
+    /// A function, or whatever else is defined within a file: a class, a method, a type.
+    Function,
+    Feature,
+}
+
+impl ClaimType {
+    pub fn name(self) -> &'static str {
+        match self {
+            ClaimType::Task => "task",
+            ClaimType::File => "file",
+            ClaimType::Function => "function",
+            ClaimType::Feature => "feature",
+        }
+    }
+
+    /// What objects of a type are claimed as.
+    fn of_type(type_name: &str) -> Option<ClaimType> {
+        Some(match type_name.to_ascii_lowercase().as_str() {
+            "task" => ClaimType::Task,
+            "feature" => ClaimType::Feature,
+            "file" => ClaimType::File,
+            "function" | "method" | "class" | "interface" | "type" | "variable" | "module" => ClaimType::Function,
+            _ => return None,
+        })
+    }
+}
+
+/// Something that can be claimed, under its one name: `task:12`, `feature:login`, `src/a.rs`, `src/a.rs::A::b`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Target {
+    pub kind: ClaimType,
+    pub name: String,
+}
+
+/// How what is wanted lies to what is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Relation {
+    Same,
+    /// What is held contains what is wanted.
+    Within,
+    /// What is held lies within what is wanted.
+    Contains,
+}
+
+impl Target {
+    /// What a text names, whichever way it is spelled; none for a bare word that may be the name of a symbol.
+    pub fn read(text: &str, kind: Option<ClaimType>) -> Result<Option<Target>> {
+        let text = text.trim();
+        check_text("target", text, limits::KEY_BYTES)?;
+        if let Some((type_name, rest)) = typed(text) {
+            if let Some(told) = ClaimType::of_type(type_name) {
+                return Target::read(rest, Some(kind.filter(|kind| is_code(*kind) && is_code(told)).unwrap_or(told)));
+            }
+            if kind.is_none_or(is_code) {
+                return Err(Error::invalid("invalid_target", format!("`{text}` is nothing that can be claimed"))
+                    .hint("claims are on files, functions and other symbols of files, tasks and features"));
+            }
+        }
+        Ok(match kind {
+            Some(ClaimType::Task) => Some(Target { kind: ClaimType::Task, name: format!("task:{text}") }),
+            Some(ClaimType::Feature) => Some(Target { kind: ClaimType::Feature, name: format!("feature:{text}") }),
+            Some(ClaimType::Function) if !text.contains("::") => None,
+            Some(ClaimType::File) if !text.contains("::") => Some(Target::code(text)?),
+            _ if text.contains("::") && text.contains(['/', '.', '\\']) => Some(Target::code(text)?),
+            _ if text.contains("::") => None,
+            _ if text.contains(['/', '.', '\\']) => Some(Target::code(text)?),
+            _ => None,
+        })
+    }
+
+    /// A file by its path, or what it defines by its key.
+    pub fn code(key: &str) -> Result<Target> {
+        let (path, symbol) = key.split_once("::").map_or((key, None), |(path, symbol)| (path, Some(symbol)));
+        let path = plain_path(path)?;
+        let symbol = symbol.map(str::trim).filter(|symbol| !symbol.is_empty());
+        Ok(match symbol {
+            Some(symbol) => Target { kind: ClaimType::Function, name: format!("{path}::{symbol}") },
+            None => Target { kind: ClaimType::File, name: path },
+        })
+    }
+
+    pub fn task(id: &str) -> Target {
+        Target { kind: ClaimType::Task, name: own_key("task", id) }
+    }
+
+    pub fn feature(id: &str) -> Target {
+        Target { kind: ClaimType::Feature, name: own_key("feature", id) }
+    }
+
+    /// The target that an object is, if it can be claimed.
+    pub fn of_object(type_name: &str, key: &str) -> Option<Target> {
+        match ClaimType::of_type(type_name)? {
+            ClaimType::Task => Some(Target::task(key)),
+            ClaimType::Feature => Some(Target::feature(key)),
+            // What is defined nowhere, such as a name outside, is nobody's to work on.
+            _ => Target::code(key).ok(),
+        }
+    }
+
+    /// The key of the board that claims on it are kept on: not its own, or that would name two things.
+    pub fn board(&self) -> String {
+        match self.kind {
+            ClaimType::Task | ClaimType::Feature => format!("board:{}", self.name),
+            ClaimType::File | ClaimType::Function => format!("board:{}", self.file().unwrap_or_default()),
+        }
+    }
+
+    /// The file it is or lies in.
+    pub fn file(&self) -> Option<&str> {
+        match self.kind {
+            ClaimType::File => Some(&self.name),
+            ClaimType::Function => self.name.split_once("::").map(|(path, _)| path),
+            _ => None,
+        }
+    }
+
+    /// How it lies to another target that is held; none when they have nothing to do with each other.
+    pub fn relation(&self, held: &Target) -> Option<Relation> {
+        if self.name == held.name {
+            return Some(Relation::Same);
+        }
+        if !is_code(self.kind) || !is_code(held.kind) {
+            return None;
+        }
+        let within = |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with("::"));
+        if within(&self.name, &held.name) {
+            return Some(Relation::Within);
+        }
+        within(&held.name, &self.name).then_some(Relation::Contains)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+fn is_code(kind: ClaimType) -> bool {
+    matches!(kind, ClaimType::File | ClaimType::Function)
+}
+
+/// The `Type:rest` reading of a text, where it has one.
+fn typed(text: &str) -> Option<(&str, &str)> {
+    let (type_name, rest) = text.split_once(':')?;
+    let fine = !rest.is_empty() && !rest.starts_with(':') && check_type_name(type_name).is_ok();
+    fine.then_some((type_name, rest))
+}
+
+/// `task:12`, from `12`, `task:12` or `Task:task:12`.
+pub fn own_key(word: &str, id: &str) -> String {
+    let mut bare = id.trim();
+    while let Some((first, rest)) = bare.split_once(':')
+        && first.eq_ignore_ascii_case(word)
+        && !rest.is_empty()
+    {
+        bare = rest;
+    }
+    format!("{word}:{bare}")
+}
+
+/// One spelling for a path below the root of a project.
+fn plain_path(path: &str) -> Result<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.trim().split(['/', '\\']) {
+        match part {
+            "" | "." => {}
+            ".." => {
+                if parts.pop().is_none() {
+                    return Err(Error::invalid("invalid_target", format!("`{path}` leads out of the project"))
+                        .hint("name files by their path from the root of the repository"));
+                }
+            }
+            part => parts.push(part),
+        }
+    }
+    if parts.is_empty() {
+        return Err(Error::invalid("invalid_target", format!("`{path}` is no file"))
+            .hint("claims are on single files, not on folders"));
+    }
+    Ok(parts.join("/"))
+}
+
+/// A claim as its board has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Held {
+    pub claim_id: String,
+    pub claim_type: ClaimType,
+    pub target: String,
+    pub agent_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// What the agent is about to do.
+    pub intent: String,
+    pub since: Time,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
+    /// The version of the target when it was claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_version_sha: Option<String>,
+    /// The connection it was made by, and ends with; none: it ends by release only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<String>,
+    /// Where the holder works: what is saved there is its own doing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+}
+
+impl Held {
+    pub fn at(&self) -> Target {
+        Target { kind: self.claim_type, name: self.target.clone() }
+    }
+}
+
+/// What comes of wanting a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision<'a> {
+    Grant,
+    /// The asker has it already.
+    Yours(&'a Held),
+    Conflict(&'a Held, Relation),
+}
+
+/// Decides by what is held on the target's board. Claims of one agent never stand in its own way.
+pub fn decide<'a>(held: &'a [Held], wanted: &Target, agent: &str) -> Decision<'a> {
+    if let Some((held, relation)) = in_the_way(held, wanted, Some(agent)) {
+        return Decision::Conflict(held, relation);
+    }
+    match held.iter().find(|held| held.target == wanted.name) {
+        Some(own) => Decision::Yours(own),
+        None => Decision::Grant,
+    }
+}
+
+/// The claim of somebody else on a target, on what contains it or on what it contains; the same target first.
+pub fn in_the_way<'a>(held: &'a [Held], wanted: &Target, agent: Option<&str>) -> Option<(&'a Held, Relation)> {
+    let others = held.iter().filter(|held| Some(held.agent_id.as_str()) != agent);
+    let related = others.filter_map(|held| Some((held, wanted.relation(&held.at())?)));
+    related.min_by_key(|(held, relation)| (*relation as u8, held.since))
+}
+
+/// What a board says is held.
+pub fn held_in(content: &Content) -> Result<Vec<Held>> {
+    let list = content.properties.get(HELD).cloned().unwrap_or_else(|| Value::Array(vec![]));
+    serde_json::from_value(list).map_err(|e| Error::internal(format!("a board of claims cannot be read: {e}")))
+}
+
+/// A write was refused: who has what it is about, what for, and since when.
+pub fn claimed(wanted: &Target, held: &Held, relation: Relation) -> Error {
+    let how = match relation {
+        Relation::Same => String::new(),
+        Relation::Within => format!(" by a claim on `{}`", held.target),
+        Relation::Contains => format!(" in part, `{}`,", held.target),
+    };
+    Error::conflict(
+        "claimed",
+        format!("`{wanted}` is claimed{how} by {} since {}: {}", held.agent_id, held.since, held.intent),
+    )
+    .hint("wait until it is released, or have it released with `agent_release`, `force` and a reason")
+    .details(json!({
+        "target": wanted.name, "relation": relation, "claim_id": held.claim_id, "claimed": held.target,
+        "agent_id": held.agent_id, "intent": held.intent, "since": held.since,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str, kind: Option<ClaimType>) -> String {
+        match Target::read(text, kind) {
+            Ok(Some(target)) => format!("{} {}", target.kind.name(), target.name),
+            Ok(None) => "?".into(),
+            Err(e) => e.code.into(),
+        }
+    }
+
+    #[test]
+    fn spellings_of_one_target_are_one_name() {
+        use ClaimType::{Feature, File, Function, Task};
+        for (text, kind, expected) in [
+            ("task:12", None, "task task:12"),
+            ("Task:task:12", None, "task task:12"),
+            ("12", Some(Task), "task task:12"),
+            ("feature:login", None, "feature feature:login"),
+            ("login", Some(Feature), "feature feature:login"),
+            ("src/a.rs", None, "file src/a.rs"),
+            ("./src//x/../a.rs", None, "file src/a.rs"),
+            ("src\\a.rs", None, "file src/a.rs"),
+            ("FILE:src/a.rs", None, "file src/a.rs"),
+            ("Makefile", Some(File), "file Makefile"),
+            ("Makefile", None, "?"),
+            ("login", Some(Function), "?"),
+            ("Shop::pay", None, "?"),
+            ("src/a.rs::A::b", None, "function src/a.rs::A::b"),
+            ("METHOD:./src/a.rs::A::b", None, "function src/a.rs::A::b"),
+            ("src/a.rs::A", Some(File), "function src/a.rs::A"),
+            ("../a.rs", None, "invalid_target"),
+            ("Service:auth", None, "invalid_target"),
+            ("", None, "empty_name"),
+        ] {
+            assert_eq!(name(text, kind), expected, "{text}");
+        }
+        assert_eq!(Target::of_object("Task", "12").map(|t| t.board()).as_deref(), Some("board:task:12"));
+        assert_eq!(Target::of_object("METHOD", "a.py::A::b").map(|t| t.board()).as_deref(), Some("board:a.py"));
+        assert_eq!(Target::of_object("Service", "auth"), None);
+    }
+
+    fn held(target: &str, agent: &str) -> Held {
+        let target = Target::read(target, None).expect("a target").expect("sure");
+        Held {
+            claim_id: format!("claim:{target}"),
+            claim_type: target.kind,
+            target: target.name,
+            agent_id: agent.into(),
+            session_id: None,
+            intent: "mend it".into(),
+            since: Time(0),
+            task_id: None,
+            target_version_sha: None,
+            connection: None,
+            worktree: None,
+            branch: None,
+        }
+    }
+
+    #[test]
+    fn what_contains_the_other_is_in_its_way() {
+        let board = [held("a.py::A", "ada"), held("a.py::f", "bob")];
+        let wanted = |text: &str| Target::read(text, None).expect("a target").expect("sure");
+        let decided = |text: &str, agent: &str| match decide(&board, &wanted(text), agent) {
+            Decision::Grant => "grant".to_string(),
+            Decision::Yours(held) => format!("yours {}", held.target),
+            Decision::Conflict(held, relation) => format!("{} {relation:?}", held.agent_id),
+        };
+        assert_eq!(decided("a.py::A", "bob"), "ada Same");
+        assert_eq!(decided("a.py::A::run", "bob"), "ada Within");
+        assert_eq!(decided("a.py", "ada"), "bob Contains");
+        assert_eq!(decided("a.py::A", "ada"), "yours a.py::A");
+        assert_eq!(decided("a.py::A::run", "ada"), "grant", "within one's own");
+        assert_eq!(decided("a.py::AB", "bob"), "grant", "a longer name is another one");
+    }
+}

@@ -1,0 +1,57 @@
+//! Connections that stay open between requests: whoever owns the engine is told of them, whichever process that is.
+
+use super::{Desk, State};
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Clones share the list.
+#[derive(Clone, Default)]
+pub(super) struct Connections(Arc<Mutex<BTreeSet<String>>>);
+
+impl Connections {
+    pub fn all(&self) -> BTreeSet<String> {
+        self.0.lock().clone()
+    }
+
+    /// Tells whoever owns the engine, if it is known and open; who opens it later asks by itself.
+    pub fn tell(&self, state: &State) {
+        match state {
+            State::Own(opening) => {
+                if let Some(engine) = opening.now() {
+                    engine.coordination().presence().own(self.all());
+                }
+            }
+            #[cfg(unix)]
+            State::Attached(line) => line.here(self.all()),
+            _ => {}
+        }
+    }
+}
+
+/// A client that stays connected. Its claims end some time after this is dropped.
+pub struct Connection {
+    id: String,
+    desk: Desk,
+}
+
+impl Connection {
+    pub(super) fn to(desk: Desk) -> Connection {
+        let id = Uuid::now_v7().simple().to_string();
+        desk.0.connections.0.lock().insert(id.clone());
+        desk.announce();
+        Connection { id, desk }
+    }
+
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.desk.0.connections.0.lock().remove(&self.id);
+        self.desk.announce();
+    }
+}
