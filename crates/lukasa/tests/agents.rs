@@ -49,7 +49,7 @@ const AFTER: &str = "def refresh_token(user):\n    \"\"\"A fresh token for a use
 /// A small program under version control, with tests of which one fails.
 fn repository(folder: &Path) {
     std::fs::write(folder.join("auth.py"), BEFORE).unwrap();
-    std::fs::write(folder.join("tests.sh"), "echo '1 passed, 1 failed'\nexit 1\n").unwrap();
+    std::fs::write(folder.join("tests.sh"), "echo '=== 1 failed, 1 passed in 0.01s ==='\nexit 1\n").unwrap();
     std::fs::write(folder.join(".gitignore"), "lukasa*\n").unwrap();
     git(folder, &["init", "-q", "-b", "main"]);
     git(folder, &["add", "-A"]);
