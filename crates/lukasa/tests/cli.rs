@@ -254,6 +254,51 @@ fn story(desk: &Desk) {
     restored.ok(&["restore-backup", &desk.path("dump.jsonl")]);
     assert_eq!(count(&restored), count(desk));
     assert_eq!(restored.code(&["restore-backup", &desk.path("dump.jsonl")]), "project_not_empty");
+    remembered(desk);
+}
+
+/// What was told is recalled by whoever comes next, each command being a process of its own.
+fn remembered(desk: &Desk) {
+    let told =
+        desk.ok(&["remember", "auth forgets its tokens", "--entities", "auth", "--session", "s1", "--agent", "ada"]);
+    assert_eq!(told["entities"][0]["ref"], "Service:auth");
+    desk.ok(&["remember", "auth remembers them again", "--session", "s1"]);
+    desk.ok(&[
+        "decide",
+        "Tokens last an hour",
+        "--rationale",
+        "stolen ones must die",
+        "--id",
+        "7",
+        "--entities",
+        "auth",
+    ]);
+    let chain = desk.ok(&["cypher", "MATCH (a)-[:NEXT_EPISODE]->(b) RETURN a.key"]);
+    assert_eq!(chain["rows"], json!([[told["episode_id"]]]), "the second process went on where the first was");
+    assert_eq!(desk.code(&["remember", "x", "--type", "edit"]), "missing_metadata");
+    assert_eq!(desk.code(&["remember", "x", "--entities", "auht"]), "unknown_entity");
+    let found = desk.ok(&["recall", "which tokens are forgotten"]);
+    assert_eq!(found["episodes"][0]["episode_id"], told["episode_id"], "{found}");
+    assert_eq!(desk.ok(&["decisions", "tokens"])["episodes"][0]["episode_id"], "decision:7");
+    let shown = text(&desk.run(&["recall", "forgets tokens"]).stdout);
+    assert!(shown.contains("> auth forgets its tokens") && shown.contains("about Service:auth"), "{shown}");
+    assert_eq!(desk.ok(&["reflect"])["episodes"], 3);
+    // A key that only some processes have.
+    let key = format!("ada={}", "0f".repeat(32));
+    let secret = ["remember", "swordfish", "--sensitive", "--agent", "ada", "--json"];
+    let out = desk.command().env("LUKASA_AGENT_KEYS", &key).args(secret).output().unwrap();
+    assert!(
+        text(&out.stdout).contains("\"encrypted\":true") || text(&out.stdout).contains("\"encrypted\": true"),
+        "{out:?}"
+    );
+    let ask = ["recall", "swordfish", "--include-sensitive", "--agent", "ada", "--json"];
+    let out = desk.command().env("LUKASA_AGENT_KEYS", &key).args(ask).output().unwrap();
+    let mine: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(mine["episodes"][0]["content"], "swordfish", "{mine}");
+    let without: Value = serde_json::from_slice(&desk.run(&ask).stdout).unwrap();
+    assert!(without["warnings"].to_string().contains("no_agent_key"), "{without}");
+    let out = desk.command().env("LUKASA_AGENT_KEYS", "ada=short").args(["recall", "x"]).output().unwrap();
+    assert!(!out.status.success() && text(&out.stderr).contains("openssl rand"), "{out:?}");
 }
 
 #[test]

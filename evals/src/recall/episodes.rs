@@ -10,6 +10,7 @@ use jiff::civil::DateTime;
 use lukasa_graph::Node;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
@@ -18,6 +19,8 @@ use std::time::Instant;
 const METHODS: [&str; 5] = ["ours", "untimed", "seed", "bm25", "window"];
 /// Episodes that are taken in to see how fast that goes.
 const MANY: usize = 10_000;
+/// Writes to see how fast the disk is.
+const SYNCS: usize = 500;
 /// Of one call, where several are given.
 const LIST: usize = 100;
 
@@ -132,6 +135,17 @@ fn moment(text: &str) -> Result<String, Fault> {
     Ok(format!("{}Z", read.map_err(|_| fault())?))
 }
 
+/// How often the disk takes two pages and says that it has them: no store can commit more often, one by one.
+fn syncs() -> Result<f64, Fault> {
+    let mut file = tempfile::tempfile()?;
+    let began = Instant::now();
+    for _ in 0..SYNCS {
+        file.write_all(&[7; 8_192])?;
+        file.sync_data()?;
+    }
+    Ok(round(SYNCS as f64 / began.elapsed().as_secs_f64()))
+}
+
 /// How fast ten thousand are taken in: one by one; one by one with the text index moved on after each; in lists.
 fn ingest(turns: &[Turn], as_json: bool) -> Result<(), Fault> {
     let many: Vec<Value> =
@@ -158,7 +172,7 @@ fn ingest(turns: &[Turn], as_json: bool) -> Result<(), Fault> {
         })
     })?;
     let line = json!({"suite": "recall", "method": "ingest", "mode": "episodes", "episodes": MANY, "one_per_s": one,
-        "one_current_per_s": current, "list": LIST, "list_current_per_s": list});
+        "one_current_per_s": current, "list": LIST, "list_current_per_s": list, "disk_syncs_per_s": syncs()?});
     print(&line, as_json);
     Ok(())
 }
