@@ -18,7 +18,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 const INSTRUCTIONS: &str = "Lukasa keeps this project's code, documents, decisions and agents' doings in one versioned graph. \
 Begin a task with `context_pack`; look for anything with `search`; read exact lines with `semantic_slice`. Answers begin \
@@ -32,21 +32,19 @@ pub struct Mcp {
     /// Who asks, where the connection itself does not tell.
     caller: Option<Caller>,
     toolsets: Toolsets,
-    /// What claims made by this client end with.
-    connection: Arc<Connection>,
+    /// What claims made by this client end with; from its first request on.
+    connection: Arc<OnceLock<Connection>>,
 }
 
 impl Mcp {
     /// For a client that started us.
     pub fn of_owner(front: Front, caller: Caller, toolsets: Toolsets) -> Mcp {
-        let connection = Arc::new(front.desk().connect());
-        Mcp { front, caller: Some(caller), toolsets, connection }
+        Mcp { front, caller: Some(caller), toolsets, connection: Arc::default() }
     }
 
     /// For clients that each request tells of.
     pub fn of_anyone(front: Front, toolsets: Toolsets) -> Mcp {
-        let connection = Arc::new(front.desk().connect());
-        Mcp { front, caller: None, toolsets, connection }
+        Mcp { front, caller: None, toolsets, connection: Arc::default() }
     }
 
     /// Who asks: whoever the request was let in as, named by the agent's own name.
@@ -61,7 +59,7 @@ impl Mcp {
         if caller.agent.is_none() {
             caller.agent = context.peer.peer_info().map(|info| info.client_info.name.clone());
         }
-        caller.connection = stays.then(|| self.connection.id().to_owned());
+        caller.connection = stays.then(|| self.connection.get_or_init(|| self.front.desk().connect()).id().to_owned());
         // Made here, so that it can be told whatever comes of the request.
         caller.request_id.get_or_insert_with(crate::front::new_id);
         Ok(caller)
