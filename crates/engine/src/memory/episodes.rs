@@ -494,10 +494,10 @@ impl Recording<'_, '_> {
         }
         if let Some(session) = &episode.session {
             writes.push(link(RECORDED_IN, own.clone(), Reference::exact(SESSION, &session_key(session))).into());
-            if episode.chained() {
-                if let Some(Some(previous)) = last.insert(session, Some(own.clone())) {
-                    writes.push(link(NEXT_EPISODE, previous, own).into());
-                }
+            if episode.chained()
+                && let Some(Some(previous)) = last.insert(session, Some(own.clone()))
+            {
+                writes.push(link(NEXT_EPISODE, previous, own).into());
             }
         }
     }

@@ -230,6 +230,8 @@ pub const RESERVED: [&str; 12] = [
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
     use super::*;
 
     fn map(value: Value) -> Map<String, Value> {

@@ -16,6 +16,9 @@ pub struct When {
     pub from: Option<Time>,
     /// Up to this moment, and not including it; none: for ever.
     pub to: Option<Time>,
+    /// A date or a month on which something was, and which may be told of later: what happened in March is spoken of in
+    /// April too. "Last week" and "since March" leave no such doubt.
+    pub of_event: bool,
 }
 
 impl When {
@@ -40,6 +43,7 @@ pub fn read(question: &str, now: Time, releases: &[Named]) -> Option<When> {
             if rule.needs_word && start == whole.start() {
                 continue;
             }
+            let of_event = rule.is_date && matches!(side, Side::Within | Side::At);
             let (from, to) = match side {
                 Side::Within => (Some(from), Some(to)),
                 Side::Before => (None, Some(from)),
@@ -54,7 +58,7 @@ pub fn read(question: &str, now: Time, releases: &[Named]) -> Option<When> {
             }
             let end = whole.end();
             if found.as_ref().is_none_or(|(at, _)| start < *at) {
-                found = Some((start, When { phrase: text[start..end].trim().to_owned(), from, to }));
+                found = Some((start, When { phrase: text[start..end].trim().to_owned(), from, to, of_event }));
             }
         }
     }
@@ -87,11 +91,16 @@ fn side(before: &str) -> (usize, Side) {
     (words.get(0).map_or(before.len(), |words| words.start()), side)
 }
 
+/// From the words of a time, today, now and releases to where it begins and ends.
+type ToPeriod = fn(&Captures<'_>, Date, Time, &[Named]) -> Option<(Time, Time)>;
+
 struct Rule {
     pattern: Regex,
     /// Stands for a time only after a word such as `in`: "may" alone is none.
     needs_word: bool,
-    period: fn(&Captures<'_>, Date, Time, &[Named]) -> Option<(Time, Time)>,
+    /// Names a day, a month or a year of the calendar.
+    is_date: bool,
+    period: ToPeriod,
 }
 
 fn rule(pattern: &str) -> Regex {
@@ -102,7 +111,8 @@ const MONTHS: &str = "january|february|march|april|may|june|july|august|septembe
 const NUMBERS: &str = r"\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|couple of|few";
 
 static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    let plain = |pattern: &str, period| Rule { pattern: rule(pattern), needs_word: false, period };
+    let plain = |pattern: &str, period| Rule { pattern: rule(pattern), needs_word: false, is_date: false, period };
+    let dated = |pattern: &str, period| Rule { is_date: true, ..plain(pattern, period) };
     vec![
         plain(r"\b(today|yesterday|the day before yesterday|last night)\b", |words, today, _, _| {
             let day = match &words[1] {
@@ -144,20 +154,21 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
             let part = |at: usize| words[at].parse::<i16>().ok();
             days(Date::new(part(1)?, i8::try_from(part(2)?).ok()?, i8::try_from(part(3)?).ok()?).ok()?, 1)
         }),
-        plain(
+        dated(
             &format!(r"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({MONTHS})(?:,? (\d{{4}}))?\b"),
             |words, today, _, _| of_day(&words[1], &words[2], words.get(3).map(|year| year.as_str()), today),
         ),
-        plain(&format!(r"\b({MONTHS}) (\d{{1,2}})(?:st|nd|rd|th)?(?:,? (\d{{4}}))?\b"), |words, today, _, _| {
+        dated(&format!(r"\b({MONTHS}) (\d{{1,2}})(?:st|nd|rd|th)?(?:,? (\d{{4}}))?\b"), |words, today, _, _| {
             of_day(&words[2], &words[1], words.get(3).map(|year| year.as_str()), today)
         }),
-        plain(&format!(r"\b({MONTHS}),? (\d{{4}})\b"), |words, _, _, _| {
+        dated(&format!(r"\b({MONTHS}),? (\d{{4}})\b"), |words, _, _, _| {
             let first = Date::new(words[2].parse().ok()?, month(&words[1])?, 1).ok()?;
             Some((begin(first)?, begin(first.checked_add(1.month()).ok()?)?))
         }),
         Rule {
             pattern: rule(&format!(r"\b(?:last )?({MONTHS})\b")),
             needs_word: true,
+            is_date: true,
             period: |words, today, _, _| {
                 let mut first = Date::new(today.year(), month(&words[1])?, 1).ok()?;
                 if first > today {
@@ -169,6 +180,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         Rule {
             pattern: rule(r"\b((?:19|20)\d{2})\b"),
             needs_word: true,
+            is_date: true,
             period: |words, _, _, _| {
                 let first = Date::new(words[1].parse().ok()?, 1, 1).ok()?;
                 Some((begin(first)?, begin(first.checked_add(1.year()).ok()?)?))
@@ -177,6 +189,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         Rule {
             pattern: rule(r"\b(?:(?:last|latest|newest|first) )?release(?: ([\w.+-]*\w))?\b"),
             needs_word: true,
+            is_date: false,
             period: |words, _, _, releases| {
                 let named = words.get(1).and_then(|name| {
                     let is = |release: &&Named| {
@@ -323,10 +336,27 @@ mod tests {
                 continue;
             }
             let time = |text: &str| (!text.is_empty()).then(|| at(text));
-            let expected = When { phrase: phrase.into(), from: time(from), to: time(to) };
-            assert_eq!(read, Some(expected), "{question}");
+            let read = read.unwrap_or_else(|| panic!("{question}"));
+            assert_eq!((read.phrase.as_str(), read.from, read.to), (phrase, time(from), time(to)), "{question}");
         }
         assert_eq!(read("before the release", at(NOW), &[]), None, "nothing was released");
+    }
+
+    #[test]
+    fn dates_of_events_are_told_from_periods_of_telling() {
+        let now = Time::parse(NOW).unwrap();
+        for (question, of_event) in [
+            ("what happened on 7 May 2023", true),
+            ("what happened in March 2024", true),
+            ("what happened in 2024", true),
+            ("what happened since March 2024", false),
+            ("what happened before 7 May 2023", false),
+            ("what happened last week", false),
+            ("what happened on 2024-05-07", false),
+            ("what happened on Monday", false),
+        ] {
+            assert_eq!(read(question, now, &[]).unwrap().of_event, of_event, "{question}");
+        }
     }
 
     #[test]

@@ -32,6 +32,9 @@ const AT_ONCE: usize = 500;
 const BRANCHES: usize = 32;
 /// Sessions told.
 const SESSIONS: usize = 3;
+/// What fits best within the date of an event must fit at least so well, beside the best of all times, for the date to be
+/// taken as a filter.
+const WORTH: f64 = 0.5;
 /// Microseconds of a day.
 const DAY: f64 = 86_400e6;
 
@@ -206,10 +209,13 @@ pub struct SessionOut {
     pub score: f64,
 }
 
-/// A time that the question speaks of, and that was taken as a filter.
+/// A time that the question speaks of.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WhenOut {
     pub phrase: String,
+    /// Whether it was taken as a filter. Not where nothing is left by it, nor where it is the date of an event and what
+    /// fits far better was told at another time.
+    pub applied: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -248,25 +254,28 @@ pub fn recall(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<R
             looks.push(engine.look(context, &ViewSpec { branch: Some(name.clone()), ..ask.view.clone() })?);
         }
     }
-    let mut found: Vec<Weighed> = Vec::new();
-    let mut seen: FxHashSet<u64> = FxHashSet::default();
-    let (mut total, mut missing) = (0, 0);
-    for (at, look) in looks.iter().enumerate() {
-        let about = match engine.nodes(look, &ask.entities) {
-            Ok(about) => about,
-            Err(error) if ask.all_branches && missing + 1 < looks.len() => {
-                missing += 1;
-                drop(error);
-                continue;
-            }
-            Err(error) => return Err(error),
+    let over = Over { engine, ask, looks: &looks };
+    let mut within = over.run(context, when.as_ref(), &mut warnings)?;
+    let mut applied = when.is_some();
+    if let Some(when) = &when {
+        let doubtful = within.found.is_empty() || when.of_event;
+        let without = if doubtful { Some(over.run(context, None, &mut vec![])?) } else { None };
+        let is_better = |without: &Within| {
+            let nothing = within.found.is_empty() && !without.found.is_empty();
+            nothing || within.best() < without.best() * WORTH
         };
-        let weighing = Weighing { engine, look, ask, when: when.as_ref(), about: &about };
-        let (weighed, all) = weighing.run(context, at, &mut warnings)?;
-        total += all;
-        // What a branch has from its ancestors was found there.
-        found.extend(weighed.into_iter().filter(|one| seen.insert(look.snapshot.thing(one.candidate.node))));
+        if let Some(without) = without.filter(is_better) {
+            let why = if within.found.is_empty() {
+                "nothing is from then"
+            } else {
+                "what fits far better is from another time"
+            };
+            warnings.push(format!("\"{}\" was not taken as a filter: {why}", when.phrase));
+            applied = false;
+            within = without;
+        }
     }
+    let Within { mut found, total } = within;
     found.sort_by(|a, b| {
         let order = |one: &Weighed| looks[one.look].snapshot.thing(one.candidate.node);
         b.candidate.score().total_cmp(&a.candidate.score()).then(order(b).cmp(&order(a)))
@@ -278,8 +287,55 @@ pub fn recall(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<R
         items.push(one.out(&looks[one.look], ask, at + 1)?);
     }
     mark_stale(&looks, &found, &mut items)?;
-    let when = when.map(|When { phrase, from, to }| WhenOut { phrase, from, to });
+    let when = when.map(|When { phrase, from, to, .. }| WhenOut { phrase, applied, from, to });
     Ok(Recalled { items, total, sessions, when, warnings, view: looks[0].view.echo() })
+}
+
+/// All views that are looked at.
+struct Over<'a> {
+    engine: &'a Engine,
+    ask: &'a Ask,
+    looks: &'a [Look],
+}
+
+/// What was found in them, and how many there were to choose from.
+struct Within {
+    found: Vec<Weighed>,
+    total: usize,
+}
+
+impl Within {
+    /// How well the best fits.
+    fn best(&self) -> f64 {
+        self.found.iter().map(|one| one.likeness).fold(0.0, f64::max)
+    }
+}
+
+impl Over<'_> {
+    fn run(&self, context: &mut Context<'_>, when: Option<&When>, warnings: &mut Vec<String>) -> Result<Within> {
+        let (ask, looks) = (self.ask, self.looks);
+        let mut within = Within { found: vec![], total: 0 };
+        let mut seen: FxHashSet<u64> = FxHashSet::default();
+        let mut missing = 0;
+        for (at, look) in looks.iter().enumerate() {
+            let about = match self.engine.nodes(look, &ask.entities) {
+                Ok(about) => about,
+                // What is asked about need not be on every branch.
+                Err(_) if missing + 1 < looks.len() => {
+                    missing += 1;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let weighing = Weighing { engine: self.engine, look, ask, when, about: &about };
+            let (weighed, all) = weighing.run(context, at, warnings)?;
+            within.total += all;
+            // What a branch has from its ancestors was found there.
+            let fresh = weighed.into_iter().filter(|one| seen.insert(look.snapshot.thing(one.candidate.node)));
+            within.found.extend(fresh);
+        }
+        Ok(within)
+    }
 }
 
 fn check(context: &Context<'_>, ask: &Ask) -> Result<()> {
@@ -359,6 +415,8 @@ fn is_fact(look: &Look, node: Node) -> bool {
 struct Weighed {
     look: usize,
     candidate: Candidate,
+    /// The part of its score that is likeness.
+    likeness: f64,
     content: Content,
     time: Time,
 }
@@ -526,7 +584,7 @@ impl Weighing<'_> {
                 candidate.add(channel, score);
             }
         }
-        Weighed { look: at, candidate, content, time }
+        Weighed { look: at, candidate, likeness, content, time }
     }
 
     /// Jaccard's share of what is asked about and what a memory is about; a part of what is asked about counts as it.

@@ -91,7 +91,7 @@ pub struct Response {
     /// Sessions that speak of it most.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<SessionOut>,
-    /// A time in the question that was taken as a filter.
+    /// A time in the question, and whether it was taken as a filter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_filter: Option<WhenOut>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -106,7 +106,7 @@ impl Response {
             n if n < found.total => format!("{n} of {}", count(found.total, what)),
             n => count(n, what),
         };
-        if let Some(when) = &found.when {
+        if let Some(when) = found.when.as_ref().filter(|when| when.applied) {
             summary += &format!(", within \"{}\"", when.phrase);
         }
         Response {

@@ -116,6 +116,7 @@ impl Op for TestRun {
             true => detect(&place.root, &request.tests)?,
             false => command::given(&request.command, &request.tests)?,
         };
+        engine.know_agents(context)?;
         // Known to the store, or what came of an hour of tests could not be kept.
         let ledger = engine.ledger(&context.scope);
         let known = ledger.registry()?.branch(&place.branch).is_ok();

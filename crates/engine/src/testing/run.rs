@@ -140,6 +140,8 @@ fn keep(mut stream: Box<dyn Read + Send>, kept: &Mutex<Kept>) {
 
 #[cfg(all(test, unix))]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
     use super::*;
 
     fn sh(script: &str) -> TestCommand {

@@ -69,6 +69,17 @@ fn an_episode_is_kept_with_who_when_and_what_it_involves() {
 }
 
 #[test]
+fn a_project_may_begin_with_a_memory() {
+    for desk in Desk::all() {
+        let out = desk.ok("episode_add", json!({"content": "the first thing ever said", "session_id": "s1"}));
+        assert_eq!(recalled(&desk, json!({"query": "first thing"})), [out["episode_id"].as_str().unwrap()]);
+    }
+    for desk in Desk::all() {
+        assert!(desk.ok("reflect", json!({}))["reflection_id"].is_null());
+    }
+}
+
+#[test]
 fn a_new_process_goes_on_where_the_session_was() {
     for desk in desks() {
         desk.ok("episode_add", json!({"content": "one", "session_id": "s1", "id": "1"}));
@@ -270,7 +281,15 @@ fn recall_keeps_to_its_filters() {
             found.sort_unstable();
             assert_eq!(found, expected, "{request}");
         }
+        let out = desk.ok("episode_recall", json!({"query": "the gateway yesterday"}));
+        assert_eq!(
+            (out["total"].as_u64(), &out["time_filter"]["applied"]),
+            (Some(3), &json!(false)),
+            "nothing is from then"
+        );
+        assert!(out["warnings"][0].as_str().unwrap().contains("yesterday"), "and that is told: {out}");
         let out = desk.ok("episode_recall", json!({"query": "gateway in March 2024"}));
+        assert_eq!(out["time_filter"]["applied"], true);
         assert_eq!(out["time_filter"]["phrase"], "in march 2024");
         assert_eq!(out["sessions"][0]["session_id"], "ada");
     }

@@ -199,9 +199,10 @@ impl Ledger {
         let label = pack.label();
         match self.registry() {
             Ok(registry) if missing(&registry, pack, &label, &|_| false).is_empty() => return Ok(None),
-            // It begins with this.
-            Err(e) if e.code != "unknown_project" => return Err(e),
-            _ => {}
+            Ok(_) => {}
+            // A project begins with its first transaction, which this may be.
+            Err(error) if error.code == "unknown_project" => {}
+            Err(error) => return Err(error),
         }
         pack.object_types.iter().try_for_each(check_object_type)?;
         pack.relationship_types.iter().try_for_each(check_relationship_type)?;
