@@ -205,7 +205,7 @@ fn race(
         if answer["status"] == "ok" {
             went.won += 1;
             // Doomed agents hold on to what they have.
-            if went.won % RETURNED == 0 && !(doomed && progress.load(Ordering::Relaxed) > half / 2) {
+            if went.won.is_multiple_of(RETURNED) && !(doomed && progress.load(Ordering::Relaxed) > half / 2) {
                 let request = json!({"claim_id": answer["claim_id"], "agent_id": name});
                 match process.call("agent_release", request) {
                     Ok(_) => went.released += 1,

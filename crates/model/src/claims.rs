@@ -246,9 +246,9 @@ pub enum Decision<'a> {
     Conflict(&'a Held, Relation),
 }
 
-/// Decides by what is held on the target's board. Claims of one agent never stand in its own way.
-pub fn decide<'a>(held: &'a [Held], wanted: &Target, agent: &str) -> Decision<'a> {
-    if let Some((held, relation)) = in_the_way(held, wanted, Some(agent)) {
+/// Decides by what is held on the target's board. What is the asker's own never stands in its way.
+pub fn decide<'a>(held: &'a [Held], wanted: &Target, own: &dyn Fn(&Held) -> bool) -> Decision<'a> {
+    if let Some((held, relation)) = nearest(held.iter().filter(|held| !own(held)), wanted) {
         return Decision::Conflict(held, relation);
     }
     match held.iter().find(|held| held.target == wanted.name) {
@@ -259,7 +259,10 @@ pub fn decide<'a>(held: &'a [Held], wanted: &Target, agent: &str) -> Decision<'a
 
 /// The claim of somebody else on a target, on what contains it or on what it contains; the same target first.
 pub fn in_the_way<'a>(held: &'a [Held], wanted: &Target, agent: Option<&str>) -> Option<(&'a Held, Relation)> {
-    let others = held.iter().filter(|held| Some(held.agent_id.as_str()) != agent);
+    nearest(held.iter().filter(|held| Some(held.agent_id.as_str()) != agent), wanted)
+}
+
+fn nearest<'a>(others: impl Iterator<Item = &'a Held>, wanted: &Target) -> Option<(&'a Held, Relation)> {
     let related = others.filter_map(|held| Some((held, wanted.relation(&held.at())?)));
     related.min_by_key(|(held, relation)| (*relation as u8, held.since))
 }
@@ -353,7 +356,7 @@ mod tests {
     fn what_contains_the_other_is_in_its_way() {
         let board = [held("a.py::A", "ada"), held("a.py::f", "bob")];
         let wanted = |text: &str| Target::read(text, None).expect("a target").expect("sure");
-        let decided = |text: &str, agent: &str| match decide(&board, &wanted(text), agent) {
+        let decided = |text: &str, agent: &str| match decide(&board, &wanted(text), &|held| held.agent_id == agent) {
             Decision::Grant => "grant".to_string(),
             Decision::Yours(held) => format!("yours {}", held.target),
             Decision::Conflict(held, relation) => format!("{} {relation:?}", held.agent_id),

@@ -19,7 +19,7 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use subscriptions::Subscriptions;
 
 const INSTRUCTIONS: &str = "Lukasa keeps this project's code, documents, decisions and agents' doings in one versioned graph. \
@@ -35,21 +35,19 @@ pub struct Mcp {
     caller: Option<Caller>,
     toolsets: Toolsets,
     subscriptions: Arc<Subscriptions>,
-    /// What claims made by this client end with.
-    connection: Arc<Connection>,
+    /// What claims made by this client end with; from its first request on.
+    connection: Arc<OnceLock<Connection>>,
 }
 
 impl Mcp {
     /// For a client that started us.
     pub fn of_owner(front: Front, caller: Caller, toolsets: Toolsets) -> Mcp {
-        let connection = Arc::new(front.desk().connect());
-        Mcp { front, caller: Some(caller), toolsets, subscriptions: Arc::default(), connection }
+        Mcp { front, caller: Some(caller), toolsets, subscriptions: Arc::default(), connection: Arc::default() }
     }
 
     /// For clients that each request tells of.
     pub fn of_anyone(front: Front, toolsets: Toolsets) -> Mcp {
-        let connection = Arc::new(front.desk().connect());
-        Mcp { front, caller: None, toolsets, subscriptions: Arc::default(), connection }
+        Mcp { front, caller: None, toolsets, subscriptions: Arc::default(), connection: Arc::default() }
     }
 
     /// Who asks: whoever the request was let in as, named by the agent's own name.
@@ -64,7 +62,7 @@ impl Mcp {
         if caller.agent.is_none() {
             caller.agent = context.peer.peer_info().map(|info| info.client_info.name.clone());
         }
-        caller.connection = stays.then(|| self.connection.id().to_owned());
+        caller.connection = stays.then(|| self.connection.get_or_init(|| self.front.desk().connect()).id().to_owned());
         // Made here, so that it can be told whatever comes of the request.
         caller.request_id.get_or_insert_with(crate::front::new_id);
         Ok(caller)

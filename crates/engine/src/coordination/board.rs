@@ -1,11 +1,12 @@
 //! Boards of claims: read from the log as it grows, stated anew by whoever claims or ends.
 
+use super::keeper::mark;
 use super::{Denied, Happening};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
 use lukasa_model::claims::{BOARD, Decision, HELD, Held, Relation, Target, decide, held_in};
 use lukasa_model::transaction::Header;
-use lukasa_model::{Batch, Content, Error, ErrorKind, Reference, Result, Time, Tx, View};
+use lukasa_model::{Batch, Content, Error, ErrorKind, Reference, Result, Scope, Time, Tx, View};
 use lukasa_store::ledger::{State, ViewSpec};
 use lukasa_store::{Fields, Ledger};
 use serde_json::{Map, Value, json};
@@ -86,19 +87,20 @@ impl Engine {
         for _ in 0..TRIES {
             let view = ledger.view(&ViewSpec::default())?;
             let (held, version) = board(&ledger, &view, &key)?;
-            let (mine, others): (Held, Vec<Held>) = match decide(&held, &wish.target, &wish.agent) {
-                Decision::Conflict(held, relation) => {
-                    let held = held.clone();
-                    self.coordination.tell(&context.scope, denied(wish, &held, relation, self.clock().now()));
-                    return Ok(Claimed::Conflict(held, relation));
-                }
-                Decision::Yours(own) if is_said(own, wish) => return Ok(Claimed::Yours(own.clone())),
-                Decision::Yours(own) => {
-                    let rest = held.iter().filter(|held| held.claim_id != own.claim_id).cloned().collect();
-                    (adopted(own, wish), rest)
-                }
-                Decision::Grant => (self.new_claim(&ledger, wish)?, held.clone()),
-            };
+            let (mine, others): (Held, Vec<Held>) =
+                match decide(&held, &wish.target, &|held| self.is_own(&context.scope, held, wish)) {
+                    Decision::Conflict(held, relation) => {
+                        let held = held.clone();
+                        self.coordination.tell(&context.scope, denied(wish, &held, relation, self.clock().now()));
+                        return Ok(Claimed::Conflict(held, relation));
+                    }
+                    Decision::Yours(own) if is_said(own, wish) => return Ok(Claimed::Yours(own.clone())),
+                    Decision::Yours(own) => {
+                        let rest = held.iter().filter(|held| held.claim_id != own.claim_id).cloned().collect();
+                        (adopted(own, wish), rest)
+                    }
+                    Decision::Grant => (self.new_claim(&ledger, wish)?, held.clone()),
+                };
             let yours = others.len() < held.len();
             let mut all = others;
             all.push(mine.clone());
@@ -121,6 +123,30 @@ impl Engine {
             }
         }
         Err(contended(&key))
+    }
+
+    /// Whether a claim is the asker's. Programs of one kind give themselves the same name: one that is connected by another
+    /// connection, and does not say that it is the same session, is another one.
+    fn is_own(&self, scope: &Scope, held: &Held, wish: &Wish) -> bool {
+        if held.agent_id != wish.agent {
+            return false;
+        }
+        let (Some(theirs), Some(ours)) = (&held.connection, &wish.connection) else { return true };
+        let same_session = held.session_id.is_some() && held.session_id == wish.session;
+        theirs == ours || same_session || !self.is_alive(scope, theirs)
+    }
+
+    /// Whether somebody is there by a connection, here or at another server.
+    fn is_alive(&self, scope: &Scope, connection: &str) -> bool {
+        let presence = &self.coordination.presence;
+        if presence.is_open(connection) || presence.has_closed(connection) {
+            return presence.is_open(connection);
+        }
+        // What cannot be read now is no reason to take something away.
+        let vouched = self.store().derived().mark(scope, &mark(connection)).unwrap_or(Some(u64::MAX));
+        let now = u64::try_from(self.clock().now().0).unwrap_or_default();
+        let grace = self.coordination.rules.grace.as_micros();
+        vouched.is_some_and(|moved| u128::from(now.saturating_sub(moved)) < grace)
     }
 
     /// Ends claims that `which` chooses, on boards that have some now. Gives those that it ended.

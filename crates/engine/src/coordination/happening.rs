@@ -5,7 +5,7 @@ use lukasa_model::claims::{Held, Relation};
 use lukasa_model::{Scope, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::VecDeque;
 
 /// Something that happened to a claim, whichever process did it. Conflicts are known where they were told.
@@ -47,28 +47,30 @@ pub struct Numbered {
 
 impl Happening {
     pub(super) fn log(&self, scope: &Scope) {
-        let (name, claim) = match self {
-            Happening::ClaimTaken { claim } => ("claim.taken", claim),
-            Happening::ClaimConflict(denied) => ("claim.conflict", &denied.held),
-            Happening::ClaimEnded { claim, .. } => ("claim.ended", claim),
-        };
-        let reason = match self {
-            Happening::ClaimEnded { reason, .. } => reason.clone(),
-            _ => None,
-        };
-        log::event(
-            log::Level::Info,
-            name,
-            &[
-                ("tenant", json!(scope.tenant)),
-                ("project", json!(scope.project)),
-                ("claim_id", json!(claim.claim_id)),
-                ("claim_type", json!(claim.claim_type)),
-                ("agent", json!(claim.agent_id)),
-                ("reason", json!(reason)),
-            ],
-        );
+        match self {
+            Happening::ClaimTaken { claim } => log::event(log::Level::Info, "claim.taken", &fields(scope, claim)),
+            Happening::ClaimConflict(denied) => {
+                let wanted = [("wanted_by", json!(denied.agent_id)), ("relation", json!(denied.relation))];
+                let told = [&fields(scope, &denied.held)[..], &wanted].concat();
+                log::event(log::Level::Info, "claim.conflict", &told);
+            }
+            Happening::ClaimEnded { claim, reason, ended_by } => {
+                let why = [("reason", json!(reason)), ("ended_by", json!(ended_by))];
+                log::event(log::Level::Info, "claim.ended", &[&fields(scope, claim)[..], &why].concat());
+            }
+        }
     }
+}
+
+/// Whose claim it is, without what it is on or for.
+fn fields(scope: &Scope, claim: &Held) -> [(&'static str, Value); 5] {
+    [
+        ("tenant", json!(scope.tenant)),
+        ("project", json!(scope.project)),
+        ("claim_id", json!(claim.claim_id)),
+        ("claim_type", json!(claim.claim_type)),
+        ("agent", json!(claim.agent_id)),
+    ]
 }
 
 /// Happenings remembered for who follows them; a follower that is farther behind reads the log.

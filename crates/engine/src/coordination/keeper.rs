@@ -139,6 +139,6 @@ impl Engine {
     }
 }
 
-fn mark(connection: &str) -> String {
+pub(super) fn mark(connection: &str) -> String {
     format!("connection:{connection}")
 }

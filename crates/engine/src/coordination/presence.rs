@@ -2,7 +2,7 @@
 
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Connections that are open, by the process they come from.
 #[derive(Default)]
@@ -14,7 +14,12 @@ struct Open {
     sources: FxHashMap<u64, BTreeSet<String>>,
     /// Who has spoken on a connection: agent and session.
     agents: FxHashMap<String, FxHashSet<(String, Option<String>)>>,
+    /// Connections that have closed, the latest last.
+    closed: VecDeque<String>,
 }
+
+/// Connections remembered as closed; who comes back does so soon.
+const CLOSED: usize = 1_024;
 
 /// A process that connections come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +39,8 @@ impl Presence {
     /// All connections of a process that are open now.
     pub fn here(&self, source: Source, connections: BTreeSet<String>) {
         let mut open = self.0.lock();
-        open.sources.insert(source.0, connections);
-        open.forget();
+        let before = open.sources.insert(source.0, connections).unwrap_or_default();
+        open.forget(before);
     }
 
     pub fn own(&self, connections: BTreeSet<String>) {
@@ -45,8 +50,8 @@ impl Presence {
     /// The process has ended, or cannot be reached any more.
     pub fn gone(&self, source: Source) {
         let mut open = self.0.lock();
-        open.sources.remove(&source.0);
-        open.forget();
+        let before = open.sources.remove(&source.0).unwrap_or_default();
+        open.forget(before);
     }
 
     /// An agent speaks on a connection.
@@ -62,10 +67,17 @@ impl Presence {
         self.0.lock().is_open(connection)
     }
 
-    /// Whether the agent speaks on any open connection, in the same session.
+    /// Whether it was open here and is not any more.
+    pub fn has_closed(&self, connection: &str) -> bool {
+        let open = self.0.lock();
+        open.closed.iter().any(|closed| closed == connection) && !open.is_open(connection)
+    }
+
+    /// Whether the agent speaks on any open connection, in the same session. Without a session nobody knows whether it is
+    /// the same one: many programs give themselves the same name.
     pub fn is_here(&self, agent: &str, session: Option<&str>) -> bool {
         let open = self.0.lock();
-        let same = |(a, s): &(String, Option<String>)| a == agent && s.as_deref() == session;
+        let same = |(a, s): &(String, Option<String>)| a == agent && session.is_some() && s.as_deref() == session;
         open.agents.values().any(|spoke| spoke.iter().any(same))
     }
 }
@@ -75,7 +87,15 @@ impl Open {
         self.sources.values().any(|open| open.contains(connection))
     }
 
-    fn forget(&mut self) {
+    fn forget(&mut self, before: BTreeSet<String>) {
+        for connection in before {
+            if !self.is_open(&connection) {
+                if self.closed.len() == CLOSED {
+                    self.closed.pop_front();
+                }
+                self.closed.push_back(connection);
+            }
+        }
         let mut agents = std::mem::take(&mut self.agents);
         agents.retain(|connection, _| self.is_open(connection));
         self.agents = agents;
@@ -93,12 +113,15 @@ mod tests {
         presence.own(set(&["a"]));
         let other = presence.source();
         presence.here(other, set(&["b", "c"]));
-        presence.note("b", "ada", None);
-        presence.note("nowhere", "eve", None);
+        presence.note("b", "ada", Some("s"));
+        presence.note("b", "ian", None);
+        presence.note("nowhere", "eve", Some("s"));
         assert!(presence.is_open("a") && presence.is_open("b") && !presence.is_open("d"));
-        assert!(presence.is_here("ada", None) && !presence.is_here("ada", Some("s")) && !presence.is_here("eve", None));
+        assert!(presence.is_here("ada", Some("s")) && !presence.is_here("ada", Some("t")));
+        assert!(!presence.is_here("ian", None) && !presence.is_here("eve", Some("s")));
         presence.here(other, set(&["c"]));
-        assert!(!presence.is_open("b") && !presence.is_here("ada", None), "who closed is gone");
+        assert!(!presence.is_open("b") && !presence.is_here("ada", Some("s")), "who closed is gone");
+        assert!(presence.has_closed("b") && !presence.has_closed("c") && !presence.has_closed("d"));
         presence.gone(other);
         assert!(!presence.is_open("c") && presence.is_open("a"));
     }

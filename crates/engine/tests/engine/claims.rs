@@ -16,6 +16,7 @@ fn ask(engine: &Engine, desk: &Desk, who: (&str, Option<&str>), name: &str, requ
     let mut progress = |_, _| {};
     let mut context = Context {
         agent: Some(who.0.into()),
+        session: (who.0 == "ada").then(|| "s1".into()),
         connection: who.1.map(str::to_owned),
         ..Context::of(desk.fixture.ledger.scope().clone(), &mut progress)
     };
@@ -248,6 +249,39 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
+fn programs_of_one_name_are_told_apart_by_their_connections() {
+    for desk in Desk::all() {
+        let engine = &desk.engine;
+        let presence = engine.coordination().presence();
+        presence.own(set(&["c1", "c2"]));
+        let by = |connection, target: &str| {
+            ask(engine, &desk, ("cli", Some(connection)), "agent_claim", claim(target)).unwrap()
+        };
+        assert_eq!(by("c1", "a.rs")["status"], "ok");
+        assert_eq!(by("c1", "a.rs")["already_yours"], true);
+        for target in ["a.rs", "a.rs::f"] {
+            let second = by("c2", target);
+            assert_eq!(
+                (&second["status"], &second["conflict"]["agent_id"]),
+                (&json!("CONFLICT"), &json!("cli")),
+                "{target}"
+            );
+        }
+        // Another server's, which vouches for it.
+        let other = desk.another(ClaimRules::default());
+        other.coordination().presence().own(set(&["c9"]));
+        ask(&other, &desk, ("cli", Some("c9")), "agent_claim", claim("b.rs")).unwrap();
+        other.sweep_claims(SECOND);
+        assert_eq!(by("c2", "b.rs")["status"], "CONFLICT");
+        // Restarted, it has what it had.
+        presence.own(set(&["c3"]));
+        assert_eq!(by("c3", "a.rs")["already_yours"], true);
+        assert_eq!(engine.sweep_claims(100 * SECOND), 0);
+        assert_eq!(engine.sweep_claims(200 * SECOND), 1, "what the other server did not vouch for again");
+    }
+}
+
+#[test]
 fn claims_end_when_their_connection_is_gone_for_the_grace_time() {
     for desk in Desk::all() {
         let engine = &desk.engine;
@@ -401,7 +435,7 @@ fn race(engine: &Engine, desk: &Desk, agent: u64, steps: u64) -> (u64, u64) {
             3 => "task:1".to_owned(),
             _ => "b.rs".to_owned(),
         };
-        if dice % 3 == 0
+        if dice.is_multiple_of(3)
             && let Some(id) = held.pop()
         {
             ask(engine, desk, (&name, None), "agent_release", json!({"claim_id": id})).unwrap();

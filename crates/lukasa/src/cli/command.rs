@@ -17,11 +17,12 @@ Without --store the nearest .lukasa/lukasa.db upwards is used; the first write m
 `lukasa demo`: a one-minute story on a temporary store.";
 
 /// Words that gather several operations.
-const GROUPS: [(&str, &str); 5] = [
+const GROUPS: [(&str, &str); 6] = [
     ("audit", "The record of operations: list, check, export"),
     ("branch", "Make, list, move, close and open branches"),
     ("release", "Freeze what is visible under a name, and compare"),
     ("tag", "Names that point to releases"),
+    ("task", "Make and change tasks; what is ready, what is held up"),
     ("type", "Declare what objects and relationships may look like"),
 ];
 
@@ -60,9 +61,8 @@ pub fn build() -> Command {
     for (word, about) in GROUPS {
         let mut group = Command::new(word).about(about).subcommand_required(true).arg_required_else_help(true);
         for operation in operations() {
-            if let Some(("", rest)) = operation.meta.verb.split_once(word).map(|(a, b)| (a, b.trim()))
-                && !rest.is_empty()
-            {
+            // A whole word: `release-claim` is no `release`.
+            if let Some(rest) = operation.meta.verb.strip_prefix(word).and_then(|rest| rest.strip_prefix(' ')) {
                 group = group.subcommand(leaf(operation, rest));
             }
         }
