@@ -18,13 +18,13 @@ pub use board::{Claimed, Ending, Wish};
 pub use changed::Change;
 pub(crate) use changed::tells_of_code;
 pub use guard::{Guarded, guard, guard_targets};
-pub use happening::{Denied, Happening, Numbered};
+pub use happening::Denied;
 pub use keeper::Keeper;
 pub use presence::{Presence, Source};
 pub use target::{Worktree, meant};
 
 use board::Boards;
-use happening::Happenings;
+use happening::{Happening, Refusals};
 use lukasa_model::claims::Held;
 use lukasa_model::{Error, Result, Scope};
 use parking_lot::Mutex;
@@ -63,7 +63,7 @@ pub struct Coordination {
     rules: ClaimRules,
     presence: Presence,
     boards: Mutex<FxHashMap<Scope, Arc<Mutex<Boards>>>>,
-    happenings: Mutex<FxHashMap<Scope, Happenings>>,
+    refusals: Mutex<FxHashMap<Scope, Refusals>>,
     seen: Mutex<keeper::Seen>,
 }
 
@@ -81,17 +81,16 @@ impl Coordination {
         &self.presence
     }
 
-    /// What happened after a number, oldest first, and the number to go on from. What was forgotten meanwhile is left
-    /// out; the log still has all of it but conflicts.
-    pub fn happenings(&self, scope: &Scope, after: u64) -> (u64, Vec<Numbered>) {
-        let all = self.happenings.lock();
-        all.get(scope).map_or((after, vec![]), |happenings| happenings.after(after))
+    /// Attempts that were refused after a number, oldest first, and the number to go on from; none without a number.
+    pub fn refused(&self, scope: &Scope, after: Option<u64>) -> (u64, Vec<Denied>) {
+        let all = self.refusals.lock();
+        all.get(scope).map_or((after.unwrap_or(0), vec![]), |refusals| refusals.after(after.unwrap_or(u64::MAX)))
     }
 
     /// Attempts that were refused and whose obstacle is still there, newest first.
     pub fn open_conflicts(&self, scope: &Scope, held: &[Held]) -> Vec<Denied> {
-        let all = self.happenings.lock();
-        all.get(scope).map_or(vec![], |happenings| happenings.open_conflicts(held))
+        let all = self.refusals.lock();
+        all.get(scope).map_or(vec![], |refusals| refusals.open_conflicts(held))
     }
 
     fn boards(&self, scope: &Scope) -> Arc<Mutex<Boards>> {
@@ -100,7 +99,9 @@ impl Coordination {
 
     fn tell(&self, scope: &Scope, happening: Happening) {
         happening.log(scope);
-        self.happenings.lock().entry(scope.clone()).or_default().add(happening);
+        if let Happening::ClaimConflict(denied) = happening {
+            self.refusals.lock().entry(scope.clone()).or_default().add(denied);
+        }
     }
 }
 

@@ -5,20 +5,15 @@
 
 use crate::Engine;
 use crate::context_graph::is_sensitive;
-use lukasa_model::{Content, Result, Scope, Statement, Thing, ThingNo, Time, Transaction, Tx};
+use crate::coordination::Denied;
+use lukasa_model::{Content, Result, Statement, Thing, ThingNo, Time, Transaction, Tx};
 use lukasa_store::Ledger;
-use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
 
-/// Conflicts remembered of each project.
-const REMEMBERED: usize = 1_000;
-/// Projects of which conflicts are remembered.
-const PROJECTS: usize = 1_000;
 /// Transactions that state more are told as a whole only: they are loads and rebuilds.
 const MOST_STATED: u32 = 10_000;
 
@@ -152,44 +147,6 @@ impl FromStr for Heard {
     }
 }
 
-/// Conflicts of late, by project. Their numbers only grow, also from one process to the next.
-#[derive(Default)]
-pub struct Conflicts(Mutex<Remembered>);
-
-#[derive(Default)]
-struct Remembered {
-    last: u64,
-    of: FxHashMap<Scope, VecDeque<(u64, Happening)>>,
-}
-
-impl Conflicts {
-    /// Remembers one.
-    pub fn add(&self, scope: &Scope, conflict: Happening) {
-        let mut all = self.0.lock();
-        // Microseconds since 1970 are beyond whatever an earlier process counted to.
-        all.last = (all.last + 1).max(u64::try_from(conflict.at.0).unwrap_or(0));
-        let number = all.last;
-        if all.of.len() >= PROJECTS && !all.of.contains_key(scope) {
-            all.of.clear();
-        }
-        let own = all.of.entry(scope.clone()).or_default();
-        if own.len() == REMEMBERED {
-            own.pop_front();
-        }
-        own.push_back((number, conflict));
-    }
-
-    /// Those after a number, oldest first, and the number of the last; none when no number is given.
-    fn after(&self, scope: &Scope, number: Option<u64>) -> (Vec<Happening>, u64) {
-        let all = self.0.lock();
-        let Some(number) = number else { return (vec![], all.last) };
-        let own = all.of.get(scope).into_iter().flatten();
-        let found: Vec<_> = own.filter(|(own, _)| *own > number).cloned().collect();
-        let last = found.last().map_or(number, |(number, _)| *number);
-        (found.into_iter().map(|(_, conflict)| conflict).collect(), last)
-    }
-}
-
 /// What happened since, oldest first; of each transaction what it is about before the transaction itself.
 pub fn since(
     engine: &Engine,
@@ -216,11 +173,23 @@ pub fn since(
             all.push(committed(transaction, branch));
         }
     }
-    let (conflicts, last) = engine.conflicts().after(ledger.scope(), heard.conflict);
+    // Who does not say how far they have heard listens from now on.
+    let (last, refused) = engine.coordination().refused(ledger.scope(), heard.conflict);
     if wanted(Kind::Conflict) {
-        all.extend(conflicts);
+        all.extend(refused.into_iter().map(conflict));
     }
     Ok((all, Heard { tx: to, conflict: Some(last) }))
+}
+
+fn conflict(denied: Denied) -> Happening {
+    Happening {
+        target: Some(denied.target),
+        agent: Some(denied.agent_id),
+        holder: Some(denied.held.agent_id),
+        reference: Some(format!("Claim:{}", denied.held.claim_id)),
+        reason: Some(denied.held.intent),
+        ..Happening::new(Kind::Conflict, denied.at)
+    }
 }
 
 fn committed(transaction: Transaction, branch: String) -> Happening {
@@ -297,25 +266,5 @@ mod tests {
             assert_eq!((text.parse::<Heard>().unwrap(), heard.to_string()), (heard, text.to_owned()));
         }
         assert!("x".parse::<Heard>().is_err() && "4~".parse::<Heard>().is_err() && "".parse::<Heard>().is_err());
-    }
-
-    #[test]
-    fn conflicts_are_told_once_in_order_and_only_to_their_project() {
-        let (conflicts, ours) = (Conflicts::default(), Scope::new("a", "shop").unwrap());
-        let refused = |at: i64| Happening::new(Kind::Conflict, Time(at));
-        let (none, from) = conflicts.after(&ours, None);
-        assert!(none.is_empty());
-        // Two at the same time, and one by a clock that went back.
-        for at in [50, 50, 10] {
-            conflicts.add(&ours, refused(at));
-        }
-        let (all, last) = conflicts.after(&ours, Some(from));
-        assert_eq!(all.iter().map(|conflict| conflict.at.0).collect::<Vec<_>>(), [50, 50, 10]);
-        assert_eq!(conflicts.after(&ours, Some(last)), (vec![], last));
-        assert_eq!(conflicts.after(&Scope::new("b", "shop").unwrap(), Some(0)), (vec![], 0));
-        for at in 0..2_000 {
-            conflicts.add(&ours, refused(at));
-        }
-        assert_eq!(conflicts.after(&ours, Some(last)).0.len(), REMEMBERED, "the oldest go");
     }
 }

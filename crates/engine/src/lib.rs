@@ -63,7 +63,6 @@ pub struct Engine {
     searching: Arc<search::Searching>,
     embedding: Arc<search::Embedding>,
     audit: Option<Audit>,
-    conflicts: Arc<happenings::Conflicts>,
     coordination: Arc<coordination::Coordination>,
     memory: Arc<memory::Memory>,
 }
@@ -141,7 +140,6 @@ impl Engine {
             searching: Arc::default(),
             embedding: Arc::new(search::Embedding::built_in(Default::default(), None)),
             audit: None,
-            conflicts: Arc::default(),
             coordination: Arc::default(),
             memory: Arc::default(),
         }
@@ -356,11 +354,6 @@ impl Engine {
     /// What searching needs beside graphs.
     pub fn searching(&self) -> &search::Searching {
         &self.searching
-    }
-
-    /// Claims that were refused of late.
-    pub fn conflicts(&self) -> &happenings::Conflicts {
-        &self.conflicts
     }
 
     /// Graphs in memory, of all projects.

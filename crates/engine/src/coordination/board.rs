@@ -1,7 +1,8 @@
 //! Boards of claims: read from the log as it grows, stated anew by whoever claims or ends.
 
+use super::Denied;
+use super::happening::Happening;
 use super::keeper::mark;
-use super::{Denied, Happening};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
 use lukasa_model::claims::{BOARD, Decision, HELD, Held, Relation, Target, decide, held_in};

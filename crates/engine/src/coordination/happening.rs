@@ -1,4 +1,4 @@
-//! What happens to claims, for whoever wants to be told: taken, refused, ended.
+//! What happens to claims, for the log of events: taken, refused, ended; and refusals, which nothing else remembers.
 
 use crate::telemetry::log;
 use lukasa_model::claims::{Held, Relation};
@@ -38,13 +38,6 @@ pub struct Denied {
     pub held: Held,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Numbered {
-    pub number: u64,
-    #[serde(flatten)]
-    pub happening: Happening,
-}
-
 impl Happening {
     pub(super) fn log(&self, scope: &Scope) {
         match self {
@@ -73,33 +66,37 @@ fn fields(scope: &Scope, claim: &Held) -> [(&'static str, Value); 5] {
     ]
 }
 
-/// Happenings remembered for who follows them; a follower that is farther behind reads the log.
+/// Refusals remembered of each project.
 const KEPT: usize = 4_096;
 
+/// Attempts that were refused of late: they write nothing, so the log does not tell them. Their numbers only grow, also from
+/// one process to the next.
 #[derive(Default)]
-pub(super) struct Happenings {
+pub(super) struct Refusals {
     last: u64,
-    kept: VecDeque<Numbered>,
+    kept: VecDeque<(u64, Denied)>,
 }
 
-impl Happenings {
-    pub fn add(&mut self, happening: Happening) {
-        self.last += 1;
+impl Refusals {
+    pub fn add(&mut self, denied: Denied) {
+        // Microseconds since 1970 are beyond whatever an earlier process counted to.
+        self.last = (self.last + 1).max(u64::try_from(denied.at.0).unwrap_or(0));
         if self.kept.len() == KEPT {
             self.kept.pop_front();
         }
-        self.kept.push_back(Numbered { number: self.last, happening });
+        self.kept.push_back((self.last, denied));
     }
 
-    pub fn after(&self, after: u64) -> (u64, Vec<Numbered>) {
-        (self.last, self.kept.iter().filter(|kept| kept.number > after).cloned().collect())
+    /// Those after a number, oldest first, and the number to go on from.
+    pub fn after(&self, after: u64) -> (u64, Vec<Denied>) {
+        let found = self.kept.iter().filter(|(number, _)| *number > after).map(|(_, denied)| denied.clone());
+        (self.last, found.collect())
     }
 
     /// Newest first; of several attempts of one agent on one target, the last.
     pub fn open_conflicts(&self, held: &[Held]) -> Vec<Denied> {
         let mut open: Vec<Denied> = Vec::new();
-        for kept in self.kept.iter().rev() {
-            let Happening::ClaimConflict(denied) = &kept.happening else { continue };
+        for (_, denied) in self.kept.iter().rev() {
             let still = held.iter().any(|held| held.claim_id == denied.held.claim_id);
             // Whoever was refused may have got it since.
             let got = held.iter().any(|held| held.agent_id == denied.agent_id && held.target == denied.target);

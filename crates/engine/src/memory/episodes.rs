@@ -204,7 +204,9 @@ impl Recording<'_, '_> {
         let metadata = kinds::checked(kind, new.metadata.clone())?;
         check_content(&new.content)?;
         let agent = new.agent_id.clone().or_else(|| self.context.agent.clone());
-        let session = new.session_id.clone().or_else(|| self.context.session.clone()).filter(|_| !new.apart);
+        // A connection that stays is a session, where the agent names none.
+        let session = new.session_id.clone().or_else(|| self.context.session.clone());
+        let session = session.or_else(|| self.context.connection.clone()).filter(|_| !new.apart);
         let task = new.task_id.clone();
         for (what, name) in [("agent_id", &agent), ("session_id", &session), ("task_id", &task)] {
             if let Some(name) = name {

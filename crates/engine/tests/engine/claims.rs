@@ -1,7 +1,7 @@
 //! Claims on every store: who may have what, what ends them, and that nothing is ever held twice.
 
 use crate::desk::Desk;
-use lukasa_engine::coordination::{ClaimRules, Edits, Happening, Source};
+use lukasa_engine::coordination::{ClaimRules, Edits, Source};
 use lukasa_engine::{Context, Engine};
 use lukasa_model::Error;
 use lukasa_model::claims::{BOARD, Target, held_in};
@@ -348,23 +348,24 @@ fn what_a_killed_server_left_is_ended_by_another_and_what_a_living_one_has_is_no
 #[test]
 fn whatever_happens_to_claims_can_be_followed() {
     for desk in Desk::all() {
-        let scope = desk.fixture.ledger.scope();
         desk.by("ada", "agent_claim", claim("first.rs"));
-        let (from, _) = desk.engine.coordination().happenings(scope, 0);
+        let from = desk.ok("events", json!({}))["cursor"].clone();
         let other = desk.another(ClaimRules::default());
         let id = ask(&other, &desk, ("ada", None), "agent_claim", claim("a.rs")).unwrap()["claim_id"].clone();
         desk.by("bob", "agent_claim", claim("a.rs::f"));
         desk.by("ada", "agent_release", json!({"claim_id": id}));
-        let (_, happenings) = desk.engine.coordination().happenings(scope, from);
-        let told: Vec<String> = happenings
+        let told = desk.ok("events", json!({"after": from, "kinds": ["claim", "conflict"]}));
+        let told: Vec<String> = told["events"]
+            .as_array()
+            .unwrap()
             .iter()
-            .map(|numbered| match &numbered.happening {
-                Happening::ClaimTaken { claim } => format!("taken {}", claim.target),
-                Happening::ClaimConflict(denied) => format!("{} refused {}", denied.agent_id, denied.target),
-                Happening::ClaimEnded { claim, reason, .. } => format!("{} {}", reason.clone().unwrap(), claim.target),
+            .map(|event| {
+                let said = |name: &str| event[name].as_str().unwrap_or("-").to_owned();
+                format!("{} {} {} {}", said("kind"), said("status"), said("agent"), said("target"))
             })
             .collect();
-        assert_eq!(told, ["bob refused a.rs::f", "taken a.rs", "released a.rs"], "also what another process did");
+        let want = ["claim active ada a.rs", "claim ended ada a.rs", "conflict - bob a.rs::f"];
+        assert_eq!(told, want, "also what another process did");
     }
 }
 

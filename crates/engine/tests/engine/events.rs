@@ -1,8 +1,6 @@
 //! What happens is told once, in order, to whoever listens, on every store.
 
 use crate::desk::Desk;
-use lukasa_engine::happenings::{Happening, Kind};
-use lukasa_store::Clock;
 use serde_json::{Value, json};
 
 fn kinds(told: &Value) -> Vec<&str> {
@@ -51,20 +49,29 @@ fn what_happens_is_told_once_and_in_order() {
 #[test]
 fn a_conflict_is_told_though_nothing_was_written() {
     for desk in Desk::all() {
-        desk.ok("put", json!({"type": "Service", "key": "auth"}));
-        let listened = desk.ok("events", json!({}))["cursor"].clone();
-        let conflict = Happening {
-            target: Some("auth".into()),
-            holder: Some("ada".into()),
-            agent: Some("bob".into()),
-            ..Happening::new(Kind::Conflict, desk.fixture.clock.now())
+        let claim = |agent: &str| {
+            desk.ok(
+                "agent_claim",
+                json!({"target_id": "task:1", "agent_id": agent, "intent": format!("{agent} mends it")}),
+            )
         };
-        desk.engine.conflicts().add(desk.fixture.ledger.scope(), conflict);
-        let told = desk.ok("events", json!({"after": listened}));
-        assert_eq!((kinds(&told), &told["events"][0]["holder"]), (vec!["conflict"], &json!("ada")));
-        assert_eq!(kinds(&desk.ok("events", json!({"after": told["cursor"]}))), [""; 0]);
+        desk.ok("task_update", json!({"task_id": "1", "title": "Mend it", "agent_id": "ada"}));
+        let listened = desk.ok("events", json!({}))["cursor"].clone();
+        assert_eq!(claim("ada")["status"], "ok");
+        let told = desk.ok("events", json!({"after": listened, "kinds": ["claim", "conflict"]}));
+        assert_eq!((kinds(&told), &told["events"][0]["holder"]), (vec!["claim"], &json!("ada")));
+        assert_eq!(claim("bob")["status"], "CONFLICT");
+        let told = desk.ok("events", json!({"after": told["cursor"]}));
+        assert_eq!(kinds(&told), ["conflict"]);
+        let conflict = &told["events"][0];
+        assert_eq!(
+            (&conflict["holder"], &conflict["agent"], &conflict["target"], &conflict["reason"]),
+            (&json!("ada"), &json!("bob"), &json!("task:1"), &json!("ada mends it"))
+        );
+        assert_eq!(kinds(&desk.ok("events", json!({"after": told["cursor"]}))), [""; 0], "told once");
+        let head = told["head"].to_string();
         // Who begins by a transaction alone listens for conflicts from then on.
-        assert_eq!(kinds(&desk.ok("events", json!({"after": "1"}))), [""; 0]);
+        assert_eq!(kinds(&desk.ok("events", json!({"after": head}))), [""; 0]);
     }
 }
 

@@ -12,7 +12,7 @@ const JSON: &str = "application/json";
 const COMPLETIONS: usize = 20;
 
 /// Resources that are always there: path, name, what it is, and the operation that gives it.
-const ALL: [(&str, &str, &str, &str); 7] = [
+const ALL: [(&str, &str, &str, &str); 9] = [
     ("overview", "Overview", "How large the graph is and how it hangs together", "graph_stats"),
     ("health", "Health", "What the index holds and how far it is behind", "graph_health"),
     ("readiness", "Readiness", "How ready search is", "search_readiness"),
@@ -20,6 +20,8 @@ const ALL: [(&str, &str, &str, &str); 7] = [
     ("releases", "Releases", "Every release", "release_list"),
     ("log", "Log", "The latest transactions", "log"),
     ("events", "Events", "What happened lately: claims, conflicts, tasks, episodes, transactions", "events"),
+    ("claims", "Claims", "Who works on what", "coordination_overview"),
+    ("tasks", "Tasks", "What is to be done, and how far it is", "progress_query"),
 ];
 
 /// Resources by name: path, name, what it is, the operation and the field that the name goes into.

@@ -15,7 +15,8 @@ use tokio::task::{AbortHandle, JoinSet};
 const MOST: usize = 16;
 
 /// Resources that can be subscribed to, and the kinds of happenings that change them; none: all.
-const ALL: [(&str, &[&str]); 2] = [("events", &[]), ("log", &["transaction"])];
+const ALL: [(&str, &[&str]); 4] =
+    [("events", &[]), ("log", &["transaction"]), ("claims", &["claim", "conflict"]), ("tasks", &["task"])];
 
 /// Kinds of happenings that change a resource; none where nobody could be told.
 fn kinds(uri: &str) -> Option<Vec<String>> {
