@@ -277,7 +277,7 @@ fn remembered(desk: &Desk) {
     assert_eq!(chain["rows"], json!([[told["episode_id"]]]), "the second process went on where the first was");
     assert_eq!(desk.code(&["remember", "x", "--type", "edit"]), "missing_metadata");
     assert_eq!(desk.code(&["remember", "x", "--entities", "auht"]), "unknown_entity");
-    let found = desk.ok(&["recall", "which tokens are forgotten"]);
+    let found = desk.ok(&["recall", "what forgets its tokens"]);
     assert_eq!(found["episodes"][0]["episode_id"], told["episode_id"], "{found}");
     assert_eq!(desk.ok(&["decisions", "tokens"])["episodes"][0]["episode_id"], "decision:7");
     let shown = text(&desk.run(&["recall", "forgets tokens"]).stdout);
