@@ -99,7 +99,7 @@ impl Coordination {
 
     fn tell(&self, scope: &Scope, happening: Happening) {
         happening.log(scope);
-        if let Happening::ClaimConflict(denied) = happening {
+        if let Happening::Refused(denied) = happening {
             self.refusals.lock().entry(scope.clone()).or_default().add(denied);
         }
     }

@@ -247,10 +247,10 @@ impl Engine {
                 let content = record.and_then(|state| state.statement.as_ref()?.parsed().ok());
                 let text = |name: &str| Some(content.as_ref()?.properties.get(name)?.as_str()?.to_owned());
                 let (reason, ended_by) = (text("invalidation_reason"), text("ended_by"));
-                told.push(Happening::ClaimEnded { claim, reason, ended_by });
+                told.push(Happening::Ended { claim, reason, ended_by });
             }
         }
-        told.extend(taken.into_iter().map(|claim| Happening::ClaimTaken { claim }));
+        told.extend(taken.into_iter().map(|claim| Happening::Taken { claim }));
         // Told before anybody else catches up, so that it is told in order.
         told.into_iter().for_each(|happening| self.coordination.tell(ledger.scope(), happening));
         Ok(())
@@ -343,7 +343,7 @@ fn adopted(own: &Held, wish: &Wish) -> Held {
 }
 
 fn denied(wish: &Wish, held: &Held, relation: Relation, at: Time) -> Happening {
-    Happening::ClaimConflict(Denied {
+    Happening::Refused(Denied {
         target: wish.target.name.clone(),
         agent_id: wish.agent.clone(),
         intent: wish.intent.clone(),

@@ -3,20 +3,17 @@
 use crate::telemetry::log;
 use lukasa_model::claims::{Held, Relation};
 use lukasa_model::{Scope, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
 /// Something that happened to a claim, whichever process did it. Conflicts are known where they were told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "event", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happening {
-    ClaimTaken {
+    Taken {
         claim: Held,
     },
-    ClaimConflict(Denied),
-    ClaimEnded {
+    Refused(Denied),
+    Ended {
         claim: Held,
         /// released, code_changed, task_completed or expired; none where its record cannot be read.
         reason: Option<String>,
@@ -25,7 +22,7 @@ pub enum Happening {
 }
 
 /// An attempt that was refused.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denied {
     /// What was wanted, by whom and what for.
     pub target: String,
@@ -41,13 +38,13 @@ pub struct Denied {
 impl Happening {
     pub(super) fn log(&self, scope: &Scope) {
         match self {
-            Happening::ClaimTaken { claim } => log::event(log::Level::Info, "claim.taken", &fields(scope, claim)),
-            Happening::ClaimConflict(denied) => {
+            Happening::Taken { claim } => log::event(log::Level::Info, "claim.taken", &fields(scope, claim)),
+            Happening::Refused(denied) => {
                 let wanted = [("wanted_by", json!(denied.agent_id)), ("relation", json!(denied.relation))];
                 let told = [&fields(scope, &denied.held)[..], &wanted].concat();
                 log::event(log::Level::Info, "claim.conflict", &told);
             }
-            Happening::ClaimEnded { claim, reason, ended_by } => {
+            Happening::Ended { claim, reason, ended_by } => {
                 let why = [("reason", json!(reason)), ("ended_by", json!(ended_by))];
                 log::event(log::Level::Info, "claim.ended", &[&fields(scope, claim)[..], &why].concat());
             }
