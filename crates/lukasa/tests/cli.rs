@@ -254,7 +254,6 @@ fn story(desk: &Desk) {
     restored.ok(&["restore-backup", &desk.path("dump.jsonl")]);
     assert_eq!(count(&restored), count(desk));
     assert_eq!(restored.code(&["restore-backup", &desk.path("dump.jsonl")]), "project_not_empty");
-    remembered(desk);
 }
 
 /// What was told is recalled by whoever comes next, each command being a process of its own.
@@ -325,6 +324,7 @@ fn every_verb_on_sqlite() {
     std::fs::create_dir_all(desk.folder.path().join("src/deep")).unwrap();
     let below = desk.command().current_dir(desk.folder.path().join("src/deep")).args(["get", "auth"]).output().unwrap();
     assert!(below.status.success());
+    remembered(&desk);
 }
 
 #[test]
@@ -352,6 +352,7 @@ fn every_verb_on_postgres() {
     let set_up = moved.run(&["setup-postgres", "--admin-url", &second.admin_url, "--app-url", &second.app_url]);
     assert!(set_up.status.success(), "{}", text(&set_up.stderr));
     moved.ok(&["put", "Service", "again"]);
+    remembered(&desk);
 }
 
 fn keys_are_made_listed_and_revoked(desk: &Desk) {
