@@ -80,7 +80,7 @@ fn shape(root: &Value, field: &Value) -> Shape {
         "boolean" => Shape::Flag,
         "integer" | "number" => Shape::Number,
         "string" => Shape::Text,
-        "array" if items_are_text(field) => Shape::Texts,
+        "array" if field.get("items").is_some_and(|items| is_text(root, items)) => Shape::Texts,
         _ => Shape::Json,
     }
 }
@@ -93,8 +93,9 @@ fn with_default(shape: &Value, field: &Value) -> Value {
     shape
 }
 
-fn items_are_text(field: &Value) -> bool {
-    field.pointer("/items/type") == Some(&"string".into())
+/// Also one of several words.
+fn is_text(root: &Value, item: &Value) -> bool {
+    matches!(shape(root, item), Shape::Text | Shape::Choice(_))
 }
 
 fn choices(field: &Value) -> Option<Vec<String>> {
