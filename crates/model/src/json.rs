@@ -28,6 +28,14 @@ impl Hash {
     }
 }
 
+impl Hash {
+    /// Its first hex digits, at most 64: 24 of them are enough that no two are the same by chance.
+    pub fn digits(&self, digits: usize) -> String {
+        let all: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        all[..digits.min(all.len())].to_owned()
+    }
+}
+
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("sha256:")?;

@@ -29,17 +29,17 @@ impl AuditKey {
         let mac = Hmac::<Sha256>::new_from_slice(bytes)
             .map_err(|e| Error::internal(format!("a key of any length should do: {e}")))?;
         let mut key = AuditKey { mac, id: String::new() };
-        key.id = hex(&key.of(&["id"]), 16);
+        key.id = key.of(&["id"]).digits(16);
         Ok(key)
     }
 
     /// The same user is another one in another tenant.
     pub fn user(&self, tenant: &str, user: &str) -> String {
-        hex(&self.of(&["user", tenant, user]), DIGITS)
+        self.of(&["user", tenant, user]).digits(DIGITS)
     }
 
     pub fn request(&self, operation: &str, request: &str) -> String {
-        hex(&self.of(&["request", operation, request]), DIGITS)
+        self.of(&["request", operation, request]).digits(DIGITS)
     }
 
     /// Over parts that cannot be taken for others.
@@ -51,10 +51,6 @@ impl AuditKey {
         }
         Hash(mac.finalize().into_bytes().into())
     }
-}
-
-fn hex(hash: &Hash, digits: usize) -> String {
-    hash.0.iter().take(digits / 2).map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Seals for AuditKey {

@@ -171,7 +171,7 @@ pub fn writes(
         since: fact.since.unwrap_or(at),
         confidence: fact.confidence.unwrap_or(CONFIDENCE),
     };
-    let key = format!("{prefix}{}", &Hash::of(normal(&new.value).as_bytes()).to_string()[..12]);
+    let key = format!("{prefix}{}", Hash::of(normal(&new.value).as_bytes()).digits(24));
     let own = Reference::exact(FACT, &key);
     let single = is_single(&fact.attribute, fact.single_valued);
     let mut put = PutObject::new(FACT, &key)

@@ -117,8 +117,8 @@ pub struct Pattern {
 impl Pattern {
     /// The id of the learning that it becomes.
     pub fn id(&self) -> String {
-        let hash = Hash::of(format!("{}\0{}", self.shape.name(), self.subject).as_bytes()).to_string();
-        format!("{}-{}", self.shape.name(), &hash[..12])
+        let hash = Hash::of(format!("{}\0{}", self.shape.name(), self.subject).as_bytes());
+        format!("{}-{}", self.shape.name(), hash.digits(24))
     }
 }
 

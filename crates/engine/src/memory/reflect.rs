@@ -135,7 +135,7 @@ pub fn reflect(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<
 fn reflection(ask: &Ask, sources: &[Past], patterns: &[Pattern], insight: &str) -> Result<(NewEpisode, String)> {
     let refs: Vec<String> = sources.iter().map(|past| past.reference.clone()).collect();
     let what = json!([ask.task_id, ask.agent_id, refs]).to_string();
-    let id = format!("reflection-{}", &Hash::of(what.as_bytes()).to_string()[..16]);
+    let id = format!("reflection-{}", Hash::of(what.as_bytes()).digits(24));
     let mut metadata = Map::new();
     metadata.insert("source_episode_ids".into(), json!(refs));
     let told = serde_json::to_value(patterns).map_err(|e| Error::internal(e.to_string()))?;

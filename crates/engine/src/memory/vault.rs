@@ -45,7 +45,7 @@ impl Vault {
                     .hint("write it as 64 hexadecimal digits or in base64; `openssl rand -hex 32` makes one")
             })?;
             let key = UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| Error::internal("a key was refused"))?;
-            let id = Hash::of(&[b"lukasa agent key\0", &bytes[..]].concat()).to_string()[..12].to_owned();
+            let id = Hash::of(&[b"lukasa agent key\0", &bytes[..]].concat()).digits(16);
             vault.keys.insert(agent.to_owned(), Key { key: LessSafeKey::new(key), id });
         }
         Ok(vault)

@@ -47,6 +47,14 @@ pub fn furnish(house: &House, key: &str, word: &str, secret: &str) {
     house.ok(key, "tag_create", json!({"name": "t1", "release": "r1", "description": word}));
 }
 
+/// Something that agents remember, and have to do.
+pub fn plan(house: &House, key: &str, word: &str) {
+    let task = json!({"task_id": "1", "title": word, "feature_id": "f1", "agent_id": "ann"});
+    house.ok(key, "task_update", task);
+    let episode = json!({"content": format!("ann saw {word}"), "agent_id": "ann", "entities": ["Service:web"]});
+    house.ok(key, "episode_add", episode);
+}
+
 /// A request that is right for who has the facts above.
 fn plain(operation: &Operation) -> Map<String, Value> {
     let of = operation.meta.name;
@@ -64,6 +72,9 @@ fn plain(operation: &Operation) -> Map<String, Value> {
             ("release_diff", _) | (_, "release") => "r1",
             ("merge", "source") => "calm",
             ("rename", "to") => "web2",
+            ("agent_claim", "target_id") | ("agent_release", "claim_id") => "shop.py",
+            ("feature_status", _) => "f1",
+            (_, "task_id") => "1",
             ("context_graph_usage", "context_graph_id") => "ContextGraph:shown",
             ("call_chain", "from") => "FUNCTION:shop.py::total",
             ("call_chain", "to") => "FUNCTION:shop.py::price",
@@ -87,6 +98,12 @@ fn plain(operation: &Operation) -> Map<String, Value> {
             Shape::Text => json!(text),
         };
         request.insert(name.to_owned(), value);
+    }
+    if ["agent_claim", "agent_release", "agent_status"].contains(&of) {
+        request.insert("agent_id".into(), json!("ann"));
+    }
+    if of == "episode_add" {
+        request.insert("content".into(), json!("the price was wrong"));
     }
     if of == "semantic_slice" {
         request.insert("symbol".into(), json!("shop.py::price"));
