@@ -19,7 +19,7 @@ pub use changed::Change;
 pub(crate) use changed::tells_of_code;
 pub use guard::{Guarded, guard, guard_targets};
 pub use happening::Denied;
-pub use keeper::Keeper;
+pub use keeper::keep;
 pub use presence::{Presence, Source};
 pub use target::{Worktree, meant};
 

@@ -1,6 +1,7 @@
 //! What the product does: every operation, defined once, over a ledger.
 
 pub mod audit;
+pub mod beat;
 pub mod caller;
 pub mod code;
 pub mod context_graph;
@@ -313,11 +314,14 @@ impl Engine {
         let root = self.workspace(scope, path)?.root().to_owned();
         let mut watches = self.watches.lock();
         if let Entry::Vacant(place) = watches.entry((scope.clone(), root.clone())) {
-            // The watcher's own engine holds no watchers, or neither could ever go.
-            let own = Engine { watches: Arc::default(), ..self.clone() };
-            place.insert(code::Watch::start(&own, scope, &root, code::watch::DEBOUNCE, None)?);
+            place.insert(code::Watch::start(&self.unwatched(), scope, &root, code::watch::DEBOUNCE, None)?);
         }
         Ok(root)
+    }
+
+    /// The same for who is kept by it: it holds no watchers, or neither could ever go.
+    pub(crate) fn unwatched(&self) -> Engine {
+        Engine { watches: Arc::default(), ..self.clone() }
     }
 
     /// How the watchers of a project are doing, by root.

@@ -107,6 +107,23 @@ fn claims_from(env: &dyn Fn(&str) -> Option<String>) -> Result<ClaimRules> {
 #[serde(default, deny_unknown_fields)]
 struct MemorySettings {
     agent_keys_file: Option<PathBuf>,
+    reflect_minutes: Option<u64>,
+}
+
+/// How often a server reflects by itself; never, unless somebody says so.
+pub fn reflect_every() -> Result<Option<Duration>> {
+    reflect_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
+}
+
+fn reflect_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Option<Duration>> {
+    let number = |name: &str| -> Result<Option<u64>> {
+        let wrong = |text: &str| Error::invalid("invalid_settings", format!("{name}: `{text}` is not a number"));
+        env(name).map(|text| text.parse().map_err(|_| wrong(&text))).transpose()
+    };
+    let minutes = number("LUKASA_REFLECT_MINUTES")?.or(read(env)?.memory.reflect_minutes);
+    let millis = number("CODE_GRAPH_AUTO_REFLECT_INTERVAL_MS")?.map(Duration::from_millis);
+    let every = minutes.map(|minutes| Duration::from_secs(minutes * 60)).or(millis);
+    Ok(every.filter(|every| !every.is_zero()))
 }
 
 /// Keys of agents, which their sensitive episodes are encrypted with.

@@ -6,14 +6,12 @@
 
 use super::board::Ending;
 use crate::Engine;
+use crate::beat::Beat;
 use crate::telemetry::log;
 use lukasa_model::transaction::Header;
 use lukasa_model::{Result, Scope};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::json;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How often it is looked, at most and at least; a sixth of the grace time in between, so that some looks may fail.
@@ -23,41 +21,15 @@ const LATEST: Duration = Duration::from_secs(10);
 /// When connections that hold claims were last known to be there: the value of their mark, and when it was seen first.
 pub(super) type Seen = FxHashMap<(Scope, String), (Option<u64>, Duration)>;
 
-/// Looks after claims on a thread of its own until it is dropped.
-pub struct Keeper {
-    ended: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Keeper {
-    /// Looks after the claims of these projects, and of whichever else the engine is asked about.
-    pub fn start(engine: &Engine, scopes: &[Scope]) -> Keeper {
-        scopes.iter().for_each(|scope| drop(engine.ledger(scope)));
-        // Its own engine holds no watchers, or neither could ever go.
-        let engine = Engine { watches: Arc::default(), ..engine.clone() };
-        let ended = Arc::new(AtomicBool::new(false));
-        let stop = Arc::clone(&ended);
-        let every = (engine.coordination.rules.grace / 6).clamp(SOONEST, LATEST);
-        let thread = std::thread::Builder::new().name("claims".into()).spawn(move || {
-            let began = Instant::now();
-            while !stop.load(Ordering::Relaxed) {
-                engine.sweep_claims(began.elapsed());
-                std::thread::park_timeout(every);
-            }
-        });
-        Keeper { ended, thread: thread.ok() }
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        self.ended.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            // A thread that broke off has nothing left to end.
-            let _ = thread.join();
-        }
-    }
+/// Looks after the claims of these projects, and of whichever else the engine is asked about, until it is dropped.
+pub fn keep(engine: &Engine, scopes: &[Scope]) -> Beat {
+    scopes.iter().for_each(|scope| drop(engine.ledger(scope)));
+    let engine = engine.unwatched();
+    let every = (engine.coordination.rules.grace / 6).clamp(SOONEST, LATEST);
+    let began = Instant::now();
+    Beat::start("claims", every, move || {
+        engine.sweep_claims(began.elapsed());
+    })
 }
 
 impl Engine {

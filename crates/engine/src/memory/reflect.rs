@@ -3,15 +3,18 @@
 use super::patterns::{self, LEARNED, Past, Pattern};
 use super::recall::newest;
 use super::{Kind, NewEpisode, add_all};
+use crate::beat::Beat;
 use crate::graph::check_range;
+use crate::telemetry::log;
 use crate::{Context, Engine};
 use lukasa_model::json::Hash;
-use lukasa_model::{Error, Reference, Result};
+use lukasa_model::{Error, Reference, Result, Scope};
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Episodes looked at when nobody says otherwise.
 pub const LIMIT: usize = 20;
@@ -55,6 +58,26 @@ pub struct LearningOut {
     pub confidence: f64,
     /// created; renewed: more speaks for it now, or less; known: as before.
     pub state: &'static str,
+}
+
+/// Reflects on the newest episodes of a project now and then, until it is dropped.
+pub fn keep(engine: &Engine, scope: &Scope, every: Duration) -> Beat {
+    let (engine, scope, mut first) = (engine.unwatched(), scope.clone(), true);
+    Beat::start("reflect", every, move || {
+        // Whoever starts a server wants answers first.
+        if std::mem::take(&mut first) {
+            return;
+        }
+        let mut quiet = |_, _| {};
+        let mut context = Context::of(scope.clone(), &mut quiet);
+        match engine.call(&mut context, "reflect", json!({})) {
+            Err(error) if error.code != "unknown_project" => {
+                let told = [("project", json!(scope.project)), ("code", json!(error.code))];
+                log::event(log::Level::Warn, "memory.reflect", &told);
+            }
+            _ => {}
+        }
+    })
 }
 
 /// Looks at the newest episodes of a task, of an agent or of all, and keeps what they add up to. Reflecting on the same

@@ -656,3 +656,28 @@ fn text_search_is_current_at_each_return() {
         }
     }
 }
+
+#[test]
+fn a_server_reflects_by_itself_when_told_to() {
+    let desk = Desk::all().remove(0);
+    desk.ok("put", json!({"type": "FILE", "key": "auth.py"}));
+    for n in 0..3 {
+        let metadata =
+            json!({"file": "auth.py", "diff_summary": "more", "lines_before": 1, "lines_after": 2, "reason": "r"});
+        desk.ok(
+            "episode_add",
+            json!({"type": "EDIT", "content": format!("edit {n}"), "agent_id": "ada",
+            "entities": ["FILE:auth.py"], "metadata": metadata}),
+        );
+    }
+    let learnings = || desk.ok("list", json!({"type": "Learning"}))["total"].as_u64().unwrap();
+    assert_eq!(learnings(), 0);
+    let scope = desk.fixture.ledger.scope();
+    let beat = lukasa_engine::memory::reflect::keep(&desk.engine, scope, std::time::Duration::from_millis(5));
+    let began = std::time::Instant::now();
+    while learnings() == 0 && began.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    drop(beat);
+    assert_eq!(learnings(), 1, "and reflecting again learned nothing twice");
+}

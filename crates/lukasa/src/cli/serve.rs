@@ -4,7 +4,7 @@ use super::{Session, audit};
 use crate::config::{self, Meant, Need};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use lukasa_engine::audit::Keeps;
-use lukasa_engine::coordination::Keeper;
+use lukasa_engine::{coordination, memory};
 use lukasa_model::{Error, ErrorKind, Result};
 use lukasa_server::auth::failures::{FailureLimit, Failures};
 use lukasa_server::auth::guard::GuardRules;
@@ -131,15 +131,17 @@ impl Served {
         let matches = self.matches.clone();
         let (watches, scope, home) = (self.watches, self.meant.scope.clone(), self.meant.home.clone());
         let recorded = (Keeps::All, self.port);
+        let reflect_every = crate::settings::reflect_every()?;
         // The database's runtime must outlive its engine, which lives as long as we do.
         let kept = Mutex::new(Vec::new());
         let open = move || {
             let session = Session::open_as(&matches, Need::MayCreate, None, true, recorded)?;
             let engine = session.engine.clone();
-            let keeper = Keeper::start(&engine, std::slice::from_ref(&scope));
+            let mut beats = vec![coordination::keep(&engine, std::slice::from_ref(&scope))];
+            beats.extend(reflect_every.map(|every| memory::reflect::keep(&engine, &scope, every)));
             if let Ok(mut kept) = kept.lock() {
-                // The keeper goes first: it works on the engine.
-                kept.push((keeper, session));
+                // The beats go first: they work on the engine.
+                kept.push((beats, session));
             }
             if watches && let Err(e) = engine.watch(&scope, &home) {
                 let _ = writeln!(std::io::stderr(), "changes are not followed: {}", e.message);
