@@ -7,7 +7,7 @@ use crate::{Context, Engine};
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Error, Result, View};
 use lukasa_store::Ledger;
-use lukasa_store::ledger::{Change, ViewSpec};
+use lukasa_store::ledger::{Change, Difference, ViewSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +79,11 @@ impl Op for Diff {
 
 /// Compares two views and shapes the answer.
 pub fn compare(ledger: &Ledger, from: &View, to: &View, limit: usize) -> Result<Response> {
-    let difference = ledger.diff(from, to, limit)?;
+    shaped(ledger.diff(from, to, limit)?, from, to)
+}
+
+/// The answer to a comparison.
+pub fn shaped(difference: Difference, from: &View, to: &View) -> Result<Response> {
     let (added, removed, modified) = (difference.added, difference.removed, difference.modified);
     let changes: Vec<_> = difference.changes.into_iter().map(change_out).collect::<Result<_>>()?;
     let total = added + removed + modified;

@@ -1,11 +1,11 @@
 //! `diff_since`: what changed since a transaction, time, commit or agent's last write.
 
 use super::META;
-use super::diff::{self, compare};
+use super::diff::{self, shaped};
 use super::log::TransactionOut;
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
-use lukasa_model::Result;
+use lukasa_model::{Result, Thing, Tx};
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,9 @@ pub struct Request {
     /// The branch to look at; `main` when left out.
     #[serde(default)]
     pub branch: Option<String>,
+    /// Only objects and relationships of these types, for example FILE, FUNCTION, CLASS; all when left out.
+    #[serde(default)]
+    pub types: Vec<String>,
     /// Most changes to list; all are counted.
     #[serde(default = "diff::limit")]
     pub limit: usize,
@@ -30,6 +33,8 @@ pub struct Response {
     pub diff: diff::Response,
     /// Transactions on the branch's line that lie between, oldest first, at most 100.
     pub transactions: Vec<TransactionOut>,
+    /// The same, by number.
+    pub tx_ids: Vec<Tx>,
     /// How many lie between.
     pub transactions_total: u64,
 }
@@ -44,7 +49,12 @@ impl Op for DiffSince {
                       with how it is now, and lists the transactions between.",
         verb: "diff-since",
         positional: &["since"],
-        examples: &["lukasa diff-since 42", "lukasa diff-since agent:claude", "lukasa diff-since 2026-01-31"],
+        examples: &[
+            "lukasa diff-since 42",
+            "lukasa diff-since 42 --types FILE",
+            "lukasa diff-since agent:claude",
+            "lukasa diff-since 2026-01-31",
+        ],
         ..META
     };
     type Request = Request;
@@ -71,7 +81,14 @@ impl Op for DiffSince {
                 }
             }
         }
-        let diff = compare(&ledger, &from, &to, request.limit)?;
-        Ok(Response { diff, transactions, transactions_total })
+        let is_one = |asked: &String, own: &str| {
+            [false, true].iter().any(|kind| registry.spelling(asked, *kind).eq_ignore_ascii_case(own))
+        };
+        let wanted = |thing: &Thing| {
+            request.types.is_empty() || request.types.iter().any(|asked| is_one(asked, &thing.type_name))
+        };
+        let diff = shaped(ledger.diff_of(&from, &to, request.limit, &wanted)?, &from, &to)?;
+        let tx_ids = transactions.iter().map(|transaction| transaction.tx).collect();
+        Ok(Response { diff, transactions, tx_ids, transactions_total })
     }
 }

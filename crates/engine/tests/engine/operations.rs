@@ -34,6 +34,74 @@ fn every_operation_is_named_once_and_explained() {
     }
 }
 
+/// Tools that agents know by these names, with the fields they are asked by and answer with.
+const KNOWN: [(&str, &[&str], &[&str]); 22] = [
+    (
+        "episode_add",
+        &["type", "content", "entities", "taskId", "outcome", "metadata", "sensitive"],
+        &["episode_id", "summary"],
+    ),
+    ("episode_recall", &["query", "agentId", "taskId", "types", "limit", "since", "profile"], &["episodes"]),
+    ("decision_query", &["query", "affectedFiles", "limit"], &["episodes"]),
+    ("reflect", &["taskId", "agentId", "limit"], &["reflection_id", "insight", "learnings_created", "patterns"]),
+    (
+        "agent_claim",
+        &["targetId", "claimType", "intent", "taskId"],
+        &["claim_id", "status", "conflict", "target_version_sha"],
+    ),
+    ("agent_release", &["claimId", "outcome"], &["summary"]),
+    ("agent_status", &["agentId"], &["agent_id", "active_claims", "recent_episodes", "current_task"]),
+    ("coordination_overview", &[], &["active_claims", "stale_claims", "conflicts", "agent_summary", "total_claims"]),
+    (
+        "context_pack",
+        &["task", "taskId", "agentId", "profile", "includeDecisions", "includeEpisodes", "includeLearnings"],
+        &[
+            "summary",
+            "entry_point",
+            "core_symbols",
+            "dependencies",
+            "decisions",
+            "learnings",
+            "active_blockers",
+            "plan",
+            "token_estimate",
+        ],
+    ),
+    ("semantic_slice", &["file", "symbol", "query", "context"], &["summary"]),
+    ("diff_since", &["since", "types"], &["summary", "added", "removed", "modified", "tx_ids"]),
+    ("index_file", &["path"], &["summary"]),
+    ("index_directory", &["path"], &["summary"]),
+    ("get_callers", &["ref"], &["summary"]),
+    ("get_callees", &["ref"], &["summary"]),
+    ("call_chain", &["from", "to"], &["summary"]),
+    ("memory_linked_search", &["query"], &["items"]),
+    ("call_graph_stats", &[], &["summary"]),
+    ("build_context_graph", &["anchors", "mode", "maxNodes", "maxDepth"], &["nodes", "edges"]),
+    ("query_knowledge_graph", &["query", "nodeTypes", "limit"], &["nodes"]),
+    ("get_entity_neighbors", &["nodeId", "edgeTypes", "depth"], &["nodes"]),
+    ("trace_decision_lineage", &["decisionId", "direction"], &["upstream", "downstream"]),
+];
+
+#[test]
+fn tools_that_agents_know_have_the_names_and_fields_they_know() {
+    let mut missing = Vec::new();
+    for (name, asked, told) in KNOWN {
+        let Some(operation) = operations().iter().find(|operation| operation.meta.name == name) else {
+            missing.push(name.to_owned());
+            continue;
+        };
+        for field in asked {
+            // `profile` is every tool's, whatever the operation.
+            if *field != "profile" && operation.read(json!({*field: null})).is_err() {
+                missing.push(format!("{name} is not asked by {field}"));
+            }
+        }
+        let fields = operation.response.as_value()["properties"].as_object().unwrap();
+        missing.extend(told.iter().filter(|f| !fields.contains_key(**f)).map(|f| format!("{name} does not tell {f}")));
+    }
+    assert_eq!(missing, [""; 0]);
+}
+
 #[test]
 fn requests_take_camel_case_and_refuse_what_does_not_exist() {
     for desk in Desk::all() {
@@ -163,5 +231,28 @@ fn lists_come_in_pages_that_fit_together() {
             }
         }
         assert_eq!(seen, (0..25).map(|i| format!("k{i}")).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn changes_since_a_moment_can_be_asked_for_by_type() {
+    for desk in Desk::all() {
+        desk.ok("put", json!({"type": "Service", "key": "a"}));
+        desk.fixture.clock.advance(1);
+        desk.ok("put", json!({"type": "Team", "key": "b"}));
+        desk.ok("patch", json!({"ref": "a", "title": "A"}));
+        desk.ok("link", json!({"type": "OWNS", "src": "b", "dst": "a"}));
+        let all = desk.ok("diff_since", json!({"since": "tx:1"}));
+        assert_eq!((&all["added"], &all["modified"], &all["tx_ids"]), (&json!(2), &json!(1), &json!([2, 3, 4])));
+        for (types, added, modified) in
+            [(json!(["service"]), 0, 1), (json!(["Team", "OWNS"]), 2, 0), (json!(["X"]), 0, 0)]
+        {
+            let some = desk.ok("diff_since", json!({"since": "tx:1", "types": types}));
+            let listed = some["changes"].as_array().unwrap().len();
+            assert_eq!(
+                (&some["added"], &some["modified"], listed),
+                (&json!(added), &json!(modified), added + modified)
+            );
+        }
     }
 }

@@ -43,6 +43,17 @@ impl Ledger {
     /// What turns `before` into `after`; at most `limit` changes are listed, all are counted. What Lukasa keeps
     /// for itself (branches, releases, tags, types) is not compared.
     pub fn diff(&self, before: &View, after: &View, limit: usize) -> Result<Difference> {
+        self.diff_of(before, after, limit, &|_| true)
+    }
+
+    /// The same of some things only.
+    pub fn diff_of(
+        &self,
+        before: &View,
+        after: &View,
+        limit: usize,
+        wanted: &dyn Fn(&Thing) -> bool,
+    ) -> Result<Difference> {
         let mut old = Peek::new(self.heads(before, Fields::Header)?)?;
         let mut new = Peek::new(self.heads(after, Fields::Header)?)?;
         let mut out = Difference::default();
@@ -61,12 +72,15 @@ impl Ledger {
                 (Some(_), None) => ChangeClass::Removed,
                 (None, _) => ChangeClass::Added,
             };
+            let thing = b.as_ref().or(a.as_ref()).map(|row| row.thing.clone());
+            if thing.as_ref().is_none_or(|thing| !wanted(thing)) {
+                continue;
+            }
             match class {
                 ChangeClass::Added => out.added += 1,
                 ChangeClass::Removed => out.removed += 1,
                 ChangeClass::Modified => out.modified += 1,
             }
-            let thing = b.as_ref().or(a.as_ref()).map(|row| row.thing.clone());
             if let (Some(thing), true) = (thing, out.changes.len() < limit) {
                 let (before, after) = (a.map(|row| row.statement), b.map(|row| row.statement));
                 out.changes.push(Change { class, thing, before, after, between: None, summary: None });
