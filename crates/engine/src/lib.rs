@@ -226,7 +226,7 @@ impl Engine {
         let told = outline.as_ref().map_err(|e| *e);
         events::ended(context, &Ended { operation: operation.meta.name, request: &asked, answer: told, took });
         if let Some(recording) = recording {
-            match told.is_ok_and(|told| ops::events::is_silence(operation.meta.name, told)) {
+            match told.is_ok_and(|told| ops::event_list::is_silence(operation.meta.name, told)) {
                 true => recording.forget(),
                 false => recording.end(told),
             }

@@ -302,7 +302,7 @@ pub fn operations() -> &'static [Operation] {
             Operation::of::<ops::feature_status::FeatureStatus>(),
             Operation::of::<ops::history::History>(),
             Operation::of::<ops::log::Log>(),
-            Operation::of::<ops::events::Events>(),
+            Operation::of::<ops::event_list::EventList>(),
             Operation::of::<ops::diff::Diff>(),
             Operation::of::<ops::diff_since::DiffSince>(),
             Operation::of::<ops::branch::Create>(),

@@ -24,7 +24,7 @@ impl Follower {
     /// From now on, or from where one left off. Asking the first time is an operation like any other, and refused like one.
     pub async fn start(front: &Front, caller: Caller, kinds: Vec<String>, after: Option<String>) -> Result<Follower> {
         let request = json!({"limit": 1, "kinds": kinds});
-        let now = front.call(&caller, "events", request, None).await?.value()?;
+        let now = front.call(&caller, "event_list", request, None).await?.value()?;
         let now = now["cursor"].as_str().unwrap_or_default().to_owned();
         let after = after.unwrap_or(now);
         Ok(Follower { front: front.clone(), caller, kinds, after, more: true })

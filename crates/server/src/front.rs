@@ -153,7 +153,7 @@ impl Front {
 
     /// Asks for news on behalf of who listens. Asking in vain, several times a second, is in no log and no figure.
     pub async fn listen(&self, caller: &Caller, request: Value) -> Result<Answer> {
-        let operation = registry::find("events").ok_or_else(|| unknown("events"))?;
+        let operation = registry::find("event_list").ok_or_else(|| unknown("event_list"))?;
         self.run(caller, operation, request, None).await
     }
 

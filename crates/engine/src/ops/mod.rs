@@ -26,7 +26,7 @@ pub mod diff_since;
 pub mod embed;
 pub mod episode_add;
 pub mod episode_recall;
-pub mod events;
+pub mod event_list;
 pub mod expand;
 pub mod export;
 pub mod feature_status;

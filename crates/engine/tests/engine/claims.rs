@@ -349,12 +349,12 @@ fn what_a_killed_server_left_is_ended_by_another_and_what_a_living_one_has_is_no
 fn whatever_happens_to_claims_can_be_followed() {
     for desk in Desk::all() {
         desk.by("ada", "agent_claim", claim("first.rs"));
-        let from = desk.ok("events", json!({}))["cursor"].clone();
+        let from = desk.ok("event_list", json!({}))["cursor"].clone();
         let other = desk.another(ClaimRules::default());
         let id = ask(&other, &desk, ("ada", None), "agent_claim", claim("a.rs")).unwrap()["claim_id"].clone();
         desk.by("bob", "agent_claim", claim("a.rs::f"));
         desk.by("ada", "agent_release", json!({"claim_id": id}));
-        let told = desk.ok("events", json!({"after": from, "kinds": ["claim", "conflict"]}));
+        let told = desk.ok("event_list", json!({"after": from, "kinds": ["claim", "conflict"]}));
         let told: Vec<String> = told["events"]
             .as_array()
             .unwrap()

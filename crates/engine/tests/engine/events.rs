@@ -11,10 +11,10 @@ fn kinds(told: &Value) -> Vec<&str> {
 fn what_happens_is_told_once_and_in_order() {
     for desk in Desk::all() {
         desk.ok("put", json!({"type": "Service", "key": "auth"}));
-        let first = desk.ok("events", json!({}));
+        let first = desk.ok("event_list", json!({}));
         assert_eq!((kinds(&first), &first["head"]), (vec!["transaction"], &json!(1)));
         let listened = first["cursor"].as_str().unwrap().to_owned();
-        assert_eq!(desk.ok("events", json!({"after": listened}))["summary"], "nothing happened");
+        assert_eq!(desk.ok("event_list", json!({"after": listened}))["summary"], "nothing happened");
         desk.fixture.clock.advance(1);
         desk.ok(
             "batch",
@@ -28,7 +28,7 @@ fn what_happens_is_told_once_and_in_order() {
                 {"relationship": {"type": "INVOLVES", "src": "Episode:episode:1", "dst": "Service:auth"}}
             ]}),
         );
-        let told = desk.ok("events", json!({"after": listened}));
+        let told = desk.ok("event_list", json!({"after": listened}));
         assert_eq!(kinds(&told), ["claim", "episode", "episode", "task", "transaction"]);
         let claim = &told["events"][0];
         assert_eq!(
@@ -38,10 +38,10 @@ fn what_happens_is_told_once_and_in_order() {
         assert_eq!((&told["events"][1]["title"], &told["events"][1]["subtype"]), (&json!("it broke"), &json!("ERROR")));
         assert!(!told.to_string().contains("password"), "what is sensitive is not told");
         assert_eq!((&told["events"][4]["reason"], &told["events"][4]["stated"]), (&json!("morning"), &json!(5)));
-        let some = desk.ok("events", json!({"after": listened, "kinds": ["claim", "task"]}));
+        let some = desk.ok("event_list", json!({"after": listened, "kinds": ["claim", "task"]}));
         assert_eq!(kinds(&some), ["claim", "task"]);
         desk.ok("delete", json!({"ref": "Claim:claim:1"}));
-        let told = desk.ok("events", json!({"after": told["cursor"], "kinds": ["claim"]}));
+        let told = desk.ok("event_list", json!({"after": told["cursor"], "kinds": ["claim"]}));
         assert_eq!((kinds(&told), &told["events"][0]["status"]), (vec!["claim"], &json!("ended")));
     }
 }
@@ -56,22 +56,22 @@ fn a_conflict_is_told_though_nothing_was_written() {
             )
         };
         desk.ok("task_update", json!({"task_id": "1", "title": "Mend it", "agent_id": "ada"}));
-        let listened = desk.ok("events", json!({}))["cursor"].clone();
+        let listened = desk.ok("event_list", json!({}))["cursor"].clone();
         assert_eq!(claim("ada")["status"], "ok");
-        let told = desk.ok("events", json!({"after": listened, "kinds": ["claim", "conflict"]}));
+        let told = desk.ok("event_list", json!({"after": listened, "kinds": ["claim", "conflict"]}));
         assert_eq!((kinds(&told), &told["events"][0]["holder"]), (vec!["claim"], &json!("ada")));
         assert_eq!(claim("bob")["status"], "CONFLICT");
-        let told = desk.ok("events", json!({"after": told["cursor"]}));
+        let told = desk.ok("event_list", json!({"after": told["cursor"]}));
         assert_eq!(kinds(&told), ["conflict"]);
         let conflict = &told["events"][0];
         assert_eq!(
             (&conflict["holder"], &conflict["agent"], &conflict["target"], &conflict["reason"]),
             (&json!("ada"), &json!("bob"), &json!("task:1"), &json!("ada mends it"))
         );
-        assert_eq!(kinds(&desk.ok("events", json!({"after": told["cursor"]}))), [""; 0], "told once");
+        assert_eq!(kinds(&desk.ok("event_list", json!({"after": told["cursor"]}))), [""; 0], "told once");
         let head = told["head"].to_string();
         // Who begins by a transaction alone listens for conflicts from then on.
-        assert_eq!(kinds(&desk.ok("events", json!({"after": head}))), [""; 0]);
+        assert_eq!(kinds(&desk.ok("event_list", json!({"after": head}))), [""; 0]);
     }
 }
 
@@ -81,12 +81,12 @@ fn long_logs_come_in_parts_and_wrong_cursors_are_refused() {
         for n in 0..5 {
             desk.ok("put", json!({"type": "Service", "key": format!("s{n}")}));
         }
-        let part = desk.ok("events", json!({"after": "0", "limit": 3}));
+        let part = desk.ok("event_list", json!({"after": "0", "limit": 3}));
         assert_eq!((kinds(&part).len(), &part["truncated"]), (3, &json!(true)));
-        let rest = desk.ok("events", json!({"after": part["cursor"]}));
+        let rest = desk.ok("event_list", json!({"after": part["cursor"]}));
         assert_eq!((kinds(&rest).len(), &rest["truncated"]), (2, &json!(false)));
-        assert_eq!(desk.fails("events", json!({"after": "yesterday"})), "invalid_argument");
-        assert_eq!(desk.fails("events", json!({"limit": 0})), "out_of_range");
-        assert_eq!(desk.fails("events", json!({"kinds": ["weather"]})), "invalid_request");
+        assert_eq!(desk.fails("event_list", json!({"after": "yesterday"})), "invalid_argument");
+        assert_eq!(desk.fails("event_list", json!({"limit": 0})), "out_of_range");
+        assert_eq!(desk.fails("event_list", json!({"kinds": ["weather"]})), "invalid_request");
     }
 }

@@ -19,7 +19,7 @@ const ALL: [(&str, &str, &str, &str); 9] = [
     ("branches", "Branches", "Every branch", "branch_list"),
     ("releases", "Releases", "Every release", "release_list"),
     ("log", "Log", "The latest transactions", "log"),
-    ("events", "Events", "What happened lately: claims, conflicts, tasks, episodes, transactions", "events"),
+    ("events", "Events", "What happened lately: claims, conflicts, tasks, episodes, transactions", "event_list"),
     ("claims", "Claims", "Who works on what", "coordination_overview"),
     ("tasks", "Tasks", "What is to be done, and how far it is", "progress_query"),
 ];

@@ -1,4 +1,4 @@
-//! `events`: what happened since one last listened.
+//! `event_list`: what happened since one last listened.
 
 use super::{META, count};
 use crate::graph::check_range;
@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-pub struct Events;
+pub struct EventList;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
@@ -45,12 +45,12 @@ pub struct Response {
 
 /// Whether this was asked and told nothing: who listens asks several times a second, and is recorded when there is news.
 pub(crate) fn is_silence(operation: &str, answer: &Outline) -> bool {
-    operation == Events::META.name && answer.counts().get("events").is_none_or(|events| *events == 0)
+    operation == EventList::META.name && answer.counts().get("events").is_none_or(|events| *events == 0)
 }
 
-impl Op for Events {
+impl Op for EventList {
     const META: Meta = Meta {
-        name: "events",
+        name: "event_list",
         summary: "What happened: claims, conflicts, tasks, episodes, transactions",
         description: "Oldest first. Ask again with `after` set to the `cursor` of the answer to be told what happened since. Over \
                       HTTP, `GET /v1/events` sends the same as it happens; over MCP, subscribe to lukasa://project/events.",
