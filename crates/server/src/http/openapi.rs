@@ -33,7 +33,7 @@ const ERRORS: [(&str, &str); 13] = [
 ];
 
 /// What one answer leads to: an operation, another one's path, the parameter, and where its value stands.
-const LINKS: [(&str, &str, &str, &str); 10] = [
+const LINKS: [(&str, &str, &str, &str); 9] = [
     ("put", "get_1", "ref", "$response.body#/written/0/id"),
     ("put", "history_1", "ref", "$response.body#/written/0/id"),
     ("put", "neighbors_1", "ref", "$response.body#/written/0/id"),
@@ -43,7 +43,6 @@ const LINKS: [(&str, &str, &str, &str); 10] = [
     ("tag_create", "tag_show_1", "name", "$request.body#/name"),
     ("tag_create", "tag_describe_1", "name", "$request.body#/name"),
     ("tag_create", "tag_delete_1", "name", "$request.body#/name"),
-    ("branch_create", "merge_1", "into", "$request.body#/name"),
 ];
 
 pub fn document() -> Value {
