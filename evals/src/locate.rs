@@ -5,7 +5,7 @@ mod tree;
 
 use crate::finding::out::Out;
 use crate::finding::plain::Plain;
-use crate::finding::score::{Pool, all_found, percent, recall};
+use crate::finding::score::{Pool, all_found, ndcg, percent, recall, reciprocal};
 use crate::finding::{Project, Times};
 use crate::{Fault, print};
 use lukasa_engine::search::{Recipe, find};
@@ -19,7 +19,9 @@ use std::time::Instant;
 use tasks::Task;
 use tree::{Listed, Tree};
 
-const METHODS: [&str; 2] = ["ours", "bm25"];
+/// The recipe, plain BM25, then each channel of the recipe alone.
+const METHODS: [&str; 6] = ["ours", "bm25", "body", "path", "symbols", "defined"];
+const CHANNELS: usize = 2;
 /// A reader who has not met what should be found in so many files gives up.
 const READ: usize = 20;
 /// Tasks between two words of progress.
@@ -66,7 +68,12 @@ fn repository(
         let listed = tree.check_out(&task.commit)?.clone();
         project.call("index_directory", json!({"path": tree.work, "branch": "main"}))?;
         files.move_to(&tree, listed, task);
-        for (method, figures) in METHODS.iter().zip(&mut figures) {
+        for (method, figures) in METHODS.iter().zip(&mut figures).skip(CHANNELS) {
+            let ranked = alone(&project, &task.text, method)?;
+            let in_pool: Vec<&String> = ranked.iter().filter(|path| task.pool.has(path)).collect();
+            figures.add(task, &in_pool);
+        }
+        for (method, figures) in METHODS.iter().zip(&mut figures).take(CHANNELS) {
             let mut took = Times::default();
             let ranked = took.take(tasks.len(), || match *method {
                 "bm25" => Ok(files.rank(&task.text)),
@@ -85,7 +92,7 @@ fn repository(
             figures.tokens.push(tokens);
         }
         if (at + 1) % TOLD == 0 || at + 1 == tasks.len() {
-            let [ours, bm25] = figures.each_ref().map(|figures| percent(&figures.column(|shares| shares.r[1])));
+            let [ours, bm25, ..] = figures.each_ref().map(|figures| percent(&figures.column(|shares| shares.r[1])));
             let seconds = began.elapsed().as_secs_f64();
             eprintln!("{name}: {} of {}, r5 {ours} bm25 {bm25}, {seconds:.0} s", at + 1, tasks.len());
         }
@@ -101,6 +108,14 @@ fn ours(project: &Project, task: &str) -> Result<Vec<String>, Fault> {
     let answered = find(&seen.look, &seen.texts, &seen.ask(task, Recipe::Code, Nearest::default()));
     let key = |node| seen.look.snapshot.key(node).map(str::to_owned);
     Ok(answered.files.iter().filter_map(|file| key(file.node)).collect())
+}
+
+/// Files as one channel of the recipe ranks them.
+fn alone(project: &Project, task: &str, channel: &str) -> Result<Vec<String>, Fault> {
+    let seen = project.see()?;
+    let answered = find(&seen.look, &seen.texts, &seen.ask(task, Recipe::Code, Nearest::default()));
+    let found = answered.channels.iter().filter(|own| own.name == channel).flat_map(|own| &own.found);
+    Ok(found.filter_map(|(node, _)| seen.look.snapshot.key(*node).map(str::to_owned)).collect())
 }
 
 /// Tokens until a file that should be found is named: of a compact context pack, where that does not name it of a balanced
@@ -196,6 +211,8 @@ struct Shares {
     r: [f64; 3],
     /// Whether all is in the first 1, 3, 5 and 10.
     acc: [f64; 4],
+    /// One over the place of the first, and NDCG of the first 10.
+    places: [f64; 2],
     is_given_away: Option<bool>,
 }
 
@@ -204,6 +221,7 @@ impl Figures {
         self.shares.push(Shares {
             r: [1, 5, 10].map(|k| recall(&task.gold, ranked, k)),
             acc: [1, 3, 5, 10].map(|k| all_found(&task.gold, ranked, k)),
+            places: [reciprocal(&task.gold, ranked), ndcg(&task.gold, ranked, 10)],
             is_given_away: task.is_given_away,
         });
     }
@@ -222,11 +240,12 @@ impl Figures {
     fn line(&self, repo: &str, method: &str) -> Value {
         let r = |at: usize| percent(&self.column(|shares| shares.r[at]));
         let acc = |at: usize| percent(&self.column(|shares| shares.acc[at]));
+        let place = |at: usize| percent(&self.column(|shares| shares.places[at]));
         let hidden = self.shares.iter().filter(|shares| shares.is_given_away == Some(false));
         let hidden: Vec<f64> = hidden.map(|shares| shares.r[1]).collect();
         let noleak = if hidden.is_empty() { None } else { Some(percent(&hidden)) };
         json!({"suite": "locate", "repo": repo, "method": method, "tasks": self.shares.len(), "r1": r(0), "r5": r(1),
-            "r10": r(2), "acc1": acc(0), "acc3": acc(1), "acc5": acc(2), "acc10": acc(3), "noleak_r5": noleak,
+            "r10": r(2), "acc1": acc(0), "acc3": acc(1), "acc5": acc(2), "acc10": acc(3), "mrr": place(0), "ndcg10": place(1), "noleak_r5": noleak,
             "noleak_tasks": hidden.len(), "tokens_to_gold_median": median(&self.tokens),
             "ref_tokens_to_gold_median": median(&self.reference), "p95_ms": self.times.percentile(95)})
     }

@@ -5,6 +5,7 @@ mod claims;
 mod community;
 mod cypher;
 mod finding;
+mod gate;
 mod graph;
 mod graphalytics;
 mod index;
@@ -140,6 +141,20 @@ fn main() -> ExitCode {
                 .arg(json.clone()),
         )
         .subcommand(
+            Command::new("gate")
+                .about("Refuses a run whose figures have fallen below those of an earlier one")
+                .arg(Arg::new("baseline").long("baseline").required(true).help("What an earlier run printed with --json"))
+                .arg(Arg::new("run").long("run").required(true).help("What this one printed"))
+                .arg(
+                    Arg::new("drop")
+                        .long("drop")
+                        .default_value("2")
+                        .value_parser(clap::value_parser!(f64))
+                        .help("Points that a figure may fall"),
+                )
+                .arg(json.clone()),
+        )
+        .subcommand(
             Command::new("claims")
                 .about("Agents in processes of their own race for the same targets; some are killed")
                 .arg(number("agents", "32"))
@@ -216,6 +231,11 @@ fn main() -> ExitCode {
         Some(("serve", m)) => {
             let number = |name: &str| m.get_one::<u64>(name).copied().unwrap_or_default();
             serve::run(number("clients") as usize, number("seconds"), number("nodes"), m.get_flag("json"))
+        }
+        Some(("gate", m)) => {
+            let file = |name: &str| m.get_one::<String>(name).map(PathBuf::from).unwrap_or_default();
+            let drop = m.get_one::<f64>("drop").copied().unwrap_or(2.0);
+            gate::run(&file("baseline"), &file("run"), drop, m.get_flag("json"))
         }
         Some(("claims", m)) => {
             let number = |name: &str| m.get_one::<u64>(name).copied().unwrap_or_default();

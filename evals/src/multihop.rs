@@ -2,7 +2,7 @@
 
 use crate::finding::out::Out;
 use crate::finding::plain::Plain;
-use crate::finding::score::{Gold, percent, recall};
+use crate::finding::score::{Gold, ndcg, percent, recall, reciprocal};
 use crate::finding::vectors::{Vectors, nearest};
 use crate::finding::{Project, Seen, Times, by_places, rows, text, texts};
 use crate::{Fault, print};
@@ -44,7 +44,7 @@ pub fn run(data: &Path, vectors: &Vectors, mut out: Option<Out>, as_json: bool) 
             let Some(found) = set.ask_all(method, out.as_mut())? else { continue };
             let at = |k: usize| percent(&found.shares.iter().map(|shares| shares[k]).collect::<Vec<_>>());
             let line = json!({"suite": "multihop", "set": name, "method": method, "questions": set.questions.len(),
-                "r2": at(0), "r5": at(1), "r10": at(2), "p95_ms": found.times.percentile(95),
+                "r2": at(0), "r5": at(1), "r10": at(2), "mrr": at(3), "ndcg10": at(4), "p95_ms": found.times.percentile(95),
                 "p50_ms": found.times.percentile(50), "passages": set.nodes.len()});
             print(&line, as_json);
         }
@@ -85,8 +85,8 @@ struct Set {
 
 /// What a method found.
 struct Found {
-    /// By question, the shares of gold in the first 2, 5 and 10.
-    shares: Vec<[f64; 3]>,
+    /// By question, the shares of gold in the first 2, 5 and 10, one over the place of the first, and NDCG of the first 10.
+    shares: Vec<[f64; 5]>,
     times: Times,
 }
 
@@ -144,7 +144,9 @@ impl Set {
                 })
             })?;
             let ranked: Vec<&String> = ranked.iter().filter_map(|node| self.ids.get(node)).collect();
-            found.shares.push([2, 5, 10].map(|k| recall(&question.gold, &ranked, k)));
+            let [r2, r5, r10] = [2, 5, 10].map(|k| recall(&question.gold, &ranked, k));
+            let (mrr, ndcg) = (reciprocal(&question.gold, &ranked), ndcg(&question.gold, &ranked, 10));
+            found.shares.push([r2, r5, r10, mrr, ndcg]);
             if let Some(out) = &mut out {
                 out.write(method, &question.id, &ranked)?;
             }

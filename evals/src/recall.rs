@@ -4,7 +4,7 @@ mod episodes;
 
 use crate::finding::out::Out;
 use crate::finding::plain::Plain;
-use crate::finding::score::{Gold, percent, recall};
+use crate::finding::score::{Gold, ndcg, percent, recall, reciprocal};
 use crate::finding::vectors::{Vectors, nearest};
 use crate::finding::{Project, Seen, Times, by_places, rows, text, texts};
 use crate::{Fault, print, round};
@@ -56,7 +56,7 @@ pub fn run(data: &Path, mode: &str, vectors: &Vectors, mut out: Option<Out>, as_
     let turns: usize = conversations.iter().map(|conversation| conversation.nodes.len()).sum();
     let ingest_s: f64 = conversations.iter().map(|conversation| conversation.ingest_s).sum();
     for method in METHODS {
-        let mut shares: Vec<(u64, [f64; 2])> = Vec::new();
+        let mut shares: Vec<(u64, Shares)> = Vec::new();
         let mut times = Times::default();
         for conversation in &conversations {
             shares.extend(conversation.ask_all(method, questions, &mut times, out.as_mut())?);
@@ -64,7 +64,7 @@ pub fn run(data: &Path, mode: &str, vectors: &Vectors, mut out: Option<Out>, as_
         if shares.is_empty() {
             continue;
         }
-        let mut by_category: BTreeMap<u64, Vec<[f64; 2]>> = BTreeMap::new();
+        let mut by_category: BTreeMap<u64, Vec<Shares>> = BTreeMap::new();
         shares.iter().for_each(|(category, shares)| by_category.entry(*category).or_default().push(*shares));
         let by_category: Map<String, Value> =
             by_category.into_iter().map(|(category, shares)| (name(category), figures(&shares))).collect();
@@ -81,9 +81,16 @@ pub fn run(data: &Path, mode: &str, vectors: &Vectors, mut out: Option<Out>, as_
     out.map_or(Ok(()), Out::finish)
 }
 
-fn figures(shares: &[[f64; 2]]) -> Value {
+/// Of one question: shares of gold in the first 5 and 10, one over the place of the first, NDCG of the first 10.
+type Shares = [f64; 4];
+
+fn shares_of<S: AsRef<str>>(gold: &Gold, ranked: &[S]) -> Shares {
+    [recall(gold, ranked, 5), recall(gold, ranked, 10), reciprocal(gold, ranked), ndcg(gold, ranked, 10)]
+}
+
+fn figures(shares: &[Shares]) -> Value {
     let at = |k: usize| percent(&shares.iter().map(|shares| shares[k]).collect::<Vec<_>>());
-    json!({"questions": shares.len(), "r5": at(0), "r10": at(1)})
+    json!({"questions": shares.len(), "r5": at(0), "r10": at(1), "mrr": at(2), "ndcg10": at(3)})
 }
 
 /// As the data's authors call them.
@@ -170,7 +177,7 @@ impl Conversation {
         runs: usize,
         times: &mut Times,
         mut out: Option<&mut Out>,
-    ) -> Result<Vec<(u64, [f64; 2])>, Fault> {
+    ) -> Result<Vec<(u64, Shares)>, Fault> {
         let mut shares = Vec::new();
         let order = |node: Node| self.seen.order(node);
         for (at, question) in self.questions.iter().enumerate() {
@@ -190,7 +197,7 @@ impl Conversation {
                 })
             })?;
             let ranked: Vec<&String> = ranked.iter().filter_map(|node| self.ids.get(node)).collect();
-            shares.push((question.category, [5, 10].map(|k| recall(&question.gold, &ranked, k))));
+            shares.push((question.category, shares_of(&question.gold, &ranked)));
             if let Some(out) = &mut out {
                 out.write(method, &question.id, &ranked)?;
             }

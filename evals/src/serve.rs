@@ -3,6 +3,8 @@
 use crate::finding::{Project, Times};
 use crate::pack::{made, tasks};
 use crate::{Fault, cpu_seconds, print, round, status_mb};
+use lukasa_engine::Audit;
+use lukasa_engine::audit::{AuditKey, Keeps};
 use lukasa_server::auth::Door;
 use lukasa_server::auth::guard::GuardRules;
 use lukasa_server::http::{Patience, Site, serve};
@@ -23,6 +25,11 @@ const PART: usize = 50_000;
 const MIX: [&str; 10] =
     ["search", "traverse", "context_pack", "traverse", "put", "search", "traverse", "get_callers", "search", "put"];
 
+/// Those of them that only read.
+const READS: [&str; 4] = ["search", "traverse", "context_pack", "get_callers"];
+/// Seconds between two looks at the memory.
+const LOOK: u64 = 10;
+
 /// How requests of one kind went.
 #[derive(Default)]
 struct Went {
@@ -32,8 +39,22 @@ struct Went {
     times: Times,
 }
 
+impl Went {
+    fn join(&mut self, other: &Went) {
+        self.requests += other.requests;
+        self.errors += other.errors;
+        self.rate_limited += other.rate_limited;
+        self.times.join(&other.times);
+    }
+}
+
 pub fn run(clients: usize, seconds: u64, nodes: u64, as_json: bool) -> Result<(), Fault> {
-    let project = Project::new()?;
+    let mut project = Project::new()?;
+    // As a server does: every request is recorded, and what writes is acknowledged when its entry is durable, too.
+    let key = Arc::new(AuditKey::new(&[7; 32])?);
+    let engine = project.engine.clone();
+    let audit = Audit::new(Arc::clone(engine.store()), Arc::new(SystemClock), "evals", key, Keeps::default());
+    project.engine = engine.with_audit(audit);
     eprintln!("writing {nodes} nodes …");
     let writes: Vec<_> = made::writes(nodes).collect();
     writes.chunks(PART).try_for_each(|part| project.import(part))?;
@@ -50,13 +71,17 @@ pub fn run(clients: usize, seconds: u64, nodes: u64, as_json: bool) -> Result<()
     eprintln!("{clients} clients for {seconds} s at {address} …");
     let ended = AtomicBool::new(false);
     let all: Mutex<BTreeMap<&str, Went>> = Mutex::default();
+    let mut memory = Vec::new();
     let (began, cpu) = (Instant::now(), cpu_seconds());
     std::thread::scope(|scope| {
         for client in 0..clients {
             let (ended, all, tasks, keys) = (&ended, &all, &tasks, &keys);
             scope.spawn(move || work(client, address, ended, all, tasks, keys));
         }
-        std::thread::sleep(Duration::from_secs(seconds));
+        while began.elapsed().as_secs() < seconds {
+            std::thread::sleep(Duration::from_secs(LOOK.min(seconds - began.elapsed().as_secs())));
+            memory.push(status_mb("VmRSS:"));
+        }
         ended.store(true, Ordering::Relaxed);
     });
     let took = began.elapsed().as_secs_f64();
@@ -64,18 +89,20 @@ pub fn run(clients: usize, seconds: u64, nodes: u64, as_json: bool) -> Result<()
     let rss_end = status_mb("VmRSS:");
     runtime.shutdown_background();
     let all = all.into_inner().map_err(|_| "a client broke off")?;
-    let mut whole = Went::default();
+    let (mut whole, mut reads) = (Went::default(), Went::default());
     for (name, went) in &all {
-        whole.requests += went.requests;
-        whole.errors += went.errors;
-        whole.rate_limited += went.rate_limited;
-        whole.times.join(&went.times);
+        whole.join(went);
+        if READS.contains(name) {
+            reads.join(went);
+        }
         print(&line(name, went, clients, nodes, took), as_json);
     }
+    print(&line("reads", &reads, clients, nodes, took), as_json);
     let mut last = line("all", &whole, clients, nodes, took);
     // Of server and clients together: what a busy machine cannot blur.
     last["cpu_ms_each"] = json!(round(cpu * 1e3 / whole.requests.max(1) as f64));
     last["rss_start_mb"] = json!(rss_start);
+    last["rss_every_10s_mb"] = json!(memory);
     last["rss_end_mb"] = json!(rss_end);
     print(&last, as_json);
     Ok(())
@@ -118,7 +145,7 @@ fn keys(project: &Project) -> Result<Vec<String>, Fault> {
 fn request(name: &str, turn: usize, tasks: &[String], keys: &[String]) -> Value {
     let (task, key) = (&tasks[turn % tasks.len()], &keys[turn % keys.len()]);
     match name {
-        "search" => json!({"query": task.chars().take(200).collect::<String>(), "limit": 10, "channels": ["lexical"]}),
+        "search" => json!({"query": task.chars().take(200).collect::<String>(), "limit": 10}),
         "context_pack" => json!({"task": task}),
         "traverse" => json!({"roots": [key], "max_depth": 2}),
         "get_callers" => json!({"ref": key}),
@@ -166,11 +193,7 @@ fn work(
     }
     if let Ok(mut all) = all.lock() {
         for (name, went) in own {
-            let there = all.entry(name).or_default();
-            there.requests += went.requests;
-            there.errors += went.errors;
-            there.rate_limited += went.rate_limited;
-            there.times.join(&went.times);
+            all.entry(name).or_default().join(&went);
         }
     }
 }

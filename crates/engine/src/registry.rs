@@ -184,8 +184,9 @@ impl Operation {
     }
 
     /// The fields of a request by name.
-    pub fn fields(&self) -> Map<String, Value> {
-        self.request.as_value().get("properties").and_then(Value::as_object).cloned().unwrap_or_default()
+    pub fn fields(&self) -> &Map<String, Value> {
+        static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+        self.request.as_value().get("properties").and_then(Value::as_object).unwrap_or(&NONE)
     }
 
     /// Whether a request must have a field.

@@ -3,7 +3,7 @@
 use crate::cypher::stored;
 use crate::cypher::value::Value;
 use crate::snapshot::{EDGES, Edge, NODES, Node, Presence, Snapshot};
-use lukasa_model::{Content, Result, ThingNo};
+use lukasa_model::{Content, Result, Statement, ThingNo, Time};
 use lukasa_store::{Fields, Ledger};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -20,23 +20,84 @@ pub const KEY: PropertyNo = 0;
 /// Properties of one node or edge, by number.
 pub type Row = Arc<[(PropertyNo, Value)]>;
 
-/// Rows of a chunk: nothing is kept before something is asked, and what changes is forgotten alone.
-#[derive(Clone, Default)]
-pub(crate) struct Cells(OnceLock<Box<[OnceLock<Row>]>>);
+/// What was read of a chunk: nothing is kept before something is asked, and what changes is forgotten alone.
+#[derive(Clone)]
+pub(crate) struct Cells<T>(OnceLock<Box<[OnceLock<T>]>>);
 
-impl Cells {
-    pub fn get(&self, at: usize) -> Option<&Row> {
+impl<T> Default for Cells<T> {
+    fn default() -> Self {
+        Cells(OnceLock::new())
+    }
+}
+
+impl<T> Cells<T> {
+    pub fn get(&self, at: usize) -> Option<&T> {
         self.0.get()?[at].get()
     }
 
-    fn all(&self, len: usize) -> &[OnceLock<Row>] {
+    fn all(&self, len: usize) -> &[OnceLock<T>] {
         self.0.get_or_init(|| (0..len).map(|_| OnceLock::new()).collect())
     }
 
-    /// Forgets a row that is about to say something else; gives how much that was.
-    pub fn forget(&mut self, at: usize) -> Option<usize> {
-        self.0.get_mut()?[at].take().map(|row| bytes(&row))
+    /// Forgets what is about to say something else.
+    pub fn forget(&mut self, at: usize) -> Option<T> {
+        self.0.get_mut()?[at].take()
     }
+}
+
+/// What is stated about an object, without what is sensitive in it.
+#[derive(Debug)]
+pub struct Known {
+    pub content: Content,
+    /// Since when it is so; when it was recorded, where it always was.
+    pub stated: Time,
+    /// Names of sensitive properties that were taken out.
+    pub hidden: Vec<Box<str>>,
+    bytes: usize,
+}
+
+impl Known {
+    fn of(statement: &Statement, hidden: Vec<Box<str>>) -> Result<Known> {
+        let stated = if statement.period.from == Time::MIN { statement.recorded_at } else { statement.period.from };
+        // Taken apart it takes about three times its text.
+        let bytes = size_of::<Known>() + 3 * statement.content.as_deref().map_or(0, str::len);
+        Ok(Known { content: statement.parsed()?, stated, hidden, bytes })
+    }
+}
+
+/// Contents that one graph remembers; more are read again whenever they are asked for.
+const REMEMBERED: usize = 64 << 20;
+
+/// What is stated about some nodes, in no particular order; nothing of those that have ended. What is asked for often comes
+/// from memory: a store's readers forget their pages with every commit.
+pub fn known(snapshot: &Snapshot, ledger: &Ledger, nodes: &[Node]) -> Result<Vec<(Node, Arc<Known>)>> {
+    let cell = |node: Node| &snapshot.nodes.chunk(node as usize / NODES).known;
+    let mut all = Vec::with_capacity(nodes.len());
+    let mut missing: Vec<ThingNo> = Vec::new();
+    for node in nodes {
+        match cell(*node).get(*node as usize % NODES) {
+            Some(known) => all.push((*node, Arc::clone(known))),
+            None => missing.push(snapshot.thing(*node)),
+        }
+    }
+    if missing.is_empty() {
+        return Ok(all);
+    }
+    missing.sort_unstable();
+    missing.dedup();
+    let sum = &snapshot.properties.known;
+    for state in ledger.states(&snapshot.view, &missing, Fields::Content)? {
+        let (Some(node), Some(statement)) = (snapshot.find(state.thing.no), &state.statement) else { continue };
+        let known = Arc::new(Known::of(statement, state.hidden)?);
+        all.push((node, Arc::clone(&known)));
+        let bytes = known.bytes;
+        if sum.load(Ordering::Relaxed) + bytes <= REMEMBERED
+            && cell(node).all(NODES)[node as usize % NODES].set(known).is_ok()
+        {
+            sum.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+    Ok(all)
 }
 
 /// Names by number, and numbers by name.
@@ -46,6 +107,8 @@ type Interned = (Vec<Arc<str>>, FxHashMap<Arc<str>, PropertyNo>);
 pub struct Properties {
     names: RwLock<Interned>,
     bytes: AtomicUsize,
+    /// What is remembered of whole contents.
+    known: AtomicUsize,
     /// Nodes whose properties have been read.
     nodes: AtomicUsize,
     /// Properties that something had, by number.
@@ -63,6 +126,7 @@ impl Default for Properties {
         let properties = Properties {
             names: RwLock::default(),
             bytes: AtomicUsize::new(0),
+            known: AtomicUsize::new(0),
             nodes: AtomicUsize::new(0),
             stated: RwLock::default(),
             texts: Mutex::default(),
@@ -116,19 +180,24 @@ impl Properties {
 
     /// What the rows read so far take.
     pub fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
+        self.bytes.load(Ordering::Relaxed) + self.known.load(Ordering::Relaxed)
     }
 
-    /// A row was forgotten, of so many bytes.
-    pub(crate) fn forgot(&self, bytes: Option<usize>, of_node: bool) {
-        let Some(bytes) = bytes else { return };
-        // Copies of a chunk share their rows, so what is forgotten may be counted more than once.
-        let less = |count: &AtomicUsize, by: usize| {
-            let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_sub(by)));
-        };
-        less(&self.bytes, bytes);
-        if of_node {
+    /// What was read of a node has been forgotten.
+    pub(crate) fn forgot_node(&self, row: Option<Row>, known: Option<Arc<Known>>) {
+        if let Some(row) = row {
+            less(&self.bytes, bytes(&row));
             less(&self.nodes, 1);
+        }
+        if let Some(known) = known {
+            less(&self.known, known.bytes);
+        }
+    }
+
+    /// What was read of an edge has been forgotten.
+    pub(crate) fn forgot_edge(&self, row: Option<Row>) {
+        if let Some(row) = row {
+            less(&self.bytes, bytes(&row));
         }
     }
 
@@ -186,6 +255,11 @@ impl Properties {
         }
         row.into()
     }
+}
+
+/// Copies of a chunk share what was read, so what is forgotten may be counted more than once.
+fn less(count: &AtomicUsize, by: usize) {
+    let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_sub(by)));
 }
 
 fn bytes(row: &Row) -> usize {

@@ -234,30 +234,31 @@ pub fn push(
         let out: f64 = snapshot.outgoing(v).iter().filter(|l| open(v, l.0)).map(|l| weights.forward(l.2)).sum();
         out + snapshot.incoming(v).iter().filter(|l| open(v, l.0)).map(|l| weights.backward(l.2)).sum::<f64>()
     };
-    let mut totals: FxHashMap<Node, f64> = FxHashMap::default();
-    let mut rank: FxHashMap<Node, f64> = FxHashMap::default();
-    let mut left: FxHashMap<Node, f64> = FxHashMap::default();
+    let mut spots: FxHashMap<Node, Spot> = FxHashMap::default();
     let mut queue: VecDeque<Node> = VecDeque::new();
     for (node, weight) in &home {
-        *left.entry(*node).or_default() += weight;
+        spots.entry(*node).or_default().left += weight;
         queue.push_back(*node);
     }
     while let Some(v) = queue.pop_front() {
-        let here = *totals.entry(v).or_insert_with(|| total(v));
-        let mass = left.insert(v, 0.0).unwrap_or(0.0);
+        let at = spots.entry(v).or_default();
+        let (here, mass) = (*at.total.get_or_insert_with(|| total(v)), at.left);
         if mass <= rest * here.max(1.0) && mass < 1.0 {
             // Too little to matter; it waits here for more.
-            left.insert(v, mass);
             continue;
         }
-        *rank.entry(v).or_default() += (1.0 - damping) * mass;
+        at.left = 0.0;
+        at.rank += (1.0 - damping) * mass;
         let mut give = |node: Node, mass: f64| {
-            let there = *totals.entry(node).or_insert_with(|| total(node));
-            let waiting = left.entry(node).or_default();
-            let was = *waiting;
-            *waiting += mass;
-            let enough = rest * there.max(1.0);
-            if was <= enough && *waiting > enough {
+            let there = spots.entry(node).or_default();
+            let was = there.left;
+            there.left += mass;
+            if there.left <= rest {
+                // Too little wherever it is: most of what is met is met like this, and its edges need not be looked at.
+                return;
+            }
+            let enough = rest * there.total.get_or_insert_with(|| total(node)).max(1.0);
+            if was <= enough && there.left > enough {
                 queue.push_back(node);
             }
         };
@@ -274,12 +275,20 @@ pub fn push(
         }
     }
     // What still waits is where it is.
-    for (node, mass) in left.into_iter().filter(|(_, mass)| *mass > 0.0) {
-        *rank.entry(node).or_default() += mass;
-    }
-    let mut all: Vec<_> = rank.into_iter().filter(|(_, r)| *r > 0.0).collect();
+    let ranks = spots.into_iter().map(|(node, spot)| (node, spot.rank + spot.left));
+    let mut all: Vec<_> = ranks.filter(|(_, r)| *r > 0.0).collect();
     all.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| snapshot.thing(a.0).cmp(&snapshot.thing(b.0))));
     all
+}
+
+/// What is known of a node that mass has come to.
+#[derive(Default)]
+struct Spot {
+    /// Weight of all its edges, once it matters.
+    total: Option<f64>,
+    rank: f64,
+    /// Mass that has not been spread yet.
+    left: f64,
 }
 
 /// Beyond this many edges only what is near the seeds is looked at.

@@ -1,7 +1,7 @@
 //! One immutable state of a graph: nodes, edges and both directions of adjacency, in shared chunks.
 
 use crate::chunked::{Chunked, Heap};
-use crate::contents::{Cells, Properties};
+use crate::contents::{Cells, Known, Properties, Row};
 use crate::flat::Flat;
 use crate::lookup::{Kept, Lookup, Touched};
 use crate::names::Names;
@@ -59,13 +59,14 @@ pub(crate) struct NodeChunk {
     keyed: u64,
     key_ends: [u32; NODES],
     keys: String,
-    pub contents: Cells,
+    pub contents: Cells<Row>,
+    pub known: Cells<Arc<Known>>,
 }
 
 impl Default for NodeChunk {
     fn default() -> Self {
         let (rows, key_ends) = ([NodeRow::default(); NODES], [0; NODES]);
-        NodeChunk { rows, keyed: 0, key_ends, keys: String::new(), contents: Cells::default() }
+        NodeChunk { rows, keyed: 0, key_ends, keys: String::new(), contents: Cells::default(), known: Cells::default() }
     }
 }
 
@@ -87,6 +88,11 @@ impl NodeChunk {
             *end = (*end as usize + new - old) as u32;
         }
         self.keyed = self.keyed & !(1 << at) | u64::from(key.is_some()) << at;
+    }
+
+    /// Forgets what was read of a node that is about to say something else.
+    pub fn forget(&mut self, at: usize, properties: &Properties) {
+        properties.forgot_node(self.contents.forget(at), self.known.forget(at));
     }
 
     pub fn shrink(&mut self) {
@@ -211,7 +217,7 @@ pub(crate) const DAY: i64 = 86_400_000_000;
 #[derive(Clone)]
 pub(crate) struct EdgeChunk {
     pub rows: [EdgeRow; EDGES],
-    pub contents: Cells,
+    pub contents: Cells<Row>,
 }
 
 impl Default for EdgeChunk {

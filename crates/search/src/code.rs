@@ -16,7 +16,7 @@ const FURTHER: [f64; 3] = [1.0, 0.5, 0.25];
 const SHORTEST: u32 = 20;
 /// Symbols and files of a channel that are looked at: those beyond have next to nothing of the best, and of a million
 /// symbols most have some word of a question.
-const MOST: usize = 2_048;
+const MOST: usize = 512;
 /// What a defined name that stands in the title counts.
 const IN_TITLE: f64 = 1.5;
 
@@ -56,34 +56,30 @@ pub struct Located {
     pub channels: Vec<Channel>,
 }
 
-/// Ranks files and their symbols. `file_of` gives the file of a symbol, `allowed` which files count at all, `order` decides
-/// between equals; `more` are channels found by other means, over files.
+/// Ranks files and their symbols. `file_of` gives the file of a symbol, `order` decides between equals; `more` are channels found by other means, over files.
 pub fn locate(
     indexes: &CodeIndexes<'_>,
     task: &Task,
     recipe: &CodeRecipe,
     more: Vec<Channel>,
     file_of: impl Fn(Node) -> Option<Node>,
-    allowed: impl Fn(Node) -> bool,
     order: impl Fn(Node) -> u64 + Copy,
 ) -> Located {
     let terms: Vec<Term> = task.terms();
-    let all = |index: &TextIndex, scoring: &Scoring| -> Vec<(Node, f64)> {
-        index.scores(&terms, scoring).into_iter().map(|(node, score)| (node, f64::from(score))).collect()
+    let ranked = |found: Vec<(Node, f32)>| -> Vec<(Node, f64)> {
+        best(found.into_iter().map(|(node, score)| (node, f64::from(score))).collect(), MOST, order)
     };
-    let channel = |name: &'static str, weight: f64, found: Vec<(Node, f64)>| {
-        let found = found.into_iter().filter(|(node, _)| allowed(*node)).collect();
-        Channel { name, weight, found: best(found, MOST, order) }
+    let all = |index: &TextIndex, scoring: &Scoring| {
+        let [found] = index.best_by(&terms, [scoring], MOST);
+        ranked(found)
+    };
+    let channel = |name: &'static str, weight: f64, found: Vec<(Node, f64)>| Channel {
+        name,
+        weight,
+        found: best(found, MOST, order),
     };
     // By what they say, for their files, and by their names as well, to compare them with one another.
-    let (mut units, mut named) = (Vec::new(), Vec::new());
-    for (node, [text, name]) in indexes.units.scores_by(&terms, [&unit_scoring(0.0), &unit_scoring(OWN_NAME)]) {
-        named.push((node, f64::from(name)));
-        if text > 0.0 {
-            units.push((node, f64::from(text)));
-        }
-    }
-    let units = best(units, MOST, order);
+    let [units, named] = indexes.units.best_by(&terms, [&unit_scoring(0.0), &unit_scoring(OWN_NAME)], MOST).map(ranked);
     let mut by_file: FxHashMap<Node, [f64; FURTHER.len()]> = FxHashMap::default();
     for (node, score) in &units {
         let Some(file) = file_of(*node) else { continue };
@@ -96,15 +92,15 @@ pub fn locate(
     }
     let symbols = by_file.into_iter().map(|(file, best)| (file, best.iter().zip(FURTHER).map(|(s, w)| s * w).sum()));
     let mut channels = vec![
-        channel("body", recipe.body, all(indexes.files, &body_scoring())),
-        channel("path", recipe.path, all(indexes.paths, &path_scoring())),
+        Channel { name: "body", weight: recipe.body, found: all(indexes.files, &body_scoring()) },
+        Channel { name: "path", weight: recipe.path, found: all(indexes.paths, &path_scoring()) },
         channel("symbols", recipe.symbols, symbols.collect()),
         channel("defined", recipe.defined, defined(indexes.defined, task)),
     ];
     channels.extend(more.into_iter().map(|more| channel(more.name, more.weight, more.found)));
     channels.retain(|channel| channel.weight > 0.0 && !channel.found.is_empty());
     let files = fuse(&channels, Fusion::WeightedMax, order);
-    Located { files, units: best(named, MOST, order), channels }
+    Located { files, units: named, channels }
 }
 
 /// What a word in a symbol's own name counts when symbols are compared with one another.
@@ -184,7 +180,7 @@ mod tests {
         let [files, paths, units, defined] = &indexes();
         let indexes = CodeIndexes { files, paths, units, defined };
         let file_of = |node| Some(u32::from(node >= 12));
-        locate(&indexes, &Task::read(task), &CodeRecipe::default(), vec![], file_of, |_| true, u64::from)
+        locate(&indexes, &Task::read(task), &CodeRecipe::default(), vec![], file_of, u64::from)
     }
 
     #[test]

@@ -146,7 +146,7 @@ pub fn expand(
         }
     }
     for node in &expanded.neighbors {
-        let mut candidate = Candidate { node: *node, reasons: vec![] };
+        let mut candidate = Candidate::new(*node);
         candidate.add("neighbor_boost", gains[node].0);
         candidates.push(candidate);
     }

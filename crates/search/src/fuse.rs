@@ -3,6 +3,7 @@
 use lukasa_graph::Node;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use smallvec::SmallVec;
 use std::cmp::Ordering;
 
 /// Changes whenever the same raw scores would give other normalised ones.
@@ -84,8 +85,11 @@ impl Fusion {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     pub node: Node,
-    pub reasons: Vec<Reason>,
+    pub reasons: Reasons,
 }
+
+/// Few and in place: there are thousands of candidates to a question.
+pub type Reasons = SmallVec<[Reason; 4]>;
 
 /// A part of a score.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,6 +99,11 @@ pub struct Reason {
 }
 
 impl Candidate {
+    /// One that nothing speaks for yet.
+    pub fn new(node: Node) -> Candidate {
+        Candidate { node, reasons: Reasons::new() }
+    }
+
     /// The sum of its reasons, and nothing else.
     pub fn score(&self) -> f64 {
         self.reasons.iter().map(|reason| reason.score).sum()
@@ -122,7 +131,7 @@ pub fn fuse(channels: &[Channel], fusion: Fusion, order: impl Fn(Node) -> u64) -
                 Fusion::Rrf { k } => channel.weight / (k + place as f64 + 1.0),
             };
             let at = *places.entry(*node).or_insert_with(|| {
-                all.push(Candidate { node: *node, reasons: vec![] });
+                all.push(Candidate::new(*node));
                 all.len() - 1
             });
             all[at].add(channel.name, part);

@@ -149,7 +149,7 @@ pub fn find(
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut give = |node: Node, channel: &'static str, score: f64| {
         let at = *places.entry(node).or_insert_with(|| {
-            candidates.push(Candidate { node, reasons: vec![] });
+            candidates.push(Candidate::new(node));
             candidates.len() - 1
         });
         candidates[at].add(channel, score);
@@ -182,7 +182,7 @@ fn scores(index: &TextIndex, terms: &[Term]) -> Vec<(Node, f64)> {
 fn seeds(channels: &[Channel], recipe: &RecallRecipe, ties: &impl Ties, order: impl Fn(Node) -> u64) -> Vec<Candidate> {
     let mut all: FxHashMap<Node, Candidate> = FxHashMap::default();
     let mut give = |node: Node, channel: &'static str, score: f64| {
-        all.entry(node).or_insert_with(|| Candidate { node, reasons: vec![] }).add(channel, score);
+        all.entry(node).or_insert_with(|| Candidate::new(node)).add(channel, score);
     };
     let mut own: FxHashMap<Node, f64> = FxHashMap::default();
     for channel in channels {

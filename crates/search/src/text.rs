@@ -4,10 +4,12 @@
 //! parts are joined as they pile up. Counts that scores are made of leave out what is marked, so an index that
 //! followed a hundred commits scores like one built afresh.
 
+mod best;
 mod segment;
 
 pub use segment::Gathered;
 
+use best::Wanted;
 use rustc_hash::{FxHashMap, FxHashSet};
 use segment::Segment;
 use std::sync::Arc;
@@ -204,41 +206,39 @@ impl TextIndex {
 
     /// Every document that has one of the words, with its score, in the order of documents.
     pub fn scores(&self, terms: &[Term], scoring: &Scoring) -> Vec<(Doc, f32)> {
-        self.scores_by(terms, [scoring]).into_iter().map(|(doc, [score])| (doc, score)).collect()
+        self.sums(terms, [scoring], usize::MAX).into_iter().map(|(doc, [score])| (doc, score)).collect()
     }
 
-    /// The same by several ways to score, in one go.
-    pub fn scores_by<const N: usize>(&self, terms: &[Term], scorings: [&Scoring; N]) -> Vec<(Doc, [f32; N])> {
+    /// The best `most` documents by each of several ways to score, in the order of documents; all that are as good as the
+    /// last of them come too.
+    pub fn best_by<const N: usize>(
+        &self,
+        terms: &[Term],
+        scorings: [&Scoring; N],
+        most: usize,
+    ) -> [Vec<(Doc, f32)>; N] {
+        let all = self.sums(terms, scorings, most);
+        std::array::from_fn(|way| {
+            let floor = floor(all.iter().map(|(_, scores)| scores[way]), most);
+            let is_best = |score: f32| score > 0.0 && score >= floor;
+            all.iter().map(|(doc, scores)| (*doc, scores[way])).filter(|(_, score)| is_best(*score)).collect()
+        })
+    }
+
+    /// Sums of what words count by each way to score, of all documents that may be among the best `most`, in their order.
+    fn sums<const N: usize>(&self, terms: &[Term], scorings: [&Scoring; N], most: usize) -> Vec<(Doc, [f32; N])> {
         let norms = scorings.map(|scoring| self.norms(scoring));
-        let rarities: Vec<f32> = terms.iter().map(|term| self.rarity(&term.word) * term.weight).collect();
+        let mut wanted: Vec<Wanted<'_>> = terms
+            .iter()
+            .map(|term| Wanted { word: &term.word, rarity: self.rarity(&term.word) * term.weight })
+            .filter(|wanted| wanted.rarity > 0.0)
+            .collect();
+        wanted.sort_by(|a, b| b.rarity.total_cmp(&a.rarity));
         let mut all = Vec::new();
         for part in &self.parts {
-            let mut sums = vec![[0.0f32; N]; part.segment.len()];
-            let mut met = Vec::new();
-            for (term, rarity) in terms.iter().zip(&rarities) {
-                let Some(word) = part.segment.word(&term.word) else { continue };
-                for posting in part.segment.postings(word) {
-                    let lengths = part.segment.lengths(posting.at);
-                    let sums = &mut sums[posting.at as usize];
-                    let is_new = *sums == [0.0; N];
-                    for (sum, norms) in sums.iter_mut().zip(&norms) {
-                        *sum += norms.score(lengths, &posting.counts) * rarity;
-                    }
-                    if is_new && *sums != [0.0; N] {
-                        met.push(posting.at);
-                    }
-                }
-            }
-            let is_there = |at: &u32| part.gone.docs.is_empty() || !part.gone.docs.contains(at);
-            let found = |at: u32| (part.segment.doc(at), sums[at as usize]);
-            // In the order of documents: by looking at all where many were met, by sorting where few were.
-            if met.len() > part.segment.len() / 16 {
-                let met = (0..sums.len() as u32).filter(|at| sums[*at as usize] != [0.0; N]);
-                all.extend(met.filter(is_there).map(found));
-            } else {
-                met.sort_unstable();
-                all.extend(met.into_iter().filter(is_there).map(found));
-            }
+            // What has been replaced in a part takes no place among its best.
+            let most = most.saturating_add(part.gone.docs.len());
+            all.extend(best::sums(part, &wanted, &norms, most));
         }
         if self.parts.len() > 1 {
             all.sort_unstable_by_key(|(doc, _)| *doc);
@@ -267,12 +267,9 @@ impl TextIndex {
     }
 
     fn norms<'s>(&self, scoring: &'s Scoring) -> Norms<'s> {
-        let mean = |sum: &u64| (*sum as f64 / self.docs.max(1) as f64) as f32;
-        let mut means = [0.0; FIELDS];
-        for (into, sum) in means.iter_mut().zip(&self.lengths) {
-            *into = mean(sum).max(f32::MIN_POSITIVE);
-        }
-        Norms { scoring, means }
+        let mean = |sum: u64| ((sum as f64 / self.docs.max(1) as f64) as f32).max(f32::MIN_POSITIVE);
+        let by_length = std::array::from_fn(|field| scoring.b[field] / mean(self.lengths[field]));
+        Norms { scoring, by_length }
     }
 }
 
@@ -304,6 +301,16 @@ fn joined(parts: &[Part]) -> Part {
     Part { segment: Arc::new(Segment::new(vec![gathered])), gone: Arc::default() }
 }
 
+/// The score that so many reach, 0 where fewer do. Scores are not below zero, so their bits are in their order.
+fn floor(scores: impl Iterator<Item = f32>, most: usize) -> f32 {
+    let mut bits: Vec<u32> = scores.map(f32::to_bits).collect();
+    if bits.len() <= most || most == 0 {
+        return 0.0;
+    }
+    let place = bits.len() - most;
+    f32::from_bits(*bits.select_nth_unstable(place).1)
+}
+
 /// The usual inverse document frequency, never below zero.
 fn rarity(docs: usize, frequency: usize) -> f32 {
     if frequency == 0 {
@@ -315,10 +322,17 @@ fn rarity(docs: usize, frequency: usize) -> f32 {
 
 struct Norms<'s> {
     scoring: &'s Scoring,
-    means: [f32; FIELDS],
+    /// What each word of a field's length counts.
+    by_length: [f32; FIELDS],
 }
 
 impl Norms<'_> {
+    /// What a word can count at most, apart from how rare it is.
+    fn most(&self) -> f32 {
+        let Scoring { k1, delta, boosts, .. } = self.scoring;
+        if boosts.iter().any(|boost| *boost > 0.0) { delta + k1 + 1.0 } else { 0.0 }
+    }
+
     /// What a word counts in a document, apart from how rare it is.
     #[inline]
     fn score(&self, lengths: &[u32; FIELDS], counts: &Counts) -> f32 {
@@ -326,8 +340,8 @@ impl Norms<'_> {
         let mut often = 0.0;
         for field in 0..FIELDS {
             if counts[field] > 0 && boosts[field] > 0.0 {
-                let length = lengths[field].max(*shortest) as f32 / self.means[field];
-                often += boosts[field] * f32::from(counts[field]) / (1.0 - b[field] + b[field] * length);
+                let length = lengths[field].max(*shortest) as f32;
+                often += boosts[field] * f32::from(counts[field]) / (1.0 - b[field] + self.by_length[field] * length);
             }
         }
         if often > 0.0 { delta + often * (k1 + 1.0) / (k1 + often) } else { 0.0 }

@@ -2,7 +2,7 @@
 
 use crate::owner::Desk;
 use lukasa_engine::telemetry::{log, metrics};
-use lukasa_engine::{Answer, Context, Engine, Grants, Operation, registry};
+use lukasa_engine::{Answer, Context, Effect, Engine, Grants, Operation, registry};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ impl Caller {
 /// How much is taken on.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Requests worked on at the same time.
+    /// Requests worked on at the same time, of those that read and of those that write.
     pub at_once: usize,
     /// Requests that may wait for their turn; more are refused.
     pub waiting: usize,
@@ -90,7 +90,9 @@ pub struct Progress {
 pub struct Front {
     desk: Desk,
     limits: Limits,
-    turns: Arc<Semaphore>,
+    reading: Arc<Semaphore>,
+    /// Apart: who writes waits for the disk and for other writers, and should not keep readers from the processor.
+    writing: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
     /// The working tree that is meant when none is named.
     home: Option<PathBuf>,
@@ -104,9 +106,9 @@ impl Front {
 
     /// Over an engine that processes share.
     pub fn over(desk: Desk, limits: Limits, home: Option<PathBuf>) -> Front {
-        let turns = Arc::new(Semaphore::new(limits.at_once));
+        let [reading, writing] = [(); 2].map(|()| Arc::new(Semaphore::new(limits.at_once)));
         let waiting = Arc::new(Semaphore::new(limits.at_once + limits.waiting));
-        Front { desk, limits, turns, waiting, home }
+        Front { desk, limits, reading, writing, waiting, home }
     }
 
     pub fn desk(&self) -> &Desk {
@@ -167,7 +169,8 @@ impl Front {
         let name = operation.meta.name;
         let request = self.placed(operation, caller, request).map_err(|e| self.refused(caller, operation, e))?;
         let _place = self.waiting.try_acquire().map_err(|_| self.refused(caller, operation, busy()))?;
-        let _turn = self.turns.acquire().await.map_err(|_| busy())?;
+        let turns = if operation.meta.effect == Effect::Read { &self.reading } else { &self.writing };
+        let _turn = turns.acquire().await.map_err(|_| busy())?;
         let work = self.desk.call(caller, operation, request, progress);
         match tokio::time::timeout(self.limits.time, work).await {
             Ok(answer) => answer,

@@ -16,6 +16,22 @@ pub fn all_found<S: AsRef<str>>(gold: &Gold, ranked: &[S], k: usize) -> f64 {
     f64::from(u8::from(recall(gold, ranked, k) >= 1.0))
 }
 
+/// One over the place of the first gold; 0 where there is none.
+pub fn reciprocal<S: AsRef<str>>(gold: &Gold, ranked: &[S]) -> f64 {
+    let place = ranked.iter().position(|found| gold.contains(found.as_ref()));
+    place.map_or(0.0, |place| 1.0 / (place + 1) as f64)
+}
+
+/// What the first `k` are worth, each found by its place, as a share of the best they could be (NDCG, gold being equal).
+pub fn ndcg<S: AsRef<str>>(gold: &Gold, ranked: &[S], k: usize) -> f64 {
+    let worth = |place: usize| 1.0 / ((place + 2) as f64).log2();
+    let mut seen = BTreeSet::new();
+    let found = ranked.iter().take(k).enumerate();
+    let found = found.map(|(place, found)| (place, found.as_ref()));
+    let sum: f64 = found.filter(|(_, it)| gold.contains(*it) && seen.insert(*it)).map(|(place, _)| worth(place)).sum();
+    sum / (0..gold.len().min(k)).map(worth).sum::<f64>().max(f64::MIN_POSITIVE)
+}
+
 /// The mean in percent, to one digit.
 pub fn percent(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
@@ -78,6 +94,17 @@ mod tests {
         assert_eq!([1, 2, 3, 4].map(|k| recall(&gold, &ranked, k)), [0.0, 0.5, 0.5, 1.0]);
         assert_eq!([3, 4].map(|k| all_found(&gold, &ranked, k)), [0.0, 1.0]);
         assert_eq!(percent(&[1.0, 0.0, 0.0]), 33.3);
+    }
+
+    #[test]
+    fn places_count() {
+        let gold: Gold = ["a", "b"].map(String::from).into();
+        assert_eq!([vec!["a"], vec!["x", "b"], vec!["x"]].map(|ranked| reciprocal(&gold, &ranked)), [1.0, 0.5, 0.0]);
+        assert_eq!(ndcg(&gold, &["a", "b", "x"], 10), 1.0);
+        assert_eq!(ndcg(&gold, &["a", "a", "x"], 10), ndcg(&gold, &["a", "x"], 10), "twice is once");
+        let third = (1.0 + 1.0 / 4f64.log2()) / (1.0 + 1.0 / 3f64.log2());
+        assert!((ndcg(&gold, &["a", "x", "b"], 10) - third).abs() < 1e-12);
+        assert_eq!(ndcg(&gold, &["x", "y", "b"], 2), 0.0);
     }
 
     #[test]

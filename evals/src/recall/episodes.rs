@@ -1,9 +1,8 @@
 //! Conversations remembered as episodes: taken in by `episode_add`, asked by `episode_recall`.
 
-use super::{Question, Turn, conversations, figures, name, questions, turns, window};
+use super::{Question, Shares, Turn, conversations, figures, name, questions, shares_of, turns, window};
 use crate::finding::out::Out;
 use crate::finding::plain::Plain;
-use crate::finding::score::recall;
 use crate::finding::{Project, Times};
 use crate::{Fault, print, round};
 use jiff::civil::DateTime;
@@ -62,19 +61,19 @@ pub fn run(data: &Path, mut out: Option<Out>, as_json: bool) -> Result<(), Fault
     }
     let asked: usize = all.iter().map(|conversation| conversation.questions.len()).sum();
     for method in METHODS {
-        let mut shares: Vec<(u64, [f64; 2])> = Vec::new();
+        let mut shares: Vec<(u64, Shares)> = Vec::new();
         let mut times = Times::default();
         for conversation in &all {
             for question in &conversation.questions {
                 let ranked = times.take(asked, || conversation.ask(method, &question.text))?;
                 let ranked: Vec<&String> = ranked.iter().collect();
-                shares.push((question.category, [5, 10].map(|k| recall(&question.gold, &ranked, k))));
+                shares.push((question.category, shares_of(&question.gold, &ranked)));
                 if let Some(out) = &mut out {
                     out.write(method, &question.id, &ranked)?;
                 }
             }
         }
-        let mut by_category: BTreeMap<u64, Vec<[f64; 2]>> = BTreeMap::new();
+        let mut by_category: BTreeMap<u64, Vec<Shares>> = BTreeMap::new();
         shares.iter().for_each(|(category, shares)| by_category.entry(*category).or_default().push(*shares));
         let by_category: Map<String, Value> =
             by_category.into_iter().map(|(category, shares)| (name(category), figures(&shares))).collect();

@@ -474,7 +474,7 @@ impl Weighing<'_> {
             let mut all: Vec<Node> = s.nodes().into_iter().filter(|node| allowed(*node)).collect();
             // Those stated last are the likeliest to be the newest.
             all.sort_by_key(|node| std::cmp::Reverse(order(*node)));
-            candidates.extend(all.into_iter().map(|node| Candidate { node, reasons: vec![] }));
+            candidates.extend(all.into_iter().map(Candidate::new));
         } else {
             let texts = self.engine.texts(context, look)?;
             let meaning = self.engine.nearest(context, look, &ask.query)?;
@@ -509,7 +509,7 @@ impl Weighing<'_> {
             linked.retain(|node| allowed(*node) && !there.contains(node));
             linked.sort_by_key(|node| order(*node));
             linked.dedup();
-            candidates.extend(linked.into_iter().map(|node| Candidate { node, reasons: vec![] }));
+            candidates.extend(linked.into_iter().map(Candidate::new));
         }
         Ok(candidates)
     }
@@ -631,7 +631,7 @@ impl Weighing<'_> {
                     continue;
                 }
             };
-            let mut candidate = Candidate { node, reasons: vec![] };
+            let mut candidate = Candidate::new(node);
             let mut said: FxHashSet<String> = FxHashSet::default();
             let mut hear = |text: &str| tokens::prose(text, |word| said.extend([word.to_owned()]));
             search::said(&content, &mut hear);

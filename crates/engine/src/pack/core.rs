@@ -104,10 +104,11 @@ pub fn gather(look: &Look, texts: &Texts, sources: &Sources, found: &Answered, t
     gathering.add_implementations(&mut units)?;
     let seeds: Vec<(Node, f64)> = units.iter().take(SEEDS).map(|c| (c.node, c.score().max(0.0))).collect();
     let weights = Weights::new(&look.snapshot, &look.registry, &[]);
-    let ranks: FxHashMap<Node, f64> = match seeds.is_empty() {
-        true => FxHashMap::default(),
-        false => push(&look.snapshot, &weights, &seeds, DAMPING, REST).into_iter().collect(),
+    let around = match seeds.is_empty() {
+        true => vec![],
+        false => push(&look.snapshot, &weights, &seeds, DAMPING, REST),
     };
+    let ranks: FxHashMap<Node, f64> = around.iter().copied().collect();
     let nodes: Vec<Node> = units.iter().map(|c| c.node).chain(files.iter().take(FILES).map(|c| c.node)).collect();
     let mut with_files = nodes.clone();
     with_files.extend(nodes.iter().filter_map(|node| gathering.texts.file(*node)));
@@ -122,9 +123,7 @@ pub fn gather(look: &Look, texts: &Texts, sources: &Sources, found: &Answered, t
     core.stale = texts.iter().filter(|(_, text)| text.is_none()).map(|(path, _)| path.clone()).collect();
     core.stale.sort();
     core.dependencies = gathering.dependencies(&units, &ranks);
-    let mut ppr: Vec<(Node, f64)> = ranks.into_iter().collect();
-    ppr.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| look.snapshot.thing(a.0).cmp(&look.snapshot.thing(b.0))));
-    core.ppr = ppr.into_iter().take(CORE).map(|(node, rank)| (look.snapshot.name(node), rank)).collect();
+    core.ppr = around.iter().take(CORE).map(|(node, rank)| (look.snapshot.name(*node), *rank)).collect();
     Ok(core)
 }
 
@@ -160,9 +159,9 @@ impl Gathering<'_> {
         let mut seen: FxHashMap<Node, usize> = FxHashMap::default();
         let mut all: Vec<((usize, usize), &Candidate)> = Vec::new();
         let shows = |unit: &Candidate| unit.score() * telling(self.symbols.kind(unit.node));
-        let mut units: Vec<&Candidate> = units.iter().collect();
-        units.sort_by(|a, b| shows(b).total_cmp(&shows(a)));
-        for unit in units {
+        let mut units: Vec<(f64, &Candidate)> = units.iter().map(|unit| (shows(unit), unit)).collect();
+        units.sort_by(|a, b| b.0.total_cmp(&a.0));
+        for (_, unit) in units {
             let Some(file) = self.texts.file(unit.node) else { continue };
             let Some(place) = places.get(&file).filter(|place| **place < CORE) else { continue };
             let turn = seen.entry(file).or_default();
@@ -192,7 +191,7 @@ impl Gathering<'_> {
             let Some(at) = units.iter().position(|c| c.node == node) else { continue };
             let score = units[at].score();
             for (place, node) in by.into_iter().take(IMPLEMENTATIONS).enumerate() {
-                let mut candidate = Candidate { node, reasons: vec![] };
+                let mut candidate = Candidate::new(node);
                 candidate.add("implements", score * 0.9);
                 units.insert(at + 1 + place, candidate);
             }

@@ -42,11 +42,11 @@ pub fn fields(operation: &Operation) -> Vec<Field> {
                 .unwrap_or_default()
                 .trim_end_matches('.')
                 .to_string(),
-            shape: shape(schema, &field),
-            required: required(&name),
-            position: operation.meta.positional.iter().position(|p| *p == name),
+            shape: shape(schema, field),
+            required: required(name),
+            position: operation.meta.positional.iter().position(|p| p == name),
             default: field.get("default").cloned().filter(|d| d.is_number() || d.is_string() || *d == true),
-            name,
+            name: name.clone(),
         })
         .collect()
 }

@@ -6,7 +6,7 @@ use crate::context_graph::is_sensitive;
 use crate::graph::Look;
 use crate::sensitive;
 use lukasa_graph::Node;
-use lukasa_model::statement::Statement;
+use lukasa_graph::contents::{Known, known};
 use lukasa_model::{Content, Result, ThingNo, Time};
 use lukasa_search::count::count;
 use lukasa_search::fields::{self, prune};
@@ -15,11 +15,11 @@ use lukasa_search::gain::{self, Covered};
 use lukasa_search::pack::{self, Unit};
 use lukasa_search::text::Scoring;
 use lukasa_search::{cite, tokens};
-use lukasa_store::Fields;
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// Shares of the budget: objects, neighbours, paths, citations; the rest is for what stands around them.
@@ -115,53 +115,31 @@ pub struct Shown {
 
 /// Contents of nodes, with when they were stated, and the names of sensitive properties they are without.
 #[derive(Default)]
-pub struct Read {
-    contents: FxHashMap<Node, (Content, Time)>,
-    hidden: FxHashMap<Node, Vec<Box<str>>>,
-}
+pub struct Read(FxHashMap<Node, Arc<Known>>);
 
 impl Read {
     pub fn of(look: &Look, nodes: &[Node]) -> Result<Read> {
-        let mut numbers: Vec<ThingNo> = nodes.iter().map(|node| look.snapshot.thing(*node)).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let mut read = Read::default();
-        for state in look.ledger.states(&look.view, &numbers, Fields::Content)? {
-            if let (Some(node), Some(statement)) = (look.snapshot.find(state.thing.no), &state.statement) {
-                read.contents.insert(node, (statement.parsed()?, stated(statement)));
-                if !state.hidden.is_empty() {
-                    read.hidden.insert(node, state.hidden);
-                }
-            }
-        }
-        Ok(read)
+        Ok(Read(known(&look.snapshot, &look.ledger, nodes)?.into_iter().collect()))
     }
 
     /// Reads more.
     pub fn add(&mut self, look: &Look, nodes: &[Node]) -> Result<()> {
-        let missing: Vec<Node> = nodes.iter().copied().filter(|node| !self.contents.contains_key(node)).collect();
-        let Read { contents, hidden } = Read::of(look, &missing)?;
-        self.contents.extend(contents);
-        self.hidden.extend(hidden);
+        let missing: Vec<Node> = nodes.iter().copied().filter(|node| !self.0.contains_key(node)).collect();
+        self.0.extend(known(&look.snapshot, &look.ledger, &missing)?);
         Ok(())
     }
 
     pub fn content(&self, node: Node) -> Option<&Content> {
-        self.contents.get(&node).map(|(content, _)| content)
+        self.0.get(&node).map(|known| &known.content)
     }
 
     pub fn stated(&self, node: Node) -> Option<Time> {
-        self.contents.get(&node).map(|(_, at)| *at)
+        self.0.get(&node).map(|known| known.stated)
     }
 
     fn hidden(&self, node: Node) -> impl Iterator<Item = String> {
-        self.hidden.get(&node).into_iter().flatten().map(|name| name.to_string())
+        self.0.get(&node).into_iter().flat_map(|known| &known.hidden).map(|name| name.to_string())
     }
-}
-
-/// Since when it is so; when it was recorded, where it always was.
-fn stated(statement: &Statement) -> Time {
-    if statement.period.from == Time::MIN { statement.recorded_at } else { statement.period.from }
 }
 
 /// Puts together what fits.

@@ -215,7 +215,7 @@ impl Finding<'_> {
         let indexes = CodeIndexes { files, paths, units, defined };
         let recipe = CodeRecipe::default();
         let in_file = |node: Node| self.texts.file(node);
-        let located = code::locate(&indexes, &task, &recipe, vec![], in_file, |_| true, self.order);
+        let located = code::locate(&indexes, &task, &recipe, vec![], in_file, self.order);
         let candidates = self.symbols_by_file(&symbols, &located);
         let mut answered = self.answered(Recipe::Code, task.terms(), candidates, located.channels);
         answered.files = located.files;
@@ -229,7 +229,7 @@ impl Finding<'_> {
         let best_unit = located.units.first().map_or(1.0, |(_, score)| *score);
         let mut all: Vec<Candidate> = Vec::new();
         for (node, score) in &located.units {
-            let mut candidate = Candidate { node: *node, reasons: vec![] };
+            let mut candidate = Candidate::new(*node);
             candidate.add("symbol", score / best_unit * likely(symbols.kind(*node)));
             if let Some(score) = self.texts.file(*node).and_then(|file| files.get(&file)) {
                 candidate.add("file", score / best_file);
@@ -239,7 +239,7 @@ impl Finding<'_> {
         // Files of which only the name fits.
         let there: FxHashSet<Node> = located.units.iter().map(|(node, _)| *node).collect();
         for file in located.files.iter().filter(|file| !there.contains(&file.node)) {
-            let mut candidate = Candidate { node: file.node, reasons: vec![] };
+            let mut candidate = Candidate::new(file.node);
             candidate.add("file", file.score() / best_file);
             all.push(candidate);
         }

@@ -85,7 +85,7 @@ impl Snapshot {
         let at = node as usize % NODES;
         chunk.rows[at] = NodeRow { id: thing.id, thing: thing.no, labels, type_no, presence };
         chunk.set_key(at, thing.key.as_deref());
-        self.properties.forgot(chunk.contents.forget(at), true);
+        chunk.forget(at, &self.properties);
         self.touch(node);
         Ok(())
     }
@@ -94,7 +94,7 @@ impl Snapshot {
         let hot = Hot::read(statement.content.as_deref())?;
         let derivation = Names::derivation_no(&mut self.names, hot.derivation.as_deref());
         let chunk = self.edges.chunk_mut(edge as usize / EDGES);
-        self.properties.forgot(chunk.contents.forget(edge as usize % EDGES), false);
+        self.properties.forgot_edge(chunk.contents.forget(edge as usize % EDGES));
         let row = &mut chunk.rows[edge as usize % EDGES];
         row.confidence = hot.confidence.unwrap_or(f64::NAN);
         row.weight = hot.weight.unwrap_or(f64::NAN);
@@ -227,7 +227,7 @@ impl Projection {
                 // Copied even when nothing here looks different: what was read of it belongs to the older state.
                 let chunk = snapshot.nodes.chunk_mut(node as usize / NODES);
                 chunk.rows[node as usize % NODES].labels = labels;
-                snapshot.properties.forgot(chunk.contents.forget(node as usize % NODES), true);
+                chunk.forget(node as usize % NODES, &snapshot.properties);
                 snapshot.touch(node);
                 if was != Presence::Live {
                     snapshot.set_presence(node, Presence::Live);
@@ -253,7 +253,7 @@ impl Projection {
         snapshot.set_presence(node, Presence::Ended);
         snapshot.node_mut(node).labels = 0;
         let chunk = snapshot.nodes.chunk_mut(node as usize / NODES);
-        snapshot.properties.forgot(chunk.contents.forget(node as usize % NODES), true);
+        chunk.forget(node as usize % NODES, &snapshot.properties);
         snapshot.touch(node);
         for edge in edges {
             if !registry.is_lasting(self.snapshot.edge_type(edge)) {
@@ -281,7 +281,7 @@ impl Projection {
         let chunk = snapshot.nodes.chunk_mut(node as usize / NODES);
         chunk.rows[node as usize % NODES] = NodeRow::default();
         chunk.set_key(node as usize % NODES, None);
-        snapshot.properties.forgot(chunk.contents.forget(node as usize % NODES), true);
+        chunk.forget(node as usize % NODES, &snapshot.properties);
         self.free_nodes.push(node);
     }
 

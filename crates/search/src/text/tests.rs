@@ -144,11 +144,45 @@ fn several_ways_to_score_in_one_go_are_each_alone() {
     let index = TextIndex::build(vec![gathered]);
     let terms = [Term { word: "read".into(), weight: 1.0 }, Term { word: "path".into(), weight: 0.5 }];
     let (by_body, by_all) = (Scoring::plain(Field::Body), Scoring::default());
-    let both = index.scores_by(&terms, [&by_body, &by_all]);
-    for (at, scoring) in [&by_body, &by_all].into_iter().enumerate() {
-        let own: Vec<(Doc, f32)> =
-            both.iter().map(|(doc, scores)| (*doc, scores[at])).filter(|(_, s)| *s > 0.0).collect();
-        assert_eq!(own, index.scores(&terms, scoring));
+    let both = index.best_by(&terms, [&by_body, &by_all], 9);
+    for (own, scoring) in both.iter().zip([&by_body, &by_all]) {
+        assert_eq!(*own, index.scores(&terms, scoring));
     }
-    assert_eq!(both.len(), 3);
+    assert_eq!(both.map(|found| found.len()), [3, 3]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn the_best_are_those_of_all(
+        // Words of falling frequency: 0 in nearly every document, 9 in hardly any.
+        docs in prop::collection::vec(prop::collection::vec((0u32..100).prop_map(|n| 9 - n.isqrt().min(9)), 1..12), 1..240),
+        gone in prop::collection::vec(0u32..240, 0..20),
+        asked in prop::collection::vec(0u32..10, 1..8),
+        most in 1usize..12,
+    ) {
+        let mut gathered = [Gathered::default(), Gathered::default()];
+        for (doc, words) in docs.iter().enumerate() {
+            let into = &mut gathered[usize::from(doc % 7 == 0)];
+            into.begin(doc as Doc);
+            for (at, word) in words.iter().enumerate() {
+                into.add_word(if at == 0 { Field::Name } else { Field::Body }, &format!("w{word}"));
+            }
+        }
+        let [first, second] = gathered;
+        let index = TextIndex::build(vec![first]).with(&[], vec![second]).with(&gone, vec![]);
+        let mut terms: Vec<Term> =
+            asked.iter().map(|word| Term { word: format!("w{word}"), weight: 1.0 + *word as f32 / 10.0 }).collect();
+        terms.dedup_by(|a, b| a.word == b.word);
+        let scorings = [&Scoring::plain(Field::Body), &Scoring::default()];
+        let best = index.best_by(&terms, scorings, most);
+        for (found, scoring) in best.iter().zip(scorings) {
+            let mut all = index.scores(&terms, scoring);
+            let mut scores: Vec<f32> = all.iter().map(|(_, score)| *score).collect();
+            scores.sort_by(|a, b| b.total_cmp(a));
+            let last = scores.get(most - 1).copied().unwrap_or(0.0);
+            all.retain(|(_, score)| *score >= last);
+            prop_assert_eq!(found, &all);
+        }
+    }
 }
