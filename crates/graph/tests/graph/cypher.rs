@@ -1,10 +1,11 @@
 //! Queries against a naive answer, on small graphs and on graphs large enough for every short cut; what limits do;
 //! and that queries see their own project and moment only.
 
+use lukasa_graph::contents::known;
 use lukasa_graph::cypher::value::Value;
 use lukasa_graph::cypher::{Limits, Outcome, Parameters, Place, Search, Trouble, prepare};
 use lukasa_graph::{Node, Projection, Snapshot};
-use lukasa_model::batch::{PutObject, PutRelationship, Reference};
+use lukasa_model::batch::{End, PutObject, PutRelationship, Reference};
 use lukasa_model::{Batch, Error, ErrorKind, Write};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::ViewSpec;
@@ -190,6 +191,44 @@ fn an_older_state_reads_what_was_true_then() {
         // The newer one first: what it reads must not be taken for the older one's.
         assert_eq!(rows(query, graph.snapshot(), ledger), [["2"]], "{}", fixture.name);
         assert_eq!(rows(query, &before, ledger), [["1"]], "{}", fixture.name);
+    }
+}
+
+#[test]
+fn remembered_contents_are_those_of_their_state() {
+    for fixture in lukasa_testkit::fixtures() {
+        let ledger = &fixture.ledger;
+        let stated = |n: i64| Batch::on("main").write(PutObject::new("A", "x").property("n", n));
+        ledger.commit(&stated(1).write(PutObject::new("A", "y").property("n", 9))).unwrap();
+        let mut graph = graph(ledger);
+        // From the store, then from memory.
+        let said = |snapshot: &Snapshot| {
+            let once = || {
+                let all = known(snapshot, ledger, &snapshot.nodes()).unwrap();
+                let mut all: Vec<i64> =
+                    all.iter().map(|(_, known)| known.content.properties["n"].as_i64().unwrap()).collect();
+                all.sort_unstable();
+                all
+            };
+            assert_eq!(once(), once(), "{}", fixture.name);
+            once()
+        };
+        let first = Arc::clone(graph.snapshot());
+        assert_eq!(said(&first), [1, 9]);
+        for (batch, expected) in [
+            (stated(2), vec![2, 9]),
+            (Batch::on("main").write(End::new(Reference::exact("A", "x"))), vec![9]),
+            (stated(3), vec![3, 9]),
+        ] {
+            fixture.clock.advance(1);
+            ledger.commit(&batch).unwrap();
+            let before = Arc::clone(graph.snapshot());
+            let then = said(&before);
+            assert!(graph.advance(ledger, &ledger.view(&ViewSpec::default()).unwrap()).unwrap());
+            assert_eq!(said(graph.snapshot()), expected, "{}", fixture.name);
+            assert_eq!(said(&before), then, "{}", fixture.name);
+        }
+        assert_eq!(said(&first), [1, 9], "{}", fixture.name);
     }
 }
 
