@@ -82,7 +82,7 @@ impl Op for CoordinationOverview {
         let mut stale = Vec::new();
         for claim in &shown {
             if engine.is_stale(&ledger, claim)? {
-                stale.push(ClaimOut::from(claim.clone()));
+                stale.push(ClaimOut::of(claim.clone(), &context.scope));
             }
         }
         let view = ledger.view(&ViewSpec::default())?;
@@ -97,7 +97,7 @@ impl Op for CoordinationOverview {
         let truncated = held.len() > shown.len();
         Ok(Response {
             summary: text,
-            active_claims: shown.into_iter().map(ClaimOut::from).collect(),
+            active_claims: shown.into_iter().map(|claim| ClaimOut::of(claim, &context.scope)).collect(),
             stale_claims: stale,
             conflicts: conflicts.into_iter().map(ConflictPair::from).collect(),
             agent_summary,
