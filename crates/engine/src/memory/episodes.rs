@@ -229,7 +229,8 @@ impl Recording<'_, '_> {
         };
         let mut links = Vec::new();
         let entities = self.entities(&new, &metadata, &mut links, &mut warnings)?;
-        let task_node = new.task_id.as_ref().or(new.came_of.as_ref()).and_then(|task| self.task(task));
+        let came_of = new.task_id.as_ref().or(new.came_of.as_ref()).filter(|_| kind.lasts());
+        let task_node = came_of.and_then(|task| self.task(task));
         let named = [(DERIVED_FROM, &new.derived_from), (SUPERSEDES, &new.supersedes)];
         for (type_name, name) in named.iter().flat_map(|(type_name, names)| names.iter().map(|name| (*type_name, name)))
         {
@@ -491,7 +492,7 @@ impl Recording<'_, '_> {
         };
         writes.extend(episode.fact_writes.iter().cloned());
         // What lasts beyond its session says what it came of.
-        if matches!(episode.kind, Kind::Decision | Kind::Learning) {
+        if episode.kind.lasts() {
             let session = episode.session.as_ref().map(|session| Reference::exact(SESSION, &session_key(session)));
             let from = session.into_iter().chain(episode.task.map(Reference::Id));
             writes.extend(from.map(|from| link(PRODUCES, from, own.clone()).into()));

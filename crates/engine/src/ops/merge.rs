@@ -113,6 +113,9 @@ fn heeded(engine: &Engine, ledger: &Ledger, asked: &MergeRequest) -> Result<Vec<
     let in_the_way = targets
         .iter()
         .filter_map(|target| in_the_way(&held, target, Some(agent)).map(|(claim, how)| (target, claim, how)));
+    // A claim is told once, whatever it is in the way of.
+    let mut seen = BTreeSet::new();
+    let in_the_way = in_the_way.filter(|(_, claim, _)| seen.insert(claim.claim_id.as_str()));
     let mut told = in_the_way.map(|(target, claim, how)| claimed(target, claim, how));
     match engine.coordination().rules().edits {
         Edits::Warn => Ok(told.map(|error| error.message).collect()),

@@ -341,7 +341,7 @@ fn completed(
         reflect::Ask { task_id: Some(request.task_id.clone()), branch: branch.clone(), ..reflect::Ask::default() };
     // The decision is about the task, not one of its episodes: it comes after they were reflected on, and once.
     let id = decision_id(&key, response.version);
-    if is_decided(engine, context, &id, &branch)? {
+    if matches!(is_decided(engine, context, &id, &branch), Ok(true)) {
         response.decision_id = Some(id);
         return Ok(());
     }

@@ -204,6 +204,7 @@ fn somebody_elses_merge_is_told_or_refused_and_ends_claims() {
         let put = |branch: &str, hash: &str| {
             json!({"branch": branch, "writes": [
                 {"object": {"type": "FILE", "key": "src/auth.ts", "properties": {"content_hash": hash}}},
+                {"object": {"type": "FUNCTION", "key": "src/auth.ts::login", "properties": {"hash": hash}}},
                 {"object": {"type": "FILE", "key": "src/mail.ts", "properties": {"content_hash": hash}}}
             ]})
         };
@@ -218,6 +219,7 @@ fn somebody_elses_merge_is_told_or_refused_and_ends_claims() {
         assert!(refused.code == "claimed" && refused.message.contains("ada"), "{refused:?}");
         let tried = desk.by("bob", "merge", json!({"source": "feature", "dry_run": true}));
         assert!(tried["warnings"][0].as_str().unwrap().contains("claimed by ada"), "{tried}");
+        assert_eq!(tried["warnings"].as_array().unwrap().len(), 1, "each claim once");
         let holders = || -> Vec<String> {
             let all = desk.ok("coordination_overview", json!({}));
             all["active_claims"].as_array().unwrap().iter().map(|c| c["agent_id"].as_str().unwrap().into()).collect()
