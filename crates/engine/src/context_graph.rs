@@ -1,6 +1,7 @@
 //! Context graphs: what matters for one task and the rules that apply to it, small enough to be read at a glance.
 
 use crate::graph::Look;
+use crate::memory::links;
 use crate::search::Read;
 use lukasa_graph::walk::{Direction, Filter, Walk, walk};
 use lukasa_graph::{Edge, Node, Snapshot};
@@ -10,6 +11,7 @@ use lukasa_search::fields::begin;
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::fmt::Write;
 
 /// How nodes are chosen.
@@ -43,6 +45,70 @@ const PROTECTED: [&str; 4] = ["phi", "pii", "protected", "confidential"];
 const LINE: usize = 40;
 /// Properties that say what a node is about, the most telling first.
 const TEXTS: [&str; 7] = ["content", "summary", "description", "rationale", "text", "rule", "signature"];
+
+/// A node as knowledge graphs name it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeOut {
+    /// `Type:key`, or its id.
+    pub node_id: String,
+    pub node_type: String,
+    /// Its title; none of what is sensitive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Hops from where one began.
+    pub depth: u32,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ended: bool,
+    /// What it is called now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed_to: Option<String>,
+    /// Where they were asked for; none of what is sensitive.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub properties: Map<String, Value>,
+}
+
+impl NodeOut {
+    pub fn of(snapshot: &Snapshot, read: &Read, node: Node, depth: u32, with_properties: bool) -> NodeOut {
+        let content = read.content(node).filter(|content| !is_sensitive(content));
+        let properties = content.filter(|_| with_properties).map(|content| content.properties.clone());
+        NodeOut {
+            node_id: snapshot.name(node),
+            node_type: snapshot.type_name(node).to_string(),
+            name: content.and_then(|content| content.title.clone()),
+            depth,
+            ended: snapshot.is_ended(node),
+            renamed_to: links::renamed_to(snapshot, node),
+            properties: properties.unwrap_or_default(),
+        }
+    }
+}
+
+/// A relationship as knowledge graphs name it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EdgeOut {
+    pub edge_type: String,
+    pub from_node: String,
+    pub to_node: String,
+    /// How much it counts, or how sure it is.
+    #[serde(default = "whole")]
+    pub weight: f64,
+}
+
+fn whole() -> f64 {
+    1.0
+}
+
+impl EdgeOut {
+    pub fn of(snapshot: &Snapshot, edge: Edge) -> EdgeOut {
+        let (src, dst) = snapshot.ends(edge);
+        EdgeOut {
+            edge_type: snapshot.edge_type(edge).to_string(),
+            from_node: snapshot.name(src),
+            to_node: snapshot.name(dst),
+            weight: snapshot.weight(edge).or_else(|| snapshot.confidence(edge)).unwrap_or_else(whole),
+        }
+    }
+}
 
 /// The chosen nodes, nearest first, and how far each is.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -107,7 +173,7 @@ pub fn is_protected(snapshot: &Snapshot, node: Node) -> bool {
 
 /// Whether a content is kept from everyone but its owner.
 pub fn is_sensitive(content: &Content) -> bool {
-    content.properties.get("sensitive").and_then(serde_json::Value::as_bool) == Some(true)
+    content.properties.get("sensitive").and_then(Value::as_bool) == Some(true)
 }
 
 /// A context graph as text for a prompt, of at most `budget` tokens: rules first, then nodes, nearest first, then how they
@@ -172,8 +238,12 @@ pub fn prompt(
 /// A node on one line: its name, its state, and what it says, quoted.
 fn line(snapshot: &Snapshot, read: &Read, node: Node) -> String {
     let mut line = format!("- {}", snapshot.name(node));
-    if snapshot.is_ended(node) {
-        line.push_str(" (ended)");
+    match links::renamed_to(snapshot, node) {
+        Some(now) => {
+            let _ = write!(line, " (now {now})");
+        }
+        None if snapshot.is_ended(node) => line.push_str(" (ended)"),
+        None => {}
     }
     let Some(content) = read.content(node) else { return line + "\n" };
     if let Some(status) = &content.status {
@@ -184,7 +254,7 @@ fn line(snapshot: &Snapshot, read: &Read, node: Node) -> String {
     let said: Vec<String> = said.chain(texts.take(1)).collect();
     if !said.is_empty() {
         let words = said.iter().flat_map(|text| text.split_whitespace()).collect::<Vec<_>>().join(" ");
-        let _ = write!(line, ": {}", serde_json::Value::String(begin(&words, LINE).unwrap_or(words)));
+        let _ = write!(line, ": {}", Value::String(begin(&words, LINE).unwrap_or(words)));
     }
     line + "\n"
 }

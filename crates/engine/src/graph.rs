@@ -1,6 +1,8 @@
 //! What operations on the graph share: the snapshot of a view, names to nodes, and how nodes and edges look.
 
+use crate::context_graph::is_sensitive;
 use crate::cursor::Cursor;
+use crate::memory::links;
 use crate::{Context, Engine};
 use lukasa_graph::cache::Projections;
 use lukasa_graph::walk::Filter;
@@ -192,10 +194,11 @@ impl Look {
         NodesOut { snapshot: Arc::clone(&self.snapshot), rows, titles: FxHashMap::default() }
     }
 
-    /// The same with titles, which are read from the store.
+    /// The same with titles, which are read from the store; what is sensitive has none.
     pub fn titled_out(&self, rows: Vec<NodeRow>) -> Result<NodesOut> {
         let things: Vec<_> = rows.iter().map(|row| self.snapshot.thing(row.node)).collect();
-        let titles = self.contents(&things)?.into_iter().filter_map(|(no, content)| Some((no, content.title?)));
+        let told = |content: Content| if is_sensitive(&content) { None } else { content.title };
+        let titles = self.contents(&things)?.into_iter().filter_map(|(no, content)| Some((no, told(content)?)));
         Ok(NodesOut { titles: titles.collect(), ..self.nodes_out(rows) })
     }
 
@@ -267,6 +270,9 @@ pub struct NodeOut<'a> {
     /// It is no longer there; a lasting relationship shows it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     ended: bool,
+    /// What it is called now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    renamed_to: Option<String>,
     /// Hops from the nearest root.
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<u32>,
@@ -293,6 +299,7 @@ impl Serialize for NodesOut {
             title: self.titles.get(&s.thing(row.node)).map(String::as_str),
             labels: s.labels(row.node),
             ended: s.is_ended(row.node),
+            renamed_to: links::renamed_to(s, row.node),
             depth: row.depth,
             distance: row.distance,
             pagerank: row.pagerank,

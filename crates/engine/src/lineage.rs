@@ -36,6 +36,11 @@ const LEADS: [(&str, First); 17] = [
     ("RENAMED_FROM", First::Destination),
 ];
 
+/// Relationships to what something is about.
+const ABOUT: [&str; 2] = ["INVOLVES", "APPLIES_TO"];
+/// What is worked for.
+const WORK: [&str; 2] = ["Task", "Feature"];
+
 /// What is told but not gone through: everything meets there.
 const ENDS: [&str; 4] = ["Session", "Agent", "Policy", "Track"];
 
@@ -82,7 +87,7 @@ pub fn trace(
         {
             // Along an edge one comes to what came of it when its source was first, and so on.
             for (other, edge, _) in links.iter() {
-                let Some(leads) = leads(snapshot.edge_type(edge)) else { continue };
+                let Some(leads) = leads(snapshot, edge) else { continue };
                 if (leads == first) != upstream {
                     next.push((other, edge));
                 }
@@ -106,6 +111,9 @@ pub fn trace(
     (steps, false)
 }
 
-fn leads(edge_type: &str) -> Option<First> {
-    LEADS.iter().find(|(name, _)| name.eq_ignore_ascii_case(edge_type)).map(|(_, first)| *first)
+fn leads(snapshot: &Snapshot, edge: Edge) -> Option<First> {
+    let (name, first) = LEADS.iter().find(|(name, _)| name.eq_ignore_ascii_case(snapshot.edge_type(edge)))?;
+    // What was done for a task came of it, though it is about it too.
+    let about_work = || WORK.iter().any(|work| snapshot.type_name(snapshot.ends(edge).1).eq_ignore_ascii_case(work));
+    Some(if ABOUT.contains(name) && about_work() { First::Destination } else { *first })
 }

@@ -41,6 +41,7 @@ pub mod names {
     pub const DERIVED_FROM: &str = "DERIVED_FROM";
     pub const CREATED_BY: &str = "CREATED_BY";
     pub const RECORDED_IN: &str = "RECORDED_IN";
+    pub const PRODUCES: &str = "PRODUCES";
 
     /// The key under which an agent is known, by the name it gives itself.
     pub fn agent_key(id: &str) -> String {

@@ -4,6 +4,6 @@ mod core;
 mod fit;
 mod notes;
 
-pub use core::{Core, Dependency, Slice, gather};
+pub use core::{Core, Dependency, SEEDS, Slice, gather, walked};
 pub use fit::{Budget, ClaimNote, Pack, Profile, SliceOut, fit};
 pub use notes::{NOTICE, Note, Notes, notes};

@@ -1,8 +1,9 @@
 //! Types that Lukasa brings along for its own work, declared in a project when it first needs them.
 
 use crate::{Context, Engine};
+use lukasa_model::transaction::Header;
 use lukasa_model::types::Pack;
-use lukasa_model::{Error, Result};
+use lukasa_model::{Batch, Error, Result, Scope, Write};
 use std::sync::LazyLock;
 
 /// What agents remember, decide, claim and plan.
@@ -15,18 +16,45 @@ pub fn agent() -> Result<&'static Pack> {
     AGENT.as_ref().map_err(|e| Error::internal(e.clone()))
 }
 
+fn is_called(given: &str, name: &str, aliases: &[String]) -> bool {
+    given.eq_ignore_ascii_case(name) || aliases.iter().any(|alias| given.eq_ignore_ascii_case(alias))
+}
+
 impl Engine {
     /// Sees to it that the project knows the types of the `agent` pack. Declared once, in the project's own log.
     pub fn know_agents(&self, context: &Context<'_>) -> Result<()> {
-        if self.packed.lock().contains(&context.scope) {
+        self.know_agents_in(&context.scope, &context.header(None))
+    }
+
+    /// Does so where something is about to be written whose type the pack says to hold for all branches: a type that was
+    /// used before it was declared stays bound to branches.
+    pub fn know_written(&self, scope: &Scope, batch: &Batch) -> Result<()> {
+        let pack = agent()?;
+        // Relationships have their ends, of which one is such an object.
+        let of_all = |write: &Write| match write {
+            Write::Object(put) => {
+                pack.object_types.iter().any(|t| t.branchless && is_called(&put.type_name, &t.name, &t.aliases))
+            }
+            Write::Relationship(_) | Write::End(_) => false,
+        };
+        if !batch.writes.iter().any(of_all) {
             return Ok(());
         }
-        self.ledger(&context.scope).install(agent()?, &context.header(None))?;
+        // By the same people; its id, its commit and its time are those of the batch itself.
+        let Header { author, agent, session, .. } = batch.header.clone();
+        self.know_agents_in(scope, &Header { author, agent, session, ..Header::default() })
+    }
+
+    fn know_agents_in(&self, scope: &Scope, header: &Header) -> Result<()> {
+        if self.packed.lock().contains(scope) {
+            return Ok(());
+        }
+        self.ledger(scope).install(agent()?, header)?;
         let mut packed = self.packed.lock();
         if packed.len() >= crate::LEDGERS {
             packed.clear();
         }
-        packed.insert(context.scope.clone());
+        packed.insert(scope.clone());
         Ok(())
     }
 }
@@ -38,7 +66,7 @@ mod tests {
     #[test]
     fn the_pack_says_what_holds_for_the_whole_project() {
         let pack = agent().unwrap();
-        assert_eq!(pack.label(), "agent@1");
+        assert_eq!(pack.label(), "agent@2");
         let branchless: Vec<&str> =
             pack.object_types.iter().filter(|t| t.branchless).map(|t| t.name.as_str()).collect();
         assert_eq!(

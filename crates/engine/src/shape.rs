@@ -95,7 +95,8 @@ pub struct ChangeOut {
     pub change_summary: Option<ChangeSummary>,
 }
 
-fn open(time: Time) -> Option<Time> {
+/// A border of a period that is none when it is open.
+pub fn open(time: Time) -> Option<Time> {
     (time != Time::MIN && time != Time::MAX).then_some(time)
 }
 

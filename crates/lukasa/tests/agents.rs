@@ -37,6 +37,13 @@ fn who_subscribes_is_told_what_others_do() {
     let text = read["contents"][0]["text"].as_str().unwrap();
     assert!(text.contains("it broke") && text.contains("episode"), "{text}");
     bob.request("resources/unsubscribe", json!({"uri": uri})).unwrap();
+    let uri = "lukasa://project/claims";
+    bob.request("resources/subscribe", json!({"uri": uri})).unwrap();
+    ada.ok("agent_claim", json!({"target_id": "src/auth.ts", "intent": "mend it"}));
+    assert_eq!(bob.notice("notifications/resources/updated")["uri"], uri);
+    let read = bob.request("resources/read", json!({"uri": uri})).unwrap();
+    let text = read["contents"][0]["text"].as_str().unwrap();
+    assert!(text.contains("src/auth.ts") && text.contains("mend it"), "{text}");
     let refused = bob.request("resources/subscribe", json!({"uri": "lukasa://project/overview"})).unwrap_err();
     assert!(refused["message"].as_str().unwrap().contains("lukasa://project/events"), "{refused}");
 }
@@ -142,6 +149,8 @@ fn what_one_agent_did_the_next_one_knows() {
     let lineage = carol.ok("trace_decision_lineage", json!({"decision_id": decision}));
     let (up, down) = (lineage["upstream"].to_string(), lineage["downstream"].to_string());
     assert!(up.contains("Episode:") && up.contains("Session"), "what led to it: {lineage}");
+    assert!(up.contains("Task:task:7") && up.contains("PRODUCES"), "the task it was decided for: {lineage}");
+    assert!(!down.contains("Task:task:7"), "which did not come of it: {lineage}");
     assert!(down.contains("refresh_token"), "what came of it: {lineage}");
     let before = format!("tx:{head}");
     let gone = carol.answer("trace_decision_lineage", json!({"decision_id": decision, "as_of": before}));

@@ -300,6 +300,29 @@ fn remembered(desk: &Desk) {
     assert!(!out.status.success() && text(&out.stderr).contains("openssl rand"), "{out:?}");
 }
 
+/// Two agents side by side, as a person sees them.
+fn coordinated(desk: &Desk) {
+    desk.ok(&["task", "update", "12", "--title", "Add a timeout", "--agent", "ada"]);
+    let held = desk.ok(&["claim", "src/auth.ts", "--intent", "fix the retry", "--agent", "ada", "--task-id", "12"]);
+    assert_eq!(held["status"], "ok", "{held}");
+    let refused = desk.run(&["claim", "src/auth.ts::login", "--intent", "add a timeout", "--agent", "bob"]);
+    let shown = text(&refused.stdout);
+    assert!(refused.status.success(), "a conflict is an answer");
+    assert!(shown.starts_with("CONFLICT: `src/auth.ts::login` is taken by ada"), "{shown}");
+    assert!(shown.contains("`src/auth.ts` around it") && shown.contains("fix the retry"), "{shown}");
+    let who = text(&desk.run(&["who"]).stdout);
+    assert!(who.contains("1 claim held by 1 agent") && who.contains("src/auth.ts") && who.contains("ada"), "{who}");
+    let tasks = text(&desk.run(&["tasks"]).stdout);
+    assert!(tasks.contains("task:12") && tasks.contains("Add a timeout") && tasks.contains("pending"), "{tasks}");
+    assert_eq!(desk.code(&["release-claim", "src/auth.ts", "--agent", "bob"]), "not_holder");
+    let freed = desk.run(&["release-claim", "src/auth.ts", "--agent", "ada", "--outcome", "it retries"]);
+    assert!(text(&freed.stdout).starts_with("released the claim on `src/auth.ts`"), "{freed:?}");
+    assert_eq!(desk.ok(&["who"])["active_claims"], json!([]));
+    desk.ok(&["decide", "Retry twice", "--rationale", "lines fail", "--id", "12", "--task-id", "12", "--agent", "ada"]);
+    let lineage = text(&desk.run(&["lineage", "decision:12"]).stdout);
+    assert!(lineage.contains("Task:task:12") && lineage.contains("PRODUCES"), "{lineage}");
+}
+
 #[test]
 fn every_verb_on_sqlite() {
     let desk = Desk::new();
@@ -325,6 +348,7 @@ fn every_verb_on_sqlite() {
     let below = desk.command().current_dir(desk.folder.path().join("src/deep")).args(["get", "auth"]).output().unwrap();
     assert!(below.status.success());
     remembered(&desk);
+    coordinated(&desk);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Tells who listens what happens, as it happens.
 
 use crate::front::{Caller, Front};
+use lukasa_engine::happenings::Heard;
 use lukasa_model::Result;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -9,6 +10,25 @@ use std::time::Duration;
 const EVERY: Duration = Duration::from_millis(250);
 /// Transactions asked for at a time.
 const PART: usize = 200;
+
+/// Something that happened, and where to go on from once it was heard; none in the midst of a transaction.
+pub type Told = (Map<String, Value>, Option<String>);
+
+/// A transaction is told last of all it is about, so one can go on from there; conflicts come behind all transactions, so
+/// until then those heard `before` count. Behind the last of a part one goes on from its end.
+fn marked(events: Vec<Map<String, Value>>, before: Option<Heard>, after: &str) -> Vec<Told> {
+    let last = events.len().saturating_sub(1);
+    let mark = |(at, event): (usize, Map<String, Value>)| {
+        let tx = event.get("tx").and_then(Value::as_u64).filter(|_| event.get("kind") == Some(&json!("transaction")));
+        let id = match tx {
+            _ if at == last => Some(after.to_owned()),
+            Some(tx) => before.map(|before| Heard { tx, ..before }.to_string()),
+            None => None,
+        };
+        (event, id)
+    };
+    events.into_iter().enumerate().map(mark).collect()
+}
 
 /// Somebody who listens, and how far they have heard.
 pub struct Follower {
@@ -30,8 +50,8 @@ impl Follower {
         Ok(Follower { front: front.clone(), caller, kinds, after, more: true })
     }
 
-    /// What happened next; waits until something has.
-    pub async fn next(&mut self) -> Result<Vec<Map<String, Value>>> {
+    /// What happened next, each with where to go on from after it, as far as one can; waits until something has.
+    pub async fn next(&mut self) -> Result<Vec<Told>> {
         loop {
             if !self.more {
                 tokio::time::sleep(EVERY).await;
@@ -39,6 +59,7 @@ impl Follower {
             let request = json!({"after": self.after, "limit": PART, "kinds": self.kinds});
             let mut told = self.front.listen(&self.caller, request).await?.value()?;
             self.more = told["truncated"] == true;
+            let before = self.after.parse::<Heard>().ok();
             if let Some(cursor) = told["cursor"].as_str() {
                 self.after = cursor.to_owned();
             }
@@ -47,8 +68,34 @@ impl Follower {
                 _ => vec![],
             };
             if !events.is_empty() {
-                return Ok(events.into_iter().filter_map(|event| event.as_object().cloned()).collect());
+                let events = events.into_iter().filter_map(|event| event.as_object().cloned()).collect();
+                return Ok(marked(events, before, &self.after));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_goes_on_from_whatever_was_told_last() {
+        let events = |list: Value| -> Vec<Map<String, Value>> {
+            list.as_array().into_iter().flatten().filter_map(|event| event.as_object().cloned()).collect()
+        };
+        let ids = |list: Value, before: Option<Heard>| -> Vec<Option<String>> {
+            marked(events(list), before, "42~9").into_iter().map(|(_, id)| id).collect()
+        };
+        let before = Some(Heard { tx: 40, conflict: Some(7) });
+        let all = json!([
+            {"kind": "claim", "tx": 41}, {"kind": "transaction", "tx": 41},
+            {"kind": "transaction", "tx": 42}, {"kind": "conflict"}
+        ]);
+        let some = |id: &str| Some(id.to_owned());
+        assert_eq!(ids(all.clone(), before), [None, some("41~7"), some("42~7"), some("42~9")]);
+        assert_eq!(ids(json!([{"kind": "claim", "tx": 41}]), before), [some("42~9")], "whatever kinds are asked for");
+        assert_eq!(ids(all, None), [None, None, None, some("42~9")]);
+        assert_eq!(ids(json!([]), before), []);
     }
 }

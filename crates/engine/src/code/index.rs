@@ -311,7 +311,11 @@ impl Workspace {
         let branch = report.branch.clone();
         let change = Change { agent, branch: &branch, worktree: Some(&self.root), tx, files: files.clone() };
         match engine.code_changed(ledger, &change) {
-            Ok(ended) => report.claims_ended = ended.into_iter().map(ClaimOut::from).collect(),
+            Ok(ended) => {
+                let (scope, at) = (ledger.scope(), engine.clock().now());
+                let out = |claim| ClaimOut::of(claim, scope).ended("code_changed", at);
+                report.claims_ended = ended.into_iter().map(out).collect();
+            }
             Err(e) => report.diagnostics.push(Diagnostic::new(".", format!("claims on what changed still stand: {e}"))),
         }
     }

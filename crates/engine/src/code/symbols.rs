@@ -55,6 +55,11 @@ impl Kind {
         Kind::External,
     ];
 
+    /// None for a type that is no part of a code index.
+    pub fn of_type(name: &str) -> Option<Kind> {
+        OBJECT_TYPES.iter().position(|known| name.eq_ignore_ascii_case(known)).map(|at| Kind::ALL[at])
+    }
+
     /// It can be called and has a body that calls.
     pub fn runs(self) -> bool {
         matches!(self, Kind::Function | Kind::Method)
@@ -149,7 +154,7 @@ impl<'a> Symbols<'a> {
     pub fn new(look: &'a Look) -> Symbols<'a> {
         let types = look.snapshot.names().types();
         let which = |known: &[&str], name: &str| known.iter().position(|k| name.eq_ignore_ascii_case(k));
-        let kinds = types.iter().map(|t| which(&OBJECT_TYPES, t).map(|at| Kind::ALL[at])).collect();
+        let kinds = types.iter().map(|t| Kind::of_type(t)).collect();
         let rels = types.iter().map(|t| which(&RELATIONSHIP_TYPES, t).map(|at| Rel::ALL[at])).collect();
         Symbols { look, kinds, rels }
     }

@@ -1,8 +1,8 @@
 //! Claims and conflicts as answers show them.
 
 use super::Denied;
-use lukasa_model::Time;
 use lukasa_model::claims::{ClaimType, Held, Relation};
+use lukasa_model::{Scope, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,16 +21,24 @@ pub struct ClaimOut {
     pub intent: String,
     /// Since when.
     pub valid_from: Time,
+    /// When it ended; none while it is held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid_to: Option<Time>,
+    /// Why it ended: released, code_changed, task_completed or expired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invalidation_reason: Option<String>,
     /// The version of the target when it was claimed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_version_sha: Option<String>,
+    /// The project it holds for.
+    pub project_id: String,
     /// It ends when the connection it was made by has been closed for the grace time; else by release only.
     #[serde(default)]
     pub ends_with_connection: bool,
 }
 
-impl From<Held> for ClaimOut {
-    fn from(held: Held) -> ClaimOut {
+impl ClaimOut {
+    pub fn of(held: Held, scope: &Scope) -> ClaimOut {
         ClaimOut {
             claim_id: held.claim_id,
             agent_id: held.agent_id,
@@ -40,9 +48,17 @@ impl From<Held> for ClaimOut {
             target_id: held.target,
             intent: held.intent,
             valid_from: held.since,
+            valid_to: None,
+            invalidation_reason: None,
             target_version_sha: held.target_version_sha,
+            project_id: scope.project.to_string(),
             ends_with_connection: held.connection.is_some(),
         }
+    }
+
+    /// The same once it has ended.
+    pub fn ended(self, reason: &str, at: Time) -> ClaimOut {
+        ClaimOut { valid_to: Some(at), invalidation_reason: Some(reason.to_owned()), ..self }
     }
 }
 

@@ -3,8 +3,8 @@
 use super::facts::{self, FactOut, NewFact};
 use super::links::CODE_HASH;
 use super::names::{
-    AGENT, APPLIES_TO, CREATED_BY, DERIVED_FROM, INVOLVES, LEARNING, NEXT_EPISODE, RECORDED_IN, SENSITIVE, SESSION,
-    SUPERSEDES, agent_key, prefixed, session_key,
+    AGENT, APPLIES_TO, CREATED_BY, DERIVED_FROM, INVOLVES, LEARNING, NEXT_EPISODE, PRODUCES, RECORDED_IN, SENSITIVE,
+    SESSION, SUPERSEDES, agent_key, prefixed, session_key,
 };
 use super::{Kind, Outcome, chain, kinds};
 use crate::coordination::guard_targets;
@@ -64,6 +64,8 @@ pub struct NewEpisode {
     pub supersedes: Vec<String>,
     /// What it tells to be so.
     pub facts: Vec<NewFact>,
+    /// The task that it came of, where it does not belong to one.
+    pub came_of: Option<String>,
     /// Says anew what is kept under its id already, instead of refusing.
     pub anew: bool,
     /// Belongs to no session: a conclusion, not something that happened in one.
@@ -182,6 +184,8 @@ struct Prepared {
     session: Option<String>,
     apart: bool,
     links: Vec<Linked>,
+    /// The task that it came of.
+    task: Option<Uuid>,
     entities: Vec<EntityOut>,
     facts: Vec<FactOut>,
     fact_writes: Vec<Write>,
@@ -225,6 +229,8 @@ impl Recording<'_, '_> {
         };
         let mut links = Vec::new();
         let entities = self.entities(&new, &metadata, &mut links, &mut warnings)?;
+        let came_of = new.task_id.as_ref().or(new.came_of.as_ref()).filter(|_| kind.lasts());
+        let task_node = came_of.and_then(|task| self.task(task));
         let named = [(DERIVED_FROM, &new.derived_from), (SUPERSEDES, &new.supersedes)];
         for (type_name, name) in named.iter().flat_map(|(type_name, names)| names.iter().map(|name| (*type_name, name)))
         {
@@ -269,6 +275,7 @@ impl Recording<'_, '_> {
             session,
             apart,
             links,
+            task: task_node.map(|entity| entity.thing.id),
             entities,
             facts: told,
             fact_writes,
@@ -357,15 +364,15 @@ impl Recording<'_, '_> {
             }
         }
         new.mentions.iter().filter_map(|name| self.entity(name).ok()).for_each(&mut take);
-        if let Some(task) = &new.task_id {
-            for key in [task.clone(), prefixed("task:", task)] {
-                if let Ok(entity) = self.entity(&format!("Task:{key}")) {
-                    take(entity);
-                    break;
-                }
-            }
+        if let Some(entity) = new.task_id.as_ref().and_then(|task| self.task(task)) {
+            take(entity);
         }
         Ok(found)
+    }
+
+    /// A task by its name, as far as it is known.
+    fn task(&self, name: &str) -> Option<Entity> {
+        [name.to_owned(), prefixed("task:", name)].iter().find_map(|key| self.entity(&format!("Task:{key}")).ok())
     }
 
     /// What a name means, be it there or ended; by its new name if it was renamed.
@@ -484,6 +491,12 @@ impl Recording<'_, '_> {
             ..PutRelationship::new(type_name, src, dst)
         };
         writes.extend(episode.fact_writes.iter().cloned());
+        // What lasts beyond its session says what it came of.
+        if episode.kind.lasts() {
+            let session = episode.session.as_ref().map(|session| Reference::exact(SESSION, &session_key(session)));
+            let from = session.into_iter().chain(episode.task.map(Reference::Id));
+            writes.extend(from.map(|from| link(PRODUCES, from, own.clone()).into()));
+        }
         for Linked { type_name, id, code_hash } in &episode.links {
             let mut link = link(type_name, own.clone(), Reference::Id(*id));
             if let Some(hash) = code_hash {
@@ -507,7 +520,8 @@ impl Recording<'_, '_> {
 
 impl Prepared {
     fn chained(&self) -> bool {
-        !self.apart && !self.repeated && self.session.is_some()
+        // The same may be concluded on several branches, behind different episodes.
+        !self.apart && !self.repeated && self.session.is_some() && self.kind != Kind::Reflection
     }
 
     fn added(self, tx: Option<Tx>, now: Time) -> Added {

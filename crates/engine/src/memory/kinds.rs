@@ -57,6 +57,11 @@ impl Kind {
         }
     }
 
+    /// It is what came of something, and holds beyond it.
+    pub fn lasts(self) -> bool {
+        matches!(self, Kind::Decision | Kind::Learning)
+    }
+
     /// The type of its objects.
     pub fn type_name(self) -> &'static str {
         match self {

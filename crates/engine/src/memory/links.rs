@@ -1,13 +1,13 @@
 //! What memories are about, as it is now: code that has ended, code that was renamed, code that has changed since.
 
 use super::episodes::EntityOut;
-use super::names::{APPLIES_TO, INVOLVES};
+use super::names::{APPLIES_TO, INVOLVES, NEXT_EPISODE};
 use crate::graph::Look;
 use crate::search::Read;
 use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_model::types::RENAMED_FROM;
 use lukasa_model::{Content, Result};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -28,9 +28,11 @@ pub struct ChangedOut {
 
 /// Relationships from a memory to what it is about.
 pub fn about(snapshot: &Snapshot, memory: Node) -> impl Iterator<Item = (Node, Edge)> + '_ {
-    let is_about =
-        |edge: Edge| [INVOLVES, APPLIES_TO].iter().any(|name| snapshot.edge_type(edge).eq_ignore_ascii_case(name));
-    snapshot.outgoing(memory).iter().filter(move |(_, edge, _)| is_about(*edge)).map(|(to, edge, _)| (to, edge))
+    snapshot.outgoing(memory).iter().filter(|(_, edge, _)| is_about(snapshot, *edge)).map(|(to, edge, _)| (to, edge))
+}
+
+fn is_about(snapshot: &Snapshot, edge: Edge) -> bool {
+    [INVOLVES, APPLIES_TO].iter().any(|name| snapshot.edge_type(edge).eq_ignore_ascii_case(name))
 }
 
 /// What something that has ended is called now; itself where it was not renamed.
@@ -47,6 +49,39 @@ pub fn present(snapshot: &Snapshot, node: Node) -> Node {
     if snapshot.is_ended(at) { node } else { at }
 }
 
+/// A node, and what it was called before: what was remembered of it is linked to the name it had then.
+pub fn of(snapshot: &Snapshot, node: Node) -> Vec<Node> {
+    let renamed = |edge: Edge| snapshot.edge_type(edge).eq_ignore_ascii_case(RENAMED_FROM);
+    let (mut names, mut at) = (vec![node], 0);
+    while at < names.len() && names.len() < RENAMES {
+        for (before, edge, _) in snapshot.outgoing(names[at]).iter() {
+            // A name that was given again is that of something else.
+            if renamed(edge) && snapshot.is_ended(before) && !names.contains(&before) {
+                names.push(before);
+            }
+        }
+        at += 1;
+    }
+    names
+}
+
+/// What is linked to a node, under whatever name it had, as being about it.
+pub fn memories(snapshot: &Snapshot, node: Node) -> Vec<(Node, Edge)> {
+    let mut all: Vec<(Node, Edge)> = Vec::new();
+    for name in of(snapshot, node) {
+        let from = snapshot.incoming(name);
+        all.extend(from.iter().filter(|(_, edge, _)| is_about(snapshot, *edge)).map(|(from, edge, _)| (from, edge)));
+    }
+    let mut seen = FxHashSet::default();
+    all.retain(|(memory, _)| seen.insert(*memory));
+    all
+}
+
+/// What something that has ended is called now, where it was renamed.
+pub fn renamed_to(snapshot: &Snapshot, node: Node) -> Option<String> {
+    Some(present(snapshot, node)).filter(|now| *now != node).map(|now| snapshot.name(now))
+}
+
 /// What a memory is about, by present names.
 pub fn entities(snapshot: &Snapshot, memory: Node) -> Vec<EntityOut> {
     let mut all: Vec<(u64, EntityOut)> = about(snapshot, memory)
@@ -59,6 +94,13 @@ pub fn entities(snapshot: &Snapshot, memory: Node) -> Vec<EntityOut> {
         .collect();
     all.sort_by_key(|(thing, _)| *thing);
     all.into_iter().map(|(_, out)| out).collect()
+}
+
+/// The key of what came before it in its session.
+pub fn previous(snapshot: &Snapshot, memory: Node) -> Option<String> {
+    let is_next = |edge: Edge| snapshot.edge_type(edge).eq_ignore_ascii_case(NEXT_EPISODE);
+    let (before, _, _) = snapshot.incoming(memory).iter().find(|(_, edge, _)| is_next(*edge))?;
+    Some(snapshot.key(before).map_or_else(|| snapshot.name(before), str::to_owned))
 }
 
 /// Of each memory, the code it is about that has changed or ended since it was made. What was renamed and is the same

@@ -11,6 +11,7 @@ use crate::graph::{Look, check_range};
 use crate::search::{self, Read, ReasonOut, find, round};
 use crate::{Context, Engine, sensitive};
 use lukasa_graph::Node;
+use lukasa_model::claims::own_key;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Content, Error, Result, Time};
 use lukasa_search::fields::begin;
@@ -170,7 +171,10 @@ pub struct MemoryOut {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// When it was.
-    pub time: Time,
+    pub timestamp: Time,
+    /// What came before it in its session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prev_episode_id: Option<String>,
     /// What its kind asks for, and whatever else was given.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
@@ -517,21 +521,9 @@ impl Weighing<'_> {
     /// Memories of something, or of what it contains, under whatever name it had.
     fn linked_to(&self, node: Node) -> Vec<Node> {
         let s = &self.look.snapshot;
-        let mut names = vec![node];
-        let renamed = |edge| s.edge_type(edge).eq_ignore_ascii_case(lukasa_model::types::RENAMED_FROM);
-        let mut at = 0;
-        while at < names.len() && names.len() < 64 {
-            names.extend(s.outgoing(names[at]).iter().filter(|(_, edge, _)| renamed(*edge)).map(|(to, _, _)| to));
-            at += 1;
-        }
-        names.extend(crate::code::symbols::Symbols::new(self.look).whole(node, 1_000).0);
-        let mut all = Vec::new();
-        for name in names {
-            let from = s.incoming(name);
-            let is_about = |memory: Node| links::about(s, memory).any(|(to, _)| to == name);
-            all.extend(from.iter().map(|(memory, _, _)| memory).filter(|memory| is_about(*memory)));
-        }
-        all
+        let parts = crate::code::symbols::Symbols::new(self.look).whole(node, 1_000).0;
+        let about = std::iter::once(node).chain(parts.into_iter().filter(|part| *part != node));
+        about.flat_map(|node| links::memories(s, node)).map(|(memory, _)| memory).collect()
     }
 
     fn is_wanted(&self, node: Node) -> bool {
@@ -557,9 +549,12 @@ impl Weighing<'_> {
     fn fits(&self, node: Node, content: &Content, time: Time) -> bool {
         let ask = self.ask;
         let own = |name: &str| content.properties.get(name).and_then(Value::as_str);
-        let named = [("agent_id", &ask.agent_id), ("task_id", &ask.task_id), ("session_id", &ask.session_id)];
+        let named = [("agent_id", &ask.agent_id), ("session_id", &ask.session_id)];
+        let of_task =
+            |wanted: &String| own("task_id").is_some_and(|own| own_key("task", own) == own_key("task", wanted));
         let kind = Kind::of(self.look.snapshot.type_name(node), content.subtype.as_deref());
         named.iter().all(|(name, wanted)| wanted.as_deref().is_none_or(|wanted| own(name) == Some(wanted)))
+            && ask.task_id.as_ref().is_none_or(of_task)
             && (ask.kinds.is_empty() || kind.is_some_and(|kind| ask.kinds.contains(&kind)))
             && ask.since.is_none_or(|since| time >= since)
             && ask.until.is_none_or(|until| time < until)
@@ -607,7 +602,8 @@ impl Weighing<'_> {
     /// Sensitive memories of who asks, opened; how many cannot be read, and why, is told.
     fn sensitive(&self, context: &Context<'_>, at: usize, warnings: &mut Vec<String>) -> Result<Vec<Weighed>> {
         let s = &self.look.snapshot;
-        let asking = self.ask.agent_id.as_deref().or(context.agent.as_deref());
+        // Who is known by the way it came in asks for itself, whatever name it gives.
+        let asking = context.agent.as_deref().or(self.ask.agent_id.as_deref());
         let labelled = |node: &Node| s.labels(*node).iter().any(|label| &**label == super::names::SENSITIVE);
         let nodes: Vec<Node> = s.nodes().into_iter().filter(|node| labelled(node) && self.is_wanted(*node)).collect();
         let read = Read::of(self.look, &nodes)?;
@@ -686,7 +682,8 @@ impl Weighed {
             task_id: past.task,
             outcome: past.outcome,
             status: content.status.clone(),
-            time: self.time,
+            timestamp: self.time,
+            prev_episode_id: links::previous(s, node),
             metadata: past.metadata,
             entities: links::entities(s, node),
             perhaps_stale: vec![],

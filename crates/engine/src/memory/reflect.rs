@@ -7,6 +7,7 @@ use crate::beat::Beat;
 use crate::graph::check_range;
 use crate::telemetry::log;
 use crate::{Context, Engine};
+use lukasa_model::claims::own_key;
 use lukasa_model::json::Hash;
 use lukasa_model::{Error, Reference, Result, Scope};
 use lukasa_store::ledger::ViewSpec;
@@ -90,8 +91,9 @@ pub fn reflect(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<
     let look = engine.look(context, &ViewSpec::on(branch))?;
     let is_source = |past: &Past| {
         let of = |asked: &Option<String>, own: &Option<String>| asked.is_none() || asked == own;
+        let task = |name: &Option<String>| name.as_deref().map(|name| own_key("task", name));
         !matches!(past.kind, Kind::Reflection | Kind::Learning)
-            && of(&ask.task_id, &past.task)
+            && of(&task(&ask.task_id), &task(&past.task))
             && of(&ask.agent_id, &past.agent)
     };
     let mut sources: Vec<Past> = newest(&look, limit, is_source)?.into_iter().map(|(_, past)| past).collect();
@@ -157,7 +159,8 @@ pub fn reflect(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<
 
 fn reflection(ask: &Ask, sources: &[Past], patterns: &[Pattern], insight: &str) -> Result<(NewEpisode, String)> {
     let refs: Vec<String> = sources.iter().map(|past| past.reference.clone()).collect();
-    let what = json!([ask.task_id, ask.agent_id, refs]).to_string();
+    let task = ask.task_id.as_deref().map(|name| own_key("task", name));
+    let what = json!([task, ask.agent_id, refs]).to_string();
     let id = format!("reflection-{}", Hash::of(what.as_bytes()).digits(24));
     let mut metadata = Map::new();
     metadata.insert("source_episode_ids".into(), json!(refs));
@@ -185,6 +188,7 @@ fn learning(ask: &Ask, pattern: &Pattern) -> NewEpisode {
         id: Some(pattern.id()),
         metadata,
         agent_id: ask.agent_id.clone(),
+        came_of: ask.task_id.clone(),
         mentions: pattern.entities.clone(),
         derived_from: pattern.episodes.clone(),
         anew: true,

@@ -2,6 +2,7 @@
 
 use super::WRITE;
 use crate::coordination::{Claimed, ConflictOut, Wish, Worktree, asking, meant};
+use crate::pack::NOTICE;
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::Result;
@@ -47,6 +48,9 @@ pub struct Response {
     pub claim_id: Option<String>,
     /// ok: it is yours. CONFLICT: somebody else has it.
     pub status: Status,
+    /// Said of what others intend.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<&'static str>,
     /// Who has it, what for and since when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict: Option<ConflictOut>,
@@ -117,6 +121,7 @@ impl Op for AgentClaim {
                     summary: format!("CONFLICT: `{target_id}` is taken by {}", conflict.words()),
                     claim_id: None,
                     status: Status::Conflict,
+                    notice: Some(NOTICE),
                     conflict: Some(conflict),
                     target_version_sha: held.target_version_sha,
                     target_id,
@@ -141,6 +146,7 @@ fn granted(
         summary: format!("`{target_id}` {was} ({})", held.claim_id),
         claim_id: Some(held.claim_id),
         status: Status::Ok,
+        notice: None,
         conflict: None,
         target_version_sha: held.target_version_sha,
         target_id,

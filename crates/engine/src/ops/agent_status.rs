@@ -3,6 +3,7 @@
 use super::{META, count};
 use crate::coordination::{ClaimOut, asking};
 use crate::memory::recall::{Ask, MemoryOut, Weights, recall};
+use crate::pack::NOTICE;
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::claims::ClaimType;
@@ -27,6 +28,9 @@ pub struct Request {
 pub struct Response {
     pub summary: String,
     pub agent_id: String,
+    /// Said of what it intends and of its episodes, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<&'static str>,
     /// What it holds, oldest first.
     pub active_claims: Vec<ClaimOut>,
     /// Its last ten episodes, newest first, without sensitive ones.
@@ -74,7 +78,8 @@ impl Op for AgentStatus {
         Ok(Response {
             summary,
             agent_id: agent,
-            active_claims: held.into_iter().map(ClaimOut::from).collect(),
+            notice: (!held.is_empty() || !recent_episodes.is_empty()).then_some(NOTICE),
+            active_claims: held.into_iter().map(|claim| ClaimOut::of(claim, &context.scope)).collect(),
             recent_episodes,
             current_task,
             last_seen,

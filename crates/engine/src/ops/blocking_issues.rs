@@ -96,7 +96,7 @@ impl Op for BlockingIssues {
             let blocked_by: Vec<Blocker> = task.open_blockers().cloned().collect();
             let claimed: Vec<ClaimOut> = obstacles(task, &held, request.agent_id.as_deref())
                 .into_iter()
-                .map(|held| ClaimOut::from(held.clone()))
+                .map(|held| ClaimOut::of(held.clone(), &context.scope))
                 .collect();
             if !asked || (blocked_by.is_empty() && claimed.is_empty() && task.status != Status::Blocked) {
                 continue;

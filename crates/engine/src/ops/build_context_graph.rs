@@ -3,14 +3,14 @@
 use super::neighbors::among;
 use super::{WRITE, count};
 use crate::context_graph::{
-    Chosen, Mode, POLICY, around, governed_by, is_protected, is_sensitive, policies_of, prompt,
+    Chosen, EdgeOut, Mode, NodeOut, POLICY, around, governed_by, is_protected, is_sensitive, policies_of, prompt,
 };
 use crate::graph::{Look, check_range};
 use crate::registry::{Meta, Op};
 use crate::search::{Ask, Read, Recipe, find};
 use crate::{Context, Engine};
+use lukasa_graph::Node;
 use lukasa_graph::walk::Filter;
-use lukasa_graph::{Edge, Node};
 use lukasa_model::batch::{PutObject, Reference};
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Batch, Error, Result};
@@ -56,6 +56,9 @@ pub struct Request {
     /// Most tokens of the text for a prompt, 100 to 8,000.
     #[serde(default = "token_budget")]
     pub token_budget: usize,
+    /// Give properties of nodes too.
+    #[serde(default)]
+    pub include_properties: bool,
     /// The task it is for.
     #[serde(default)]
     pub task_id: Option<String>,
@@ -110,26 +113,6 @@ pub struct Response {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,
     pub view: Value,
-}
-
-#[derive(Serialize, Deserialize, JsonSchema)]
-pub struct NodeOut {
-    /// `Type:key`, or its id.
-    pub node_id: String,
-    pub node_type: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Hops from the nearest anchor.
-    pub depth: u32,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub ended: bool,
-}
-
-#[derive(Serialize, Deserialize, JsonSchema)]
-pub struct EdgeOut {
-    pub edge_type: String,
-    pub from_node: String,
-    pub to_node: String,
 }
 
 /// Which rules apply, and to what.
@@ -224,17 +207,7 @@ fn build(engine: &Engine, context: &mut Context<'_>, look: &Look, request: &Requ
     let edges = among(look, &all.iter().map(|(node, _)| *node).collect::<Vec<_>>(), &Filter::default());
     let (text, told) = prompt(look, &read, &policies, &chosen.nodes, &edges, request.token_budget);
     let to_tell = chosen.nodes.iter().filter(|(node, _)| !governing.contains(node)).count();
-    let node = |(node, depth): &(Node, u32)| NodeOut {
-        node_id: s.name(*node),
-        node_type: s.type_name(*node).to_string(),
-        name: read.content(*node).and_then(|content| content.title.clone()),
-        depth: *depth,
-        ended: s.is_ended(*node),
-    };
-    let edge = |edge: &Edge| {
-        let (src, dst) = s.ends(*edge);
-        EdgeOut { edge_type: s.edge_type(*edge).to_string(), from_node: s.name(src), to_node: s.name(dst) }
-    };
+    let node = |(node, depth): &(Node, u32)| NodeOut::of(s, &read, *node, *depth, request.include_properties);
     let protected = all.iter().filter(|(node, _)| is_protected(s, *node)).count();
     let mut summary = format!(
         "{} and {} in the mode {}",
@@ -261,7 +234,7 @@ fn build(engine: &Engine, context: &mut Context<'_>, look: &Look, request: &Requ
         actual_node_count: all.len(),
         actual_edge_count: edges.len(),
         nodes: all.iter().map(node).collect(),
-        edges: edges.iter().map(edge).collect(),
+        edges: edges.iter().map(|edge| EdgeOut::of(s, *edge)).collect(),
         governance: Governance {
             policies_applied: policies.iter().map(|policy| s.name(*policy)).collect(),
             protected_node_count: protected,
@@ -364,10 +337,16 @@ fn keep(engine: &Engine, context: &Context<'_>, request: &Request, response: &Re
         .property("token_budget", request.token_budget)
         .property("actual_node_count", response.actual_node_count)
         .property("actual_edge_count", response.actual_edge_count)
+        .property("policies_asked", json!(request.policies))
         .property("policies_applied", json!(response.governance.policies_applied))
         .property("protected_node_count", response.governance.protected_node_count)
         .property("graph", graph);
-    let given = [("task_id", request.task_id.clone()), ("session_id", session), ("agent_id", context.agent.clone())];
+    let given = [
+        ("query", request.query.clone()),
+        ("task_id", request.task_id.clone()),
+        ("session_id", session),
+        ("agent_id", context.agent.clone()),
+    ];
     let put = given.into_iter().fold(put, |put, (name, value)| match value {
         Some(value) => put.property(name, value),
         None => put,

@@ -47,7 +47,7 @@ pub struct Request {
     /// Nodes that were actually referred to, as the graph names them.
     #[serde(default)]
     pub nodes_used: Vec<String>,
-    /// A decision or an episode that came of it.
+    /// A decision or an episode that came of it, on whichever branch.
     #[serde(default)]
     pub result: Option<String>,
 }

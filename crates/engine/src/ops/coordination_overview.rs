@@ -3,6 +3,7 @@
 use super::agent_status::last_seen;
 use super::{META, check_limit, count};
 use crate::coordination::{ClaimOut, ConflictPair};
+use crate::pack::NOTICE;
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::claims::Held;
@@ -29,6 +30,9 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
+    /// Said of what they intend, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<&'static str>,
     /// What is held, by target.
     pub active_claims: Vec<ClaimOut>,
     /// Those of them whose target has another version than when it was claimed.
@@ -82,7 +86,7 @@ impl Op for CoordinationOverview {
         let mut stale = Vec::new();
         for claim in &shown {
             if engine.is_stale(&ledger, claim)? {
-                stale.push(ClaimOut::from(claim.clone()));
+                stale.push(ClaimOut::of(claim.clone(), &context.scope));
             }
         }
         let view = ledger.view(&ViewSpec::default())?;
@@ -97,7 +101,8 @@ impl Op for CoordinationOverview {
         let truncated = held.len() > shown.len();
         Ok(Response {
             summary: text,
-            active_claims: shown.into_iter().map(ClaimOut::from).collect(),
+            notice: (!shown.is_empty() || !conflicts.is_empty()).then_some(NOTICE),
+            active_claims: shown.into_iter().map(|claim| ClaimOut::of(claim, &context.scope)).collect(),
             stale_claims: stale,
             conflicts: conflicts.into_iter().map(ConflictPair::from).collect(),
             agent_summary,

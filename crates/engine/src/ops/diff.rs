@@ -1,11 +1,12 @@
 //! `diff`: what differs between two views.
 
 use super::{META, count};
+use crate::context_graph::is_sensitive;
 use crate::registry::{Meta, Op};
 use crate::shape::ChangeOut;
 use crate::{Context, Engine};
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Error, Result, View};
+use lukasa_model::{Error, Result, Statement, View};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::{Change, Difference, ViewSpec};
 use schemars::JsonSchema;
@@ -82,21 +83,27 @@ pub fn compare(ledger: &Ledger, from: &View, to: &View, limit: usize) -> Result<
     shaped(ledger.diff(from, to, limit)?, from, to)
 }
 
-/// The answer to a comparison.
-pub fn shaped(difference: Difference, from: &View, to: &View) -> Result<Response> {
+/// How many changes of which kind.
+pub fn in_words(added: usize, removed: usize, modified: usize) -> String {
+    match added + removed + modified {
+        0 => "no difference".to_string(),
+        total => format!("{}: {added} added, {removed} removed, {modified} modified", count(total, "change")),
+    }
+}
+
+fn shaped(difference: Difference, from: &View, to: &View) -> Result<Response> {
     let (added, removed, modified) = (difference.added, difference.removed, difference.modified);
     let changes: Vec<_> = difference.changes.into_iter().map(change_out).collect::<Result<_>>()?;
-    let total = added + removed + modified;
-    let summary = match total {
-        0 => "no difference".to_string(),
-        _ => format!("{}: {added} added, {removed} removed, {modified} modified", count(total, "change")),
-    };
-    let truncated = total > changes.len();
+    let summary = in_words(added, removed, modified);
+    let truncated = added + removed + modified > changes.len();
     Ok(Response { summary, added, removed, modified, changes, truncated, from: from.echo(), to: to.echo() })
 }
 
-fn change_out(change: Change) -> Result<ChangeOut> {
-    let shown = change.after.as_ref().or(change.before.as_ref());
+/// A change as it is told; of what is sensitive, only that it changed.
+pub fn change_out(change: Change) -> Result<ChangeOut> {
+    let read = |statement: &Option<Statement>| statement.as_ref().map(Statement::parsed).transpose();
+    let (before, after) = (read(&change.before)?, read(&change.after)?);
+    let hidden = before.iter().chain(&after).any(is_sensitive);
     Ok(ChangeOut {
         change: change.class,
         kind: change.thing.kind(),
@@ -104,9 +111,9 @@ fn change_out(change: Change) -> Result<ChangeOut> {
         type_name: change.thing.type_name.to_string(),
         key: change.thing.key.as_deref().map(Into::into),
         between: change.between,
-        title: shown.map(|s| s.parsed()).transpose()?.and_then(|c| c.title),
+        title: after.or(before).and_then(|content| content.title).filter(|_| !hidden),
         from_version: change.before.map(|s| s.version),
         to_version: change.after.map(|s| s.version),
-        change_summary: change.summary,
+        change_summary: change.summary.filter(|_| !hidden),
     })
 }

@@ -1,12 +1,17 @@
 //! `diff_since`: what changed since a transaction, time, commit or agent's last write.
 
 use super::META;
-use super::diff::{self, shaped};
+use super::diff::{self, change_out, in_words};
 use super::log::TransactionOut;
+use crate::code::{self, symbols::keys};
 use crate::registry::{Meta, Op};
+use crate::shape::{ChangeOut, open};
 use crate::{Context, Engine};
-use lukasa_model::{Result, Thing, Tx};
-use lukasa_store::ledger::ViewSpec;
+use lukasa_model::change::ChangeSummary;
+use lukasa_model::statement::Kind;
+use lukasa_model::view::ViewEcho;
+use lukasa_model::{Result, Thing, Time, Tx};
+use lukasa_store::ledger::{Change, ChangeClass, ViewSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,14 +34,98 @@ pub struct Request {
 
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
-    #[serde(flatten)]
-    pub diff: diff::Response,
+    pub summary: String,
+    pub added: Vec<DeltaOut>,
+    pub removed: Vec<DeltaOut>,
+    pub modified: Vec<DeltaOut>,
+    /// How many there are of each, listed or not.
+    pub counts: Counts,
+    /// Not all are listed.
+    pub truncated: bool,
+    pub from: ViewEcho,
+    pub to: ViewEcho,
     /// Transactions on the branch's line that lie between, oldest first, at most 100.
     pub transactions: Vec<TransactionOut>,
     /// The same, by number.
     pub tx_ids: Vec<Tx>,
     /// How many lie between.
     pub transactions_total: u64,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct Counts {
+    pub added: usize,
+    pub removed: usize,
+    pub modified: usize,
+}
+
+/// Something that is new, gone or different.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DeltaOut {
+    /// `Type:key`, or its id.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    pub kind: Kind,
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Of code: its key, `path::Class::method`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scip_id: Option<String>,
+    /// Of code: its file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Of a symbol: its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub symbol_name: Option<String>,
+    /// Names of the ends, of a relationship.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub between: Option<[String; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Since when it is as it is; of what was removed, since when it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_from: Option<Time>,
+    /// When it ended, or will end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_to: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change_summary: Option<ChangeSummary>,
+}
+
+impl DeltaOut {
+    fn of(change: Change) -> Result<DeltaOut> {
+        let shown = change.after.as_ref().or(change.before.as_ref());
+        let period = shown.map(|statement| statement.period);
+        let own = code::symbols::Kind::of_type(&change.thing.type_name);
+        let key = change.thing.key.as_deref().filter(|_| own.is_some()).map(str::to_owned);
+        let is_symbol = |key: &&String| key.contains("::");
+        let in_project = own.is_some_and(|kind| !kind.outside());
+        Ok(DeltaOut {
+            reference: change.thing.name(),
+            path: key.as_deref().filter(|_| in_project).map(|key| keys::path(key).to_owned()),
+            symbol_name: key.as_ref().filter(is_symbol).map(|key| keys::name(key).to_owned()),
+            scip_id: key,
+            valid_from: period.and_then(|period| open(period.from)),
+            valid_to: change.ended_at.or_else(|| open(period?.to)),
+            ..DeltaOut::plain(change_out(change)?)
+        })
+    }
+
+    fn plain(change: ChangeOut) -> DeltaOut {
+        DeltaOut {
+            reference: String::new(),
+            kind: change.kind,
+            type_name: change.type_name,
+            scip_id: None,
+            path: None,
+            symbol_name: None,
+            between: change.between,
+            title: change.title,
+            valid_from: None,
+            valid_to: None,
+            change_summary: change.change_summary,
+        }
+    }
 }
 
 const LISTED: usize = 100;
@@ -46,7 +135,8 @@ impl Op for DiffSince {
         name: "diff_since",
         summary: "Show what changed since a moment",
         description: "Compares a branch as it was at a transaction, a time, a git commit or an agent's last write \
-                      with how it is now, and lists the transactions between.",
+                      with how it is now: what was added, removed and modified, with since when, and the \
+                      transactions between.",
         verb: "diff-since",
         positional: &["since"],
         examples: &[
@@ -87,8 +177,30 @@ impl Op for DiffSince {
         let wanted = |thing: &Thing| {
             request.types.is_empty() || request.types.iter().any(|asked| is_one(asked, &thing.type_name))
         };
-        let diff = shaped(ledger.diff_of(&from, &to, request.limit, &wanted)?, &from, &to)?;
-        let tx_ids = transactions.iter().map(|transaction| transaction.tx).collect();
-        Ok(Response { diff, transactions, tx_ids, transactions_total })
+        let found = ledger.diff_of(&from, &to, request.limit, &wanted)?;
+        let counts = Counts { added: found.added, removed: found.removed, modified: found.modified };
+        let listed = found.changes.len();
+        let (mut added, mut removed, mut modified) = (Vec::new(), Vec::new(), Vec::new());
+        for change in found.changes {
+            let list = match change.class {
+                ChangeClass::Added => &mut added,
+                ChangeClass::Removed => &mut removed,
+                ChangeClass::Modified => &mut modified,
+            };
+            list.push(DeltaOut::of(change)?);
+        }
+        Ok(Response {
+            summary: in_words(counts.added, counts.removed, counts.modified),
+            truncated: counts.added + counts.removed + counts.modified > listed,
+            added,
+            removed,
+            modified,
+            counts,
+            from: from.echo(),
+            to: to.echo(),
+            tx_ids: transactions.iter().map(|transaction| transaction.tx).collect(),
+            transactions,
+            transactions_total,
+        })
     }
 }

@@ -4,6 +4,7 @@ use super::{META, count};
 use crate::graph::check_range;
 use crate::happenings::{Happening, Heard, Kind, since};
 use crate::outline::Outline;
+use crate::pack::NOTICE;
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::{Error, Result, Tx};
@@ -33,6 +34,9 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
+    /// Said of titles and reasons, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<&'static str>,
     /// Oldest first.
     pub events: Vec<Happening>,
     /// To be given as `after` next time.
@@ -78,6 +82,7 @@ impl Op for EventList {
         events.iter().for_each(|event| *by_kind.entry(event.kind).or_default() += 1);
         let told: Vec<String> = by_kind.iter().map(|(kind, n)| count(*n, kind.name())).collect();
         let summary = if told.is_empty() { "nothing happened".to_string() } else { told.join(", ") };
-        Ok(Response { summary, events, cursor: heard.to_string(), head, truncated: heard.tx < head })
+        let notice = events.iter().any(|event| event.title.is_some() || event.reason.is_some()).then_some(NOTICE);
+        Ok(Response { summary, notice, events, cursor: heard.to_string(), head, truncated: heard.tx < head })
     }
 }

@@ -1,6 +1,7 @@
 //! `expand`: hop by hop with rules for each hop, conditions on contents, chosen fields and paths.
 
 use super::{META, count};
+use crate::context_graph::is_sensitive;
 use crate::graph::{Look, PathOut, check_range};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
@@ -311,7 +312,7 @@ impl ByContent<'_> {
         if s.is_ended(node) {
             out.insert("ended".into(), true.into());
         }
-        if let Some(content) = self.read.get(&s.thing(node)) {
+        if let Some(content) = self.read.get(&s.thing(node)).filter(|content| !is_sensitive(content)) {
             let subject = Subject { type_name: s.type_name(node), key: s.key(node), content };
             project(&mut out, show, &subject);
         }

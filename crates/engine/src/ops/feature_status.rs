@@ -100,7 +100,7 @@ impl Op for FeatureStatus {
             let code = own.iter().flat_map(|task| &task.targets).any(|target| *target == claim.target);
             names.contains(&claim.target) || of_task || code
         });
-        let active_claims: Vec<ClaimOut> = claims.map(|claim| ClaimOut::from(claim.clone())).collect();
+        let active_claims: Vec<ClaimOut> = claims.map(|claim| ClaimOut::of(claim.clone(), &context.scope)).collect();
         let blocked: Vec<String> = own
             .iter()
             .filter(|task| task.is_open() && task.open_blockers().next().is_some())

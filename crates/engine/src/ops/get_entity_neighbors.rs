@@ -1,15 +1,20 @@
 //! `get_entity_neighbors`: what is around an entity, in the words of knowledge graphs.
 
 use super::META;
-use super::neighbors::{self, Neighbors};
+use super::neighbors::{self, around};
+use crate::context_graph::{EdgeOut, NodeOut};
 use crate::graph::Types;
+use crate::pack::NOTICE;
 use crate::registry::{Meta, Op};
+use crate::search::Read;
 use crate::{Context, Engine};
+use lukasa_graph::Node;
 use lukasa_graph::walk::Direction;
 use lukasa_model::Result;
+use lukasa_model::view::ViewEcho;
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 pub struct GetEntityNeighbors;
 
@@ -26,6 +31,9 @@ pub struct Request {
     /// Most entities to tell, 1 to 1,000, the named one included.
     #[serde(default = "max_nodes")]
     pub max_nodes: usize,
+    /// Give their properties too.
+    #[serde(default)]
+    pub include_properties: bool,
     #[serde(flatten)]
     pub view: ViewSpec,
 }
@@ -38,12 +46,29 @@ fn max_nodes() -> usize {
     50
 }
 
+#[derive(Serialize, JsonSchema)]
+pub struct Response {
+    pub summary: String,
+    /// The entity that was asked for.
+    pub node_id: String,
+    /// Said of names and properties.
+    pub notice: &'static str,
+    /// The entity first, then by distance, then by PageRank.
+    pub nodes: Vec<NodeOut>,
+    /// Relationships among these.
+    pub edges: Vec<EdgeOut>,
+    /// How many there are within the depth.
+    pub total: usize,
+    pub truncated: bool,
+    pub view: ViewEcho,
+}
+
 impl Op for GetEntityNeighbors {
     const META: Meta = Meta {
         name: "get_entity_neighbors",
         summary: "What is around an entity",
-        description: "Neighbours of an entity of any kind, nearest first, with the relationships among them. Same answer as \
-                      `neighbors`, which has more to choose from.",
+        description: "Neighbours of an entity of any kind, nearest first, with the relationships among them; names as \
+                      `build_context_graph` has them. `neighbors` has more to choose from.",
         verb: "entity-neighbors",
         toolset: "memory",
         positional: &["node_id"],
@@ -52,9 +77,9 @@ impl Op for GetEntityNeighbors {
         ..META
     };
     type Request = Request;
-    type Response = neighbors::Response;
+    type Response = Response;
 
-    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<neighbors::Response> {
+    fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let types = Types { relationship_types: request.edge_types, ..Types::default() };
         let same = neighbors::Request {
             reference: request.node_id,
@@ -64,6 +89,19 @@ impl Op for GetEntityNeighbors {
             max_nodes: request.max_nodes,
             view: request.view,
         };
-        Neighbors::run(engine, context, same)
+        let found = around(engine, context, &same)?;
+        let s = &found.look.snapshot;
+        let read = Read::of(&found.look, &found.near.iter().map(|(_, node)| *node).collect::<Vec<_>>())?;
+        let node = |(depth, node): &(u32, Node)| NodeOut::of(s, &read, *node, *depth, request.include_properties);
+        Ok(Response {
+            summary: found.summary,
+            node_id: s.name(found.center),
+            notice: NOTICE,
+            nodes: found.near.iter().map(node).collect(),
+            edges: found.edges.iter().map(|edge| EdgeOut::of(s, *edge)).collect(),
+            total: found.total,
+            truncated: found.truncated,
+            view: found.look.view.echo(),
+        })
     }
 }

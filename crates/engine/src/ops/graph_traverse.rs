@@ -1,6 +1,7 @@
 //! `graph_traverse`: from entities along sure relationships, with the surest way to each.
 
 use super::{META, count};
+use crate::context_graph::is_sensitive;
 use crate::graph::{Look, check_range};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
@@ -214,7 +215,7 @@ fn shape(look: &Look, told: &[&Sure], edges: &[Edge]) -> Result<(Vec<EntityOut>,
     let mut contents = look.contents(&things)?;
     let key = |node: Node| s.key(node).map(str::to_owned);
     let entities = told.iter().map(|sure| {
-        let content = contents.remove(&s.thing(sure.node)).unwrap_or_default();
+        let content = contents.remove(&s.thing(sure.node)).filter(|content| !is_sensitive(content)).unwrap_or_default();
         EntityOut {
             id: s.id(sure.node),
             type_name: s.type_name(sure.node).to_string(),

@@ -1,12 +1,14 @@
 //! `impact`: what a change of one object reaches, and what it stands on.
 
 use super::{META, count};
+use crate::coordination::ClaimOut;
 use crate::graph::{Look, check_range};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_graph::walk::{Direction, Filter, Reached, Walk, walk};
 use lukasa_model::Result;
+use lukasa_model::claims::{Held, Relation, Target};
 use lukasa_model::view::ViewEcho;
 use lukasa_store::ledger::ViewSpec;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -78,6 +80,9 @@ pub struct Response {
     pub dependencies: Vec<ReachedOut>,
     pub total_dependencies: usize,
     pub total_impacted_nodes: usize,
+    /// Who is working on it, or on what depends on it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<ClaimOut>,
     /// A list is shorter than what there is, or the walk was cut.
     pub truncated: bool,
     pub view: ViewEcho,
@@ -128,7 +133,7 @@ impl Op for Impact {
         description: "Begins with the object, what it contains and what contains it below its service; follows \
                       relationships backwards to what depends on it and forwards to what it depends on. Groups \
                       what is reached by service, with a shortest way to each, and names tests, contracts and domain \
-                      entities where such objects exist.",
+                      entities where such objects exist, and who has claimed any of it.",
         verb: "impact",
         toolset: "graph",
         positional: &["ref"],
@@ -167,6 +172,9 @@ impl Op for Impact {
             || up.cut.is_some()
             || down.cut.is_some()
             || total_dependents.max(total_dependencies) > request.limit;
+        let held = if look.is_head { engine.claims_held(&look.ledger)? } else { vec![] };
+        let claims: Vec<ClaimOut> =
+            touched(&look, source, &up, held).into_iter().map(|claim| ClaimOut::of(claim, &context.scope)).collect();
         let name = look.snapshot.name(source);
         let mut summary = format!(
             "{} on {name} within {}",
@@ -180,6 +188,7 @@ impl Op for Impact {
         for (n, what) in [
             (direct_tests.len() + transitive_tests.len(), "test"),
             (impacted_services.iter().filter(|s| s.impact_count > 0).count(), "other service"),
+            (claims.len(), "claim"),
         ] {
             if n > 0 {
                 summary += &format!(", {}", count(n, what));
@@ -200,10 +209,31 @@ impl Op for Impact {
             dependencies: list(&look, &down, whole.len(), request.limit),
             total_dependencies,
             total_impacted_nodes: reached.nodes().len(),
+            claims,
             truncated,
             view: look.view.echo(),
         })
     }
+}
+
+/// Claims on the source, on anything in it, and on what depends on it.
+fn touched(look: &Look, source: Node, up: &Reached, held: Vec<Held>) -> Vec<Held> {
+    if held.is_empty() {
+        return held;
+    }
+    let s = &look.snapshot;
+    let target = |node: Node| Target::of_object(s.type_name(node), s.key(node)?);
+    let own = target(source);
+    let reached: Vec<Target> = up.nodes.iter().filter_map(|node| target(*node)).collect();
+    let mut held = held;
+    held.retain(|claim| {
+        let at = claim.at();
+        // What contains the source changes with it, and has other parts that do not.
+        let of = |target: &Target| matches!(target.relation(&at), Some(Relation::Same | Relation::Within));
+        own.as_ref().is_some_and(|own| own.relation(&at).is_some()) || reached.iter().any(of)
+    });
+    held.sort_by_key(|claim| claim.since);
+    held
 }
 
 /// Along what was asked for, else along everything that does not merely record or contain.

@@ -98,6 +98,7 @@ impl Op for Import {
         };
         let branch = request.branch.clone().unwrap_or_default();
         let mut importer = Importer {
+            engine,
             ledger: &ledger,
             batch: Batch { header, ..Batch::on(&branch) },
             places: vec![],
@@ -178,6 +179,7 @@ fn restore(ledger: &Ledger, input: &mut dyn BufRead, progress: &mut dyn FnMut(u6
 }
 
 struct Importer<'a> {
+    engine: &'a Engine,
     ledger: &'a Ledger,
     batch: Batch,
     /// Where each write of the batch came from.
@@ -202,6 +204,7 @@ impl Importer<'_> {
         if self.batch.writes.is_empty() {
             return Ok(());
         }
+        self.engine.know_written(self.ledger.scope(), &self.batch)?;
         let committed = self.ledger.commit(&self.batch).map_err(|e| self.explain(e))?;
         self.batch.writes.clear();
         self.places.clear();

@@ -2,6 +2,7 @@
 
 use super::{WRITE, count};
 use crate::code::symbols::Symbols;
+use crate::context_graph::is_sensitive;
 use crate::graph::{Look, check_range};
 use crate::registry::{Meta, Op};
 use crate::search::{said, title};
@@ -166,7 +167,8 @@ impl<'a> Corpus<'a> {
     /// Which titles each object mentions, without its own. Everything is read twice rather than kept: the texts of a
     /// large corpus are larger than all that is found in them.
     fn mentions(&self, progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<Found> {
-        let own = self.each(progress, 0, |content| title(content).map(|t| titles::keys(&t)).unwrap_or_default())?;
+        let open = |content: &Content| title(content).filter(|_| !is_sensitive(content));
+        let own = self.each(progress, 0, |content| open(content).map(|t| titles::keys(&t)).unwrap_or_default())?;
         let mut having: FxHashMap<String, Vec<u32>> = FxHashMap::default();
         for (at, keys) in own.iter().enumerate() {
             keys.iter().for_each(|key| having.entry(key.clone()).or_default().push(at as u32));
@@ -176,6 +178,9 @@ impl<'a> Corpus<'a> {
             let own: FxHashSet<String> =
                 title(content).map(|t| titles::keys(&t)).unwrap_or_default().into_iter().collect();
             let mut found = BTreeSet::new();
+            if is_sensitive(content) {
+                return found;
+            }
             said(content, &mut |text| found.extend(titles::mentions(text, false, |key| having.contains_key(key))));
             found.retain(|key| !own.contains(key));
             found

@@ -4,6 +4,8 @@ use super::{META, count};
 use crate::code::symbols::{Symbols, keys, number, text};
 use crate::context_graph::is_sensitive;
 use crate::graph::check_range;
+use crate::memory::links;
+use crate::pack::NOTICE;
 use crate::registry::{Meta, Op};
 use crate::search::{Ask, Read, Recipe, find, is_code, round};
 use crate::{Context, Engine};
@@ -11,15 +13,13 @@ use lukasa_graph::Node;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Error, Result, Time};
 use lukasa_search::fields::begin;
-use lukasa_search::fuse::Fusion;
+use lukasa_search::fuse::{Candidate, Fusion};
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub struct MemoryLinkedSearch;
 
-/// How memories are linked to what they are about.
-const ABOUT: [&str; 2] = ["INVOLVES", "APPLIES_TO"];
 /// Properties that say what they say, the most telling first.
 const TEXTS: [&str; 4] = ["content", "text", "decision", "summary"];
 const POOL: usize = 100;
@@ -38,7 +38,7 @@ pub struct Request {
     /// Most memories of each, 0 to 20.
     #[serde(default = "memories")]
     pub memories: usize,
-    /// Only code that has some memory.
+    /// Only code that has some memory that is not sensitive.
     #[serde(default)]
     pub only_linked: bool,
     #[serde(flatten)]
@@ -56,6 +56,9 @@ fn memories() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
+    /// Said of memories, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<&'static str>,
     /// Best first.
     pub items: Vec<LinkedOut>,
     /// How many were found in all.
@@ -128,12 +131,8 @@ impl Op for MemoryLinkedSearch {
         let texts = engine.texts(context, &look)?;
         let symbols = Symbols::new(&look);
         let s = &look.snapshot;
-        let is_about = |node: Node| {
-            let about = |edge| ABOUT.iter().any(|name| s.edge_type(edge).eq_ignore_ascii_case(name));
-            let links = s.incoming(node);
-            links.iter().filter(|(_, edge, _)| about(*edge)).map(|(from, _, _)| from).collect::<Vec<Node>>()
-        };
-        let allowed = |node: Node| is_code(&symbols, node) && (!request.only_linked || !is_about(node).is_empty());
+        let about = |node: Node| links::memories(s, node).into_iter().map(|(memory, _)| memory).collect::<Vec<Node>>();
+        let allowed = |node: Node| is_code(&symbols, node) && (!request.only_linked || !about(node).is_empty());
         let found = find(
             &look,
             &texts,
@@ -149,17 +148,24 @@ impl Op for MemoryLinkedSearch {
                 allowed: &allowed,
             },
         );
-        let total = found.candidates.len();
-        let hits: Vec<_> = found.candidates.iter().take(request.limit).collect();
-        let linked: Vec<Vec<Node>> = hits.iter().map(|hit| is_about(hit.node)).collect();
-        let all = hits.iter().map(|hit| hit.node).chain(linked.iter().flatten().copied());
+        // Who asks for code with memories must not be told of some by what is left out: all are looked at.
+        let looked = if request.only_linked { found.candidates.len() } else { request.limit };
+        let mut hits: Vec<(&Candidate, Vec<Node>)> =
+            found.candidates.iter().take(looked).map(|hit| (hit, about(hit.node))).collect();
+        let all = hits.iter().flat_map(|(hit, linked)| std::iter::once(hit.node).chain(linked.iter().copied()));
         let read = Read::of(&look, &all.collect::<Vec<_>>())?;
+        for (_, linked) in &mut hits {
+            linked.retain(|node| read.content(*node).is_some_and(|content| !is_sensitive(content)));
+            linked.sort_by_key(|node| (std::cmp::Reverse(read.stated(*node)), s.thing(*node)));
+        }
+        let mut total = found.candidates.len();
+        if request.only_linked {
+            hits.retain(|(_, linked)| !linked.is_empty());
+            total = hits.len();
+            hits.truncate(request.limit);
+        }
         let mut items = Vec::new();
-        for (hit, linked) in hits.iter().zip(&linked) {
-            let mut about: Vec<Node> = linked.clone();
-            about.retain(|node| read.content(*node).is_some_and(|content| !is_sensitive(content)));
-            about.sort_by_key(|node| (std::cmp::Reverse(read.stated(*node)), s.thing(*node)));
-            about.dedup();
+        for (hit, about) in hits {
             let memory = |node: &Node| {
                 let content = read.content(*node);
                 let own = |name: &str| content.and_then(|content| text(content, name));
@@ -195,6 +201,7 @@ impl Op for MemoryLinkedSearch {
                 if told == 1 { "1 memory".into() } else { format!("{told} memories") }
             ),
         };
-        Ok(Response { summary, truncated: total > items.len(), items, total, view: look.view.echo() })
+        let notice = (told > 0).then_some(NOTICE);
+        Ok(Response { summary, notice, truncated: total > items.len(), items, total, view: look.view.echo() })
     }
 }

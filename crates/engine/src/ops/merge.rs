@@ -1,12 +1,16 @@
 //! `merge`: brings one branch's changes into another, or says where they disagree.
 
-use super::WRITE;
+use super::{WRITE, overtaken};
+use crate::coordination::{Change, Edits};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
+use lukasa_model::claims::{Target, claimed, in_the_way};
 use lukasa_model::{Reference, Result};
+use lukasa_store::Ledger;
 use lukasa_store::ledger::{MergeReport, MergeRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 pub struct Merge;
 
@@ -34,6 +38,9 @@ pub struct Response {
     pub dry_run: bool,
     #[serde(flatten)]
     pub report: MergeReport,
+    /// Claims of others on what it changes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl Op for Merge {
@@ -61,7 +68,9 @@ impl Op for Merge {
             dry_run: request.dry_run,
             header: context.header(request.reason),
         };
-        let report = engine.ledger(&context.scope).merge(&asked)?;
+        let ledger = engine.ledger(&context.scope);
+        let mut warnings = heeded(engine, &ledger, &asked)?;
+        let report = ledger.merge(&asked)?;
         if !report.conflicts.is_empty() && !request.dry_run {
             return Err(report.refusal(&request.source, &target));
         }
@@ -75,6 +84,42 @@ impl Op for Merge {
             }
             _ => format!("{} has nothing new for {target}", request.source),
         };
-        Ok(Response { summary, dry_run: request.dry_run, report })
+        if let (Some(tx), Some(agent)) = (report.tx, asked.header.agent.as_deref()) {
+            let changed = targets(&report);
+            let files = changed.iter().filter_map(Target::file).collect();
+            let change = Change { agent: Some(agent), branch: &target, worktree: None, tx, files };
+            warnings.extend(overtaken(engine, &ledger, &change));
+        }
+        Ok(Response { summary, dry_run: request.dry_run, report, warnings })
+    }
+}
+
+/// What a merge changes of what can be claimed.
+fn targets(report: &MergeReport) -> Vec<Target> {
+    let own = report.items.iter().filter_map(|item| Target::of_object(&item.type_name, item.key.as_deref()?));
+    own.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// What others have claimed of what a merge would change: told, or refused, whichever is the rule. Who has no name is a
+/// person, and is let through.
+fn heeded(engine: &Engine, ledger: &Ledger, asked: &MergeRequest) -> Result<Vec<String>> {
+    let Some(agent) = asked.header.agent.as_deref() else { return Ok(vec![]) };
+    let held = engine.claims_held(ledger)?;
+    if held.iter().all(|claim| claim.agent_id == agent) {
+        return Ok(vec![]);
+    }
+    let would = ledger.merge(&MergeRequest { dry_run: true, ..asked.clone() })?;
+    let targets = targets(&would);
+    let in_the_way = targets
+        .iter()
+        .filter_map(|target| in_the_way(&held, target, Some(agent)).map(|(claim, how)| (target, claim, how)));
+    // A claim is told once, whatever it is in the way of.
+    let mut seen = BTreeSet::new();
+    let in_the_way = in_the_way.filter(|(_, claim, _)| seen.insert(claim.claim_id.as_str()));
+    let mut told = in_the_way.map(|(target, claim, how)| claimed(target, claim, how));
+    match engine.coordination().rules().edits {
+        Edits::Warn => Ok(told.map(|error| error.message).collect()),
+        Edits::Refuse if asked.dry_run => Ok(told.map(|error| error.message).collect()),
+        Edits::Refuse => told.next().map_or(Ok(vec![]), Err),
     }
 }

@@ -84,6 +84,7 @@ use crate::coordination::{Change, guard, tells_of_code};
 use crate::registry::{Effect, Meta};
 use crate::{Context, Engine, shape};
 use lukasa_model::{Batch, Error, Result, Tx};
+use lukasa_store::Ledger;
 use lukasa_store::ledger::Committed;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -153,6 +154,7 @@ impl WriteOut {
 
 /// Commits what a caller writes, mindful of what others have claimed.
 fn commit(engine: &Engine, context: &Context<'_>, mut batch: Batch, what: &str) -> Result<WriteOut> {
+    engine.know_written(&context.scope, &batch)?;
     let guarded = guard(engine, context, &mut batch)?;
     let ledger = engine.ledger(&context.scope);
     let done = ledger.commit(&batch)?;
@@ -163,15 +165,20 @@ fn commit(engine: &Engine, context: &Context<'_>, mut batch: Batch, what: &str) 
         let branch = if batch.branch.is_empty() { "main" } else { &batch.branch };
         let files = guarded.targets.iter().filter_map(|target| target.file()).collect();
         let change = Change { agent: batch.header.agent.as_deref(), branch, worktree: None, tx, files };
-        match engine.code_changed(&ledger, &change) {
-            Ok(ended) => out.warnings.extend(ended.iter().map(|claim| {
-                format!("this ended the claim of {} on `{}`: {}", claim.agent_id, claim.target, claim.intent)
-            })),
-            // It is written; that others still hold claims on it is told.
-            Err(e) => out.warnings.push(format!("claims on what changed still stand: {e}")),
-        }
+        out.warnings.extend(overtaken(engine, &ledger, &change));
     }
     Ok(out)
+}
+
+/// Ends claims that a change has overtaken; tells which. It is written, whatever becomes of them.
+fn overtaken(engine: &Engine, ledger: &Ledger, change: &Change<'_>) -> Vec<String> {
+    let words = |claim: &lukasa_model::claims::Held| {
+        format!("this ended the claim of {} on `{}`: {}", claim.agent_id, claim.target, claim.intent)
+    };
+    match engine.code_changed(ledger, change) {
+        Ok(ended) => ended.iter().map(words).collect(),
+        Err(e) => vec![format!("claims on what changed still stand: {e}")],
+    }
 }
 
 /// Reads `name=value` pairs: JSON where the value is JSON, else text.

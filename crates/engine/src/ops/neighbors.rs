@@ -86,62 +86,76 @@ impl Op for Neighbors {
     type Response = Response;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
-        check_range("radius", request.radius, 1, 8)?;
-        check_range("max_nodes", request.max_nodes, 1, 1_000)?;
-        request.types.check()?;
-        let look = engine.look(context, &request.view)?;
-        let center = look.node(&request.reference)?;
-        let walked = Filter { node_types: None, ..request.types.filter(&look, &[])? };
-        let plan = Walk {
-            direction: request.direction,
-            depth: request.radius,
-            max_nodes: MOST,
-            max_edges: usize::MAX,
-            filter: &walked,
-        };
-        let found = walk(&look.snapshot, &[center], &plan);
-        let told = request.types.filter(&look, &[])?;
-        let s = &look.snapshot;
-        let mut near: Vec<(u32, Node)> = (0..found.nodes.len())
-            .map(|i| (found.depth(i), found.nodes[i]))
-            .filter(|(depth, node)| *depth == 0 || told.node(s, *node))
-            .collect();
-        let total = near.len();
-        near.sort_by(|a, b| {
-            let central = s.rank(b.1).total_cmp(&s.rank(a.1));
-            a.0.cmp(&b.0).then(central).then(s.thing(a.1).cmp(&s.thing(b.1)))
-        });
-        near.truncate(request.max_nodes);
-        let nodes: Vec<Node> = near.iter().map(|(_, node)| *node).collect();
-        let edges = among(&look, &nodes, &walked);
-        let truncated = total > near.len() || found.cut.is_some();
-        let mut summary = format!(
-            "{} within {} of {}",
-            count(total - 1, "object"),
-            count(request.radius as usize, "hop"),
-            s.name(center)
-        );
-        if found.cut.is_some() {
-            summary = format!("more than {summary}");
-        }
-        if truncated {
-            summary += &format!("; the nearest {} are shown", near.len() - 1);
-        }
+        let found = around(engine, context, &request)?;
+        let s = &found.look.snapshot;
         let row = |(distance, node): &(u32, Node)| NodeRow {
             distance: Some(*distance),
             pagerank: Some(s.rank(*node)),
             ..NodeRow::new(*node)
         };
         Ok(Response {
-            summary,
-            center_node: s.name(center),
-            nodes: look.titled_out(near.iter().map(row).collect())?,
-            edges: look.edges_out(edges),
-            total_nodes_in_neighborhood: total,
-            truncated,
-            view: look.view.echo(),
+            summary: found.summary,
+            center_node: s.name(found.center),
+            nodes: found.look.titled_out(found.near.iter().map(row).collect())?,
+            edges: found.look.edges_out(found.edges),
+            total_nodes_in_neighborhood: found.total,
+            truncated: found.truncated,
+            view: found.look.view.echo(),
         })
     }
+}
+
+/// What is around one object.
+pub(super) struct Around {
+    pub look: Look,
+    pub center: Node,
+    /// How far, and what: the middle first.
+    pub near: Vec<(u32, Node)>,
+    pub edges: Vec<Edge>,
+    pub total: usize,
+    pub truncated: bool,
+    pub summary: String,
+}
+
+pub(super) fn around(engine: &Engine, context: &mut Context<'_>, request: &Request) -> Result<Around> {
+    check_range("radius", request.radius, 1, 8)?;
+    check_range("max_nodes", request.max_nodes, 1, 1_000)?;
+    request.types.check()?;
+    let look = engine.look(context, &request.view)?;
+    let center = look.node(&request.reference)?;
+    let walked = Filter { node_types: None, ..request.types.filter(&look, &[])? };
+    let plan = Walk {
+        direction: request.direction,
+        depth: request.radius,
+        max_nodes: MOST,
+        max_edges: usize::MAX,
+        filter: &walked,
+    };
+    let found = walk(&look.snapshot, &[center], &plan);
+    let told = request.types.filter(&look, &[])?;
+    let s = &look.snapshot;
+    let mut near: Vec<(u32, Node)> = (0..found.nodes.len())
+        .map(|i| (found.depth(i), found.nodes[i]))
+        .filter(|(depth, node)| *depth == 0 || told.node(s, *node))
+        .collect();
+    let total = near.len();
+    near.sort_by(|a, b| {
+        let central = s.rank(b.1).total_cmp(&s.rank(a.1));
+        a.0.cmp(&b.0).then(central).then(s.thing(a.1).cmp(&s.thing(b.1)))
+    });
+    near.truncate(request.max_nodes);
+    let nodes: Vec<Node> = near.iter().map(|(_, node)| *node).collect();
+    let edges = among(&look, &nodes, &walked);
+    let truncated = total > near.len() || found.cut.is_some();
+    let hops = count(request.radius as usize, "hop");
+    let mut summary = format!("{} within {hops} of {}", count(total - 1, "object"), s.name(center));
+    if found.cut.is_some() {
+        summary = format!("more than {summary}");
+    }
+    if truncated {
+        summary += &format!("; the nearest {} are shown", near.len() - 1);
+    }
+    Ok(Around { center, near, edges, total, truncated, summary, look })
 }
 
 /// Relationships with both ends among these nodes, in the order they were first stated.

@@ -2,6 +2,7 @@
 
 use super::search::{self, Search};
 use super::{META, check_limit};
+use crate::pack::NOTICE;
 use crate::registry::{Meta, Op};
 use crate::search::ReasonOut;
 use crate::{Context, Engine};
@@ -35,6 +36,9 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
+    /// Said of names and properties, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<&'static str>,
     /// Best first.
     pub nodes: Vec<FoundOut>,
     /// How many were found in all.
@@ -97,6 +101,7 @@ impl Op for QueryKnowledgeGraph {
         let nodes: Vec<FoundOut> = found.items.into_iter().map(node).collect();
         Ok(Response {
             summary: found.summary,
+            notice: (!nodes.is_empty()).then_some(NOTICE),
             truncated: found.total > nodes.len(),
             total: found.total,
             embedded_share: found.meta.embedded_share,

@@ -4,8 +4,9 @@ use super::META;
 use crate::code::index::unhex;
 use crate::code::symbols::{Contents, Kind, Placed, Reach, Reached, Symbols, Way, lines, local, number, text};
 use crate::graph::Look;
+use crate::pack::{NOTICE, SEEDS, walked};
 use crate::registry::{Meta, Op};
-use crate::search::{self, Ask, Recipe, find};
+use crate::search::{self, Ask, Recipe, find, round};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::view::ViewEcho;
@@ -89,6 +90,9 @@ pub struct Request {
     /// How much is told.
     #[serde(default)]
     pub context: Extent,
+    /// What `context_pack` said of it, to be told again.
+    #[serde(default)]
+    pub ppr_score: Option<f64>,
     /// How many tokens the answer may take: compact 300, balanced 1,200, debug any number.
     #[serde(default)]
     pub profile: Profile,
@@ -129,12 +133,18 @@ pub struct Response {
     pub outgoing_calls: Vec<CallOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_calls: Option<usize>,
+    /// Said of decisions and learnings, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<&'static str>,
     /// The newest 3.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relevant_decisions: Vec<KnownOut>,
     /// The surest 3.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relevant_learnings: Vec<KnownOut>,
+    /// Share of a walk that comes by here: around the answers to the question, or around the symbol itself; what a pack
+    /// said of it, where that was given.
+    pub ppr_score: f64,
     /// Since when the symbol is what it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_from: Option<Time>,
@@ -201,8 +211,14 @@ impl Op for SemanticSlice {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);
-        let (node, found_by) = Finding { engine, symbols: &symbols, request: &request }.find(context)?;
-        Slice { engine, symbols: &symbols, node, found_by, extent: request.context }.make(request.profile)
+        let found = Finding { engine, symbols: &symbols, request: &request }.find(context)?;
+        let (node, found_by) = (found.node, found.by);
+        let ppr_score = match request.ppr_score {
+            Some(given) => given,
+            None => walked(&look, &found.seeds).iter().find(|(at, _)| *at == node).map_or(0.0, |(_, rank)| *rank),
+        };
+        Slice { engine, symbols: &symbols, node, found_by, ppr_score: round(ppr_score), extent: request.context }
+            .make(request.profile)
     }
 }
 
@@ -213,38 +229,49 @@ struct Finding<'a> {
     request: &'a Request,
 }
 
+/// The symbol that is meant.
+struct Found {
+    node: Node,
+    by: &'static str,
+    /// Where a walk around it begins.
+    seeds: Vec<(Node, f64)>,
+}
+
+impl Found {
+    fn named(node: Node, by: &'static str) -> Found {
+        Found { node, by, seeds: vec![(node, 1.0)] }
+    }
+}
+
 fn given(text: &Option<String>) -> Option<&str> {
     text.as_deref().map(str::trim).filter(|text| !text.is_empty())
 }
 
 impl Finding<'_> {
-    fn find(&self, context: &mut Context<'_>) -> Result<(Node, &'static str)> {
+    fn find(&self, context: &mut Context<'_>) -> Result<Found> {
         let (symbol, query) = (given(&self.request.symbol), given(&self.request.query));
         let file = given(&self.request.file).map(|file| self.symbols.find(file.trim_start_matches("./"))).transpose();
         let named = match (symbol, file) {
             (_, Err(e)) => Err(e),
             (Some(name), Ok(file)) => self.named(name, file),
-            (None, Ok(Some(file))) if query.is_none() => Ok((file, "file")),
+            (None, Ok(Some(file))) if query.is_none() => Ok(Found::named(file, "file")),
             (None, Ok(file)) => {
                 let Some(query) = query else {
                     return Err(Error::invalid("invalid_request", "nothing says which symbol is meant")
                         .hint("give `symbol`, `file` or `query`"));
                 };
-                let found = self.asked(context, query, file)?;
-                return found.map(|node| (node, "question")).ok_or_else(|| nothing(query));
+                return self.asked(context, query, file)?.ok_or_else(|| nothing(query));
             }
         };
         // What is no name may be a question: names have no blanks.
         let asked = query.or(symbol.filter(|name| name.contains(char::is_whitespace)));
         match (named, asked) {
-            (Err(e), Some(query)) if e.kind == ErrorKind::NotFound => {
-                self.asked(context, query, None)?.map(|node| (node, "question")).ok_or(e)
-            }
+            (Err(e), Some(query)) if e.kind == ErrorKind::NotFound => self.asked(context, query, None)?.ok_or(e),
             (named, _) => named,
         }
     }
 
-    fn named(&self, name: &str, file: Option<Node>) -> Result<(Node, &'static str)> {
+    fn named(&self, name: &str, file: Option<Node>) -> Result<Found> {
         let exact = if name.contains("::") { self.symbols.look.node(name).ok() } else { None };
         let (node, by) = match (exact, file) {
             (Some(node), _) => (node, "key"),
@@ -258,11 +285,11 @@ impl Finding<'_> {
             let message = format!("`{name}` is no symbol of the code index");
             return Err(Error::not_found("unknown_symbol", message).hint(format!("`lukasa get {name}` shows it")));
         }
-        Ok((node, by))
+        Ok(Found::named(node, by))
     }
 
     /// The best answer to a question that has lines to show.
-    fn asked(&self, context: &mut Context<'_>, query: &str, file: Option<Node>) -> Result<Option<Node>> {
+    fn asked(&self, context: &mut Context<'_>, query: &str, file: Option<Node>) -> Result<Option<Found>> {
         let look = self.symbols.look;
         let texts = self.engine.texts(context, look)?;
         let allowed = |node: Node| {
@@ -283,7 +310,8 @@ impl Finding<'_> {
         let found = find(look, &texts, &ask).candidates;
         // A symbol says more exactly where the answer is than its file does.
         let symbol = found.iter().find(|candidate| !self.symbols.is(candidate.node, Kind::File));
-        Ok(symbol.or(found.first()).map(|candidate| candidate.node))
+        let seeds = found.iter().take(SEEDS).map(|candidate| (candidate.node, candidate.score().max(0.0))).collect();
+        Ok(symbol.or(found.first()).map(|best| Found { node: best.node, by: "question", seeds }))
     }
 }
 
@@ -298,6 +326,7 @@ struct Slice<'a> {
     symbols: &'a Symbols<'a>,
     node: Node,
     found_by: &'static str,
+    ppr_score: f64,
     extent: Extent,
 }
 
@@ -378,8 +407,10 @@ impl Slice<'_> {
             total_callers: deps.then_some(callers.len()),
             outgoing_calls: vec![],
             total_calls: deps.then_some(callees.len()),
+            notice: (!decisions.is_empty() || !learnings.is_empty()).then_some(NOTICE),
             relevant_decisions: decisions,
             relevant_learnings: learnings,
+            ppr_score: self.ppr_score,
             valid_from: own.map(|statement| statement.period.from).filter(|from| *from != Time::MIN),
             freshness,
             truncated: false,

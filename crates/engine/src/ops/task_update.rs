@@ -142,9 +142,10 @@ impl Op for TaskUpdate {
         }
         check_circle(engine, context, &key, &request)?;
         let mut response = written(engine, context, &key, status, &targets, &request, agent.as_deref())?;
-        if status.is_some_and(|status| matches!(status, Status::Completed | Status::Failed)) && response.tx.is_some() {
+        // Also when nothing new was said: whoever said it first may not have come so far.
+        if status.is_some_and(|status| matches!(status, Status::Completed | Status::Failed)) {
             completed(engine, context, &request, agent, &mut response)?;
-        } else if status == Some(Status::Cancelled) && response.tx.is_some() {
+        } else if status == Some(Status::Cancelled) {
             response.claims_released = released(engine, context, &key, agent.as_deref())?;
         }
         Ok(response)
@@ -320,7 +321,8 @@ fn released(engine: &Engine, context: &Context<'_>, key: &str, agent: Option<&st
         claim.target == key || claim.task_id.as_deref().is_some_and(|task| own_key("task", task) == key)
     };
     let ended = engine.end_claims(&engine.ledger(&context.scope), &header, &ending, &of_task)?;
-    Ok(ended.into_iter().map(ClaimOut::from).collect())
+    let at = engine.clock().now();
+    Ok(ended.into_iter().map(|claim| ClaimOut::of(claim, &context.scope).ended(ending.reason, at)).collect())
 }
 
 /// What follows from a task that is done: claims end, its episodes are reflected on, and a decision says how it ended.
@@ -335,19 +337,17 @@ fn completed(
     let key = response.task_id.clone();
     response.claims_released = released(engine, context, &key, agent.as_deref())?;
     let branch = request.branch.clone().unwrap_or_default();
-    let bare = key.trim_start_matches("task:").to_owned();
-    let names: BTreeSet<String> = [request.task_id.clone(), key.clone(), bare].into();
-    for task_id in names {
-        let ask = reflect::Ask { task_id: Some(task_id), branch: branch.clone(), ..reflect::Ask::default() };
-        match reflect::reflect(engine, context, &ask) {
-            Ok(reflected) => {
-                let more = response.reflection.as_ref().is_none_or(|other| other.episodes < reflected.episodes);
-                if more {
-                    response.reflection = Some(reflected);
-                }
-            }
-            Err(e) => response.warnings.push(format!("its episodes could not be reflected on: {e}")),
-        }
+    let ask =
+        reflect::Ask { task_id: Some(request.task_id.clone()), branch: branch.clone(), ..reflect::Ask::default() };
+    // The decision is about the task, not one of its episodes: it comes after they were reflected on, and once.
+    let id = decision_id(&key, response.version);
+    if matches!(is_decided(engine, context, &id, &branch), Ok(true)) {
+        response.decision_id = Some(id);
+        return Ok(());
+    }
+    match reflect::reflect(engine, context, &ask) {
+        Ok(reflected) => response.reflection = Some(reflected),
+        Err(e) => response.warnings.push(format!("its episodes could not be reflected on: {e}")),
     }
     match decision(engine, context, request, agent, response, &branch) {
         Ok(id) => response.decision_id = Some(id),
@@ -358,6 +358,22 @@ fn completed(
         response.summary += &format!(", {} learned", count(reflection.learnings_created, "thing"));
     }
     Ok(())
+}
+
+/// The key of the decision that a version of a task is over.
+fn decision_id(key: &str, version: u32) -> String {
+    format!("{}{key}-v{version}", Kind::Decision.prefix())
+}
+
+fn is_decided(engine: &Engine, context: &Context<'_>, id: &str, branch: &str) -> Result<bool> {
+    let ledger = engine.ledger(&context.scope);
+    let branch = Some(branch.to_owned()).filter(|branch| !branch.is_empty());
+    let view = ledger.view(&ViewSpec { branch, ..ViewSpec::default() })?;
+    match ledger.find(&view, &Reference::exact(Kind::Decision.type_name(), id)) {
+        Ok(_) => Ok(true),
+        Err(error) if error.code == "not_found" => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 fn decision(
@@ -383,6 +399,7 @@ fn decision(
         .filter_map(|target| Target::read(target.as_str()?, None).ok().flatten()?.file().map(str::to_owned))
         .collect();
     let mut new = NewEpisode::new(Kind::Decision, format!("{title}: {words}"));
+    new.id = Some(decision_id(key, response.version));
     new.title = Some(title.clone());
     new.outcome = Some(outcome);
     new.agent_id = agent;

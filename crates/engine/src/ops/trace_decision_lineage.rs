@@ -2,8 +2,11 @@
 
 use super::{META, count};
 use crate::code::symbols::Symbols;
+use crate::context_graph::is_sensitive;
 use crate::graph::{Look, check_range};
 use crate::lineage::{Step, Way, trace};
+use crate::memory::links;
+use crate::pack::NOTICE;
 use crate::registry::{Meta, Op};
 use crate::search::{Read, is_code};
 use crate::{Context, Engine};
@@ -45,6 +48,8 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
+    /// Said of titles.
+    pub notice: &'static str,
     /// Where it was asked from.
     pub decision: StepOut,
     /// What led to it, nearest first.
@@ -83,6 +88,9 @@ pub struct StepOut {
     /// It is no longer there.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ended: bool,
+    /// What it is called now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renamed_to: Option<String>,
 }
 
 impl Op for TraceDecisionLineage {
@@ -127,6 +135,7 @@ impl Op for TraceDecisionLineage {
         }
         Ok(Response {
             summary,
+            notice: NOTICE,
             decision: thing(&look, &read, start),
             upstream,
             downstream,
@@ -144,12 +153,13 @@ fn thing(look: &Look, read: &Read, node: Node) -> StepOut {
         id: s.id(node),
         type_name: s.type_name(node).to_string(),
         subtype: content.and_then(|content| content.subtype.clone()),
-        title: content.and_then(|content| content.title.clone()),
+        title: content.filter(|content| !is_sensitive(content)).and_then(|content| content.title.clone()),
         since: read.stated(node),
         depth: 0,
         via: None,
         from: None,
         ended: s.is_ended(node),
+        renamed_to: links::renamed_to(s, node),
     }
 }
 

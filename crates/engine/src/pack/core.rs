@@ -17,7 +17,7 @@ const CORE: usize = 40;
 /// Files named.
 const FILES: usize = 8;
 /// Seeds of the walk that ranks what is around.
-const SEEDS: usize = 10;
+pub const SEEDS: usize = 10;
 const DAMPING: f64 = 0.85;
 /// Mass that the walk leaves unspread: what is next to the seeds is told apart long before, and a write in between costs
 /// nothing, as it would where all of the graph is walked.
@@ -103,11 +103,7 @@ pub fn gather(look: &Look, texts: &Texts, sources: &Sources, found: &Answered, t
     units.truncate(CORE);
     gathering.add_implementations(&mut units)?;
     let seeds: Vec<(Node, f64)> = units.iter().take(SEEDS).map(|c| (c.node, c.score().max(0.0))).collect();
-    let weights = Weights::new(&look.snapshot, &look.registry, &[]);
-    let around = match seeds.is_empty() {
-        true => vec![],
-        false => push(&look.snapshot, &weights, &seeds, DAMPING, REST),
-    };
+    let around = walked(look, &seeds);
     let ranks: FxHashMap<Node, f64> = around.iter().copied().collect();
     let nodes: Vec<Node> = units.iter().map(|c| c.node).chain(files.iter().take(FILES).map(|c| c.node)).collect();
     let mut with_files = nodes.clone();
@@ -125,6 +121,15 @@ pub fn gather(look: &Look, texts: &Texts, sources: &Sources, found: &Answered, t
     core.dependencies = gathering.dependencies(&units, &ranks);
     core.ppr = around.iter().take(CORE).map(|(node, rank)| (look.snapshot.name(*node), *rank)).collect();
     Ok(core)
+}
+
+/// How often a walk that begins again and again at the seeds comes by each node.
+pub fn walked(look: &Look, seeds: &[(Node, f64)]) -> Vec<(Node, f64)> {
+    if seeds.is_empty() {
+        return vec![];
+    }
+    let weights = Weights::new(&look.snapshot, &look.registry, &[]);
+    push(&look.snapshot, &weights, seeds, DAMPING, REST)
 }
 
 struct Gathering<'a> {

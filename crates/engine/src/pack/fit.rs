@@ -7,6 +7,7 @@ use lukasa_search::pack::{Unit, choose, shed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// How much of everything is given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,6 +59,8 @@ pub struct Budget {
 
 /// Core code, dependencies, decisions and learnings, plan, episodes.
 const SHARES: [f64; 5] = [0.40, 0.25, 0.20, 0.10, 0.05];
+/// Tokens left for telling where to go on.
+const CURSOR: usize = 400;
 /// Times the room that is left is filled again.
 const REFILLS: usize = 3;
 
@@ -101,6 +104,9 @@ pub struct Pack {
     /// Things found that are not here.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: usize,
+    /// Shares of a walk around the task, by what it comes by, in the debug profile.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub ppr_scores: BTreeMap<String, f64>,
     /// The rest, of the debug profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
@@ -158,6 +164,12 @@ pub struct SliceOut {
     pub outgoing_calls: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_from: Option<String>,
+    /// Which of the decisions are about it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub relevant_decisions: Vec<String>,
+    /// Which of the learnings are about it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub relevant_learnings: Vec<String>,
     /// Why it is here; adds up to its score.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<(String, f64)>,
@@ -245,12 +257,30 @@ pub fn fit(frame: Pack, core: &Core, notes: &Notes, budget: Budget, explain: boo
         pack.left_out = chosen.iter().filter(|form| form.is_none()).count();
         pack.count_again();
         if pack.token_estimate <= budget.tokens {
+            add_scores(&mut pack, core, budget);
             return Some((pack, given));
         }
         // Parts cost a little more together than alone.
         if !shed(&units, &mut chosen, SHARES.len()) {
             return None;
         }
+    }
+}
+
+/// Tells the scores of the walk where all is told, as far as there is room.
+fn add_scores(pack: &mut Pack, core: &Core, budget: Budget) {
+    if budget.profile != Profile::Debug || budget.skip > 0 {
+        return;
+    }
+    let (mut most, room) = (core.ppr.len(), budget.tokens.saturating_sub(CURSOR));
+    loop {
+        let best = core.ppr.iter().take(most);
+        pack.ppr_scores = best.map(|(name, score)| (name.clone(), round(*score))).collect();
+        pack.count_again();
+        if most == 0 || pack.token_estimate <= room {
+            return;
+        }
+        most /= 2;
     }
 }
 
@@ -273,7 +303,7 @@ fn tokens(pack: &Pack) -> usize {
 fn offers(core: &Core, notes: &Notes, budget: Budget, explain: bool) -> Vec<Offer> {
     let mut all: Vec<Offer> = Vec::new();
     for slice in core.slices.iter().skip(budget.skip) {
-        all.push(Offer { slot: 0, forms: forms(slice, budget.profile, explain) });
+        all.push(Offer { slot: 0, forms: forms(slice, notes, budget.profile, explain) });
     }
     let mut one = |slot: usize, form: Form| all.push(Offer { slot, forms: vec![form] });
     if budget.skip == 0 {
@@ -289,8 +319,12 @@ fn offers(core: &Core, notes: &Notes, budget: Budget, explain: bool) -> Vec<Offe
 }
 
 /// In full with its code, then by signature and summary, then by name and place.
-fn forms(slice: &Slice, profile: Profile, explain: bool) -> Vec<Form> {
+fn forms(slice: &Slice, notes: &Notes, profile: Profile, explain: bool) -> Vec<Form> {
     let rich = profile != Profile::Compact;
+    let about = |notes: &[Note]| -> Vec<String> {
+        let own = notes.iter().filter(|note| rich && note.about.contains(&slice.node));
+        own.map(|note| note.reference.clone()).collect()
+    };
     let named = SliceOut {
         file: slice.file.clone(),
         symbol_name: slice.name.clone(),
@@ -307,6 +341,8 @@ fn forms(slice: &Slice, profile: Profile, explain: bool) -> Vec<Form> {
         incoming_callers: if rich { slice.callers.clone() } else { vec![] },
         outgoing_calls: if rich { slice.callees.clone() } else { vec![] },
         valid_from: slice.valid_from.clone().filter(|_| profile == Profile::Debug),
+        relevant_decisions: about(&notes.decisions),
+        relevant_learnings: about(&notes.learnings),
         ..named.clone()
     };
     let brief = SliceOut { signature: slice.signature.clone(), summary: slice.summary.clone(), ..named.clone() };

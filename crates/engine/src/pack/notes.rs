@@ -3,7 +3,7 @@
 use crate::code::symbols::text;
 use crate::context_graph::is_sensitive;
 use crate::graph::Look;
-use crate::memory::links::changed;
+use crate::memory::links::{self, changed};
 use crate::search::{Read, Texts};
 use lukasa_graph::Node;
 use lukasa_model::claims::{Held, Target, in_the_way, own_key};
@@ -43,6 +43,9 @@ pub struct Note {
     /// Code that it is about has changed or ended since.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub perhaps_stale: bool,
+    /// The code it is linked to.
+    #[serde(skip)]
+    pub about: Vec<Node>,
 }
 
 /// Notes by what they are, best first.
@@ -91,10 +94,12 @@ pub fn notes(
         let near = said.iter().filter(|(node, _)| is_note(*node));
         scores.extend(near.map(|(node, score)| (*node, f64::from(score / top))));
     }
-    for node in nodes {
-        let around = s.incoming(*node).iter().chain(s.outgoing(*node).iter());
+    let mut linked: FxHashMap<Node, Vec<Node>> = FxHashMap::default();
+    for (node, name) in nodes.iter().flat_map(|node| links::of(s, *node).into_iter().map(move |name| (*node, name))) {
+        let around = s.incoming(name).iter().chain(s.outgoing(name).iter());
         for (other, _, _) in around.filter(|(other, _, _)| is_note(*other) && !s.is_ended(*other)) {
             *scores.entry(other).or_default() += LINKED;
+            linked.entry(other).or_default().push(node);
         }
     }
     let found = best(scores.into_iter().collect(), EACH * 8, |node| s.thing(node));
@@ -109,7 +114,8 @@ pub fn notes(
         }
         let Some(about) = about(s.type_name(node), content) else { continue };
         let perhaps_stale = changed.contains_key(&node);
-        let note = Note { perhaps_stale, ..note(look, node, content, &read) };
+        let about_nodes = linked.remove(&node).unwrap_or_default();
+        let note = Note { perhaps_stale, about: about_nodes, ..note(look, node, content, &read) };
         let own = agent.is_some() && note.agent.as_deref() == agent;
         let list = match about {
             About::Decision => &mut notes.decisions,
@@ -204,5 +210,6 @@ fn note(look: &Look, node: Node, content: &Content, read: &Read) -> Note {
         confidence: content.properties.get("confidence").and_then(serde_json::Value::as_f64),
         since: read.stated(node).map(|time| time.to_string()),
         perhaps_stale: false,
+        about: vec![],
     }
 }

@@ -170,6 +170,69 @@ fn what_another_agent_writes_about_a_claimed_target_is_told_or_refused() {
 }
 
 /// A repository of two files, indexed.
+#[test]
+fn what_a_change_reaches_tells_who_works_there() {
+    for desk in Desk::all() {
+        desk.ok(
+            "batch",
+            json!({"writes": [
+                {"object": {"type": "FILE", "key": "a.py"}}, {"object": {"type": "FILE", "key": "b.py"}},
+                {"object": {"type": "FUNCTION", "key": "a.py::f"}}, {"object": {"type": "FUNCTION", "key": "a.py::h"}},
+                {"object": {"type": "FUNCTION", "key": "b.py::g"}}, {"object": {"type": "FILE", "key": "c.py"}},
+                {"relationship": {"type": "CALLS", "src": "b.py::g", "dst": "a.py::f"}},
+                {"relationship": {"type": "CONTAINS", "src": "FILE:a.py", "dst": "a.py::f"}},
+                {"relationship": {"type": "CONTAINS", "src": "FILE:a.py", "dst": "a.py::h"}},
+                {"relationship": {"type": "CONTAINS", "src": "FILE:b.py", "dst": "b.py::g"}}
+            ]}),
+        );
+        for (agent, target) in [("ada", "a.py::h"), ("bob", "b.py"), ("eve", "c.py")] {
+            desk.by(agent, "agent_claim", claim(target));
+        }
+        let who = |reference: &str| -> Vec<String> {
+            let out = desk.ok("impact", json!({"ref": reference}));
+            let claims = out["claims"].as_array().cloned().unwrap_or_default();
+            claims.iter().map(|claim| claim["agent_id"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(who("a.py::f"), ["bob"], "who works on what calls it");
+        assert_eq!(who("FILE:a.py"), ["ada", "bob"], "and on what is in it");
+    }
+}
+
+#[test]
+fn somebody_elses_merge_is_told_or_refused_and_ends_claims() {
+    for desk in Desk::all() {
+        let put = |branch: &str, hash: &str| {
+            json!({"branch": branch, "writes": [
+                {"object": {"type": "FILE", "key": "src/auth.ts", "properties": {"content_hash": hash}}},
+                {"object": {"type": "FUNCTION", "key": "src/auth.ts::login", "properties": {"hash": hash}}},
+                {"object": {"type": "FILE", "key": "src/mail.ts", "properties": {"content_hash": hash}}}
+            ]})
+        };
+        desk.ok("batch", put("main", "1"));
+        desk.ok("branch_create", json!({"name": "feature"}));
+        desk.ok("batch", put("feature", "2"));
+        desk.by("ada", "agent_claim", claim("src/auth.ts"));
+        desk.by("bob", "agent_claim", claim("src/mail.ts"));
+        let strict = desk.another(ClaimRules { edits: Edits::Refuse, ..ClaimRules::default() });
+        let merge = json!({"source": "feature"});
+        let refused = ask(&strict, &desk, ("bob", None), "merge", merge.clone()).unwrap_err();
+        assert!(refused.code == "claimed" && refused.message.contains("ada"), "{refused:?}");
+        let tried = desk.by("bob", "merge", json!({"source": "feature", "dry_run": true}));
+        assert!(tried["warnings"][0].as_str().unwrap().contains("claimed by ada"), "{tried}");
+        assert_eq!(tried["warnings"].as_array().unwrap().len(), 1, "each claim once");
+        let holders = || -> Vec<String> {
+            let all = desk.ok("coordination_overview", json!({}));
+            all["active_claims"].as_array().unwrap().iter().map(|c| c["agent_id"].as_str().unwrap().into()).collect()
+        };
+        assert_eq!(holders(), ["ada", "bob"], "nothing has changed yet");
+        let done = desk.by("bob", "merge", merge.clone());
+        let told = done["warnings"].to_string();
+        assert!(told.contains("claimed by ada") && told.contains("this ended the claim of ada"), "{done}");
+        assert_eq!(holders(), ["bob"], "one's own merge leaves one's own claims alone");
+        assert!(desk.by("bob", "merge", merge)["warnings"].is_null());
+    }
+}
+
 fn repository(desk: &Desk) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     write(&folder, "a.py", "def f():\n    return 1\n\n\ndef g():\n    return 2\n");

@@ -13,6 +13,9 @@ fn what_happens_is_told_once_and_in_order() {
         desk.ok("put", json!({"type": "Service", "key": "auth"}));
         let first = desk.ok("event_list", json!({}));
         assert_eq!((kinds(&first), &first["head"]), (vec!["transaction"], &json!(1)));
+        // Declares the types of what follows.
+        desk.ok("put", json!({"type": "Track", "key": "track:1"}));
+        let first = desk.ok("event_list", json!({}));
         let listened = first["cursor"].as_str().unwrap().to_owned();
         assert_eq!(desk.ok("event_list", json!({"after": listened}))["summary"], "nothing happened");
         desk.fixture.clock.advance(1);

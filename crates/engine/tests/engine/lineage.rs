@@ -95,6 +95,10 @@ fn a_context_graph_is_kept_and_shown_again() {
         assert_eq!(desk.fails("build_context_graph", json!({"replay": "auth"})), "not_a_context_graph");
         let kept = desk.ok("get", json!({"ref": id}));
         assert_eq!(kept["thing"]["properties"]["task_id"], "T-1");
+        let asked = json!({"anchors": ["auth"], "policies": ["policy:cards"], "query": "tokens", "mode": "semantic"});
+        let other = desk.ok("build_context_graph", asked);
+        let kept = desk.ok("get", json!({"ref": other["context_graph_id"]}))["thing"]["properties"].clone();
+        assert_eq!((&kept["query"], &kept["policies_asked"]), (&json!("tokens"), &json!(["policy:cards"])));
         let unkept = desk.ok("build_context_graph", json!({"anchors": ["auth"], "store": false}));
         assert!(unkept["context_graph_id"].is_null());
     }
@@ -155,6 +159,14 @@ fn what_a_context_graph_had_a_part_in() {
         assert!(refs(&up["upstream"], "ref").contains(&graph.as_str()), "{up}");
         let down = desk.ok("trace_decision_lineage", json!({"decision_id": id, "direction": "downstream"}));
         assert!(refs(&down["downstream"], "ref").contains(&"ToolCall:call:7"), "{down}");
+        desk.ok("branch_create", json!({"name": "feature"}));
+        desk.ok(
+            "decision_add",
+            json!({"title": "Tokens last a day", "rationale": "people complain", "id": "2", "branch": "feature"}),
+        );
+        desk.ok("context_graph_usage", json!({"context_graph_id": id, "tool_call_id": "8", "result": "decision:2"}));
+        let up = desk.ok("trace_decision_lineage", json!({"decision_id": "decision:2", "branch": "feature"}));
+        assert!(refs(&up["upstream"], "ref").contains(&graph.as_str()), "{up}");
         let other = json!({"context_graph_id": id, "nodes_used": ["Service:nowhere"]});
         assert_eq!(desk.fails("context_graph_usage", other), "not_in_the_context_graph");
         assert_eq!(desk.fails("context_graph_usage", json!({"context_graph_id": "auth"})), "not_a_context_graph");
@@ -193,7 +205,8 @@ fn code_is_found_with_what_was_noted_about_it() {
                     "properties": {"content": "Refresh a minute before the end.", "agent_id": "ada"}}},
                 {"object": {"type": "Episode", "key": "episode:9", "properties": {"content": "secret", "sensitive": true}}},
                 {"relationship": {"type": "INVOLVES", "src": "Decision:decision:9", "dst": "auth.py::refresh_token"}},
-                {"relationship": {"type": "INVOLVES", "src": "Episode:episode:9", "dst": "auth.py::refresh_token"}}
+                {"relationship": {"type": "INVOLVES", "src": "Episode:episode:9", "dst": "auth.py::refresh_token"}},
+                {"relationship": {"type": "INVOLVES", "src": "Episode:episode:9", "dst": "auth.py::login"}}
             ]}),
         );
         let out = desk.ok("memory_linked_search", json!({"query": "refresh token"}));
@@ -204,7 +217,8 @@ fn code_is_found_with_what_was_noted_about_it() {
         assert_eq!(first["memories"][0]["agent_id"], "ada");
         assert!(!out.to_string().contains("secret"));
         let only = desk.ok("memory_linked_search", json!({"query": "refresh token", "only_linked": true}));
-        assert_eq!(refs(&only["items"], "ref"), ["auth.py::refresh_token"]);
+        assert_eq!(refs(&only["items"], "ref"), ["auth.py::refresh_token"], "what is sensitive leaves no trace");
+        assert_eq!(only["total"], 1);
         assert_eq!(desk.fails("memory_linked_search", json!({"query": " "})), "invalid_query");
     }
 }

@@ -34,53 +34,240 @@ fn every_operation_is_named_once_and_explained() {
     }
 }
 
-/// Tools that agents know by these names, with the fields they are asked by and answer with.
-const KNOWN: [(&str, &[&str], &[&str]); 22] = [
+/// A tool that agents know by its name, the fields it is asked by, and those it answers with: a path, and of which kind it
+/// is. A `?` stands behind what is told only where there is something to tell.
+type KnownTool = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+
+const RECALLED: [(&str, &str); 13] = [
+    ("episodes[].episode_id", "string"),
+    ("episodes[].type", "string"),
+    ("episodes[].content", "string"),
+    ("episodes[].agent_id", "string"),
+    ("episodes[].session_id", "string"),
+    ("episodes[].task_id", "string"),
+    ("episodes[].entities", "array"),
+    ("episodes[].outcome", "string"),
+    ("episodes[].metadata", "object"),
+    ("episodes[].sensitive?", "bool"),
+    ("episodes[].timestamp", "string"),
+    ("episodes[].prev_episode_id", "string"),
+    ("episodes[].score", "number"),
+];
+
+const KNOWN: [KnownTool; 22] = [
     (
         "episode_add",
         &["type", "content", "entities", "taskId", "outcome", "metadata", "sensitive"],
-        &["episode_id", "summary"],
+        &[("episode_id", "string"), ("summary", "string")],
     ),
-    ("episode_recall", &["query", "agentId", "taskId", "types", "limit", "since", "profile"], &["episodes"]),
-    ("decision_query", &["query", "affectedFiles", "limit"], &["episodes"]),
-    ("reflect", &["taskId", "agentId", "limit"], &["reflection_id", "insight", "learnings_created", "patterns"]),
+    ("episode_recall", &["query", "agentId", "taskId", "types", "limit", "since", "profile"], &RECALLED),
+    ("decision_query", &["query", "affectedFiles", "limit"], &RECALLED),
+    (
+        "reflect",
+        &["taskId", "agentId", "limit"],
+        &[
+            ("reflection_id", "string"),
+            ("insight", "string"),
+            ("learnings_created", "number"),
+            ("patterns[].confidence", "number"),
+        ],
+    ),
     (
         "agent_claim",
         &["targetId", "claimType", "intent", "taskId"],
-        &["claim_id", "status", "conflict", "target_version_sha"],
+        &[
+            ("claim_id", "string"),
+            ("status", "string"),
+            ("conflict?", "object"),
+            ("conflict.agent_id?", "string"),
+            ("conflict.intent?", "string"),
+            ("conflict.since?", "string"),
+            ("target_version_sha", "string"),
+        ],
     ),
-    ("agent_release", &["claimId", "outcome"], &["summary"]),
-    ("agent_status", &["agentId"], &["agent_id", "active_claims", "recent_episodes", "current_task"]),
-    ("coordination_overview", &[], &["active_claims", "stale_claims", "conflicts", "agent_summary", "total_claims"]),
+    (
+        "agent_status",
+        &["agentId"],
+        &[
+            ("agent_id", "string"),
+            ("active_claims[].claim_id", "string"),
+            ("active_claims[].agent_id", "string"),
+            ("active_claims[].session_id?", "string"),
+            ("active_claims[].task_id", "string"),
+            ("active_claims[].claim_type", "string"),
+            ("active_claims[].target_id", "string"),
+            ("active_claims[].intent", "string"),
+            ("active_claims[].valid_from", "string"),
+            ("active_claims[].target_version_sha", "string"),
+            ("active_claims[].valid_to?", "string"),
+            ("active_claims[].invalidation_reason?", "string"),
+            ("active_claims[].project_id", "string"),
+            ("recent_episodes[].episode_id", "string"),
+            ("current_task", "string"),
+        ],
+    ),
+    (
+        "coordination_overview",
+        &[],
+        &[
+            ("active_claims[].claim_id", "string"),
+            ("stale_claims", "array"),
+            ("conflicts[].target_id", "string"),
+            ("agent_summary[].agent_id", "string"),
+            ("agent_summary[].claim_count", "number"),
+            ("agent_summary[].last_seen", "string"),
+            ("total_claims", "number"),
+        ],
+    ),
     (
         "context_pack",
         &["task", "taskId", "agentId", "profile", "includeDecisions", "includeEpisodes", "includeLearnings"],
         &[
-            "summary",
-            "entry_point",
-            "core_symbols",
-            "dependencies",
-            "decisions",
-            "learnings",
-            "active_blockers",
-            "plan",
-            "token_estimate",
+            ("summary", "string"),
+            ("entry_point", "string"),
+            ("core_symbols[].file", "string"),
+            ("core_symbols[].start_line", "number"),
+            ("core_symbols[].end_line", "number"),
+            ("core_symbols[].code", "string"),
+            ("core_symbols[].symbol_name", "string"),
+            ("core_symbols[].ppr_score", "number"),
+            ("core_symbols[].incoming_callers", "array"),
+            ("core_symbols[].outgoing_calls", "array"),
+            ("core_symbols[].valid_from", "string"),
+            ("core_symbols[].relevant_decisions", "array"),
+            ("core_symbols[].relevant_learnings", "array"),
+            ("dependencies", "array"),
+            ("decisions", "array"),
+            ("learnings", "array"),
+            ("active_blockers", "array"),
+            ("plan", "object"),
+            ("token_estimate", "number"),
+            ("ppr_scores", "object"),
         ],
     ),
-    ("semantic_slice", &["file", "symbol", "query", "context"], &["summary"]),
-    ("diff_since", &["since", "types"], &["summary", "added", "removed", "modified", "tx_ids"]),
-    ("index_file", &["path"], &["summary"]),
-    ("index_directory", &["path"], &["summary"]),
-    ("get_callers", &["ref"], &["summary"]),
-    ("get_callees", &["ref"], &["summary"]),
-    ("call_chain", &["from", "to"], &["summary"]),
-    ("memory_linked_search", &["query"], &["items"]),
-    ("call_graph_stats", &[], &["summary"]),
-    ("build_context_graph", &["anchors", "mode", "maxNodes", "maxDepth"], &["nodes", "edges"]),
-    ("query_knowledge_graph", &["query", "nodeTypes", "limit"], &["nodes"]),
-    ("get_entity_neighbors", &["nodeId", "edgeTypes", "depth"], &["nodes"]),
-    ("trace_decision_lineage", &["decisionId", "direction"], &["upstream", "downstream"]),
+    (
+        "semantic_slice",
+        &["file", "symbol", "query", "context", "pprScore", "profile"],
+        &[
+            ("file", "string"),
+            ("start_line", "number"),
+            ("end_line", "number"),
+            ("code", "string"),
+            ("symbol_name", "string"),
+            ("ppr_score", "number"),
+            ("incoming_callers", "array"),
+            ("outgoing_calls", "array"),
+            ("valid_from", "string"),
+            ("relevant_decisions", "array"),
+            ("relevant_learnings", "array"),
+        ],
+    ),
+    (
+        "diff_since",
+        &["since", "types", "profile"],
+        &[
+            ("summary", "string"),
+            ("added[].scip_id", "string"),
+            ("added[].type", "string"),
+            ("added[].path", "string"),
+            ("added[].symbol_name", "string"),
+            ("added[].valid_from", "string"),
+            ("removed[].valid_to", "string"),
+            ("modified[].scip_id", "string"),
+            ("tx_ids", "array"),
+        ],
+    ),
+    ("index_file", &["path"], &[("summary", "string")]),
+    ("index_directory", &["path"], &[("summary", "string")]),
+    ("get_callers", &["ref"], &[("callers", "array")]),
+    ("get_callees", &["ref"], &[("callees", "array")]),
+    ("call_chain", &["from", "to"], &[("chains", "array")]),
+    ("memory_linked_search", &["query"], &[("items[].ref", "string"), ("items[].memories[].session_id", "string")]),
+    ("call_graph_stats", &[], &[("summary", "string")]),
+    (
+        "build_context_graph",
+        &["anchors", "mode", "maxNodes", "maxDepth", "policies"],
+        &[
+            ("nodes[].node_id", "string"),
+            ("nodes[].node_type", "string"),
+            ("nodes[].name", "string"),
+            ("nodes[].properties", "object"),
+            ("edges[].edge_type", "string"),
+            ("edges[].from_node", "string"),
+            ("edges[].to_node", "string"),
+            ("edges[].weight", "number"),
+            ("governance.policies_applied", "array"),
+        ],
+    ),
+    (
+        "query_knowledge_graph",
+        &["query", "nodeTypes", "limit"],
+        &[
+            ("nodes[].node_id", "string"),
+            ("nodes[].node_type", "string"),
+            ("nodes[].name", "string"),
+            ("nodes[].properties", "object"),
+        ],
+    ),
+    (
+        "get_entity_neighbors",
+        &["nodeId", "edgeTypes", "depth"],
+        &[
+            ("nodes[].node_id", "string"),
+            ("nodes[].node_type", "string"),
+            ("nodes[].name", "string"),
+            ("nodes[].properties?", "object"),
+            ("edges[].edge_type", "string"),
+            ("edges[].from_node", "string"),
+            ("edges[].to_node", "string"),
+            ("edges[].weight", "number"),
+        ],
+    ),
+    ("trace_decision_lineage", &["decisionId", "direction"], &[("upstream", "array"), ("downstream", "array")]),
+    ("agent_release", &["claimId", "outcome"], &[("summary", "string"), ("invalidation_reason", "string")]),
 ];
+
+/// The schema of what a path leads to.
+fn described<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
+    let whole = |mut at: &'a Value| -> &'a Value {
+        loop {
+            let named = at["anyOf"].as_array().and_then(|all| all.iter().find(|one| one["$ref"].is_string()));
+            let Some(name) = named.unwrap_or(at)["$ref"].as_str() else { return at };
+            at = schema.pointer(name.trim_start_matches('#')).unwrap();
+        }
+    };
+    let mut at = schema;
+    for part in path.trim_end_matches('?').split('.') {
+        at = whole(at)["properties"].get(part.trim_end_matches("[]"))?;
+        if part.ends_with("[]") {
+            at = &whole(at)["items"];
+        }
+    }
+    Some(at)
+}
+
+/// What a path leads to in an answer.
+fn told<'a>(answer: &'a Value, path: &str) -> Vec<&'a Value> {
+    let mut at = vec![answer];
+    for part in path.trim_end_matches('?').split('.') {
+        at = at.into_iter().filter_map(|value| value.get(part.trim_end_matches("[]"))).collect();
+        if part.ends_with("[]") {
+            at = at.into_iter().flat_map(|value| value.as_array().into_iter().flatten()).collect();
+        }
+    }
+    at
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
 
 #[test]
 fn tools_that_agents_know_have_the_names_and_fields_they_know() {
@@ -96,10 +283,93 @@ fn tools_that_agents_know_have_the_names_and_fields_they_know() {
                 missing.push(format!("{name} is not asked by {field}"));
             }
         }
-        let fields = operation.response.as_value()["properties"].as_object().unwrap();
-        missing.extend(told.iter().filter(|f| !fields.contains_key(**f)).map(|f| format!("{name} does not tell {f}")));
+        let schema = operation.response.as_value();
+        let unknown = told.iter().filter(|(path, _)| described(schema, path).is_none());
+        missing.extend(unknown.map(|(path, _)| format!("{name} does not tell {path}")));
     }
     assert_eq!(missing, [""; 0]);
+}
+
+#[test]
+fn tools_that_agents_know_answer_with_their_fields() {
+    for desk in Desk::all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_str().unwrap().to_owned();
+        let write = |text: &str| std::fs::write(folder.path().join("auth.py"), text).unwrap();
+        write("def old_token(user):\n    return user\n\n\ndef login(user):\n    return user\n");
+        desk.ok("index_directory", json!({"path": path, "branch": "main"}));
+        let head = desk.ok("log", json!({}))["head"].as_u64().unwrap();
+        desk.fixture.clock.advance(60);
+        write(
+            "def clock():\n    return 1\n\n\ndef refresh_token(user):\n    return clock()\n\n\ndef login(user):\n    return \
+             refresh_token(user)\n",
+        );
+        desk.ok("index_directory", json!({"path": path, "branch": "main"}));
+        let symbol = "auth.py::refresh_token";
+        desk.ok("task_update", json!({"task_id": "1", "title": "Refresh early", "agent_id": "ada"}));
+        let edit =
+            json!({"file": "auth.py", "diff_summary": "later", "lines_before": 1, "lines_after": 2, "reason": "r"});
+        let own = |mut request: Value| {
+            for (name, value) in [("agent_id", "ada"), ("session_id", "s1"), ("task_id", "1"), ("outcome", "partial")] {
+                request[name] = json!(value);
+            }
+            request
+        };
+        for n in 0..4 {
+            let content = format!("edit {n} of the token");
+            desk.ok("episode_add", own(json!({"type": "EDIT", "content": content, "metadata": edit})));
+        }
+        let early = json!({"type": "LEARNING", "content": "Refresh a minute early", "entities": [symbol],
+            "metadata": {"confidence": 0.9}});
+        desk.ok("episode_add", early);
+        desk.ok(
+            "decision_add",
+            own(json!({"title": "Refresh the token on login", "rationale": "clocks differ", "entities": [symbol], "id": "d"})),
+        );
+        let claim = |agent: &str| json!({"target_id": symbol, "agent_id": agent, "intent": "refresh", "task_id": "1"});
+        let mut held = String::new();
+        let mut missing = Vec::new();
+        for (name, _, fields) in KNOWN {
+            let request = match name {
+                "episode_add" => own(json!({"content": "the token is late", "entities": [symbol]})),
+                "episode_recall" => json!({"query": "the token is late", "limit": 20}),
+                "decision_query" => json!({"query": "refresh the token", "affected_files": ["auth.py"]}),
+                "reflect" => json!({"task_id": "1"}),
+                "agent_claim" => claim("ada"),
+                "agent_release" => json!({"claim_id": held, "agent_id": "ada", "outcome": "it is early now"}),
+                "agent_status" => json!({"agent_id": "ada"}),
+                "coordination_overview" | "call_graph_stats" => json!({}),
+                "context_pack" => {
+                    json!({"task": "refresh token too late", "task_id": "1", "agent_id": "bob", "profile": "debug"})
+                }
+                "semantic_slice" => json!({"symbol": "refresh_token", "context": "full", "profile": "debug"}),
+                "diff_since" => json!({"since": format!("tx:{head}"), "types": ["FILE", "FUNCTION"]}),
+                "index_file" => json!({"path": format!("{path}/auth.py"), "branch": "main"}),
+                "index_directory" => json!({"path": path, "branch": "main"}),
+                "call_chain" => json!({"from": "login", "to": "clock"}),
+                "get_callers" | "get_callees" => json!({"ref": "refresh_token"}),
+                "memory_linked_search" | "query_knowledge_graph" => json!({"query": "refresh token"}),
+                "build_context_graph" => json!({"anchors": [symbol], "include_properties": true}),
+                "get_entity_neighbors" => json!({"node_id": symbol}),
+                "trace_decision_lineage" => json!({"decision_id": "decision:d"}),
+                _ => panic!("{name} is not asked"),
+            };
+            let answer = desk.ok(name, request);
+            if name == "agent_claim" {
+                held = answer["claim_id"].as_str().unwrap().to_owned();
+                let refused = desk.ok(name, claim("bob"));
+                assert!(fields.iter().all(|(path, _)| !path.contains("conflict") || !told(&refused, path).is_empty()));
+            }
+            for (path, expected) in fields {
+                let found = told(&answer, path);
+                let right = found.iter().all(|value| kind(value) == *expected);
+                if !right || found.is_empty() && !path.ends_with('?') {
+                    missing.push(format!("{name}: {path} is {:?} in {answer}", found.first()));
+                }
+            }
+        }
+        assert_eq!(missing, [""; 0]);
+    }
 }
 
 #[test]
@@ -243,16 +513,54 @@ fn changes_since_a_moment_can_be_asked_for_by_type() {
         desk.ok("patch", json!({"ref": "a", "title": "A"}));
         desk.ok("link", json!({"type": "OWNS", "src": "b", "dst": "a"}));
         let all = desk.ok("diff_since", json!({"since": "tx:1"}));
-        assert_eq!((&all["added"], &all["modified"], &all["tx_ids"]), (&json!(2), &json!(1), &json!([2, 3, 4])));
+        assert_eq!(all["counts"], json!({"added": 2, "removed": 0, "modified": 1}));
+        assert_eq!(
+            (&all["summary"], &all["tx_ids"]),
+            (&json!("3 changes: 2 added, 0 removed, 1 modified"), &json!([2, 3, 4]))
+        );
+        assert_eq!((&all["modified"][0]["ref"], &all["modified"][0]["title"]), (&json!("Service:a"), &json!("A")));
+        assert_eq!(all["added"][1]["between"], json!(["Team:b", "Service:a"]));
         for (types, added, modified) in
             [(json!(["service"]), 0, 1), (json!(["Team", "OWNS"]), 2, 0), (json!(["X"]), 0, 0)]
         {
             let some = desk.ok("diff_since", json!({"since": "tx:1", "types": types}));
-            let listed = some["changes"].as_array().unwrap().len();
-            assert_eq!(
-                (&some["added"], &some["modified"], listed),
-                (&json!(added), &json!(modified), added + modified)
-            );
+            let listed = |field: &str| some[field].as_array().unwrap().len();
+            assert_eq!((listed("added"), listed("modified"), listed("removed")), (added, modified, 0));
+            assert_eq!((&some["counts"]["added"], &some["counts"]["modified"]), (&json!(added), &json!(modified)));
         }
+        let few = desk.ok("diff_since", json!({"since": "tx:1", "limit": 1}));
+        assert_eq!((&few["truncated"], &few["counts"]), (&json!(true), &all["counts"]), "all are counted");
+    }
+}
+
+#[test]
+fn what_changed_in_code_is_told_by_symbol_file_and_time() {
+    for desk in Desk::all() {
+        let folder = tempfile::tempdir().unwrap();
+        let index = |text: &str| {
+            std::fs::write(folder.path().join("auth.py"), text).unwrap();
+            desk.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
+            desk.fixture.clock.advance(60)
+        };
+        index("def check(word):\n    return word\n\n\ndef login(user):\n    return user\n");
+        let head = desk.ok("log", json!({}))["head"].as_u64().unwrap();
+        let before = desk.fixture.clock.advance(0);
+        index("def login(user):\n    return page(user)\n\n\ndef page(user):\n    return user\n");
+        let since = json!({"since": format!("tx:{head}"), "types": ["FILE", "FUNCTION"]});
+        let out = desk.ok("diff_since", since);
+        let named = |field: &str| -> Vec<&str> {
+            out[field].as_array().unwrap().iter().map(|row| row["scip_id"].as_str().unwrap()).collect()
+        };
+        assert_eq!((named("added"), named("removed")), (vec!["auth.py::page"], vec!["auth.py::check"]));
+        assert_eq!(named("modified"), ["auth.py", "auth.py::login"]);
+        let (added, removed) = (&out["added"][0], &out["removed"][0]);
+        assert_eq!(
+            (&added["type"], &added["path"], &added["symbol_name"], &added["ref"]),
+            (&json!("FUNCTION"), &json!("auth.py"), &json!("page"), &json!("FUNCTION:auth.py::page"))
+        );
+        let time = |value: &Value| serde_json::from_value::<lukasa_model::Time>(value.clone()).unwrap();
+        assert!(time(&added["valid_from"]) >= before && added["valid_to"].is_null(), "{added}");
+        assert!(time(&removed["valid_from"]) < before && time(&removed["valid_to"]) >= before, "{removed}");
+        assert!(out["modified"][0]["symbol_name"].is_null(), "a file is no symbol");
     }
 }

@@ -361,7 +361,7 @@ fn claims_of_others_stand_in_the_way_and_sensitive_notes_stay_hidden() {
         let _folder = indexed(&desk);
         let till = "CLASS:shop/till.py::Till";
         for (key, agent, status) in [("c1", "ann", "active"), ("c2", "bob", "active"), ("c3", "eve", "released")] {
-            desk.ok("put", json!({"type": "CLAIM", "key": key, "status": status, "properties": {"agent_id": agent, "intent": "change the discount"}}));
+            desk.ok("put", json!({"type": "CLAIM", "key": key, "status": status, "properties": {"agent_id": agent, "intent": "change the discount", "claim_type": "function", "target": "shop/till.py::Till"}}));
             desk.ok("link", json!({"type": "TARGETS", "src": format!("CLAIM:{key}"), "dst": till}));
         }
         desk.ok(

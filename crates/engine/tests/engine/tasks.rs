@@ -140,7 +140,15 @@ fn completing_a_task_gives_back_its_claims_reflects_and_records_a_decision() {
         assert_eq!(status["active_claims"][0]["claim_id"], other["claim_id"], "of another task");
         assert!(!status["recent_episodes"].as_array().unwrap().is_empty(), "{status}");
         let again = by(&desk, "ada", "task_update", request);
-        assert!(again["tx"].is_null() && again["decision_id"].is_null(), "said before: {again}");
+        assert_eq!((&again["tx"], &again["decision_id"]), (&Value::Null, &done["decision_id"]), "said before: {again}");
+        assert_eq!(desk.ok("list", json!({"type": "Decision"}))["total"], 1);
+        let lineage = desk.ok("trace_decision_lineage", json!({"decision_id": done["decision_id"]}));
+        let told = |way: &str| lineage[way].to_string();
+        assert!(
+            told("upstream").contains("Task:task:2") && told("upstream").contains("Session:session:s1"),
+            "{lineage}"
+        );
+        assert!(!told("downstream").contains("Task:task:2"), "what was decided came of the task: {lineage}");
         let feature = desk.ok("feature_status", json!({"feature_id": "login"}));
         assert_eq!(
             (&feature["percent_complete"], &feature["by_status"]),
@@ -149,6 +157,54 @@ fn completing_a_task_gives_back_its_claims_reflects_and_records_a_decision() {
         assert_eq!(feature["active_claims"][0]["target_id"], "src/mail.py");
         assert_eq!(feature["code_coverage"]["unknown"], json!(["src/auth.py::check"]));
         assert_eq!(desk.fails("feature_status", json!({"feature_id": "nothing"})), "unknown_feature");
+    }
+}
+
+#[test]
+fn what_follows_from_completing_a_task_is_made_up_for() {
+    for desk in planned() {
+        by(&desk, "ada", "agent_claim", json!({"target_id": "task:2", "intent": "do it"}));
+        // As when whoever completed it was stopped before anything else.
+        desk.ok("patch", json!({"ref": "Task:task:2", "status": "completed"}));
+        let request = json!({"task_id": "2", "status": "completed"});
+        let done = by(&desk, "ada", "task_update", request.clone());
+        assert!(done["tx"].is_null(), "it was completed before: {done}");
+        assert_eq!(done["claims_released"][0]["target_id"], "task:2");
+        assert_eq!(done["claims_released"][0]["invalidation_reason"], "task_completed");
+        assert!(done["claims_released"][0]["valid_to"].is_string() && done["decision_id"].is_string(), "{done}");
+        let again = by(&desk, "bob", "task_update", request);
+        assert_eq!((&again["decision_id"], &again["claims_released"]), (&done["decision_id"], &Value::Null));
+        // Opened again and done again, it is decided again.
+        by(&desk, "ada", "task_update", json!({"task_id": "2", "status": "in progress"}));
+        let other = by(&desk, "ada", "task_update", json!({"task_id": "2", "status": "failed"}));
+        assert_ne!(other["decision_id"], done["decision_id"]);
+        desk.ok("episode_add", json!({"type": "LEARNING", "content": "c", "task_id": "2", "id": "l"}));
+        let learned = desk.ok("trace_decision_lineage", json!({"decision_id": "learning:l", "direction": "upstream"}));
+        assert!(learned["upstream"].to_string().contains("Task:task:2"), "{learned}");
+    }
+}
+
+#[test]
+fn what_holds_for_all_branches_does_so_from_the_first() {
+    for desk in Desk::all() {
+        desk.ok("put", json!({"type": "Service", "key": "auth"}));
+        desk.ok("branch_create", json!({"name": "feature"}));
+        let put = json!({"branch": "feature", "client_id": "once", "writes": [{"object": {"type": "Policy", "key": "policy:cards"}}]});
+        assert!(desk.ok("batch", put.clone())["tx"].is_number());
+        assert_eq!(desk.ok("batch", put)["repeated"], true, "its id is that of the batch alone");
+        desk.ok(
+            "batch",
+            json!({"branch": "feature", "writes": [
+                {"object": {"type": "Task", "key": "task:1", "status": "pending"}},
+                {"object": {"type": "Task", "key": "task:2", "status": "pending"}},
+                {"relationship": {"type": "BLOCKED_BY", "src": "Task:task:2", "dst": "Task:task:1"}}
+            ]}),
+        );
+        for reference in ["Policy:policy:cards", "Task:task:1"] {
+            desk.ok("get", json!({"ref": reference}));
+        }
+        assert_eq!(keys(&desk.ok("task_ready", json!({}))["tasks"]), ["task:1"], "and what waits for what");
+        desk.ok("link", json!({"type": "GOVERNED_BY", "src": "Service:auth", "dst": "Policy:policy:cards"}));
     }
 }
 

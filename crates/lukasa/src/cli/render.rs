@@ -86,9 +86,11 @@ fn shown(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
             ],
         )?,
         "log" => transactions(out, list(response, "transactions"))?,
-        "diff" | "release_diff" => changes(out, response)?,
+        "diff" | "release_diff" => changes(out, list(response, "changes"), &|r| at(r, "change"))?,
         "diff_since" => {
-            changes(out, response)?;
+            for change in ["added", "removed", "modified"] {
+                changes(out, list(response, change), &|_| change.into())?;
+            }
             transactions(out, list(response, "transactions"))?;
         }
         "branch_list" => rows(
@@ -316,13 +318,10 @@ fn get(out: &mut dyn Write, response: &Value) -> Result<()> {
     Ok(())
 }
 
-fn changes(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn changes(out: &mut dyn Write, changed: Vec<&Value>, change: &dyn Fn(&Value) -> String) -> Result<()> {
     let what = |r: &Value| differences(&r["change_summary"]);
-    rows(
-        out,
-        list(response, "changes"),
-        &[("change", &|r| at(r, "change")), ("thing", &name), ("title", &|r| at(r, "title")), ("what", &what)],
-    )
+    let thing = |r: &Value| if r["ref"].is_string() && r["between"].is_null() { at(r, "ref") } else { name(r) };
+    rows(out, changed, &[("change", change), ("thing", &thing), ("title", &|r| at(r, "title")), ("what", &what)])
 }
 
 /// A change summary, one path per line.

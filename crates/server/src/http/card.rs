@@ -4,6 +4,7 @@ use super::Site;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::header;
+use lukasa_engine::operations;
 use serde_json::{Value, json};
 
 pub async fn card(State(site): State<Site>, request: Request) -> Json<Value> {
@@ -13,7 +14,7 @@ pub async fn card(State(site): State<Site>, request: Request) -> Json<Value> {
         .tools()
         .iter()
         .map(|tool| {
-            json!({"id": tool.name, "name": tool.title, "description": tool.description, "tags": ["knowledge-graph"],
+            json!({"id": tool.name, "name": tool.title, "description": tool.description, "tags": tags(&tool.name),
                 "inputModes": ["application/json"], "outputModes": ["application/json"]})
         })
         .collect();
@@ -33,4 +34,22 @@ pub async fn card(State(site): State<Site>, request: Request) -> Json<Value> {
         "defaultOutputModes": ["application/json"],
         "skills": skills
     }))
+}
+
+/// What a skill is about: the set of tools it belongs to.
+fn tags(tool: &str) -> Vec<&'static str> {
+    let own = operations().iter().find(|operation| operation.meta.name == tool);
+    ["knowledge-graph"].into_iter().chain(own.map(|operation| operation.meta.toolset)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skills_say_what_they_are_about() {
+        for (tool, about) in [("episode_add", "memory"), ("agent_claim", "coordination"), ("get_callers", "code")] {
+            assert_eq!(tags(tool), ["knowledge-graph", about]);
+        }
+    }
 }

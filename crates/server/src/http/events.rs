@@ -1,7 +1,7 @@
 //! What happens, as server-sent events: transactions, claims, conflicts, tasks, episodes.
 
 use super::{RequestId, Site, refusal};
-use crate::follow::Follower;
+use crate::follow::{Follower, Told};
 use crate::front::Caller;
 use axum::Extension;
 use axum::extract::{Query, State};
@@ -9,7 +9,7 @@ use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::convert::Infallible;
 use tokio::sync::mpsc;
 
@@ -43,7 +43,7 @@ pub async fn events(
                 () = send.closed() => return,
             };
             let (events, ended) = match told {
-                Ok(told) => (told.iter().map(event).collect(), false),
+                Ok(told) => (told.into_iter().map(event).collect(), false),
                 Err(error) => {
                     let data = json!({"code": error.code, "message": error.message}).to_string();
                     (vec![Event::default().event("error").data(data)], true)
@@ -62,12 +62,12 @@ pub async fn events(
     Sse::new(Stream(receive)).keep_alive(KeepAlive::default()).into_response()
 }
 
-/// A transaction is told last of all it is about, and only it has an id: who was cut off before is told all of it again.
-fn event(happening: &Map<String, Value>) -> Event {
-    let kind = happening.get("kind").and_then(Value::as_str).unwrap_or_default();
-    let event = Event::default().event(kind).data(Value::Object(happening.clone()).to_string());
-    match happening.get("tx").filter(|_| kind == "transaction") {
-        Some(tx) => event.id(tx.to_string()),
+/// Its id is where to go on from; who was cut off in the midst of a transaction is told all of it again.
+fn event((happening, id): Told) -> Event {
+    let kind = happening.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let event = Event::default().event(kind).data(Value::Object(happening).to_string());
+    match id {
+        Some(id) => event.id(id),
         None => event,
     }
 }

@@ -23,7 +23,8 @@ fn mark_types(house: &House, key: &str) {
         "content": {"anyOf": [{"type": "string", "sensitive": true}, {"type": "number"}]}
     }});
     for name in ["Service", "FILE", "FUNCTION", "Decision", "EPISODE", "ContextGraph"] {
-        house.ok(key, "type_object", json!({"name": name, "schema": schema}));
+        let branchless = name == "ContextGraph";
+        house.ok(key, "type_object", json!({"name": name, "schema": schema, "branchless": branchless}));
     }
     for name in ["CALLS", "CONTAINS", "CONCERNS", "INVOLVES"] {
         house.ok(key, "type_relationship", json!({"name": name, "schema": schema, "lasting": name == "INVOLVES"}));

@@ -4,7 +4,8 @@ use super::{HeadRow, HeadStream, Ledger, end_names};
 use crate::Fields;
 use lukasa_model::change::{ChangeSummary, summarise};
 use lukasa_model::statement::{Statement, Thing};
-use lukasa_model::{Result, View};
+use lukasa_model::timeline::holding;
+use lukasa_model::{Result, Time, View};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,8 @@ pub struct Change {
     pub between: Option<[String; 2]>,
     /// Only for modified things.
     pub summary: Option<ChangeSummary>,
+    /// Since when a removed thing is said to be absent; none of a relationship that went with one of its ends.
+    pub ended_at: Option<Time>,
 }
 
 /// Changes in order of thing numbers. Counts are of all, also when `changes` was cut.
@@ -83,15 +86,15 @@ impl Ledger {
             }
             if let (Some(thing), true) = (thing, out.changes.len() < limit) {
                 let (before, after) = (a.map(|row| row.statement), b.map(|row| row.statement));
-                out.changes.push(Change { class, thing, before, after, between: None, summary: None });
+                out.changes.push(Change { class, thing, before, after, between: None, summary: None, ended_at: None });
             }
         }
-        self.explain(&mut out.changes)?;
+        self.explain(&mut out.changes, after)?;
         Ok(out)
     }
 
-    /// Loads the contents of what was modified and tells the change.
-    fn explain(&self, changes: &mut [Change]) -> Result<()> {
+    /// Loads the contents of what was modified and tells the change, and when what was removed ended.
+    fn explain(&self, changes: &mut [Change], after: &View) -> Result<()> {
         if changes.is_empty() {
             return Ok(());
         }
@@ -101,6 +104,15 @@ impl Ledger {
         for chunk in changes.chunks_mut(1_000) {
             let numbers: Vec<_> = chunk.iter().map(|c| c.thing.no).collect();
             let statements = reader.statements(&numbers, Fields::Content)?;
+            let gone = |no| {
+                let from = statements.partition_point(|s| s.thing < no);
+                let to = statements.partition_point(|s| s.thing <= no);
+                let absent = holding(&statements[from..to], &after.lineage, after.valid).filter(|s| s.absent)?;
+                Some(absent.period.from)
+            };
+            for change in chunk.iter_mut().filter(|change| change.class == ChangeClass::Removed) {
+                change.ended_at = gone(change.thing.no);
+            }
             let contents: FxHashMap<_, _> = statements.into_iter().map(|s| (s.version, s.content)).collect();
             let fill = |statement: &mut Option<Statement>| {
                 if let Some(s) = statement {

@@ -1,6 +1,8 @@
 //! Decisions and learnings about a symbol: what people and agents have written down and linked to it.
 
 use crate::code::symbols::{Symbols, text};
+use crate::context_graph::is_sensitive;
+use crate::memory::links;
 use lukasa_graph::{Edge, Node};
 use lukasa_model::{Content, Result, Time};
 use lukasa_store::Fields;
@@ -8,8 +10,6 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How such objects are linked to what they are about.
-const ABOUT: [&str; 2] = ["INVOLVES", "APPLIES_TO"];
 /// Properties that say what they say, the most telling first.
 const TEXTS: [&str; 7] = ["content", "text", "decision", "summary", "description", "rationale", "body"];
 /// Of each kind, so many are told.
@@ -38,19 +38,20 @@ enum Sort {
     Learning,
 }
 
-/// Decisions, the newest first, and learnings, the surest first.
+/// Decisions, the newest first, and learnings, the surest first. Sensitive ones are left out.
 pub fn known_about(symbols: &Symbols<'_>, node: Node) -> Result<(Vec<KnownOut>, Vec<KnownOut>)> {
     let look = symbols.look;
     let s = &look.snapshot;
-    let is_about = |edge: Edge| ABOUT.iter().any(|name| s.edge_type(edge).eq_ignore_ascii_case(name));
-    let linked: FxHashMap<Node, Edge> =
-        s.incoming(node).iter().filter(|(_, edge, _)| is_about(*edge)).map(|(from, edge, _)| (from, edge)).collect();
+    let linked: FxHashMap<Node, Edge> = links::memories(s, node).into_iter().collect();
     let mut numbers: Vec<_> = linked.keys().map(|from| s.thing(*from)).collect();
     numbers.sort_unstable();
     let (mut decisions, mut learnings) = (Vec::new(), Vec::new());
     for state in look.ledger.states(&look.view, &numbers, Fields::Content)? {
         let (Some(from), Some(statement)) = (s.find(state.thing.no), state.statement) else { continue };
         let content = statement.parsed()?;
+        if is_sensitive(&content) {
+            continue;
+        }
         let stated = content.properties.get("confidence").and_then(serde_json::Value::as_f64);
         let known = KnownOut {
             reference: s.name(from),

@@ -28,7 +28,7 @@ pub fn agent(out: &mut dyn Write, response: &Value) -> Result<()> {
         out,
         list(response, "recent_episodes"),
         &[
-            ("when", &|r| moment(r, "time")),
+            ("when", &|r| moment(r, "timestamp")),
             ("type", &|r| at(r, "type")),
             ("content", &|r| at(r, "content").chars().take(80).collect()),
         ],

@@ -1,17 +1,25 @@
 //! Answers about what is remembered: episodes with their reasons, and what they add up to.
 
-use super::{at, list, moment, safe};
+use super::{at, list, moment, rows, safe};
 use serde_json::Value;
 use std::io::{Result, Write};
 
-pub const OPERATIONS: [&str; 6] =
-    ["episode_add", "decision_add", "episode_recall", "decision_query", "reflect", "test_run"];
+pub const OPERATIONS: [&str; 7] = [
+    "episode_add",
+    "decision_add",
+    "episode_recall",
+    "decision_query",
+    "reflect",
+    "test_run",
+    "trace_decision_lineage",
+];
 
 pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
     match operation {
         "episode_recall" | "decision_query" => recalled(out, response),
         "reflect" => reflected(out, response),
         "test_run" => tested(out, response),
+        "trace_decision_lineage" => lineage(out, response),
         _ => added(out, response),
     }
 }
@@ -25,6 +33,22 @@ fn added(out: &mut dyn Write, response: &Value) -> Result<()> {
         for other in list(fact, "others") {
             writeln!(out, "    {} {}", at(other, "verdict").replace('_', " "), at(other, "value"))?;
         }
+    }
+    Ok(())
+}
+
+/// What led to it, and what came of it, each with how it was reached.
+fn lineage(out: &mut dyn Write, response: &Value) -> Result<()> {
+    for (way, words) in [("upstream", "what led to it"), ("downstream", "what came of it")] {
+        let thing = |r: &Value| format!("{}{}", at(r, "ref"), became(r));
+        let columns: [super::Column<'_>; 5] = [
+            (words, &thing),
+            ("title", &|r| at(r, "title")),
+            ("steps", &|r| at(r, "depth")),
+            ("by", &|r| at(r, "via")),
+            ("from", &|r| at(r, "from")),
+        ];
+        rows(out, list(response, way), &columns)?;
     }
     Ok(())
 }
@@ -43,7 +67,7 @@ fn recalled(out: &mut dyn Write, response: &Value) -> Result<()> {
             at(item, "episode_id"),
             item["score"].as_f64().unwrap_or(0.0)
         )?;
-        writeln!(out, "    {}{who}", moment(item, "time"))?;
+        writeln!(out, "    {}{who}", moment(item, "timestamp"))?;
         // Quoted: whatever it says, somebody else said it.
         for line in at(item, "content").lines().take(12) {
             writeln!(out, "    > {}", safe(line))?;
@@ -89,6 +113,10 @@ fn became(entity: &Value) -> String {
     let mut told = String::new();
     if entity["ended"] == true {
         told.push_str(" (ended)");
+    }
+    let now = at(entity, "renamed_to");
+    if !now.is_empty() {
+        told = format!(" (now {now})");
     }
     let was = at(entity, "renamed_from");
     if !was.is_empty() {

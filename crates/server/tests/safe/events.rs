@@ -1,0 +1,118 @@
+//! What happens, told over a connection as it happens, and gone on with after it was cut.
+
+use crate::house::House;
+use lukasa_testkit::fixtures;
+use lukasa_testkit::http::connect;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+
+/// Somebody who listens.
+struct Listener {
+    lines: BufReader<TcpStream>,
+    last: Option<String>,
+}
+
+impl Listener {
+    /// Listens, from where `last` says on; nothing that happens after this returns is missed.
+    fn new(house: &House, key: &str, path: &str, last: Option<&str>) -> Listener {
+        let mut stream = connect(house.address);
+        let last_id = last.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
+        let head = format!("GET {path} HTTP/1.1\r\nhost: {}\r\nx-api-key: {key}\r\n{last_id}\r\n", house.address);
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut listener = Listener { lines: BufReader::new(stream), last: last.map(str::to_owned) };
+        assert!(listener.line().contains("200"));
+        while !listener.line().is_empty() {}
+        listener
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        assert!(self.lines.read_line(&mut line).unwrap() > 0, "the stream goes on");
+        line.trim_end().to_owned()
+    }
+
+    /// The next event; lines between say how long parts of the body are.
+    fn next(&mut self) -> (String, Value) {
+        let (mut kind, mut data) = (String::new(), Value::Null);
+        loop {
+            let line = self.line();
+            match line.split_once(": ") {
+                Some(("event", name)) => kind = name.to_owned(),
+                Some(("data", text)) => data = serde_json::from_str(text).unwrap(),
+                Some(("id", id)) => self.last = Some(id.to_owned()),
+                _ if line.is_empty() && !kind.is_empty() => return (kind, data),
+                _ => {}
+            }
+        }
+    }
+
+    /// Kinds of events up to the first of this kind, and that one.
+    fn until(&mut self, wanted: &str) -> (Vec<String>, Value) {
+        let mut kinds = Vec::new();
+        loop {
+            let (kind, data) = self.next();
+            kinds.push(kind.clone());
+            if kind == wanted {
+                return (kinds, data);
+            }
+        }
+    }
+}
+
+fn claim(house: &House, key: &str, agent: &str, target: &str) -> Value {
+    house.ok(key, "agent_claim", json!({"target_id": target, "agent_id": agent, "intent": format!("{agent} mends it")}))
+}
+
+#[test]
+fn claims_conflicts_and_transactions_are_told_in_order_and_gone_on_with() {
+    for fixture in fixtures() {
+        let house = House::of(fixture, None);
+        let key = house.key("acme", "ann", &["admin"]);
+        // Declares the types of what follows.
+        house.ok(&key, "task_update", json!({"task_id": "1", "title": "Mend it"}));
+        let mut all = Listener::new(&house, &key, "/v1/events", None);
+        assert_eq!(claim(&house, &key, "ada", "src/auth.ts")["status"], "ok");
+        let (kinds, _) = all.until("transaction");
+        assert_eq!(kinds, ["claim", "transaction"], "what it is about before the transaction itself");
+        assert_eq!(claim(&house, &key, "bob", "src/auth.ts")["status"], "CONFLICT");
+        let (kind, conflict) = all.next();
+        assert_eq!(
+            (kind.as_str(), &conflict["holder"], &conflict["agent"]),
+            ("conflict", &json!("ada"), &json!("bob"))
+        );
+
+        // Cut off: what happens meanwhile is told to who comes back, a refusal too, and nothing twice.
+        let last = all.last.take().unwrap();
+        drop(all);
+        assert_eq!(claim(&house, &key, "eve", "src/auth.ts")["status"], "CONFLICT");
+        house.ok(&key, "agent_release", json!({"claim_id": "src/auth.ts", "agent_id": "ada"}));
+        let mut again = Listener::new(&house, &key, "/v1/events", Some(&last));
+        let (mut seen, mut data) = (vec![], vec![]);
+        while !seen.contains(&"conflict".to_owned()) {
+            let (kind, said) = again.next();
+            seen.push(kind);
+            data.push(said);
+        }
+        assert_eq!(seen, ["claim", "transaction", "conflict"], "{data:?}");
+        assert_eq!((&data[0]["reason"], &data[2]["agent"]), (&json!("released"), &json!("eve")));
+    }
+}
+
+#[test]
+fn who_listens_for_some_kinds_goes_on_with_them() {
+    let house = House::of(fixtures().remove(0), None);
+    let key = house.key("acme", "ann", &["admin"]);
+    house.ok(&key, "task_update", json!({"task_id": "1", "title": "Mend it"}));
+    let mut claims = Listener::new(&house, &key, "/v1/events?kinds=claim", None);
+    claim(&house, &key, "ada", "src/auth.ts");
+    let (kind, first) = claims.next();
+    assert_eq!((kind.as_str(), &first["target"]), ("claim", &json!("src/auth.ts")));
+    let last = claims.last.take().expect("whatever was told last can be gone on from");
+    drop(claims);
+    house.ok(&key, "put", json!({"type": "Service", "key": "auth"}));
+    claim(&house, &key, "ada", "src/mail.ts");
+    let mut again = Listener::new(&house, &key, "/v1/events?kinds=claim", Some(&last));
+    let (kind, next) = again.next();
+    assert_eq!((kind.as_str(), &next["target"]), ("claim", &json!("src/mail.ts")), "only what is new, of its kind");
+}
