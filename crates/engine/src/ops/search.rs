@@ -36,6 +36,8 @@ const BUDGET: usize = 3_500;
 const LEAST_BUDGET: usize = 400;
 const MOST_BUDGET: usize = 4_000;
 const FADES_DAYS: f64 = 30.0;
+/// The scope that citations need.
+const CITATIONS: &str = "graph:search:citations";
 /// What the last search counts in figures that fade.
 const RECENT: f64 = 0.2;
 
@@ -64,7 +66,7 @@ pub struct Request {
     /// Most tokens of the answer, 400 to 4,000.
     #[serde(default = "budget")]
     pub max_token_budget: usize,
-    /// Cite the sentences that speak for each result.
+    /// Cite the sentences that speak for each result; left out for who has no scope `graph:search:citations`.
     #[serde(default)]
     pub include_citations: bool,
     /// Tell in words how results are related.
@@ -381,7 +383,8 @@ impl Op for Search {
             limit: request.limit,
             budget: request.max_token_budget,
             paths,
-            citations: request.include_citations,
+            // Who may not have them goes without, and has the rest.
+            citations: request.include_citations && context.grants.cover(CITATIONS),
             include: &request.include,
             given,
         };
