@@ -44,9 +44,11 @@ const RECENT: f64 = 0.2;
 #[derive(Clone, Deserialize, Serialize, JsonSchema)]
 pub struct Request {
     /// What to look for, 1 to 800 characters; `pack` takes whole tasks.
+    #[schemars(length(min = 1, max = LONGEST))]
     pub query: String,
     /// Most results, up to 40.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = MOST))]
     pub limit: usize,
     /// How to look: auto, objects, code, recall, mixed.
     #[serde(default)]

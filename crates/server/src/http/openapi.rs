@@ -186,12 +186,12 @@ fn described(operation: &Operation, id: &str, method: &str, in_path: &[&str]) ->
     let mut parameters: Vec<Value> = in_path
         .iter()
         .filter_map(|name| all.iter().find(|field| field.name == *name))
-        .map(|field| parameter(field, "path"))
+        .map(|field| parameter(operation, field, "path"))
         .collect();
     let has_body = matches!(method, "post" | "put" | "patch");
     if !has_body {
-        parameters
-            .extend(all.iter().filter(|f| !in_path.contains(&f.name.as_str())).map(|field| parameter(field, "query")));
+        let rest = all.iter().filter(|field| !in_path.contains(&field.name.as_str()));
+        parameters.extend(rest.map(|field| parameter(operation, field, "query")));
     }
     let answer = json!({"$ref": format!("#/components/schemas/{}.response", meta.name)});
     let links: Map<String, Value> = LINKS
@@ -244,10 +244,10 @@ fn described(operation: &Operation, id: &str, method: &str, in_path: &[&str]) ->
     described
 }
 
-fn parameter(field: &Field, place: &str) -> Value {
+fn parameter(operation: &Operation, field: &Field, place: &str) -> Value {
     let mut schema = match &field.shape {
         Shape::Flag | Shape::Switch => json!({"type": "boolean"}),
-        Shape::Number => json!({"type": "number"}),
+        Shape::Number => number(&operation.fields()[&field.name]),
         Shape::Choice(choices) => json!({"type": "string", "enum": choices}),
         Shape::Texts => json!({"type": "array", "items": {"type": "string"}}),
         Shape::Text => json!({"type": "string"}),
@@ -261,6 +261,18 @@ fn parameter(field: &Field, place: &str) -> Value {
     }
     json!({"name": field.name, "in": place, "required": place == "path" || field.required, "description": field.help,
         "schema": schema})
+}
+
+/// A number within the limits of its field.
+fn number(field: &Value) -> Value {
+    let is_whole = field["type"] == "integer" || field["type"].as_array().is_some_and(|all| all.contains(&json!("integer")));
+    let mut schema = json!({"type": if is_whole { "integer" } else { "number" }});
+    for limit in ["minimum", "maximum"] {
+        if let Some(limited) = field.get(limit) {
+            schema[limit] = limited.clone();
+        }
+    }
+    schema
 }
 
 /// Puts a schema with all it refers to beside the others.

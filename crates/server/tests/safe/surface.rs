@@ -128,7 +128,7 @@ fn prompts_and_resources_have_an_end() {
         let told = said("prompts/get", json!({"name": prompt, "arguments": {argument: value}}));
         within(prompt, told["messages"][0]["content"]["text"].as_str().unwrap());
     }
-    for path in ["overview", "health", "branches", "releases", "log", "events", "claims", "tasks", "history/Note%3Aoften"] {
+    for path in ["overview", "branches", "releases", "log", "events", "claims", "tasks", "history/Note%3Aoften"] {
         let told = said("resources/read", json!({"uri": format!("lukasa://project/{path}")}));
         within(path, told["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{path}: {told}")));
     }
