@@ -196,7 +196,6 @@ pub struct DiffRequest {
     pub to: String,
     /// Most changes to list; all are counted.
     #[serde(default = "diff::limit")]
-    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
 }
 

@@ -106,8 +106,9 @@ fn prompts_and_resources_have_an_end() {
             .collect();
         house.ok(&key, "batch", json!({"writes": writes, "reason": text}));
     }
-    for n in 0..120 {
-        house.ok(&key, "put", json!({"type": "Note", "key": "often", "title": format!("{n} {text}"), "properties": {"n": n, "text": text.repeat(4)}}));
+    for n in 0..30 {
+        let put = json!({"type": "Note", "key": "often", "title": format!("{n} {text}"), "reason": text.repeat(16)});
+        house.ok(&key, "put", put);
     }
     let session = house.session(&key, "agent");
     let said = |method: &str, params: Value| {
@@ -134,7 +135,7 @@ fn prompts_and_resources_have_an_end() {
     }
     // What has no room comes in pages.
     let page = |n: usize| {
-        let told = said("resources/read", json!({"uri": format!("lukasa://project/history/Note%3Aoften?page={n}")}));
+        let told = said("resources/read", json!({"uri": format!("lukasa://project/log?page={n}")}));
         serde_json::from_str::<Value>(told["contents"][0]["text"].as_str().unwrap()).unwrap()
     };
     let (first, second) = (page(1), page(2));
