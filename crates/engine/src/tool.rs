@@ -161,7 +161,8 @@ pub fn shape(answer: Value, wish: Wish) -> Result<Value> {
 
 /// Whether an answer has room in a profile with all its texts: at most what only programs want goes.
 pub fn keeps_texts(answer: &impl Serialize, profile: Profile) -> Result<bool> {
-    let answer = serde_json::to_value(answer).map_err(|e| Error::internal(format!("an answer cannot be written: {e}")))?;
+    let answer =
+        serde_json::to_value(answer).map_err(|e| Error::internal(format!("an answer cannot be written: {e}")))?;
     Ok(shape(answer, Wish { profile, page: 1 }).is_ok_and(|shaped| {
         let told = shaped["truncated"].as_array().into_iter().flatten();
         told.filter_map(Value::as_str).all(|told| told == DETAILS)
@@ -172,8 +173,9 @@ pub fn keeps_texts(answer: &impl Serialize, profile: Profile) -> Result<bool> {
 /// `MOST` in all.
 pub fn told(answer: &Value, page: usize, around: &str) -> Result<String> {
     let room = MOST.saturating_sub(count(around));
-    let mut refused = Error::new(ErrorKind::TooLarge, "budget_too_small", "there is no room for what the answer must have")
-        .hint("ask a shorter question");
+    let mut refused =
+        Error::new(ErrorKind::TooLarge, "budget_too_small", "there is no room for what the answer must have")
+            .hint("ask a shorter question");
     for profile in [Profile::Debug, Profile::Balanced, Profile::Compact] {
         match shape(answer.clone(), Wish { profile, page }) {
             Ok(shaped) if tokens(&shaped) <= room => return Ok(shaped.to_string()),

@@ -413,7 +413,8 @@ mod tests {
         let file = ("LUKASA_CONFIG", path.to_str().unwrap());
         let limits = of(&[file, ("LUKASA_TIME_LIMIT_SECONDS", "9")]).unwrap();
         assert_eq!((limits.at_once, limits.time), (3, Duration::from_secs(9)), "the environment overrides the file");
-        for (name, wrong) in [("LUKASA_AT_ONCE", "0"), ("LUKASA_AT_ONCE", "many"), ("LUKASA_TIME_LIMIT_SECONDS", "1e9")] {
+        for (name, wrong) in [("LUKASA_AT_ONCE", "0"), ("LUKASA_AT_ONCE", "many"), ("LUKASA_TIME_LIMIT_SECONDS", "1e9")]
+        {
             let fault = of(&[file, (name, wrong)]).unwrap_err();
             assert!(fault.code == "invalid_settings" && fault.message.contains(name), "{fault}");
         }

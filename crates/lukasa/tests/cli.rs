@@ -731,7 +731,19 @@ fn steering(desk: &Desk) {
     desk.ok(&["tag", "create", "t1", "r1", "--description", evil]);
     desk.ok(&["type", "object", "Thing", "--description", evil]);
     let odd = format!("D{evil}");
-    desk.ok(&["task", "update", "7", "--title", &odd, "--description", evil, "--feature-id", "f1", "--status", "blocked"]);
+    desk.ok(&[
+        "task",
+        "update",
+        "7",
+        "--title",
+        &odd,
+        "--description",
+        evil,
+        "--feature-id",
+        "f1",
+        "--status",
+        "blocked",
+    ]);
     desk.ok(&["claim", "shop.py", "--intent", &odd, "--agent-id", "ann"]);
     desk.ok(&["decide", &odd, "--rationale", &odd, "--tradeoffs", &odd, "--agent-id", "ann"]);
     desk.ok(&["remember", &odd, "--agent-id", "ann"]);

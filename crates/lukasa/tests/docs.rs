@@ -115,7 +115,8 @@ fn every_scope_is_listed() {
         assert!(listed.contains(operation.meta.scope), "docs/access.md does not list `{}`", operation.meta.scope);
     }
     // What operations look at themselves.
-    for scope in ["graph:sensitive:read", "graph:search:citations", "graph:admin:metrics", "graph:admin:cross-project"] {
+    for scope in ["graph:sensitive:read", "graph:search:citations", "graph:admin:metrics", "graph:admin:cross-project"]
+    {
         assert!(listed.contains(scope), "docs/access.md does not list `{scope}`");
     }
 }

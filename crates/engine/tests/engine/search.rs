@@ -473,7 +473,12 @@ fn work_is_shed_in_order_when_answers_take_too_long_and_told() {
 fn nothing_that_looks_like_a_secret_is_cited_and_citations_need_their_scope() {
     for desk in Desk::all() {
         note(&desk, "decision:1", "Discounts", "A discount is rounded to whole cents at the till.");
-        note(&desk, "decision:2", "Keys", "The discount service has api_key = \"sk-live-0123456789abcdefghij\" for now.");
+        note(
+            &desk,
+            "decision:2",
+            "Keys",
+            "The discount service has api_key = \"sk-live-0123456789abcdefghij\" for now.",
+        );
         let asked = json!({"query": "discount of the till", "recipe": "objects", "include_citations": true});
         let answer = desk.ok("search", asked.clone());
         let items = answer["items"].as_array().unwrap();

@@ -131,7 +131,14 @@ impl Served {
         // Only of repositories, or a home folder would be read.
         let unwatched = sub.get_flag("no-watch");
         let watches = !unwatched && meant.home.join(".git").exists();
-        Ok(Served { meant, matches: matches.clone(), watches, unwatched, port: None, limits: crate::settings::limits()? })
+        Ok(Served {
+            meant,
+            matches: matches.clone(),
+            watches,
+            unwatched,
+            port: None,
+            limits: crate::settings::limits()?,
+        })
     }
 
     /// Why no working tree is indexed and followed, where somebody might wonder.

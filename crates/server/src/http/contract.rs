@@ -70,7 +70,9 @@ fn channels(request: &mut Map<String, Value>) -> Result<()> {
         match given {
             None => Ok((default, false)),
             Some(Value::Bool(on)) => Ok((on, true)),
-            Some(other) => Err(Error::invalid("invalid_request", format!("{}: {other} is not true or false", names[0]))),
+            Some(other) => {
+                Err(Error::invalid("invalid_request", format!("{}: {other} is not true or false", names[0])))
+            }
         }
     };
     let (words, said_words) = switch(["use_fulltext", "useFulltext"], true)?;
@@ -133,7 +135,10 @@ mod tests {
             assert_eq!((refused.kind, refused.code), (ErrorKind::Forbidden, "forbidden_tenant"), "{operation}");
             assert!(read(operation, json!({"tenantId": "acme"})).is_ok(), "{operation}");
         }
-        assert_eq!(read("cypher", json!({"query": "RETURN 1", "read_only": true})).unwrap(), json!({"query": "RETURN 1"}));
+        assert_eq!(
+            read("cypher", json!({"query": "RETURN 1", "read_only": true})).unwrap(),
+            json!({"query": "RETURN 1"})
+        );
         assert_eq!(read("cypher", json!({"query": "RETURN 1", "read_only": false})).unwrap_err().code, "unknown_field");
         for wrong in [json!({"filters": {"colour": 1}}), json!({"filters": 1}), json!({"colour": 1})] {
             assert_eq!(read("search", wrong.clone()).unwrap_err().code, "unknown_field", "{wrong}");

@@ -39,7 +39,9 @@ const ERRORS: [(&str, &str); 13] = [
 ];
 
 /// What one answer leads to: an operation, another one's path, and its parameters with where their values stand.
-const LINKS: [(&str, &str, &[(&str, &str)]); 12] = [
+type Link = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+const LINKS: [Link; 12] = [
     ("put", "get_1", &[("ref", WRITTEN)]),
     ("put", "history_1", &[("ref", WRITTEN)]),
     ("put", "neighbors_1", &[("ref", WRITTEN)]),
@@ -265,7 +267,8 @@ fn parameter(operation: &Operation, field: &Field, place: &str) -> Value {
 
 /// A number within the limits of its field.
 fn number(field: &Value) -> Value {
-    let is_whole = field["type"] == "integer" || field["type"].as_array().is_some_and(|all| all.contains(&json!("integer")));
+    let is_whole =
+        field["type"] == "integer" || field["type"].as_array().is_some_and(|all| all.contains(&json!("integer")));
     let mut schema = json!({"type": if is_whole { "integer" } else { "number" }});
     for limit in ["minimum", "maximum"] {
         if let Some(limited) = field.get(limit) {
@@ -360,7 +363,9 @@ mod tests {
         let methods = document["paths"].as_object().unwrap().values().filter_map(Value::as_object).flatten();
         let known: Vec<&Value> = methods.map(|(_, told)| told).collect();
         for (from, to, with) in LINKS {
-            assert!(known.iter().any(|told| told["operationId"] == from && !told["responses"]["200"]["links"].is_null()));
+            assert!(
+                known.iter().any(|told| told["operationId"] == from && !told["responses"]["200"]["links"].is_null())
+            );
             let target = known.iter().find(|told| told["operationId"] == to).unwrap_or_else(|| panic!("{to}"));
             let parameters = target["parameters"].as_array().unwrap();
             for (name, _) in with {

@@ -38,7 +38,10 @@ fn agents_find_us_by_a_card_that_tells_the_truth() {
         assert!(!["JSONRPC", "GRPC", "HTTP+JSON"].contains(&way["protocolBinding"].as_str().unwrap()), "{way}");
         assert_eq!(ask(house.address, "POST", "/mcp", &[], "{}").code(), "missing_token");
         // This door opens to keys alone.
-        assert_eq!(card["securitySchemes"], json!({"key": {"apiKeySecurityScheme": {"location": "header", "name": "x-api-key"}}}));
+        assert_eq!(
+            card["securitySchemes"],
+            json!({"key": {"apiKeySecurityScheme": {"location": "header", "name": "x-api-key"}}})
+        );
         assert_eq!(card["securityRequirements"], json!([{"schemes": {"key": {"list": []}}}]));
     }
     let behind = ask(house.address, "GET", CARDS[0], &[("x-forwarded-proto", "https")], "").json();
@@ -76,7 +79,8 @@ fn a_search_is_understood_in_the_words_of_others() {
     for (kind, name) in [("Decision", "d1"), ("Risk", "r1")] {
         house.ok(&key, "put", json!({"type": kind, "key": name, "title": "Adopt feature flags", "label": ["p0"]}));
     }
-    let search = |path: &str, request: Value| ask(house.address, "POST", path, &[("x-api-key", &key)], &request.to_string());
+    let search =
+        |path: &str, request: Value| ask(house.address, "POST", path, &[("x-api-key", &key)], &request.to_string());
     let grouped = json!({"query": "feature flags", "includeDebug": true, "channels": ["lexical"],
         "filters": {"objectTypes": ["Decision"], "labelsAny": ["p0"]}, "pagination": {"cursor": null, "limit": 5},
         "documentFusion": {"enabled": false}, "neighbor": {"perPrimaryLimit": 0}});
@@ -112,7 +116,8 @@ fn prompts_and_resources_have_an_end() {
     }
     let session = house.session(&key, "agent");
     let said = |method: &str, params: Value| {
-        let reply = house.say(&key, Some(&session), &json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}));
+        let reply =
+            house.say(&key, Some(&session), &json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}));
         assert_eq!(reply.status, 200, "{}", reply.all());
         let line = reply.body.lines().find_map(|line| line.strip_prefix("data: ").filter(|line| line.starts_with('{')));
         serde_json::from_str::<Value>(line.unwrap_or(&reply.body)).unwrap()["result"].clone()
@@ -123,9 +128,11 @@ fn prompts_and_resources_have_an_end() {
         assert!(!text.is_empty(), "{what}");
         assert!(count(text) <= tool::MOST, "{what}: {}", count(text));
     };
-    for (prompt, argument, value) in
-        [("what_changed", "since", "tx:1"), ("brief_me", "task", "words that take room"), ("explain_module", "module", "often")]
-    {
+    for (prompt, argument, value) in [
+        ("what_changed", "since", "tx:1"),
+        ("brief_me", "task", "words that take room"),
+        ("explain_module", "module", "often"),
+    ] {
         let told = said("prompts/get", json!({"name": prompt, "arguments": {argument: value}}));
         within(prompt, told["messages"][0]["content"]["text"].as_str().unwrap());
     }
