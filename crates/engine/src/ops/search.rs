@@ -67,6 +67,7 @@ pub struct Request {
     pub rerank: Option<bool>,
     /// Most tokens of the answer, 400 to 4,000.
     #[serde(default = "budget")]
+    #[schemars(range(min = LEAST_BUDGET, max = MOST_BUDGET))]
     pub max_token_budget: usize,
     /// Cite the sentences that speak for each result; left out for who has no scope `graph:search:citations`.
     #[serde(default)]
@@ -100,9 +101,11 @@ pub struct Request {
     pub anchor: Option<String>,
     /// What the search itself counts beside an anchor.
     #[serde(default = "semantic_weight")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub semantic_weight: f64,
     /// What nearness to the anchor counts.
     #[serde(default = "graph_weight")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub graph_weight: f64,
     /// Give every stage's numbers.
     #[serde(default)]
@@ -119,12 +122,15 @@ pub struct Request {
 #[serde(default, deny_unknown_fields)]
 pub struct Neighbor {
     /// Relationships followed of each result, 0 to 20.
+    #[schemars(range(max = 20))]
     pub per_primary_limit: usize,
     /// Neighbours in all, 0 to 250.
+    #[schemars(range(max = 250))]
     pub global_limit: usize,
     /// Only these types of relationships.
     pub edge_types: Vec<String>,
     /// Hops, 1 or 2.
+    #[schemars(range(min = 1, max = 2))]
     pub max_depth: u32,
 }
 

@@ -110,9 +110,8 @@ fn prompts_and_resources_have_an_end() {
             .collect();
         house.ok(&key, "batch", json!({"writes": writes, "reason": text}));
     }
-    for n in 0..30 {
-        let put = json!({"type": "Note", "key": "often", "title": format!("{n} {text}"), "reason": text.repeat(16)});
-        house.ok(&key, "put", put);
+    for n in 0..50 {
+        house.ok(&key, "task_update", json!({"task_id": n.to_string(), "title": text.repeat(7), "agent_id": "ann"}));
     }
     let session = house.session(&key, "agent");
     let said = |method: &str, params: Value| {
@@ -131,18 +130,18 @@ fn prompts_and_resources_have_an_end() {
     for (prompt, argument, value) in [
         ("what_changed", "since", "tx:1"),
         ("brief_me", "task", "words that take room"),
-        ("explain_module", "module", "often"),
+        ("explain_module", "module", "0:0"),
     ] {
         let told = said("prompts/get", json!({"name": prompt, "arguments": {argument: value}}));
         within(prompt, told["messages"][0]["content"]["text"].as_str().unwrap());
     }
-    for path in ["overview", "branches", "releases", "log", "events", "claims", "tasks", "history/Note%3Aoften"] {
+    for path in ["overview", "branches", "releases", "log", "events", "claims", "tasks", "history/Note%3A0%3A0"] {
         let told = said("resources/read", json!({"uri": format!("lukasa://project/{path}")}));
         within(path, told["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{path}: {told}")));
     }
     // What has no room comes in pages.
     let page = |n: usize| {
-        let told = said("resources/read", json!({"uri": format!("lukasa://project/log?page={n}")}));
+        let told = said("resources/read", json!({"uri": format!("lukasa://project/tasks?page={n}")}));
         serde_json::from_str::<Value>(told["contents"][0]["text"].as_str().unwrap()).unwrap()
     };
     let (first, second) = (page(1), page(2));
