@@ -10,12 +10,11 @@ const GROUPS: [&str; 2] = ["filters", "pagination"];
 
 /// A request by our names, for whoever is let in as `tenant`. What is no word of such a service stays as it is.
 pub fn plain(operation: &Operation, tenant: &str, request: Map<String, Value>) -> Result<Map<String, Value>> {
-    let own = operation.fields();
     let mut plain = Map::new();
     for (name, value) in request {
         let snake = snake_case(&name);
         match (operation.meta.name, snake.as_str(), value) {
-            (_, "tenant_id", value) if !own.contains_key("tenant_id") => same_tenant(tenant, &value)?,
+            (_, "tenant_id", value) if !operation.fields().contains_key("tenant_id") => same_tenant(tenant, &value)?,
             ("cypher", "read_only", value) if value == true => {}
             ("search", group, Value::Object(fields)) if GROUPS.contains(&group) => {
                 // What is written as null is not said.
