@@ -223,7 +223,8 @@ impl Operation {
     }
 }
 
-pub(crate) fn snake_case(name: &str) -> String {
+/// A name as fields are written here.
+pub fn snake_case(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 2);
     for c in name.chars() {
         if c.is_ascii_uppercase() {

@@ -10,13 +10,14 @@ use crate::pack::Profile;
 use crate::registry::Operation;
 use lukasa_model::{Error, ErrorKind, Result};
 use lukasa_search::count::count;
-use prune::{Level, cap, longest, prune};
+use prune::{DETAILS, Level, cap, longest, prune};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// What stands around the data of an answer takes about so many tokens.
 const FRAME: usize = 48;
-/// Most entries of lists beside the longest, as room gets scarce.
-const LISTED: [usize; 5] = [10, 5, 3, 1, 0];
+/// Most entries of lists beside the longest, as room gets scarce; an empty list would say that there is nothing.
+const LISTED: [usize; 4] = [10, 5, 3, 1];
 /// Never more than this in one answer, whatever the profile.
 pub const MOST: usize = 25_000;
 
@@ -153,6 +154,33 @@ pub fn shape(answer: Value, wish: Wish) -> Result<Value> {
         match frame.paged(data, told, wish.page, budget) {
             Err(error) if error.code == refused.code => refused = error,
             other => return other,
+        }
+    }
+    Err(refused)
+}
+
+/// Whether an answer has room in a profile with all its texts: at most what only programs want goes.
+pub fn keeps_texts(answer: &impl Serialize, profile: Profile) -> Result<bool> {
+    let answer =
+        serde_json::to_value(answer).map_err(|e| Error::internal(format!("an answer cannot be written: {e}")))?;
+    Ok(shape(answer, Wish { profile, page: 1 }).is_ok_and(|shaped| {
+        let told = shaped["truncated"].as_array().into_iter().flatten();
+        told.filter_map(Value::as_str).all(|told| told == DETAILS)
+    }))
+}
+
+/// An answer as text for who cannot name a profile: the most that has room beside the words around it, never more than
+/// `MOST` in all.
+pub fn told(answer: &Value, page: usize, around: &str) -> Result<String> {
+    let room = MOST.saturating_sub(count(around));
+    let mut refused =
+        Error::new(ErrorKind::TooLarge, "budget_too_small", "there is no room for what the answer must have")
+            .hint("ask a shorter question");
+    for profile in [Profile::Debug, Profile::Balanced, Profile::Compact] {
+        match shape(answer.clone(), Wish { profile, page }) {
+            Ok(shaped) if tokens(&shaped) <= room => return Ok(shaped.to_string()),
+            Ok(_) => {}
+            Err(error) => refused = error,
         }
     }
     Err(refused)
@@ -324,6 +352,28 @@ mod tests {
         assert_eq!(seen.len(), 40);
         assert_eq!(seen[39], "FUNCTION:src/a.rs::f39");
         assert_eq!(shape(items(2, 1), Wish { profile: Profile::Compact, page: 9 }).unwrap_err().code, "out_of_range");
+    }
+
+    #[test]
+    fn no_list_that_has_something_is_given_empty() {
+        let names = |word: &str| (0..30).map(|at| json!({"key": format!("{word}::{at}")})).collect::<Vec<_>>();
+        let answer = json!({"summary": "much", "items": names("src/a/rather/long/path.rs"), "callers": names("src/b.rs"),
+            "tests": names("src/c.rs")});
+        let shaped = shape(answer, Wish::default()).unwrap();
+        for list in ["items", "callers", "tests"] {
+            assert!(shaped["data"][list].as_array().is_some_and(|list| !list.is_empty()), "{list}: {shaped}");
+        }
+        assert!(shaped["truncated"].to_string().contains("callers"), "{shaped}");
+    }
+
+    #[test]
+    fn what_is_told_has_room_beside_the_words_around_it() {
+        let around = "word ".repeat(20_000);
+        let told = told(&items(2_000, 3), 1, &around).unwrap();
+        assert!(count(&told) + count(&around) <= MOST);
+        let alone = super::told(&items(2_000, 3), 1, "").unwrap();
+        assert!(count(&alone) > 20_000 && count(&alone) <= MOST, "{}", count(&alone));
+        assert_eq!(super::told(&items(1, 1), 1, &"word ".repeat(30_000)).unwrap_err().code, "budget_too_small");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use lukasa_engine::embedding::endpoint::BATCH;
 use lukasa_engine::memory::Vault;
 use lukasa_engine::model_endpoint::{EndpointConfig, Key, TIMEOUT};
 use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_server::Limits;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -30,6 +31,7 @@ struct Settings {
     log: LogSettings,
     claims: ClaimSettings,
     memory: MemorySettings,
+    serve: ServeSettings,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -78,6 +80,38 @@ struct LogSettings {
 struct ClaimSettings {
     edits: Option<String>,
     grace_seconds: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ServeSettings {
+    at_once: Option<u64>,
+    time_seconds: Option<u64>,
+}
+
+/// How much a server takes on, where its command does not say.
+pub fn limits() -> Result<Limits> {
+    limits_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
+}
+
+fn limits_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Limits> {
+    let ServeSettings { at_once, time_seconds } = read(env)?.serve;
+    let within = |name: &str, setting: &str, given: Option<u64>, most: u64| -> Result<Option<u64>> {
+        let wrong = |said: &str| Error::invalid("invalid_settings", format!("{said} is not a number from 1 to {most}"));
+        let (given, said) = match env(name) {
+            Some(text) => (Some(text.parse().unwrap_or(0)), format!("{name}: `{text}`")),
+            None => (given, format!("{setting}: {}", given.unwrap_or_default())),
+        };
+        given.map(|number| if (1..=most).contains(&number) { Ok(number) } else { Err(wrong(&said)) }).transpose()
+    };
+    let mut limits = Limits::default();
+    if let Some(most) = within("LUKASA_AT_ONCE", "serve.at_once", at_once, 10_000)? {
+        limits.at_once = most as usize;
+    }
+    if let Some(seconds) = within("LUKASA_TIME_LIMIT_SECONDS", "serve.time_seconds", time_seconds, 86_400)? {
+        limits.time = Duration::from_secs(seconds);
+    }
+    Ok(limits)
 }
 
 /// How claims are treated.
@@ -366,6 +400,26 @@ mod tests {
         assert!(error.code == "invalid_settings" && error.message.contains("line 2"), "{error}");
         assert!(!error.message.contains("sk-secret"), "{error}");
         assert_eq!(fault(&[("LUKASA_CONFIG", "/nowhere/at/all")]).code, "file_failure");
+    }
+
+    #[test]
+    fn how_much_a_server_takes_on_is_said_within_limits() {
+        let of = |variables: &[(&str, &str)]| {
+            limits_from(&|name| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()))
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.toml");
+        std::fs::write(&path, "[serve]\nat_once = 3\ntime_seconds = 7\n").unwrap();
+        let file = ("LUKASA_CONFIG", path.to_str().unwrap());
+        let limits = of(&[file, ("LUKASA_TIME_LIMIT_SECONDS", "9")]).unwrap();
+        assert_eq!((limits.at_once, limits.time), (3, Duration::from_secs(9)), "the environment overrides the file");
+        for (name, wrong) in [("LUKASA_AT_ONCE", "0"), ("LUKASA_AT_ONCE", "many"), ("LUKASA_TIME_LIMIT_SECONDS", "1e9")]
+        {
+            let fault = of(&[file, (name, wrong)]).unwrap_err();
+            assert!(fault.code == "invalid_settings" && fault.message.contains(name), "{fault}");
+        }
+        std::fs::write(&path, "[serve]\nat_once = 0\n").unwrap();
+        assert!(of(&[file]).unwrap_err().message.contains("serve.at_once"));
     }
 
     #[test]

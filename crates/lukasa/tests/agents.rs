@@ -48,6 +48,57 @@ fn who_subscribes_is_told_what_others_do() {
     assert!(refused["message"].as_str().unwrap().contains("lukasa://project/events"), "{refused}");
 }
 
+#[test]
+fn long_work_tells_how_far_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = folder.path().join("tree");
+    std::fs::create_dir(&tree).unwrap();
+    for n in 0..400 {
+        let lines: String = (0..20).map(|m| format!("def f{n}_{m}(a):\n    return f{n}_{m}(a)\n\n\n")).collect();
+        std::fs::write(tree.join(format!("m{n}.py")), lines).unwrap();
+    }
+    let mut ada = agent(folder.path(), "ada");
+    let call = json!({"name": "index_directory", "arguments": {"path": tree}, "_meta": {"progressToken": "far"}});
+    let answer = ada.request("tools/call", call).unwrap();
+    assert_eq!(answer["structuredContent"]["ok"], true, "{answer}");
+    let told = ada.notice("notifications/progress");
+    assert_eq!((&told["progressToken"], told["total"].as_f64()), (&json!("far"), Some(400.0)), "{told}");
+    assert!(told["progress"].as_f64().is_some_and(|done| (0.0..=400.0).contains(&done)), "{told}");
+}
+
+/// Waits until something is so.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let began = std::time::Instant::now();
+    while !is_so() {
+        assert!(began.elapsed().as_secs() < 90, "{what}");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn work_that_is_cancelled_stops() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    std::fs::write(root.join("slow.sh"), "echo $$ > began\nexec sleep 600\n").unwrap();
+    let mut ada = agent(root, "ada");
+    let arguments = json!({"path": root, "command": ["sh", "slow.sh"], "timeout_seconds": 300});
+    let id = ada.begin("tools/call", &json!({"name": "test_run", "arguments": arguments}));
+    let pid = || std::fs::read_to_string(root.join("began")).ok().filter(|text| text.ends_with('\n'));
+    wait_until("the tests never began", || pid().is_some());
+    let process = Path::new("/proc").join(pid().unwrap().trim());
+    if cfg!(target_os = "linux") {
+        assert!(process.exists(), "they run");
+    }
+    ada.tell("notifications/cancelled", &json!({"requestId": id, "reason": "enough"}));
+    if cfg!(target_os = "linux") {
+        wait_until("what was cancelled still runs", || !process.exists());
+    }
+    // Whoever cancelled goes on with something else.
+    ada.ok("put", json!({"type": "Note", "key": "after"}));
+    let recalled = ada.ok("episode_recall", json!({"query": "tests"}));
+    assert_eq!(recalled["episodes"], json!([]), "nothing is recorded of what was not finished");
+}
+
 const BEFORE: &str = "def refresh_token(user):\n    \"\"\"A fresh token for a user.\"\"\"\n    return sign(user)\n\n\n\
                       def sign(user):\n    return user\n";
 const AFTER: &str = "def refresh_token(user):\n    \"\"\"A fresh token for a user.\"\"\"\n    \

@@ -744,6 +744,9 @@ fn steering(desk: &Desk) {
         link("CALLS", "Service:web", &format!("Service:odd{evil}")),
         link("CONTAINS", "FILE:shop.py", "FUNCTION:shop.py::price"),
     ];
+    // First, or what is imported below would be taken for files that have gone.
+    desk.write("odd.py", &format!("def odd():\n    return '{}'\n", evil.replace('\r', "")));
+    desk.ok(&["index"]);
     desk.write("facts.jsonl", &facts.iter().map(|fact| fact.to_string() + "\n").collect::<String>());
     desk.ok(&["import", "facts.jsonl", "--reason", evil]);
     desk.ok(&["branch", "create", "dev", "--description", evil]);
@@ -751,6 +754,23 @@ fn steering(desk: &Desk) {
     desk.ok(&["release", "create", "r1", "--description", evil]);
     desk.ok(&["tag", "create", "t1", "r1", "--description", evil]);
     desk.ok(&["type", "object", "Thing", "--description", evil]);
+    let odd = format!("D{evil}");
+    desk.ok(&[
+        "task",
+        "update",
+        "7",
+        "--title",
+        &odd,
+        "--description",
+        evil,
+        "--feature-id",
+        "f1",
+        "--status",
+        "blocked",
+    ]);
+    desk.ok(&["claim", "shop.py", "--intent", &odd, "--agent-id", "ann"]);
+    desk.ok(&["decide", &odd, "--rationale", &odd, "--tradeoffs", &odd, "--agent-id", "ann"]);
+    desk.ok(&["remember", &odd, "--agent-id", "ann"]);
 }
 
 #[test]
@@ -765,6 +785,8 @@ fn nothing_that_is_shown_steers_the_terminal() {
         ("history", &["--changes"]),
         ("subgraph", &["--radius", "1", "--draw", "mermaid"]),
         ("expand", &["--include", r#"{"object": ["title", "properties", "status"]}"#]),
+        ("semantic_slice", &["odd"]),
+        ("agent_status", &["ann"]),
     ];
     let mut shown = 0;
     for operation in operations().iter().filter(|o| o.meta.effect == Effect::Read || o.meta.name == "merge") {
@@ -783,6 +805,7 @@ fn nothing_that_is_shown_steers_the_terminal() {
             ("release_show" | "release_diff", _) => "r1",
             ("tag_show", _) => "t1",
             ("type_show", _) => "Thing",
+            ("feature_status", _) => "f1",
             ("merge", _) => "dev",
             ("diff_since", _) => "tx:1",
             ("find_pattern", _) => "all",

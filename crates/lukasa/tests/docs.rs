@@ -107,3 +107,16 @@ fn every_event_is_listed_and_no_other() {
     }
     assert_eq!(listed("telemetry.md", "What is logged?").into_iter().collect::<BTreeSet<_>>(), told);
 }
+
+#[test]
+fn every_scope_is_listed() {
+    let listed: BTreeSet<String> = listed("access.md", "What are scopes?").into_iter().collect();
+    for operation in lukasa_engine::operations() {
+        assert!(listed.contains(operation.meta.scope), "docs/access.md does not list `{}`", operation.meta.scope);
+    }
+    // What operations look at themselves.
+    for scope in ["graph:sensitive:read", "graph:search:citations", "graph:admin:metrics", "graph:admin:cross-project"]
+    {
+        assert!(listed.contains(scope), "docs/access.md does not list `{scope}`");
+    }
+}

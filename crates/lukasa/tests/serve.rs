@@ -7,7 +7,7 @@ use lukasa_testkit::http::{Reply, ask, connect, tried};
 use lukasa_testkit::{TestDatabase, git, has_git};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -215,6 +215,44 @@ fn what_attached_processes_follow_is_followed_by_the_next_owner() {
     for (tree, branch) in trees.iter().zip(branches) {
         add(tree, "third");
         others.iter().for_each(|server| wait_for(server, branch, "third"));
+    }
+}
+
+#[test]
+fn up_indexes_a_repository_follows_it_and_serves_agents() {
+    if !has_git() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    trees(folder.path());
+    let store = folder.path().join("lukasa.db");
+    let mut command = lukasa(folder.path(), store.to_str().unwrap());
+    command.args(["up", "--listen", "127.0.0.1:0", "--at-once", "2", "--time-limit", "60"]);
+    let server = Server::of(command);
+    wait_for(&server, "main", "first");
+    add(folder.path(), "second");
+    wait_for(&server, "main", "second");
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25",
+        "capabilities": {}, "clientInfo": {"name": "ada", "version": "1"}}});
+    let accept = [("accept", "application/json, text/event-stream")];
+    assert_eq!(ask(server.address, "POST", "/mcp", &accept, &hello.to_string()).status, 200);
+}
+
+#[test]
+fn up_where_there_is_no_repository_says_why_nothing_is_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("lukasa.db");
+    for (more, tells) in [(&[][..], true), (&["--no-watch"][..], false)] {
+        let mut command = lukasa(folder.path(), store.to_str().unwrap());
+        command.args(["up", "--listen", "127.0.0.1:0"]).args(more).stderr(Stdio::piped());
+        let mut server = Server::of(command);
+        // Who is answered has been told before.
+        assert_eq!(ask(server.address, "GET", "/healthz", &[], "").status, 200);
+        let mut said = String::new();
+        let mut told = server.child.stderr.take().unwrap();
+        server.kill();
+        told.read_to_string(&mut said).unwrap();
+        assert_eq!(said.contains("is no git repository"), tells, "{said}");
     }
 }
 

@@ -308,11 +308,12 @@ fn the_doctor_says_how_things_are_and_how_to_mend_them() {
     assert!(desk.run(&["index"]).status.success());
     std::fs::create_dir_all(desk.home(".claude")).unwrap();
     let told = desk.ok(&["doctor"]);
-    for what in ["version", "settings", "model", "vectors", "git", "store", "schema", "index", "sources"] {
+    for what in ["version", "settings", "model", "vectors", "git", "store", "schema", "index", "sources", "engine"] {
         assert_eq!(check(&told, what)["state"], "ok", "{told:#}");
     }
     #[cfg(unix)]
     assert!(check(&told, "disk")["found"].as_str().unwrap().contains("MB free"));
+    assert!(check(&told, "engine")["found"].as_str().unwrap().starts_with("nobody"), "{told:#}");
     #[cfg(target_os = "linux")]
     assert!(check(&told, "watcher")["found"].as_str().unwrap().starts_with("1 folders to watch"));
     assert!(check(&told, "index")["found"].as_str().unwrap().contains("up to date"), "{told:#}");

@@ -54,6 +54,13 @@ pub struct Tokens {
     pub rules: jwt::Rules,
 }
 
+/// Which credentials are asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Opens {
+    pub tokens: bool,
+    pub keys: bool,
+}
+
 /// Who came, before it is known which project they mean.
 struct Known {
     tenant: String,
@@ -74,6 +81,14 @@ impl Door {
                 .hint("name a file of keys for tokens, or allow access keys"));
         }
         Ok(Door(Way::Guarded(guarded)))
+    }
+
+    /// What is asked of who comes; nothing at an open door.
+    pub fn opens(&self) -> Opens {
+        match &self.0 {
+            Way::Open(_) => Opens::default(),
+            Way::Guarded(guarded) => Opens { tokens: guarded.tokens.is_some(), keys: guarded.keys.is_some() },
+        }
     }
 
     /// Whether anybody on this machine may come in.

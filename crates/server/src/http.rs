@@ -3,6 +3,7 @@
 mod body;
 mod bulk;
 mod card;
+mod contract;
 mod events;
 mod listen;
 mod openapi;

@@ -18,9 +18,9 @@ mod wire;
 mod work;
 
 #[cfg(not(unix))]
-pub use elsewhere::Place;
+pub use elsewhere::{Owner, Place};
 #[cfg(unix)]
-pub use place::Place;
+pub use place::{Owner, Place};
 
 pub use connections::Connection;
 
@@ -366,5 +366,17 @@ mod elsewhere {
         pub fn of(_store: &Path, _runtime: Option<&Path>, _temp: &Path) -> Result<Place> {
             Ok(Place)
         }
+
+        /// Every process has an engine of its own.
+        pub fn owner(&self) -> Option<Owner> {
+            None
+        }
+    }
+
+    /// The process that owns a store.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Owner {
+        pub pid: Option<u32>,
+        pub fault: Option<String>,
     }
 }

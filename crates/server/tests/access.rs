@@ -61,6 +61,35 @@ async fn no_operation_is_led_outside_of_what_is_served() {
     assert!(tried >= 70, "{tried}");
 }
 
+/// Beginnings of paths as the graph has them: nothing on the machine is looked at by these.
+const OF_THE_GRAPH: [(&str, &str); 4] =
+    [("symbol_lookup", "path"), ("call_graph_stats", "path"), ("semantic_slice", "file"), ("find_pattern", "path")];
+
+#[test]
+fn every_field_that_names_a_place_is_kept_within_what_is_served() {
+    let mut exempt = Vec::new();
+    for operation in operations() {
+        let meta = &operation.meta;
+        for (name, field) in operation.fields() {
+            let words: Vec<&str> = name.split('_').collect();
+            let says = ["path", "file", "folder", "dir", "directory", "root", "worktree", "workspace", "output"];
+            let is_text = field["type"] == "string" || field["type"] == json!(["string", "null"]);
+            if !is_text || !words.iter().any(|word| says.contains(word)) {
+                continue;
+            }
+            match meta.places.contains(&name.as_str()) {
+                true => {}
+                false => exempt.push((meta.name, name)),
+            }
+        }
+        for place in meta.places {
+            assert!(operation.fields().contains_key(*place), "{}: {place}", meta.name);
+        }
+    }
+    let exempt: Vec<(&str, &str)> = exempt.iter().map(|(operation, field)| (*operation, field.as_str())).collect();
+    assert_eq!(exempt, OF_THE_GRAPH);
+}
+
 #[tokio::test]
 async fn nobody_from_elsewhere_says_what_is_run() {
     let home = tempfile::tempdir().unwrap();

@@ -45,11 +45,21 @@ impl Agent {
         to.write_all(format!("{message}\n").as_bytes()).and_then(|()| to.flush()).expect("the program listens");
     }
 
+    /// Tells something that is not answered.
+    pub fn tell(&mut self, method: &str, params: &Value) {
+        self.say(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+    }
+
+    /// Asks without waiting for the answer; the id of the request.
+    pub fn begin(&mut self, method: &str, params: &Value) -> u64 {
+        self.last += 1;
+        self.say(&json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params}));
+        self.last
+    }
+
     /// The result of a request, or the error.
     pub fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
-        self.last += 1;
-        let id = self.last;
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        let id = self.begin(method, &params);
         loop {
             let said = self.from.recv_timeout(NEVER).unwrap_or_else(|e| panic!("{method}: {e}"));
             if said["id"] == id {

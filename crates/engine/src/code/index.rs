@@ -176,6 +176,21 @@ struct Fresh {
 }
 
 impl Fresh {
+    /// A file of which nothing is read yet.
+    fn of(listed: &Listed) -> Fresh {
+        Fresh {
+            path: listed.path.clone(),
+            stamp: listed.stamp,
+            content: [0; 20],
+            bytes: listed.stamp.size,
+            facts: None,
+            parsed: false,
+            manifest: None,
+            skipped: false,
+            faults: vec![],
+        }
+    }
+
     fn found(&mut self, facts: Facts) {
         if let Some((line, what)) = facts.faults.first() {
             self.faults.push(Diagnostic { line: Some(*line), ..Diagnostic::new(&self.path, what.to_string()) });
@@ -228,6 +243,7 @@ impl Workspace {
             pack = self.kept(&mut report);
         }
         let fresh = self.read(&touched, &state, first.then_some(&pack), context);
+        context.stop.check()?;
         let summaries = engine.summaries();
         if let Some(Err(e)) = summaries.as_ref().map(|s| s.cache.refresh()) {
             report.diagnostics.push(Diagnostic::new("model", e.to_string()));
@@ -244,6 +260,7 @@ impl Workspace {
                 pack = self.kept(&mut report);
             }
             let fresh = self.read(&needed, &state, Some(&pack), context);
+            context.stop.check()?;
             parsed.extend(self.take_in(&mut state, fresh, &mut changes, &mut report));
             state.forget(&listed);
         }
@@ -277,6 +294,8 @@ impl Workspace {
                 batch.header.git_commit = Some(commit.id.clone());
                 batch.writes.push(Write::Object(commit_object(commit)));
             }
+            // The last moment to turn back: from here on all of it becomes known.
+            context.stop.check()?;
             let job = Job { ledger: &ledger, view: view.as_ref(), changes: &changes, rebuild: pass.rebuild };
             // What becomes known for the first time has not changed.
             let before = if first { BTreeSet::new() } else { changes.files() };
@@ -390,9 +409,14 @@ impl Workspace {
         }
     }
 
-    /// Reads files on all cores, and takes apart those whose content is new; with what was kept, all of them.
+    /// Reads files on all cores, and takes apart those whose content is new; with what was kept, all of them. What nobody
+    /// waits for any more is not read.
     fn read(&self, files: &[&Listed], state: &State, all: Option<&Pack>, context: &mut Context<'_>) -> Vec<Fresh> {
-        let read = |listed: &&Listed| self.read_one(listed, state, all);
+        let stop = context.stop.clone();
+        let read = |listed: &&Listed| match stop.is_stopped() {
+            true => Fresh::of(listed),
+            false => self.read_one(listed, state, all),
+        };
         if files.len() <= 200 {
             return files.par_iter().map(read).collect();
         }
@@ -419,17 +443,7 @@ impl Workspace {
 
     fn read_one(&self, listed: &Listed, state: &State, all: Option<&Pack>) -> Fresh {
         let path = &listed.path;
-        let mut fresh = Fresh {
-            path: path.clone(),
-            stamp: listed.stamp,
-            content: [0; 20],
-            bytes: listed.stamp.size,
-            facts: None,
-            parsed: false,
-            manifest: None,
-            skipped: false,
-            faults: vec![],
-        };
+        let mut fresh = Fresh::of(listed);
         let Some(bytes) = files::load(&self.root, path, &mut fresh.faults) else {
             fresh.skipped = true;
             return fresh;

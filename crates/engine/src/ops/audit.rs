@@ -141,6 +141,7 @@ pub struct ListRequest {
     pub which: Which,
     /// Most entries to list, up to 1,000.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
 }
 

@@ -28,6 +28,7 @@ pub struct Request {
     pub agent_id: Option<String>,
     /// Most issues to list, up to 1,000.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
 }
 

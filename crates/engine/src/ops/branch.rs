@@ -49,6 +49,7 @@ pub struct Create;
 #[derive(Deserialize, JsonSchema)]
 pub struct CreateRequest {
     /// Name of the new branch.
+    #[schemars(length(min = 1))]
     pub name: String,
     /// The branch it grows from; `main` when left out.
     #[serde(default)]
@@ -150,6 +151,7 @@ pub struct Move;
 #[derive(Deserialize, JsonSchema)]
 pub struct MoveRequest {
     /// The pinned branch to move.
+    #[schemars(length(min = 1))]
     pub name: String,
     /// The parent's transaction to see from now on; its head when left out.
     #[serde(default)]
@@ -184,6 +186,7 @@ impl Op for Move {
 #[derive(Deserialize, JsonSchema)]
 pub struct NameRequest {
     /// The branch.
+    #[schemars(length(min = 1))]
     pub name: String,
     /// Why, for the log.
     #[serde(default)]

@@ -37,6 +37,7 @@ const LONGEST: usize = 800;
 pub struct Request {
     /// Where to begin: up to 50 names.
     #[serde(default)]
+    #[schemars(length(max = 50))]
     pub anchors: Vec<String>,
     /// anchor: what is around them; semantic: and what is like them; policy_first: of that, what the policies govern.
     #[serde(default)]
@@ -46,15 +47,19 @@ pub struct Request {
     pub query: Option<String>,
     /// Most nodes, 1 to 1,000.
     #[serde(default = "max_nodes")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub max_nodes: usize,
     /// Hops from the anchors, 0 to 6.
     #[serde(default = "max_depth")]
+    #[schemars(range(min = 0, max = 6))]
     pub max_depth: u32,
     /// Policies to apply, beside those that govern what is shown.
     #[serde(default)]
+    #[schemars(length(max = 50))]
     pub policies: Vec<String>,
     /// Most tokens of the text for a prompt, 100 to 8,000.
     #[serde(default = "token_budget")]
+    #[schemars(range(min = 100, max = 8_000))]
     pub token_budget: usize,
     /// Give properties of nodes too.
     #[serde(default)]

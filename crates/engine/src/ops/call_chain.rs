@@ -28,12 +28,14 @@ pub struct Request {
     pub to: String,
     /// Most calls in a chain, 1 to 32.
     #[serde(default = "max_depth")]
+    #[schemars(range(min = 1, max = 32))]
     pub max_depth: u32,
     /// Calls less sure than this are passed over, 0 to 1; those that say nothing count as sure.
     #[serde(default = "super::calls::min_confidence")]
     pub min_confidence: f64,
     /// Most chains to tell, 1 to 100.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 100))]
     pub limit: usize,
     #[serde(flatten)]
     pub view: ViewSpec,

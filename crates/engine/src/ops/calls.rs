@@ -17,12 +17,14 @@ pub struct Request {
     pub reference: String,
     /// Calls to follow, 1 to 6.
     #[serde(default = "depth")]
+    #[schemars(range(min = 1, max = 6))]
     pub depth: u32,
     /// Calls less sure than this are passed over, 0 to 1; those that say nothing count as sure.
     #[serde(default = "min_confidence")]
     pub min_confidence: f64,
     /// Most to list of each kind, 1 to 1,000.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
     /// With tests, and what only tests lead to.
     #[serde(default = "include_tests")]

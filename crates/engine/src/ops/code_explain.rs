@@ -29,6 +29,7 @@ pub struct Request {
     pub reference: String,
     /// Most symbols in each list, up to 1,000.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
     #[serde(flatten)]
     pub view: ViewSpec,

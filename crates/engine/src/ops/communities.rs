@@ -37,6 +37,7 @@ pub struct Request {
     pub fresh: bool,
     /// Most communities, or members, to list, up to 1,000.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
     #[serde(flatten)]
     pub view: ViewSpec,

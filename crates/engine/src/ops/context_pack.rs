@@ -41,6 +41,7 @@ pub struct Request {
     pub profile: Profile,
     /// Most tokens, 120 to 25,000, instead of the profile's.
     #[serde(default)]
+    #[schemars(range(min = LEAST_BUDGET, max = MOST_BUDGET))]
     pub budget: Option<usize>,
     /// The task as it is kept in the graph, for its plan.
     #[serde(default)]

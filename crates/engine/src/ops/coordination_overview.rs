@@ -20,6 +20,7 @@ pub struct CoordinationOverview;
 pub struct Request {
     /// Most claims to list, up to 1,000.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
 }
 

@@ -42,15 +42,18 @@ const MOST_ROWS: usize = 10_000;
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
     /// The query; `EXPLAIN` or `PROFILE` before it tells how it is answered.
+    #[schemars(length(min = 1))]
     pub query: String,
     /// Values for `$name` in the query, by name.
     #[serde(default)]
     pub parameters: Map<String, Value>,
     /// Stop after so many milliseconds, 1 to 30,000; loading the graph does not count.
     #[serde(default = "timeout_ms")]
+    #[schemars(range(min = 1, max = LONGEST_MS))]
     pub timeout_ms: u64,
     /// Most rows to answer with, 1 to 10,000.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = MOST_ROWS))]
     pub limit: usize,
     #[serde(flatten)]
     pub view: ViewSpec,

@@ -24,6 +24,7 @@ pub struct Request {
     pub kinds: Vec<Kind>,
     /// Most transactions to tell of, 1 to 1,000.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
 }
 

@@ -23,21 +23,26 @@ pub struct Expand;
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
     /// Where to begin: 1 to 50 names.
+    #[schemars(length(min = 1, max = 50))]
     pub roots: Vec<String>,
     /// Which way to follow relationships.
     #[serde(default)]
     pub direction: Direction,
     /// Hops from the roots, 0 to 6; left out, 2, or the number of `phases`.
     #[serde(default)]
+    #[schemars(range(min = 0, max = 6))]
     pub max_depth: Option<u32>,
     /// Only relationships of these types.
     #[serde(default)]
+    #[schemars(length(max = 32))]
     pub edge_types: Vec<String>,
     /// Only objects of these types; the roots are walked from whatever they are.
     #[serde(default)]
+    #[schemars(length(max = 64))]
     pub node_types: Vec<String>,
     /// A rule for each hop in place of the general ones: `[{"edge_types": ["decides"], "direction": "in"}]`.
     #[serde(default)]
+    #[schemars(length(max = 6))]
     pub phases: Vec<PhaseIn>,
     /// Conditions: `{"node": {"status": {"in": ["open"]}}, "edge": {"weight": {">=": 0.5}}}`.
     #[serde(default)]
@@ -56,12 +61,15 @@ pub struct Request {
     pub time: Option<Time>,
     /// Most objects, 1 to 10,000; times the depth below 60,000.
     #[serde(default = "limit_nodes")]
+    #[schemars(range(min = 1, max = 10_000))]
     pub limit_nodes: usize,
     /// Most relationships, 1 to 20,000.
     #[serde(default = "limit_edges")]
+    #[schemars(range(min = 1, max = 20_000))]
     pub limit_edges: usize,
     /// Most paths, 1 to 1,000.
     #[serde(default = "limit_paths")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit_paths: usize,
     #[serde(flatten)]
     pub view: ViewSpec,

@@ -36,6 +36,7 @@ pub struct Request {
     pub path: Option<String>,
     /// Most items of each group, up to 1,000.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
     #[serde(flatten)]
     pub view: ViewSpec,

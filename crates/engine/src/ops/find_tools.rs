@@ -21,6 +21,7 @@ pub struct Request {
     pub toolset: Option<String>,
     /// Most tools, 1 to 100.
     #[serde(default = "few")]
+    #[schemars(range(min = 1, max = 100))]
     pub limit: usize,
 }
 

@@ -95,6 +95,7 @@ pub struct Request {
     pub mode: Mode,
     /// Most rows of each section, up to 1,000.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
     #[serde(flatten)]
     pub view: ViewSpec,

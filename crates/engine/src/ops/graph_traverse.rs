@@ -22,24 +22,30 @@ pub struct GraphTraverse;
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
     /// Entities to begin with: 1 to 50 names or ids.
+    #[schemars(length(min = 1, max = 50))]
     pub entry_entity_ids: Vec<String>,
     /// Hops, 1 to 4.
     #[serde(default = "max_hops")]
+    #[schemars(range(min = 1, max = 4))]
     pub max_hops: u32,
     /// Which way to follow relationships.
     #[serde(default)]
     pub direction: Direction,
     /// Only relationships of these types.
     #[serde(default)]
+    #[schemars(length(max = 32))]
     pub relationship_types: Vec<String>,
     /// Only entities of these types are told; others are walked through.
     #[serde(default)]
+    #[schemars(length(max = 64))]
     pub entity_types: Vec<String>,
     /// Relationships less sure than this are passed over, 0 to 1; those that say nothing count as sure.
     #[serde(default = "min_confidence")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub min_confidence: f64,
     /// Most entities, 1 to 200.
     #[serde(default = "max_results")]
+    #[schemars(range(min = 1, max = 200))]
     pub max_results: usize,
     /// Leave out the ways that were walked.
     #[serde(default)]

@@ -37,13 +37,16 @@ pub struct Request {
     pub reference: String,
     /// Hops to follow, 1 to 8.
     #[serde(default = "max_depth")]
+    #[schemars(range(min = 1, max = 8))]
     pub max_depth: u32,
     /// Only along these types, and from the object alone; when left out, all but those that merely record (INVOLVES
     /// and the like) or contain.
     #[serde(default)]
+    #[schemars(length(max = 32))]
     pub relationship_types: Vec<String>,
     /// Most dependents, and most dependencies, to list, 1 to 1,000.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
     #[serde(flatten)]
     pub view: ViewSpec,

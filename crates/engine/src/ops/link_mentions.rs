@@ -40,6 +40,7 @@ pub struct Request {
     /// Only objects of these types, at most 64, mention and are mentioned; everything that is not source code when left
     /// out.
     #[serde(default)]
+    #[schemars(length(max = 64))]
     pub types: Vec<String>,
     /// The branch to write to.
     #[serde(default)]

@@ -19,6 +19,7 @@ pub struct Request {
     pub before: Option<Tx>,
     /// Most transactions to list, up to 1,000.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
 }
 

@@ -34,9 +34,11 @@ pub struct Request {
     pub query: String,
     /// Most symbols and files, 1 to 40.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 40))]
     pub limit: usize,
     /// Most memories of each, 0 to 20.
     #[serde(default = "memories")]
+    #[schemars(range(min = 0, max = 20))]
     pub memories: usize,
     /// Only code that has some memory that is not sensitive.
     #[serde(default)]

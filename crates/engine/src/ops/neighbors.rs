@@ -24,6 +24,7 @@ pub struct Request {
     pub reference: String,
     /// Hops, 1 to 8.
     #[serde(default = "radius")]
+    #[schemars(range(min = 1, max = 8))]
     pub radius: u32,
     /// Which way to follow relationships.
     #[serde(default)]
@@ -32,6 +33,7 @@ pub struct Request {
     pub types: Types,
     /// Most objects to tell, 1 to 1,000, the middle included.
     #[serde(default = "max_nodes")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub max_nodes: usize,
     #[serde(flatten)]
     pub view: ViewSpec,

@@ -37,12 +37,14 @@ pub struct ShortestRequest {
     pub direction: Direction,
     /// Most hops, 1 to 32, 16 when left out; by confidence 1 to 8, 6 when left out.
     #[serde(default)]
+    #[schemars(range(min = 1, max = 32))]
     pub max_depth: Option<u32>,
     /// What makes a way the best.
     #[serde(default)]
     pub by: By,
     /// Relationships less sure than this are passed over, 0 to 1; those that say nothing count as sure.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub min_confidence: Option<f64>,
     #[serde(flatten)]
     pub types: Types,
@@ -125,12 +127,15 @@ pub struct PathsRequest {
     pub direction: Direction,
     /// Most hops, 1 to 10.
     #[serde(default = "depth")]
+    #[schemars(range(min = 1, max = 10))]
     pub max_depth: u32,
     /// Most ways, 1 to 1,000.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
     /// Relationships less sure than this are passed over, 0 to 1; those that say nothing count as sure.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub min_confidence: Option<f64>,
     #[serde(flatten)]
     pub types: Types,

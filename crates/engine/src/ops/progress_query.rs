@@ -34,6 +34,7 @@ pub struct Request {
     pub after: Option<u64>,
     /// Most tasks to list, up to 1,000.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
     #[serde(flatten)]
     pub view: ViewSpec,

@@ -24,6 +24,7 @@ pub struct Request {
     pub node_types: Vec<String>,
     /// Most nodes, up to 40.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
     #[serde(flatten)]
     pub view: ViewSpec,

@@ -19,18 +19,21 @@ pub struct Rank;
 pub struct Request {
     /// Rank by closeness to these, at most 50, `name` or `name=weight`; of all when left out.
     #[serde(default)]
+    #[schemars(length(max = 50))]
     pub seeds: Vec<String>,
     /// Weights of relationship types in place of the usual ones, around seeds: `{"CALLS": 1.0}`.
     #[serde(default)]
     pub edge_weights: BTreeMap<String, f64>,
     /// How far a walk goes before it starts again, 0 to 0.99.
     #[serde(default = "damping")]
+    #[schemars(range(min = 0.0, max = 0.99))]
     pub damping: f64,
     /// Only objects of this type.
     #[serde(default, rename = "type")]
     pub type_name: Option<String>,
     /// Most objects to list, up to 1,000.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
     #[serde(flatten)]
     pub view: ViewSpec,

@@ -59,6 +59,7 @@ pub struct Create;
 #[derive(Deserialize, JsonSchema)]
 pub struct CreateRequest {
     /// Name, unique without regard to case, for example 1.2.0.
+    #[schemars(length(min = 1))]
     pub name: String,
     /// The branch to freeze; `main` when left out.
     #[serde(default)]
@@ -111,6 +112,7 @@ pub struct List;
 pub struct ListRequest {
     /// Most releases to list, up to 1,000.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
     /// Only releases whose name comes after this one.
     #[serde(default)]
@@ -157,6 +159,7 @@ pub struct Show;
 #[derive(Deserialize, JsonSchema)]
 pub struct ShowRequest {
     /// The release.
+    #[schemars(length(min = 1))]
     pub name: String,
 }
 

@@ -36,15 +36,19 @@ const BUDGET: usize = 3_500;
 const LEAST_BUDGET: usize = 400;
 const MOST_BUDGET: usize = 4_000;
 const FADES_DAYS: f64 = 30.0;
+/// The scope that citations need.
+const CITATIONS: &str = "graph:search:citations";
 /// What the last search counts in figures that fade.
 const RECENT: f64 = 0.2;
 
 #[derive(Clone, Deserialize, Serialize, JsonSchema)]
 pub struct Request {
     /// What to look for, 1 to 800 characters; `pack` takes whole tasks.
+    #[schemars(length(min = 1, max = LONGEST))]
     pub query: String,
     /// Most results, up to 40.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = MOST))]
     pub limit: usize,
     /// How to look: auto, objects, code, recall, mixed.
     #[serde(default)]
@@ -63,8 +67,9 @@ pub struct Request {
     pub rerank: Option<bool>,
     /// Most tokens of the answer, 400 to 4,000.
     #[serde(default = "budget")]
+    #[schemars(range(min = LEAST_BUDGET, max = MOST_BUDGET))]
     pub max_token_budget: usize,
-    /// Cite the sentences that speak for each result.
+    /// Cite the sentences that speak for each result; left out for who has no scope `graph:search:citations`.
     #[serde(default)]
     pub include_citations: bool,
     /// Tell in words how results are related.
@@ -96,9 +101,11 @@ pub struct Request {
     pub anchor: Option<String>,
     /// What the search itself counts beside an anchor.
     #[serde(default = "semantic_weight")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub semantic_weight: f64,
     /// What nearness to the anchor counts.
     #[serde(default = "graph_weight")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub graph_weight: f64,
     /// Give every stage's numbers.
     #[serde(default)]
@@ -115,12 +122,15 @@ pub struct Request {
 #[serde(default, deny_unknown_fields)]
 pub struct Neighbor {
     /// Relationships followed of each result, 0 to 20.
+    #[schemars(range(max = 20))]
     pub per_primary_limit: usize,
     /// Neighbours in all, 0 to 250.
+    #[schemars(range(max = 250))]
     pub global_limit: usize,
     /// Only these types of relationships.
     pub edge_types: Vec<String>,
     /// Hops, 1 or 2.
+    #[schemars(range(min = 1, max = 2))]
     pub max_depth: u32,
 }
 
@@ -381,7 +391,8 @@ impl Op for Search {
             limit: request.limit,
             budget: request.max_token_budget,
             paths,
-            citations: request.include_citations,
+            // Who may not have them goes without, and has the rest.
+            citations: request.include_citations && context.grants.cover(CITATIONS),
             include: &request.include,
             given,
         };

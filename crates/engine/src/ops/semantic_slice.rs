@@ -7,7 +7,7 @@ use crate::graph::Look;
 use crate::pack::{NOTICE, SEEDS, walked};
 use crate::registry::{Meta, Op};
 use crate::search::{self, Ask, Recipe, find, round};
-use crate::{Context, Engine};
+use crate::{Context, Engine, tool};
 use lukasa_graph::Node;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Content, Error, ErrorKind, Result, Statement, Time, Tx};
@@ -65,6 +65,15 @@ impl Profile {
             Profile::Compact => Some(300),
             Profile::Balanced => Some(1_200),
             Profile::Debug => None,
+        }
+    }
+
+    /// The same as tools call it.
+    fn of_agents(self) -> crate::pack::Profile {
+        match self {
+            Profile::Compact => crate::pack::Profile::Compact,
+            Profile::Balanced => crate::pack::Profile::Balanced,
+            Profile::Debug => crate::pack::Profile::Debug,
         }
     }
 
@@ -355,7 +364,8 @@ impl Slice<'_> {
                 };
                 format!("{what} into {budget} tokens: ask with profile {}", profile.next())
             });
-            if count_within(&written(&whole)?, budget).is_some() {
+            // Agents have the answer in a frame: what fits only without its texts does not fit.
+            if count_within(&written(&whole)?, budget).is_some() && tool::keeps_texts(&whole, profile.of_agents())? {
                 break;
             }
         }

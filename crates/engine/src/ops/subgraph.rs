@@ -32,17 +32,21 @@ pub enum Drawing {
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
     /// Objects to take: 1 to 500 names.
+    #[schemars(length(min = 1, max = 500))]
     pub roots: Vec<String>,
     /// Also take what lies within so many hops of them, 0 to 4.
     #[serde(default)]
+    #[schemars(range(min = 0, max = 4))]
     pub radius: u32,
     #[serde(flatten)]
     pub types: Types,
     /// Most objects, 1 to 5,000.
     #[serde(default = "max_nodes")]
+    #[schemars(range(min = 1, max = 5_000))]
     pub max_nodes: usize,
     /// Most relationships, 1 to 20,000.
     #[serde(default = "max_edges")]
+    #[schemars(range(min = 1, max = 20_000))]
     pub max_edges: usize,
     /// Also as text to draw.
     #[serde(default)]

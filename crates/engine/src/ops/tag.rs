@@ -23,6 +23,7 @@ pub struct Create;
 #[derive(Deserialize, JsonSchema)]
 pub struct CreateRequest {
     /// The tag, for example stable.
+    #[schemars(length(min = 1))]
     pub name: String,
     /// The release it points to.
     pub release: String,
@@ -89,6 +90,7 @@ impl Op for List {
 #[derive(Deserialize, JsonSchema)]
 pub struct NameRequest {
     /// The tag.
+    #[schemars(length(min = 1))]
     pub name: String,
 }
 
@@ -119,6 +121,7 @@ pub struct Describe;
 #[derive(Deserialize, JsonSchema)]
 pub struct DescribeRequest {
     /// The tag.
+    #[schemars(length(min = 1))]
     pub name: String,
     /// The new description; none takes it away.
     #[serde(default)]

@@ -22,6 +22,7 @@ pub struct Request {
     pub feature_id: Option<String>,
     /// Most tasks to list, up to 1,000.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
 }
 

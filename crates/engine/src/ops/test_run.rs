@@ -38,6 +38,7 @@ pub struct Request {
     pub command: Vec<String>,
     /// Most seconds, 1 to 3,600.
     #[serde(default = "timeout")]
+    #[schemars(range(min = 1, max = 3_600))]
     pub timeout_seconds: u64,
     /// What the run is about, beside the test files: keys of code.
     #[serde(default)]

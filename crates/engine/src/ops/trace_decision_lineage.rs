@@ -29,9 +29,11 @@ pub struct Request {
     pub direction: Way,
     /// Steps away, 1 to 8.
     #[serde(default = "depth")]
+    #[schemars(range(min = 1, max = 8))]
     pub depth: u32,
     /// Most things to tell each way, 1 to 500.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 500))]
     pub limit: usize,
     #[serde(flatten)]
     pub view: ViewSpec,

@@ -22,26 +22,32 @@ pub struct Traverse;
 #[derive(Clone, Deserialize, Serialize, JsonSchema)]
 pub struct Request {
     /// Where to begin: 1 to 50 names (`Type:key`, a key alone, or an id).
+    #[schemars(length(min = 1, max = 50))]
     pub roots: Vec<String>,
     /// Which way to follow relationships.
     #[serde(default)]
     pub direction: Direction,
     /// Hops from the roots, 0 to 8.
     #[serde(default = "max_depth")]
+    #[schemars(range(min = 0, max = 8))]
     pub max_depth: u32,
     /// Most objects, 1 to 5,000.
     #[serde(default = "max_nodes")]
+    #[schemars(range(min = 1, max = 5_000))]
     pub max_nodes: usize,
     /// Most relationships, 1 to 10,000.
     #[serde(default = "max_edges")]
+    #[schemars(range(min = 1, max = 10_000))]
     pub max_edges: usize,
     #[serde(flatten)]
     pub types: Types,
     /// Only objects with at least one of these labels, at most 64; all when left out.
     #[serde(default)]
+    #[schemars(length(max = 64))]
     pub labels: Vec<String>,
     /// Objects of a page, 1 to 1,000.
     #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
     /// Go on from here: `next_cursor` or `previous_cursor` of an answer to the same request.
     #[serde(default)]

@@ -14,6 +14,7 @@ pub struct Object;
 #[derive(Deserialize, JsonSchema)]
 pub struct ObjectRequest {
     /// Name of the type.
+    #[schemars(length(min = 1))]
     pub name: String,
     /// What it is for.
     #[serde(default)]
@@ -76,6 +77,7 @@ pub struct Relationship;
 #[derive(Deserialize, JsonSchema)]
 pub struct RelationshipRequest {
     /// Name of the type.
+    #[schemars(length(min = 1))]
     pub name: String,
     /// What it is for.
     #[serde(default)]
@@ -224,6 +226,7 @@ pub struct Show;
 #[derive(Deserialize, JsonSchema)]
 pub struct ShowRequest {
     /// The type.
+    #[schemars(length(min = 1))]
     pub name: String,
 }
 

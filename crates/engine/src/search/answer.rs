@@ -4,6 +4,7 @@ use super::{Answered, Texts};
 use crate::code::symbols::Symbols;
 use crate::context_graph::is_sensitive;
 use crate::graph::Look;
+use crate::redact::redact;
 use crate::sensitive;
 use lukasa_graph::Node;
 use lukasa_graph::contents::{Known, known};
@@ -19,6 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -256,10 +258,11 @@ impl Showing<'_> {
         (full, brief)
     }
 
-    /// Only from what is shown.
+    /// Only from what is shown, and nothing that looks like a secret: masked in part, its place would still tell of it.
     fn cite(&self, node: Node, fields: &Map<String, Value>) -> Vec<CitationOut> {
         let texts = fields.values().filter_map(Value::as_str);
         let best = texts.filter_map(|text| cite::best(text, &self.found.terms));
+        let best = best.filter(|citation| matches!(redact(&citation.span), Cow::Borrowed(_)));
         let best = best.max_by(|a, b| a.confidence.total_cmp(&b.confidence));
         let source_object_id = self.look.snapshot.id(node);
         best.into_iter()

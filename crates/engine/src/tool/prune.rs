@@ -12,8 +12,10 @@ pub enum Level {
     Brief,
 }
 
+/// Told where only what programs want went.
+pub const DETAILS: &str = "without details";
 /// Gone first.
-const LOW: [&str; 30] = [
+const LOW: [&str; 36] = [
     "view",
     "debug",
     "meta",
@@ -37,6 +39,12 @@ const LOW: [&str; 30] = [
     "thing",
     "provenance",
     "timings",
+    "trace_id",
+    "latency_ms",
+    "elapsed_ms",
+    "took_ms",
+    "execution_ms",
+    "centrality_score",
     "costs",
     "next_steps",
     "token_estimate",
@@ -71,7 +79,7 @@ pub fn prune(all: &Map<String, Value>, level: Level, told: &mut Vec<String>) -> 
     let mut pruning = Pruning { level, details: false, gone: vec![], cut: vec![] };
     let kept = pruning.object(all);
     if pruning.details {
-        told.push("without details".into());
+        told.push(DETAILS.into());
     }
     if !pruning.gone.is_empty() {
         told.push(format!("without {}", pruning.gone.join(", ")));

@@ -1,6 +1,7 @@
 //! Indexing working trees: what is stated, what stays right while files change, and what bad input does.
 
 use crate::desk::Desk;
+use lukasa_engine::Context;
 use lukasa_model::View;
 use lukasa_store::Fields;
 use lukasa_store::ledger::ViewSpec;
@@ -282,4 +283,28 @@ fn ignore_rules_are_kept() {
     write(folder.path(), ".gitignore", "/build\n*.log\nnotes.txt\n");
     desk.ok("index_directory", json!({"path": folder.path()}));
     assert!(!self::stated(&desk, "main").contains_key("FILE:notes.txt"));
+}
+
+#[test]
+fn what_nobody_waits_for_is_not_indexed_and_the_next_pass_begins_anew() {
+    for desk in Desk::all() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        write(&root, "a.py", "def one():\n    return two()\n\n\ndef two():\n    return 2\n");
+        let request = json!({"path": root});
+        let mut progress = |_, _| ();
+        let mut gone = Context::of(desk.fixture.ledger.scope().clone(), &mut progress);
+        gone.stop.stop();
+        let refused = desk.engine.call(&mut gone, "index_directory", request.clone()).unwrap_err();
+        assert_eq!(refused.code, "cancelled");
+        assert_eq!(desk.call("list", json!({"type": "FUNCTION"})).map_or(0, |list| list["total"].as_u64().unwrap()), 0);
+        desk.ok("index_directory", request.clone());
+        assert_eq!(desk.ok("list", json!({"type": "FUNCTION"}))["total"], 2);
+        // The same with something to compare with.
+        write(&root, "a.py", "def one():\n    return 1\n");
+        assert_eq!(desk.engine.call(&mut gone, "index_directory", request.clone()).unwrap_err().code, "cancelled");
+        assert_eq!(desk.ok("list", json!({"type": "FUNCTION"}))["total"], 2);
+        desk.ok("index_directory", request);
+        assert_eq!(desk.ok("list", json!({"type": "FUNCTION"}))["total"], 1);
+    }
 }

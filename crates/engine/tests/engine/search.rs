@@ -2,6 +2,7 @@
 
 use crate::desk::Desk;
 use lukasa_engine::search::Searching;
+use lukasa_engine::{Context, Grants};
 use lukasa_search::count::count;
 use lukasa_search::rerank::Reranker;
 use lukasa_search::text::Term;
@@ -466,4 +467,32 @@ fn work_is_shed_in_order_when_answers_take_too_long_and_told() {
     assert!(warnings.contains(&"candidate_pool_reduced"), "{warnings:?}");
     assert_eq!(second["meta"]["rerank"]["applied"], false);
     assert_eq!(refs(&second), ["Decision:decision:1"], "still answered");
+}
+
+#[test]
+fn nothing_that_looks_like_a_secret_is_cited_and_citations_need_their_scope() {
+    for desk in Desk::all() {
+        note(&desk, "decision:1", "Discounts", "A discount is rounded to whole cents at the till.");
+        note(
+            &desk,
+            "decision:2",
+            "Keys",
+            "The discount service has api_key = \"sk-live-0123456789abcdefghij\" for now.",
+        );
+        let asked = json!({"query": "discount of the till", "recipe": "objects", "include_citations": true});
+        let answer = desk.ok("search", asked.clone());
+        let items = answer["items"].as_array().unwrap();
+        assert_eq!(items.len(), 2, "{answer}");
+        let cited: Vec<&Value> = items.iter().filter_map(|item| item.get("citations")).collect();
+        assert_eq!(cited.len(), 1, "{answer}");
+        assert!(cited[0].to_string().contains("whole cents") && !cited[0].to_string().contains("sk-live"), "{answer}");
+        for (scopes, cites) in [(vec!["graph:search:read"], false), (vec!["graph:search:*"], true)] {
+            let mut progress = |_, _| ();
+            let scope = desk.fixture.ledger.scope().clone();
+            let mut context = Context { grants: Grants::of(scopes), ..Context::of(scope, &mut progress) };
+            let answer = desk.engine.call(&mut context, "search", asked.clone()).unwrap();
+            assert_eq!(answer.to_string().contains("\"citations\""), cites, "{answer}");
+            assert_eq!(answer["items"].as_array().unwrap().len(), 2, "the rest is told all the same");
+        }
+    }
 }

@@ -75,10 +75,11 @@ fn most_answers_to_an_agent_take_three_hundred_tokens() {
         }
     }
     desk.ok("index_directory", json!({"path": source}));
-    let (mut within, mut told) = (0, Vec::new());
+    let (mut within, mut sliced, mut told) = (0, 0, Vec::new());
     for (name, arguments) in MIX {
         let operation = registry::find(name).unwrap();
-        let Value::Object(mut arguments) = serde_json::from_str(arguments).unwrap() else { panic!("{name}") };
+        let asked: Value = serde_json::from_str(arguments).unwrap();
+        let Value::Object(mut arguments) = asked.clone() else { panic!("{name}") };
         if operation.meta.places.contains(&"path") {
             arguments.insert("path".into(), json!(source));
         }
@@ -89,10 +90,45 @@ fn most_answers_to_an_agent_take_three_hundred_tokens() {
                 let tokens = count(&answer.to_string());
                 assert!(tokens <= 300, "{name}: {tokens}");
                 assert!(answer["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{name}");
+                // What is left out of a slice it tells itself: lines never go unseen.
+                let wants_lines = name == "semantic_slice" && asked["context"] != "signature";
+                let has_lines = answer["data"]["code"].is_string() || answer["data"]["truncated"] == true;
+                assert!(!wants_lines || has_lines, "{asked}: {answer}");
+                sliced += usize::from(wants_lines && answer["data"]["code"].is_string());
                 within += 1;
             }
-            Err(error) => told.push(format!("{name}: {} {}", error.code, error.message)),
+            Err(error) => {
+                assert_eq!(error.code, "budget_too_small", "{name} {asked}: {error}");
+                told.push(format!("{name} {asked}"));
+            }
         }
     }
     assert!(within * 100 >= MIX.len() * 80, "{within} of {}: {told:#?}", MIX.len());
+    assert!(sliced > 0, "some slice has room for its lines");
+}
+
+#[test]
+fn lines_that_have_room_stay_and_lines_that_have_none_are_told_of() {
+    let desk = Desk::all().remove(0);
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    // Functions of every length around what has room, so that some fit without the frame and not within it.
+    let body = |lines: usize| "    total = total + 1\n".repeat(lines);
+    let source: String = (1..60).map(|n| format!("def f{n}(total):\n{}\n\n", body(n))).collect();
+    std::fs::write(root.join("a.py"), source).unwrap();
+    desk.ok("index_directory", json!({"path": root}));
+    let operation = registry::find("semantic_slice").unwrap();
+    let mut shown = Vec::new();
+    for n in 1..60 {
+        let mut arguments = json!({"symbol": format!("f{n}")}).as_object().unwrap().clone();
+        let wish = tool::wish(operation, &mut arguments).unwrap();
+        let answer = tool::shape(desk.ok("semantic_slice", Value::Object(arguments)), wish).unwrap();
+        assert!(count(&answer.to_string()) <= 300, "{answer}");
+        let data = &answer["data"];
+        assert_ne!(data["code"].is_string(), data["truncated"] == true, "f{n}: {answer}");
+        assert!(data["code"].is_string() || data["hint"].as_str().is_some_and(|hint| hint.contains("balanced")));
+        shown.push(data["code"].is_string());
+    }
+    let longest = shown.iter().filter(|has| **has).count();
+    assert!(longest > 5 && longest < 59 && shown[..longest].iter().all(|has| *has), "{shown:?}");
 }

@@ -92,6 +92,20 @@ pub fn commands() -> [Command; 2] {
                     .default_value("1024")
                     .help("Largest body of an import"),
             )
+            .arg(
+                Arg::new("at-once")
+                    .long("at-once")
+                    .value_name("N")
+                    .value_parser(clap::value_parser!(u32).range(1..=10_000))
+                    .help("Requests worked on at the same time [default: twice the cores, at least 4]"),
+            )
+            .arg(
+                Arg::new("time-limit")
+                    .long("time-limit")
+                    .value_name("SECONDS")
+                    .value_parser(clap::value_parser!(u32).range(1..=86_400))
+                    .help("Longest work on one request [default: 120]"),
+            )
             .arg(many("allow-host", "A name this server is reached by, beside loopback ones").value_name("HOST"))
             .arg(many("allow-origin", "A web page that may ask, as `https://host:port`").value_name("ORIGIN"))
             .arg(no_watch()),
@@ -103,8 +117,11 @@ struct Served {
     meant: Meant,
     matches: ArgMatches,
     watches: bool,
+    /// Somebody said that changes are not to be followed.
+    unwatched: bool,
     /// Where a server listens.
     port: Option<u16>,
+    limits: Limits,
 }
 
 impl Served {
@@ -112,8 +129,24 @@ impl Served {
         let meant = config::meant(matches)?;
         audit::hide_names(meant.file.as_deref())?;
         // Only of repositories, or a home folder would be read.
-        let watches = !sub.get_flag("no-watch") && meant.home.join(".git").exists();
-        Ok(Served { meant, matches: matches.clone(), watches, port: None })
+        let unwatched = sub.get_flag("no-watch");
+        let watches = !unwatched && meant.home.join(".git").exists();
+        Ok(Served {
+            meant,
+            matches: matches.clone(),
+            watches,
+            unwatched,
+            port: None,
+            limits: crate::settings::limits()?,
+        })
+    }
+
+    /// Why no working tree is indexed and followed, where somebody might wonder.
+    fn follows_nothing(&self) -> Option<String> {
+        (!self.watches && !self.unwatched).then(|| {
+            let home = self.meant.home.display();
+            format!("no working tree is indexed or followed: `{home}` is no git repository; `lukasa index` reads a folder once")
+        })
     }
 
     fn caller(&self) -> Caller {
@@ -155,7 +188,7 @@ impl Served {
             }
             None => Desk::alone(open),
         };
-        Ok(Front::over(desk, Limits::default(), Some(self.meant.home.clone())))
+        Ok(Front::over(desk, self.limits, Some(self.meant.home.clone())))
     }
 }
 
@@ -202,6 +235,9 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
         Error::invalid("invalid_argument", format!("--listen: `{listen}` is not an address such as {LISTEN}"))
     })?;
     served.port = Some(address.port());
+    served.limits.at_once = matches.get_one::<u32>("at-once").map_or(served.limits.at_once, |most| *most as usize);
+    let seconds = matches.get_one::<u32>("time-limit").map(|seconds| Duration::from_secs(u64::from(*seconds)));
+    served.limits.time = seconds.unwrap_or(served.limits.time);
     // Keys are looked up by a way of their own, whoever has the engine; it drives PostgreSQL, so it goes after the door.
     let keys = match matches.get_flag("access-keys") {
         true => Some(Session::open_for(&served.matches, Need::MayCreate, None, true)?),
@@ -241,6 +277,9 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
         // On standard output, so that who started us can read where we are.
         println!("serving {} at http://{own} (MCP at http://{own}/mcp); Ctrl-C ends it", served.meant.scope.project);
         let _ = std::io::stdout().flush();
+        if let Some(why) = served.follows_nothing() {
+            let _ = writeln!(std::io::stderr(), "{why}");
+        }
         let ended = async {
             tokio::select! {
                 () = interrupted() => {}

@@ -1,16 +1,27 @@
-//! The agent card of A2A: what this server can do for other agents.
+//! The agent card of A2A: where agents find this server, how they come in, and what it can do for them.
 
 use super::Site;
+use crate::auth::Opens;
+use crate::mcp::Toolsets;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::header;
 use lukasa_engine::operations;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+/// How other agents talk to us. It is no binding of A2A itself: the card is for being found, and work goes over MCP.
+const BINDING: &str = "https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http";
 
 pub async fn card(State(site): State<Site>, request: Request) -> Json<Value> {
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
-    let skills: Vec<Value> = site
-        .toolsets
+    let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
+    // Who ends TLS before us tells so.
+    let scheme = if header("x-forwarded-proto") == Some("https") { "https" } else { "http" };
+    let host = header(header::HOST.as_str()).unwrap_or("localhost");
+    Json(described(&format!("{scheme}://{host}"), site.door.opens()))
+}
+
+fn described(at: &str, opens: Opens) -> Value {
+    let skills: Vec<Value> = Toolsets::all()
         .tools()
         .iter()
         .map(|tool| {
@@ -18,22 +29,34 @@ pub async fn card(State(site): State<Site>, request: Request) -> Json<Value> {
                 "inputModes": ["application/json"], "outputModes": ["application/json"]})
         })
         .collect();
-    Json(json!({
+    let (mut schemes, mut required) = (Map::new(), Vec::new());
+    let token = json!({"httpAuthSecurityScheme": {"scheme": "bearer", "bearerFormat": "JWT"}});
+    let key = json!({"apiKeySecurityScheme": {"location": "header", "name": "x-api-key"}});
+    for (name, scheme, is_known) in [("token", token, opens.tokens), ("key", key, opens.keys)] {
+        if is_known {
+            schemes.insert(name.into(), scheme);
+            // One of them is enough.
+            required.push(json!({"schemes": {name: {"list": []}}}));
+        }
+    }
+    json!({
         "protocolVersion": "1.0",
+        "a2aVersion": "1.0",
         "name": "Lukasa",
         "description": "Keeps code, services, documents, decisions and agents' doings in one versioned graph, and hands each \
                         task the context it needs.",
         "version": env!("CARGO_PKG_VERSION"),
-        "provider": {"organization": "Lukasa", "url": format!("http://{host}/")},
-        "url": format!("http://{host}/mcp"),
-        "preferredTransport": "HTTP+JSON",
-        "supportedInterfaces": [{"url": format!("http://{host}/v1"), "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"}],
+        "provider": {"organization": "Lukasa", "url": format!("{at}/")},
+        "documentationUrl": format!("{at}/"),
+        "mcpEndpoint": "/mcp",
+        "supportedInterfaces": [{"url": format!("{at}/mcp"), "protocolBinding": BINDING, "protocolVersion": "1.0"}],
         "capabilities": {"streaming": false, "pushNotifications": false},
-        "securitySchemes": {"token": {"httpAuthSecurityScheme": {"scheme": "bearer", "bearerFormat": "JWT"}}},
+        "securitySchemes": schemes,
+        "securityRequirements": required,
         "defaultInputModes": ["application/json"],
         "defaultOutputModes": ["application/json"],
         "skills": skills
-    }))
+    })
 }
 
 /// What a skill is about: the set of tools it belongs to.

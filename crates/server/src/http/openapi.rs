@@ -1,7 +1,10 @@
 //! The OpenAPI 3.1 document, made from the registry.
 
+use super::Site;
 use super::bulk::{EXPORT, IMPORT, LINES};
 use super::routes::{named, own_path, parameters};
+use crate::auth::Opens;
+use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use lukasa_engine::registry::fields::{Field, Shape, fields};
@@ -9,10 +12,13 @@ use lukasa_engine::{Operation, operations};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
-static TEXT: LazyLock<String> = LazyLock::new(|| document().to_string());
+/// All of it but for who may come in, which servers differ in.
+static DOCUMENT: LazyLock<Value> = LazyLock::new(|| document(Opens::default()));
 
-pub async fn openapi() -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], TEXT.as_str()).into_response()
+pub async fn openapi(State(site): State<Site>) -> Response {
+    let mut told = DOCUMENT.clone();
+    told["security"] = security(site.door.opens());
+    ([(header::CONTENT_TYPE, "application/json")], told.to_string()).into_response()
 }
 
 /// Statuses of errors, with what they mean.
@@ -32,20 +38,27 @@ const ERRORS: [(&str, &str); 13] = [
     ("504", "It took too long"),
 ];
 
-/// What one answer leads to: an operation, another one's path, the parameter, and where its value stands.
-const LINKS: [(&str, &str, &str, &str); 9] = [
-    ("put", "get_1", "ref", "$response.body#/written/0/id"),
-    ("put", "history_1", "ref", "$response.body#/written/0/id"),
-    ("put", "neighbors_1", "ref", "$response.body#/written/0/id"),
-    ("put", "patch_1", "ref", "$response.body#/written/0/id"),
-    ("put", "delete_1", "ref", "$response.body#/written/0/id"),
-    ("release_create", "release_show_1", "name", "$request.body#/name"),
-    ("tag_create", "tag_show_1", "name", "$request.body#/name"),
-    ("tag_create", "tag_describe_1", "name", "$request.body#/name"),
-    ("tag_create", "tag_delete_1", "name", "$request.body#/name"),
-];
+/// What one answer leads to: an operation, another one's path, and its parameters with where their values stand.
+type Link = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
-pub fn document() -> Value {
+const LINKS: [Link; 12] = [
+    ("put", "get_1", &[("ref", WRITTEN)]),
+    ("put", "history_1", &[("ref", WRITTEN)]),
+    ("put", "neighbors_1", &[("ref", WRITTEN)]),
+    ("put", "patch_1", &[("ref", WRITTEN)]),
+    ("put", "delete_1", &[("ref", WRITTEN)]),
+    ("branch_create", "list_1", &[("branch", NAMED)]),
+    ("release_create", "release_show_1", &[("name", NAMED)]),
+    ("release_create", "release_diff_1", &[("from", NAMED), ("to", NAMED)]),
+    ("tag_create", "tag_show_1", &[("name", NAMED)]),
+    ("tag_create", "tag_show_2", &[("name", NAMED)]),
+    ("tag_create", "tag_describe_1", &[("name", NAMED)]),
+    ("tag_create", "tag_delete_1", &[("name", NAMED)]),
+];
+const WRITTEN: &str = "$response.body#/written/0/id";
+const NAMED: &str = "$request.body#/name";
+
+pub fn document(opens: Opens) -> Value {
     let mut paths = Map::new();
     let mut schemas = Map::new();
     schemas.insert("Error".into(), error());
@@ -64,6 +77,7 @@ pub fn document() -> Value {
         }
     }
     bulk(&mut paths);
+    beside(&mut paths);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -80,8 +94,66 @@ pub fn document() -> Value {
                 "key": {"type": "apiKey", "in": "header", "name": "x-api-key"}
             }
         },
-        "security": [{}, {"token": []}, {"key": []}]
+        "security": security(opens)
     })
+}
+
+/// What a request must bring: one of these, or nothing at an open door.
+fn security(opens: Opens) -> Value {
+    let known = [("token", opens.tokens), ("key", opens.keys)];
+    known.iter().filter(|(_, is_known)| *is_known).map(|(name, _)| json!({*name: []})).collect()
+}
+
+/// Paths that are no operations: for operators, for who listens, for who looks for agents.
+fn beside(paths: &mut Map<String, Value>) {
+    let state = json!({"application/json": {"schema": {"type": "object", "required": ["status"],
+        "properties": {"status": {"type": "string"}}}}});
+    let card = json!({"application/json": {"schema": {"type": "object",
+        "required": ["name", "description", "version", "supportedInterfaces", "capabilities", "defaultInputModes",
+            "defaultOutputModes", "skills"]}}});
+    let text = |kind: &str| json!({kind: {"schema": {"type": "string"}}});
+    for (path, id, about, content, scope) in [
+        ("/healthz", "healthz", "Whether the server runs", &state, None),
+        ("/readyz", "readyz", "Whether requests would be answered", &state, None),
+        ("/metrics", "metrics", "Figures, as Prometheus reads them", &text("text/plain"), Some("graph:admin:metrics")),
+        ("/v1/events", "events", "What happens, as server-sent events", &text("text/event-stream"), Some("graph:read")),
+        ("/.well-known/agent-card.json", "agent_card", "The agent card of A2A", &card, None),
+        ("/.well-known/agent.json", "agent_card_1", "The same where it used to be", &card, None),
+    ] {
+        let mut told = json!({"operationId": id, "summary": about, "tags": ["server"], "parameters": [],
+            "responses": responses(json!({"description": about, "content": content}))});
+        match scope {
+            Some(scope) => told["x-scope"] = json!(scope),
+            // Told to everyone, whatever the rest of the server asks for.
+            None => told["security"] = json!([]),
+        }
+        if id == "events" {
+            let text = json!({"type": "string"});
+            told["parameters"] = json!([
+                {"name": "kinds", "in": "query", "required": false, "schema": text,
+                    "description": "transaction, claim, conflict, task, episode, with commas between; all when left out"},
+                {"name": "Last-Event-ID", "in": "header", "required": false, "schema": text,
+                    "description": "The last event that was heard; what happened since comes first"}
+            ]);
+        }
+        put(paths, path, "get", told);
+    }
+}
+
+/// What may come of a request.
+fn responses(found: Value) -> Map<String, Value> {
+    let mut all = Map::new();
+    all.insert("200".into(), found);
+    for (status, about) in ERRORS {
+        let schema = json!({"$ref": "#/components/schemas/Error"});
+        let mut told = json!({"description": about, "content": {"application/json": {"schema": schema}}});
+        if ["429", "503"].contains(&status) {
+            told["headers"] = json!({"Retry-After": {"required": true, "description": "Seconds to wait before asking again",
+                "schema": {"type": "integer", "minimum": 0}}});
+        }
+        all.insert(status.into(), told);
+    }
+    all
 }
 
 /// Facts as bodies: the fields of the operation are parameters, but for the file.
@@ -116,32 +188,29 @@ fn described(operation: &Operation, id: &str, method: &str, in_path: &[&str]) ->
     let mut parameters: Vec<Value> = in_path
         .iter()
         .filter_map(|name| all.iter().find(|field| field.name == *name))
-        .map(|field| parameter(field, "path"))
+        .map(|field| parameter(operation, field, "path"))
         .collect();
     let has_body = matches!(method, "post" | "put" | "patch");
     if !has_body {
-        parameters
-            .extend(all.iter().filter(|f| !in_path.contains(&f.name.as_str())).map(|field| parameter(field, "query")));
+        let rest = all.iter().filter(|field| !in_path.contains(&field.name.as_str()));
+        parameters.extend(rest.map(|field| parameter(operation, field, "query")));
     }
-    let mut responses = Map::new();
     let answer = json!({"$ref": format!("#/components/schemas/{}.response", meta.name)});
     let links: Map<String, Value> = LINKS
         .iter()
         .filter(|(from, ..)| *from == meta.name)
-        .map(|(_, to, field, value)| ((*to).to_owned(), json!({"operationId": to, "parameters": {*field: value}})))
+        .map(|(_, to, with)| {
+            let parameters: Map<String, Value> = with.iter().map(|(name, at)| ((*name).into(), json!(at))).collect();
+            ((*to).to_owned(), json!({"operationId": to, "parameters": parameters}))
+        })
         .collect();
     let mut found = json!({"description": meta.summary, "content": {"application/json": {"schema": answer}}});
     if !links.is_empty() {
         found["links"] = Value::Object(links);
     }
-    responses.insert("200".into(), found);
+    let mut responses = responses(found);
     if meta.toolset == "releases" && meta.effect == lukasa_engine::Effect::Read {
         responses.insert("304".into(), json!({"description": "It has not changed"}));
-    }
-    for (status, about) in ERRORS {
-        let schema = json!({"$ref": "#/components/schemas/Error"});
-        responses
-            .insert(status.into(), json!({"description": about, "content": {"application/json": {"schema": schema}}}));
     }
     let mut described = json!({
         "operationId": id,
@@ -177,10 +246,10 @@ fn described(operation: &Operation, id: &str, method: &str, in_path: &[&str]) ->
     described
 }
 
-fn parameter(field: &Field, place: &str) -> Value {
+fn parameter(operation: &Operation, field: &Field, place: &str) -> Value {
     let mut schema = match &field.shape {
         Shape::Flag | Shape::Switch => json!({"type": "boolean"}),
-        Shape::Number => json!({"type": "number"}),
+        Shape::Number => number(&operation.fields()[&field.name]),
         Shape::Choice(choices) => json!({"type": "string", "enum": choices}),
         Shape::Texts => json!({"type": "array", "items": {"type": "string"}}),
         Shape::Text => json!({"type": "string"}),
@@ -194,6 +263,19 @@ fn parameter(field: &Field, place: &str) -> Value {
     }
     json!({"name": field.name, "in": place, "required": place == "path" || field.required, "description": field.help,
         "schema": schema})
+}
+
+/// A number within the limits of its field.
+fn number(field: &Value) -> Value {
+    let is_whole =
+        field["type"] == "integer" || field["type"].as_array().is_some_and(|all| all.contains(&json!("integer")));
+    let mut schema = json!({"type": if is_whole { "integer" } else { "number" }});
+    for limit in ["minimum", "maximum"] {
+        if let Some(limited) = field.get(limit) {
+            schema[limit] = limited.clone();
+        }
+    }
+    schema
 }
 
 /// Puts a schema with all it refers to beside the others.
@@ -263,7 +345,7 @@ mod tests {
 
     #[test]
     fn every_operation_is_there_and_every_reference_leads_somewhere() {
-        let document = document();
+        let document = document(Opens::default());
         for operation in operations() {
             assert!(document["paths"][own_path(operation)]["post"].is_object(), "{}", operation.meta.name);
         }
@@ -272,6 +354,43 @@ mod tests {
         assert!(found.len() > 100);
         for reference in found {
             assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+        }
+    }
+
+    #[test]
+    fn links_lead_to_operations_and_parameters_that_exist() {
+        let document = document(Opens::default());
+        let methods = document["paths"].as_object().unwrap().values().filter_map(Value::as_object).flatten();
+        let known: Vec<&Value> = methods.map(|(_, told)| told).collect();
+        for (from, to, with) in LINKS {
+            assert!(
+                known.iter().any(|told| told["operationId"] == from && !told["responses"]["200"]["links"].is_null())
+            );
+            let target = known.iter().find(|told| told["operationId"] == to).unwrap_or_else(|| panic!("{to}"));
+            let parameters = target["parameters"].as_array().unwrap();
+            for (name, _) in with {
+                assert!(parameters.iter().any(|parameter| parameter["name"] == *name), "{to}: {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_stands_beside_operations_is_told_and_so_is_who_may_come_in() {
+        let open = document(Opens::default());
+        assert_eq!(open["security"], json!([]));
+        let guarded = document(Opens { tokens: true, keys: true });
+        assert_eq!(guarded["security"], json!([{"token": []}, {"key": []}]));
+        assert_eq!(document(Opens { tokens: false, keys: true })["security"], json!([{"key": []}]));
+        for path in ["/healthz", "/readyz", "/.well-known/agent-card.json", "/.well-known/agent.json"] {
+            assert_eq!(guarded["paths"][path]["get"]["security"], json!([]), "{path}");
+        }
+        for path in ["/metrics", "/v1/events", EXPORT] {
+            let told = &guarded["paths"][path]["get"];
+            assert!(told["x-scope"].is_string() && told.get("security").is_none(), "{path}");
+        }
+        for status in ["429", "503"] {
+            let told = &open["paths"]["/v1/search"]["post"]["responses"][status];
+            assert!(told["headers"]["Retry-After"].is_object(), "{status}");
         }
     }
 }

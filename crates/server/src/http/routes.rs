@@ -1,6 +1,6 @@
 //! Routes of operations: `POST /v1/{name}` for each, and the paths they name themselves.
 
-use super::{RequestId, Site, body, refusal};
+use super::{RequestId, Site, body, contract, refusal};
 use crate::front::Caller;
 use axum::Extension;
 use axum::Router;
@@ -58,7 +58,8 @@ pub fn all() -> Router<Site> {
                            body: Body| async move {
             let answer = async {
                 let body = body::whole(body, site.front.limits().bytes, site.patience.body).await?;
-                let asked = Asked { parts, query, body: &body, headers: &headers };
+                let tenant = &caller.scope.tenant;
+                let asked = Asked { parts, query, body: &body, headers: &headers, tenant };
                 answered(&site, &caller, operation, asked).await
             };
             match answer.await {
@@ -84,6 +85,8 @@ struct Asked<'a> {
     query: Option<String>,
     body: &'a [u8],
     headers: &'a HeaderMap,
+    /// Whoever it is let in as.
+    tenant: &'a str,
 }
 
 async fn answered(site: &Site, caller: &Caller, operation: &Operation, asked: Asked<'_>) -> Result<Response> {
@@ -109,8 +112,8 @@ async fn answered(site: &Site, caller: &Caller, operation: &Operation, asked: As
 
 /// The request of an operation from parameters alone.
 pub fn fields_of_query(operation: &Operation, query: Option<&str>) -> Result<Map<String, Value>> {
-    let asked =
-        Asked { parts: BTreeMap::new(), query: query.map(str::to_owned), body: &[], headers: &HeaderMap::new() };
+    let (parts, query) = (BTreeMap::new(), query.map(str::to_owned));
+    let asked = Asked { parts, query, body: &[], headers: &HeaderMap::new(), tenant: "" };
     match read(operation, &asked)? {
         Value::Object(request) => Ok(request),
         _ => Ok(Map::new()),
@@ -128,7 +131,7 @@ fn read(operation: &Operation, asked: &Asked<'_>) -> Result<Value> {
     let mut request = match asked.body {
         body if body.iter().all(u8::is_ascii_whitespace) => Map::new(),
         body => match serde_json::from_slice::<Value>(body) {
-            Ok(Value::Object(map)) => map,
+            Ok(Value::Object(map)) => contract::plain(operation, asked.tenant, map)?,
             Ok(_) => return Err(Error::invalid("invalid_request", "a request is a JSON object")),
             Err(e) => return Err(Error::invalid("invalid_json", format!("the body is not JSON: {e}"))),
         },

@@ -1,6 +1,7 @@
 //! Facts as resources: `lukasa://project/…`.
 
 use crate::front::{Caller, Front};
+use lukasa_engine::tool;
 use lukasa_model::ErrorKind;
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
@@ -63,9 +64,10 @@ pub fn request(uri: &str) -> Option<(&'static str, Value)> {
 
 pub async fn read(front: &Front, caller: &Caller, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let missing = || ErrorData::resource_not_found(format!("there is nothing at `{uri}`"), Some(json!({"uri": uri})));
-    let (operation, request) = request(uri).ok_or_else(missing)?;
-    let answer = front.call(caller, operation, request, None).await.and_then(|answer| answer.text());
-    match answer {
+    let (address, page) = paged(uri);
+    let (operation, request) = request(address).ok_or_else(missing)?;
+    let answer = front.call(caller, operation, request, None).await;
+    match answer.and_then(|answer| tool::told(&answer.value()?, page, "")) {
         Ok(text) => Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(JSON)])),
         Err(error) if error.kind == ErrorKind::NotFound => Err(missing()),
         Err(error) => {
@@ -73,6 +75,12 @@ pub async fn read(front: &Front, caller: &Caller, uri: &str) -> Result<ReadResou
             Err(ErrorData::internal_error(error.message, data))
         }
     }
+}
+
+/// An address, and which page of a long answer is meant: `…?page=2`. Names have their question marks encoded.
+fn paged(uri: &str) -> (&str, usize) {
+    let page = uri.rsplit_once("?page=").and_then(|(address, page)| Some((address, page.parse().ok()?)));
+    page.filter(|(_, page)| *page > 0).unwrap_or((uri, 1))
 }
 
 /// Symbols that begin so; nothing when they cannot be told.
@@ -115,6 +123,10 @@ mod tests {
             ["lukasa://project/", "lukasa://other/log", "lukasa://project/object/", "lukasa://project/object/%zz"]
         {
             assert_eq!(request(nothing), None, "{nothing}");
+        }
+        assert_eq!(paged("lukasa://project/log?page=3"), ("lukasa://project/log", 3));
+        for whole in ["lukasa://project/log", "lukasa://project/log?page=", "lukasa://project/log?page=0"] {
+            assert_eq!(paged(whole), (whole, 1));
         }
         for operation in ALL.iter().map(|a| a.3).chain(TEMPLATES.iter().map(|t| t.3)) {
             assert!(lukasa_engine::registry::find(operation).is_some(), "{operation}");

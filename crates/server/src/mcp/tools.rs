@@ -41,6 +41,11 @@ pub struct Toolsets {
 }
 
 impl Toolsets {
+    /// Every tool there is.
+    pub fn all() -> Toolsets {
+        Toolsets { chosen: BTreeSet::from(["all".into()]) }
+    }
+
     /// Reads names of toolsets; refuses those that do not exist.
     pub fn read<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Toolsets> {
         let mut known: BTreeSet<&str> = operations().iter().map(|operation| operation.meta.toolset).collect();

@@ -25,6 +25,15 @@ pub struct Place {
     temp: PathBuf,
 }
 
+/// The process that owns a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// None while it has not said who it is.
+    pub pid: Option<u32>,
+    /// Why nobody can attach.
+    pub fault: Option<String>,
+}
+
 /// What the owner leaves in the lock's file: processes may have been started with different environments, so where the
 /// socket is has to be said.
 #[derive(Serialize, Deserialize)]
@@ -75,6 +84,17 @@ impl Place {
         let (ours, there) = (lock.metadata().map_err(fault)?, std::fs::metadata(&self.lock));
         let same = there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino()));
         Ok(same.then_some(Seat { socket: None, lock }))
+    }
+
+    /// Who owns the store now, for who only wants to know; none where nobody does.
+    pub fn owner(&self) -> Option<Owner> {
+        let lock = File::open(&self.lock).ok()?;
+        // Let go at once: whoever comes meanwhile tries again.
+        if !matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+            return None;
+        }
+        let note = self.note();
+        Some(Owner { pid: note.as_ref().map(|note| note.pid), fault: note.and_then(|note| note.fault) })
     }
 
     /// What the owner says about itself; none while it has not said anything.
@@ -189,16 +209,20 @@ mod tests {
     async fn one_seat_per_store_and_a_note_that_tells_where() {
         let folder = tempfile::tempdir().unwrap();
         let place = place(folder.path());
+        assert_eq!(place.owner(), None);
         let mut seat = place.take().unwrap().unwrap();
         assert!(place.take().unwrap().is_none(), "the seat is taken");
+        assert_eq!(place.owner(), Some(Owner { pid: None, fault: None }));
         let other = Place::of(&folder.path().join("other.db"), None, folder.path()).unwrap();
         assert!(other.take().unwrap().is_some(), "another store of the same folder has a seat of its own");
         let listener = seat.listen(&place).unwrap();
         let socket = place.note().unwrap().socket.unwrap();
         assert_eq!(std::fs::metadata(&socket).unwrap().mode() & 0o777, 0o600);
         assert_eq!(std::fs::metadata(socket.parent().unwrap()).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(place.owner().unwrap().pid, Some(std::process::id()));
         drop((listener, seat));
         assert!(!socket.exists());
+        assert_eq!(place.owner(), None, "what it said of itself stays, and counts no more");
         // One that a killed owner left behind is replaced.
         drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
         let mut seat = place.take().unwrap().unwrap();

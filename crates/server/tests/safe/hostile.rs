@@ -1,11 +1,14 @@
 //! Whoever is slow, sends too much or nonsense gets no more than a refusal, and others are answered meanwhile.
 
 use crate::house::House;
+use lukasa_engine::Context;
+use lukasa_model::Scope;
 use lukasa_server::auth::failures::{FailureLimit, Failures};
+use lukasa_server::auth::rate::{Limit, RateLimits, Rates};
 use lukasa_server::http::Patience;
 use lukasa_server::{Front, Limits};
 use lukasa_testkit::Fixture;
-use lukasa_testkit::http::{Reply, ask, connect, reply, rest};
+use lukasa_testkit::http::{Reply, ask, connect, reply, rest, tried};
 use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -25,9 +28,23 @@ fn house() -> House {
 }
 
 fn small() -> House {
+    limited(Limits { bytes: BYTES, ..Limits::default() })
+}
+
+/// With limits of its own on work.
+fn limited(limits: Limits) -> House {
     House::with(Fixture::memory(), None, |site| {
         let engine = site.front.desk().engine().unwrap();
-        site.front = Front::new(engine, Limits { bytes: BYTES, ..Limits::default() }, None);
+        site.front = Front::new(engine, limits, None);
+    })
+}
+
+/// With limits on how often each may ask.
+fn rated(soft: u32, hard: u32) -> House {
+    let limit = |burst| Limit { per_second: 1, burst };
+    House::with(Fixture::memory(), None, |site| {
+        let limits = RateLimits { soft: limit(soft), hard: limit(hard), ..RateLimits::default() };
+        site.rates = Some(Arc::new(Rates::new(limits)));
     })
 }
 
@@ -315,4 +332,80 @@ fn an_address_that_fails_too_often_is_not_listened_to_for_a_while() {
     assert_eq!(house.call(&good, "log", &json!({})).header("retry-after"), Some("1"));
     house.fixture.clock.advance(1);
     assert_eq!(house.call(&good, "log", &json!({})).status, 200);
+}
+
+#[test]
+fn who_asks_too_often_is_warned_then_refused_and_told_when_to_come_back() {
+    let house = rated(1, 2);
+    let [bob, ann] = ["bob", "ann"].map(|user| house.key("ours", user, &["admin"]));
+    let first = house.call(&bob, "projects", &json!({}));
+    assert_eq!((first.status, first.header("x-ratelimit-remaining")), (200, Some("1")), "{}", first.all());
+    assert!(first.header("x-ratelimit-warning").is_none(), "{}", first.head);
+    let second = house.call(&bob, "projects", &json!({}));
+    assert_eq!((second.status, second.header("x-ratelimit-remaining")), (200, Some("0")), "{}", second.all());
+    assert!(second.header("x-ratelimit-warning").is_some(), "more than the soft limit: {}", second.head);
+    // Every way in counts, and every one is refused.
+    for (method, path, body) in [
+        ("POST", "/v1/projects", "{}"),
+        ("GET", "/graph/objects", ""),
+        ("GET", "/v1/events", ""),
+        ("GET", "/metrics", ""),
+        ("POST", "/mcp", r#"{"jsonrpc": "2.0", "id": 1, "method": "ping"}"#),
+    ] {
+        let refused = ask(house.address, method, path, &[("x-api-key", &bob)], body);
+        assert_eq!((refused.status, refused.code().as_str()), (429, "rate_limited"), "{path}: {}", refused.all());
+        assert_eq!(refused.header("retry-after"), Some("1"), "{path}");
+        assert_eq!(refused.json()["error"]["details"]["retry_after"], 1, "{path}");
+    }
+    // Others, and what says nothing about anybody's facts, are not concerned.
+    assert_eq!(house.call(&ann, "projects", &json!({})).status, 200);
+    is_well(&house);
+    house.fixture.clock.advance(1);
+    assert_eq!(house.call(&bob, "projects", &json!({})).status, 200);
+    assert_eq!(house.call(&bob, "projects", &json!({})).status, 429, "a second gives one request");
+}
+
+#[test]
+fn with_one_limit_the_second_request_is_refused() {
+    let house = rated(1, 1);
+    let key = house.key("ours", "bob", &["admin"]);
+    assert_eq!(house.call(&key, "projects", &json!({})).status, 200);
+    let refused = house.call(&key, "projects", &json!({}));
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")), "{}", refused.all());
+}
+
+#[test]
+fn who_finds_no_place_to_wait_is_told_to_come_again() {
+    let house = limited(Limits { at_once: 1, waiting: 0, ..Limits::default() });
+    let key = house.key("ours", "bob", &["admin"]);
+    house.ok(&key, "put", json!({"type": "Service", "key": "a"}));
+    // Who counts to a hundred million has the only place for as long as it takes to see the others refused.
+    let long = json!({"query": "UNWIND range(1, 10000) AS a UNWIND range(1, 10000) AS b RETURN count(a + b)",
+        "timeout_ms": 10_000});
+    let (address, sent) = (house.address, key.clone());
+    // Nobody waits for what it finds.
+    std::thread::spawn(move || tried(address, "POST", "/v1/cypher", &[("x-api-key", &sent)], &long.to_string()));
+    let refused = (0..DRIPS).find_map(|_| {
+        let reply = house.call(&key, "projects", &json!({}));
+        std::thread::sleep(Duration::from_millis(5));
+        (reply.status != 200).then_some(reply)
+    });
+    let refused = refused.expect("somebody found no place");
+    assert_eq!((refused.status, refused.code().as_str()), (429, "too_busy"), "{}", refused.all());
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    is_well(&house);
+}
+
+#[test]
+fn what_takes_too_long_is_given_up() {
+    let house = limited(Limits { time: Duration::from_millis(1), ..Limits::default() });
+    let key = house.key("ours", "bob", &["admin"]);
+    let long = json!({"query": "UNWIND range(1, 3000) AS a UNWIND range(1, 3000) AS b RETURN count(a + b)"});
+    let mut progress = |_, _| ();
+    let mut owner = Context::of(Scope::new("ours", "shop").unwrap(), &mut progress);
+    house.engine.call(&mut owner, "put", json!({"type": "Service", "key": "a"})).unwrap();
+    let refused = house.call(&key, "cypher", &long);
+    assert_eq!((refused.status, refused.code().as_str()), (504, "timeout"), "{}", refused.all());
+    assert!(refused.json()["error"]["hint"].is_string());
+    is_well(&house);
 }

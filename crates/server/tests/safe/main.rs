@@ -7,4 +7,5 @@ mod hostile;
 mod house;
 mod requests;
 mod sensitive;
+mod surface;
 mod tenants;

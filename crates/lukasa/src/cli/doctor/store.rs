@@ -7,6 +7,7 @@ use lukasa_engine::code::place::Place;
 use lukasa_engine::{Context, Engine};
 use lukasa_model::Error;
 use lukasa_model::json::Hash;
+use lukasa_server::owner::{self, Owner};
 use lukasa_store::Store;
 use lukasa_store::audit::{AuditHead, Seals};
 use lukasa_store::sqlite::inspect;
@@ -24,7 +25,9 @@ pub fn checks(matches: &ArgMatches) -> Vec<Check> {
         None => match config::store_file(matches, None) {
             Ok(path) => {
                 checks.extend(disk(&path));
-                file(&path, &mut checks)
+                let sound = file(&path, &mut checks);
+                checks.extend(path.exists().then(|| engine(&path)).flatten());
+                sound
             }
             Err(e) => {
                 checks.push(Check::of("store", State::Fail, e));
@@ -78,6 +81,26 @@ fn file(path: &Path, checks: &mut Vec<Check>) -> bool {
         }
     }
     seen.schema == seen.newest
+}
+
+/// Which process has the engine that the others attach to; nothing where processes do not share one.
+fn engine(path: &Path) -> Option<Check> {
+    if cfg!(not(unix)) {
+        return None;
+    }
+    let owner = owner::Place::of(path, None, &std::env::temp_dir()).ok()?.owner();
+    let Some(Owner { pid, fault }) = owner else {
+        return Some(Check::ok("engine", "nobody serves this store; who does so next owns it"));
+    };
+    let who = pid.map_or_else(|| "a process that is just starting".into(), |pid| format!("process {pid}"));
+    Some(match fault {
+        None => Check::ok("engine", format!("{who} owns it, and others attach to it")),
+        Some(fault) => Check::warn(
+            "engine",
+            format!("{who} owns it, and nobody can attach: {fault}"),
+            "set XDG_RUNTIME_DIR to a folder of your own, and start that process again",
+        ),
+    })
 }
 
 /// Which of the things that are checked at opening it was.

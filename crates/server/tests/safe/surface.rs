@@ -1,0 +1,150 @@
+//! What a server tells of itself, in which words it can be asked, and what need not be sent twice or all at once.
+
+use crate::house::House;
+use lukasa_engine::{operations, tool};
+use lukasa_search::count::count;
+use lukasa_testkit::Fixture;
+use lukasa_testkit::http::ask;
+use serde_json::{Value, json};
+
+const CARDS: [&str; 2] = ["/.well-known/agent-card.json", "/.well-known/agent.json"];
+
+#[test]
+fn agents_find_us_by_a_card_that_tells_the_truth() {
+    let house = House::of(Fixture::memory(), None);
+    for path in CARDS {
+        let reply = ask(house.address, "GET", path, &[], "");
+        assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/json")), "{path}");
+        let card = reply.json();
+        for text in ["name", "description", "version", "protocolVersion", "mcpEndpoint"] {
+            assert!(card[text].as_str().is_some_and(|text| !text.is_empty()), "{path}: {text}");
+        }
+        for list in ["supportedInterfaces", "defaultInputModes", "defaultOutputModes", "skills"] {
+            assert!(card[list].as_array().is_some_and(|list| !list.is_empty()), "{path}: {list}");
+        }
+        assert!(card["capabilities"].is_object());
+        let skills = card["skills"].as_array().unwrap();
+        assert_eq!(skills.len(), operations().len(), "whatever is listed to agents");
+        for skill in skills {
+            for text in ["id", "name", "description"] {
+                assert!(skill[text].as_str().is_some_and(|text| !text.is_empty()), "{skill}");
+            }
+            assert!(skill["tags"].as_array().is_some_and(|tags| !tags.is_empty()), "{skill}");
+        }
+        // Where it says that it can be asked, it can; bindings of A2A that nobody serves are not claimed.
+        let way = &card["supportedInterfaces"][0];
+        assert_eq!(way["url"], format!("http://{}/mcp", house.address));
+        assert_eq!(way["protocolVersion"], "1.0");
+        assert!(!["JSONRPC", "GRPC", "HTTP+JSON"].contains(&way["protocolBinding"].as_str().unwrap()), "{way}");
+        assert_eq!(ask(house.address, "POST", "/mcp", &[], "{}").code(), "missing_token");
+        // This door opens to keys alone.
+        assert_eq!(
+            card["securitySchemes"],
+            json!({"key": {"apiKeySecurityScheme": {"location": "header", "name": "x-api-key"}}})
+        );
+        assert_eq!(card["securityRequirements"], json!([{"schemes": {"key": {"list": []}}}]));
+    }
+    let behind = ask(house.address, "GET", CARDS[0], &[("x-forwarded-proto", "https")], "").json();
+    assert_eq!(behind["supportedInterfaces"][0]["url"], format!("https://{}/mcp", house.address));
+    let document = ask(house.address, "GET", "/openapi.json", &[], "").json();
+    assert_eq!(document["security"], json!([{"key": []}]));
+}
+
+#[test]
+fn a_release_need_not_be_sent_twice() {
+    let house = House::of(Fixture::memory(), None);
+    let key = house.key("ours", "bob", &["admin"]);
+    house.ok(&key, "put", json!({"type": "Service", "key": "a"}));
+    house.ok(&key, "release_create", json!({"name": "r1"}));
+    for path in ["/product-versions/r1", "/product-versions", "/product-versions/r1/diff/r1"] {
+        let first = house.get(&key, path);
+        assert_eq!(first.status, 200, "{path}: {}", first.all());
+        let tag = first.header("etag").expect("releases have tags").to_owned();
+        let known = |tags: &str| ask(house.address, "GET", path, &[("x-api-key", &key), ("if-none-match", tags)], "");
+        for tags in [tag.clone(), format!("\"other\", {tag}"), "*".into()] {
+            let again = known(&tags);
+            assert_eq!((again.status, again.body.as_str()), (304, ""), "{path}: {}", again.all());
+            assert_eq!(again.header("etag"), Some(tag.as_str()));
+        }
+        assert_eq!(known("\"other\"").status, 200, "{path}");
+    }
+    // What is no release changes, and has none.
+    assert!(house.get(&key, "/graph/objects").header("etag").is_none());
+}
+
+#[test]
+fn a_search_is_understood_in_the_words_of_others() {
+    let house = House::of(Fixture::memory(), None);
+    let key = house.key("ours", "bob", &["admin"]);
+    for (kind, name) in [("Decision", "d1"), ("Risk", "r1")] {
+        house.ok(&key, "put", json!({"type": kind, "key": name, "title": "Adopt feature flags", "label": ["p0"]}));
+    }
+    let search =
+        |path: &str, request: Value| ask(house.address, "POST", path, &[("x-api-key", &key)], &request.to_string());
+    let grouped = json!({"query": "feature flags", "includeDebug": true, "channels": ["lexical"],
+        "filters": {"objectTypes": ["Decision"], "labelsAny": ["p0"]}, "pagination": {"cursor": null, "limit": 5},
+        "documentFusion": {"enabled": false}, "neighbor": {"perPrimaryLimit": 0}});
+    let reply = search("/graph/search", grouped);
+    assert_eq!(reply.status, 200, "{}", reply.all());
+    let answer = reply.json();
+    assert_eq!((answer["items"].as_array().unwrap().len(), &answer["items"][0]["ref"]), (1, &json!("Decision:d1")));
+    assert!(answer["debug"].is_object(), "{answer}");
+    let flat = json!({"query": "feature flags", "entity_types": ["Risk"], "use_fulltext": true, "use_embedding": false,
+        "tenant_id": "ours", "limit": 10});
+    let reply = search("/v1/graph/search", flat);
+    assert_eq!(reply.status, 200, "{}", reply.all());
+    assert_eq!(reply.json()["items"][0]["ref"], "Risk:r1");
+    assert_eq!(reply.json()["meta"]["channels"], json!(["lexical"]));
+    let other = search("/v1/graph/search", json!({"query": "feature flags", "tenant_id": "theirs"}));
+    assert_eq!((other.status, other.code().as_str()), (403, "forbidden_tenant"));
+}
+
+#[test]
+fn prompts_and_resources_have_an_end() {
+    let house = House::of(Fixture::memory(), None);
+    let key = house.key("ours", "bob", &["admin"]);
+    let text = "words that take some room ".repeat(20);
+    for part in 0..6 {
+        let writes: Vec<Value> = (0..400)
+            .map(|n| json!({"object": {"type": "Note", "key": format!("{part}:{n}"), "title": text, "properties": {"text": text}}}))
+            .collect();
+        house.ok(&key, "batch", json!({"writes": writes, "reason": text}));
+    }
+    for n in 0..50 {
+        house.ok(&key, "task_update", json!({"task_id": n.to_string(), "title": text.repeat(7), "agent_id": "ann"}));
+    }
+    let session = house.session(&key, "agent");
+    let said = |method: &str, params: Value| {
+        let reply =
+            house.say(&key, Some(&session), &json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}));
+        assert_eq!(reply.status, 200, "{}", reply.all());
+        let line = reply.body.lines().find_map(|line| line.strip_prefix("data: ").filter(|line| line.starts_with('{')));
+        serde_json::from_str::<Value>(line.unwrap_or(&reply.body)).unwrap()["result"].clone()
+    };
+    let whole = house.ok(&key, "diff_since", json!({"since": "tx:1", "limit": 1000}));
+    assert!(whole.to_string().len() > 200_000, "there is more than has room: {}", whole.to_string().len());
+    let within = |what: &str, text: &str| {
+        assert!(!text.is_empty(), "{what}");
+        assert!(count(text) <= tool::MOST, "{what}: {}", count(text));
+    };
+    for (prompt, argument, value) in [
+        ("what_changed", "since", "tx:1"),
+        ("brief_me", "task", "words that take room"),
+        ("explain_module", "module", "0:0"),
+    ] {
+        let told = said("prompts/get", json!({"name": prompt, "arguments": {argument: value}}));
+        within(prompt, told["messages"][0]["content"]["text"].as_str().unwrap());
+    }
+    for path in ["overview", "branches", "releases", "log", "events", "claims", "tasks", "history/Note%3A0%3A0"] {
+        let told = said("resources/read", json!({"uri": format!("lukasa://project/{path}")}));
+        within(path, told["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{path}: {told}")));
+    }
+    // What has no room comes in pages.
+    let page = |n: usize| {
+        let told = said("resources/read", json!({"uri": format!("lukasa://project/tasks?page={n}")}));
+        serde_json::from_str::<Value>(told["contents"][0]["text"].as_str().unwrap()).unwrap()
+    };
+    let (first, second) = (page(1), page(2));
+    assert_eq!(first["nextPage"], 2, "{}", first["truncated"]);
+    assert_ne!(first["data"], second["data"]);
+}
