@@ -12,7 +12,7 @@ impl<'p> Eval<'p> {
             let found = match value {
                 Value::Object(file, expr) => self.object_at(*file, *expr, Some(name), levels),
                 Value::Typed(..) => self.element(&Set::one(*value, *how), levels),
-                Value::Keywords(gid) => self.keyword(*gid, name, levels),
+                Value::Keywords(gid) => (*self.solve(Question::Keyword(*gid, name), levels)).clone(),
                 Value::Module(_) | Value::Class(_) | Value::Func(_) => self.member_of_value(*value, *how, name, levels),
                 Value::Instance(class, _) => {
                     let get = self.link.words.get_item;
@@ -35,9 +35,7 @@ impl<'p> Eval<'p> {
             let found = match value {
                 Value::Object(file, expr) => self.object_index(*file, *expr, index, levels),
                 Value::Rest(gid, place) => {
-                    let mut found = Set::default();
-                    self.flowing(*gid, *place as usize + index as usize, &mut found, levels);
-                    found
+                    (*self.solve(Question::Passed(*gid, u32::from(*place) + index), levels)).clone()
                 }
                 Value::Typed(file, expr) => self.typed_index(*file, *expr, index, levels),
                 _ => self.element(&Set::one(*value, *how), levels),
@@ -54,8 +52,8 @@ impl<'p> Eval<'p> {
                 Value::Object(file, expr) => self.object_at(*file, *expr, None, levels),
                 Value::Generator(gid) => self.yields(*gid, levels),
                 Value::Typed(file, expr) => self.typed_element(*file, *expr, levels),
-                Value::Rest(gid, place) => self.rest_elements(*gid, *place as usize, levels),
-                Value::Keywords(gid) => self.rest_elements(*gid, 0, levels),
+                Value::Rest(gid, place) => (*self.solve(Question::Rest(*gid, u32::from(*place)), levels)).clone(),
+                Value::Keywords(gid) => (*self.solve(Question::Rest(*gid, 0), levels)).clone(),
                 Value::Instance(class, _) => self.iterate(*class, levels),
                 Value::Text => Set::one(Value::Text, How::Exact),
                 _ => Set::default(),

@@ -40,6 +40,11 @@ pub(super) enum Question {
     Path(FileId, u32),
     /// What a list, map or object written down holds; with a name only what can be under it.
     Held(FileId, ExprId, Option<Sym>),
+    /// What callers pass under a name, at a place, or from a place on, to a function that takes whatever comes. Kept,
+    /// because such functions hand it to one another, and every caller of each would be asked again.
+    Keyword(Gid, Sym),
+    Passed(Gid, u32),
+    Rest(Gid, u32),
 }
 
 struct Known {
@@ -202,6 +207,9 @@ impl<'p> Eval<'p> {
             Question::Free(file, owner, name) => self.free(file, owner, name, levels),
             Question::Path(file, import) => self.path(file, import, levels),
             Question::Held(file, expr, name) => self.items_at(file, expr, name, levels),
+            Question::Keyword(function, name) => self.keyword(function, name, levels),
+            Question::Passed(function, place) => self.passed_by_all(function, place as usize, levels),
+            Question::Rest(function, place) => self.rest_elements(function, place as usize, levels),
         }
     }
 

@@ -205,17 +205,25 @@ impl<'p> Eval<'p> {
 
     /// Adds what callers pass to a parameter.
     pub(super) fn flowing(&mut self, function: Gid, place: usize, set: &mut Set, levels: u8) {
+        let passed = self.deeper(levels, |e, levels| e.passed_by_all(function, place, levels));
+        set.join(&passed);
+    }
+
+    /// What callers pass at a place.
+    pub(super) fn passed_by_all(&mut self, function: Gid, place: usize, levels: u8) -> Set {
+        let mut set = Set::default();
         let callers = self.callers(function);
         let here = self.file(function.file);
         let name =
             here.facts.def(function.def).params.get(place).map(|var| here.sym(here.facts.vars[*var as usize].name));
         for caller in callers {
-            let passed = self.deeper(levels, |e, levels| e.passed(caller, place, name, levels));
+            let passed = self.passed(caller, place, name, levels);
             set.join_as(&passed, How::Flow.max(caller.how));
             if set.too_many {
-                return;
+                break;
             }
         }
+        set
     }
 
     /// What a parameter is declared to be by the type that is expected where its function is written:
@@ -305,8 +313,10 @@ impl<'p> Eval<'p> {
         let callers = self.callers(function);
         for caller in callers {
             let (file, call) = (caller.file, caller.call);
-            let passed = self.deeper(levels, |e, levels| e.argument(file, call, usize::MAX, Some(name), levels));
-            set.join_as(&passed, How::Flow);
+            set.join_as(&self.argument(file, call, usize::MAX, Some(name), levels), How::Flow);
+            if set.too_many {
+                break;
+            }
         }
         set
     }
@@ -324,8 +334,10 @@ impl<'p> Eval<'p> {
                 _ => continue,
             };
             for at in from..args.max(from) {
-                let passed = self.deeper(levels, |e, levels| e.argument(caller.file, caller.call, at, None, levels));
-                set.join_as(&passed, How::Flow);
+                set.join_as(&self.argument(caller.file, caller.call, at, None, levels), How::Flow);
+            }
+            if set.too_many {
+                break;
             }
         }
         set

@@ -296,3 +296,22 @@ fn a_python_type_of_a_class_is_the_class() {
         ],
     );
 }
+
+/// Without remembering what callers pass, each step here would ask twenty times as often as the one before.
+#[test]
+fn whatever_comes_is_handed_on_by_many_to_many() {
+    let handed_on = |steps: usize| {
+        let mut text = String::from("def work(): pass\n\n");
+        for step in 0..steps {
+            let call = format!("    f{}(*args, **options)\n", step + 1).repeat(20);
+            text += &format!("def f{step}(*args, **options):\n{call}\n");
+        }
+        text += &format!("def f{steps}(first, *args, run=None, **options):\n");
+        text += "    first()\n    run()\n    options['go']()\n\nf0(work, run=work, go=work)\n";
+        let found = calls(&[("a.py", &text)]);
+        found.iter().filter(|call| call.contains("-> work:")).count()
+    };
+    assert_eq!(handed_on(2), 3);
+    // Further than values are followed, but it ends.
+    assert!(handed_on(12) <= 3);
+}
