@@ -490,7 +490,7 @@ impl Op for Search {
             debug: request.debug.then(|| debug(look, &texts, &found)),
             view: look.view.echo(),
         };
-        let around = response.fit_around(request.max_token_budget);
+        let mut around = response.fit_around(request.max_token_budget);
         let mut want = Want {
             limit: request.limit,
             room: request.max_token_budget.saturating_sub(around),
@@ -502,6 +502,7 @@ impl Op for Search {
             include: &request.include,
             given: searching.given_lately(context, look, now, &heads(&found, known)),
         };
+        let mut way_back = true;
         let mut shown = show(look, &texts, &found, &read, &want);
         while shown.unread && known < found.candidates.len() {
             // Repetitions made room for what was not read yet.
@@ -511,6 +512,13 @@ impl Op for Search {
             want.given = searching.given_lately(context, look, now, &more);
             want.read = known;
             shown = show(look, &texts, &found, &read, &want);
+        }
+        if shown.items.is_empty() && !shown.page.is_empty() && response.previous_cursor.take().is_some() {
+            // Rather no way back than nothing on the way on.
+            around = response.fit_around(request.max_token_budget);
+            want.room = request.max_token_budget.saturating_sub(around);
+            shown = show(look, &texts, &found, &read, &want);
+            way_back = false;
         }
         costs.paths_ms = timer.lap();
         searching.learn(&costs, &steps);
@@ -522,7 +530,7 @@ impl Op for Search {
         searching.give(context, now, &given);
         let page = shown.page;
         response.next_cursor = (page.end < found.candidates.len()).then(|| seal(page.end, false));
-        response.previous_cursor = (page.start > 0).then(|| seal(page.start, true));
+        response.previous_cursor = (way_back && page.start > 0).then(|| seal(page.start, true));
         response.items = shown.items;
         response.path_summaries = shown.paths;
         response.meta.token_estimate = tokens;

@@ -8,6 +8,15 @@ use lukasa_store::Clock;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
+/// An engine on each store. What is shed depends on the machine, and is told; here nothing is.
+fn desks() -> Vec<Desk> {
+    let patient = |mut desk: Desk| {
+        desk.engine = desk.engine.clone().with_searching(Searching::default().with_patience(f64::INFINITY));
+        desk
+    };
+    Desk::all().into_iter().map(patient).collect()
+}
+
 /// A request with more in it.
 fn with(mut request: Value, more: &Value) -> Value {
     request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -58,7 +67,7 @@ fn many(desk: &Desk, decisions: usize) {
 
 #[test]
 fn pages_together_are_one_large_page() {
-    for desk in Desk::all() {
+    for desk in desks() {
         many(&desk, 30);
         for more in [json!({}), json!({"recipe": "objects", "fusion": "rrf"}), json!({"max_token_budget": 700})] {
             let ask = |limit: usize| with(json!({"query": "discount rounded at the till", "limit": limit}), &more);
@@ -92,7 +101,7 @@ fn pages_together_are_one_large_page() {
 
 #[test]
 fn a_cursor_dies_when_the_order_is_another() {
-    let desk = Desk::all().remove(0);
+    let desk = desks().remove(0);
     many(&desk, 12);
     let request = json!({"query": "discount rounded", "recipe": "objects", "limit": 3});
     let first = desk.ok("search", request.clone());
@@ -108,8 +117,26 @@ fn a_cursor_dies_when_the_order_is_another() {
 }
 
 #[test]
+fn a_further_page_spares_what_the_first_spared() {
+    let mut desk = desks().remove(0);
+    many(&desk, 12);
+    let request = json!({"query": "discount rounded", "recipe": "objects", "limit": 3});
+    let plain = desk.ok("search", request.clone());
+    assert!(plain["meta"]["warnings"].is_null());
+    let cursor = json!({"cursor": plain["next_cursor"]});
+    desk.engine = desk.engine.clone().with_searching(Searching::default().with_patience(1e-9));
+    desk.ok("search", request.clone());
+    let hurried = desk.ok("search", request.clone());
+    assert!(hurried["meta"]["warnings"].to_string().contains("candidate_pool_reduced"), "{hurried}");
+    let second = desk.ok("search", with(request.clone(), &json!({"cursor": hurried["next_cursor"]})));
+    assert_eq!(second["meta"]["warnings"], hurried["meta"]["warnings"]);
+    let second = desk.ok("search", with(request, &cursor));
+    assert!(second["meta"]["warnings"].is_null(), "the list that was begun goes on: {second}");
+}
+
+#[test]
 fn without_words_only_meaning_counts_for_code_too() {
-    let desk = Desk::all().remove(0);
+    let desk = desks().remove(0);
     let _folder = indexed(&desk);
     note(&desk, "decision:1", "Discounts are rounded", "A discount is rounded to whole cents at the till.");
     let ask = |recipe: &str| {
@@ -138,7 +165,7 @@ fn without_words_only_meaning_counts_for_code_too() {
 
 #[test]
 fn a_filter_does_not_hide_what_is_near() {
-    let desk = Desk::all().remove(0);
+    let desk = desks().remove(0);
     let mut writes = vec![json!({"object": {"type": "Memo", "key": "m", "title": "Cars stand behind the house."}})];
     for n in 0..420 {
         writes
@@ -153,7 +180,7 @@ fn a_filter_does_not_hide_what_is_near() {
 
 #[test]
 fn labels_and_times_hold_for_neighbours_and_paths() {
-    for desk in Desk::all() {
+    for desk in desks() {
         let put = |kind: &str, key: &str, title: &str, label: &str| {
             desk.ok("put", json!({"type": kind, "key": key, "title": title, "label": [label]}));
         };
@@ -186,7 +213,7 @@ fn labels_and_times_hold_for_neighbours_and_paths() {
 
 #[test]
 fn citations_are_few_verbatim_and_never_of_what_is_hidden() {
-    for desk in Desk::all() {
+    for desk in desks() {
         let said =
             |n: usize| format!("Nothing of that here. Discount {n} is  rounded at till {n}! The end: {}.", words(n));
         for n in 0..14 {
@@ -211,7 +238,7 @@ fn citations_are_few_verbatim_and_never_of_what_is_hidden() {
 
 #[test]
 fn the_whole_answer_keeps_to_its_budget() {
-    for desk in Desk::all() {
+    for desk in desks() {
         many(&desk, 40);
         let _folder = indexed(&desk);
         for (budget, least) in [(400, 1), (700, 2), (4_000, 10)] {
@@ -236,7 +263,7 @@ fn the_whole_answer_keeps_to_its_budget() {
 
 #[test]
 fn neighbours_are_few_gain_little_and_hubs_are_sampled() {
-    for desk in Desk::all() {
+    for desk in desks() {
         let mut writes = vec![json!({"object": {"type": "Decision", "key": "hub", "title": "Discounts are rounded"}})];
         for n in 0..520 {
             let (kind, link) = match n {
@@ -272,7 +299,7 @@ fn neighbours_are_few_gain_little_and_hubs_are_sampled() {
 
 #[test]
 fn what_a_neighbour_gains_is_capped() {
-    for desk in Desk::all() {
+    for desk in desks() {
         let mut writes = vec![json!({"object": {"type": "Meeting", "key": "m", "title": "Weekly"}})];
         for n in 0..10 {
             writes.push(json!({"object": {"type": "Decision", "key": format!("d{n}"), "title": format!("Discount w{n} rounded")}}));
@@ -293,7 +320,7 @@ fn what_a_neighbour_gains_is_capped() {
 
 #[test]
 fn a_neighbour_that_says_nothing_new_is_told_by_its_path_only() {
-    for desk in Desk::all() {
+    for desk in desks() {
         let text = "Discounts are rounded to whole cents at the till whenever somebody pays in coins";
         for n in 0..5 {
             note(&desk, &format!("d{n}"), "Discounts rounded", text);
@@ -313,7 +340,7 @@ fn a_neighbour_that_says_nothing_new_is_told_by_its_path_only() {
 
 #[test]
 fn the_nearer_to_an_anchor_the_higher() {
-    for desk in Desk::all() {
+    for desk in desks() {
         for key in ["far", "near", "beside"] {
             desk.ok("put", json!({"type": "Decision", "key": key, "title": "Discounts are rounded"}));
         }
@@ -338,7 +365,7 @@ fn the_nearer_to_an_anchor_the_higher() {
 
 #[test]
 fn an_intent_can_be_given_and_what_ranked_is_told() {
-    for desk in Desk::all() {
+    for desk in desks() {
         note(&desk, "decision:1", "Timeout", "The timeout setting is ten seconds.");
         let ask =
             |more: Value| desk.ok("search", with(json!({"query": "timeout setting", "recipe": "objects"}), &more));
@@ -359,8 +386,7 @@ fn an_intent_can_be_given_and_what_ranked_is_told() {
 #[test]
 fn vectors_and_packs_give_the_same_on_every_store() {
     let mut seen: Option<(Value, Value)> = None;
-    for mut desk in Desk::all() {
-        desk.engine = desk.engine.clone().with_searching(Searching::default().with_patience(f64::INFINITY));
+    for desk in desks() {
         let _folder = indexed(&desk);
         many(&desk, 12);
         desk.ok("embed", json!({}));
@@ -387,7 +413,7 @@ fn vectors_and_packs_give_the_same_on_every_store() {
 
 #[test]
 fn a_debug_pack_gives_everything_whole_in_pages() {
-    let desk = Desk::all().remove(0);
+    let desk = desks().remove(0);
     let folder = tempfile::tempdir().unwrap();
     for n in 0..60 {
         let body = "    total = total + rate * basket[total]\n".repeat(n % 7 * 4 + 1);
