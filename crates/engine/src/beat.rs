@@ -13,12 +13,20 @@ pub struct Beat {
 impl Beat {
     /// Works at once, and again whenever this time has passed since. Without a thread to be had nothing is done.
     pub fn start(name: &str, every: Duration, mut work: impl FnMut() + Send + 'static) -> Beat {
+        Beat::paced(name, move || {
+            work();
+            every
+        })
+    }
+
+    /// Works at once, and again after the time that the work asks for.
+    pub fn paced(name: &str, mut work: impl FnMut() -> Duration + Send + 'static) -> Beat {
         let ended = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&ended);
         let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
             while !stop.load(Ordering::Relaxed) {
-                work();
-                std::thread::park_timeout(every);
+                let pause = work();
+                std::thread::park_timeout(pause);
             }
         });
         Beat { ended, thread: thread.ok() }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The scope that covers every other.
 const ADMIN: &str = "admin";
 /// Figures of every stage of a search.
-const DEBUG: &str = "graph:search:debug";
+pub const SEARCH_DEBUG: &str = "graph:search:debug";
 
 /// Scopes of a caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Grants {
         if self.cover(scope) {
             return Ok(());
         }
-        if scope == DEBUG {
+        if scope == SEARCH_DEBUG {
             crate::telemetry::metrics().debug_denied.inc();
         }
         Err(Error::new(ErrorKind::Forbidden, "missing_scope", format!("`{operation}` needs the scope `{scope}`"))

@@ -16,6 +16,8 @@ pub struct Cursor {
     /// The page begins here, or ends here when it is read backwards.
     pub place: u32,
     pub backwards: bool,
+    /// What was spared of the work, as whoever seals it numbers that: up to seven bits.
+    pub spared: u8,
     /// Of the request without its paging.
     pub request: [u8; 8],
 }
@@ -29,7 +31,14 @@ impl Cursor {
         let mut short = [0; 8];
         short.copy_from_slice(&request.0[..8]);
         let place = u32::try_from(place).unwrap_or(u32::MAX);
-        Cursor { branch: view.branch, known: view.known, valid: view.valid, place, backwards, request: short }
+        let (branch, known, valid) = (view.branch, view.known, view.valid);
+        Cursor { branch, known, valid, place, backwards, spared: 0, request: short }
+    }
+
+    #[must_use]
+    pub fn sparing(mut self, spared: u8) -> Cursor {
+        self.spared = spared & 0x7f;
+        self
     }
 
     /// `key` is the project's own.
@@ -40,7 +49,7 @@ impl Cursor {
         bytes.extend(self.known.to_be_bytes());
         bytes.extend(self.valid.0.to_be_bytes());
         bytes.extend(self.place.to_be_bytes());
-        bytes.push(u8::from(self.backwards));
+        bytes.push(u8::from(self.backwards) | self.spared << 1);
         bytes.extend(self.request);
         let tag = sign(key, &bytes).finalize().into_bytes();
         bytes.extend(&tag[..TAG]);
@@ -65,7 +74,8 @@ impl Cursor {
             known: u64::from_be_bytes(take(&mut rest)),
             valid: Time(i64::from_be_bytes(take(&mut rest))),
             place: u32::from_be_bytes(take(&mut rest)),
-            backwards: take::<1>(&mut rest)[0] == 1,
+            backwards: rest[0] & 1 == 1,
+            spared: take::<1>(&mut rest)[0] >> 1,
             request: take(&mut rest),
         })
     }
@@ -105,7 +115,8 @@ mod tests {
         let (key, request) = (Hash::of(b"project"), Hash::of(b"request"));
         let mut short = [0; 8];
         short.copy_from_slice(&request.0[..8]);
-        let cursor = Cursor { branch: 3, known: 42, valid: Time(-7), place: 50, backwards: true, request: short };
+        let cursor =
+            Cursor { branch: 3, known: 42, valid: Time(-7), place: 50, backwards: true, spared: 0x55, request: short };
         let sealed = cursor.seal(&key);
         assert_eq!(Cursor::open(&sealed, &key).unwrap(), cursor);
         assert!(cursor.check(&request).is_ok());

@@ -42,6 +42,7 @@ use std::collections::hash_map::Entry;
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use telemetry::events::{self, Ended};
 use telemetry::log;
@@ -66,6 +67,24 @@ pub struct Engine {
     audit: Option<Audit>,
     coordination: Arc<coordination::Coordination>,
     memory: Arc<memory::Memory>,
+    /// Requests being answered.
+    answering: Arc<AtomicUsize>,
+}
+
+/// Counts a request for as long as it is answered.
+struct Answering(Arc<AtomicUsize>);
+
+impl Answering {
+    fn one(count: &Arc<AtomicUsize>) -> Answering {
+        count.fetch_add(1, Ordering::Relaxed);
+        Answering(Arc::clone(count))
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// What is kept per working tree of a project.
@@ -143,6 +162,7 @@ impl Engine {
             audit: None,
             coordination: Arc::default(),
             memory: Arc::default(),
+            answering: Arc::default(),
         }
     }
 
@@ -212,6 +232,7 @@ impl Engine {
         let operation = registry::find(name).ok_or_else(|| {
             Error::not_found("unknown_operation", format!("no operation `{name}`")).hint("`lukasa --help` lists them")
         })?;
+        let _one = Answering::one(&self.answering);
         let recording = match &self.audit {
             Some(audit) => audit.begin(context, operation, &request)?,
             None => None,
@@ -232,6 +253,16 @@ impl Engine {
             }
         }
         answer
+    }
+
+    /// Whether somebody waits for an answer.
+    pub fn is_answering(&self) -> bool {
+        self.answering.load(Ordering::Relaxed) > 0
+    }
+
+    /// Projects that were asked about.
+    pub(crate) fn scopes(&self) -> Vec<Scope> {
+        self.ledgers.lock().keys().cloned().collect()
     }
 
     /// Records an operation that a surface refused before it came here.

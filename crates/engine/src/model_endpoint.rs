@@ -24,7 +24,7 @@ const REASON_CHARS: usize = 200;
 /// Where a model is, and what it is called there.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
-    /// The part before `/chat/completions` or `/embeddings`, for example `http://localhost:11434/v1`.
+    /// The part before `/chat/completions`, `/embeddings` or `/rerank`, for example `http://localhost:11434/v1`.
     pub url: String,
     pub name: String,
     pub key: Option<Key>,
@@ -62,6 +62,16 @@ pub const EMBEDDING: SettingNames = SettingNames {
     timeout: "embedding.timeout_seconds (LUKASA_EMBEDDING_TIMEOUT_SECONDS)",
     less: "embedding.batch (LUKASA_EMBEDDING_BATCH)",
     path: "/embeddings",
+};
+
+/// A model that judges what was found.
+pub const RERANK: SettingNames = SettingNames {
+    url: "rerank.url (LUKASA_RERANK_URL)",
+    name: "rerank.model (LUKASA_RERANK_MODEL)",
+    key: "rerank.key_env (LUKASA_RERANK_KEY_ENV)",
+    timeout: "rerank.deadline_ms (LUKASA_RERANK_DEADLINE_MS)",
+    less: "how often you ask for `rerank`",
+    path: "/rerank",
 };
 
 /// A key to an endpoint: sent to it, and shown to nobody.

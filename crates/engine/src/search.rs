@@ -3,13 +3,17 @@
 mod answer;
 mod find;
 mod meaning;
+mod reranking;
 mod session;
 mod sources;
 mod texts;
 
 pub use answer::{ItemOut, PathOut, Read, ReasonOut, Role, Shown, Want, round, show};
 pub use find::{Answered, Ask, Bonds, Recipe, find, is_code};
-pub use meaning::{BuiltIn, Embedding, Meaning};
+pub use lukasa_search::fuse::NORMALIZATION;
+pub use lukasa_search::rerank::TIMEOUT_MS as RERANK_MS;
+pub use meaning::{Allowed, BuiltIn, Embedding, Meaning};
+pub use reranking::RerankEndpoint;
 pub use sources::{Sources, lines};
 pub use texts::{Texts, said, title};
 

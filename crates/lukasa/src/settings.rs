@@ -10,6 +10,7 @@ use lukasa_engine::embedding::EmbeddingEndpointConfig;
 use lukasa_engine::embedding::endpoint::BATCH;
 use lukasa_engine::memory::Vault;
 use lukasa_engine::model_endpoint::{EndpointConfig, Key, TIMEOUT};
+use lukasa_engine::search::RERANK_MS;
 use lukasa_model::{Error, ErrorKind, Result};
 use lukasa_server::Limits;
 use serde::Deserialize;
@@ -27,6 +28,7 @@ pub struct Model {
 struct Settings {
     model: ModelSettings,
     embedding: EmbeddingSettings,
+    rerank: RerankSettings,
     audit: AuditSettings,
     log: LogSettings,
     claims: ClaimSettings,
@@ -58,6 +60,15 @@ struct EmbeddingSettings {
     timeout_seconds: Option<u64>,
     reads: Option<String>,
     redact: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RerankSettings {
+    url: Option<String>,
+    model: Option<String>,
+    key_env: Option<String>,
+    deadline_ms: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -274,6 +285,23 @@ fn embedding_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Embedding> {
     Ok(Embedding { endpoint: Some(endpoint), reads, redact })
 }
 
+/// The model that takes a second look at what was found; none unless somebody names its URL.
+pub fn rerank() -> Result<Option<EndpointConfig>> {
+    rerank_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
+}
+
+fn rerank_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Option<EndpointConfig>> {
+    let RerankSettings { url, model, key_env, deadline_ms } = read(env)?.rerank;
+    let Some(url) = env("LUKASA_RERANK_URL").or(url).filter(|url| url != "off") else { return Ok(None) };
+    let name = env("LUKASA_RERANK_MODEL").or(model).unwrap_or_default();
+    let timeout = number(env, "LUKASA_RERANK_DEADLINE_MS")?.or(deadline_ms).unwrap_or(RERANK_MS);
+    let key = match env("LUKASA_RERANK_KEY_ENV").or(key_env) {
+        Some(variable) => Some(key(env, "rerank.key_env", &variable)?),
+        None => None,
+    };
+    Ok(Some(EndpointConfig { url, name, key, timeout: Duration::from_millis(timeout) }))
+}
+
 /// The model that is configured; none unless somebody names its URL.
 pub fn model() -> Result<Option<Model>> {
     model_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
@@ -355,6 +383,25 @@ mod tests {
 
     fn of(variables: &[(&str, &str)]) -> Result<Option<Model>> {
         model_from(&|name| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()))
+    }
+
+    #[test]
+    fn a_second_look_has_settings_of_its_own() {
+        let of = |variables: &[(&str, &str)]| {
+            let variables: Vec<(String, String)> =
+                variables.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+            rerank_from(&move |name| variables.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone()))
+        };
+        assert!(of(&[]).unwrap().is_none() && of(&[("LUKASA_RERANK_URL", "off")]).unwrap().is_none());
+        let url = ("LUKASA_RERANK_URL", "http://localhost:8080");
+        let plain = of(&[url, ("LUKASA_RERANK_MODEL", "small")]).unwrap().unwrap();
+        assert_eq!((plain.name.as_str(), plain.timeout), ("small", Duration::from_millis(300)));
+        assert_eq!(
+            of(&[url, ("LUKASA_RERANK_DEADLINE_MS", "50")]).unwrap().unwrap().timeout,
+            Duration::from_millis(50)
+        );
+        assert_eq!(of(&[url, ("LUKASA_RERANK_DEADLINE_MS", "soon")]).unwrap_err().code, "invalid_model");
+        assert_eq!(of(&[url, ("LUKASA_RERANK_KEY_ENV", "NOT_THERE")]).unwrap_err().code, "invalid_model");
     }
 
     #[test]

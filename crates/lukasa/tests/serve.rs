@@ -261,3 +261,33 @@ fn add(root: &Path, name: &str) {
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(file, format!("{text}\n\ndef {name}():\n    return 2\n")).unwrap();
 }
+
+#[test]
+fn vectors_come_by_themselves_unless_they_are_not_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let note = |key: &str| json!({"type": "Note", "key": key, "title": format!("Discount of {key}")});
+    let embedded = |server: &Server| {
+        let told = server.call("search_readiness", &json!({})).json();
+        told["embedding"]["optional"]["embedded"].as_u64().unwrap()
+    };
+    let until = |server: &Server, number: u64| {
+        let begun = Instant::now();
+        while embedded(server) < number {
+            assert!(begun.elapsed() < NEVER, "vectors come");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let mut server = Server::start(folder.path(), "lukasa.db", &[]);
+    for key in ["tea", "milk", "salt"] {
+        assert_eq!(server.call("put", &note(key)).status, 200);
+    }
+    until(&server, 3);
+    let told = server.call("search_readiness", &json!({})).json();
+    assert_eq!(told["embedding"]["optional"]["percent"], 100.0, "{told}");
+    let found = server.call("search", &json!({"query": "price cut", "channels": ["vector"]})).json();
+    assert!(!found["items"].as_array().unwrap().is_empty(), "{found}");
+    server.kill();
+    let server = Server::start(folder.path(), "lukasa.db", &["--no-embed"]);
+    assert_eq!(server.call("put", &note("rice")).status, 200);
+    assert_eq!(server.call("embed", &json!({})).json()["embedded"], 1, "nobody else did");
+}

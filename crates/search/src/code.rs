@@ -27,13 +27,11 @@ pub struct CodeRecipe {
     pub path: f64,
     pub symbols: f64,
     pub defined: f64,
-    /// Similar changes of the past, where history is known.
-    pub history: f64,
 }
 
 impl Default for CodeRecipe {
     fn default() -> Self {
-        CodeRecipe { body: 1.0, path: 1.0, symbols: 1.25, defined: 0.4, history: 0.4 }
+        CodeRecipe { body: 1.0, path: 1.0, symbols: 1.25, defined: 0.4 }
     }
 }
 

@@ -6,8 +6,8 @@ use lukasa_model::Time;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How far neighbours are followed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Expansion {
+#[derive(Clone)]
+pub struct Expansion<'a> {
     pub per_primary: usize,
     pub most: usize,
     pub depth: u32,
@@ -15,8 +15,8 @@ pub struct Expansion {
     pub weight: f64,
     /// Only these types of relationships, if any are named.
     pub edge_types: Option<Vec<bool>>,
-    /// What no neighbour may be.
-    pub refused: Vec<bool>,
+    /// What may be a neighbour, as far as the graph itself tells.
+    pub allowed: &'a (dyn Fn(Node) -> bool + Sync),
 }
 
 /// Beyond this many relationships a node's are sampled by type.
@@ -92,13 +92,14 @@ pub struct Expanded {
 }
 
 /// Follows the best relationships of the primaries, best primary first, and adds what they carry over.
-/// Candidates grow by the neighbours found.
+/// Candidates grow by the neighbours found. `fits` has the last word on a neighbour, and is asked of few.
 pub fn expand(
     snapshot: &Snapshot,
     now: Time,
     candidates: &mut Vec<Candidate>,
     primaries: usize,
-    how: &Expansion,
+    how: &Expansion<'_>,
+    mut fits: impl FnMut(Node) -> bool,
 ) -> Expanded {
     let mut expanded = Expanded::default();
     let bases: FxHashMap<Node, f64> = candidates.iter().map(|c| (c.node, c.score())).collect();
@@ -113,7 +114,7 @@ pub fn expand(
             for from in frontier {
                 let (ways, hub) = ways(snapshot, now, from, depth, how);
                 expanded.hub_degree = expanded.hub_degree.max(hub);
-                for mut way in ways.into_iter().take(how.per_primary) {
+                for mut way in ways.into_iter().filter(|way| fits(way.to)).take(how.per_primary) {
                     if way.to == primary {
                         continue;
                     }
@@ -155,15 +156,14 @@ pub fn expand(
 }
 
 /// The relationships of a node that may be followed, best first.
-fn ways(snapshot: &Snapshot, now: Time, from: Node, depth: u32, how: &Expansion) -> (Vec<Way>, Option<usize>) {
+fn ways(snapshot: &Snapshot, now: Time, from: Node, depth: u32, how: &Expansion<'_>) -> (Vec<Way>, Option<usize>) {
     let degree = snapshot.degree(from);
     let links = snapshot.outgoing(from).iter().map(|l| (l, false));
     let links = links.chain(snapshot.incoming(from).iter().map(|l| (l, true)));
     let mut all = Vec::new();
     for ((to, edge, type_no), reverse) in links {
         let allowed = how.edge_types.as_ref().is_none_or(|types| types[usize::from(type_no)]);
-        let refused = how.refused.get(usize::from(snapshot.type_no(to))).copied().unwrap_or(false);
-        if to == from || !allowed || refused || snapshot.is_ended(to) {
+        if to == from || !allowed || snapshot.is_ended(to) || !(how.allowed)(to) {
             continue;
         }
         let rule = snapshot.registry.relationship_type(snapshot.edge_type(edge)).map(|t| t.ranking);

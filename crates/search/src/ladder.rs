@@ -24,6 +24,15 @@ impl Step {
         Step::VectorDisabledPerf,
     ];
 
+    /// Some steps as bits, by their order.
+    pub fn bits(steps: &[Step]) -> u8 {
+        Step::ORDER.iter().enumerate().filter(|(_, step)| steps.contains(step)).map(|(at, _)| 1 << at).sum()
+    }
+
+    pub fn of_bits(bits: u8) -> Vec<Step> {
+        Step::ORDER.into_iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1).map(|(_, step)| step).collect()
+    }
+
     pub fn warning(self) -> &'static str {
         match self {
             Step::RerankPoolReduced => "rerank_pool_reduced",
@@ -135,6 +144,8 @@ mod tests {
         assert_eq!(shed(&costs(500.0, 190.0), 300.0, true), [Step::RerankDisabledPerf, Step::ExpansionTrimmed]);
         let all = shed(&costs(500.0, 900.0), 300.0, true);
         assert_eq!(all, Step::ORDER[1..]);
+        assert_eq!(Step::of_bits(Step::bits(&all)), all);
+        assert_eq!((Step::bits(&[]), Step::of_bits(0b10_0001).len()), (0, 2));
     }
 
     #[test]

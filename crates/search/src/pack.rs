@@ -39,6 +39,20 @@ pub fn choose(units: &[Unit], shares: &[f64], budget: usize) -> Vec<Option<usize
     chosen
 }
 
+/// An order of all units in full in which every slot has had about its share of what came so far, from wherever one reads.
+pub fn weave(units: &[Unit], shares: &[f64]) -> Vec<usize> {
+    let full = |unit: &Unit| unit.costs.first().copied().unwrap_or(0) as f64;
+    let mut at: Vec<(f64, usize)> = Vec::with_capacity(units.len());
+    let mut spent = vec![0.0; shares.len()];
+    for (place, unit) in units.iter().enumerate() {
+        // When its slot's turn comes, were all of them poured at the speed of their shares.
+        at.push((spent[unit.slot] / shares[unit.slot], place));
+        spent[unit.slot] += full(unit);
+    }
+    at.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+    at.into_iter().map(|(_, place)| place).collect()
+}
+
 /// What the chosen forms cost in all.
 pub fn cost(units: &[Unit], chosen: &[Option<usize>]) -> usize {
     units.iter().zip(chosen).filter_map(|(unit, form)| form.map(|form| unit.costs[form])).sum()
@@ -72,6 +86,14 @@ mod tests {
         // What is left over makes the first one full.
         assert_eq!(choose(&units[..2], &[0.5, 0.5], 120), [Some(0), Some(0)]);
         assert_eq!(choose(&units, &[0.5, 0.5], 4), [None; 4]);
+    }
+
+    #[test]
+    fn woven_slots_keep_their_shares_and_their_order() {
+        let units = [unit(0, &[60]), unit(0, &[60]), unit(0, &[60]), unit(1, &[20]), unit(1, &[20]), unit(2, &[20])];
+        // Begins: 0, 120, 240 of the first; 0, 80 of the second; 0 of the third.
+        assert_eq!(weave(&units, &[0.5, 0.25, 0.25]), [0, 3, 5, 4, 1, 2]);
+        assert!(weave(&[], &[1.0]).is_empty());
     }
 
     proptest! {

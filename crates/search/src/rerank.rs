@@ -2,17 +2,23 @@
 
 use crate::text::Term;
 use crate::tokens;
+use std::time::Duration;
 
 /// Best candidates that are looked at again.
 pub const POOL: usize = 60;
 /// What the second look counts against the first.
 pub const ALPHA: f64 = 0.35;
-/// How long an answer waits for it.
+/// How long an answer waits for it, unless somebody says otherwise.
 pub const TIMEOUT_MS: u64 = 300;
 
 /// Judges texts for a question. May take its time: whoever asks waits for a while and does without.
 pub trait Reranker: Send + Sync {
     fn name(&self) -> &str;
+
+    /// How long an answer waits for it.
+    fn patience(&self) -> Duration {
+        Duration::from_millis(TIMEOUT_MS)
+    }
 
     /// One number between 0 and 1 for each text.
     fn judge(&self, question: &str, terms: &[Term], texts: &[String]) -> Result<Vec<f64>, String>;

@@ -26,6 +26,8 @@ macro_rules! front_end {
 }
 use front_end;
 
+#[cfg(test)]
+mod compact;
 mod ecma;
 mod go;
 mod java;

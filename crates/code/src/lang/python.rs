@@ -2,6 +2,8 @@
 
 mod definitions;
 mod expressions;
+#[cfg(test)]
+mod tests;
 
 use crate::builder::Builder;
 use crate::facts::{CallKind, Expr, ExprId, Facts, Kind, ROOT, UNKNOWN, flag};

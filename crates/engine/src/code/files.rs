@@ -152,6 +152,9 @@ pub enum Content {
 pub fn read(path: &str, bytes: Vec<u8>, faults: &mut Vec<Diagnostic>) -> Content {
     let head = &bytes[..bytes.len().min(8_000)];
     if head.contains(&0) {
+        if Language::of(path, "").is_some() {
+            faults.push(Diagnostic::new(path, "not text, though its name is that of a source: left out"));
+        }
         return Content::Binary;
     }
     let head = String::from_utf8_lossy(&head[..head.len().min(2_000)]).into_owned();

@@ -125,6 +125,9 @@ pub struct Report {
     pub files: usize,
     /// Those of them in a language that is taken apart.
     pub sources: usize,
+    /// Files left out in this pass because they are not text; `diagnostics` tells of those named like a source.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub not_text: usize,
     pub lines: u64,
     pub bytes: u64,
     pub changed: usize,
@@ -160,6 +163,10 @@ pub struct Report {
     pub steps: BTreeMap<String, u64>,
 }
 
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
 /// A file that was read in this pass.
 struct Fresh {
     path: String,
@@ -172,6 +179,7 @@ struct Fresh {
     manifest: Option<String>,
     /// Not text, or cannot be read.
     skipped: bool,
+    not_text: bool,
     faults: Vec<Diagnostic>,
 }
 
@@ -187,6 +195,7 @@ impl Fresh {
             parsed: false,
             manifest: None,
             skipped: false,
+            not_text: false,
             faults: vec![],
         }
     }
@@ -468,7 +477,7 @@ impl Workspace {
                     fresh.parsed = true;
                 }
                 Content::Text => {}
-                Content::Binary => fresh.skipped = true,
+                Content::Binary => (fresh.skipped, fresh.not_text) = (true, true),
             }
         }
         fresh
@@ -480,6 +489,7 @@ impl Workspace {
         let mut parsed = Vec::new();
         for file in fresh {
             report.diagnostics.extend(file.faults);
+            report.not_text += usize::from(file.not_text);
             if file.skipped {
                 state.skipped.insert(file.path, file.stamp);
                 continue;

@@ -4,7 +4,8 @@ pub mod ask;
 pub mod cache;
 
 use crate::model_endpoint::{Endpoint, EndpointConfig};
-use ask::{Asker, Question};
+use crate::redact::redact;
+use ask::{Asker, OF_COMMUNITY, Question};
 use cache::{Cache, Unit};
 use lukasa_code::facts::{DefId, ROOT};
 use lukasa_code::resolve::{FileId, Gid, Links, Program, To};
@@ -45,6 +46,39 @@ impl Summaries {
         self
     }
 
+    /// What is known of groups of things, in their order.
+    pub fn of_groups(&self, groups: &[Group]) -> Vec<Option<Summary>> {
+        groups.iter().map(|group| self.cache.get(&group.unit, self.model())).collect()
+    }
+
+    /// Whether anything was said so far. What cannot be read now was never said.
+    pub fn knows(&self) -> bool {
+        self.cache.refresh().is_ok() && !self.cache.is_empty()
+    }
+
+    /// Whether there is somebody to ask.
+    pub fn asks(&self) -> bool {
+        self.asker.is_some()
+    }
+
+    /// Asks about the groups nobody was asked about yet, as far as one pass goes; how many answers came. Ends at the first
+    /// failure: the groups are there all the same, summed up by rule.
+    pub fn ask_of_groups(&self, groups: &[Group]) -> usize {
+        let Some(asker) = &self.asker else { return 0 };
+        let model = asker.model();
+        let unknown = groups.iter().filter(|group| !self.cache.has(&group.unit, model));
+        let mut answered = 0;
+        for group in unknown.take(self.per_pass) {
+            let Ok(sentence) = asker.sentence(OF_COMMUNITY, &redact(&group.about)) else { break };
+            let summary = Summary { text: sentence.unwrap_or_default().into(), model: Arc::clone(model) };
+            answered += usize::from(!summary.text.is_empty());
+            if self.cache.add(&[(group.unit.clone(), summary)]).is_err() {
+                break;
+            }
+        }
+        answered
+    }
+
     fn model(&self) -> Option<&str> {
         self.asker.as_ref().map(|asker| &**asker.model())
     }
@@ -57,6 +91,14 @@ impl Summaries {
         let known = |(def, unit): (DefId, Unit)| Some((def, self.cache.get(&unit, self.model())?));
         units(program, names, file).filter_map(known).collect()
     }
+}
+
+/// A group of things to be summed up.
+pub struct Group {
+    /// Its name, and a hash of who belongs to it: another company is asked about again.
+    pub unit: Unit,
+    /// What a model is told of it.
+    pub about: String,
 }
 
 /// The symbols of a file that a model may be asked about: those of which nobody wrote what they are.

@@ -36,9 +36,8 @@ impl Engine {
     /// Looks at the claims of every project once. `now` only ever grows, and need not be the time of day. What cannot be
     /// read now is looked at the next time.
     pub fn sweep_claims(&self, now: Duration) -> usize {
-        let scopes: Vec<Scope> = self.ledgers.lock().keys().cloned().collect();
         let mut ended = 0;
-        for scope in scopes {
+        for scope in self.scopes() {
             match self.sweep(&scope, now) {
                 Ok(number) => ended += number,
                 Err(error) => log::event(

@@ -12,13 +12,12 @@ use lukasa_search::embed::{EmbedError, Embedder, Purpose};
 use lukasa_search::vectors::Quantised;
 use lukasa_store::Ledger;
 use lukasa_store::derived::{Failure, Job, Vector};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Longer than any call of a model with all its tries; who dies meanwhile holds his jobs no longer than this.
 const LEASE: i64 = 10 * 60_000_000;
@@ -241,90 +240,5 @@ impl Worker {
             Ok(Vector { input: input.hash, bytes: kept.to_bytes(), made_at: now, redacted: input.redacted })
         };
         different.values().zip(&made).map(keep).collect()
-    }
-}
-
-/// A thread that follows the log and works the queue off until it is dropped.
-pub struct Background {
-    shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    stop: bool,
-    woken: bool,
-    health: Health,
-}
-
-/// How the thread is doing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Health {
-    pub steps: u64,
-    pub embedded: u64,
-    pub failed: u64,
-    /// What the last step failed with; none when it did not.
-    pub error: Option<String>,
-}
-
-/// Between looks when there is nothing to do.
-pub const POLL: Duration = Duration::from_secs(1);
-/// Jobs done before the log is looked at again.
-const STEP: usize = 256;
-
-impl Background {
-    pub fn start(queue: Queue, worker: Worker, poll: Duration) -> Background {
-        let shared = Arc::new(Shared::default());
-        let own = Arc::clone(&shared);
-        let thread = std::thread::spawn(move || {
-            while !own.state.lock().stop {
-                let now = queue.ledger().clock().now();
-                let step = queue.follow(now).and_then(|_| worker.work(now, STEP));
-                let mut state = own.state.lock();
-                state.health.steps += 1;
-                let busy = step.as_ref().is_ok_and(|worked| worked.leased > 0 && worked.failed == 0);
-                match step {
-                    Ok(worked) => {
-                        state.health.embedded += worked.embedded as u64;
-                        state.health.failed += worked.failed as u64;
-                        state.health.error = worked.error;
-                    }
-                    // The store may be busy or away; what waits is in it, and so is there later.
-                    Err(error) => state.health.error = Some(error.to_string()),
-                }
-                if !busy && !state.stop && !state.woken {
-                    own.changed.wait_for(&mut state, poll);
-                }
-                state.woken = false;
-            }
-        });
-        Background { shared, thread: Some(thread) }
-    }
-
-    /// There is something to do: do not wait for the next look.
-    pub fn wake(&self) {
-        self.shared.state.lock().woken = true;
-        self.shared.changed.notify_all();
-    }
-
-    pub fn health(&self) -> Health {
-        self.shared.state.lock().health.clone()
-    }
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        self.shared.state.lock().stop = true;
-        self.shared.changed.notify_all();
-        if let Some(thread) = self.thread.take() {
-            // A thread that panicked has nothing left to end.
-            let _ = thread.join();
-        }
     }
 }

@@ -2,9 +2,12 @@
 
 use super::{Graphs, Look};
 use crate::Engine;
+use crate::code::summaries::Group;
+use crate::code::summaries::cache::Unit;
 use lukasa_graph::Node;
 use lukasa_graph::community::{self, Algorithm, Options, Undirected, describe, detect};
 use lukasa_model::id::object_id;
+use lukasa_model::json::Hash;
 use lukasa_model::{BranchNo, Error, ErrorKind, Result, Scope, ThingNo, Tx};
 use lukasa_store::ledger::ViewSpec;
 use parking_lot::Mutex;
@@ -20,6 +23,8 @@ pub const COMMUNITY: &str = "COMMUNITY";
 pub(super) const PREFIX: &str = "COMMUNITY:";
 /// A community of more members than this cannot be named as a root.
 const MEMBERS: usize = 5_000;
+/// Members that a language model is told of.
+const TOLD: usize = 40;
 
 /// The communities of a branch as they were found at a transaction.
 pub struct Kept {
@@ -121,31 +126,66 @@ impl Engine {
         let found = detect(&graph, options);
         let namespace = look.ledger.head()?.namespace;
         let described = describe(&look.snapshot, flat, &found);
-        let members = |c: &community::Community| c.members.iter().map(|n| look.snapshot.thing(*n)).collect();
-        let kept = Arc::new(Kept {
-            tx: look.view.known,
-            options: *options,
-            modularity: found.modularity,
-            members: described.iter().map(members).collect(),
-            communities: described
-                .into_iter()
-                .map(|c| CommunityOut {
-                    id: object_id(namespace, COMMUNITY, &c.key),
-                    type_name: COMMUNITY,
-                    size: c.members.len(),
-                    central_node: look.snapshot.name(c.central),
-                    key: c.key,
-                    label: c.label,
-                    summary: c.summary,
-                    inside: c.inside,
-                    outside: c.outside,
-                })
-                .collect(),
-        });
+        let of = |c: &community::Community| c.members.iter().map(|n| look.snapshot.thing(*n)).collect();
+        let members: Vec<Vec<ThingNo>> = described.iter().map(of).collect();
+        let told = |c: community::Community| CommunityOut {
+            id: object_id(namespace, COMMUNITY, &c.key),
+            type_name: COMMUNITY,
+            size: c.members.len(),
+            central_node: look.snapshot.name(c.central),
+            key: c.key,
+            label: c.label,
+            summary: c.summary,
+            inside: c.inside,
+            outside: c.outside,
+        };
+        let mut communities: Vec<CommunityOut> = described.into_iter().map(told).collect();
+        self.sum_up(look, &mut communities, &members);
+        let (tx, modularity) = (look.view.known, found.modularity);
+        let kept = Arc::new(Kept { tx, options: *options, modularity, communities, members });
         if keep {
             self.graphs().keep(look.ledger.scope(), look.view.branch, &kept);
         }
         Ok(kept)
+    }
+
+    /// Has a language model sum up what was found at the head of a branch, where one is configured, while nobody waits.
+    pub fn sum_up_later(&self, look: &Look, found: &Arc<Kept>) {
+        if !look.is_head || self.summaries().is_none_or(|summaries| !summaries.asks()) {
+            return;
+        }
+        let mut running = self.graphs().derived.running.lock();
+        running.retain(|thread| !thread.is_finished());
+        // One at a time: what it finds out is known to the next.
+        if !running.is_empty() {
+            return;
+        }
+        let (engine, look, found) = (self.clone(), look.clone(), Arc::clone(found));
+        let work = move || {
+            // What was counted stays where nothing better is said.
+            let _ = engine.ask_about(&look, &found);
+        };
+        running.extend(std::thread::Builder::new().name("communities".into()).spawn(work));
+    }
+
+    /// Has a language model sum up what was found, where one is configured, and finds it with what it said.
+    fn ask_about(&self, look: &Look, found: &Kept) -> Result<()> {
+        let Some(summaries) = self.summaries().filter(|summaries| summaries.asks()) else { return Ok(()) };
+        if summaries.ask_of_groups(&groups(look, &found.communities, &found.members)) > 0 {
+            self.find_communities(look, &found.options, true)?;
+        }
+        Ok(())
+    }
+
+    /// Puts what a language model said in the place of what was counted, where one was asked.
+    fn sum_up(&self, look: &Look, communities: &mut [CommunityOut], members: &[Vec<ThingNo>]) {
+        let Some(summaries) = self.summaries().filter(|summaries| summaries.knows()) else { return };
+        let known = summaries.of_groups(&groups(look, communities, members));
+        for (community, known) in communities.iter_mut().zip(known) {
+            if let Some(summary) = known {
+                community.summary = summary.text.to_string();
+            }
+        }
     }
 
     /// The communities of what is looked at: those kept for its branch, else found now.
@@ -194,7 +234,9 @@ impl Engine {
             let ledger = engine.ledger(&scope);
             let found =
                 engine.graphs().projections.look(&ledger, &spec, &mut |_, _| {}).and_then(|(view, snapshot)| {
-                    engine.find_communities(&Look::new(ledger, view, snapshot, true), &Options::default(), true)
+                    let look = Look::new(ledger, view, snapshot, true);
+                    let found = engine.find_communities(&look, &Options::default(), true)?;
+                    engine.ask_about(&look, &found)
                 });
             if found.is_err() {
                 // Who asks next finds them in the foreground, and is told what went wrong if it does again.
@@ -208,6 +250,25 @@ impl Engine {
             Err(_) => self.graphs().forget(&asked),
         }
     }
+}
+
+/// Communities as a language model is asked about them, where one may be.
+fn groups(look: &Look, kept: &[CommunityOut], members: &[Vec<ThingNo>]) -> Vec<Group> {
+    let name = |thing: &ThingNo| look.snapshot.find(*thing).map(|node| look.snapshot.name(node));
+    let group = |(community, members): (&CommunityOut, &Vec<ThingNo>)| {
+        let mut all: Vec<String> = members.iter().filter_map(name).collect();
+        let told = all.iter().take(TOLD).cloned().collect::<Vec<_>>().join("\n");
+        let (label, rule) = (&community.label, &community.summary);
+        all.sort();
+        let content = Hash::of(all.join("\n").as_bytes());
+        let mut short = [0; 8];
+        short.copy_from_slice(&content.0[..8]);
+        Group {
+            unit: Unit { name: format!("{PREFIX}{}", community.key), content: u64::from_be_bytes(short) },
+            about: format!("Group: {label}\nCounted: {rule}\nMembers, the most central first:\n{told}"),
+        }
+    };
+    kept.iter().zip(members).map(group).collect()
 }
 
 /// As they are asked for.

@@ -481,7 +481,7 @@ impl Weighing<'_> {
             candidates.extend(all.into_iter().map(Candidate::new));
         } else {
             let texts = self.engine.texts(context, look)?;
-            let meaning = self.engine.nearest(context, look, &ask.query)?;
+            let meaning = self.engine.nearest(context, look, &ask.query, Some(&allowed))?;
             warnings.extend(meaning.warning);
             let recipe = match ask.recipe {
                 Recipe::Fitting => search::Recipe::Recall,

@@ -280,7 +280,7 @@ fn add_alike(
     };
     let words: String = words.chars().take(LONGEST).collect();
     let texts = engine.texts(context, look)?;
-    let meaning = engine.nearest(context, look, &words)?;
+    let meaning = engine.nearest(context, look, &words, None)?;
     let found = find(
         look,
         &texts,

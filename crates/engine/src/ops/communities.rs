@@ -78,8 +78,8 @@ impl Op for Communities {
         name: "communities",
         summary: "Show groups of objects that belong together",
         description: "Finds groups with more relationships inside than chance would give (Leiden, or Louvain), names \
-                      them after what their members share and sums them up, without a language model. They are kept \
-                      under the transaction they were found at, found anew in the background after a full rebuild, \
+                      them after what their members share and sums them up, by counting; where a language model is \
+                      configured, it is asked for a sentence about each beside answering. They are kept under the transaction they were found at, found anew in the background after a full rebuild, \
                       and never stated: --fresh finds them now.",
         verb: "communities",
         toolset: "graph",
@@ -99,6 +99,7 @@ impl Op for Communities {
         } else {
             engine.communities(&look, &options)?
         };
+        engine.sum_up_later(&look, &kept);
         let chosen = match (&request.community, &request.of) {
             (Some(word), _) => Some(kept.find(word)?),
             (None, Some(name)) => Some(of(&look, &kept, name)?),

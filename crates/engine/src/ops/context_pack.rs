@@ -150,9 +150,10 @@ impl Op for ContextPack {
             },
         );
         let sources = &engine.searching().sources;
-        let core = gather(&look, &texts, sources, &found, &request.task)?;
+        let core = gather(&look, &texts, sources, &found, &request.task, request.profile.breadth())?;
         let agent = request.agent_id.as_deref().or(context.agent.as_deref());
-        let mut notes = pack::notes(&look, &texts, &found.terms, &core.nodes, request.task_id.as_deref(), agent)?;
+        let (task, breadth) = (request.task_id.as_deref(), request.profile.breadth());
+        let mut notes = pack::notes(&look, &texts, &found.terms, &core.nodes, task, agent, breadth)?;
         if look.is_head {
             notes.block(&look, &core.nodes, &engine.claims_held(&look.ledger)?, agent);
         }
@@ -173,8 +174,9 @@ impl Op for ContextPack {
             freshness: freshness(&look, &core, texts.without_source.len()),
             ..Pack::default()
         };
-        // Room for telling what was claimed.
-        let reserved = if request.claim { CLAIM_TOKENS * claims_within(tokens) } else { 0 };
+        // Room for telling what was claimed, and where to go on.
+        let claimed = if request.claim { CLAIM_TOKENS * claims_within(tokens) } else { 0 };
+        let reserved = claimed + if request.profile == Profile::Debug { CURSOR_TOKENS } else { 0 };
         let budget = Budget { profile: request.profile, tokens: tokens.saturating_sub(reserved), skip };
         let Some((mut pack, given)) = fit(frame, &core, &notes, budget, request.explain) else {
             return Err(too_small(&request, tokens));
@@ -182,20 +184,19 @@ impl Op for ContextPack {
         pack.token_budget = tokens;
         if request.claim {
             let place = Worktree::of(request.path.as_deref(), request.view.branch.as_deref())?;
-            claim(engine, context, &request, &core, &place, skip, given, &mut pack)?;
+            claim(engine, context, &request, &core, &place, &mut pack)?;
         }
-        let next = skip + given;
-        if request.profile == Profile::Debug && given > 0 && next < core.slices.len() {
+        if request.profile == Profile::Debug && given > 0 && pack.left_out > 0 {
             let key = engine.graphs().cursor_key(&look.ledger)?;
-            let cursor = Cursor::new(&look.view, &hash, next, false).seal(&key);
-            if lukasa_search::count::count(&cursor) + pack.token_estimate + 8 <= tokens {
-                pack.next_cursor = Some(cursor);
-            }
+            pack.next_cursor = Some(Cursor::new(&look.view, &hash, skip + given, false).seal(&key));
         }
+        pack.count_again();
         Ok(pack)
     }
 }
 
+/// Tokens that a cursor takes at most: it has no more letters.
+const CURSOR_TOKENS: usize = 80;
 /// Tokens that telling of one claim takes at most, but for very long names.
 const CLAIM_TOKENS: usize = 80;
 
@@ -205,21 +206,23 @@ fn claims_within(tokens: usize) -> usize {
 }
 
 /// Claims the symbols that are handed out whole, the entry point first, as far as there is room to tell of it.
-#[allow(clippy::too_many_arguments, reason = "one place, and all of it is needed")]
 fn claim(
     engine: &Engine,
     context: &mut Context<'_>,
     request: &Request,
     core: &Core,
     place: &Worktree,
-    skip: usize,
-    given: usize,
     pack: &mut Pack,
 ) -> Result<()> {
     let agent = asking(request.agent_id.as_deref(), context)?;
-    let handed = core.slices.iter().skip(skip).take(given).zip(&pack.core_symbols);
-    let whole = |(at, (_, out)): &(usize, (&pack::Slice, &pack::SliceOut))| skip + at == 0 || out.code.is_some();
-    let keys: Vec<String> = handed.enumerate().filter(whole).map(|(_, (slice, _))| slice.key.clone()).collect();
+    let of = |out: &pack::SliceOut| {
+        let same = |slice: &&pack::Slice| {
+            (&slice.file, &slice.name, slice.start_line) == (&out.file, &out.symbol_name, out.start_line)
+        };
+        let key = core.slices.iter().find(same)?.key.clone();
+        (out.code.is_some() || pack.entry_point.as_ref() == Some(&key)).then_some(key)
+    };
+    let keys: Vec<String> = pack.core_symbols.iter().filter_map(of).collect();
     for key in keys.into_iter().take(claims_within(pack.token_budget)) {
         if pack.token_estimate + CLAIM_TOKENS + lukasa_search::count::count(&key) > pack.token_budget {
             break;

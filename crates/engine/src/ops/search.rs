@@ -1,10 +1,14 @@
 //! `search`: what the words and the meaning of a question lead to, with the reasons.
 
 use super::{META, count};
+use crate::caller::SEARCH_DEBUG;
+use crate::context_graph::is_sensitive;
 use crate::cursor::Cursor;
 use crate::graph::{Look, check_range};
 use crate::registry::{Meta, Op};
-use crate::search::{Answered, Ask, ItemOut, PathOut, Read, Recipe, Role, Texts, Want, find, round, show};
+use crate::search::{
+    Allowed, Answered, Ask, ItemOut, Meaning, PathOut, Read, Recipe, Role, Texts, Want, find, round, show,
+};
 use crate::telemetry::metrics;
 use crate::{Context, Engine};
 use lukasa_graph::Node;
@@ -12,16 +16,17 @@ use lukasa_graph::walk::{Direction, Filter, Walk, walk};
 use lukasa_model::json::{self, Hash};
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Error, ErrorKind, Result, Time};
-use lukasa_search::expand::Expansion;
+use lukasa_search::count::count as tokens;
+use lukasa_search::expand::{Expansion, expand};
 use lukasa_search::fuse::{Fusion, NORMALIZATION, sort};
 use lukasa_search::intent::{Intent, detect};
 use lukasa_search::ladder::{Costs, Step};
-use lukasa_search::rerank::{ALPHA, POOL, TIMEOUT_MS};
+use lukasa_search::rerank::{ALPHA, POOL};
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 pub struct Search;
 
@@ -35,6 +40,15 @@ const RAW: usize = 120;
 const BUDGET: usize = 3_500;
 const LEAST_BUDGET: usize = 400;
 const MOST_BUDGET: usize = 4_000;
+/// Best results whose relationships are followed; the same however many are wanted, so that pages are parts of one list.
+const EXPANDED: usize = 10;
+/// What JSON adds where items and paths are put in, in tokens.
+const JOINTS: usize = 12;
+/// As long as figures of milliseconds get.
+const LONG_MS: f64 = 12_345.678_912;
+/// Many vectors of the model in use are still missing.
+const VERSION_BACKLOG: &str = "embedding_version_backlog";
+const DEBUG_LEFT_OUT: &str = "debug_left_out";
 const FADES_DAYS: f64 = 30.0;
 /// The scope that citations need.
 const CITATIONS: &str = "graph:search:citations";
@@ -160,6 +174,10 @@ fn yes() -> bool {
     true
 }
 
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
 fn semantic_weight() -> f64 {
     0.6
 }
@@ -202,6 +220,13 @@ pub struct MetaOut {
     /// Which share of what can be embedded has a vector, 0 to 1; left out where meaning was not looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedded_share: Option<f64>,
+    /// Of the best by words, how many have no vector yet.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub skipped_unembedded: usize,
+    /// The model whose vectors were compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embedding_model: Option<String>,
+    /// Tokens of this answer as JSON.
     pub token_estimate: usize,
     pub token_budget: usize,
     /// Something was left out or shortened to keep the budget.
@@ -220,6 +245,9 @@ pub struct RerankOut {
     pub model: String,
     pub pool: usize,
     pub timeout: bool,
+    /// Why the order is as it was without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     pub latency_ms: f64,
 }
 
@@ -300,6 +328,7 @@ impl Op for Search {
             ("types", "object_types"),
             ("anchor_node_id", "anchor"),
             ("n_results", "limit"),
+            ("include_debug", "debug"),
         ],
         examples: &[
             "lukasa search \"where are branches merged\"",
@@ -314,26 +343,40 @@ impl Op for Search {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let began = Instant::now();
         check(&request)?;
+        if request.debug {
+            context.grants.check(Self::META.name, SEARCH_DEBUG)?;
+        }
         let hash = request_hash(&request)?;
         let paging = Paging::open(engine, context, &request, &hash)?;
-        let look = paging.look;
+        let look = &paging.look;
         let searching = engine.searching();
         let now = engine.clock().now();
-        let steps = searching.shed(request.rerank == Some(true));
+        // A page is to be what it was when the first was given, so nothing grows older between them.
+        let then = now.min(look.view.valid);
+        // A further page is made with the work that the first was made with, or it would be of another list.
+        let steps = match paging.order {
+            None => searching.shed(request.rerank == Some(true)),
+            Some(_) => Step::of_bits(paging.spared),
+        };
         let mut costs = Costs::default();
-        let texts = engine.texts(context, &look)?;
+        let texts = engine.texts(context, look)?;
         // Making indexes is not what answers usually take.
         let mut timer = Timer(Instant::now());
         let intent = request.intent.or_else(|| detect(&request.query));
         let wanted = |name: &str| request.channels.is_empty() || request.channels.iter().any(|c| c == name);
         let raw = if steps.contains(&Step::CandidatePoolReduced) { RAW * 3 / 4 } else { RAW };
+        let allowed = filter(look, &request)?;
         costs.rest_ms += timer.lap();
         let vectors = wanted("vector") && !steps.contains(&Step::VectorDisabledPerf);
-        let meaning = if vectors { engine.nearest(context, &look, &request.query)? } else { Default::default() };
+        let meaning = match vectors {
+            true => {
+                engine.nearest(context, look, &request.query, filters(&request).then_some(&allowed as Allowed<'_>))?
+            }
+            false => Meaning::default(),
+        };
         costs.vector_ms = timer.lap();
-        let allowed = filter(&look, &request)?;
         let mut found = find(
-            &look,
+            look,
             &texts,
             &Ask {
                 text: &request.query,
@@ -352,89 +395,89 @@ impl Op for Search {
         );
         costs.lexical_ms = timer.lap();
         let total = found.candidates.len();
-        let page = paging.place..(paging.place + request.limit).min(total);
-        let trimmed = steps.contains(&Step::ExpansionTrimmed);
-        let mut how = expansion(&look, &request, intent)?;
-        if trimmed {
-            how.per_primary = how.per_primary.div_ceil(2);
-        }
-        // What fades or is judged again must be known before it is cut; else what is shown is enough.
+        // Those of earlier pages are looked at too: what they said need not be said again.
+        let end = if paging.backwards { paging.place } else { paging.place + request.limit * 2 };
+        // What fades or is judged again must be known before it is cut, the same on every page; else what is shown is enough.
         let ahead = match request.rerank == Some(true) || intent.is_some() || request.anchor.is_some() {
-            true => raw.max(page.end),
-            false => page.end + request.limit,
+            true => raw,
+            false => end,
         };
-        let mut read = Read::of(&look, &heads(&found, total.min(ahead)))?;
-        if request.updated_after.is_some() || request.updated_before.is_some() {
-            read.add(&look, &heads(&found, total))?;
+        let mut read = Read::of(look, &heads(&found, total.min(ahead)))?;
+        if dated(&request) {
+            read.add(look, &heads(&found, total))?;
             found.candidates.retain(|candidate| fits(&read, candidate.node, &request));
         }
-        anchored(&look, &mut found, &request)?;
-        fade(&look, &mut found, &read, intent, now);
+        anchored(look, &mut found, &request)?;
+        fade(look, &mut found, &read, intent, then);
         let rerank = match request.rerank {
-            Some(true) => Some(second_look(engine, &look, &read, &mut found, &request, &steps)),
+            Some(true) => Some(second_look(engine, look, &read, &mut found, &request, &steps)),
             _ => None,
         };
         costs.rerank_ms = rerank.as_ref().map_or(0.0, |rerank| rerank.latency_ms);
+        let order = order_hash(&found, meaning.model.as_deref(), rerank.as_ref());
+        paging.check_order(&order)?;
         timer.lap();
         let total = found.candidates.len();
-        found.candidates.drain(..page.start.min(total));
-        if how.per_primary > 0 && page.start == 0 {
-            let primaries = found.candidates.len().min(request.limit);
-            found.expanded = lukasa_search::expand::expand(&look.snapshot, now, &mut found.candidates, primaries, &how);
+        let mut how = expansion(look, &request, intent, &allowed)?;
+        if steps.contains(&Step::ExpansionTrimmed) {
+            how.per_primary = how.per_primary.div_ceil(2);
+        }
+        if how.per_primary > 0 {
+            // The same on every page, so that all are parts of one list.
+            let mut failed = None;
+            let fits = |node: Node| {
+                !dated(&request)
+                    || match read.add(look, &[node]) {
+                        Ok(()) => fits(&read, node, &request),
+                        Err(e) => {
+                            failed = Some(e);
+                            false
+                        }
+                    }
+            };
+            found.expanded = expand(&look.snapshot, then, &mut found.candidates, EXPANDED, &how, fits);
+            if let Some(error) = failed {
+                return Err(error);
+            }
             let neighbors: Vec<Node> = found.expanded.neighbors.clone();
-            read.add(&look, &neighbors)?;
+            read.add(look, &neighbors)?;
         }
         costs.expansion_ms = timer.lap();
-        let paths = request.include_path_summaries && !steps.contains(&Step::PathsDisabledPerf);
-        let given = searching.given_lately(context, &look, now, &heads(&found, request.limit * 2));
-        let want = Want {
-            limit: request.limit,
-            budget: request.max_token_budget,
-            paths,
-            // Who may not have them goes without, and has the rest.
-            citations: request.include_citations && context.grants.cover(CITATIONS),
-            include: &request.include,
-            given,
-        };
-        let mut shown = show(&look, &texts, &found, &read, &want);
-        if shown.gain_rejections > 0 && shown.items.len() < request.limit.min(found.candidates.len()) {
-            // Repetitions made room for what was not read yet.
-            read.add(&look, &heads(&found, raw))?;
-            shown = show(&look, &texts, &found, &read, &want);
-        }
-        costs.paths_ms = timer.lap();
-        searching.learn(&costs, &steps);
-        figures(
-            &look,
-            &found,
-            &costs,
-            &steps,
-            intent,
-            rerank.as_ref(),
-            shown.tokens as f64 / request.max_token_budget as f64,
-        );
-        let given: Vec<_> =
-            shown.items.iter().filter(|item| item.role != Role::Reference).map(|item| item.thing).collect();
-        searching.give(context, now, &given);
-        let summary = summary(&request, &found, &shown.items, total);
+        let mut known = end.min(found.candidates.len());
+        read.add(look, &heads(&found, known))?;
         let mut warnings: Vec<String> = steps.iter().map(|step| step.warning().to_owned()).collect();
         warnings.extend(meaning.warning.clone());
+        match &rerank {
+            Some(rerank) if rerank.timeout => warnings.push("rerank_timeout".to_owned()),
+            Some(rerank) if rerank.error.is_some() => warnings.push("rerank_failed".to_owned()),
+            _ => {}
+        }
+        if meaning.backlog {
+            warnings.push(VERSION_BACKLOG.to_owned());
+        }
         if !texts.without_source.is_empty() {
             warnings.push(format!(
                 "{} without their source at hand: found by names and comments only",
                 count(texts.without_source.len(), "file")
             ));
         }
-        let seal = |place: usize, backwards| -> Result<String> {
-            let key = engine.graphs().cursor_key(&look.ledger)?;
-            Ok(Cursor::new(&look.view, &hash, place, backwards).seal(&key))
+        let key = engine.graphs().cursor_key(&look.ledger)?;
+        let seal = |place: usize, backwards| {
+            let cursor = Cursor::new(&look.view, &joined(&hash, &order), place, backwards);
+            cursor.sparing(Step::bits(&steps)).seal(&key)
         };
-        let end = page.start + request.limit;
-        Ok(Response {
-            summary,
+        let best = found.candidates.iter().map(|candidate| candidate.node).find_map(|node| {
+            let content = read.content(node).filter(|content| !is_sensitive(content))?;
+            Some((look.snapshot.name(node), content.title.clone()))
+        });
+        // All but the items, with figures at least as long as those that are filled in last.
+        let mut response = Response {
+            summary: summary(&request, &found, best, total),
+            items: vec![],
+            path_summaries: vec![],
             total,
-            next_cursor: if end < total { Some(seal(end, false)?) } else { None },
-            previous_cursor: if page.start > 0 { Some(seal(page.start, true)?) } else { None },
+            next_cursor: (found.candidates.len() > request.limit).then(|| seal(paging.place, false)),
+            previous_cursor: (paging.place > 0).then(|| seal(paging.place, true)),
             meta: MetaOut {
                 recipe: found.recipe.name(),
                 intent,
@@ -445,18 +488,84 @@ impl Op for Search {
                 vector_considered: considered(&found, &["vector"]),
                 neighbor_expanded: found.expanded.neighbors.len(),
                 embedded_share: vectors.then(|| round(meaning.share)),
-                token_estimate: shown.tokens,
+                skipped_unembedded: meaning.waiting(heads(&found, raw).into_iter()),
+                embedding_model: meaning.model.clone(),
+                token_estimate: request.max_token_budget,
                 token_budget: request.max_token_budget,
-                truncation_notice: shown.truncated,
+                truncation_notice: false,
                 rerank,
                 warnings,
-                elapsed_ms: round(began.elapsed().as_secs_f64() * 1e3),
+                elapsed_ms: LONG_MS,
             },
-            debug: request.debug.then(|| debug(&look, &texts, &found, shown.gain_rejections, &costs)),
-            items: shown.items,
-            path_summaries: shown.paths,
+            debug: request.debug.then(|| debug(look, &texts, &found)),
             view: look.view.echo(),
-        })
+        };
+        let mut around = response.fit_around(request.max_token_budget);
+        let mut want = Want {
+            limit: request.limit,
+            room: request.max_token_budget.saturating_sub(around),
+            place: paging.place,
+            backwards: paging.backwards,
+            read: known,
+            paths: request.include_path_summaries && !steps.contains(&Step::PathsDisabledPerf),
+            // Who may not have them goes without, and has the rest.
+            citations: request.include_citations && context.grants.cover(CITATIONS),
+            include: &request.include,
+            given: searching.given_lately(context, look, now, &heads(&found, known)),
+        };
+        let mut way_back = true;
+        let mut shown = show(look, &texts, &found, &read, &want);
+        while shown.unread && known < found.candidates.len() {
+            // Repetitions made room for what was not read yet.
+            known = (known + raw).min(found.candidates.len());
+            let more = heads(&found, known);
+            read.add(look, &more)?;
+            want.given = searching.given_lately(context, look, now, &more);
+            want.read = known;
+            shown = show(look, &texts, &found, &read, &want);
+        }
+        if shown.items.is_empty() && !shown.page.is_empty() && response.previous_cursor.take().is_some() {
+            // Rather no way back than nothing on the way on.
+            around = response.fit_around(request.max_token_budget);
+            want.room = request.max_token_budget.saturating_sub(around);
+            shown = show(look, &texts, &found, &read, &want);
+            way_back = false;
+        }
+        costs.paths_ms = timer.lap();
+        searching.learn(&costs, &steps);
+        let tokens = around + shown.tokens;
+        let used = tokens as f64 / request.max_token_budget as f64;
+        figures(look, &found, &costs, &steps, intent, response.meta.rerank.as_ref(), used);
+        let given: Vec<_> =
+            shown.items.iter().filter(|item| item.role != Role::Reference).map(|item| item.thing).collect();
+        searching.give(context, now, &given);
+        let page = shown.page;
+        response.next_cursor = (page.end < found.candidates.len()).then(|| seal(page.end, false));
+        response.previous_cursor = (way_back && page.start > 0).then(|| seal(page.start, true));
+        response.items = shown.items;
+        response.path_summaries = shown.paths;
+        response.meta.token_estimate = tokens;
+        response.meta.truncation_notice = shown.truncated;
+        if let Some(debug) = &mut response.debug {
+            debug.gain_rejections = shown.gain_rejections;
+            debug.costs = CostsOut::of(&costs);
+        }
+        response.meta.elapsed_ms = round(began.elapsed().as_secs_f64() * 1e3);
+        Ok(response)
+    }
+}
+
+impl Response {
+    /// Tokens of all but the items. Where what `debug` tells would take more than half of the budget, it tells less.
+    fn fit_around(&mut self, budget: usize) -> usize {
+        loop {
+            let tokens = serde_json::to_string(self).map_or(usize::MAX / 4, |text| tokens(&text) + JOINTS);
+            let Some(debug) = self.debug.as_mut().filter(|_| tokens > budget / 2) else { return tokens };
+            if !debug.shorten() {
+                self.debug = None;
+                self.meta.warnings.push(DEBUG_LEFT_OUT.to_owned());
+            }
+        }
     }
 }
 
@@ -558,7 +667,7 @@ fn check(request: &Request) -> Result<()> {
     Ok(())
 }
 
-/// Of the request without its paging, and of what decides the order: a cursor dies when that changes.
+/// Of the request without its paging.
 fn request_hash(request: &Request) -> Result<Hash> {
     let plain = Request { cursor: None, ..request.clone() };
     let value =
@@ -566,22 +675,61 @@ fn request_hash(request: &Request) -> Result<Hash> {
     Ok(Hash::of(format!("search {NORMALIZATION} {}", json::canonical(&value)).as_bytes()))
 }
 
+/// Of what decides the order beside the request: a cursor dies when that changes.
+fn order_hash(found: &Answered, model: Option<&str>, rerank: Option<&RerankOut>) -> Hash {
+    let (recipe, fusion, model) = (found.recipe.name(), &found.fusion, model.unwrap_or_default());
+    let judged = rerank.filter(|rerank| rerank.applied).map_or("", |rerank| &rerank.model);
+    Hash::of([NORMALIZATION, recipe, fusion, model, judged].join("\n").as_bytes())
+}
+
+/// Half of what a cursor knows of its answer tells the request, the other half the order.
+const HALF: usize = 4;
+
+fn joined(request: &Hash, order: &Hash) -> Hash {
+    let mut both = *request;
+    both.0[HALF..2 * HALF].copy_from_slice(&order.0[..HALF]);
+    both
+}
+
 struct Paging {
     look: Look,
     place: usize,
+    backwards: bool,
+    spared: u8,
+    order: Option<[u8; HALF]>,
 }
 
 impl Paging {
     fn open(engine: &Engine, context: &mut Context<'_>, request: &Request, hash: &Hash) -> Result<Paging> {
         let Some(text) = &request.cursor else {
-            return Ok(Paging { look: engine.look(context, &request.view)?, place: 0 });
+            return Ok(Paging {
+                look: engine.look(context, &request.view)?,
+                place: 0,
+                backwards: false,
+                spared: 0,
+                order: None,
+            });
         };
         let ledger = engine.ledger(&context.scope);
         let cursor = Cursor::open(text, &engine.graphs().cursor_key(&ledger)?)?;
-        cursor.check(hash)?;
+        let mut order = [0; HALF];
+        order.copy_from_slice(&cursor.request[HALF..]);
+        // As far as it is known before anything was found.
+        let mut known = *hash;
+        known.0[HALF..2 * HALF].copy_from_slice(&order);
+        cursor.check(&known)?;
         let look = engine.look_from(context, &request.view, &cursor)?;
-        let place = cursor.place as usize;
-        Ok(Paging { look, place: if cursor.backwards { place.saturating_sub(request.limit) } else { place } })
+        let Cursor { place, backwards, spared, .. } = cursor;
+        Ok(Paging { look, place: place as usize, backwards, spared, order: Some(order) })
+    }
+
+    /// Refuses to go on in a list that is in another order by now.
+    fn check_order(&self, order: &Hash) -> Result<()> {
+        if self.order.is_none_or(|known| known == order.0[..HALF]) {
+            return Ok(());
+        }
+        Err(Error::invalid("stale_cursor", "results are ranked otherwise than when this cursor was given")
+            .hint("ask again without a cursor, and go on with the ones in the answer"))
     }
 }
 
@@ -594,6 +742,17 @@ impl Timer {
         self.0 = Instant::now();
         took
     }
+}
+
+/// Whether anything may not be in the answer by its type or label.
+fn filters(request: &Request) -> bool {
+    let Request { object_types, exclude_object_types, labels_any, .. } = request;
+    [object_types, exclude_object_types, labels_any].iter().any(|list| !list.is_empty())
+}
+
+/// Whether it matters when something was stated.
+fn dated(request: &Request) -> bool {
+    request.updated_after.is_some() || request.updated_before.is_some()
 }
 
 /// Which nodes may be in the answer, by type and label.
@@ -612,9 +771,6 @@ fn filter<'l>(look: &'l Look, request: &Request) -> Result<impl Fn(Node) -> bool
 /// By when it was stated.
 fn fits(read: &Read, node: Node, request: &Request) -> bool {
     let (after, before) = (request.updated_after, request.updated_before);
-    if after.is_none() && before.is_none() {
-        return true;
-    }
     read.stated(node).is_some_and(|at| after.is_none_or(|after| at > after) && before.is_none_or(|before| at < before))
 }
 
@@ -626,23 +782,23 @@ fn considered(found: &Answered, names: &[&str]) -> usize {
     found.channels.iter().filter(|c| names.contains(&c.name)).map(|c| c.found.len()).max().unwrap_or(0)
 }
 
-fn expansion(look: &Look, request: &Request, intent: Option<Intent>) -> Result<Expansion> {
+fn expansion<'a>(
+    look: &Look,
+    request: &Request,
+    intent: Option<Intent>,
+    allowed: Allowed<'a>,
+) -> Result<Expansion<'a>> {
     let Neighbor { per_primary_limit, global_limit, edge_types, max_depth } = &request.neighbor;
     let names = look.snapshot.names();
     look.filter(edge_types, &[], &[])?;
     let edge_types = (!edge_types.is_empty()).then(|| names.chosen(edge_types, &look.registry, true));
-    let kept = look.filter(&[], &request.object_types, &[])?;
-    let unwanted = look.filter(&[], &request.exclude_object_types, &[])?;
-    let excludes = !request.exclude_object_types.is_empty();
-    let has = |filter: &Filter, t: usize| filter.node_types.as_ref().is_none_or(|table| table[t]);
-    let refused = (0..names.types().len()).map(|t| !has(&kept, t) || (excludes && has(&unwanted, t)));
     Ok(Expansion {
         per_primary: *per_primary_limit,
         most: *global_limit,
         depth: *max_depth,
         weight: intent.map_or(0.15, |intent| intent.template().neighbor),
         edge_types,
-        refused: refused.collect(),
+        allowed,
     })
 }
 
@@ -709,6 +865,7 @@ fn second_look(
         model: reranker.name().to_owned(),
         pool: nodes.len(),
         timeout: false,
+        error: None,
         latency_ms: 0.0,
     };
     if steps.contains(&Step::RerankDisabledPerf) {
@@ -717,11 +874,12 @@ fn second_look(
     let text = |node: &Node| read.content(*node).map(|content| serde_json::to_string(content).unwrap_or_default());
     let texts: Vec<String> = nodes.iter().map(|node| text(node).unwrap_or_default()).collect();
     let (send, receive) = mpsc::channel();
+    let patience = reranker.patience();
     let (question, terms, judge) = (request.query.clone(), found.terms.clone(), Arc::clone(&reranker));
     std::thread::spawn(move || {
         let _ = send.send(judge.judge(&question, &terms, &texts));
     });
-    match receive.recv_timeout(Duration::from_millis(TIMEOUT_MS)) {
+    match receive.recv_timeout(patience) {
         Ok(Ok(judged)) if judged.len() == nodes.len() => {
             for (candidate, judged) in found.candidates.iter_mut().zip(judged) {
                 let change = ALPHA * (judged.clamp(0.0, 1.0) - candidate.score());
@@ -731,28 +889,51 @@ fn second_look(
             sort(&mut found.candidates[..pool], |node| look.snapshot.thing(node));
             out.applied = true;
         }
-        Ok(_) => {}
+        Ok(judged) => out.error = Some(judged.err().unwrap_or_else(|| "not every text was judged".to_owned())),
         Err(_) => out.timeout = true,
     }
     out.latency_ms = round(began.elapsed().as_secs_f64() * 1e3);
     out
 }
 
-fn summary(request: &Request, found: &Answered, items: &[ItemOut], total: usize) -> String {
-    match items.first() {
-        None => format!("nothing found for `{}`; other words, or fewer filters, may help", request.query),
-        Some(best) => {
-            let name = best
-                .fields
-                .get("title")
-                .and_then(|t| t.as_str())
-                .map_or(best.reference.clone(), |title| format!("{} ({})", title, best.reference));
-            format!("{} found by {}; the best: {name}", total, found.recipe.name())
+/// `best` is the first that is shown on any page, and its title.
+fn summary(request: &Request, found: &Answered, best: Option<(String, Option<String>)>, total: usize) -> String {
+    let Some((reference, title)) = best else {
+        return format!("nothing found for `{}`; other words, or fewer filters, may help", request.query);
+    };
+    let name = title.map_or(reference.clone(), |title| format!("{title} ({reference})"));
+    format!("{total} found by {}; the best: {name}", found.recipe.name())
+}
+
+impl CostsOut {
+    fn of(costs: &Costs) -> CostsOut {
+        CostsOut {
+            lexical_ms: round(costs.lexical_ms),
+            vector_ms: round(costs.vector_ms),
+            expansion_ms: round(costs.expansion_ms),
+            paths_ms: round(costs.paths_ms),
+            rerank_ms: round(costs.rerank_ms),
+            rest_ms: round(costs.rest_ms),
         }
     }
 }
 
-fn debug(look: &Look, texts: &Texts, found: &Answered, gain_rejections: usize, costs: &Costs) -> DebugOut {
+impl DebugOut {
+    /// Tells half as much of what is told by example; false when there is nothing left to leave out.
+    fn shorten(&mut self) -> bool {
+        let mut told = self.terms.len() + self.expansion.edge_samples.len();
+        self.terms.truncate(self.terms.len() / 2);
+        self.expansion.edge_samples.truncate(self.expansion.edge_samples.len() / 2);
+        for channel in &mut self.normalization {
+            told += channel.best.len();
+            channel.best.truncate(channel.best.len() / 2);
+        }
+        told > 0
+    }
+}
+
+/// With the figures that are filled in last as long as they get.
+fn debug(look: &Look, texts: &Texts, found: &Answered) -> DebugOut {
     let name = |node: Node| look.snapshot.name(node);
     let terms = found.terms.iter().map(|term| TermOut {
         word: term.word.clone(),
@@ -793,15 +974,15 @@ fn debug(look: &Look, texts: &Texts, found: &Answered, gain_rejections: usize, c
                 })
                 .collect(),
         },
-        gain_rejections,
+        gain_rejections: MOST,
         marginal_gain_min: lukasa_search::gain::LEAST,
         costs: CostsOut {
-            lexical_ms: round(costs.lexical_ms),
-            vector_ms: round(costs.vector_ms),
-            expansion_ms: round(costs.expansion_ms),
-            paths_ms: round(costs.paths_ms),
-            rerank_ms: round(costs.rerank_ms),
-            rest_ms: round(costs.rest_ms),
+            lexical_ms: LONG_MS,
+            vector_ms: LONG_MS,
+            expansion_ms: LONG_MS,
+            paths_ms: LONG_MS,
+            rerank_ms: LONG_MS,
+            rest_ms: LONG_MS,
         },
     }
 }

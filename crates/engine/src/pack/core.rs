@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Symbols looked at to choose from.
+/// Symbols looked at to choose from, times how widely is looked.
 const CORE: usize = 40;
 /// Files named.
 const FILES: usize = 8;
@@ -22,7 +22,7 @@ const DAMPING: f64 = 0.85;
 /// Mass that the walk leaves unspread: what is next to the seeds is told apart long before, and a write in between costs
 /// nothing, as it would where all of the graph is walked.
 const REST: f64 = 1e-4;
-/// Relationships told of what is around.
+/// Relationships told of what is around, times how widely is looked.
 const AROUND: usize = 24;
 /// Implementations of an interface that come with it.
 const IMPLEMENTATIONS: usize = 2;
@@ -94,13 +94,20 @@ pub struct Core {
     pub ppr: Vec<(String, f64)>,
 }
 
-/// Gathers code for a task, best first.
-pub fn gather(look: &Look, texts: &Texts, sources: &Sources, found: &Answered, task: &str) -> Result<Core> {
-    let gathering = Gathering { look, texts, sources, symbols: Symbols::new(look) };
+/// Gathers code for a task, best first; `breadth` times as much as a brief answer has room for.
+pub fn gather(
+    look: &Look,
+    texts: &Texts,
+    sources: &Sources,
+    found: &Answered,
+    task: &str,
+    breadth: usize,
+) -> Result<Core> {
+    let gathering = Gathering { look, texts, sources, symbols: Symbols::new(look), breadth };
     let about_tests = lukasa_search::tokens::list(task).iter().any(|word| word == "test");
     let files = gathering.without_tests(&found.files, about_tests);
     let mut units = gathering.by_file(&files, &gathering.without_tests(&found.candidates, about_tests));
-    units.truncate(CORE);
+    units.truncate(CORE * breadth);
     gathering.add_implementations(&mut units)?;
     let seeds: Vec<(Node, f64)> = units.iter().take(SEEDS).map(|c| (c.node, c.score().max(0.0))).collect();
     let around = walked(look, &seeds);
@@ -137,6 +144,7 @@ struct Gathering<'a> {
     texts: &'a Texts,
     sources: &'a Sources,
     symbols: Symbols<'a>,
+    breadth: usize,
 }
 
 impl Gathering<'_> {
@@ -168,7 +176,7 @@ impl Gathering<'_> {
         units.sort_by(|a, b| b.0.total_cmp(&a.0));
         for (_, unit) in units {
             let Some(file) = self.texts.file(unit.node) else { continue };
-            let Some(place) = places.get(&file).filter(|place| **place < CORE) else { continue };
+            let Some(place) = places.get(&file).filter(|place| **place < CORE * self.breadth) else { continue };
             let turn = seen.entry(file).or_default();
             all.push(((*turn, *place), unit));
             *turn += 1;
@@ -277,7 +285,7 @@ impl Gathering<'_> {
             }
         }
         all.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| s.edge_thing(a.1).cmp(&s.edge_thing(b.1))));
-        let told = all.into_iter().take(AROUND).map(|(_, edge)| {
+        let told = all.into_iter().take(AROUND * self.breadth).map(|(_, edge)| {
             let (src, dst) = s.ends(edge);
             Dependency {
                 from: self.symbols.key(src).into_owned(),

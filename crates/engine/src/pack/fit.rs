@@ -3,7 +3,7 @@
 use super::core::{Core, Dependency, Slice};
 use super::notes::{Note, Notes};
 use lukasa_search::count::count;
-use lukasa_search::pack::{Unit, choose, shed};
+use lukasa_search::pack::{Unit, choose, shed, weave};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub enum Profile {
     Compact,
     /// 1,200 tokens.
     Balanced,
-    /// Everything, in pages of 25,000 tokens.
+    /// Ten times as much as the others choose from, in pages of 25,000 tokens.
     Debug,
 }
 
@@ -29,6 +29,11 @@ impl Profile {
             Profile::Balanced => 1_200,
             Profile::Debug => 25_000,
         }
+    }
+
+    /// How widely is looked for what may be given.
+    pub fn breadth(self) -> usize {
+        if self == Profile::Debug { 10 } else { 1 }
     }
 
     pub fn name(self) -> &'static str {
@@ -49,7 +54,7 @@ impl Profile {
     }
 }
 
-/// Most tokens, and which slices were given on earlier pages.
+/// Most tokens, and how much was given on earlier pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     pub profile: Profile,
@@ -59,8 +64,6 @@ pub struct Budget {
 
 /// Core code, dependencies, decisions and learnings, plan, episodes.
 const SHARES: [f64; 5] = [0.40, 0.25, 0.20, 0.10, 0.05];
-/// Tokens left for telling where to go on.
-const CURSOR: usize = 400;
 /// Times the room that is left is filled again.
 const REFILLS: usize = 3;
 
@@ -220,7 +223,7 @@ impl Form {
 }
 
 /// Chooses what fits. `frame` holds what is always given: summary, entry point, freshness, and the files of which no symbol
-/// is given. None when not even that fits, files being dropped first.
+/// is given. None when not even that fits, files being dropped first. Also how many things are given.
 pub fn fit(frame: Pack, core: &Core, notes: &Notes, budget: Budget, explain: bool) -> Option<(Pack, usize)> {
     let mut frame = frame;
     frame.profile = budget.profile;
@@ -236,6 +239,9 @@ pub fn fit(frame: Pack, core: &Core, notes: &Notes, budget: Budget, explain: boo
         .iter()
         .map(|offer| Unit { slot: offer.slot, costs: offer.forms.iter().map(Form::cost).collect() })
         .collect();
+    if budget.profile == Profile::Debug {
+        return page(frame, core, &offers, &units, budget);
+    }
     // Files whose symbols are given need not be named again, which leaves room for more of them.
     let mut without = frame.clone();
     let mut chosen = choose(&units, &SHARES, budget.tokens - tokens(&frame));
@@ -253,11 +259,10 @@ pub fn fit(frame: Pack, core: &Core, notes: &Notes, budget: Budget, explain: boo
             form.clone().put(&mut pack);
         }
         pack.files = others(&frame.files, &given(&offers, &chosen));
-        let given = pack.core_symbols.len();
         pack.left_out = chosen.iter().filter(|form| form.is_none()).count();
         pack.count_again();
         if pack.token_estimate <= budget.tokens {
-            add_scores(&mut pack, core, budget);
+            let given = chosen.len() - pack.left_out;
             return Some((pack, given));
         }
         // Parts cost a little more together than alone.
@@ -267,20 +272,57 @@ pub fn fit(frame: Pack, core: &Core, notes: &Notes, budget: Budget, explain: boo
     }
 }
 
-/// Tells the scores of the walk where all is told, as far as there is room.
-fn add_scores(pack: &mut Pack, core: &Core, budget: Budget) {
-    if budget.profile != Profile::Debug || budget.skip > 0 {
-        return;
-    }
-    let (mut most, room) = (core.ppr.len(), budget.tokens.saturating_sub(CURSOR));
-    loop {
+/// Tells the scores of the walk, as far as they take no more than a quarter of the room.
+fn add_scores(frame: &mut Pack, core: &Core, budget: usize) {
+    let (mut most, least) = (core.ppr.len(), tokens(frame));
+    while most > 0 {
         let best = core.ppr.iter().take(most);
-        pack.ppr_scores = best.map(|(name, score)| (name.clone(), round(*score))).collect();
-        pack.count_again();
-        if most == 0 || pack.token_estimate <= room {
+        frame.ppr_scores = best.map(|(name, score)| (name.clone(), round(*score))).collect();
+        if tokens(frame) <= least + budget.saturating_sub(least) / 4 {
             return;
         }
         most /= 2;
+    }
+    frame.ppr_scores.clear();
+}
+
+/// One page of all there is, in an order that gives every slot its share of each page. All of it in full: what has no room
+/// begins the next page, and stands in brief only where a page of its own would not hold it.
+fn page(frame: Pack, core: &Core, offers: &[Offer], units: &[Unit], budget: Budget) -> Option<(Pack, usize)> {
+    let order = weave(units, &SHARES);
+    let left = order.get(budget.skip..).unwrap_or_default();
+    let mut frame = frame;
+    if budget.skip > 0 {
+        frame.files.clear();
+    } else {
+        add_scores(&mut frame, core, budget.tokens);
+    }
+    let mut room = budget.tokens.saturating_sub(tokens(&frame));
+    let mut chosen = vec![None; units.len()];
+    let mut given = 0;
+    for unit in left {
+        let costs = &units[*unit].costs;
+        let Some(form) = costs.iter().position(|cost| *cost <= room).filter(|form| *form == 0 || given == 0) else {
+            break;
+        };
+        chosen[*unit] = Some(form);
+        room -= costs[form];
+        given += 1;
+    }
+    loop {
+        let mut pack = frame.clone();
+        for form in self::given(offers, &chosen) {
+            form.clone().put(&mut pack);
+        }
+        pack.files = others(&frame.files, &self::given(offers, &chosen));
+        pack.left_out = left.len() - given;
+        pack.count_again();
+        if pack.token_estimate <= budget.tokens {
+            return Some((pack, given));
+        }
+        // Parts cost a little more together than alone.
+        given = given.checked_sub(1)?;
+        chosen[left[given]] = None;
     }
 }
 
@@ -302,19 +344,17 @@ fn tokens(pack: &Pack) -> usize {
 
 fn offers(core: &Core, notes: &Notes, budget: Budget, explain: bool) -> Vec<Offer> {
     let mut all: Vec<Offer> = Vec::new();
-    for slice in core.slices.iter().skip(budget.skip) {
+    for slice in &core.slices {
         all.push(Offer { slot: 0, forms: forms(slice, notes, budget.profile, explain) });
     }
     let mut one = |slot: usize, form: Form| all.push(Offer { slot, forms: vec![form] });
-    if budget.skip == 0 {
-        core.dependencies.iter().for_each(|part| one(1, Form::Dependency(part.clone())));
-        // What others are doing comes before what was once learned.
-        notes.blockers.iter().for_each(|part| one(2, Form::Blocker(part.clone())));
-        notes.decisions.iter().for_each(|part| one(2, Form::Decision(part.clone())));
-        notes.learnings.iter().for_each(|part| one(2, Form::Learning(part.clone())));
-        notes.plan.iter().for_each(|part| one(3, Form::Plan(part.clone())));
-        notes.episodes.iter().for_each(|part| one(4, Form::Episode(part.clone())));
-    }
+    core.dependencies.iter().for_each(|part| one(1, Form::Dependency(part.clone())));
+    // What others are doing comes before what was once learned.
+    notes.blockers.iter().for_each(|part| one(2, Form::Blocker(part.clone())));
+    notes.decisions.iter().for_each(|part| one(2, Form::Decision(part.clone())));
+    notes.learnings.iter().for_each(|part| one(2, Form::Learning(part.clone())));
+    notes.plan.iter().for_each(|part| one(3, Form::Plan(part.clone())));
+    notes.episodes.iter().for_each(|part| one(4, Form::Episode(part.clone())));
     all
 }
 

@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Most notes of each kind to choose from.
+/// Most notes of each kind to choose from, times how widely is looked.
 const EACH: usize = 8;
 /// What a note gains that is linked to the code itself.
 const LINKED: f64 = 1.0;
@@ -84,6 +84,7 @@ pub fn notes(
     nodes: &[Node],
     task_id: Option<&str>,
     agent: Option<&str>,
+    breadth: usize,
 ) -> Result<Notes> {
     let s = &look.snapshot;
     let mut scores: FxHashMap<Node, f64> = FxHashMap::default();
@@ -102,7 +103,7 @@ pub fn notes(
             linked.entry(other).or_default().push(node);
         }
     }
-    let found = best(scores.into_iter().collect(), EACH * 8, |node| s.thing(node));
+    let found = best(scores.into_iter().collect(), EACH * breadth * 8, |node| s.thing(node));
     let read = Read::of(look, &found.iter().map(|(node, _)| *node).collect::<Vec<_>>())?;
     let lasting = |node: &Node| matches!(kind(s.type_name(*node)), Some(About::Decision | About::Learning));
     let changed = changed(look, &found.iter().map(|(node, _)| *node).filter(lasting).collect::<Vec<_>>())?;
@@ -124,7 +125,7 @@ pub fn notes(
             About::Blocker if own => continue,
             About::Blocker => &mut notes.blockers,
         };
-        if list.len() < EACH {
+        if list.len() < EACH * breadth {
             list.push(note);
         }
     }

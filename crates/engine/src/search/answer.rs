@@ -21,6 +21,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -28,8 +29,8 @@ use uuid::Uuid;
 const SHARES: [f64; 4] = [0.55, 0.20, 0.10, 0.10];
 /// Most path summaries.
 pub const PATHS: usize = 25;
-/// What `meta` and the rest of an answer take.
-const AROUND: usize = 160;
+/// Most candidates that are looked at for one page: what only repeats ends somewhere.
+const LOOKED_AT: usize = 240;
 
 /// Something that was found.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -54,6 +55,13 @@ pub struct ItemOut {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub citations: Vec<CitationOut>,
     pub explanation: String,
+}
+
+impl ItemOut {
+    /// Without a word of what was left out, for where there is room for little else.
+    fn named(&self) -> ItemOut {
+        ItemOut { truncated_fields: vec![], ..self.clone() }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -87,16 +95,25 @@ pub struct PathOut {
     pub summary: String,
     pub nodes: Vec<Uuid>,
     pub relationships: Vec<Uuid>,
-    /// summary_only: the neighbour itself was left out.
+    /// summary_only: the neighbour itself is not on this page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<&'static str>,
     pub reasons: Vec<ReasonOut>,
+    /// Where among all that was found the one stands whose relationship it is.
+    #[serde(skip)]
+    pub place: usize,
 }
 
 /// What is wanted of an answer.
 pub struct Want<'a> {
     pub limit: usize,
-    pub budget: usize,
+    /// Tokens that items and paths may take.
+    pub room: usize,
+    /// Where among all that was found the page begins, or where it ends when it is read backwards.
+    pub place: usize,
+    pub backwards: bool,
+    /// So many of all that was found were read.
+    pub read: usize,
     pub paths: bool,
     pub citations: bool,
     pub include: &'a [String],
@@ -109,7 +126,12 @@ pub struct Want<'a> {
 pub struct Shown {
     pub items: Vec<ItemOut>,
     pub paths: Vec<PathOut>,
+    /// Of items and paths.
     pub tokens: usize,
+    /// What was looked at of all that was found: the next page begins at its end.
+    pub page: Range<usize>,
+    /// More has to be read to fill the page.
+    pub unread: bool,
     /// Something was left out or shortened to keep the budget.
     pub truncated: bool,
     pub gain_rejections: usize,
@@ -144,52 +166,97 @@ impl Read {
     }
 }
 
-/// Puts together what fits.
+/// Puts together the page that fits. What an earlier page said is said already, so pages leave out the same repetitions as one
+/// large page would; what has no room is left to the next one.
 pub fn show(look: &Look, texts: &Texts, found: &Answered, read: &Read, want: &Want<'_>) -> Shown {
     let symbols = Symbols::new(look);
     let neighbors: FxHashSet<Node> = found.expanded.neighbors.iter().copied().collect();
     let showing = Showing { look, texts, found, read, want, symbols };
     let mut covered = Covered::default();
-    let mut items: Vec<(ItemOut, ItemOut, bool)> = Vec::new();
-    let mut costs = Vec::new();
+    let mut items: Vec<Offer> = Vec::new();
     let mut left_out = FxHashSet::default();
-    for candidate in &found.candidates {
-        if items.len() >= want.limit {
+    let mut shown = Shown::default();
+    let (mut looked, mut cited) = (0, 0);
+    for (place, candidate) in found.candidates.iter().enumerate() {
+        let ends = match want.backwards {
+            true => place >= want.place,
+            false => items.len() >= want.limit || place >= want.place + LOOKED_AT,
+        };
+        if ends {
             break;
         }
+        if place >= want.read {
+            shown.unread = true;
+            break;
+        }
+        looked = place + 1;
         // Neighbours may be sensitive: they are not in any index, but relationships lead to them.
         let Some(content) = read.content(candidate.node).filter(|content| !is_sensitive(content)) else { continue };
         let is_neighbor = neighbors.contains(&candidate.node);
-        let (full, brief) = showing.item(candidate, content, is_neighbor);
+        let (mut full, brief) = showing.item(candidate, content, is_neighbor);
         let said: Vec<String> = full.fields.values().filter_map(Value::as_str).flat_map(tokens::list).collect();
-        let tokens = cost(&full);
+        let mut tokens = cost(&full);
         if !covered.take(&said, tokens, gain::LEAST) {
             left_out.insert(candidate.node);
             continue;
         }
-        items.push((full, brief, is_neighbor));
-        costs.push(tokens);
+        if !want.backwards && place < want.place {
+            continue;
+        }
+        if cited + full.citations.len() > cite::MOST {
+            full.citations.clear();
+            tokens = cost(&full);
+        }
+        cited += full.citations.len();
+        items.push(Offer { full, brief, is_neighbor, place, costs: vec![tokens] });
     }
-    let paths = if want.paths { showing.paths(&left_out) } else { vec![] };
-    let mut units: Vec<Unit> = Vec::new();
-    for ((_, _, is_neighbor), cost) in items.iter().zip(&costs) {
-        units.push(Unit { slot: usize::from(*is_neighbor), costs: vec![*cost] });
+    shown.gain_rejections = covered.rejected;
+    shown.page = if want.backwards { 0..want.place } else { want.place..looked.max(want.place) };
+    if want.backwards && items.len() > want.limit {
+        items.drain(..items.len() - want.limit);
+        shown.page.start = items[0].place;
     }
-    units.extend(paths.iter().map(|path| Unit { slot: 2, costs: vec![cost(path)] }));
-    let room = want.budget.saturating_sub(AROUND);
-    if units.iter().map(|unit| unit.costs[0]).sum::<usize>() > room {
+    let paths = if want.paths { showing.paths(&shown.page, &left_out) } else { vec![] };
+    let path_costs: Vec<usize> = paths.iter().map(cost).collect();
+    let all = items.iter().map(|item| item.costs[0]).chain(path_costs.iter().copied()).sum::<usize>();
+    if all > want.room {
         // Only where not all has room does it matter what less would cost.
-        units.iter_mut().zip(&items).for_each(|(unit, (_, brief, _))| unit.costs.push(cost(brief)));
+        for item in &mut items {
+            let named = item.brief.named();
+            item.costs.extend([cost(&item.brief), cost(&named)]);
+        }
     }
-    let chosen = pack::choose(&units, &SHARES, room);
-    let mut shown = Shown { gain_rejections: covered.rejected, ..Shown::default() };
-    shown.truncated = units.iter().zip(&chosen).any(|(_, form)| *form != Some(0));
-    shown.tokens = AROUND + pack::cost(&units, &chosen);
-    for ((full, brief, _), form) in items.into_iter().zip(&chosen) {
-        shown.items.extend(form.map(|form| if form == 0 { full } else { brief }));
+    if want.backwards {
+        // What stands next to where it is read from comes first.
+        items.reverse();
     }
-    let path_forms = &chosen[chosen.len() - paths.len()..];
-    shown.paths = paths.into_iter().zip(path_forms).filter(|(_, form)| form.is_some()).map(|(path, _)| path).collect();
+    let (mut units, mut chosen);
+    loop {
+        let of_items = items.iter().map(|item| Unit { slot: usize::from(item.is_neighbor), costs: item.costs.clone() });
+        let of_paths = path_costs.iter().map(|cost| Unit { slot: 2, costs: vec![*cost] });
+        units = of_items.chain(of_paths).collect::<Vec<_>>();
+        chosen = pack::choose(&units, &SHARES, want.room);
+        if !leave(&mut items, &chosen, want.backwards, &mut shown.page) {
+            break;
+        }
+        shown.truncated = true;
+    }
+    shown.truncated |= chosen.iter().any(|form| *form != Some(0));
+    shown.tokens = pack::cost(&units, &chosen);
+    let (of_items, of_paths) = chosen.split_at(items.len());
+    for (item, form) in items.into_iter().zip(of_items) {
+        shown.items.extend(form.map(|form| match form {
+            0 => item.full,
+            1 => item.brief,
+            _ => item.brief.named(),
+        }));
+    }
+    if want.backwards {
+        shown.items.reverse();
+    }
+    let page = shown.page.clone();
+    let given = paths.into_iter().zip(of_paths).filter(|(path, form)| form.is_some() && page.contains(&path.place));
+    shown.paths = given.map(|(path, _)| path).collect();
     for (at, item) in shown.items.iter_mut().enumerate() {
         item.rank = at + 1;
         let node = look.snapshot.find(item.thing);
@@ -198,6 +265,33 @@ pub fn show(look: &Look, texts: &Texts, found: &Answered, read: &Read, want: &Wa
         item.truncated_fields.extend(hidden);
     }
     shown
+}
+
+/// What may be shown of a candidate.
+struct Offer {
+    full: ItemOut,
+    brief: ItemOut,
+    is_neighbor: bool,
+    place: usize,
+    /// Of its forms.
+    costs: Vec<usize>,
+}
+
+/// Leaves the first that has no room to another page, with all beyond it. What others took the room of has them leave; what has
+/// none on a page of its own is passed over. False when all have room.
+fn leave(items: &mut Vec<Offer>, chosen: &[Option<usize>], backwards: bool, page: &mut Range<usize>) -> bool {
+    let Some(at) = chosen[..items.len()].iter().position(Option::is_none) else { return false };
+    if items.len() == 1 {
+        items.clear();
+        return true;
+    }
+    let at = if at == 0 { items.len() - 1 } else { at };
+    match backwards {
+        true => page.start = items[at].place + 1,
+        false => page.end = items[at].place,
+    }
+    items.truncate(at);
+    true
 }
 
 fn cost(part: &impl Serialize) -> usize {
@@ -248,8 +342,7 @@ impl Showing<'_> {
             explanation: self.explain(candidate),
         };
         if given {
-            let named = ItemOut { truncated_fields: vec![], ..brief };
-            return (named.clone(), named);
+            return (brief.named(), brief.named());
         }
         let mut fields = core;
         fields.extend(pruned.fields.clone());
@@ -305,10 +398,16 @@ impl Showing<'_> {
         }
     }
 
-    /// Relationships that were followed, the best first, each pair and type once.
-    fn paths(&self, left_out: &FxHashSet<Node>) -> Vec<PathOut> {
+    /// Relationships that were followed from what is on a page, the best first, each pair and type once.
+    fn paths(&self, page: &Range<usize>, left_out: &FxHashSet<Node>) -> Vec<PathOut> {
         let snapshot = &self.look.snapshot;
-        let mut ways: Vec<_> = self.found.expanded.ways.iter().collect();
+        let ways = &self.found.expanded.ways;
+        let concerned: FxHashSet<Node> = ways.iter().flat_map(|way| [way.from, way.to]).collect();
+        let nodes = self.found.candidates.iter().map(|candidate| candidate.node).enumerate();
+        let places: FxHashMap<Node, usize> =
+            nodes.filter(|(_, node)| concerned.contains(node)).map(|(place, node)| (node, place)).collect();
+        let place = |node: Node| places.get(&node).copied().unwrap_or(usize::MAX);
+        let mut ways: Vec<_> = ways.iter().filter(|way| page.contains(&place(way.from))).collect();
         ways.sort_by(|a, b| {
             b.score.total_cmp(&a.score).then_with(|| snapshot.edge_thing(a.edge).cmp(&snapshot.edge_thing(b.edge)))
         });
@@ -329,8 +428,9 @@ impl Showing<'_> {
                 summary: format!("{} {relation} {}", self.called(src), self.called(dst)),
                 nodes: vec![snapshot.id(src), snapshot.id(dst)],
                 relationships: vec![edge_id],
-                role: left_out.contains(&way.to).then_some("summary_only"),
+                role: (left_out.contains(&way.to) || place(way.to) >= page.end).then_some("summary_only"),
                 reasons: vec![ReasonOut { channel: "primary_neighbor".into(), score: round(way.gave) }],
+                place: place(way.from),
             });
         }
         all

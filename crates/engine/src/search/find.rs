@@ -91,8 +91,9 @@ pub struct Answered {
 pub fn find(look: &Look, texts: &Texts, ask: &Ask<'_>) -> Answered {
     let found = Finding { look, texts, ask, order: &|node| look.snapshot.thing(node), said: OnceCell::new() };
     let mut answered = match ask.recipe {
-        Recipe::Code => found.code(),
         Recipe::Recall => found.recall(),
+        Recipe::Code | Recipe::Auto | Recipe::Mixed if !ask.lexical => found.by_meaning(ask.recipe == Recipe::Code),
+        Recipe::Code => found.code(),
         Recipe::Objects => found.objects(),
         Recipe::Auto | Recipe::Mixed => found.mixed(ask.recipe == Recipe::Mixed),
     };
@@ -245,6 +246,16 @@ impl Finding<'_> {
         }
         lukasa_search::fuse::sort(&mut all, self.order);
         all
+    }
+
+    /// Whatever is near in meaning, for who wants no words looked for; perhaps code only.
+    fn by_meaning(&self, code_only: bool) -> Answered {
+        let mut answered = self.objects_only();
+        if code_only {
+            let symbols = Symbols::new(self.look);
+            answered.candidates.retain(|candidate| is_code(&symbols, candidate.node));
+        }
+        answered
     }
 
     fn recall(&self) -> Answered {

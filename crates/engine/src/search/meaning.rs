@@ -1,9 +1,7 @@
 //! What is near a question in meaning, as far as there are vectors.
 
 use crate::context_graph::is_sensitive;
-use crate::embedding::{
-    self, Background, Breaker, EmbeddingEndpoint, EmbeddingEndpointConfig, InputRules, Queue, Worker,
-};
+use crate::embedding::{self, Breaker, EmbeddingEndpoint, EmbeddingEndpointConfig, InputRules, Queue, Worker};
 use crate::graph::Look;
 use crate::{Context, Engine};
 use lukasa_graph::lookup::Kept;
@@ -25,12 +23,17 @@ use std::time::{Duration, Instant};
 const AT_ONCE: usize = 2_048;
 /// Nearest that are looked at; the last of them is what counts as not near.
 const NEAR: usize = 200;
+/// Which share may lack a vector of the model in use, while there are some of another, before that is told.
+const BACKLOG: f64 = 0.15;
 /// Questions whose vectors are remembered.
 const QUESTIONS: usize = 256;
-/// How long after a look for vectors of other processes the next is taken.
+/// How long after a look for vectors that were made meanwhile the next is taken, for each part of what waits.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How often a background worker looks for work by itself.
-const POLL: Duration = Duration::from_secs(1);
+
+/// Looking for the vectors of many takes a while, so it is done less often.
+fn again(waiting: usize) -> Duration {
+    AGAIN * u32::try_from(waiting.div_ceil(AT_ONCE).max(1)).unwrap_or(u32::MAX)
+}
 
 /// The model in use, and what it is used with.
 pub struct Embedding {
@@ -112,9 +115,25 @@ pub struct Meaning {
     pub share: f64,
     /// Why there are none, or too few.
     pub warning: Option<String>,
+    /// The model whose vectors were compared, where there are any.
+    pub model: Option<String>,
+    /// Many vectors are still to be made by the model in use; those of another are there.
+    pub backlog: bool,
+    embedded: Option<Arc<Embedded>>,
 }
 
+impl Meaning {
+    /// How many of these wait for a vector.
+    pub fn waiting(&self, nodes: impl Iterator<Item = Node>) -> usize {
+        self.embedded.as_ref().map_or(0, |all| nodes.filter(|node| all.waiting.contains_key(node)).count())
+    }
+}
+
+/// What may be found, by node.
+pub type Allowed<'a> = &'a (dyn Fn(Node) -> bool + Sync);
+
 /// Vectors of the nodes of a snapshot. Follows it, and what is embedded meanwhile.
+#[derive(Debug)]
 struct Embedded {
     model: String,
     vectors: Vectors,
@@ -198,24 +217,48 @@ impl Embedded {
 }
 
 impl Engine {
-    /// What is near a question in meaning. Never fails for want of a model: what is missing is told.
-    pub fn nearest(&self, context: &mut Context<'_>, look: &Look, question: &str) -> Result<Meaning> {
+    /// What is near a question in meaning, of what is allowed. Never fails for want of a model: what is missing is told.
+    pub fn nearest(
+        &self,
+        context: &mut Context<'_>,
+        look: &Look,
+        question: &str,
+        allowed: Option<Allowed<'_>>,
+    ) -> Result<Meaning> {
         let using = self.embedding();
         let reads = using.reads();
         let (derived, scope) = (look.ledger.store().derived(), look.ledger.scope());
-        if !derived.vector_models(scope)?.contains(&reads) {
-            return Ok(Meaning::default());
+        let models = derived.vector_models(scope)?;
+        let in_use = using.embedder.model().id();
+        if !models.contains(&reads) {
+            let backlog = models.iter().any(|model| *model != in_use);
+            return Ok(Meaning { backlog, ..Meaning::default() });
         }
         let embedded = self.embedded(context, look, &using, &reads)?;
-        let mut meaning = Meaning { share: embedded.share(), ..Meaning::default() };
+        let behind = models.len() > 1 && embedded.share() < 1.0 - BACKLOG;
+        let mut meaning = Meaning {
+            share: embedded.share(),
+            backlog: reads != in_use || behind,
+            embedded: Some(Arc::clone(&embedded)),
+            ..Meaning::default()
+        };
         if embedded.vectors.is_empty() {
             return Ok(meaning);
         }
+        meaning.model = Some(reads);
         match using.question(question) {
             Ok(vector) => {
-                let near = embedded.vectors.nearest(&vector, NEAR.min(embedded.vectors.len().div_ceil(2)), |_| true);
+                let half = embedded.vectors.len().div_ceil(2);
+                let near = match allowed {
+                    None => embedded.vectors.nearest(&vector, NEAR.min(half), |_| true),
+                    Some(allowed) => embedded.vectors.nearest(&vector, NEAR, allowed),
+                };
                 match near {
-                    Ok(near) => {
+                    Ok(mut near) => {
+                        if allowed.is_some() && near.len() < NEAR {
+                            // All that is allowed: of few things the nearer half is near, as without a filter.
+                            near.truncate(near.len().div_ceil(2));
+                        }
                         meaning.nearest.base = near.last().map_or(0.0, |(_, score)| f64::from(*score));
                         meaning.nearest.found =
                             near.into_iter().map(|(node, score)| (node, f64::from(score))).collect();
@@ -236,7 +279,8 @@ impl Engine {
         let made = self.searching().vectors_seen();
         if let Some(kept) = &kept
             && kept.touches == snapshot.touches()
-            && (kept.waiting.is_empty() || (kept.looked.1 == made && kept.looked.0.elapsed() < AGAIN))
+            && (kept.waiting.is_empty()
+                || (kept.looked.1 == made && kept.looked.0.elapsed() < again(kept.waiting.len())))
         {
             return Ok(Arc::clone(kept));
         }
@@ -276,8 +320,14 @@ impl Engine {
         Worker::new(&self.embedding_queue(scope), Arc::clone(&using.embedder), Arc::clone(&using.breaker))
     }
 
-    /// Embeds in the background until what is given back is dropped.
-    pub fn embed_in_background(&self, scope: &Scope) -> Result<Background> {
-        Ok(Background::start(self.central_queue(scope), self.embedding_worker(scope)?, POLL))
+    /// A queue that what is new is put into, and a worker on it whose model somebody else may have a say in.
+    pub(crate) fn embedding_line(
+        &self,
+        scope: &Scope,
+        model: impl FnOnce(Arc<dyn Embedder>) -> Arc<dyn Embedder>,
+    ) -> Result<(Queue, Worker)> {
+        let (using, queue) = (self.embedding(), self.central_queue(scope));
+        let worker = Worker::new(&queue, model(Arc::clone(&using.embedder)), Arc::clone(&using.breaker))?;
+        Ok((queue, worker))
     }
 }

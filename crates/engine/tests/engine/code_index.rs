@@ -308,3 +308,43 @@ fn what_nobody_waits_for_is_not_indexed_and_the_next_pass_begins_anew() {
         assert_eq!(desk.ok("list", json!({"type": "FUNCTION"}))["total"], 1);
     }
 }
+
+#[test]
+fn what_is_no_text_or_cannot_be_read_is_told() {
+    let desk = Desk::all().remove(0);
+    let folder = TempDir::new().unwrap();
+    small_program(folder.path());
+    fs::write(folder.path().join("app/odd.py"), b"x = 1\n\0\0").unwrap();
+    fs::write(folder.path().join("logo.png"), b"\x89PNG\0\0").unwrap();
+    fs::write(folder.path().join("data.bin"), b"\0\0\0\0").unwrap();
+    let closed = folder.path().join("app/closed.py");
+    fs::write(&closed, "y = 2\n").unwrap();
+    let is_closed = shut(&closed);
+    let report = desk.ok("index_directory", json!({"path": folder.path()}));
+    assert_eq!(report["not_text"], 3, "{report}");
+    let told = |path: &str| {
+        let of = report["diagnostics"].as_array().unwrap().iter().find(|told| told["path"] == path);
+        of.map(|told| told["what"].as_str().unwrap().to_owned())
+    };
+    assert!(told("app/odd.py").unwrap().starts_with("not text"), "{report}");
+    assert_eq!(told("logo.png"), None, "nobody would look for symbols there");
+    assert!(stated(&desk, "main").keys().all(|name| !name.contains("odd.py") && !name.contains("logo.png")));
+    assert!(stated(&desk, "main").contains_key("FUNCTION:app/main.py::main"), "the rest is indexed all the same");
+    // Who may read everything is not kept out.
+    if is_closed {
+        assert!(told("app/closed.py").unwrap().starts_with("cannot be read"), "{report}");
+    }
+}
+
+/// Whether a file can no longer be read.
+#[cfg(unix)]
+fn shut(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o000)).unwrap();
+    fs::read(path).is_err()
+}
+
+#[cfg(not(unix))]
+fn shut(_: &Path) -> bool {
+    false
+}

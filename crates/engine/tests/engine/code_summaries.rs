@@ -330,3 +330,35 @@ fn a_watcher_does_not_wait_for_a_model() {
     wait(&|| setting.desk.call("get", json!({"ref": "FUNCTION:saved.py::saved"})).is_ok());
     drop(watch);
 }
+
+#[test]
+fn communities_are_summed_up_by_a_model_where_one_is_configured() {
+    let fake = FakeEndpoint::start(|asked, _| {
+        let body: Value = serde_json::from_str(&asked.body).unwrap();
+        let told = body["messages"][1]["content"].as_str().unwrap().to_owned();
+        let said = if told.starts_with("Group:") { "Opens shops and greets whoever comes." } else { "Does something." };
+        Reply::ok(json!({"choices": [{"message": {"content": said}}]}).to_string())
+    });
+    let config = EndpointConfig { url: fake.url(), name: "small".into(), key: None, timeout: Duration::from_secs(20) };
+    let mut setting = setting();
+    setting.restart(None);
+    setting.index();
+    let summaries = |setting: &Setting| -> Vec<String> {
+        let told = setting.desk.ok("communities", json!({}));
+        setting.desk.engine.graphs().settle();
+        told["communities"].as_array().unwrap().iter().map(|c| c["summary"].as_str().unwrap().to_owned()).collect()
+    };
+    let counted = summaries(&setting);
+    assert!(!counted.is_empty() && counted.iter().all(|summary| !summary.contains("greets")), "{counted:?}");
+    assert!(fake.asked().is_empty());
+    setting.restart(Some((Endpoint::new(&config).unwrap(), 10)));
+    assert_eq!(summaries(&setting), counted, "nobody waits for a model");
+    let asked = fake.asked().len();
+    assert_eq!(asked, counted.len(), "once about each");
+    let told = summaries(&setting);
+    assert!(told.iter().all(|summary| summary == "Opens shops and greets whoever comes."), "{told:?}");
+    assert_eq!(fake.asked().len(), asked, "who is known is not asked about again");
+    // Another process that asks nobody knows it too.
+    setting.restart(None);
+    assert_eq!(summaries(&setting), told);
+}

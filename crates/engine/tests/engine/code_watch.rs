@@ -174,3 +174,85 @@ fn a_checkout_in_a_linked_worktree_is_followed() {
     git(&linked, &["checkout", "--quiet", "-b", "other"]);
     wait_on(&desk, "other", "FUNCTION:a.py::one", true);
 }
+
+#[test]
+fn a_watcher_says_what_it_is_doing_and_what_waits() {
+    let desk = Desk::all().remove(0);
+    let folder = TempDir::new().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    write(&root, "a.py", "def one(): pass\n");
+    let scope = desk.fixture.ledger.scope().clone();
+    // A pass ends when the test lets it.
+    let (told, passes) = std::sync::mpsc::channel();
+    let (let_go, may_go) = std::sync::mpsc::channel::<()>();
+    let listener = Box::new(move |_: &_| {
+        let _ = told.send(());
+        let _ = may_go.recv_timeout(PATIENCE);
+    });
+    let watch = Watch::start(&desk.engine, &scope, &root, Duration::from_millis(700), Some(listener)).unwrap();
+    let until = |state: WatchState| {
+        let began = Instant::now();
+        while watch.health().state != state {
+            assert!(began.elapsed() < PATIENCE, "{state:?}: {:?}", watch.health());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    passes.recv_timeout(PATIENCE).unwrap();
+    let_go.send(()).unwrap();
+    until(WatchState::Idle);
+    // Whoever goes on writing is waited for; files beside it are counted.
+    let began = Instant::now();
+    let mut seen = Vec::new();
+    while !seen.contains(&WatchState::Debouncing) {
+        assert!(began.elapsed() < PATIENCE, "{seen:?}");
+        write(&root, "b.py", &format!("def two(): return {}\n", seen.len()));
+        std::thread::sleep(Duration::from_millis(20));
+        let health = watch.health();
+        if !seen.contains(&health.state) {
+            seen.push(health.state);
+        }
+        if health.state != WatchState::Idle {
+            assert!(health.pending > 0, "{health:?}");
+        }
+    }
+    write(&root, "c.py", "def three(): pass\n");
+    passes.recv_timeout(PATIENCE).unwrap();
+    let health = watch.health();
+    assert_eq!(health.state, WatchState::Rebuilding);
+    assert!(health.pending >= 2, "two files are being indexed: {health:?}");
+    let_go.send(()).unwrap();
+    // What was heard meanwhile may take another pass.
+    drop(let_go);
+    until(WatchState::Idle);
+    assert_eq!(watch.health().pending, 0);
+    assert!(desk.call("get", json!({"ref": "FUNCTION:c.py::three"})).is_ok());
+}
+
+#[test]
+fn a_single_change_is_detected_before_it_is_waited_for() {
+    let desk = Desk::all().remove(0);
+    let folder = TempDir::new().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    write(&root, "a.py", "def one(): pass\n");
+    write(&root, "b.py", "");
+    let scope = desk.fixture.ledger.scope().clone();
+    let watch = Watch::start(&desk.engine, &scope, &root, Duration::from_secs(2), None).unwrap();
+    wait(&desk, "FUNCTION:a.py::one", true);
+    let began = Instant::now();
+    while watch.health().state != WatchState::Idle {
+        assert!(began.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // One event, and nothing after it.
+    fs::remove_file(root.join("b.py")).unwrap();
+    let mut seen = Vec::new();
+    while watch.health().passes < 2 {
+        assert!(began.elapsed() < PATIENCE, "{seen:?}");
+        let health = watch.health();
+        if !seen.contains(&health.state) {
+            seen.push(health.state);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(seen.contains(&WatchState::Detecting), "{seen:?}");
+}

@@ -4,7 +4,7 @@ use lukasa_engine::embedding::breaker::BreakerState;
 use lukasa_engine::embedding::readiness::BreakerTold;
 use lukasa_engine::embedding::reconcile::{KEPT, Reconciled, reconcile};
 use lukasa_engine::embedding::{
-    Background, Breaker, Enqueued, InputRules, Queue, Worked, Worker, kind, model_to_read, readiness, remove_model,
+    Breaker, Enqueued, InputRules, Queue, Worked, Worker, kind, model_to_read, readiness, remove_model,
 };
 use lukasa_model::batch::{End, PutObject};
 use lukasa_model::transaction::Header;
@@ -14,11 +14,10 @@ use lukasa_search::embed::{EmbedError, Embedder, Model, Purpose};
 use lukasa_store::derived::{Job, JobCounts};
 use lukasa_store::ledger::NewBranch;
 use lukasa_store::{Clock, Ledger};
-use lukasa_testkit::{Fixture, ManualClock};
+use lukasa_testkit::Fixture;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 /// A model that answers as it is told and remembers what it was asked.
 struct Fake {
@@ -539,32 +538,4 @@ fn jobs_are_handed_out_by_lane_then_required_then_central(d: &Desk) {
     let odd = Queue::new(d.ledger().clone(), &Fake::new("odd").model, InputRules::default());
     let odd = odd.by_centrality(|_, _, _| Ok(vec![1.0]));
     assert_eq!(odd.follow(d.now()).unwrap_err().kind, ErrorKind::Internal);
-}
-
-#[test]
-fn a_thread_follows_until_it_is_dropped() {
-    let Desk { fixture, fake, queue, worker } = Desk::on(Fixture::memory());
-    let clock = Arc::clone(&fixture.clock);
-    fixture.ledger.commit(&Batch::on("main").write(object("Note", "a", "one"))).unwrap();
-    let background = Background::start(queue, worker, Duration::from_millis(5));
-    let wait = |what: &str, done: &dyn Fn() -> bool| {
-        let begun = Instant::now();
-        while !done() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "{what}: {:?}", background.health());
-            background.wake();
-            std::thread::sleep(Duration::from_millis(2));
-        }
-    };
-    wait("the first object", &|| background.health().embedded == 1);
-    fake.fail(down());
-    fixture.ledger.commit(&Batch::on("main").write(object("Must", "b", "two"))).unwrap();
-    wait("the failure", &|| background.health().failed == 1);
-    fake.fail(None);
-    clock.set(Time(ManualClock::START.0 + 3_600_000_000));
-    wait("the second object", &|| background.health().embedded == 2);
-    drop(background);
-    let asked = fake.texts().len();
-    fixture.ledger.commit(&Batch::on("main").write(object("Must", "c", "three"))).unwrap();
-    std::thread::sleep(Duration::from_millis(20));
-    assert_eq!(fake.texts().len(), asked, "it has ended");
 }

@@ -294,3 +294,82 @@ fn what_is_sensitive_is_never_sent_to_a_model() {
         assert!(!sent.contains("quartzmarmot"), "{sent}");
     }
 }
+
+/// Waits for what other threads do.
+fn until(what: &str, done: &dyn Fn() -> bool) {
+    for _ in 0..6_000 {
+        if done() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("{what}");
+}
+
+#[test]
+fn a_server_embeds_by_itself_until_it_is_told_not_to() {
+    for (desk, fake) in desks(4) {
+        put(&desk, "Note", "one", "main");
+        let keeper = lukasa_engine::embedding::keep(&desk.engine, &[desk.fixture.ledger.scope().clone()]);
+        let embedded = || desk.ok("search_readiness", json!({}))["embedding"]["optional"]["embedded"].clone();
+        until("the first", &|| embedded() == 1);
+        // While the model is down nothing is lost.
+        fake.set(Mood::Down);
+        put(&desk, "Note", "two", "main");
+        until("the failure", &|| desk.ok("search_readiness", json!({}))["embedding"]["backlog"]["failing"] == 1);
+        fake.set(Mood::Fine);
+        desk.fixture.clock.advance(3_600);
+        until("the second", &|| embedded() == 2);
+        // What is found by meaning is what has a vector by now.
+        until("search", &|| {
+            desk.ok("search", json!({"query": "one", "recipe": "objects"}))["meta"]["embedded_share"] == 1.0
+        });
+        // What no commit tells is put right after a day.
+        let (derived, scope) = (desk.fixture.store.derived(), desk.fixture.ledger.scope());
+        let model = derived.vector_models(scope).unwrap().remove(0);
+        derived.remove_model(scope, &model).unwrap();
+        assert_eq!(embedded(), 0);
+        desk.fixture.clock.advance(25 * 3_600);
+        until("the next day", &|| embedded() == 2);
+        drop(keeper);
+        put(&desk, "Note", "three", "main");
+        std::thread::sleep(Duration::from_millis(30));
+        assert_eq!(embedded(), 2, "it has ended");
+    }
+}
+
+#[test]
+fn a_new_model_that_is_far_behind_is_told_of() {
+    for (mut desk, fake) in desks(4) {
+        for key in ["one", "two"] {
+            put(&desk, "Note", key, "main");
+        }
+        desk.ok("embed", json!({}));
+        let told = |desk: &Desk| {
+            let answer = desk.ok("search", json!({"query": "one", "recipe": "objects"}));
+            answer["meta"]["warnings"].to_string().contains("embedding_version_backlog")
+        };
+        assert!(!told(&desk));
+        let config = EmbeddingEndpointConfig {
+            base_url: fake.url(),
+            model: "small".into(),
+            version: "2".into(),
+            key: None,
+            dimensions: 8,
+            batch: 4,
+            prefix: String::new(),
+            question_prefix: String::new(),
+            timeout: Duration::from_secs(20),
+        };
+        let embedding = |reads: Option<String>| Embedding::by_endpoint(&config, InputRules::default(), reads).unwrap();
+        let old = desk.fixture.store.derived().vector_models(desk.fixture.ledger.scope()).unwrap().remove(0);
+        desk.engine = desk.engine.clone().with_embedding(embedding(None));
+        assert!(told(&desk), "it has no vector yet");
+        desk.ok("embed", json!({"limit": 1}));
+        assert!(told(&desk), "half of them");
+        desk.ok("embed", json!({}));
+        assert!(!told(&desk));
+        desk.engine = desk.engine.clone().with_embedding(embedding(Some(old)));
+        assert!(told(&desk), "search reads those of another");
+    }
+}

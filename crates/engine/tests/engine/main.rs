@@ -26,6 +26,7 @@ mod operations;
 mod patterns;
 mod scip;
 mod search;
+mod search_rules;
 mod slices;
 mod tasks;
 mod test_run;

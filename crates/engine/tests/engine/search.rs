@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tempfile::TempDir;
 
-fn write(root: &std::path::Path, path: &str, text: &str) {
+pub fn write(root: &std::path::Path, path: &str, text: &str) {
     let file = root.join(path);
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(file, text).unwrap();
@@ -35,18 +35,18 @@ fn program(root: &std::path::Path) {
     );
 }
 
-fn indexed(desk: &Desk) -> TempDir {
+pub fn indexed(desk: &Desk) -> TempDir {
     let folder = TempDir::new().unwrap();
     program(folder.path());
     desk.ok("index_directory", json!({"path": folder.path()}));
     folder
 }
 
-fn refs(answer: &Value) -> Vec<String> {
+pub fn refs(answer: &Value) -> Vec<String> {
     answer["items"].as_array().unwrap().iter().map(|item| item["ref"].as_str().unwrap().to_owned()).collect()
 }
 
-fn note(desk: &Desk, key: &str, title: &str, text: &str) {
+pub fn note(desk: &Desk, key: &str, title: &str, text: &str) {
     desk.ok("put", json!({"type": "Decision", "key": key, "title": title, "properties": {"text": text}}));
 }
 
@@ -80,7 +80,7 @@ fn the_same_question_gives_the_same_answer_on_every_store() {
 }
 
 /// Ids that are drawn by lot replaced by one and the same.
-fn without_ids(text: &str) -> String {
+pub fn without_ids(text: &str) -> String {
     let id = regex_like_uuid;
     let mut out = String::new();
     let mut rest = text;
@@ -493,6 +493,84 @@ fn nothing_that_looks_like_a_secret_is_cited_and_citations_need_their_scope() {
             let answer = desk.engine.call(&mut context, "search", asked.clone()).unwrap();
             assert_eq!(answer.to_string().contains("\"citations\""), cites, "{answer}");
             assert_eq!(answer["items"].as_array().unwrap().len(), 2, "the rest is told all the same");
+        }
+    }
+}
+
+#[test]
+fn a_model_behind_an_endpoint_takes_a_second_look() {
+    use lukasa_engine::model_endpoint::EndpointConfig;
+    use lukasa_engine::search::RerankEndpoint;
+    use lukasa_testkit::{FakeEndpoint, Reply};
+    use std::time::Duration;
+    let texts = |body: &Value| body["documents"].as_array().or(body["texts"].as_array()).unwrap().clone();
+    // Likes whatever speaks of pears.
+    let scores = move |body: &Value| -> Vec<Value> {
+        let of = |text: &Value| if text.as_str().unwrap().contains("pears") { 0.99 } else { 0.01 };
+        texts(body).iter().enumerate().map(|(at, text)| json!({"index": at, "relevance_score": of(text)})).collect()
+    };
+    type Answer = Box<dyn Fn(&Value) -> Reply + Send + Sync>;
+    let moods: [(&str, Answer); 7] = [
+        ("results", Box::new(move |body| Reply::ok(json!({"results": scores(body)}).to_string()))),
+        (
+            "texts",
+            Box::new(move |body| match body.get("texts") {
+                None => Reply::status(422, "{\"error\": \"missing field `texts`\"}"),
+                Some(_) => Reply::ok(json!(scores(body)).to_string()),
+            }),
+        ),
+        ("slow", Box::new(|_| Reply::Nothing)),
+        ("down", Box::new(|_| Reply::status(503, "no"))),
+        ("gone", Box::new(|_| Reply::HangUp)),
+        ("garbage", Box::new(|_| Reply::ok("<html>"))),
+        ("few", Box::new(|_| Reply::ok("{\"results\": [{\"index\": 0, \"relevance_score\": 1}]}"))),
+    ];
+    for (name, mood) in moods {
+        let fake = FakeEndpoint::start(move |asked, _| mood(&serde_json::from_str(&asked.body).unwrap()));
+        let config = EndpointConfig {
+            url: fake.url(),
+            name: "judge".into(),
+            key: None,
+            timeout: Duration::from_millis(if name == "slow" { 50 } else { 20_000 }),
+        };
+        let mut desk = Desk::all().remove(0);
+        let searching = Searching::default().with_patience(f64::INFINITY);
+        desk.engine = desk
+            .engine
+            .clone()
+            .with_searching(searching.with_reranker(Arc::new(RerankEndpoint::new(&config).unwrap())));
+        note(&desk, "apples", "Fruit", "Fruit, fruit and fruit: apples.");
+        note(
+            &desk,
+            "pears",
+            "Basket",
+            "A basket of fruit with pears and many other things; API_TOKEN=abcdefghijklmnop1234",
+        );
+        let ask = |rerank: bool| desk.ok("search", json!({"query": "fruit", "recipe": "objects", "rerank": rerank}));
+        let plain = refs(&ask(false));
+        assert_eq!(plain, ["Decision:apples", "Decision:pears"], "{name}");
+        let answer = ask(true);
+        let rerank = &answer["meta"]["rerank"];
+        assert_eq!(rerank["model"], "judge");
+        let warnings = answer["meta"]["warnings"].to_string();
+        match name {
+            "results" | "texts" => {
+                assert_eq!(rerank["applied"], true, "{name}: {answer}");
+                assert_eq!(answer["items"][1]["reasons"].as_array().unwrap().last().unwrap()["channel"], "reranker");
+                assert_eq!(answer["meta"]["warnings"], Value::Null);
+            }
+            _ => {
+                assert_eq!((&rerank["applied"], refs(&answer)), (&json!(false), plain), "{name}");
+                let timeout = rerank["timeout"] == true;
+                assert!(timeout || !rerank["error"].as_str().unwrap().is_empty(), "{name}: {rerank}");
+                assert!(
+                    warnings.contains(if timeout { "rerank_timeout" } else { "rerank_failed" }),
+                    "{name}: {warnings}"
+                );
+            }
+        }
+        for asked in fake.asked() {
+            assert!(!asked.body.contains("abcdefghijklmnop1234"), "secrets stay here");
         }
     }
 }

@@ -19,7 +19,7 @@ use lukasa_engine::audit::Keeps;
 use lukasa_engine::code::Summaries;
 use lukasa_engine::code::place::Place;
 use lukasa_engine::embedding::InputRules;
-use lukasa_engine::search::Embedding;
+use lukasa_engine::search::{Embedding, RerankEndpoint, Searching};
 use lukasa_engine::telemetry::log;
 use lukasa_engine::{Answer, Context, Effect, Engine, Grants, Operation, Stop};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
@@ -214,6 +214,10 @@ impl Session {
         let mut engine = Engine::new(Arc::clone(&opened.store), Arc::clone(&opened.clock), std::env::temp_dir())
             .with_graph_memory(config::graph_memory()?)
             .with_claim_rules(settings::claims()?);
+        if let Some(endpoint) = settings::rerank()? {
+            let reranker = Arc::new(RerankEndpoint::new(&endpoint)?);
+            engine = engine.with_searching(Searching::default().with_reranker(reranker));
+        }
         if need != Need::Nothing {
             engine = engine.with_audit(audit::recorder(&opened, keeps, port)?);
         }

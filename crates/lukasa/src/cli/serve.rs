@@ -4,7 +4,7 @@ use super::{Session, audit};
 use crate::config::{self, Meant, Need};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use lukasa_engine::audit::Keeps;
-use lukasa_engine::{coordination, memory};
+use lukasa_engine::{coordination, embedding, memory};
 use lukasa_model::{Error, ErrorKind, Result};
 use lukasa_server::auth::failures::{FailureLimit, Failures};
 use lukasa_server::auth::guard::GuardRules;
@@ -38,6 +38,12 @@ pub fn commands() -> [Command; 2] {
             .action(ArgAction::SetTrue)
             .help("Do not follow changes of the working tree")
     };
+    let no_embed = || {
+        Arg::new("no-embed")
+            .long("no-embed")
+            .action(ArgAction::SetTrue)
+            .help("Do not make vectors beside serving; `lukasa embed` makes them")
+    };
     let file = |name: &'static str, help: &'static str| Arg::new(name).long(name).value_name("FILE").help(help);
     let many = |name: &'static str, help: &'static str| Arg::new(name).long(name).action(ArgAction::Append).help(help);
     [
@@ -45,7 +51,8 @@ pub fn commands() -> [Command; 2] {
             .about("Serve an agent over standard input and output (MCP)")
             .after_help("An agent starts this itself; `lukasa setup` tells agents how.")
             .arg(toolsets())
-            .arg(no_watch()),
+            .arg(no_watch())
+            .arg(no_embed()),
         Command::new("serve")
             .visible_alias("up")
             .about("Serve agents and programs over HTTP: MCP at /mcp, REST at /v1, OpenAPI at /openapi.json")
@@ -108,7 +115,8 @@ pub fn commands() -> [Command; 2] {
             )
             .arg(many("allow-host", "A name this server is reached by, beside loopback ones").value_name("HOST"))
             .arg(many("allow-origin", "A web page that may ask, as `https://host:port`").value_name("ORIGIN"))
-            .arg(no_watch()),
+            .arg(no_watch())
+            .arg(no_embed()),
     ]
 }
 
@@ -119,6 +127,7 @@ struct Served {
     watches: bool,
     /// Somebody said that changes are not to be followed.
     unwatched: bool,
+    embeds: bool,
     /// Where a server listens.
     port: Option<u16>,
     limits: Limits,
@@ -131,11 +140,13 @@ impl Served {
         // Only of repositories, or a home folder would be read.
         let unwatched = sub.get_flag("no-watch");
         let watches = !unwatched && meant.home.join(".git").exists();
+        let embeds = !sub.get_flag("no-embed");
         Ok(Served {
             meant,
             matches: matches.clone(),
             watches,
             unwatched,
+            embeds,
             port: None,
             limits: crate::settings::limits()?,
         })
@@ -162,7 +173,8 @@ impl Served {
     /// One engine for all processes on a store in a file; one for each on a database server. To be called within a runtime.
     fn front(&self) -> Result<Front> {
         let matches = self.matches.clone();
-        let (watches, scope, home) = (self.watches, self.meant.scope.clone(), self.meant.home.clone());
+        let (watches, embeds) = (self.watches, self.embeds);
+        let (scope, home) = (self.meant.scope.clone(), self.meant.home.clone());
         let recorded = (Keeps::All, self.port);
         let reflect_every = crate::settings::reflect_every()?;
         // The database's runtime must outlive its engine, which lives as long as we do.
@@ -171,6 +183,7 @@ impl Served {
             let session = Session::open_as(&matches, Need::MayCreate, None, true, recorded)?;
             let engine = session.engine.clone();
             let mut beats = vec![coordination::keep(&engine, std::slice::from_ref(&scope))];
+            beats.extend(embeds.then(|| embedding::keep(&engine, std::slice::from_ref(&scope))));
             beats.extend(reflect_every.map(|every| memory::reflect::keep(&engine, &scope, every)));
             if let Ok(mut kept) = kept.lock() {
                 // The beats go first: they work on the engine.

@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
 use lukasa_engine::registry::fields::{Shape, fields};
+use lukasa_engine::search::NORMALIZATION;
 use lukasa_engine::{Answer, Operation, operations};
 use lukasa_model::json::Hash;
 use lukasa_model::{Error, Result};
@@ -39,6 +40,9 @@ pub fn parameters(path: &str) -> Vec<&str> {
     path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect()
 }
 
+/// Tells how scores were made comparable.
+const NORMALIZED_BY: &str = "x-search-normalization-version";
+
 pub fn all() -> Router<Site> {
     let mut by_path: BTreeMap<String, MethodRouter<Site>> = BTreeMap::new();
     let mut add = |path: String, method: &str, operation: &'static Operation| {
@@ -62,10 +66,17 @@ pub fn all() -> Router<Site> {
                 let asked = Asked { parts, query, body: &body, headers: &headers, tenant };
                 answered(&site, &caller, operation, asked).await
             };
-            match answer.await {
+            let mut response = match answer.await {
                 Ok(response) => response,
                 Err(error) => refusal(&error, &id),
+            };
+            if operation.meta.name == "search" {
+                // What somebody finds is theirs alone, and scores of another version are not to be compared.
+                let headers = response.headers_mut();
+                headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+                headers.insert(NORMALIZED_BY, HeaderValue::from_static(NORMALIZATION));
             }
+            response
         };
         let route = by_path.remove(&path).unwrap_or_default();
         by_path.insert(path, route.on(filter, answer));

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bulk;
+mod debugging;
 mod events;
 mod hostile;
 mod house;

@@ -1,10 +1,8 @@
 //! Small Go texts and what is said about them.
 
-mod compact;
-
 use crate::facts::{Facts, flag};
+use crate::lang::compact::compact;
 use crate::language::Language;
-use compact::compact;
 
 fn parse(path: &str, text: &str) -> Facts {
     crate::parse(path, text, Language::Go)

@@ -15,8 +15,10 @@ fn check(files: &[(&str, &str)], expected: &[&str]) {
 fn calls(files: &[(&str, &str)]) -> Vec<String> {
     let mut program = Program::default();
     for (path, text) in files {
-        let language = Language::of(path, text).expect("a path with a known extension");
-        program.set(path, Arc::new(crate::parse(path, text, language)));
+        match Language::of(path, text) {
+            Some(language) => drop(program.set(path, Arc::new(crate::parse(path, text, language)))),
+            None => drop(program.manifests.insert((*path).to_owned(), (*text).to_owned())),
+        }
     }
     let links = resolve(&mut program);
     let mut found = Vec::new();
@@ -314,4 +316,75 @@ fn whatever_comes_is_handed_on_by_many_to_many() {
     assert_eq!(handed_on(2), 3);
     // Further than values are followed, but it ends.
     assert!(handed_on(12) <= 3);
+}
+
+/// As gin has it: an engine is a group of routes by embedding one.
+#[test]
+fn methods_of_embedded_structs_are_called_through_what_embeds_them() {
+    let mut found = calls(&[
+        ("go.mod", "module example.com/web\n"),
+        (
+            "group.go",
+            "package web\n\n\
+                 type RouterGroup struct{ base string }\n\
+                 func (g *RouterGroup) GET(path string) { g.handle(path) }\n\
+                 func (g *RouterGroup) handle(path string) {}\n",
+        ),
+        (
+            "engine.go",
+            "package web\n\n\
+                 type Engine struct {\n\
+                 \tRouterGroup\n\
+                 \tname string\n\
+                 }\n\
+                 func New() *Engine { return &Engine{} }\n\
+                 func (e *Engine) Run() { e.GET(\"/\") }\n",
+        ),
+        (
+            "use/main.go",
+            "package main\n\n\
+                 import \"example.com/web\"\n\n\
+                 type App struct{ *web.Engine }\n\
+                 func main() {\n\
+                 \te := web.New()\n\
+                 \te.GET(\"/a\")\n\
+                 \tapp := App{e}\n\
+                 \tapp.GET(\"/b\")\n\
+                 \tapp.Run()\n\
+                 }\n",
+        ),
+    ]);
+    // A method is told once for each struct it runs on.
+    found.dedup();
+    assert_eq!(
+        found,
+        [
+            "group.go:4 -> handle:5 0.9",
+            "engine.go:8 -> group.go GET:4 0.9",
+            "use/main.go:7 -> engine.go New:7 0.95",
+            "use/main.go:8 -> group.go GET:4 0.9",
+            "use/main.go:10 -> group.go GET:4 0.9",
+            "use/main.go:11 -> engine.go Run:8 0.9",
+        ],
+    );
+}
+
+/// A function of the standard library is not one of ours that happens to have its name.
+#[test]
+fn a_function_of_another_package_is_not_taken_for_ours() {
+    check(
+        &[
+            ("go.mod", "module example.com/web\n"),
+            ("web.go", "package web\n\ntype Engine struct{}\nfunc New() *Engine { return &Engine{} }\n"),
+            (
+                "fail.go",
+                "package web\n\n\
+                 import \"errors\"\n\n\
+                 var ErrClosed = errors.New(\"closed\")\n\
+                 func fail() error { return errors.New(\"failed\") }\n\
+                 func start() *Engine { return New() }\n",
+            ),
+        ],
+        &["fail.go:5 -> errors.New 0.95", "fail.go:6 -> errors.New 0.95", "fail.go:7 -> web.go New:4 0.95"],
+    );
 }

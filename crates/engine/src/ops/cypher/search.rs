@@ -30,7 +30,7 @@ impl Searcher {
         let search: Search = Arc::new(move |text, most| {
             check_query(text)?;
             let mut silent = |_: u64, _: Option<u64>| {};
-            let meaning = engine.nearest(&mut Context::of(scope.clone(), &mut silent), &look, text)?;
+            let meaning = engine.nearest(&mut Context::of(scope.clone(), &mut silent), &look, text, None)?;
             told.lock().extend(meaning.warning);
             let ask = Ask {
                 text,

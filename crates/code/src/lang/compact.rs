@@ -3,7 +3,7 @@
 use crate::facts::{ArgKind, Expr, ExprId, Facts, Imported, Item, Key, Literal, Range, Target, VarKind, flag};
 
 /// A line per fact, each beginning with a word for its sort.
-pub(super) fn compact(f: &Facts) -> String {
+pub(crate) fn compact(f: &Facts) -> String {
     let mut out = String::new();
     for (index, d) in f.defs.iter().enumerate() {
         let mut line = format!("def {:?} {}", d.kind, f.path_of(index as u32).join("/"));
@@ -17,6 +17,13 @@ pub(super) fn compact(f: &Facts) -> String {
             (flag::VARIADIC, "variadic"),
             (flag::ARROW, "arrow"),
             (flag::DECLARED, "declared"),
+            (flag::ASYNC, "async"),
+            (flag::STATIC, "static"),
+            (flag::CLASS_METHOD, "of the class"),
+            (flag::GETTER, "getter"),
+            (flag::SETTER, "setter"),
+            (flag::GENERATOR, "generator"),
+            (flag::CONSTRUCTOR, "constructor"),
         ];
         for (bit, word) in flags {
             if d.is(bit) {
