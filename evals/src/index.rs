@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 type Fault = Box<dyn Error>;
@@ -22,6 +22,10 @@ type Fault = Box<dyn Error>;
 const TOUCHES: usize = 200;
 /// Files that differ between the two branches.
 const SWITCHED: usize = 40;
+/// Worktrees beside the first, each with a change of its own.
+const BESIDE: usize = 10;
+/// Between two looks whether the watcher is done.
+const LOOK: Duration = Duration::from_millis(5);
 
 pub fn run(repo: &Path, as_json: bool) -> Result<(), Fault> {
     let repo = repo.canonicalize()?;
@@ -70,7 +74,8 @@ pub fn run(repo: &Path, as_json: bool) -> Result<(), Fault> {
     }
     let again_s = median(&mut again);
     let db_mb = fs::metadata(&db)?.len() as f64 / 1e6;
-    let (p50, p95) = touch(&db, &work, &texts)?;
+    let (p50, p95) = touch(&db, &work, &texts, Seen::ByPass)?;
+    let (_, watched_p95) = touch(&db, &work, &texts, Seen::ByWatcher)?;
     let calls = report["calls"].as_f64().unwrap_or(0.0);
     let edges: u64 = report["relationships"].as_object().map_or(0, |m| m.values().filter_map(Value::as_u64).sum());
     let mut line = json!({"suite": "index", "repo": repo.file_name().map(|n| n.to_string_lossy()),
@@ -79,7 +84,7 @@ pub fn run(repo: &Path, as_json: bool) -> Result<(), Fault> {
         "unresolved_share": round4(report["calls_unresolved"].as_f64().unwrap_or(0.0) / calls.max(1.0)),
         "index_s": round(index_s), "cpu_s": round(cpu_s), "ref_parse_s": round(parse_s), "ratio": round(index_s / parse_s),
         "again_s": round4(again_s), "again_share": round4(again_s / index_s), "touch_one_p50_ms": round(p50),
-        "touch_one_p95_ms": round(p95), "peak_rss_mb": peak, "db_mb": round(db_mb), "steps": report["steps"]});
+        "touch_one_p95_ms": round(p95), "touch_one_watched_p95_ms": round(watched_p95), "peak_rss_mb": peak, "db_mb": round(db_mb), "steps": report["steps"]});
     if is_git && let Some(more) = switch(&db, &work, temp.path())? {
         line.as_object_mut().expect("an object").extend(more);
     }
@@ -108,10 +113,21 @@ fn timed_index(db: &Path, work: &Path) -> Result<(Value, f64), Fault> {
     Ok((answer, began.elapsed().as_secs_f64()))
 }
 
+/// Who finds a file that was saved.
+#[derive(Clone, Copy, PartialEq)]
+enum Seen {
+    ByPass,
+    /// By itself, waiting for more saves to come included.
+    ByWatcher,
+}
+
 /// One file saved at a time, until what it says can be asked for.
-fn touch(db: &Path, work: &Path, sources: &[(PathBuf, Language)]) -> Result<(f64, f64), Fault> {
+fn touch(db: &Path, work: &Path, sources: &[(PathBuf, Language)], seen: Seen) -> Result<(f64, f64), Fault> {
     let engine = engine(db)?;
     ask(&engine, "index_directory", json!({"path": work}))?;
+    if seen == Seen::ByWatcher {
+        engine.watch(&Scope::new("local", "evals")?, work)?;
+    }
     let mut times = Vec::new();
     let mut pick = 0x9e37_79b9_u64;
     let usable: Vec<&(PathBuf, Language)> = sources
@@ -128,7 +144,7 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, Language)]) -> Result<(f64
         pick = pick.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let (path, language) = usable[(pick >> 33) as usize % usable.len()];
         let mut text = fs::read_to_string(path).unwrap_or_default();
-        let name = format!("lukasa_touch_{turn}");
+        let name = format!("lukasa_touch_{turn}{}", if seen == Seen::ByWatcher { "_watched" } else { "" });
         text.push_str(&match language {
             Language::Python => format!("\n\ndef {name}():\n    return {name}\n"),
             Language::Go => format!("\nfunc {name}() {{}}\n"),
@@ -137,11 +153,24 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, Language)]) -> Result<(f64
         });
         fs::write(path, text)?;
         let began = Instant::now();
-        let report = ask(&engine, "index_directory", json!({"path": work}))?;
         let key = format!("{}::{name}", path.strip_prefix(work)?.display());
-        ask(&engine, "get", json!({"ref": format!("FUNCTION:{key}")}))?;
-        if turn % 50 == 1 {
-            eprintln!("one file: {:.0} ms, steps {}", began.elapsed().as_secs_f64() * 1e3, report["steps"]);
+        let get = || ask(&engine, "get", json!({"ref": format!("FUNCTION:{key}")}));
+        match seen {
+            Seen::ByPass => {
+                let report = ask(&engine, "index_directory", json!({"path": work}))?;
+                get()?;
+                if turn % 50 == 1 {
+                    eprintln!("one file: {:.0} ms, steps {}", began.elapsed().as_secs_f64() * 1e3, report["steps"]);
+                }
+            }
+            Seen::ByWatcher => {
+                while get().is_err() {
+                    if began.elapsed() > Duration::from_secs(60) {
+                        return Err(format!("the watcher has not seen `{key}` for a minute").into());
+                    }
+                    std::thread::sleep(LOOK);
+                }
+            }
         }
         if turn > 0 {
             times.push(began.elapsed().as_secs_f64() * 1e3);
@@ -194,17 +223,20 @@ fn switch(db: &Path, work: &Path, temp: &Path) -> Result<Option<serde_json::Map<
     };
     drop(engine);
     let before = size()?;
-    let beside = temp.join("beside");
-    let place = beside.to_string_lossy().into_owned();
-    git(work, &["worktree", "add", "-q", "-b", "lukasa-beside", &place, "lukasa-evals"])?;
-    let engine = self::engine(db)?;
-    ask(&engine, "index_directory", json!({"path": beside, "branch": "lukasa-beside"}))?;
-    drop(engine);
+    for number in 0..BESIDE {
+        let (branch, beside) = (format!("lukasa-beside-{number}"), temp.join(format!("beside-{number}")));
+        let place = beside.to_string_lossy().into_owned();
+        git(work, &["worktree", "add", "-q", "-b", &branch, &place, "lukasa-evals"])?;
+        change(&beside, &format!("changed in worktree {number}"))?;
+        let engine = self::engine(db)?;
+        ask(&engine, "index_directory", json!({"path": beside, "branch": branch}))?;
+    }
     let after = size()?;
     let mut out = serde_json::Map::new();
     out.insert("switch_branch_ms".into(), json!(round(median(&mut times))));
     out.insert("switch_changed_files".into(), json!(changed));
-    out.insert("worktree_extra_share".into(), json!(round4((after - before) / before)));
+    out.insert("worktree_extra_share".into(), json!(round4((after - before) / before / BESIDE as f64)));
+    out.insert("worktrees".into(), json!(BESIDE));
     Ok(Some(out))
 }
 
