@@ -20,7 +20,7 @@ const POLL: Duration = Duration::from_secs(1);
 /// How soon it is looked again while somebody waits, and how often in a row: who always asks something is not to keep
 /// everything from being embedded.
 const SOON: Duration = Duration::from_millis(10);
-const PATIENCE: u32 = 20;
+const PATIENCE: u32 = 100;
 /// What no commit tells is put right so often, in microseconds.
 const DAY: u64 = 24 * 3_600 * 1_000_000;
 
