@@ -2,6 +2,7 @@
 
 use crate::{peak_rss_mb, print, round};
 use lukasa_code::{Language, lang};
+use lukasa_engine::code::watch::WatchState;
 use lukasa_engine::{Context, Engine};
 use lukasa_model::Scope;
 use lukasa_store::sqlite::Durability;
@@ -125,8 +126,9 @@ enum Seen {
 fn touch(db: &Path, work: &Path, sources: &[(PathBuf, Language)], seen: Seen) -> Result<(f64, f64), Fault> {
     let engine = engine(db)?;
     ask(&engine, "index_directory", json!({"path": work}))?;
+    let scope = Scope::new("local", "evals")?;
     if seen == Seen::ByWatcher {
-        engine.watch(&Scope::new("local", "evals")?, work)?;
+        engine.watch(&scope, work)?;
     }
     let mut times = Vec::new();
     let mut pick = 0x9e37_79b9_u64;
@@ -151,6 +153,11 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, Language)], seen: Seen) ->
             Language::Rust => format!("\nfn {name}() {{}}\n"),
             _ => format!("\nfunction {name}() {{}}\n"),
         });
+        while seen == Seen::ByWatcher && engine.watch_health(&scope).iter().any(|(_, of)| of.state != WatchState::Idle)
+        {
+            std::thread::sleep(LOOK);
+        }
+        let before = last(&engine)?;
         fs::write(path, text)?;
         let began = Instant::now();
         let key = format!("{}::{name}", path.strip_prefix(work)?.display());
@@ -164,7 +171,8 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, Language)], seen: Seen) ->
                 }
             }
             Seen::ByWatcher => {
-                while get().is_err() {
+                // Asking for what is not there looks for what it may be called: only when something was written.
+                while last(&engine)? == before || get().is_err() {
                     if began.elapsed() > Duration::from_secs(60) {
                         return Err(format!("the watcher has not seen `{key}` for a minute").into());
                     }
@@ -180,6 +188,11 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, Language)], seen: Seen) ->
     }
     times.sort_by(f64::total_cmp);
     Ok((times[times.len() / 2], times[times.len() * 95 / 100]))
+}
+
+/// The number of the last transaction.
+fn last(engine: &Engine) -> Result<Value, Fault> {
+    Ok(ask(engine, "log", json!({"limit": 1}))?["head"].clone())
 }
 
 /// A branch with changed files is checked out, and checked out beside it as a worktree.

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 
 /// Words remembered by each thread.
-const WORDS: usize = 8_192;
+const WORDS: usize = 32_768;
 /// Longer ones are not worth remembering.
 const LONGEST: usize = 24;
 

@@ -327,12 +327,6 @@ struct Norms<'s> {
 }
 
 impl Norms<'_> {
-    /// What a word can count at most, apart from how rare it is.
-    fn most(&self) -> f32 {
-        let Scoring { k1, delta, boosts, .. } = self.scoring;
-        if boosts.iter().any(|boost| *boost > 0.0) { delta + k1 + 1.0 } else { 0.0 }
-    }
-
     /// What a word counts in a document, apart from how rare it is.
     #[inline]
     fn score(&self, lengths: &[u32; FIELDS], counts: &Counts) -> f32 {

@@ -34,7 +34,9 @@ pub(super) fn sums<const N: usize>(
     // What words from here on can add, by each way.
     let mut rest = vec![[0.0f32; N]; wanted.len() + 1];
     for (at, word) in wanted.iter().enumerate().rev() {
-        rest[at] = std::array::from_fn(|way| rest[at + 1][way] + word.rarity * norms[way].most());
+        let bounds = segment.word(word.word).map(|number| segment.bounds(number));
+        let most = |way: usize| bounds.map_or(0.0, |(counts, lengths)| norms[way].score(lengths, counts));
+        rest[at] = std::array::from_fn(|way| rest[at + 1][way] + word.rarity * most(way));
     }
     let mut closed = false;
     for (at, word) in wanted.iter().enumerate() {

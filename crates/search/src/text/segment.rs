@@ -25,6 +25,8 @@ pub(crate) struct Segment {
     /// Of each word, its documents: ends of its stretch in `postings`.
     posting_ends: Vec<u32>,
     postings: Vec<Posting>,
+    /// Of each word, what no document exceeds: its most in each field, and the least length of a field that has it.
+    bounds: Vec<(Counts, [u32; FIELDS])>,
     bytes: usize,
 }
 
@@ -58,6 +60,7 @@ impl Segment {
             texts: vec![Box::default(); dictionary.len()],
             posting_ends: vec![0; dictionary.len()],
             postings: vec![Posting { at: 0, counts: [0; FIELDS] }; total],
+            bounds: vec![([0; FIELDS], [u32::MAX; FIELDS]); dictionary.len()],
             dictionary,
             bytes: 0,
         };
@@ -93,6 +96,11 @@ impl Segment {
                 let place = &mut self.posting_ends[word as usize];
                 self.postings[*place as usize] = Posting { at: at as u32, counts };
                 *place += 1;
+                let (most, least) = &mut self.bounds[word as usize];
+                for field in (0..FIELDS).filter(|field| counts[*field] > 0) {
+                    most[field] = most[field].max(counts[field]);
+                    least[field] = least[field].min(self.lengths[at][field]);
+                }
             }
         }
         for (text, number) in &self.dictionary {
@@ -134,6 +142,11 @@ impl Segment {
         &self.postings[from as usize..self.posting_ends[word as usize] as usize]
     }
 
+    /// What no document with the word exceeds: its most in each field, and the least length of a field that has it.
+    pub fn bounds(&self, word: u32) -> &(Counts, [u32; FIELDS]) {
+        &self.bounds[word as usize]
+    }
+
     pub fn words(&self, at: u32) -> &[(u32, Counts)] {
         &self.words[self.stretch(at as usize)]
     }
@@ -145,7 +158,7 @@ impl Segment {
     fn count_bytes(&self) -> usize {
         let texts: usize = self.texts.iter().map(|text| text.len() * 2).sum();
         texts
-            + self.texts.len() * (16 + 24 + 4)
+            + self.texts.len() * (16 + 24 + 4 + size_of::<(Counts, [u32; FIELDS])>())
             + self.docs.len() * (4 + 4 * FIELDS + 4)
             + self.words.len() * size_of::<(u32, Counts)>()
             + self.postings.len() * size_of::<Posting>()
