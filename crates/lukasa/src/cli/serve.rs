@@ -104,7 +104,7 @@ pub fn commands() -> [Command; 2] {
                     .long("at-once")
                     .value_name("N")
                     .value_parser(clap::value_parser!(u32).range(1..=10_000))
-                    .help("Requests worked on at the same time [default: twice the cores, at least 4]"),
+                    .help("Requests that read worked on at the same time, and as many that write [default: twice the cores, at least 4]"),
             )
             .arg(
                 Arg::new("time-limit")

@@ -1,6 +1,6 @@
 //! The best documents of a part, without looking at all that have a common word.
 //!
-//! Words are taken in the order of what they can add at most. Once what all further ones can add together is less than what
+//! The rarest words are taken first. Once what all further ones can add together is less than what
 //! the last of the best has already, no new document can come among them: from there on only those met are looked at,
 //! and of them only those that still have a chance.
 
