@@ -5,6 +5,7 @@ use crate::cursor::Cursor;
 use crate::memory::links;
 use crate::{Context, Engine};
 use lukasa_graph::cache::Projections;
+use lukasa_graph::contents::known;
 use lukasa_graph::walk::Filter;
 use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_model::json::Hash;
@@ -196,9 +197,10 @@ impl Look {
 
     /// The same with titles, which are read from the store; what is sensitive has none.
     pub fn titled_out(&self, rows: Vec<NodeRow>) -> Result<NodesOut> {
-        let things: Vec<_> = rows.iter().map(|row| self.snapshot.thing(row.node)).collect();
-        let told = |content: Content| if is_sensitive(&content) { None } else { content.title };
-        let titles = self.contents(&things)?.into_iter().filter_map(|(no, content)| Some((no, told(content)?)));
+        let nodes: Vec<_> = rows.iter().map(|row| row.node).collect();
+        let told = |content: &Content| content.title.clone().filter(|_| !is_sensitive(content));
+        let known = known(&self.snapshot, &self.ledger, &nodes)?;
+        let titles = known.iter().filter_map(|(no, known)| Some((self.snapshot.thing(*no), told(&known.content)?)));
         Ok(NodesOut { titles: titles.collect(), ..self.nodes_out(rows) })
     }
 

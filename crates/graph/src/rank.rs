@@ -219,14 +219,14 @@ pub fn ppr(spread: &Spread, seeds: &[(u32, f64)], damping: f64, iterations: usiz
 }
 
 /// Personalized PageRank by forward push from the seeds: looks only at what matters, and leaves at most
-/// `rest` of the mass unspread at each node per unit of its weight. Largest first, ties by thing number.
+/// `rest` of the mass unspread at each node per unit of its weight.
 pub fn push(
     snapshot: &Snapshot,
     weights: &Weights,
     seeds: &[(Node, f64)],
     damping: f64,
     rest: f64,
-) -> Vec<(Node, f64)> {
+) -> FxHashMap<Node, f64> {
     let home = normalised(seeds);
     // What has ended, and where one is already, are no places to walk to; nor are they for `ppr`.
     let open = |from: Node, v: Node| v != from && (!snapshot.has_ended() || !snapshot.is_ended(v));
@@ -275,9 +275,20 @@ pub fn push(
         }
     }
     // What still waits is where it is.
-    let ranks = spots.into_iter().map(|(node, spot)| (node, spot.rank + spot.left));
-    let mut all: Vec<_> = ranks.filter(|(_, r)| *r > 0.0).collect();
-    all.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| snapshot.thing(a.0).cmp(&snapshot.thing(b.0))));
+    spots.into_iter().map(|(node, spot)| (node, spot.rank + spot.left)).filter(|(_, rank)| *rank > 0.0).collect()
+}
+
+/// The `most` that have the largest rank, largest first, ties by thing number.
+pub fn largest(snapshot: &Snapshot, ranks: &FxHashMap<Node, f64>, most: usize) -> Vec<(Node, f64)> {
+    let mut all: Vec<(Node, f64)> = ranks.iter().map(|(node, rank)| (*node, *rank)).collect();
+    let order = |a: &(Node, f64), b: &(Node, f64)| {
+        b.1.total_cmp(&a.1).then_with(|| snapshot.thing(a.0).cmp(&snapshot.thing(b.0)))
+    };
+    if all.len() > most {
+        all.select_nth_unstable_by(most, order);
+        all.truncate(most);
+    }
+    all.sort_unstable_by(order);
     all
 }
 
@@ -312,7 +323,8 @@ pub fn around(
     damping: f64,
 ) -> (Vec<(Node, f64)>, Method) {
     if snapshot.edge_count() > WHOLE {
-        return (push(snapshot, weights, seeds, damping, REST), Method::ForwardPush);
+        let ranks = push(snapshot, weights, seeds, damping, REST);
+        return (largest(snapshot, &ranks, ranks.len()), Method::ForwardPush);
     }
     let flat = snapshot.flat();
     let dense: Vec<_> = seeds.iter().filter_map(|(node, w)| flat.dense(*node).map(|d| (d, *w))).collect();

@@ -250,7 +250,8 @@ impl Scratch {
     fn begin(&mut self, nodes: usize, places: bool) {
         // Room for a graph much larger than this one is given back.
         if self.seen.len() < nodes || self.seen.len() > nodes * 4 + (1 << 16) || self.round == u32::MAX {
-            self.seen = vec![0; nodes];
+            // With room for what is written next.
+            self.seen = vec![0; nodes + nodes / 8];
             self.places = Vec::new();
             self.round = 0;
         }

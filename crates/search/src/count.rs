@@ -2,15 +2,21 @@
 
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Words remembered by each thread.
-const WORDS: usize = 32_768;
+const WORDS: usize = 16_384;
 /// Longer ones are not worth remembering.
-const LONGEST: usize = 24;
+const LONGEST: usize = 23;
+
+/// Places for words of up to so many bytes, with what they cost: most are, and all threads share them.
+const PLACES: usize = 1 << 15;
+const SHORT: usize = 7;
+static PLACED: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
 
 thread_local! {
     /// Texts that are counted are made of the same words again and again.
-    static KNOWN: RefCell<FxHashMap<Box<str>, u32>> = RefCell::default();
+    static KNOWN: RefCell<FxHashMap<[u64; 3], u32>> = RefCell::default();
 }
 
 /// Tokens of a text, by the encoding that current models of the most used family have (`o200k_base`).
@@ -22,17 +28,19 @@ pub fn count(text: &str) -> usize {
             1 => 1,
             // Every number of up to three digits is one token.
             2..=3 if word.as_bytes()[0].is_ascii_digit() => 1,
-            2..=LONGEST => match known.get(word) {
-                Some(tokens) => *tokens as usize,
-                None => {
-                    let tokens = of(word);
-                    if known.len() == WORDS {
-                        known.clear();
-                    }
-                    known.insert(word.into(), tokens as u32);
-                    tokens
+            2..=SHORT => short(word, of),
+            8..=LONGEST => {
+                let packed = packed(word);
+                if let Some(tokens) = known.get(&packed) {
+                    return *tokens as usize;
                 }
-            },
+                let tokens = of(word);
+                if known.len() == WORDS {
+                    known.clear();
+                }
+                known.insert(packed, tokens as u32);
+                tokens
+            }
             _ => of(word),
         };
         match text.is_ascii() {
@@ -40,6 +48,34 @@ pub fn count(text: &str) -> usize {
             false => tokenizer.split(text).map(&mut count).sum(),
         }
     })
+}
+
+/// What a word of a few bytes costs. Its place holds the whole word beside that, so it is never taken for another.
+fn short(word: &str, of: impl Fn(&str) -> usize) -> usize {
+    // Those that end with a zero cannot be told from shorter ones.
+    if word.ends_with('\0') {
+        return of(word);
+    }
+    let mut bytes = [0; 8];
+    bytes[1..=word.len()].copy_from_slice(word.as_bytes());
+    let packed = u64::from_le_bytes(bytes);
+    let place = &PLACED[(packed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 49) as usize % PLACES];
+    let there = place.load(Ordering::Relaxed);
+    if there & !0xff == packed {
+        return (there & 0xff) as usize;
+    }
+    let tokens = of(word);
+    place.store(packed | tokens as u64, Ordering::Relaxed);
+    tokens
+}
+
+/// A short word and its length as numbers, which are hashed and compared without a loop.
+fn packed(word: &str) -> [u64; 3] {
+    let mut bytes = [0; LONGEST + 1];
+    bytes[..word.len()].copy_from_slice(word.as_bytes());
+    bytes[LONGEST] = word.len() as u8;
+    let [a, b, c] = [0, 8, 16].map(|from| bytes[from..from + 8].try_into().map_or(0, u64::from_le_bytes));
+    [a, b, c]
 }
 
 /// Tokens of a text, or none if there are more than `most`.

@@ -4,6 +4,7 @@ use crate::count::count;
 use crate::text::Term;
 use crate::tokens;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 /// Fields shown beside the core.
 pub const SHOWN: usize = 6;
@@ -21,14 +22,18 @@ pub struct Shown {
 /// How much a field tells: whether it answers the question, and whether it is made to be read.
 pub fn salience(name: &str, value: &Value, question: &[Term]) -> f64 {
     let text = match value {
-        Value::String(text) => text.clone(),
+        Value::String(text) => Cow::Borrowed(text),
         Value::Null => return 0.0,
-        other => other.to_string(),
+        other => Cow::Owned(other.to_string()),
     };
-    let words = tokens::list(&text);
-    let said: f32 = question.iter().filter(|term| words.contains(&term.word)).map(|term| term.weight).sum();
+    let mut said = vec![false; question.len()];
+    tokens::tokens(&text, |word| {
+        said.iter_mut().zip(question).for_each(|(said, term)| *said |= term.word == word);
+    });
+    let said: f32 = said.iter().zip(question).filter(|(said, _)| **said).map(|(_, term)| term.weight).sum();
     let all: f32 = question.iter().map(|term| term.weight).sum();
-    let named = question.iter().any(|term| tokens::list(name).contains(&term.word));
+    let mut named = false;
+    tokens::tokens(name, |word| named |= question.iter().any(|term| term.word == word));
     let made_to_be_read = match name {
         "summary" | "title" | "name" => 1.0,
         "description" | "doc" | "content" | "text" | "signature" | "rationale" => 0.8,

@@ -144,31 +144,16 @@ pub fn fuse(channels: &[Channel], fusion: Fusion, order: impl Fn(Node) -> u64) -
 /// Best first.
 pub fn sort(all: &mut [Candidate], order: impl Fn(Node) -> u64) {
     // Scores and places once for each, not once for each comparison.
-    all.sort_by_cached_key(|candidate| Place(candidate.score(), order(candidate.node)));
+    all.sort_by_cached_key(|candidate| place(candidate.score(), order(candidate.node)));
 }
 
-/// A score and what decides between equals; the best is the least.
-struct Place(f64, u64);
-
-impl Ord for Place {
-    fn cmp(&self, other: &Place) -> Ordering {
-        other.0.total_cmp(&self.0).then(self.1.cmp(&other.1))
-    }
+/// A score and what decides between equals as one number; the best is the least.
+fn place(score: f64, order: u64) -> u128 {
+    // The bits of numbers above zero are in their order, those below in the opposite one.
+    let bits = score.to_bits();
+    let falling = if bits >> 63 == 0 { !(bits | 1 << 63) } else { bits };
+    u128::from(falling) << 64 | u128::from(order)
 }
-
-impl PartialOrd for Place {
-    fn partial_cmp(&self, other: &Place) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Place {
-    fn eq(&self, other: &Place) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Place {}
 
 /// The best of some scores, best first; `order` decides between equals.
 pub fn best(mut found: Vec<(Node, f64)>, most: usize, order: impl Fn(Node) -> u64) -> Vec<(Node, f64)> {
@@ -191,7 +176,7 @@ pub fn best(mut found: Vec<(Node, f64)>, most: usize, order: impl Fn(Node) -> u6
         better.extend(equal.into_iter().take(most - better.len()));
         found = better;
     }
-    found.sort_by_cached_key(|(node, score)| Place(*score, order(*node)));
+    found.sort_by_cached_key(|(node, score)| place(*score, order(*node)));
     found
 }
 

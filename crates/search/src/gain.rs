@@ -16,6 +16,13 @@ pub struct Covered {
 }
 
 impl Covered {
+    /// Whether all words have been said; such a text is left out however short it is.
+    pub fn repeats(&mut self, words: &[String]) -> bool {
+        let repeats = self.accepted >= FLOOR && words.iter().all(|word| self.words.contains(word));
+        self.rejected += usize::from(repeats);
+        repeats
+    }
+
     /// Whether a text of so many tokens adds enough to be taken; its words count as said if it is.
     pub fn take(&mut self, words: &[String], tokens: usize, least: f64) -> bool {
         let new: FxHashSet<&String> = words.iter().filter(|word| !self.words.contains(*word)).collect();
@@ -42,7 +49,7 @@ mod tests {
         for _ in 0..FLOOR {
             assert!(covered.take(&words, 8, LEAST));
         }
-        assert!(!covered.take(&words, 8, LEAST));
+        assert!(covered.repeats(&words) && !covered.repeats(&tokens::list("feature flags for nothing")));
         assert!(covered.take(&tokens::list("something else entirely"), 8, LEAST));
         assert!(!covered.take(&tokens::list("novel"), 60, LEAST), "one new word in sixty tokens");
         assert_eq!(covered.rejected, 2);

@@ -204,6 +204,16 @@ impl TextIndex {
         part.segment.words(at).iter().map(|(word, counts)| (part.segment.text(*word), sum(counts))).collect()
     }
 
+    /// The weight of those terms that a document has.
+    pub fn said(&self, doc: Doc, terms: &[Term]) -> f32 {
+        let found = self.parts.iter().find_map(|part| Some((part, part.find(doc)?)));
+        let Some((part, at)) = found else { return 0.0 };
+        let own = part.segment.words(at);
+        let has = |word: u32| own.iter().any(|(own, _)| *own == word);
+        let said = terms.iter().filter(|term| part.segment.word(&term.word).is_some_and(has));
+        said.map(|term| term.weight).sum()
+    }
+
     /// Every document that has one of the words, with its score, in the order of documents.
     pub fn scores(&self, terms: &[Term], scoring: &Scoring) -> Vec<(Doc, f32)> {
         self.sums(terms, [scoring], usize::MAX).into_iter().map(|(doc, [score])| (doc, score)).collect()
@@ -266,10 +276,12 @@ impl TextIndex {
         self.parts.iter().map(|part| part.segment.bytes() + part.gone.words.len() * 12).sum()
     }
 
-    fn norms<'s>(&self, scoring: &'s Scoring) -> Norms<'s> {
+    fn norms(&self, scoring: &Scoring) -> Norms {
+        let Scoring { k1, delta, b, boosts, shortest } = scoring;
         let mean = |sum: u64| ((sum as f64 / self.docs.max(1) as f64) as f32).max(f32::MIN_POSITIVE);
-        let by_length = std::array::from_fn(|field| scoring.b[field] / mean(self.lengths[field]));
-        Norms { scoring, by_length }
+        let each = std::array::from_fn(|field| b[field] / mean(self.lengths[field]));
+        let by = Lengths { fixed: b.map(|b| 1.0 - b), each, shortest: *shortest as f32 };
+        Norms { k1: *k1, delta: *delta, boosts: *boosts, by }
     }
 }
 
@@ -320,25 +332,46 @@ fn rarity(docs: usize, frequency: usize) -> f32 {
     (1.0 + (docs - frequency + 0.5) / (frequency + 0.5)).ln() as f32
 }
 
-struct Norms<'s> {
-    scoring: &'s Scoring,
-    /// What each word of a field's length counts.
-    by_length: [f32; FIELDS],
+/// How one way to score weighs the fields of a document.
+struct Norms {
+    k1: f32,
+    delta: f32,
+    boosts: [f32; FIELDS],
+    by: Lengths,
 }
 
-impl Norms<'_> {
+/// How the lengths of fields count.
+#[derive(PartialEq)]
+struct Lengths {
+    /// What a field counts whatever its length, and what each of its words counts.
+    fixed: [f32; FIELDS],
+    each: [f32; FIELDS],
+    shortest: f32,
+}
+
+impl Lengths {
+    /// How often a word is in each field, by how long that is. All fields alike, so that they are worked on at once.
+    #[inline]
+    fn shares(&self, lengths: &[u32; FIELDS], counts: &Counts) -> [f32; FIELDS] {
+        std::array::from_fn(|field| {
+            // No text has two thousand million words, and numbers with a sign are converted in one step.
+            let length = (lengths[field] as i32 as f32).max(self.shortest);
+            f32::from(counts[field]) / (self.fixed[field] + self.each[field] * length).max(f32::MIN_POSITIVE)
+        })
+    }
+}
+
+impl Norms {
     /// What a word counts in a document, apart from how rare it is.
     #[inline]
     fn score(&self, lengths: &[u32; FIELDS], counts: &Counts) -> f32 {
-        let Scoring { k1, delta, b, boosts, shortest } = self.scoring;
-        let mut often = 0.0;
-        for field in 0..FIELDS {
-            if counts[field] > 0 && boosts[field] > 0.0 {
-                let length = lengths[field].max(*shortest) as f32;
-                often += boosts[field] * f32::from(counts[field]) / (1.0 - b[field] + self.by_length[field] * length);
-            }
-        }
-        if often > 0.0 { delta + often * (k1 + 1.0) / (k1 + often) } else { 0.0 }
+        self.score_of(&self.by.shares(lengths, counts))
+    }
+
+    #[inline]
+    fn score_of(&self, shares: &[f32; FIELDS]) -> f32 {
+        let often: f32 = self.boosts.iter().zip(shares).map(|(boost, share)| boost * share).sum();
+        if often > 0.0 { self.delta + often * (self.k1 + 1.0) / (self.k1 + often) } else { 0.0 }
     }
 }
 

@@ -91,7 +91,8 @@ pub struct Front {
     desk: Desk,
     limits: Limits,
     reading: Arc<Semaphore>,
-    /// Apart: who writes waits for the disk and for other writers, and should not keep readers from the processor.
+    /// Who writes stands in the same line, and then waits for the disk and for other writers without keeping readers
+    /// from the processor.
     writing: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
     /// The working tree that is meant when none is named.
@@ -169,8 +170,15 @@ impl Front {
         let name = operation.meta.name;
         let request = self.placed(operation, caller, request).map_err(|e| self.refused(caller, operation, e))?;
         let _place = self.waiting.try_acquire().map_err(|_| self.refused(caller, operation, busy()))?;
-        let turns = if operation.meta.effect == Effect::Read { &self.reading } else { &self.writing };
-        let _turn = turns.acquire().await.map_err(|_| busy())?;
+        // First come, first served, whoever wants what.
+        let turn = self.reading.acquire().await.map_err(|_| busy())?;
+        let _turn = match operation.meta.effect {
+            Effect::Read => turn,
+            _ => {
+                drop(turn);
+                self.writing.acquire().await.map_err(|_| busy())?
+            }
+        };
         let work = self.desk.call(caller, operation, request, progress);
         match tokio::time::timeout(self.limits.time, work).await {
             Ok(answer) => answer,

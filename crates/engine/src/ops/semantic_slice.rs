@@ -224,7 +224,7 @@ impl Op for SemanticSlice {
         let (node, found_by) = (found.node, found.by);
         let ppr_score = match request.ppr_score {
             Some(given) => given,
-            None => walked(&look, &found.seeds).iter().find(|(at, _)| *at == node).map_or(0.0, |(_, rank)| *rank),
+            None => walked(&look, &found.seeds).get(&node).copied().unwrap_or(0.0),
         };
         Slice { engine, symbols: &symbols, node, found_by, ppr_score: round(ppr_score), extent: request.context }
             .make(request.profile)

@@ -4,7 +4,7 @@ use crate::code::index::unhex;
 use crate::code::symbols::{Kind, Rel, Symbols, Way, flagged, keys, number, text};
 use crate::graph::Look;
 use crate::search::{Answered, Read, Sources, Texts, lines};
-use lukasa_graph::rank::{Weights, push};
+use lukasa_graph::rank::{Weights, largest, push};
 use lukasa_graph::{Edge, Node};
 use lukasa_model::{Content, Result};
 use lukasa_search::fuse::Candidate;
@@ -110,8 +110,7 @@ pub fn gather(
     units.truncate(CORE * breadth);
     gathering.add_implementations(&mut units)?;
     let seeds: Vec<(Node, f64)> = units.iter().take(SEEDS).map(|c| (c.node, c.score().max(0.0))).collect();
-    let around = walked(look, &seeds);
-    let ranks: FxHashMap<Node, f64> = around.iter().copied().collect();
+    let ranks = walked(look, &seeds);
     let nodes: Vec<Node> = units.iter().map(|c| c.node).chain(files.iter().take(FILES).map(|c| c.node)).collect();
     let mut with_files = nodes.clone();
     with_files.extend(nodes.iter().filter_map(|node| gathering.texts.file(*node)));
@@ -126,14 +125,15 @@ pub fn gather(
     core.stale = texts.iter().filter(|(_, text)| text.is_none()).map(|(path, _)| path.clone()).collect();
     core.stale.sort();
     core.dependencies = gathering.dependencies(&units, &ranks);
-    core.ppr = around.iter().take(CORE).map(|(node, rank)| (look.snapshot.name(*node), *rank)).collect();
+    let largest = largest(&look.snapshot, &ranks, CORE);
+    core.ppr = largest.into_iter().map(|(node, rank)| (look.snapshot.name(node), rank)).collect();
     Ok(core)
 }
 
 /// How often a walk that begins again and again at the seeds comes by each node.
-pub fn walked(look: &Look, seeds: &[(Node, f64)]) -> Vec<(Node, f64)> {
+pub fn walked(look: &Look, seeds: &[(Node, f64)]) -> FxHashMap<Node, f64> {
     if seeds.is_empty() {
-        return vec![];
+        return FxHashMap::default();
     }
     let weights = Weights::new(&look.snapshot, &look.registry, &[]);
     push(&look.snapshot, &weights, seeds, DAMPING, REST)
@@ -153,9 +153,11 @@ impl Gathering<'_> {
         let own = |c: &&Candidate| self.symbols.kind(c.node).is_some_and(|kind| !kind.outside());
         let mut all: Vec<Candidate> = all.iter().filter(own).cloned().collect();
         if !about_tests {
+            let mut files: FxHashMap<Node, bool> = FxHashMap::default();
+            let mut of_tests = |file| *files.entry(file).or_insert_with(|| self.symbols.is_test(file));
             for candidate in &mut all {
                 let file = self.texts.file(candidate.node);
-                if self.symbols.is_test(candidate.node) || file.is_some_and(|file| self.symbols.is_test(file)) {
+                if file.is_some_and(&mut of_tests) || self.symbols.is_test(candidate.node) {
                     let lost = candidate.score() * (TEST - 1.0);
                     candidate.add("is_test", lost);
                 }
@@ -188,10 +190,10 @@ impl Gathering<'_> {
     /// An interface or abstract class brings what implements it.
     fn add_implementations(&self, units: &mut Vec<Candidate>) -> Result<()> {
         let heads: Vec<Node> = units.iter().take(SEEDS).map(|c| c.node).collect();
-        let contents = self.symbols.contents(&heads)?;
+        let read = Read::of(self.look, &heads)?;
         let mut there: FxHashSet<Node> = units.iter().map(|c| c.node).collect();
         for node in heads {
-            let is_abstract = contents.get(&node).is_some_and(|content| flagged(content, "abstract"));
+            let is_abstract = read.content(node).is_some_and(|content| flagged(content, "abstract"));
             if !self.symbols.is(node, Kind::Interface) && !is_abstract {
                 continue;
             }

@@ -193,8 +193,13 @@ pub fn show(look: &Look, texts: &Texts, found: &Answered, read: &Read, want: &Wa
         // Neighbours may be sensitive: they are not in any index, but relationships lead to them.
         let Some(content) = read.content(candidate.node).filter(|content| !is_sensitive(content)) else { continue };
         let is_neighbor = neighbors.contains(&candidate.node);
-        let (mut full, brief) = showing.item(candidate, content, is_neighbor);
-        let said: Vec<String> = full.fields.values().filter_map(Value::as_str).flat_map(tokens::list).collect();
+        let told = showing.told(candidate.node, content);
+        let said: Vec<String> = told.texts().flat_map(tokens::list).collect();
+        if covered.repeats(&said) {
+            left_out.insert(candidate.node);
+            continue;
+        }
+        let (mut full, brief) = showing.item(candidate, content, told, is_neighbor);
         let mut tokens = cost(&full);
         if !covered.take(&said, tokens, gain::LEAST) {
             left_out.insert(candidate.node);
@@ -298,6 +303,21 @@ fn cost(part: &impl Serialize) -> usize {
     serde_json::to_string(part).map_or(usize::MAX / 4, |text| count(&text) + 1)
 }
 
+/// What an item tells of its object: what it is, and its fields unless they were given lately.
+struct Told {
+    core: Map<String, Value>,
+    pruned: Option<fields::Shown>,
+}
+
+impl Told {
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let own = || self.pruned.iter().flat_map(|pruned| &pruned.fields);
+        // What an object calls its title, type or status itself is what is shown.
+        let core = self.core.iter().filter(move |(name, _)| !own().any(|(own, _)| own == *name));
+        core.chain(own()).filter_map(|(_, value)| value.as_str())
+    }
+}
+
 struct Showing<'a> {
     look: &'a Look,
     texts: &'a Texts,
@@ -308,10 +328,9 @@ struct Showing<'a> {
 }
 
 impl Showing<'_> {
-    /// An item in full and in brief.
-    fn item(&self, candidate: &Candidate, content: &Content, is_neighbor: bool) -> (ItemOut, ItemOut) {
+    /// What an item tells of its object.
+    fn told(&self, node: Node, content: &Content) -> Told {
         let snapshot = &self.look.snapshot;
-        let node = candidate.node;
         let mut core = Map::new();
         if let Some(title) = &content.title {
             core.insert("title".into(), json!(title));
@@ -321,12 +340,20 @@ impl Showing<'_> {
             core.insert("status".into(), json!(status));
         }
         let given = self.want.given.contains(&snapshot.thing(node));
-        let role = match (given, is_neighbor) {
-            (true, _) => Role::Reference,
+        let pruned = (!given)
+            .then(|| prune(&content.properties, &self.found.terms, self.want.include, fields::SHOWN));
+        Told { core, pruned }
+    }
+
+    /// An item in full and in brief.
+    fn item(&self, candidate: &Candidate, content: &Content, told: Told, is_neighbor: bool) -> (ItemOut, ItemOut) {
+        let snapshot = &self.look.snapshot;
+        let node = candidate.node;
+        let role = match (&told.pruned, is_neighbor) {
+            (None, _) => Role::Reference,
             (_, true) => Role::Neighbor,
             _ => Role::Primary,
         };
-        let pruned = prune(&content.properties, &self.found.terms, self.want.include, fields::SHOWN);
         let reasons = candidate.reasons.iter().map(|r| ReasonOut { channel: r.channel.into(), score: round(r.score) });
         let brief = ItemOut {
             rank: 0,
@@ -335,19 +362,16 @@ impl Showing<'_> {
             object_id: snapshot.id(node),
             score: round(candidate.reasons.iter().map(|r| round(r.score)).sum()),
             role,
-            fields: core.clone(),
+            fields: told.core,
             truncated_fields: content.properties.keys().cloned().collect(),
             reasons: reasons.collect(),
             citations: vec![],
             explanation: self.explain(candidate),
         };
-        if given {
-            return (brief.named(), brief.named());
-        }
-        let mut fields = core;
-        fields.extend(pruned.fields.clone());
+        let Some(pruned) = told.pruned else { return (brief.named(), brief.named()) };
         let citations = if self.want.citations { self.cite(node, &pruned.fields) } else { vec![] };
-        let full = ItemOut { fields, truncated_fields: pruned.truncated, citations, ..brief.clone() };
+        let mut full = ItemOut { truncated_fields: pruned.truncated, citations, ..brief.clone() };
+        full.fields.extend(pruned.fields);
         (full, brief)
     }
 

@@ -315,11 +315,7 @@ impl Finding<'_> {
 /// what is rare depends on how much there is.
 fn covered(index: &TextIndex, found: &[(Node, f64)], terms: &[Term]) -> f64 {
     let all: f32 = terms.iter().map(|term| term.weight).sum();
-    let of = |node: Node| {
-        let words = index.words(node);
-        let said = terms.iter().filter(|term| words.iter().any(|(word, _)| *word == term.word));
-        f64::from(said.map(|term| term.weight).sum::<f32>() / all.max(f32::MIN_POSITIVE))
-    };
+    let of = |node: Node| f64::from(index.said(node, terms) / all.max(f32::MIN_POSITIVE));
     found.iter().map(|(node, _)| of(*node)).fold(0.0, f64::max)
 }
 

@@ -6,6 +6,7 @@
 
 use super::segment::{Posting, Segment};
 use super::{Norms, Part};
+use std::cell::Cell;
 
 /// Bounds and sums are rounded: only what is clearly below is left out.
 const MARGIN: f32 = 1.001;
@@ -25,11 +26,12 @@ pub(super) struct Wanted<'t> {
 pub(super) fn sums<const N: usize>(
     part: &Part,
     wanted: &[Wanted<'_>],
-    norms: &[Norms<'_>; N],
+    norms: &[Norms; N],
     most: usize,
 ) -> Vec<(u32, [f32; N])> {
     let segment = &*part.segment;
-    let mut sums = vec![[0.0f32; N]; segment.len()];
+    let mut room = Room::take(segment.len() * N);
+    let (sums, _) = room.0.as_chunks_mut::<N>();
     let mut met: Vec<u32> = Vec::new();
     // What words from here on can add, by each way.
     let mut rest = vec![[0.0f32; N]; wanted.len() + 1];
@@ -38,12 +40,17 @@ pub(super) fn sums<const N: usize>(
         let most = |way: usize| bounds.map_or(0.0, |(counts, lengths)| norms[way].score(lengths, counts));
         rest[at] = std::array::from_fn(|way| rest[at + 1][way] + word.rarity * most(way));
     }
+    let alike = norms.iter().all(|norms_of| norms_of.by == norms[0].by);
     let mut closed = false;
     for (at, word) in wanted.iter().enumerate() {
         if met.len() > most.saturating_mul(WORTH) {
             let floors: [f32; N] =
                 std::array::from_fn(|way| super::floor(met.iter().map(|at| sums[*at as usize][way]), most));
-            closed |= (0..N).all(|way| floors[way] > rest[at][way] * MARGIN);
+            if !closed && (0..N).all(|way| floors[way] > rest[at][way] * MARGIN) {
+                closed = true;
+                // From here on they are looked up in lists that are in order.
+                met.sort_unstable();
+            }
             if closed {
                 met.retain(|doc| {
                     let sum = &mut sums[*doc as usize];
@@ -59,8 +66,10 @@ pub(super) fn sums<const N: usize>(
         let postings = segment.postings(number);
         let add = |sum: &mut [f32; N], posting: &Posting| {
             let lengths = segment.lengths(posting.at);
+            let shares = norms[0].by.shares(lengths, &posting.counts);
             for (sum, norms) in sum.iter_mut().zip(norms) {
-                *sum += norms.score(lengths, &posting.counts) * word.rarity;
+                let score = if alike { norms.score_of(&shares) } else { norms.score(lengths, &posting.counts) };
+                *sum += score * word.rarity;
             }
         };
         if !closed {
@@ -73,9 +82,11 @@ pub(super) fn sums<const N: usize>(
                 }
             }
         } else if met.len() * FEW < postings.len() {
+            let mut postings = postings;
             for doc in &met {
-                if let Ok(place) = postings.binary_search_by_key(doc, |posting| posting.at) {
-                    add(&mut sums[*doc as usize], &postings[place]);
+                postings = from(postings, *doc);
+                if let Some(posting) = postings.first().filter(|posting| posting.at == *doc) {
+                    add(&mut sums[*doc as usize], posting);
                 }
             }
         } else {
@@ -87,23 +98,64 @@ pub(super) fn sums<const N: usize>(
             }
         }
     }
-    in_order(part, segment, &sums, met)
+    let found = in_order(part, segment, sums, &mut met);
+    met.iter().for_each(|doc| sums[*doc as usize] = [0.0; N]);
+    room.give_back();
+    found
+}
+
+/// Room for sums, all of them zero: kept by each thread, because to ask for it and to clear it for every question takes as
+/// long as most of them do.
+struct Room(Vec<f32>);
+
+/// Sums that a thread keeps room for.
+const KEPT: usize = 1 << 21;
+
+thread_local! {
+    static ROOM: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
+}
+
+impl Room {
+    fn take(len: usize) -> Room {
+        let mut room = ROOM.take();
+        if room.len() < len {
+            room.resize(len, 0.0);
+        }
+        Room(room)
+    }
+
+    /// To be called with all sums zero again.
+    fn give_back(self) {
+        if self.0.len() <= KEPT {
+            ROOM.set(self.0);
+        }
+    }
+}
+
+/// What of a list is not before a document, by steps that grow: the next one is seldom far.
+fn from(postings: &[Posting], doc: u32) -> &[Posting] {
+    let mut step = 1;
+    while postings.get(step).is_some_and(|posting| posting.at < doc) {
+        step *= 2;
+    }
+    let near = &postings[step / 2..(step + 1).min(postings.len())];
+    &postings[step / 2 + near.partition_point(|posting| posting.at < doc)..]
 }
 
 fn in_order<const N: usize>(
     part: &Part,
     segment: &Segment,
     sums: &[[f32; N]],
-    mut met: Vec<u32>,
+    met: &mut [u32],
 ) -> Vec<(u32, [f32; N])> {
     let is_there = |at: &u32| part.gone.docs.is_empty() || !part.gone.docs.contains(at);
     let found = |at: u32| (segment.doc(at), sums[at as usize]);
     // By looking at all where many were met, by sorting where few were.
     if met.len() > segment.len() / 16 {
-        let met = (0..sums.len() as u32).filter(|at| sums[*at as usize] != [0.0; N]);
+        let met = (0..segment.len() as u32).filter(|at| sums[*at as usize] != [0.0; N]);
         met.filter(is_there).map(found).collect()
     } else {
         met.sort_unstable();
-        met.into_iter().filter(is_there).map(found).collect()
+        met.iter().copied().filter(is_there).map(found).collect()
     }
 }
