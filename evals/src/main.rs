@@ -24,6 +24,11 @@ use finding::vectors::Vectors;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+// As the product has it.
+#[cfg(unix)]
+#[global_allocator]
+static MEMORY: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Why a suite could not run.
 pub type Fault = Box<dyn std::error::Error>;
 

@@ -6,6 +6,10 @@ mod settings;
 
 use std::process::ExitCode;
 
+#[cfg(all(unix, feature = "jemalloc"))]
+#[global_allocator]
+static MEMORY: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     cli::run()
 }
