@@ -6,7 +6,7 @@
 use crate::facts::{
     Arg, ArgKind, Base, Bind, Call, CallId, CallKind, Def, DefId, Export, Expr, ExprId, Facts, Import, ImportId,
     Imported, Item, Key, Kind, ListKind, Name, ROOT, Range, Return, Span, Target, UNKNOWN, Use, Var, VarId, VarKind,
-    Visibility,
+    Visibility, When,
 };
 use crate::language::Language;
 use rustc_hash::FxHashMap;
@@ -22,6 +22,8 @@ pub struct Builder<'t> {
     /// What is being read belongs to this definition.
     pub owner: DefId,
     pub scope: ScopeId,
+    /// When what is being read is reached.
+    pub when: When,
     scopes: Vec<Scope>,
     declared: FxHashMap<(ScopeId, Name), VarId>,
     known: FxHashMap<Box<str>, Name>,
@@ -65,6 +67,7 @@ impl<'t> Builder<'t> {
             facts,
             owner: ROOT,
             scope: 0,
+            when: When::Always,
             scopes: vec![Scope { parent: 0, own_only: false, owner: ROOT }],
             declared: FxHashMap::default(),
             known: FxHashMap::default(),
@@ -294,7 +297,7 @@ impl<'t> Builder<'t> {
 
     pub fn returns(&mut self, value: ExprId, yields: bool) {
         if value != UNKNOWN {
-            self.facts.returns.push(Return { owner: self.owner, value, yields });
+            self.facts.returns.push(Return { owner: self.owner, value, yields, when: self.when });
         }
     }
 

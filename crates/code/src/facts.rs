@@ -378,6 +378,18 @@ pub struct Return {
     pub value: ExprId,
     /// `yield`: an element of what the call gives.
     pub yields: bool,
+    pub when: When,
+}
+
+/// When a return is reached, as far as that hangs on a parameter that may be left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum When {
+    #[default]
+    Always,
+    /// Only when that parameter was given.
+    Given(Name),
+    /// Only when it was not.
+    Missing(Name),
 }
 
 /// A name used other than by calling it: becomes REFERENCES when it turns out to be a symbol.

@@ -1,5 +1,6 @@
 //! Python: text to facts. Here the statements; what they are made of is in the modules below.
 
+mod conditions;
 mod definitions;
 mod expressions;
 #[cfg(test)]
@@ -16,6 +17,7 @@ pub fn read(path: &str, text: &str, tree: &Tree) -> Facts {
         b: Builder::new(Language::Python, text, path.rsplit('/').next().unwrap_or(path)),
         cursor: tree.walk(),
         test_file: is_test_file(path),
+        optional: vec![],
     };
     let root = tree.root_node();
     let doc = reader.docstring(root);
@@ -45,6 +47,8 @@ struct Reader<'t> {
     b: Builder<'t>,
     cursor: TreeCursor<'t>,
     test_file: bool,
+    /// Parameters of the function being read that nobody has to give and nothing was assigned to.
+    optional: Vec<&'t str>,
 }
 
 super::front_end!();
@@ -54,9 +58,11 @@ impl<'t> Reader<'t> {
 
     fn block(&mut self, node: Node<'t>) {
         let kids = self.kids(node);
+        let before = self.b.when;
         for kid in kids.named() {
             self.statement(kid);
         }
+        self.b.when = before;
     }
 
     fn statement(&mut self, node: Node<'t>) {
@@ -137,9 +143,7 @@ impl<'t> Reader<'t> {
                 {
                     self.b.def(ROOT).flags |= flag::ENTRY;
                 }
-                for kid in kids.named() {
-                    self.nested(kid);
-                }
+                self.branches(&kids);
             }
             "delete_statement" | "assert_statement" => {
                 let kids = self.kids(node);
@@ -177,9 +181,11 @@ impl<'t> Reader<'t> {
             // Anything else is a block of statements or holds some: while, try, match, else, finally, with_clause.
             _ if statement_like(node.kind()) => {
                 let kids = self.kids(node);
+                let before = self.b.when;
                 for kid in kids.named() {
                     self.nested(kid);
                 }
+                self.b.when = before;
             }
             _ => {
                 self.value(node);

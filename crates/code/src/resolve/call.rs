@@ -5,7 +5,7 @@ pub(super) mod overload;
 use super::builtin;
 use super::eval::{Eval, Question};
 use super::value::{FileId, Gid, How, Set, Sym, Value};
-use crate::facts::{ArgKind, Call, CallId, CallKind, DefId, Expr, ExprId, Kind, VarKind, flag};
+use crate::facts::{Arg, ArgKind, Call, CallId, CallKind, DefId, Expr, ExprId, Kind, Literal, VarKind, flag};
 use crate::language::Language;
 use smallvec::SmallVec;
 
@@ -164,6 +164,76 @@ impl<'p> Eval<'p> {
             Some(gid) => !self.def(gid).is(flag::DECLARED) || !written.iter().any(|other| same(gid, *other)),
             None => true,
         });
+    }
+
+    /// What this call passes, of what the function gives back as it came; none where it gives back nothing of that kind,
+    /// or where nobody knows which argument is which.
+    fn handed_back(
+        &mut self,
+        file: FileId,
+        id: CallId,
+        function: &Value,
+        given: Option<bool>,
+        levels: u8,
+    ) -> Option<Set> {
+        let (Value::Func(gid) | Value::Method(gid, _)) = function else { return None };
+        let there = self.file(gid.file);
+        let mut handed_back = there.handed_back(gid.def).peekable();
+        handed_back.peek()?;
+        // What is declared to be given is known without looking; in Python it says less than what is passed.
+        if there.facts.def(gid.def).result.is_some() && there.facts.language != Language::Python {
+            return None;
+        }
+        let here = self.file(file);
+        let call = &here.facts.calls[id as usize];
+        let args = here.facts.args(call.args);
+        if args.iter().any(|arg| matches!(arg.how, ArgKind::Spread | ArgKind::Keywords)) {
+            return None;
+        }
+        let bound = matches!(function, Value::Method(..)) && there.facts.def(gid.def).is(flag::TAKES_SELF);
+        let mut set = Set::default();
+        for (_, place, var) in handed_back.filter(|(returned, ..)| there.reaches(gid.def, returned, given)) {
+            let name = there.sym(there.facts.vars[var as usize].name);
+            // What a method is called on goes by itself.
+            let Some(place) = place.checked_sub(usize::from(bound)) else { return None };
+            let by_place = args.iter().filter(|arg| arg.how == ArgKind::Place).nth(place).is_some();
+            let by_name = args.iter().any(|arg| matches!(arg.how, ArgKind::Named(given) if here.sym(given) == name));
+            if by_place || by_name {
+                set.join(&self.argument(file, id, place, Some(name), levels));
+            } else {
+                for default in there.binds(var) {
+                    set.join(&self.expr(gid.file, default, gid.def, levels));
+                }
+            }
+        }
+        Some(set)
+    }
+
+    /// Whether a call gives the parameter that what the function returns hangs on; none where nothing does, or where that
+    /// cannot be told.
+    fn is_given(&self, file: FileId, call: &Call, function: &Value) -> Option<bool> {
+        let (Value::Func(gid) | Value::Method(gid, _)) = function else { return None };
+        let (here, there) = (self.file(file), self.file(gid.file));
+        let name = there.hangs_on(gid.def)?;
+        let def = there.facts.def(gid.def);
+        let place = def.params.iter().position(|var| there.facts.vars[*var as usize].name == name)?;
+        // What a method is called on is no argument.
+        let bound = matches!(function, Value::Method(..)) && def.is(flag::TAKES_SELF);
+        let place = place.checked_sub(usize::from(bound))?;
+        let args = here.facts.args(call.args);
+        if args.iter().any(|arg| matches!(arg.how, ArgKind::Spread | ArgKind::Keywords)) {
+            return None;
+        }
+        let by_place = args.iter().filter(|arg| arg.how == ArgKind::Place).nth(place);
+        let by_name = |arg: &&Arg| matches!(arg.how, ArgKind::Named(given) if here.sym(given) == there.sym(name));
+        let Some(given) = by_place.or_else(|| args.iter().find(by_name)) else { return Some(false) };
+        match here.facts.expr(given.value) {
+            Expr::Literal(Literal::Nothing) => Some(false),
+            // What else is passed may be nothing after all.
+            Expr::Def(_) => Some(true),
+            _ if call.how == CallKind::Decorator => Some(true),
+            _ => None,
+        }
     }
 
     /// How sure each target of one call is beside the others. What the call gives is not concerned.
@@ -348,7 +418,15 @@ impl<'p> Eval<'p> {
                         set.add(*value, *how);
                         continue;
                     }
-                    let result = self.solve(Question::Result(*gid), levels);
+                    let given = self.is_given(file, call, value);
+                    let handed_back = self.handed_back(file, id, value, given, levels);
+                    let result = match (&handed_back, given) {
+                        (None, None) => self.solve(Question::Result(*gid), levels),
+                        _ => self.solve(Question::ResultWhen(*gid, given, handed_back.is_some()), levels),
+                    };
+                    if let Some(handed_back) = handed_back {
+                        set.join_as(&handed_back, *how);
+                    }
                     // The result of a method that gives back its own object is the object it was called on.
                     if let Value::Method(_, receiver) = value {
                         for (found, known) in &result.values {

@@ -28,6 +28,9 @@ pub(super) enum Question {
     Var(FileId, VarId),
     /// What calling a function gives.
     Result(Gid),
+    /// The same where it may be known whether the parameter was given that it hangs on; without parameters that it hands
+    /// back as they came, if that is true.
+    ResultWhen(Gid, Option<bool>, bool),
     /// A field of an instance of a class.
     Field(Gid, Sym),
     /// A field put into a function, an object or a prototype from outside.
@@ -198,7 +201,8 @@ impl<'p> Eval<'p> {
     fn compute(&mut self, question: Question, levels: u8) -> Set {
         match question {
             Question::Var(file, var) => self.variable(file, var, levels),
-            Question::Result(def) => self.result(def, levels),
+            Question::Result(def) => self.result(def, None, false, levels),
+            Question::ResultWhen(def, given, apart) => self.result(def, given, apart, levels),
             Question::Field(class, name) => self.field(class, name, levels),
             Question::Write(of, name) => self.written(of, name, levels),
             Question::CallValue(file, call) => self.call_value(file, call, levels),
@@ -695,7 +699,7 @@ impl<'p> Eval<'p> {
 
     // --- results ---
 
-    fn result(&mut self, gid: Gid, levels: u8) -> Set {
+    fn result(&mut self, gid: Gid, given: Option<bool>, apart: bool, levels: u8) -> Set {
         let here = self.file(gid.file);
         let def = here.facts.def(gid.def);
         let mut set = Set::default();
@@ -710,11 +714,14 @@ impl<'p> Eval<'p> {
                 return set;
             }
         }
-        let returns: Vec<(ExprId, bool)> = here.returns(gid.def).collect();
+        let handed_back: Vec<ExprId> = match apart {
+            true => here.handed_back(gid.def).map(|(returned, ..)| returned.value).collect(),
+            false => vec![],
+        };
         let mut found = Set::default();
-        for (value, yields) in returns {
-            if !yields {
-                found.join(&self.expr(gid.file, value, gid.def, levels));
+        for returned in here.returns(gid.def).filter(|returned| !returned.yields) {
+            if here.reaches(gid.def, returned, given) && !handed_back.contains(&returned.value) {
+                found.join(&self.expr(gid.file, returned.value, gid.def, levels));
             }
         }
         if found.is_empty() || found.too_many {
@@ -730,10 +737,8 @@ impl<'p> Eval<'p> {
     pub fn yields(&mut self, gid: Gid, levels: u8) -> Set {
         self.deeper(levels, |e, levels| {
             let mut set = Set::default();
-            for (value, yields) in e.file(gid.file).returns(gid.def) {
-                if yields {
-                    set.join(&e.expr(gid.file, value, gid.def, levels));
-                }
+            for returned in e.file(gid.file).returns(gid.def).filter(|returned| returned.yields) {
+                set.join(&e.expr(gid.file, returned.value, gid.def, levels));
             }
             set
         })

@@ -1,7 +1,9 @@
 //! A file as the resolver sees it: its facts, with what is looked up often made ready.
 
 use super::value::Sym;
-use crate::facts::{ArgKind, CallId, DefId, Expr, ExprId, Facts, Kind, ROOT, Target, VarId, VarKind, flag};
+use crate::facts::{
+    ArgKind, CallId, DefId, Expr, ExprId, Facts, Kind, Name, ROOT, Return, Target, VarId, VarKind, When, flag,
+};
 use crate::language::Language;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -138,11 +140,40 @@ impl File {
         self.binds.of(var).iter().map(|bind| self.facts.binds[*bind as usize].value)
     }
 
-    pub fn returns(&self, def: DefId) -> impl Iterator<Item = (ExprId, bool)> + '_ {
-        self.returns.of(def).iter().map(|at| {
-            let found = &self.facts.returns[*at as usize];
-            (found.value, found.yields)
+    pub fn returns(&self, def: DefId) -> impl Iterator<Item = &Return> + '_ {
+        self.returns.of(def).iter().map(|at| &self.facts.returns[*at as usize])
+    }
+
+    /// Parameters that a function gives back as they came, by place and variable.
+    pub fn handed_back(&self, def: DefId) -> impl Iterator<Item = (&Return, usize, VarId)> + '_ {
+        self.returns(def).filter(|returned| !returned.yields).filter_map(move |returned| {
+            let Expr::Var(var) = self.facts.expr(returned.value) else { return None };
+            let found = &self.facts.vars[var as usize];
+            match found.what {
+                VarKind::Param(place) if found.owner == def && self.binds(var).nth(1).is_none() => {
+                    Some((returned, usize::from(place), var))
+                }
+                _ => None,
+            }
         })
+    }
+
+    /// The parameter that some of what a function returns hangs on.
+    pub fn hangs_on(&self, def: DefId) -> Option<Name> {
+        self.returns(def).find_map(|found| match found.when {
+            When::Given(name) | When::Missing(name) => Some(name),
+            When::Always => None,
+        })
+    }
+
+    /// Whether a return is reached when it is known whether the parameter was given that returns hang on.
+    pub fn reaches(&self, def: DefId, returned: &Return, given: Option<bool>) -> bool {
+        let Some((on, given)) = given.and_then(|given| Some((self.hangs_on(def)?, given))) else { return true };
+        match returned.when {
+            When::Given(name) => name != on || given,
+            When::Missing(name) => name != on || !given,
+            When::Always => true,
+        }
     }
 
     /// A variable of the file (`ROOT`), of a class or of a namespace.

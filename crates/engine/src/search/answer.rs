@@ -340,8 +340,7 @@ impl Showing<'_> {
             core.insert("status".into(), json!(status));
         }
         let given = self.want.given.contains(&snapshot.thing(node));
-        let pruned = (!given)
-            .then(|| prune(&content.properties, &self.found.terms, self.want.include, fields::SHOWN));
+        let pruned = (!given).then(|| prune(&content.properties, &self.found.terms, self.want.include, fields::SHOWN));
         Told { core, pruned }
     }
 

@@ -2,8 +2,8 @@
 
 use super::Reader;
 use crate::facts::{
-    Arg, ArgKind, BaseKind, CallKind, DefId, Expr, ExprId, Imported, Kind, ROOT, Target, UNKNOWN, VarKind, Visibility,
-    flag,
+    Arg, ArgKind, BaseKind, CallKind, DefId, Expr, ExprId, Imported, Kind, Literal, ROOT, Target, UNKNOWN, VarKind,
+    Visibility, flag,
 };
 use crate::tree::{self, Kids, line, one_line, span};
 use tree_sitter::Node;
@@ -67,6 +67,9 @@ impl<'t> Reader<'t> {
         }
         let signature = self.signature(node, &kids);
         let doc = kids.field("body").and_then(|body| self.docstring(body));
+        if in_class && kids.field("body").is_some_and(|body| self.is_left_to_others(body)) {
+            flags |= flag::ABSTRACT;
+        }
         // Decorators are evaluated outside the function.
         let mut decorated = self.b.expr(Expr::Def(def));
         let mut calls = Vec::new();
@@ -116,7 +119,9 @@ impl<'t> Reader<'t> {
 
     pub(super) fn inside<R>(&mut self, def: DefId, own_only: bool, read: impl FnOnce(&mut Self) -> R) -> R {
         let before = self.b.enter_def(def, own_only);
+        let (when, optional) = (std::mem::take(&mut self.b.when), std::mem::take(&mut self.optional));
         let result = read(self);
+        (self.b.when, self.optional) = (when, optional);
         self.b.leave_def(before);
         result
     }
@@ -195,6 +200,9 @@ impl<'t> Reader<'t> {
                 Rest::List => Some(VarKind::Rest(place as u16)),
                 Rest::Map => Some(VarKind::Keywords),
             };
+            if self.b.facts.expr(parameter.default) == Expr::Literal(Literal::Nothing) {
+                self.optional.push(parameter.name);
+            }
             let var = self.b.param(parameter.name, what, parameter.ty);
             self.b.bind(Target::Var(var), parameter.default);
         }

@@ -107,6 +107,7 @@ impl<'t> Reader<'t> {
         match target.kind() {
             "identifier" => {
                 let name = self.text(target);
+                self.optional.retain(|optional| *optional != name);
                 let name = self.b.name(name);
                 let scope = self.b.scope;
                 let var = self.b.variable_in(scope, name);

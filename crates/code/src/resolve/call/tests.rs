@@ -388,3 +388,118 @@ fn a_function_of_another_package_is_not_taken_for_ours() {
         &["fail.go:5 -> errors.New 0.95", "fail.go:6 -> errors.New 0.95", "fail.go:7 -> web.go New:4 0.95"],
     );
 }
+
+/// Decorators that are written with and without arguments.
+#[test]
+fn what_hangs_on_a_parameter_that_was_not_given_is_not_returned() {
+    let program = |branches: &str| {
+        format!(
+            "def deco(func=None, *, often=1):\n\
+             \x20   def inner(function):\n\
+             \x20       def wrapper(): return function()\n\
+             \x20       return wrapper\n\
+             {branches}\n\
+             def caller():\n\
+             \x20   @deco(often=2)\n\
+             \x20   def one(): pass\n\
+             \x20   @deco\n\
+             \x20   def two(): pass\n\
+             \x20   two()\n"
+        )
+    };
+    let forms = [
+        "    if func is not None:\n        return inner(func)\n    else:\n        return inner",
+        "    if func is None:\n        return inner\n    return inner(func)",
+        "    if callable(func):\n        return inner(func)\n    return inner",
+        "    if not func:\n        return inner\n    return inner(func)",
+    ];
+    for form in forms {
+        let text = program(form);
+        let line = |text_of: &str| text.lines().position(|l| l.trim() == text_of).unwrap() + 1;
+        let found = calls(&[("a.py", &text)]);
+        let of = |at: usize| -> Vec<&str> {
+            let here = format!("a.py:{at} -> ");
+            found.iter().filter_map(|call| call.strip_prefix(&here)).collect()
+        };
+        let with_arguments = of(line("@deco(often=2)"));
+        assert!(with_arguments.iter().any(|to| to.starts_with("deco.inner:2")), "{form}: {found:?}");
+        assert!(!with_arguments.iter().any(|to| to.starts_with("deco.inner.wrapper")), "{form}: {found:?}");
+        assert!(of(line("two()")).iter().any(|to| to.starts_with("deco.inner.wrapper:3")), "{form}: {found:?}");
+    }
+    // A parameter that is filled in has been given to what follows.
+    let filled = "def pick(maker=None):\n\
+                  \x20   if maker is None: maker = first\n\
+                  \x20   if maker: return maker\n\
+                  \x20   return second\n\
+                  def first(): pass\n\
+                  def second(): pass\n\
+                  pick()()\n";
+    let found = calls(&[("a.py", filled)]);
+    assert!(found.iter().any(|call| call.starts_with("a.py:7 -> first")), "{found:?}");
+}
+
+#[test]
+fn a_method_that_only_says_it_is_left_to_others_is_abstract() {
+    let text = "class Base:\n\
+                \x20   def run(self):\n\
+                \x20       \"\"\"Runs it.\"\"\"\n\
+                \x20       raise NotImplementedError(\"later\")\n\
+                \x20   def go(self):\n\
+                \x20       raise NotImplementedError\n\
+                \x20   def check(self):\n\
+                \x20       if self.x: raise NotImplementedError()\n\
+                class Real(Base):\n\
+                \x20   def run(self): return 1\n\
+                def use(loop: Base): loop.run()\n\
+                def make():\n\
+                \x20   Real()\n\
+                \x20   return Base()\n";
+    let found = calls(&[("a.py", text)]);
+    let of = |to: &str| -> Option<f32> {
+        found.iter().find_map(|call| call.strip_prefix(&format!("a.py:11 -> {to} "))?.parse().ok())
+    };
+    let (real, left) = (of("Real.run:10"), of("Base.run:2"));
+    assert!(real > left && left.is_none_or(|sure| sure < 0.8) && real >= Some(0.8), "{found:?}");
+}
+
+#[test]
+fn what_is_handed_back_is_what_the_call_passed() {
+    check(
+        &[(
+            "a.py",
+            "def same(func, other=None): return func\n\
+             def first(): pass\n\
+             def picked(func=first): return func\n\
+             @same\n\
+             def a(): pass\n\
+             @same\n\
+             def b(): pass\n\
+             a()\n\
+             same(other=a, func=b)()\n\
+             picked()()\n\
+             picked(b)()\n",
+        )],
+        &[
+            "a.py:4 -> same:1 0.98",
+            "a.py:6 -> same:1 0.98",
+            "a.py:8 -> a:4 0.98",
+            "a.py:9 -> same:1 0.98",
+            "a.py:9 -> b:6 0.98",
+            "a.py:10 -> picked:3 0.98",
+            "a.py:10 -> first:2 0.98",
+            "a.py:11 -> picked:3 0.98",
+            "a.py:11 -> b:6 0.98",
+        ],
+    );
+    check(
+        &[(
+            "a.js",
+            "function same(f) { return f }\n\
+             function a() {}\n\
+             function b() {}\n\
+             same(a)();\n\
+             same(b)();\n",
+        )],
+        &["a.js:4 -> same:1 0.98", "a.js:4 -> a:2 0.98", "a.js:5 -> same:1 0.98", "a.js:5 -> b:3 0.98"],
+    );
+}

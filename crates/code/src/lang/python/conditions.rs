@@ -1,0 +1,79 @@
+//! Python: what hangs on whether an optional parameter was given, and methods that are left to others.
+
+use super::Reader;
+use crate::facts::When;
+use crate::tree::Kids;
+use tree_sitter::Node;
+
+impl<'t> Reader<'t> {
+    /// Reads the branches of an `if`. Where it asks for a parameter that may be left out, what is returned in them, and
+    /// behind one that always leaves, hangs on that.
+    pub(super) fn branches(&mut self, kids: &Kids<'t>) {
+        let asked = kids.field("condition").and_then(|condition| self.asked(condition));
+        let before = self.b.when;
+        let mut leaves = false;
+        let mut others = false;
+        for (field, kid) in kids.with_fields() {
+            self.b.when = match (field, asked) {
+                (Some("consequence"), Some((name, given))) => self.narrowed(before, name, given),
+                (Some("alternative"), Some((name, given))) => self.narrowed(before, name, !given),
+                _ => before,
+            };
+            leaves |= field == Some("consequence") && self.leaves(kid);
+            others |= field == Some("alternative");
+            if kid.is_named() {
+                self.nested(kid);
+            }
+        }
+        self.b.when = match asked {
+            Some((name, given)) if leaves && !others => self.narrowed(before, name, !given),
+            _ => before,
+        };
+    }
+
+    /// The optional parameter a condition asks for, and whether it holds when that was given.
+    fn asked(&mut self, condition: Node<'t>) -> Option<(&'t str, bool)> {
+        let text = self.text(condition).trim();
+        let (name, given) = if let Some(name) = text.strip_suffix(" is not None") {
+            (name, true)
+        } else if let Some(name) = text.strip_suffix(" is None") {
+            (name, false)
+        } else if let Some(name) = text.strip_prefix("not ") {
+            (name, false)
+        } else {
+            (text.strip_prefix("callable(").and_then(|rest| rest.strip_suffix(')')).unwrap_or(text), true)
+        };
+        let name = name.trim();
+        self.optional.contains(&name).then_some((name, given))
+    }
+
+    fn narrowed(&mut self, before: When, name: &str, given: bool) -> When {
+        match before {
+            When::Always if given => When::Given(self.b.name(name)),
+            When::Always => When::Missing(self.b.name(name)),
+            other => other,
+        }
+    }
+
+    /// Whether nothing behind a block is reached from it.
+    fn leaves(&mut self, block: Node<'t>) -> bool {
+        let kids = self.kids(block);
+        kids.named().last().is_some_and(|last| matches!(last.kind(), "return_statement" | "raise_statement"))
+    }
+
+    /// Whether all a body does is to say that somebody else has to do it.
+    pub(super) fn is_left_to_others(&mut self, body: Node<'t>) -> bool {
+        let kids = self.kids(body);
+        let mut statements = kids.named().filter(|kid| kid.kind() != "comment").peekable();
+        let doc = statements.next_if(|first| first.kind() == "expression_statement").is_some();
+        let Some(only) = statements.next().filter(|only| only.kind() == "raise_statement") else { return false };
+        if statements.next().is_some() {
+            return false;
+        }
+        let text = self.text(only);
+        let raised = text.strip_prefix("raise").map(str::trim_start).unwrap_or_default();
+        let rest = raised.strip_prefix("NotImplementedError").map(str::trim_start);
+        let raises = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('('));
+        raises && (!doc || self.docstring(body).is_some())
+    }
+}
