@@ -36,12 +36,14 @@ pub struct State {
 const PAGE: usize = 10_000;
 /// Larger transactions are read from the store again rather than kept.
 const KEPT_EACH: usize = 4_096;
-/// Statements kept in all: a few hundred ordinary commits.
+/// Statements kept in all, and transactions: who is further behind reads the store.
 const KEPT: usize = 65_536;
+const KEPT_TRANSACTIONS: usize = 4_096;
 
 /// The last transactions this process wrote, so that its read models need not read them back.
 #[derive(Default)]
 pub(super) struct Tail {
+    /// In order of transactions.
     entries: VecDeque<(Tx, Arc<Changes>)>,
     statements: usize,
 }
@@ -53,8 +55,11 @@ impl Tail {
         }
         let statements: Vec<_> = statements.iter().map(|s| Statement { change: None, ..s.clone() }).collect();
         self.statements += statements.len();
-        self.entries.push_back((tx, Arc::new(Changes { things: things.to_vec(), statements })));
-        while self.statements > KEPT {
+        let changes = Arc::new(Changes { things: things.to_vec(), statements });
+        // Two writers may come by in either order.
+        let later = self.entries.iter().rev().take_while(|(other, _)| *other > tx).count();
+        self.entries.insert(self.entries.len() - later, (tx, changes));
+        while self.statements > KEPT || self.entries.len() > KEPT_TRANSACTIONS {
             let Some((_, oldest)) = self.entries.pop_front() else { break };
             self.statements -= oldest.statements.len();
         }
@@ -62,11 +67,9 @@ impl Tail {
 
     /// All of `after+1..=to`, or `None` when one of them is not here.
     fn get(&self, after: Tx, to: Tx) -> Option<Vec<Arc<Changes>>> {
-        // Two writers may have come by in either order, so the place is not computed.
-        let mut found: Vec<_> = self.entries.iter().filter(|(tx, _)| (after + 1..=to).contains(tx)).cloned().collect();
-        found.sort_by_key(|(tx, _)| *tx);
-        found.dedup_by_key(|(tx, _)| *tx);
-        (found.len() as u64 == to - after).then(|| found.into_iter().map(|(_, changes)| changes).collect())
+        let place = |tx: Tx| self.entries.partition_point(|(other, _)| *other <= tx);
+        let found = self.entries.range(place(after)..place(to));
+        (found.len() as u64 == to - after).then(|| found.map(|(_, changes)| Arc::clone(changes)).collect())
     }
 }
 
@@ -206,4 +209,38 @@ pub fn hide(registry: &Registry, thing: &Thing, statement: &mut Statement) -> Re
         statement.content = Some(content.canonical().into());
     }
     Ok(hidden)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(tail: &Tail, after: Tx, to: Tx) -> Option<Vec<ThingNo>> {
+        let found = tail.get(after, to)?;
+        Some(found.iter().map(|changes| changes.things[0].no).collect())
+    }
+
+    #[test]
+    fn the_last_transactions_are_kept_in_order() {
+        let mut tail = Tail::default();
+        let add = |tail: &mut Tail, tx: Tx| {
+            let thing = Thing { no: tx, id: Uuid::nil(), type_name: "Note".into(), key: None, ends: None };
+            tail.add(tx, &[thing], &[]);
+        };
+        for tx in [1, 3, 2, 4, 7, 6] {
+            add(&mut tail, tx);
+        }
+        assert_eq!(places(&tail, 0, 4), Some(vec![1, 2, 3, 4]));
+        assert_eq!(places(&tail, 2, 3), Some(vec![3]));
+        assert_eq!(places(&tail, 3, 6), None, "5 is not here");
+        add(&mut tail, 5);
+        assert_eq!(places(&tail, 3, 7), Some(vec![4, 5, 6, 7]));
+        for tx in 8..KEPT_TRANSACTIONS as Tx + 20 {
+            add(&mut tail, tx);
+        }
+        assert_eq!(places(&tail, 0, 9), None, "too long ago");
+        assert_eq!(tail.entries.len(), KEPT_TRANSACTIONS);
+        let last = KEPT_TRANSACTIONS as Tx + 19;
+        assert_eq!(places(&tail, last - 2, last), Some(vec![last - 1, last]));
+    }
 }
