@@ -76,6 +76,8 @@ impl SqliteStore {
             let path = file_of(&self.path);
             refuse_foreign(&path)?;
             let mut connection = connect(&path, Durability::Full)?;
+            // What is only ever added at the end is not read again: a large cache would fill for nothing.
+            connection.execute_batch("PRAGMA cache_size = -2048").map_err(|e| fault(e).at(path.display()))?;
             migrate(&mut connection, &path, audit_migrations::migrations::runner())?;
             settle(&connection, &path).map_err(|e| fault(e).at(path.display()))?;
             *writer = Some(connection);
