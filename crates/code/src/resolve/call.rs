@@ -195,7 +195,7 @@ impl<'p> Eval<'p> {
         for (_, place, var) in handed_back.filter(|(returned, ..)| there.reaches(gid.def, returned, given)) {
             let name = there.sym(there.facts.vars[var as usize].name);
             // What a method is called on goes by itself.
-            let Some(place) = place.checked_sub(usize::from(bound)) else { return None };
+            let place = place.checked_sub(usize::from(bound))?;
             let by_place = args.iter().filter(|arg| arg.how == ArgKind::Place).nth(place).is_some();
             let by_name = args.iter().any(|arg| matches!(arg.how, ArgKind::Named(given) if here.sym(given) == name));
             if by_place || by_name {
