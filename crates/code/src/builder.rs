@@ -30,6 +30,7 @@ pub struct Builder<'t> {
     /// Names to resolve at the end, with the scope they were read in.
     names_read: Vec<(ExprId, ScopeId)>,
     names_bound: Vec<(u32, ScopeId)>,
+    names_assigned: Vec<(Name, ScopeId)>,
     depth: u32,
     too_deep: bool,
 }
@@ -73,6 +74,7 @@ impl<'t> Builder<'t> {
             known: FxHashMap::default(),
             names_read: vec![],
             names_bound: vec![],
+            names_assigned: vec![],
             depth: 0,
             too_deep: false,
         };
@@ -128,7 +130,7 @@ impl<'t> Builder<'t> {
     pub fn declare_in(&mut self, scope: ScopeId, name: Name, what: VarKind, ty: Option<ExprId>) -> VarId {
         let owner = self.scopes[scope as usize].owner;
         let var = self.facts.vars.len() as VarId;
-        self.facts.vars.push(Var { name, owner, what, ty });
+        self.facts.vars.push(Var { name, owner, what, ty, assigned: false });
         self.declared.insert((scope, name), var);
         var
     }
@@ -279,7 +281,17 @@ impl<'t> Builder<'t> {
         self.call(callee, CallKind::Implicit, &args, at)
     }
 
+    /// What a parameter is where nobody gives it.
+    pub fn bind_default(&mut self, param: VarId, value: ExprId) {
+        if value != UNKNOWN {
+            self.facts.binds.push(Bind { owner: self.owner, target: Target::Var(param), value });
+        }
+    }
+
     pub fn bind(&mut self, target: Target, value: ExprId) {
+        if let Target::Var(var) = target {
+            self.facts.vars[var as usize].assigned = true;
+        }
         if value != UNKNOWN {
             self.facts.binds.push(Bind { owner: self.owner, target, value });
         }
@@ -287,10 +299,11 @@ impl<'t> Builder<'t> {
 
     /// Assigns to a name as it is seen here, whichever scope declares it.
     pub fn bind_name(&mut self, name: &str, value: ExprId) {
+        let name = self.name(name);
+        self.names_assigned.push((name, self.scope));
         if value == UNKNOWN {
             return;
         }
-        let name = self.name(name);
         self.names_bound.push((self.facts.binds.len() as u32, self.scope));
         self.facts.binds.push(Bind { owner: self.owner, target: Target::Free(name), value });
     }
@@ -361,6 +374,11 @@ impl<'t> Builder<'t> {
                 && let Some(var) = self.find(scope, name)
             {
                 self.facts.exprs[expr as usize] = Expr::Var(var);
+            }
+        }
+        for (name, scope) in std::mem::take(&mut self.names_assigned) {
+            if let Some(var) = self.find(scope, name) {
+                self.facts.vars[var as usize].assigned = true;
             }
         }
         for (bind, scope) in std::mem::take(&mut self.names_bound) {

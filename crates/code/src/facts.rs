@@ -195,6 +195,8 @@ pub struct Var {
     pub what: VarKind,
     /// Declared type.
     pub ty: Option<ExprId>,
+    /// Something is assigned to it, followed or not; the default of a parameter does not count.
+    pub assigned: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -49,9 +49,10 @@ mod tests {
         for _ in 0..FLOOR {
             assert!(covered.take(&words, 8, LEAST));
         }
+        assert!(!covered.take(&words, 8, LEAST));
         assert!(covered.repeats(&words) && !covered.repeats(&tokens::list("feature flags for nothing")));
         assert!(covered.take(&tokens::list("something else entirely"), 8, LEAST));
         assert!(!covered.take(&tokens::list("novel"), 60, LEAST), "one new word in sixty tokens");
-        assert_eq!(covered.rejected, 2);
+        assert_eq!(covered.rejected, 3);
     }
 }

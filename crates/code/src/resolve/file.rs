@@ -150,7 +150,7 @@ impl File {
             let Expr::Var(var) = self.facts.expr(returned.value) else { return None };
             let found = &self.facts.vars[var as usize];
             match found.what {
-                VarKind::Param(place) if found.owner == def && self.binds(var).nth(1).is_none() => {
+                VarKind::Param(place) if found.owner == def && !found.assigned => {
                     Some((returned, usize::from(place), var))
                 }
                 _ => None,

@@ -160,7 +160,7 @@ impl<'t> Reader<'t> {
             _ => self.b.param(self.text(pattern), what, ty),
         };
         let default = default.map_or(UNKNOWN, |d| self.used(d));
-        self.b.bind(Target::Var(var), default);
+        self.b.bind_default(var, default);
         let value = self.b.expr(Expr::Var(var));
         if !simple {
             let scope = self.b.scope;

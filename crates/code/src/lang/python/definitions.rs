@@ -204,7 +204,7 @@ impl<'t> Reader<'t> {
                 self.optional.push(parameter.name);
             }
             let var = self.b.param(parameter.name, what, parameter.ty);
-            self.b.bind(Target::Var(var), parameter.default);
+            self.b.bind_default(var, parameter.default);
         }
     }
 

@@ -491,6 +491,29 @@ fn what_is_handed_back_is_what_the_call_passed() {
             "a.py:11 -> b:6 0.98",
         ],
     );
+    // What was assigned to in between is not what came.
+    check(
+        &[(
+            "a.py",
+            "def other(): pass\n\
+             def swapped(func):\n\
+             \x20   func = other\n\
+             \x20   return func\n\
+             def made(func):\n\
+             \x20   func = 1 + 2\n\
+             \x20   return func\n\
+             def a(): pass\n\
+             swapped(a)()\n\
+             made(a)()\n",
+        )],
+        &[
+            "a.py:9 -> swapped:2 0.98",
+            "a.py:9 -> a:8 0.8",
+            "a.py:9 -> other:1 0.98",
+            "a.py:10 -> made:5 0.98",
+            "a.py:10 -> a:8 0.8",
+        ],
+    );
     check(
         &[(
             "a.js",
