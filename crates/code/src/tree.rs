@@ -1,72 +1,333 @@
-//! Reading a syntax tree: children with their fields in one pass, spans, texts, comments.
+//! The syntax tree that front ends read: small, flat, the same whoever parsed the text.
+//!
+//! Parsers of other kinds copy what they found into it once (`grown`). Nodes then know their kind, field, place and
+//! neighbours by a look at one array, however often they are asked.
 
 use crate::facts::Span;
-use smallvec::SmallVec;
-use tree_sitter::{Node, TreeCursor};
+
+/// No node, in links between nodes.
+const NONE: u32 = u32::MAX;
+
+pub struct Tree {
+    nodes: Vec<Data>,
+    /// Where lines begin.
+    lines: Vec<u32>,
+    names: &'static Names,
+}
+
+/// What the numbers of kinds and fields stand for.
+pub struct Names {
+    pub kinds: Vec<&'static str>,
+    /// The first is no field.
+    pub fields: Vec<&'static str>,
+}
+
+#[derive(Clone, Copy)]
+struct Data {
+    kind: u16,
+    field: u8,
+    flags: u8,
+    start: u32,
+    end: u32,
+    first: u32,
+    last: u32,
+    next: u32,
+    prev: u32,
+}
+
+/// Sets of `Data::flags`.
+pub mod flag {
+    pub const NAMED: u8 = 1;
+    pub const EXTRA: u8 = 1 << 1;
+    pub const ERROR: u8 = 1 << 2;
+    pub const MISSING: u8 = 1 << 3;
+    /// There is an error in it, or it is one.
+    pub const BROKEN: u8 = 1 << 4;
+}
+
+impl Tree {
+    pub fn new(text: &str, names: &'static Names) -> Tree {
+        let mut lines = Vec::with_capacity(text.len() / 32 + 1);
+        lines.push(0);
+        lines.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at as u32 + 1));
+        Tree { nodes: Vec::with_capacity(text.len() / 8 + 1), lines, names }
+    }
+
+    /// The first node is the root.
+    pub fn root(&self) -> Node<'_> {
+        self.node(0)
+    }
+
+    pub fn node(&self, at: u32) -> Node<'_> {
+        Node { tree: self, at }
+    }
+
+    pub fn push(&mut self, kind: u16, flags: u8, start: u32, end: u32) -> u32 {
+        let (first, last, next, prev) = (NONE, NONE, NONE, NONE);
+        self.nodes.push(Data { kind, field: 0, flags, start, end, first, last, next, prev });
+        self.nodes.len() as u32 - 1
+    }
+
+    /// Puts a node behind the other children of its parent.
+    pub fn append(&mut self, parent: u32, child: u32, field: u8) {
+        let last = std::mem::replace(&mut self.nodes[parent as usize].last, child);
+        let data = &mut self.nodes[child as usize];
+        (data.field, data.prev) = (field, last);
+        match last {
+            NONE => self.nodes[parent as usize].first = child,
+            _ => self.nodes[last as usize].next = child,
+        }
+    }
+
+    pub fn start(&self, node: u32) -> u32 {
+        self.nodes[node as usize].start
+    }
+
+    pub fn end(&self, node: u32) -> u32 {
+        self.nodes[node as usize].end
+    }
+
+    pub fn set_end(&mut self, node: u32, end: u32) {
+        self.nodes[node as usize].end = end;
+    }
+
+    pub fn kind(&self, node: u32) -> u16 {
+        self.nodes[node as usize].kind
+    }
+
+    pub fn set_kind(&mut self, node: u32, kind: u16) {
+        self.nodes[node as usize].kind = kind;
+    }
+
+    fn position(&self, byte: u32) -> Position {
+        let row = self.lines.partition_point(|start| *start <= byte) - 1;
+        Position { row: row as u32, column: byte - self.lines[row] }
+    }
+}
+
+/// A tree of tree-sitter as one of ours. `seen` is told of each node and its number.
+pub fn grown(
+    text: &str,
+    tree: &tree_sitter::Tree,
+    names: &'static Names,
+    mut seen: impl FnMut(tree_sitter::Node<'_>, u32),
+) -> Tree {
+    let mut grown = Tree::new(text, names);
+    let mut cursor = tree.walk();
+    let mut parents: Vec<u32> = Vec::new();
+    loop {
+        let node = cursor.node();
+        let flags = [
+            (node.is_named(), flag::NAMED),
+            (node.is_extra(), flag::EXTRA),
+            (node.is_error(), flag::ERROR),
+            (node.is_missing(), flag::MISSING),
+            (node.has_error(), flag::BROKEN),
+        ];
+        let flags = flags.iter().filter(|(is, _)| *is).fold(0, |set, (_, flag)| set | flag);
+        let at = grown.push(node.kind_id(), flags, node.start_byte() as u32, node.end_byte() as u32);
+        seen(node, at);
+        if let Some(parent) = parents.last() {
+            grown.append(*parent, at, cursor.field_id().map_or(0, |field| field.get() as u8));
+        }
+        if cursor.goto_first_child() {
+            parents.push(at);
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return grown;
+            }
+            parents.pop();
+        }
+    }
+}
+
+/// Both from 0, columns in bytes.
+#[derive(Clone, Copy)]
+pub struct Position {
+    pub row: u32,
+    pub column: u32,
+}
+
+#[derive(Clone, Copy)]
+pub struct Node<'t> {
+    tree: &'t Tree,
+    at: u32,
+}
+
+impl PartialEq for Node<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.at == other.at
+    }
+}
+
+impl<'t> Node<'t> {
+    fn data(self) -> &'t Data {
+        &self.tree.nodes[self.at as usize]
+    }
+
+    fn to(self, at: u32) -> Option<Node<'t>> {
+        (at != NONE).then_some(Node { tree: self.tree, at })
+    }
+
+    /// Errors have no place among the kinds of a grammar.
+    pub fn kind(self) -> &'static str {
+        self.tree.names.kinds.get(self.data().kind as usize).copied().unwrap_or("ERROR")
+    }
+
+    fn field(self) -> Option<&'static str> {
+        match self.data().field {
+            0 => None,
+            field => self.tree.names.fields.get(field as usize).copied(),
+        }
+    }
+
+    /// The same for the same node of the same tree, and for no other.
+    pub fn id(self) -> u32 {
+        self.at
+    }
+
+    pub fn start_byte(self) -> usize {
+        self.data().start as usize
+    }
+
+    pub fn end_byte(self) -> usize {
+        self.data().end as usize
+    }
+
+    pub fn start_position(self) -> Position {
+        self.tree.position(self.data().start)
+    }
+
+    pub fn end_position(self) -> Position {
+        self.tree.position(self.data().end)
+    }
+
+    pub fn is_named(self) -> bool {
+        self.data().flags & flag::NAMED != 0
+    }
+
+    pub fn is_extra(self) -> bool {
+        self.data().flags & flag::EXTRA != 0
+    }
+
+    pub fn is_error(self) -> bool {
+        self.data().flags & flag::ERROR != 0
+    }
+
+    pub fn is_missing(self) -> bool {
+        self.data().flags & flag::MISSING != 0
+    }
+
+    pub fn has_error(self) -> bool {
+        self.data().flags & flag::BROKEN != 0
+    }
+
+    pub fn prev_sibling(self) -> Option<Node<'t>> {
+        self.to(self.data().prev)
+    }
+
+    pub fn kids(self) -> Kids<'t> {
+        Kids(self)
+    }
+}
 
 /// The children of a node, each with the field it fills.
-pub struct Kids<'t>(SmallVec<[(Option<&'t str>, Node<'t>); 8]>);
+#[derive(Clone, Copy)]
+pub struct Kids<'t>(Node<'t>);
 
 impl<'t> Kids<'t> {
-    pub fn of(node: Node<'t>, cursor: &mut TreeCursor<'t>) -> Kids<'t> {
-        let mut kids = SmallVec::new();
-        cursor.reset(node);
-        if cursor.goto_first_child() {
-            loop {
-                kids.push((cursor.field_name(), cursor.node()));
-                if !cursor.goto_next_sibling() {
-                    break;
-                }
-            }
-        }
-        Kids(kids)
+    pub fn field(self, name: &str) -> Option<Node<'t>> {
+        self.all().find(|node| node.field() == Some(name))
     }
 
-    pub fn field(&self, name: &str) -> Option<Node<'t>> {
-        self.0.iter().find(|(field, _)| *field == Some(name)).map(|(_, node)| *node)
+    pub fn fields(self, name: &str) -> impl Iterator<Item = Node<'t>> {
+        self.all().filter(move |node| node.field() == Some(name))
     }
 
-    pub fn fields<'k>(&'k self, name: &'k str) -> impl Iterator<Item = Node<'t>> + 'k {
-        self.0.iter().filter(move |(field, _)| *field == Some(name)).map(|(_, node)| *node)
-    }
-
-    pub fn kind(&self, kind: &str) -> Option<Node<'t>> {
-        self.0.iter().find(|(_, node)| node.kind() == kind).map(|(_, node)| *node)
+    pub fn kind(self, kind: &str) -> Option<Node<'t>> {
+        self.all().find(|node| node.kind() == kind)
     }
 
     /// Named children, comments left out. What could not be understood is kept: there may be sense inside.
-    pub fn named<'k>(&'k self) -> impl DoubleEndedIterator<Item = Node<'t>> + 'k {
-        self.0.iter().map(|(_, node)| *node).filter(|node| node.is_named() && (!node.is_extra() || node.is_error()))
+    pub fn named(self) -> impl DoubleEndedIterator<Item = Node<'t>> + Clone {
+        self.all().filter(|node| node.is_named() && (!node.is_extra() || node.is_error()))
     }
 
-    pub fn all<'k>(&'k self) -> impl DoubleEndedIterator<Item = Node<'t>> + 'k {
-        self.0.iter().map(|(_, node)| *node)
+    pub fn all(self) -> All<'t> {
+        let data = self.0.data();
+        All { tree: self.0.tree, first: data.first, last: data.last }
     }
 
-    pub fn with_fields<'k>(&'k self) -> impl Iterator<Item = (Option<&'t str>, Node<'t>)> + 'k {
-        self.0.iter().copied()
+    pub fn with_fields(self) -> impl Iterator<Item = (Option<&'static str>, Node<'t>)> {
+        self.all().map(|node| (node.field(), node))
     }
 
     /// Whether a word like `async` or `static` stands among the children.
-    pub fn has(&self, word: &str) -> bool {
-        self.0.iter().any(|(_, node)| node.kind() == word)
+    pub fn has(self, word: &str) -> bool {
+        self.kind(word).is_some()
+    }
+}
+
+/// All children, from either end.
+#[derive(Clone)]
+pub struct All<'t> {
+    tree: &'t Tree,
+    first: u32,
+    last: u32,
+}
+
+impl<'t> All<'t> {
+    /// Gives one end and goes on with what is beside it, unless it was the last one.
+    fn take(
+        &mut self,
+        at: u32,
+        beside: impl FnOnce(&Data) -> u32,
+        end: impl FnOnce(&mut Self) -> &mut u32,
+    ) -> Option<Node<'t>> {
+        if at == NONE {
+            return None;
+        }
+        let node = Node { tree: self.tree, at };
+        if self.first == self.last {
+            (self.first, self.last) = (NONE, NONE);
+        } else {
+            *end(self) = beside(node.data());
+        }
+        Some(node)
+    }
+}
+
+impl<'t> Iterator for All<'t> {
+    type Item = Node<'t>;
+
+    fn next(&mut self) -> Option<Node<'t>> {
+        self.take(self.first, |data| data.next, |all| &mut all.first)
+    }
+}
+
+impl DoubleEndedIterator for All<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.take(self.last, |data| data.prev, |all| &mut all.last)
     }
 }
 
 pub fn span(node: Node<'_>) -> Span {
+    let data = node.data();
     let (from, to) = (node.start_position(), node.end_position());
     Span {
-        start: node.start_byte() as u32,
-        end: node.end_byte() as u32,
-        line: from.row as u32 + 1,
-        end_line: to.row as u32 + 1,
-        column: from.column as u32,
-        end_column: to.column as u32,
+        start: data.start,
+        end: data.end,
+        line: from.row + 1,
+        end_line: to.row + 1,
+        column: from.column,
+        end_column: to.column,
     }
 }
 
 pub fn line(node: Node<'_>) -> u32 {
-    node.start_position().row as u32 + 1
+    node.start_position().row + 1
 }
 
 pub fn text<'t>(node: Node<'_>, source: &'t str) -> &'t str {
@@ -168,8 +429,7 @@ pub fn first_fault(root: Node<'_>) -> Option<(u32, Box<str>)> {
     }
     let mut at = root;
     loop {
-        let mut cursor = at.walk();
-        let Some(next) = at.children(&mut cursor).find(|c| c.has_error() || c.is_missing()) else { break };
+        let Some(next) = at.kids().all().find(|c| c.has_error() || c.is_missing()) else { break };
         at = next;
         if at.is_error() || at.is_missing() {
             break;

@@ -14,23 +14,21 @@ mod values;
 use crate::builder::{Builder, ScopeId};
 use crate::facts::{DefId, Expr, ExprId, Facts, Kind, ROOT, Span, Target, UNKNOWN, VarId, Visibility, flag};
 use crate::language::Language;
-use crate::tree::{self, one_line, span};
+use crate::tree::{self, Node, Tree, one_line, span};
 use patterns::Leaf;
 use smallvec::SmallVec;
-use tree_sitter::{Node, Tree, TreeCursor};
 
 pub fn read(path: &str, text: &str, tree: &Tree, language: Language) -> Facts {
     let file = path.rsplit('/').next().unwrap_or(path);
     let declared = [".d.ts", ".d.mts", ".d.cts"].iter().any(|end| file.ends_with(end));
     let mut reader = Reader {
         b: Builder::new(language, text, file),
-        cursor: tree.walk(),
         flags: if declared { flag::DECLARED } else { 0 },
         members: None,
         exports: None,
         reads_arguments: false,
     };
-    let root = tree.root_node();
+    let root = tree.root();
     let mut flags = reader.flags;
     if is_test_file(path) {
         flags |= flag::TEST;
@@ -61,7 +59,6 @@ fn is_test_file(path: &str) -> bool {
 
 struct Reader<'t> {
     b: Builder<'t>,
-    cursor: TreeCursor<'t>,
     /// What every definition of the file is: `DECLARED` in a `.d.ts`.
     flags: u32,
     /// The class or type being read, with the scope of its members.

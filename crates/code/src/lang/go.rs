@@ -16,20 +16,18 @@ use crate::facts::{
     flag,
 };
 use crate::language::Language;
-use crate::tree::{self, line};
+use crate::tree::{self, Node, Tree, line};
 use docs::Above;
 use rustc_hash::FxHashSet;
 use smallvec::{SmallVec, smallvec};
-use tree_sitter::{Node, Tree, TreeCursor};
 
 pub fn read(path: &str, text: &str, tree: &Tree) -> Facts {
     let mut b = Builder::new(Language::Go, text, path.rsplit('/').next().unwrap_or(path));
     let words = Words::new(&mut b);
     let mut reader = Reader {
         b,
-        cursor: tree.walk(),
         test_file: path.ends_with("_test.go"),
-        broken: tree.root_node().has_error(),
+        broken: tree.root().has_error(),
         results: SmallVec::new(),
         words,
         channels: Channels::default(),
@@ -37,7 +35,7 @@ pub fn read(path: &str, text: &str, tree: &Tree) -> Facts {
     if reader.test_file {
         reader.b.def(ROOT).flags |= flag::TEST;
     }
-    let root = tree.root_node();
+    let root = tree.root();
     reader.top(root);
     if let Some((line, what)) = tree::first_fault(root) {
         reader.b.fault(line, &what);
@@ -47,7 +45,6 @@ pub fn read(path: &str, text: &str, tree: &Tree) -> Facts {
 
 struct Reader<'t> {
     b: Builder<'t>,
-    cursor: TreeCursor<'t>,
     test_file: bool,
     broken: bool,
     /// The named results of the function being read: what a bare `return` gives.

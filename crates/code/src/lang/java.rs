@@ -12,14 +12,12 @@ mod types;
 use crate::builder::{Builder, ScopeId};
 use crate::facts::{DefId, Expr, ExprId, Facts, Imported, Kind, ROOT, Target, UNKNOWN, VarId, VarKind, flag};
 use crate::language::Language;
-use crate::tree::{self, Kids, line, span};
-use tree_sitter::{Node, Tree, TreeCursor};
+use crate::tree::{self, Kids, Node, Tree, line, span};
 
 pub fn read(path: &str, text: &str, tree: &Tree) -> Facts {
     let file_name = path.rsplit('/').next().unwrap_or(path);
     let mut reader = Reader {
         b: Builder::new(Language::Java, text, file_name),
-        cursor: tree.walk(),
         test_file: is_test_file(path),
         class: None,
         yields: vec![],
@@ -27,7 +25,7 @@ pub fn read(path: &str, text: &str, tree: &Tree) -> Facts {
     if reader.test_file {
         reader.b.def(ROOT).flags |= flag::TEST;
     }
-    let root = tree.root_node();
+    let root = tree.root();
     reader.block(root);
     if let Some((line, what)) = tree::first_fault(root) {
         reader.b.fault(line, &what);
@@ -44,7 +42,6 @@ fn is_test_file(path: &str) -> bool {
 
 struct Reader<'t> {
     b: Builder<'t>,
-    cursor: TreeCursor<'t>,
     test_file: bool,
     /// The innermost class being read.
     class: Option<Class<'t>>,

@@ -1,14 +1,14 @@
 //! The front ends: one file per language, each text to `Facts`.
 
-/// What every front end does the same way, for its `Reader` with a builder `b` and a `cursor`.
+/// What every front end does the same way, for its `Reader` with a builder `b`.
 macro_rules! front_end {
     () => {
         impl<'t> Reader<'t> {
-            fn kids(&mut self, node: tree_sitter::Node<'t>) -> crate::tree::Kids<'t> {
-                crate::tree::Kids::of(node, &mut self.cursor)
+            fn kids(&self, node: crate::tree::Node<'t>) -> crate::tree::Kids<'t> {
+                node.kids()
             }
 
-            fn text(&self, node: tree_sitter::Node<'_>) -> &'t str {
+            fn text(&self, node: crate::tree::Node<'_>) -> &'t str {
                 crate::tree::text(node, self.b.text)
             }
 
@@ -38,7 +38,9 @@ mod tags;
 use crate::facts::{Facts, Kind, ROOT};
 use crate::language::Language;
 use crate::summary;
+use crate::tree::Names;
 use std::cell::RefCell;
+use std::sync::OnceLock;
 use tree_sitter::Parser;
 
 thread_local! {
@@ -47,14 +49,15 @@ thread_local! {
 
 /// What a file says. `path` is relative to the root of the repository, with `/`.
 pub fn parse(path: &str, text: &str, language: Language) -> Facts {
-    let tree = tree(text, language);
+    let parsed = tree(text, language);
+    let grown = || crate::tree::grown(text, &parsed, names(language), |_, _| ());
     let mut facts = match language {
-        Language::Python => python::read(path, text, &tree),
-        Language::JavaScript | Language::TypeScript | Language::Tsx => ecma::read(path, text, &tree, language),
-        Language::Go => go::read(path, text, &tree),
-        Language::Rust => rust::read(path, text, &tree),
-        Language::Java => java::read(path, text, &tree),
-        _ => tags::read(path, text, &tree, language),
+        Language::Python => python::read(path, text, &grown()),
+        Language::JavaScript | Language::TypeScript | Language::Tsx => ecma::read(path, text, &grown(), language),
+        Language::Go => go::read(path, text, &grown()),
+        Language::Rust => rust::read(path, text, &grown()),
+        Language::Java => java::read(path, text, &grown()),
+        _ => tags::read(path, text, &parsed, language),
     };
     for index in 0..facts.defs.len() {
         let def = &facts.defs[index];
@@ -102,15 +105,28 @@ pub fn tree(text: &str, language: Language) -> tree_sitter::Tree {
     PARSERS.with_borrow_mut(|parsers| {
         let parser = parsers[language as usize].get_or_insert_with(|| {
             let mut parser = Parser::new();
-            parser.set_language(&grammar(language)).expect("grammars fit the library they are built with");
+            parser.set_language(grammar(language)).expect("grammars fit the library they are built with");
             parser
         });
         parser.parse(text, None).expect("no timeout and a language are set")
     })
 }
 
-pub(crate) fn grammar(language: Language) -> tree_sitter::Language {
-    match language {
+/// What a grammar calls its kinds and fields.
+fn names(language: Language) -> &'static Names {
+    static ALL: [OnceLock<Names>; Language::ALL.len()] = [const { OnceLock::new() }; Language::ALL.len()];
+    ALL[language as usize].get_or_init(|| {
+        let grammar = grammar(language);
+        let kinds = (0..grammar.node_kind_count()).map(|kind| grammar.node_kind_for_id(kind as u16).unwrap_or(""));
+        let fields = (0..=grammar.field_count()).map(|field| grammar.field_name_for_id(field as u16).unwrap_or(""));
+        Names { kinds: kinds.collect(), fields: fields.collect() }
+    })
+}
+
+pub(crate) fn grammar(language: Language) -> &'static tree_sitter::Language {
+    static ALL: [OnceLock<tree_sitter::Language>; Language::ALL.len()] =
+        [const { OnceLock::new() }; Language::ALL.len()];
+    ALL[language as usize].get_or_init(|| match language {
         Language::Python => tree_sitter_python::LANGUAGE.into(),
         Language::JavaScript => tree_sitter_javascript::LANGUAGE.into(),
         Language::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
@@ -124,5 +140,5 @@ pub(crate) fn grammar(language: Language) -> tree_sitter::Language {
         Language::Ruby => tree_sitter_ruby::LANGUAGE.into(),
         Language::Php => tree_sitter_php::LANGUAGE_PHP.into(),
         Language::Kotlin => tree_sitter_kotlin_ng::LANGUAGE.into(),
-    }
+    })
 }

@@ -9,17 +9,15 @@ mod tests;
 use crate::builder::Builder;
 use crate::facts::{CallKind, Expr, ExprId, Facts, Kind, ROOT, UNKNOWN, flag};
 use crate::language::Language;
-use crate::tree::{self, Kids, line, span};
-use tree_sitter::{Node, Tree, TreeCursor};
+use crate::tree::{self, Kids, Node, Tree, line, span};
 
 pub fn read(path: &str, text: &str, tree: &Tree) -> Facts {
     let mut reader = Reader {
         b: Builder::new(Language::Python, text, path.rsplit('/').next().unwrap_or(path)),
-        cursor: tree.walk(),
         test_file: is_test_file(path),
         optional: vec![],
     };
-    let root = tree.root_node();
+    let root = tree.root();
     let doc = reader.docstring(root);
     reader.b.def(ROOT).doc = doc;
     if reader.test_file {
@@ -45,7 +43,6 @@ fn is_test_file(path: &str) -> bool {
 
 struct Reader<'t> {
     b: Builder<'t>,
-    cursor: TreeCursor<'t>,
     test_file: bool,
     /// Parameters of the function being read that nobody has to give and nothing was assigned to.
     optional: Vec<&'t str>,

@@ -14,15 +14,13 @@ mod values;
 use crate::builder::{Builder, ScopeId};
 use crate::facts::{DefId, Expr, ExprId, Facts, Name, ROOT, Target, UNKNOWN, VarId, VarKind, flag};
 use crate::language::Language;
-use crate::tree::{self, Kids};
+use crate::tree::{self, Kids, Node, Tree};
 use attributes::Above;
 use rustc_hash::FxHashMap;
-use tree_sitter::{Node, Tree, TreeCursor};
 
 pub fn read(path: &str, text: &str, tree: &Tree) -> Facts {
     let mut reader = Reader {
         b: Builder::new(Language::Rust, text, path.rsplit('/').next().unwrap_or(path)),
-        cursor: tree.walk(),
         outer: vec![0],
         items: 0,
         heads: vec![],
@@ -34,7 +32,7 @@ pub fn read(path: &str, text: &str, tree: &Tree) -> Facts {
         program: is_program(path),
         templates: 0,
     };
-    let root = tree.root_node();
+    let root = tree.root();
     let kids = reader.kids(root);
     let doc = reader.doc_inside(&kids);
     reader.b.def(ROOT).doc = doc;
@@ -88,7 +86,6 @@ type Payload = (Name, Name, Name);
 
 struct Reader<'t> {
     b: Builder<'t>,
-    cursor: TreeCursor<'t>,
     /// For every scope the one around it.
     outer: Vec<ScopeId>,
     /// Where items are declared: a block's own scope, not that of the last `let` in it.

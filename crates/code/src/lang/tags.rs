@@ -17,17 +17,20 @@ mod variable;
 use crate::builder::{Builder, ScopeId};
 use crate::facts::{DefId, Expr, ExprId, Facts, Kind, Name, ROOT, UNKNOWN, VarKind, Visibility, flag};
 use crate::language::Language;
-use crate::tree;
+use crate::tree::{self, Node};
 use query::Tag;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use tree_sitter::{Node, QueryCursor, StreamingIterator, Tree, TreeCursor};
+use tree_sitter::{QueryCursor, StreamingIterator};
 
-pub fn read(path: &str, text: &str, tree: &Tree, language: Language) -> Facts {
+pub fn read(path: &str, text: &str, parsed: &tree_sitter::Tree, language: Language) -> Facts {
+    let mut numbers: FxHashMap<usize, u32> = FxHashMap::default();
+    let tree = &tree::grown(text, parsed, super::names(language), |node, at| {
+        numbers.insert(node.id(), at);
+    });
     let file = path.rsplit('/').next().unwrap_or(path);
     let mut reader = Reader {
         b: Builder::new(language, text, file),
-        cursor: tree.walk(),
         language,
         test_file: is_test_file(path, language),
         frames: vec![],
@@ -43,14 +46,14 @@ pub fn read(path: &str, text: &str, tree: &Tree, language: Language) -> Facts {
     if reader.test_file {
         reader.b.def(ROOT).flags |= flag::TEST;
     }
-    let root = tree.root_node();
+    let root = tree.root();
     let compiled = query::compiled(language);
     let mut cursor = QueryCursor::new();
-    let mut found = cursor.matches(&compiled.query, root, text.as_bytes());
+    let mut found = cursor.matches(&compiled.query, parsed.root_node(), text.as_bytes());
     while let Some(found) = found.next() {
         for capture in found.captures() {
             if let Some(tag) = compiled.tags.get(capture.index as usize) {
-                reader.visit(capture.node, *tag);
+                reader.visit(tree.node(numbers[&capture.node.id()]), *tag);
             }
         }
     }
@@ -100,14 +103,13 @@ struct Frame<'t> {
 
 struct Reader<'t> {
     b: Builder<'t>,
-    cursor: TreeCursor<'t>,
     language: Language,
     test_file: bool,
     frames: Vec<Frame<'t>>,
     /// Calls and definitions that were read before their turn, by node.
-    made: FxHashMap<usize, ExprId>,
+    made: FxHashMap<u32, ExprId>,
     /// What the first parameter of a lambda holds, by node.
-    elements: FxHashMap<usize, ExprId>,
+    elements: FxHashMap<u32, ExprId>,
     /// The scopes of modules: one that is opened again sees what it held before.
     modules: FxHashMap<(ScopeId, Name), ScopeId>,
     /// Bare callees, with the scope and the definition they are written in.

@@ -2,8 +2,7 @@
 
 use super::{Reader, Site};
 use crate::facts::{Arg, ArgKind, CallKind, Expr, ExprId, Kind, Span, Target, UNKNOWN, flag};
-use crate::tree::span;
-use tree_sitter::Node;
+use crate::tree::{Node, span};
 
 /// Longest name of a test, in characters.
 const TITLE_CHARS: usize = 80;
@@ -163,7 +162,7 @@ impl<'t> Reader<'t> {
 fn call_site(node: Node<'_>, function: Node<'_>) -> Span {
     let mut at = span(node);
     if function.kind() == "member_expression" {
-        at.line = function.end_position().row as u32 + 1;
+        at.line = function.end_position().row + 1;
     }
     at
 }

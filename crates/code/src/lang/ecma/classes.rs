@@ -3,8 +3,7 @@
 use super::{Around, Reader, Site};
 use crate::builder::ScopeId;
 use crate::facts::{Arg, ArgKind, BaseKind, CallKind, DefId, Expr, Kind, Target, UNKNOWN, VarKind, Visibility, flag};
-use crate::tree::{Kids, line, span};
-use tree_sitter::Node;
+use crate::tree::{Kids, Node, line, span};
 
 impl<'t> Reader<'t> {
     pub(super) fn class(&mut self, node: Node<'t>, mut site: Site<'t>, outer: &[Node<'t>]) -> DefId {

@@ -1,8 +1,7 @@
 //! Doc comments, found by the text before a definition: asking the tree for siblings costs a walk from its root.
 
 use super::Reader;
-use crate::tree::{self, clean_doc, line};
-use tree_sitter::Node;
+use crate::tree::{self, Node, clean_doc, line};
 
 impl<'t> Reader<'t> {
     /// The `/** */` directly above a place, else the `//` lines directly above it.
@@ -44,7 +43,7 @@ impl<'t> Reader<'t> {
         }
         let apart = match all.next() {
             None => true,
-            Some(next) => line(next) > first.end_position().row as u32 + 2 || next.kind() == "import_statement",
+            Some(next) => line(next) > first.end_position().row + 2 || next.kind() == "import_statement",
         };
         if apart || written.contains("@file") || written.contains("@module") { clean_doc(written) } else { None }
     }

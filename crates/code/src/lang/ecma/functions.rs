@@ -5,8 +5,7 @@ use super::{Reader, Site};
 use crate::facts::{
     Arg, ArgKind, CallKind, DefId, Expr, ExprId, Kind, Span, Target, UNKNOWN, VarKind, Visibility, flag,
 };
-use crate::tree::{Kids, span};
-use tree_sitter::Node;
+use crate::tree::{Kids, Node, span};
 
 impl<'t> Reader<'t> {
     /// A value that gets a name by where it is written: functions and classes are known by it.

@@ -5,9 +5,8 @@ use crate::facts::{
     CallKind, DefId, Expr, ExprId, Facts, ImportId, Imported, Key, Kind, ListKind, Name, ROOT, Target, UNKNOWN, VarId,
     VarKind, Visibility, flag,
 };
-use crate::tree::{line, span};
+use crate::tree::{Node, line, span};
 use rustc_hash::FxHashSet;
-use tree_sitter::Node;
 
 impl<'t> Reader<'t> {
     // --- imports ---
@@ -164,7 +163,7 @@ impl<'t> Reader<'t> {
     /// The site of an exported value: known by its own name where it has one.
     fn own_or(&self, node: Node<'t>, name: &'t str, whole: Node<'t>) -> Site<'t> {
         let own = match node.kind() {
-            "function_expression" | "generator_function" | "class" => node.child_by_field_name("name"),
+            "function_expression" | "generator_function" | "class" => node.kids().field("name"),
             _ => None,
         };
         Site::new(own.map_or(name, |n| self.text(n)), Kind::Function, self.flags | flag::EXPORTED, whole)

@@ -3,7 +3,7 @@
 use super::{Reader, Site};
 use crate::builder::ScopeId;
 use crate::facts::{Expr, ExprId, Kind, ROOT, Target, UNKNOWN, flag};
-use tree_sitter::Node;
+use crate::tree::Node;
 
 /// What the names in a pattern are to become.
 #[derive(Clone, Copy)]

@@ -2,8 +2,7 @@
 
 use super::Reader;
 use crate::facts::{Expr, ExprId, UNKNOWN, VarKind};
-use crate::tree::line;
-use tree_sitter::Node;
+use crate::tree::{Node, line};
 
 impl<'t> Reader<'t> {
     pub(super) fn type_parameters(&mut self, node: Option<Node<'t>>) {

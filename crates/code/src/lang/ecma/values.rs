@@ -2,8 +2,7 @@
 
 use super::{Reader, Site, is_declaration, is_statement};
 use crate::facts::{DefId, Expr, ExprId, Item, Key, Kind, ListKind, Literal, UNKNOWN, flag};
-use crate::tree::{self, line};
-use tree_sitter::Node;
+use crate::tree::{self, Node, line};
 
 impl<'t> Reader<'t> {
     pub(super) fn value(&mut self, node: Node<'t>) -> ExprId {

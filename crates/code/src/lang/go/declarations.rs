@@ -3,9 +3,8 @@
 use super::docs::Above;
 use super::{Reader, Values};
 use crate::facts::{DefId, Expr, ExprId, Imported, Kind, ROOT, UNKNOWN, VarKind, flag};
-use crate::tree::{Kids, line, one_line, span};
+use crate::tree::{Kids, Node, line, one_line, span};
 use smallvec::SmallVec;
-use tree_sitter::Node;
 
 pub(super) struct Parameter<'t> {
     name: &'t str,
@@ -75,7 +74,7 @@ impl<'t> Reader<'t> {
         let kids = self.kids(node);
         if self.misplaced(node)
             && let Some(name) = kids.kind("ERROR")
-            && name.named_child(0).is_some_and(|n| n.kind() == "identifier")
+            && name.kids().named().next().is_some_and(|n| n.kind() == "identifier")
         {
             let name = self.text(name);
             self.outside(|reader| reader.named_function(node, &kids, name, None));

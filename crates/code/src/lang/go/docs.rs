@@ -1,20 +1,19 @@
 //! Doc comments: what stands directly above a declaration.
 
-use crate::tree::{self, clean_doc};
+use crate::tree::{self, Node, clean_doc};
 use smallvec::SmallVec;
-use tree_sitter::Node;
 
 /// The comments passed on the way to the next declaration. Kept while walking, as going back from a node costs a
 /// search among its siblings.
 pub(super) struct Above<'t> {
     comments: SmallVec<[Node<'t>; 4]>,
     /// The line on which the last thing that is no comment ends.
-    code_ends: usize,
+    code_ends: u32,
 }
 
 impl<'t> Above<'t> {
     pub(super) fn new() -> Above<'t> {
-        Above { comments: SmallVec::new(), code_ends: usize::MAX }
+        Above { comments: SmallVec::new(), code_ends: u32::MAX }
     }
 
     /// Takes note of a node; `false` for comments and line ends, which are nothing more.

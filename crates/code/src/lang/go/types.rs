@@ -4,8 +4,7 @@ use super::docs::Above;
 use super::{Reader, Values};
 use crate::builder::ScopeId;
 use crate::facts::{BaseKind, DefId, Expr, ExprId, Kind, UNKNOWN, VarKind, Visibility, flag};
-use crate::tree::{line, one_line, span};
-use tree_sitter::Node;
+use crate::tree::{Node, line, one_line, span};
 
 impl<'t> Reader<'t> {
     // --- definitions ---
@@ -46,7 +45,7 @@ impl<'t> Reader<'t> {
         let end = match kind {
             Kind::Type => node.end_byte(),
             // Up to the word `struct` or `interface`, with it.
-            _ => ty.child(0).map_or(ty.end_byte(), |word| word.end_byte()),
+            _ => ty.kids().all().next().map_or(ty.end_byte(), |word| word.end_byte()),
         };
         let written = one_line(self.b.text.get(node.start_byte()..end).unwrap_or(""));
         let d = self.b.def(def);
@@ -306,7 +305,7 @@ impl<'t> Reader<'t> {
     fn unnamed_struct(&mut self, node: Node<'t>) -> ExprId {
         let kids = self.kids(node);
         let Some(list) = kids.kind("field_declaration_list") else { return UNKNOWN };
-        if list.named_child_count() == 0 {
+        if list.kids().named().next().is_none() {
             return UNKNOWN;
         }
         let def = self.b.add_def("<struct>", Kind::Struct, span(node));

@@ -3,9 +3,8 @@
 use super::Reader;
 use super::types::is_predeclared;
 use crate::facts::{Arg, ArgKind, CallKind, Expr, ExprId, Item, Key, Kind, ListKind, Literal, Span, UNKNOWN, VarKind};
-use crate::tree::{self, Kids, span};
+use crate::tree::{self, Kids, Node, span};
 use smallvec::SmallVec;
-use tree_sitter::Node;
 
 type Args = SmallVec<[Arg; 4]>;
 type Items = SmallVec<[Item; 8]>;
@@ -181,7 +180,7 @@ impl<'t> Reader<'t> {
             return operand;
         }
         let instance = self.b.expr(Expr::InstanceOf(ty));
-        match (self.b.facts.expr(operand), type_node.child_by_field_name("element")) {
+        match (self.b.facts.expr(operand), type_node.kids().field("element")) {
             (Expr::Unknown | Expr::Literal(_), _) => instance,
             // `[]byte(x)`, `[]rune(x)`: text is all they are made from.
             (_, Some(element)) if is_predeclared(self.text(element)) => instance,
@@ -238,7 +237,7 @@ impl<'t> Reader<'t> {
         }
         let mut argument = *arguments.first()?;
         if argument.kind() == "type_elem" {
-            argument = argument.named_child(0)?;
+            argument = argument.kids().named().next()?;
         }
         match argument.kind() {
             "identifier" | "type_identifier" => {
@@ -253,7 +252,7 @@ impl<'t> Reader<'t> {
                 }
             }
             "qualified_type" | "selector_expression" => {
-                let text = self.text(argument.named_child(0)?);
+                let text = self.text(argument.kids().named().next()?);
                 let name = self.b.name(text);
                 let var = self.b.find(self.b.scope, name)?;
                 let what = self.b.facts.vars[var as usize].what;
@@ -383,12 +382,12 @@ impl<'t> Reader<'t> {
         let mut at = span(node);
         if function.kind() == "selector_expression"
             && let end = function.end_position()
-            && end.row as u32 + 1 != at.line
-            && let Some(field) = function.child_by_field_name("field")
+            && end.row + 1 != at.line
+            && let Some(field) = function.kids().field("field")
         {
             let field = field.start_position();
-            at.line = field.row as u32 + 1;
-            at.column = field.column as u32;
+            at.line = field.row + 1;
+            at.column = field.column;
         }
         at
     }
@@ -483,7 +482,7 @@ impl<'t> Reader<'t> {
                 _ => (Key::Next, Some(kid)),
             };
             let Some(value) =
-                value.and_then(|n| if n.kind() == "literal_element" { n.named_child(0) } else { Some(n) })
+                value.and_then(|n| if n.kind() == "literal_element" { n.kids().named().next() } else { Some(n) })
             else {
                 continue;
             };
@@ -542,7 +541,7 @@ impl<'t> Reader<'t> {
     }
 
     fn key(&mut self, node: Node<'t>, shape: &Shape, key_shape: &Shape) -> Key {
-        let node = if node.kind() == "literal_element" { node.named_child(0).unwrap_or(node) } else { node };
+        let node = if node.kind() == "literal_element" { node.kids().named().next().unwrap_or(node) } else { node };
         match node.kind() {
             // The field of a struct, most likely: a key of a named map is a constant.
             "identifier" if matches!(shape, Shape::Of(_) | Shape::Like(_)) => {

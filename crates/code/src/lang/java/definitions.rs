@@ -4,9 +4,8 @@ use super::{Class, Reader, is_doc, is_read};
 use crate::facts::{
     Arg, ArgKind, BaseKind, CallKind, DefId, Expr, ExprId, Kind, Target, UNKNOWN, VarId, VarKind, Visibility, flag,
 };
-use crate::tree::{self, Kids, line, one_line, span};
+use crate::tree::{self, Kids, Node, line, one_line, span};
 use smallvec::SmallVec;
-use tree_sitter::Node;
 
 /// What stands before a declaration.
 struct Modifiers<'t> {
@@ -318,7 +317,7 @@ impl<'t> Reader<'t> {
         }
         let parameters = kids.field("parameters");
         let without_parameters = match parameters {
-            Some(parameters) => parameters.named_child_count() == 0,
+            Some(parameters) => parameters.kids().named().next().is_none(),
             None => true,
         };
         let annotated = modifiers.annotations.iter().any(|a| {

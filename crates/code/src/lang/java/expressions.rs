@@ -2,9 +2,8 @@
 
 use super::{Reader, is_read, path};
 use crate::facts::{Arg, CallKind, Expr, ExprId, Item, Key, Kind, ListKind, Literal, Span, Target, UNKNOWN, flag};
-use crate::tree::{self, line, span};
+use crate::tree::{self, Node, line, span};
 use smallvec::SmallVec;
-use tree_sitter::Node;
 
 impl<'t> Reader<'t> {
     pub(super) fn value(&mut self, node: Node<'t>) -> ExprId {
@@ -505,9 +504,9 @@ impl<'t> Reader<'t> {
 fn call_site(node: Node<'_>, name: Node<'_>) -> Span {
     let mut at = span(node);
     let place = name.start_position();
-    if place.row as u32 + 1 != at.line {
-        at.line = place.row as u32 + 1;
-        at.column = place.column as u32;
+    if place.row + 1 != at.line {
+        at.line = place.row + 1;
+        at.column = place.column;
     }
     at
 }

@@ -2,8 +2,7 @@
 
 use super::{Reader, known};
 use crate::facts::{Expr, ExprId, UNKNOWN, VarKind};
-use crate::tree::line;
-use tree_sitter::Node;
+use crate::tree::{Node, line};
 
 impl<'t> Reader<'t> {
     /// A type where it is mentioned: what it names counts as used.

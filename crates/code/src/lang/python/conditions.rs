@@ -2,8 +2,7 @@
 
 use super::Reader;
 use crate::facts::When;
-use crate::tree::Kids;
-use tree_sitter::Node;
+use crate::tree::{Kids, Node};
 
 impl<'t> Reader<'t> {
     /// Reads the branches of an `if`. Where it asks for a parameter that may be left out, what is returned in them, and

@@ -5,8 +5,7 @@ use crate::facts::{
     Arg, ArgKind, BaseKind, CallKind, DefId, Expr, ExprId, Imported, Kind, Literal, ROOT, Target, UNKNOWN, VarKind,
     Visibility, flag,
 };
-use crate::tree::{self, Kids, line, one_line, span};
-use tree_sitter::Node;
+use crate::tree::{self, Kids, Node, line, one_line, span};
 
 impl<'t> Reader<'t> {
     // --- definitions ---

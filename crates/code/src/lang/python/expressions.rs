@@ -6,8 +6,7 @@ use crate::facts::{
     Arg, ArgKind, CallKind, Expr, ExprId, Imported, Item, Key, Kind, ListKind, Literal, Target, UNKNOWN, VarKind,
     Visibility, flag,
 };
-use crate::tree::{self, line, one_line, span};
-use tree_sitter::Node;
+use crate::tree::{self, Node, line, one_line, span};
 
 impl<'t> Reader<'t> {
     // --- expressions ---
@@ -560,7 +559,7 @@ impl<'t> Reader<'t> {
 fn call_site(node: Node<'_>, function: Node<'_>) -> crate::facts::Span {
     let mut at = span(node);
     if function.kind() == "attribute" {
-        at.line = function.end_position().row as u32 + 1;
+        at.line = function.end_position().row + 1;
     }
     at
 }

@@ -2,9 +2,8 @@
 
 use super::Reader;
 use crate::facts::DefId;
-use crate::tree::{self, Kids, line};
+use crate::tree::{self, Kids, Node, line};
 use smallvec::SmallVec;
-use tree_sitter::Node;
 
 /// The doc comments and attributes read since the last item.
 #[derive(Default)]

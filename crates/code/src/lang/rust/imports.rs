@@ -2,8 +2,7 @@
 
 use super::Reader;
 use crate::facts::{Expr, ImportId, Imported, Target};
-use crate::tree::line;
-use tree_sitter::Node;
+use crate::tree::{Node, line};
 
 impl<'t> Reader<'t> {
     pub(super) fn use_declaration(&mut self, node: Node<'t>) {

@@ -5,8 +5,7 @@ use super::{Place, Reader};
 use crate::facts::{
     BaseKind, DefId, Expr, ExprId, Imported, Kind, ROOT, Span, Target, UNKNOWN, VarKind, Visibility, flag,
 };
-use crate::tree::{Kids, line, one_line, span};
-use tree_sitter::Node;
+use crate::tree::{Kids, Node, line, one_line, span};
 
 /// Longest value of a constant that its signature shows.
 const VALUE_BYTES: usize = 80;

@@ -4,9 +4,8 @@ use super::patterns::known_variant;
 use super::tokens::is_word;
 use super::{Reader, is_capital};
 use crate::facts::{DefId, Expr, ExprId, Imported, Kind, Span, Target, UNKNOWN, VarKind, Visibility, flag};
-use crate::tree::{line, one_line, span};
+use crate::tree::{Node, line, one_line, span};
 use smallvec::SmallVec;
-use tree_sitter::Node;
 
 /// What stands before an item inside a macro call.
 pub(super) struct ItemMarks {

@@ -2,8 +2,7 @@
 
 use super::{Reader, is_capital, is_comment};
 use crate::facts::{Expr, ExprId, Name, Target, UNKNOWN};
-use crate::tree::line;
-use tree_sitter::Node;
+use crate::tree::{Node, line};
 
 /// How a pattern with a path takes a value apart.
 #[derive(Clone, Copy)]

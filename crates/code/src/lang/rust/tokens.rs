@@ -3,9 +3,8 @@
 use super::macro_items::ItemMarks;
 use super::{Reader, is_capital, is_comment};
 use crate::facts::{Arg, ArgKind, CallKind, Expr, ExprId, Item, Key, ListKind, Literal, Span, UNKNOWN, Visibility};
-use crate::tree::{line, span};
+use crate::tree::{Node, line, span};
 use smallvec::SmallVec;
-use tree_sitter::Node;
 
 type Tokens<'t> = SmallVec<[Node<'t>; 16]>;
 

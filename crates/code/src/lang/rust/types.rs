@@ -2,8 +2,7 @@
 
 use super::Reader;
 use crate::facts::{Expr, ExprId, Literal, UNKNOWN, VarKind};
-use crate::tree::{Kids, line};
-use tree_sitter::Node;
+use crate::tree::{Kids, Node, line};
 
 /// Bounds that say little about which methods there are: asked only when there is no other.
 const COMMON: [&str; 16] = [

@@ -4,9 +4,8 @@ use super::{Reader, is_capital, is_comment};
 use crate::facts::{
     Arg, ArgKind, CallKind, Expr, ExprId, Item, Key, Kind, ListKind, Literal, Span, Target, UNKNOWN, flag,
 };
-use crate::tree::{self, line, span};
+use crate::tree::{self, Node, line, span};
 use smallvec::SmallVec;
-use tree_sitter::Node;
 
 impl<'t> Reader<'t> {
     pub(super) fn value(&mut self, node: Node<'t>) -> ExprId {

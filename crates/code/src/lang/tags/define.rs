@@ -3,9 +3,8 @@
 use super::Reader;
 use crate::facts::{Arg, BaseKind, CallKind, DefId, Expr, ExprId, Kind, Span, UNKNOWN, VarKind, Visibility, flag};
 use crate::language::Language;
-use crate::tree::{self, Kids, line, one_line, span};
+use crate::tree::{self, Kids, Node, line, one_line, span};
 use smallvec::SmallVec;
-use tree_sitter::Node;
 
 /// Children that hold a body: a signature ends before the first.
 fn is_body(name: &str) -> bool {
@@ -211,12 +210,12 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn last_row(&self, comment: Node<'t>) -> usize {
+    fn last_row(&self, comment: Node<'t>) -> u32 {
         let row = comment.end_position().row;
         if self.text(comment).ends_with('\n') { row.saturating_sub(1) } else { row }
     }
 
-    fn doc(&mut self, row: usize) -> Option<Box<str>> {
+    fn doc(&mut self, row: u32) -> Option<Box<str>> {
         let comments = std::mem::take(&mut self.comments);
         if self.last_row(*comments.last()?) + 1 < row {
             return None;

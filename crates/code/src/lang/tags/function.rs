@@ -5,9 +5,8 @@ use super::define::is_type;
 use super::variable::Declarator;
 use crate::facts::{DefId, Expr, ExprId, Kind, Target, UNKNOWN, VarId, VarKind, flag};
 use crate::language::Language;
-use crate::tree::Kids;
+use crate::tree::{Kids, Node};
 use smallvec::SmallVec;
-use tree_sitter::Node;
 
 /// What the head of a function says, whichever the language.
 pub(super) struct Head<'t> {

@@ -195,7 +195,7 @@ pub fn compiled(language: Language) -> &'static Compiled {
             Language::Kotlin => &[KOTLIN],
             _ => &[],
         };
-        let query = Query::new(&crate::lang::grammar(language), &parts.concat());
+        let query = Query::new(crate::lang::grammar(language), &parts.concat());
         let query = query.expect("the queries fit the grammars they are built with");
         let tag = |name: &&str| NAMES.iter().find(|(n, _)| n == name).map_or(Tag::Comment, |(_, tag)| *tag);
         let tags = query.capture_names().iter().map(tag).collect();

@@ -4,9 +4,8 @@ use super::Reader;
 use super::define::is_type;
 use crate::facts::{BaseKind, Expr, ExprId, Imported, Kind, Target, UNKNOWN, Visibility, flag};
 use crate::language::Language;
-use crate::tree::{line, span};
+use crate::tree::{Node, line, span};
 use smallvec::SmallVec;
-use tree_sitter::Node;
 
 impl<'t> Reader<'t> {
     /// A variable of the current scope. A second declaration under the same name adds to the first.

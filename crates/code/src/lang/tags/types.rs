@@ -2,9 +2,8 @@
 
 use super::Reader;
 use crate::facts::{Expr, ExprId, UNKNOWN};
-use crate::tree::line;
+use crate::tree::{Node, line};
 use smallvec::SmallVec;
-use tree_sitter::Node;
 
 /// Generic types that stand for what they hold.
 fn is_holder(name: &str) -> bool {

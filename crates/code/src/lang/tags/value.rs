@@ -6,9 +6,8 @@ use crate::facts::{
     Arg, ArgKind, CallKind, Expr, ExprId, Imported, Item, Key, Kind, Target, UNKNOWN, Visibility, flag,
 };
 use crate::language::Language;
-use crate::tree::{Kids, line, span};
+use crate::tree::{Kids, Node, line, span};
 use smallvec::SmallVec;
-use tree_sitter::Node;
 
 type Args = SmallVec<[Arg; 6]>;
 
@@ -469,7 +468,7 @@ impl<'t> Reader<'t> {
         let args = self.arguments(arguments);
         self.lambdas(callee, arguments);
         let mut at = span(node);
-        at.line = function.end_position().row as u32 + 1;
+        at.line = function.end_position().row + 1;
         self.b.call(callee, CallKind::Plain, &args, at)
     }
 

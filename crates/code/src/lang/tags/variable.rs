@@ -5,9 +5,8 @@ use super::define::{is_type, place};
 use super::function::Head;
 use crate::facts::{Arg, CallKind, DefId, Expr, ExprId, Kind, ROOT, Target, UNKNOWN, Visibility, flag};
 use crate::language::Language;
-use crate::tree::{Kids, one_line, span};
+use crate::tree::{Kids, Node, one_line, span};
 use smallvec::SmallVec;
-use tree_sitter::Node;
 
 /// What a C or C++ declarator says.
 pub(super) struct Declarator<'t> {
