@@ -79,12 +79,29 @@ impl Tree {
         }
     }
 
-    pub fn start(&self, node: u32) -> u32 {
-        self.nodes[node as usize].start
+    /// Puts the children of one node behind those of another.
+    pub fn move_children(&mut self, from: u32, to: u32) {
+        let mut child = std::mem::replace(&mut self.nodes[from as usize].first, NONE);
+        self.nodes[from as usize].last = NONE;
+        while child != NONE {
+            let next = std::mem::replace(&mut self.nodes[child as usize].next, NONE);
+            let field = self.nodes[child as usize].field;
+            self.append(to, child, field);
+            child = next;
+        }
     }
 
-    pub fn end(&self, node: u32) -> u32 {
-        self.nodes[node as usize].end
+    pub fn len(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// Forgets all nodes from a number on; none that stay may know them.
+    pub fn truncate(&mut self, len: u32) {
+        self.nodes.truncate(len as usize);
+    }
+
+    pub fn start(&self, node: u32) -> u32 {
+        self.nodes[node as usize].start
     }
 
     pub fn set_end(&mut self, node: u32, end: u32) {
@@ -428,8 +445,7 @@ pub fn first_fault(root: Node<'_>) -> Option<(u32, Box<str>)> {
         return None;
     }
     let mut at = root;
-    loop {
-        let Some(next) = at.kids().all().find(|c| c.has_error() || c.is_missing()) else { break };
+    while let Some(next) = at.kids().all().find(|c| c.has_error() || c.is_missing()) {
         at = next;
         if at.is_error() || at.is_missing() {
             break;

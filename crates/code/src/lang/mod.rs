@@ -49,15 +49,14 @@ thread_local! {
 
 /// What a file says. `path` is relative to the root of the repository, with `/`.
 pub fn parse(path: &str, text: &str, language: Language) -> Facts {
-    let parsed = tree(text, language);
-    let grown = || crate::tree::grown(text, &parsed, names(language), |_, _| ());
+    let grown = || crate::tree::grown(text, &tree(text, language), names(language), |_, _| ());
     let mut facts = match language {
-        Language::Python => python::read(path, text, &grown()),
+        Language::Python => python::read(path, text, &python::parse(text).unwrap_or_else(grown)),
         Language::JavaScript | Language::TypeScript | Language::Tsx => ecma::read(path, text, &grown(), language),
         Language::Go => go::read(path, text, &grown()),
         Language::Rust => rust::read(path, text, &grown()),
         Language::Java => java::read(path, text, &grown()),
-        _ => tags::read(path, text, &parsed, language),
+        _ => tags::read(path, text, &tree(text, language), language),
     };
     for index in 0..facts.defs.len() {
         let def = &facts.defs[index];

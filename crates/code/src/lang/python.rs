@@ -3,8 +3,12 @@
 mod conditions;
 mod definitions;
 mod expressions;
+mod parse;
+mod syntax;
 #[cfg(test)]
 mod tests;
+
+pub use parse::parse;
 
 use crate::builder::Builder;
 use crate::facts::{CallKind, Expr, ExprId, Facts, Kind, ROOT, UNKNOWN, flag};

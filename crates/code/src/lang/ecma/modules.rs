@@ -107,7 +107,7 @@ impl<'t> Reader<'t> {
                 }
             } else if let Some(star) = kids.kind("namespace_export") {
                 let inner = self.kids(star);
-                let given = inner.all().last().map_or("", |n| self.inner_text(n));
+                let given = inner.all().next_back().map_or("", |n| self.inner_text(n));
                 self.reexport(module, Imported::Module, given, types, node);
             } else {
                 self.reexport(module, Imported::All, "*", types, node);

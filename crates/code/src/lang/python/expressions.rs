@@ -134,6 +134,12 @@ impl<'t> Reader<'t> {
                 };
                 self.b.bind(target, value);
             }
+            // `(a) = …`: without a comma it is no tuple.
+            "tuple_pattern" if !self.kids(target).has(",") => {
+                for inner in self.kids(target).named() {
+                    self.assign(inner, value);
+                }
+            }
             "pattern_list" | "tuple_pattern" | "list_pattern" | "tuple" | "list" => {
                 let kids = self.kids(target);
                 let targets: Vec<Node<'t>> = kids.named().collect();
@@ -520,9 +526,8 @@ impl<'t> Reader<'t> {
             }
             "none" => self.b.expr(Expr::Literal(Literal::Nothing)),
             "binary_operator" | "union_type" => {
-                let kids = self.kids(node);
-                let parts: Vec<Node<'t>> = kids.named().collect();
-                let parts: Vec<ExprId> = parts.iter().map(|p| self.ty(*p)).collect();
+                let mut parts = Vec::new();
+                self.union(node, &mut parts);
                 self.b.either(&parts)
             }
             "subscript" | "generic_type" => {
@@ -551,6 +556,20 @@ impl<'t> Reader<'t> {
                 UNKNOWN
             }
             _ => UNKNOWN,
+        }
+    }
+}
+
+impl<'t> Reader<'t> {
+    /// `A | B | C` is one choice of three, however it is nested.
+    fn union(&mut self, node: Node<'t>, parts: &mut Vec<ExprId>) {
+        for part in self.kids(node).named() {
+            let inner = if part.kind() == "type" { self.kids(part).named().next().unwrap_or(part) } else { part };
+            if matches!(inner.kind(), "binary_operator" | "union_type") {
+                self.deeper((), |reader| reader.union(inner, parts));
+            } else {
+                parts.push(self.ty(inner));
+            }
         }
     }
 }

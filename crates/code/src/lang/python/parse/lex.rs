@@ -1,0 +1,500 @@
+//! Python's tokens, one at a time, with the lines and indents they stand on.
+
+/// Stands for "this is not plain Python": somebody more patient has to read the text.
+#[derive(Debug)]
+pub struct Unsure;
+
+pub type Read<T> = Result<T, Unsure>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tok {
+    End,
+    Newline,
+    Indent,
+    Dedent,
+    Name,
+    Number,
+    /// A whole string.
+    Str,
+    /// The opening of a string that has expressions in it; its parts are read by the parser.
+    Formatted,
+    Open(u8),
+    Close(u8),
+    Comma,
+    Colon,
+    Semicolon,
+    Dot,
+    Ellipsis,
+    Arrow,
+    At,
+    Assign,
+    Walrus,
+    /// `+=` and its like.
+    Augmented,
+    Bang,
+    Plus,
+    Minus,
+    Tilde,
+    Star,
+    Power,
+    /// `/ // %`
+    Times,
+    Slash,
+    Shift,
+    And,
+    Or,
+    Xor,
+    /// `== != < <= > >=`
+    Compare,
+    Word(Word),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    And,
+    As,
+    Assert,
+    Async,
+    Await,
+    Break,
+    Class,
+    Continue,
+    Def,
+    Del,
+    Elif,
+    Else,
+    Except,
+    False,
+    Finally,
+    For,
+    From,
+    Global,
+    If,
+    Import,
+    In,
+    Is,
+    Lambda,
+    None,
+    Nonlocal,
+    Not,
+    Or,
+    Pass,
+    Raise,
+    Return,
+    True,
+    Try,
+    While,
+    With,
+    Yield,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Token {
+    pub kind: Tok,
+    pub start: u32,
+    pub end: u32,
+}
+
+/// A comment on a line of its own.
+#[derive(Clone, Copy)]
+struct Remark {
+    indent: u32,
+    end: u32,
+}
+
+pub struct Lexer<'t> {
+    pub text: &'t str,
+    bytes: &'t [u8],
+    pub at: u32,
+    /// Brackets that are open: lines do not end in them.
+    pub open: u32,
+    indents: Vec<u32>,
+    /// Where the last line or block ended, comments that belong to it included.
+    pub line_end: u32,
+    /// The end of the last token of the line.
+    before: u32,
+    /// Nothing of the line was given yet.
+    fresh: bool,
+    state: State,
+    remarks: Vec<Remark>,
+    /// Of `remarks`, those that belong to a block that was left.
+    taken: usize,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    /// In the middle of a line.
+    Line,
+    /// Lines follow, the next one indented like this.
+    Between(u32),
+}
+
+/// Where in a line a lexer is: enough to try something and come back, as long as no block was entered or left.
+#[derive(Clone, Copy)]
+pub struct Place {
+    indents: usize,
+    at: u32,
+    open: u32,
+    before: u32,
+    fresh: bool,
+    line_end: u32,
+}
+
+impl<'t> Lexer<'t> {
+    pub fn new(text: &'t str) -> Read<Lexer<'t>> {
+        let bytes = text.as_bytes();
+        if bytes.len() >= u32::MAX as usize {
+            return Err(Unsure);
+        }
+        let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
+        let mut lexer = Lexer {
+            text,
+            bytes,
+            at,
+            open: 0,
+            indents: vec![0],
+            line_end: 0,
+            before: 0,
+            fresh: true,
+            state: State::Line,
+            remarks: vec![],
+            taken: 0,
+        };
+        let indent = lexer.next_line();
+        if indent != 0 {
+            return Err(Unsure);
+        }
+        Ok(lexer)
+    }
+
+    pub fn byte(&self, at: u32) -> u8 {
+        self.bytes.get(at as usize).copied().unwrap_or(0)
+    }
+
+    pub fn place(&self) -> Place {
+        Place {
+            indents: self.indents.len(),
+            at: self.at,
+            open: self.open,
+            before: self.before,
+            fresh: self.fresh,
+            line_end: self.line_end,
+        }
+    }
+
+    pub fn go_back(&mut self, place: Place) -> Read<()> {
+        if self.indents.len() != place.indents {
+            return Err(Unsure);
+        }
+        self.state = State::Line;
+        (self.at, self.open, self.before) = (place.at, place.open, place.before);
+        (self.fresh, self.line_end) = (place.fresh, place.line_end);
+        Ok(())
+    }
+
+    /// Goes on at another place of the same line.
+    pub fn jump(&mut self, at: u32) {
+        (self.at, self.before, self.fresh) = (at, at, false);
+    }
+
+    /// Whether nothing but a comment follows on the line.
+    pub fn ends_line(&self) -> bool {
+        let rest = self.bytes[self.at as usize..].iter().find(|b| !matches!(b, b' ' | b'\t' | b'\r'));
+        matches!(rest, None | Some(b'\n' | b'#'))
+    }
+
+    /// Whether `>>` follows: `print` is a statement then.
+    pub fn before_shift(&self) -> bool {
+        let rest = &self.bytes[self.at as usize..];
+        let spaces = rest.iter().take_while(|b| **b == b' ').count();
+        rest[spaces..].starts_with(b">>")
+    }
+
+    /// Goes over empty lines and lines of comments to the next one that says something; gives its indent.
+    fn next_line(&mut self) -> u32 {
+        self.remarks.clear();
+        self.taken = 0;
+        let mut indent = 0;
+        loop {
+            match self.byte(self.at) {
+                b' ' => indent += 1,
+                b'\t' => indent = (indent / 8 + 1) * 8,
+                b'\r' | b'\n' | 0x0c => indent = 0,
+                b'#' => {
+                    let start = self.at as usize;
+                    let len = memchr::memchr(b'\n', &self.bytes[start..]).unwrap_or(self.bytes.len() - start);
+                    self.at += len as u32;
+                    self.remarks.push(Remark { indent, end: self.at });
+                    indent = 0;
+                    continue;
+                }
+                _ => break,
+            }
+            self.at += 1;
+        }
+        if self.at as usize >= self.bytes.len() { 0 } else { indent }
+    }
+
+    pub fn next(&mut self) -> Read<Token> {
+        if let State::Between(indent) = self.state {
+            let current = *self.indents.last().expect("the outermost is never left");
+            if indent > current {
+                self.indents.push(indent);
+                self.state = State::Line;
+                return Ok(Token { kind: Tok::Indent, start: self.at, end: self.at });
+            }
+            if indent < current {
+                // Comments that are indented like a block belong to it, as long as none stands further out.
+                while let Some(remark) = self.remarks.get(self.taken).filter(|remark| remark.indent >= current) {
+                    self.line_end = remark.end;
+                    self.taken += 1;
+                }
+                self.indents.pop();
+                if self.indents.last().is_none_or(|outer| *outer < indent) {
+                    return Err(Unsure);
+                }
+                return Ok(Token { kind: Tok::Dedent, start: self.at, end: self.at });
+            }
+            self.state = State::Line;
+        }
+        let token = self.token()?;
+        self.fresh = token.kind == Tok::Newline;
+        self.before = token.end;
+        Ok(token)
+    }
+
+    fn token(&mut self) -> Read<Token> {
+        let mut ended = 0;
+        loop {
+            match self.byte(self.at) {
+                b' ' | b'\t' | 0x0c | b'\r' => self.at += 1,
+                b'\\' => {
+                    self.at += 1;
+                    if self.byte(self.at) == b'\r' {
+                        self.at += 1;
+                    }
+                    if self.byte(self.at) != b'\n' {
+                        return Err(Unsure);
+                    }
+                    self.at += 1;
+                }
+                b'#' => {
+                    let rest = &self.bytes[self.at as usize..];
+                    let len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+                    self.at += len as u32;
+                    ended = self.at;
+                }
+                b'\n' if self.open > 0 => self.at += 1,
+                _ => break,
+            }
+        }
+        let start = self.at;
+        let first = self.byte(start);
+        if first == b'\n' || start as usize >= self.bytes.len() {
+            if self.open > 0 {
+                return Err(Unsure);
+            }
+            if self.fresh {
+                return match first {
+                    b'\n' => Err(Unsure),
+                    _ => Ok(Token { kind: Tok::End, start, end: start }),
+                };
+            }
+            self.line_end = self.before.max(ended);
+            let indent = self.next_line();
+            self.state = State::Between(indent);
+            return Ok(Token { kind: Tok::Newline, start: self.before, end: self.before });
+        }
+        let kind = match first {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => return self.word(start),
+            b'0'..=b'9' => return self.number(start),
+            b'.' if self.byte(start + 1).is_ascii_digit() => return self.number(start),
+            b'"' | b'\'' => return self.string(start, start, false),
+            b'(' | b'[' | b'{' => {
+                self.open += 1;
+                self.at += 1;
+                return Ok(Token { kind: Tok::Open(first), start, end: self.at });
+            }
+            b')' | b']' | b'}' => {
+                self.open = self.open.checked_sub(1).ok_or(Unsure)?;
+                self.at += 1;
+                return Ok(Token { kind: Tok::Close(first), start, end: self.at });
+            }
+            _ => self.operator(first, start)?,
+        };
+        Ok(Token { kind, start, end: self.at })
+    }
+
+    fn operator(&mut self, first: u8, start: u32) -> Read<Tok> {
+        let (second, third) = (self.byte(start + 1), self.byte(start + 2));
+        let (kind, len) = match (first, second, third) {
+            (b'.', b'.', b'.') => (Tok::Ellipsis, 3),
+            (b'*', b'*', b'=') | (b'/', b'/', b'=') | (b'>', b'>', b'=') | (b'<', b'<', b'=') => (Tok::Augmented, 3),
+            (b'*', b'*', _) => (Tok::Power, 2),
+            (b'/', b'/', _) => (Tok::Times, 2),
+            (b'>', b'>', _) | (b'<', b'<', _) => (Tok::Shift, 2),
+            (b'-', b'>', _) => (Tok::Arrow, 2),
+            (b':', b'=', _) => (Tok::Walrus, 2),
+            (b'<', b'>', _) => return Err(Unsure),
+            (b'=' | b'!' | b'<' | b'>', b'=', _) => (Tok::Compare, 2),
+            (b'+' | b'-' | b'*' | b'/' | b'%' | b'@' | b'&' | b'|' | b'^', b'=', _) => (Tok::Augmented, 2),
+            _ => {
+                let kind = match first {
+                    b',' => Tok::Comma,
+                    b':' => Tok::Colon,
+                    b';' => Tok::Semicolon,
+                    b'.' => Tok::Dot,
+                    b'@' => Tok::At,
+                    b'=' => Tok::Assign,
+                    b'!' => Tok::Bang,
+                    b'+' => Tok::Plus,
+                    b'-' => Tok::Minus,
+                    b'~' => Tok::Tilde,
+                    b'*' => Tok::Star,
+                    b'/' => Tok::Slash,
+                    b'%' => Tok::Times,
+                    b'&' => Tok::And,
+                    b'|' => Tok::Or,
+                    b'^' => Tok::Xor,
+                    b'<' | b'>' => Tok::Compare,
+                    _ => return Err(Unsure),
+                };
+                (kind, 1)
+            }
+        };
+        self.at = start + len;
+        Ok(kind)
+    }
+
+    fn word(&mut self, start: u32) -> Read<Token> {
+        let mut at = start as usize;
+        while let Some(byte) = self.bytes.get(at) {
+            if byte.is_ascii_alphanumeric() || *byte == b'_' {
+                at += 1;
+            } else if byte.is_ascii() {
+                break;
+            } else {
+                let letter = self.text.get(at..).and_then(|rest| rest.chars().next()).ok_or(Unsure)?;
+                if !letter.is_alphanumeric() {
+                    return Err(Unsure);
+                }
+                at += letter.len_utf8();
+            }
+        }
+        let word = &self.bytes[start as usize..at];
+        if let Some(b'"' | b'\'') = self.bytes.get(at)
+            && word.len() <= 2
+        {
+            let has = |letter: u8| word.iter().any(|w| w.eq_ignore_ascii_case(&letter));
+            if word.iter().all(|w| b"rbuftRBUFT".contains(w)) {
+                return self.string(start, at as u32, has(b'f') || has(b't'));
+            }
+        }
+        self.at = at as u32;
+        let kind = keyword(word).map_or(Tok::Name, Tok::Word);
+        Ok(Token { kind, start, end: self.at })
+    }
+
+    fn number(&mut self, start: u32) -> Read<Token> {
+        let mut at = start;
+        let hex = self.byte(start) == b'0' && matches!(self.byte(start + 1) | 0x20, b'x' | b'o' | b'b');
+        loop {
+            match self.byte(at) {
+                b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' => {}
+                b'.' if !hex => {}
+                b'+' | b'-' if !hex && at > start && self.byte(at - 1) | 0x20 == b'e' => {}
+                0x80.. => return Err(Unsure),
+                _ => break,
+            }
+            at += 1;
+        }
+        let digits = &self.bytes[start as usize..at as usize];
+        // `1if x else y` is Python too, but nobody writes it.
+        let plain = |b: &u8| {
+            b.is_ascii_digit() || matches!(b | 0x20, b'e' | b'j' | b'l') || matches!(b, b'.' | b'_' | b'+' | b'-')
+        };
+        if !hex && !digits.iter().all(plain) {
+            return Err(Unsure);
+        }
+        self.at = at;
+        Ok(Token { kind: Tok::Number, start, end: at })
+    }
+
+    /// The quotes at `at` as (byte, how many).
+    pub fn quotes(&self, at: u32) -> (u8, u32) {
+        let quote = self.byte(at);
+        let three = self.byte(at + 1) == quote && self.byte(at + 2) == quote;
+        (quote, if three { 3 } else { 1 })
+    }
+
+    pub fn closes(&self, at: u32, (quote, count): (u8, u32)) -> bool {
+        (0..count).all(|more| self.byte(at + more) == quote)
+    }
+
+    fn string(&mut self, start: u32, opening: u32, formatted: bool) -> Read<Token> {
+        let quotes = self.quotes(opening);
+        let mut at = opening + quotes.1;
+        if formatted {
+            self.at = at;
+            return Ok(Token { kind: Tok::Formatted, start, end: at });
+        }
+        loop {
+            let rest = self.bytes.get(at as usize..).ok_or(Unsure)?;
+            let ahead = match quotes.1 {
+                1 => memchr::memchr3(quotes.0, b'\\', b'\n', rest),
+                _ => memchr::memchr2(quotes.0, b'\\', rest),
+            };
+            at += ahead.ok_or(Unsure)? as u32;
+            match self.byte(at) {
+                b'\\' if self.byte(at + 1) == b'\r' && self.byte(at + 2) == b'\n' => at += 3,
+                b'\\' => at += 2,
+                b'\n' => return Err(Unsure),
+                _ if self.closes(at, quotes) => break,
+                _ => at += 1,
+            }
+        }
+        self.at = at + quotes.1;
+        Ok(Token { kind: Tok::Str, start, end: self.at })
+    }
+}
+
+fn keyword(word: &[u8]) -> Option<Word> {
+    Some(match word {
+        b"and" => Word::And,
+        b"as" => Word::As,
+        b"assert" => Word::Assert,
+        b"async" => Word::Async,
+        b"await" => Word::Await,
+        b"break" => Word::Break,
+        b"class" => Word::Class,
+        b"continue" => Word::Continue,
+        b"def" => Word::Def,
+        b"del" => Word::Del,
+        b"elif" => Word::Elif,
+        b"else" => Word::Else,
+        b"except" => Word::Except,
+        b"False" => Word::False,
+        b"finally" => Word::Finally,
+        b"for" => Word::For,
+        b"from" => Word::From,
+        b"global" => Word::Global,
+        b"if" => Word::If,
+        b"import" => Word::Import,
+        b"in" => Word::In,
+        b"is" => Word::Is,
+        b"lambda" => Word::Lambda,
+        b"None" => Word::None,
+        b"nonlocal" => Word::Nonlocal,
+        b"not" => Word::Not,
+        b"or" => Word::Or,
+        b"pass" => Word::Pass,
+        b"raise" => Word::Raise,
+        b"return" => Word::Return,
+        b"True" => Word::True,
+        b"try" => Word::Try,
+        b"while" => Word::While,
+        b"with" => Word::With,
+        b"yield" => Word::Yield,
+        _ => return None,
+    })
+}
