@@ -1,6 +1,7 @@
 //! SQLite in one file: WAL, one writer, a pool of readers, durable when a commit returns.
 
 mod audit;
+mod bulk;
 mod derived;
 mod flush;
 mod inspect;
@@ -127,6 +128,7 @@ fn connect(path: &Path, durability: Durability) -> Result<Connection> {
     // Plans never depend on what is bound, so statements are prepared once and not again for every value.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(at)?;
     connection.set_prepared_statement_cache_capacity(64);
+    bulk::load(&connection).map_err(at)?;
     Ok(connection)
 }
 

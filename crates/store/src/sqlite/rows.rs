@@ -1,10 +1,12 @@
 //! Rows of the tables, to and from the model.
 
+use super::bulk::Rows;
 use lukasa_model::content::ABSENT;
 use lukasa_model::json::Hash;
+use lukasa_model::types::system;
 use lukasa_model::{Ends, Error, Period, Result, Statement, Thing, ThingNo, Time, Transaction, VersionId};
 use rusqlite::Row;
-use rusqlite::types::ValueRef;
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -35,6 +37,102 @@ impl Names {
         }
         new
     }
+}
+
+/// New things, as rows.
+pub struct Things<'a>(pub i64, pub &'a [Thing]);
+
+// A row that is refused fails the whole transaction, so no statement needs to be undone by itself.
+pub const ADD_THINGS: &str = "INSERT OR FAIL INTO things (tid, scope, id, type, key, src, dst, discriminator, system)
+    SELECT c0, c1, c2, c3, c4, c5, c6, c7, c8 FROM given_rows(?1)";
+
+impl Rows for Things<'_> {
+    fn count(&self) -> usize {
+        self.1.len()
+    }
+
+    fn value(&self, row: usize, column: usize) -> ToSqlOutput<'_> {
+        let Things(scope, things) = *self;
+        let thing = &things[row];
+        let ends = thing.ends.as_ref();
+        match column {
+            0 => integer(tid(scope, thing.no)),
+            1 => integer(scope),
+            2 => blob(thing.id.as_bytes()),
+            3 => text_of(Some(&thing.type_name)),
+            4 => text_of(thing.key.as_deref()),
+            5 => ends.map_or(NULL, |e| integer(tid(scope, e.src))),
+            6 => ends.map_or(NULL, |e| integer(tid(scope, e.dst))),
+            7 => text_of(ends.map(|e| &*e.discriminator).filter(|d| !d.is_empty())),
+            _ => integer(i64::from(system::is(&thing.type_name))),
+        }
+    }
+}
+
+/// Ids of things with their numbers, as rows.
+pub struct Ids<'a>(pub i64, pub &'a [(Uuid, i64)]);
+
+pub const ADD_IDS: &str = "INSERT OR FAIL INTO thing_ids (scope, id, tid) SELECT c0, c1, c2 FROM given_rows(?1)";
+
+impl Rows for Ids<'_> {
+    fn count(&self) -> usize {
+        self.1.len()
+    }
+
+    fn value(&self, row: usize, column: usize) -> ToSqlOutput<'_> {
+        let (id, tid) = &self.1[row];
+        match column {
+            0 => integer(self.0),
+            1 => blob(id.as_bytes()),
+            _ => integer(*tid),
+        }
+    }
+}
+
+/// New statements, as rows.
+pub struct Statements<'a>(pub i64, pub &'a [Statement]);
+
+pub const ADD_STATEMENTS: &str = "INSERT OR FAIL INTO statements (tid, branch, version, scope, recorded_at, valid_from,
+        valid_to, number, parents, hash, content, change)
+    SELECT c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11 FROM given_rows(?1)";
+
+impl Rows for Statements<'_> {
+    fn count(&self) -> usize {
+        self.1.len()
+    }
+
+    fn value(&self, row: usize, column: usize) -> ToSqlOutput<'_> {
+        let Statements(scope, statements) = *self;
+        let s = &statements[row];
+        match column {
+            0 => integer(tid(scope, s.thing)),
+            1 => integer(i64::from(s.branch)),
+            2 => integer(s.version.0 as i64),
+            3 => integer(scope),
+            4 => integer(s.recorded_at.0),
+            5 => integer(s.period.from.0),
+            6 => integer(s.period.to.0),
+            7 => integer(i64::from(s.number)),
+            8 => parents(&s.parents).map_or(NULL, |bytes| ToSqlOutput::Owned(Value::Blob(bytes))),
+            9 => blob(&s.hash.0),
+            10 => text_of(s.content.as_deref()),
+            _ => text_of(s.change.as_deref()),
+        }
+    }
+}
+
+const NULL: ToSqlOutput<'static> = ToSqlOutput::Borrowed(ValueRef::Null);
+
+fn integer(number: i64) -> ToSqlOutput<'static> {
+    ToSqlOutput::Borrowed(ValueRef::Integer(number))
+}
+
+fn blob(bytes: &[u8]) -> ToSqlOutput<'_> {
+    ToSqlOutput::Borrowed(ValueRef::Blob(bytes))
+}
+
+fn text_of(text: Option<&str>) -> ToSqlOutput<'_> {
+    text.map_or(NULL, |text| ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())))
 }
 
 pub const THING: &str = "tid, id, type, key, src, dst, discriminator";

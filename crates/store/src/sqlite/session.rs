@@ -1,14 +1,14 @@
 //! One read or write transaction on one project of an SQLite file.
 
-use super::fault;
 use super::flush::{Flusher, checkpoint_later};
 use super::rows::{self, Names, tid};
+use super::{bulk, fault};
 use crate::after_all;
 use crate::{ClientBatch, Clock, Counts, Entry, Fields, Find, Head, Reader, Writer};
 use lukasa_model::json::Hash;
 use lukasa_model::plan::Side;
 use lukasa_model::statement::{Provenance, Role};
-use lukasa_model::types::{Declaration, system};
+use lukasa_model::types::Declaration;
 use lukasa_model::{BranchNo, Result, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId};
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use std::cell::RefCell;
@@ -95,13 +95,8 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
     /// Writes the ids of new things in their order: neighbours go to the same page.
     fn write_ids(&mut self) -> Result<()> {
         self.ids.sort_unstable();
-        let mut insert = self
-            .connection
-            .prepare_cached("INSERT INTO thing_ids (scope, id, tid) VALUES (?1, ?2, ?3)")
-            .map_err(fault)?;
-        for (id, tid) in self.ids.drain(..) {
-            insert.execute(params![self.scope, id.as_bytes(), tid]).map_err(fault)?;
-        }
+        bulk::insert(&self.connection, rows::ADD_IDS, &rows::Ids(self.scope, &self.ids)).map_err(fault)?;
+        self.ids.clear();
         Ok(())
     }
 
@@ -371,61 +366,14 @@ impl<C: Deref<Target = Connection>> Writer for Session<'_, C> {
     }
 
     fn append(&mut self, entry: &Entry<'_>) -> Result<()> {
-        let mut insert = self
-            .connection
-            .prepare_cached(
-                "INSERT INTO things (tid, scope, id, type, key, src, dst, discriminator, system)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            )
-            .map_err(fault)?;
-        for thing in entry.things {
-            let ends = thing.ends.as_ref();
-            insert
-                .execute(params![
-                    tid(self.scope, thing.no),
-                    self.scope,
-                    thing.id.as_bytes(),
-                    &*thing.type_name,
-                    thing.key.as_deref(),
-                    ends.map(|e| tid(self.scope, e.src)),
-                    ends.map(|e| tid(self.scope, e.dst)),
-                    ends.map(|e| &*e.discriminator).filter(|d| !d.is_empty()),
-                    system::is(&thing.type_name),
-                ])
-                .map_err(fault)?;
-            self.ids.push((thing.id, tid(self.scope, thing.no)));
-        }
-        drop(insert);
+        bulk::insert(&self.connection, rows::ADD_THINGS, &rows::Things(self.scope, entry.things)).map_err(fault)?;
+        self.ids.extend(entry.things.iter().map(|thing| (thing.id, tid(self.scope, thing.no))));
         // Nobody reads through a writer that expects many: then they wait until all are there.
-        if self.load.is_none() && !self.ids.is_empty() {
+        if self.load.is_none() {
             self.write_ids()?;
         }
-        let mut insert = self
-            .connection
-            .prepare_cached(
-                "INSERT INTO statements (tid, branch, version, scope, recorded_at, valid_from, valid_to, number,
-                                         parents, hash, content, change)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-            )
+        bulk::insert(&self.connection, rows::ADD_STATEMENTS, &rows::Statements(self.scope, entry.statements))
             .map_err(fault)?;
-        for s in entry.statements {
-            insert
-                .execute(params![
-                    tid(self.scope, s.thing),
-                    s.branch,
-                    s.version.0 as i64,
-                    self.scope,
-                    s.recorded_at.0,
-                    s.period.from.0,
-                    s.period.to.0,
-                    s.number,
-                    rows::parents(&s.parents),
-                    s.hash.0,
-                    s.content.as_deref(),
-                    s.change.as_deref(),
-                ])
-                .map_err(fault)?;
-        }
         let mut insert = self
             .connection
             .prepare_cached(

@@ -1,0 +1,142 @@
+//! Many rows in one statement: a table that SQLite reads from our memory.
+//!
+//! An `INSERT` for each row opens its cursors and walks down from the root of every tree anew. One `INSERT … SELECT`
+//! over all of them keeps the cursors where they are, and most rows go behind the last one.
+
+use rusqlite::ffi::{sqlite3_vtab, sqlite3_vtab_cursor};
+use rusqlite::types::ToSqlOutput;
+use rusqlite::vtab::{Context, Filters, IndexConstraintOp, IndexInfo, Module, VTab, VTabConnection, VTabCursor};
+use rusqlite::{Connection, Result};
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::ffi::{CStr, c_int};
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+/// Rows of up to twelve columns.
+pub trait Rows {
+    fn count(&self) -> usize;
+    fn value(&self, row: usize, column: usize) -> ToSqlOutput<'_>;
+}
+
+const NAME: &CStr = c"given_rows";
+const POINTER: c_int = 12;
+
+/// Lets a connection take rows. Has to come before the first `insert`.
+pub fn load(connection: &Connection) -> Result<()> {
+    const MODULE: Module<Table> = Module::eponymous_only_module();
+    connection.create_module(NAME, &MODULE, None::<()>)
+}
+
+/// Runs `sql`, which reads the columns `c0` to `c11` of `given_rows(?1)`.
+pub fn insert(connection: &Connection, sql: &str, rows: &dyn Rows) -> Result<()> {
+    if rows.count() == 0 {
+        return Ok(());
+    }
+    // SAFETY: the rows are only reached through `given`, and taken back out of it before they may go away.
+    #[allow(unsafe_code)]
+    let rows: &'static dyn Rows = unsafe { std::mem::transmute::<&dyn Rows, &'static dyn Rows>(rows) };
+    let given = Rc::new(Given(Cell::new(Some(rows))));
+    let _taken_back = TakeBack(&given);
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.execute([ToSqlOutput::from_rc(Rc::clone(&given), NAME)])?;
+    Ok(())
+}
+
+struct Given(Cell<Option<&'static dyn Rows>>);
+
+struct TakeBack<'a>(&'a Given);
+
+impl Drop for TakeBack<'_> {
+    fn drop(&mut self) {
+        self.0.0.set(None);
+    }
+}
+
+#[repr(C)]
+struct Table {
+    /// SQLite's own part comes first.
+    base: sqlite3_vtab,
+}
+
+#[repr(C)]
+struct Cursor<'vtab> {
+    base: sqlite3_vtab_cursor,
+    at: usize,
+    given: Option<&'vtab Given>,
+    table: PhantomData<&'vtab Table>,
+}
+
+// SAFETY: `base` is the first field and the layout is C's.
+#[allow(unsafe_code)]
+unsafe impl<'vtab> VTab<'vtab> for Table {
+    type Aux = ();
+    type Cursor = Cursor<'vtab>;
+
+    fn connect(
+        _: &mut VTabConnection,
+        _: Option<&()>,
+        _: &[u8],
+        _: &[u8],
+        _: &[u8],
+        _: &[&[u8]],
+    ) -> Result<(Cow<'static, CStr>, Self)> {
+        let columns = c"CREATE TABLE x(c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, pointer HIDDEN)";
+        Ok((Cow::Borrowed(columns), Table { base: sqlite3_vtab::default() }))
+    }
+
+    fn best_index(&self, info: &mut IndexInfo) -> Result<bool> {
+        let mut found = false;
+        for (constraint, mut usage) in info.constraints_and_usages() {
+            let is_equal = constraint.operator() == IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_EQ;
+            if constraint.is_usable() && is_equal && constraint.column() == POINTER {
+                usage.set_argv_index(1);
+                usage.set_omit(true);
+                found = true;
+            }
+        }
+        info.set_idx_num(c_int::from(found));
+        Ok(found)
+    }
+
+    fn open(&mut self) -> Result<Cursor<'_>> {
+        Ok(Cursor { base: sqlite3_vtab_cursor::default(), at: 0, given: None, table: PhantomData })
+    }
+}
+
+impl Cursor<'_> {
+    fn rows(&self) -> Option<&'static dyn Rows> {
+        self.given.and_then(|given| given.0.get())
+    }
+}
+
+// SAFETY: `base` is the first field and the layout is C's.
+#[allow(unsafe_code)]
+unsafe impl VTabCursor for Cursor<'_> {
+    fn filter(&mut self, number: c_int, _: Option<&str>, args: &Filters<'_>) -> Result<()> {
+        self.at = 0;
+        // SAFETY: pointers of this name are bound by `insert` alone, to what the statement keeps while it runs.
+        self.given = if number == 0 { None } else { unsafe { args.get_pointer::<Given>(0, NAME) } };
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<()> {
+        self.at += 1;
+        Ok(())
+    }
+
+    fn eof(&self) -> bool {
+        self.rows().is_none_or(|rows| self.at >= rows.count())
+    }
+
+    fn column(&self, context: &mut Context, column: c_int) -> Result<()> {
+        match self.rows() {
+            Some(rows) if column < POINTER => context.set_result(&rows.value(self.at, column as usize)),
+            _ => Ok(()),
+        }
+    }
+
+    fn rowid(&self) -> Result<i64> {
+        Ok(self.at as i64)
+    }
+}
