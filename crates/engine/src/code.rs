@@ -8,6 +8,7 @@ pub mod index;
 pub mod look;
 pub mod place;
 pub mod rules;
+mod stamps;
 pub mod summaries;
 pub mod symbols;
 pub mod watch;

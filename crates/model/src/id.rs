@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha1::{Digest, Sha1};
 use std::{fmt, str::FromStr};
 use uuid::Uuid;
 
@@ -32,7 +33,7 @@ impl Scope {
     /// The namespace a new project derives its ids in. It depends on the project's name alone, so that
     /// indexing the same repository elsewhere gives the same ids.
     pub fn namespace(&self) -> Uuid {
-        Uuid::new_v5(&ROOT, self.project.as_bytes())
+        named(ROOT, self.project.as_bytes())
     }
 }
 
@@ -62,12 +63,22 @@ pub fn relationship_id(namespace: Uuid, type_name: &str, src: Uuid, dst: Uuid, d
 }
 
 fn derive(namespace: Uuid, parts: &[&[u8]]) -> Uuid {
-    let mut name = Vec::with_capacity(64);
+    let mut hash = Sha1::new_with_prefix(namespace.as_bytes());
     for part in parts {
-        name.extend_from_slice(&(part.len() as u32).to_be_bytes());
-        name.extend_from_slice(part);
+        hash.update((part.len() as u32).to_be_bytes());
+        hash.update(part);
     }
-    Uuid::new_v5(&namespace, &name)
+    of_hash(hash)
+}
+
+/// The id a name has in a namespace: UUID version 5.
+pub fn named(namespace: Uuid, name: &[u8]) -> Uuid {
+    of_hash(Sha1::new_with_prefix(namespace.as_bytes()).chain_update(name))
+}
+
+fn of_hash(hash: Sha1) -> Uuid {
+    let digest: [u8; 20] = hash.finalize().into();
+    uuid::Builder::from_sha1_bytes(*digest.first_chunk().expect("a digest has twenty bytes")).into_uuid()
 }
 
 /// Text that may be stored: not empty, no NUL, not longer than `max` bytes.
@@ -210,6 +221,8 @@ mod tests {
         assert_ne!(object_id(ns, "Service", "auth"), object_id(ns, "Service", "Auth"));
         // Parts are length-prefixed: moving a border gives another id.
         assert_ne!(object_id(ns, "ab", "c"), object_id(ns, "a", "bc"));
+        // As in RFC 9562, appendix A.4.
+        assert_eq!(named(Uuid::NAMESPACE_DNS, b"www.example.com").to_string(), "2ed6657d-e927-568b-95e1-2665a8aea6a2");
         // Pinned: a change of derivation would orphan every stored fact.
         assert_eq!(object_id(ns, "Service", "auth").to_string(), "ff384f47-ddb7-5084-84a0-3746f3d8633d");
     }

@@ -4,8 +4,10 @@
 //! turns names into ids once those are loaded, [`plan`] decides once all statements are.
 
 mod drafts;
+mod made;
 
 pub use drafts::{DecidedWrite, Drafts, Resolved};
+pub use made::Made;
 
 use crate::batch::Reference;
 use crate::branch::Lineage;
@@ -25,9 +27,6 @@ use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use uuid::Uuid;
-
-/// Objects that earlier parts of a load made, each with its last statement.
-pub type Made = FxHashMap<Uuid, (Thing, Statement)>;
 
 /// What a store has loaded for a batch.
 #[derive(Debug, Default)]

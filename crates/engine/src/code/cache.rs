@@ -130,7 +130,7 @@ fn key(path: &str, id: &[u8; 20]) -> u64 {
     hasher.finish()
 }
 
-fn checksum(bytes: &[u8]) -> u64 {
+pub(super) fn checksum(bytes: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(bytes);
     hasher.finish()

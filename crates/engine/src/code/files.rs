@@ -4,7 +4,7 @@ use ignore::{WalkBuilder, WalkState};
 use lukasa_code::Language;
 use lukasa_model::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -26,10 +26,12 @@ pub struct Listed {
 }
 
 /// What changes when a file is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     pub size: u64,
     pub modified_ns: i128,
+    /// When anything about it was changed, which nobody can set back; 0 where the system does not tell.
+    pub changed_ns: i128,
 }
 
 /// Something that could not be indexed as it should.
@@ -135,7 +137,22 @@ pub fn relative(root: &Path, path: &Path) -> Option<String> {
 
 pub fn stamp(metadata: &std::fs::Metadata) -> Stamp {
     let modified = metadata.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
-    Stamp { size: metadata.len(), modified_ns: modified.map_or(0, |d| d.as_nanos() as i128) }
+    Stamp {
+        size: metadata.len(),
+        modified_ns: modified.map_or(0, |d| d.as_nanos() as i128),
+        changed_ns: changed_ns(metadata),
+    }
+}
+
+#[cfg(unix)]
+fn changed_ns(metadata: &std::fs::Metadata) -> i128 {
+    use std::os::unix::fs::MetadataExt;
+    i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec())
+}
+
+#[cfg(not(unix))]
+fn changed_ns(_: &std::fs::Metadata) -> i128 {
+    0
 }
 
 /// A file's content, told apart by what can be done with it.

@@ -13,6 +13,7 @@ use super::files::{self, Content, DIAGNOSTICS, Diagnostic, Listed, Stamp};
 use super::git::{self, blob_id};
 use super::look::{FirstLook, first_look};
 use super::place::{self, Place};
+use super::stamps::{self, Seen, Stamps};
 use super::summaries::Summaries;
 use crate::coordination::{Change, ClaimOut};
 use crate::{Context, Engine};
@@ -42,6 +43,7 @@ pub struct Workspace {
     root: PathBuf,
     scope: Scope,
     cache: Option<Cache>,
+    stamps: Option<Stamps>,
     state: Mutex<State>,
 }
 
@@ -53,7 +55,7 @@ struct State {
     known: BTreeMap<String, Known>,
     program: Program,
     /// Files that are not text or cannot be read.
-    skipped: FxHashMap<String, Stamp>,
+    skipped: FxHashMap<String, Skipped>,
     /// Sources whose facts are in `program`; as long as some are missing, nothing can be resolved.
     loaded: FxHashMap<String, [u8; 20]>,
     resolver: Resolver,
@@ -68,6 +70,16 @@ struct State {
     claimed: Option<String>,
     /// When the latest statement about a file begins.
     last_valid: Time,
+    /// Files that were read since their stamps were kept.
+    unkept: usize,
+}
+
+/// A file that is left out.
+#[derive(Clone, Copy, Debug)]
+struct Skipped {
+    stamp: Stamp,
+    /// It is no text, and nothing else is wrong with it.
+    not_text: bool,
 }
 
 impl Default for State {
@@ -86,6 +98,7 @@ impl Default for State {
             stated: false,
             claimed: None,
             last_valid: Time::MIN,
+            unkept: 0,
         }
     }
 }
@@ -211,13 +224,17 @@ impl Fresh {
 /// How often progress is told.
 const PROGRESS: std::time::Duration = std::time::Duration::from_millis(20);
 
+/// So many files are read again by the next process sooner than all stamps are written.
+const FEW_UNKEPT: usize = 50;
+
 /// Files up to this many are parsed sooner than kept facts are read.
 const FEW_NEEDED: usize = 20;
 
 impl Workspace {
     pub fn new(root: &Path, scope: Scope, cache: Option<&Path>) -> Workspace {
+        let stamps = cache.map(|folder| Stamps::in_folder(folder, root));
         let cache = cache.map(Cache::in_folder);
-        Workspace { root: root.to_owned(), scope, cache, state: Mutex::default() }
+        Workspace { root: root.to_owned(), scope, cache, stamps, state: Mutex::default() }
     }
 
     pub fn root(&self) -> &Path {
@@ -230,8 +247,9 @@ impl Workspace {
         let mut steps = Steps { last: began, taken: BTreeMap::new() };
         let mut state = self.state.lock();
         let ledger = engine.ledger(&self.scope);
-        let place = Place::of(&self.root, pass.branch.as_deref())?;
+        let mut place = Place::of(&self.root, pass.branch.as_deref())?;
         place::ensure_branch(&ledger, &place.branch, &context.header(None))?;
+        let listed_at = ledger.clock().now();
         let (listed, faults) = files::list(&self.root)?;
         steps.done("list");
         let view = self.catch_up(&mut state, &ledger, &place.branch)?;
@@ -240,7 +258,8 @@ impl Workspace {
         report.diagnostics = faults;
         let first = state.known.is_empty();
 
-        let touched: Vec<&Listed> = listed.iter().filter(|l| state.is_touched(l)).collect();
+        let touched: Vec<&Listed> = listed.iter().filter(|l| pass.rebuild || state.is_touched(l)).collect();
+        state.unkept += touched.len();
         let mut pack = Pack::default();
         if pass.rebuild {
             // Nothing that was remembered is believed.
@@ -279,6 +298,8 @@ impl Workspace {
         report.changed = changes.changed.len();
         report.removed = changes.removed.len();
         let exact = is_commit(&mut state, &changes, &place, &self.root);
+        // It has large files of git's in memory, and nobody asks it any more.
+        place.repository = None;
         if let Some(e) = place.fault.as_ref().or(exact.as_ref().err()) {
             report.diagnostics.push(Diagnostic::new(".git", format!("the commit cannot be told: {e}")));
         }
@@ -312,6 +333,7 @@ impl Workspace {
             let agent = context.agent.as_deref().filter(|_| !pass.bystander);
             self.end_claims(engine, &ledger, agent, &before, &mut report);
         }
+        self.keep_stamps(&mut state, listed_at, &mut report);
         if asks {
             drop(state);
             self.summarise(engine, context, pass, &ledger, &mut report);
@@ -363,10 +385,15 @@ impl Workspace {
         if state.tx == head.tx && state.branch == branch && head.tx > 0 {
             return Ok(Some(view));
         }
-        let stamps: FxHashMap<String, ([u8; 20], Stamp)> = std::mem::take(&mut state.known)
-            .into_iter()
-            .filter_map(|(path, known)| Some((path, (known.content, known.stamp?))))
-            .collect();
+        // Nothing was remembered yet: what an earlier process has seen will do.
+        let seen = match (&self.stamps, state.branch.is_empty()) {
+            (Some(stamps), true) => stamps.read(),
+            _ => state.seen(),
+        };
+        let not_text = seen.iter().filter(|seen| seen.content.is_none());
+        state.skipped.extend(not_text.map(|s| (s.path.clone(), Skipped { stamp: s.stamp, not_text: true })));
+        let stamps = stamps::contents(&seen);
+        state.known.clear();
         state.last_valid = Time::MIN;
         state.claimed = None;
         for found in ledger.beginning(&view, Some("FILE"), "", Fields::Content)? {
@@ -415,6 +442,15 @@ impl Workspace {
         };
         if let Err(e) = kept {
             report.diagnostics.push(Diagnostic::new(".", format!("facts cannot be kept for next time: {e}")));
+        }
+    }
+
+    /// Keeps when files were written, for the next process; a few that are missing there are read again.
+    fn keep_stamps(&self, state: &mut State, listed_at: Time, report: &mut Report) {
+        let Some(stamps) = self.stamps.as_ref().filter(|_| state.unkept > FEW_UNKEPT) else { return };
+        state.unkept = 0;
+        if let Err(e) = stamps.write(state.seen().into_iter(), listed_at) {
+            report.diagnostics.push(Diagnostic::new(".", format!("stamps cannot be kept for next time: {e}")));
         }
     }
 
@@ -488,12 +524,14 @@ impl Workspace {
     fn take_in(&self, state: &mut State, fresh: Vec<Fresh>, changes: &mut Changes, report: &mut Report) -> Vec<String> {
         let mut parsed = Vec::new();
         for file in fresh {
-            report.diagnostics.extend(file.faults);
             report.not_text += usize::from(file.not_text);
             if file.skipped {
-                state.skipped.insert(file.path, file.stamp);
+                let not_text = file.not_text && file.faults.is_empty();
+                report.diagnostics.extend(file.faults);
+                state.skipped.insert(file.path, Skipped { stamp: file.stamp, not_text });
                 continue;
             }
+            report.diagnostics.extend(file.faults);
             state.skipped.remove(&file.path);
             report.bytes += file.bytes;
             match file.manifest {
@@ -705,6 +743,15 @@ impl Workspace {
 }
 
 impl State {
+    /// What is known of the files as they are on disk.
+    fn seen(&self) -> Vec<Seen> {
+        let known = self.known.iter().filter_map(|(path, known)| {
+            Some(Seen { path: path.clone(), content: Some(known.content), stamp: known.stamp? })
+        });
+        let skipped = self.skipped.iter().filter(|(_, skipped)| skipped.not_text);
+        known.chain(skipped.map(|(path, s)| Seen { path: path.clone(), content: None, stamp: s.stamp })).collect()
+    }
+
     /// Brings the links up to date with the program.
     fn resolve(&mut self) {
         self.again.extend(self.resolver.resolve(&mut self.program));
@@ -712,7 +759,7 @@ impl State {
 
     /// Whether a file may have another content than the branch has.
     fn is_touched(&self, listed: &Listed) -> bool {
-        if self.skipped.get(&listed.path) == Some(&listed.stamp) {
+        if self.skipped.get(&listed.path).is_some_and(|skipped| skipped.stamp == listed.stamp) {
             return false;
         }
         self.known.get(&listed.path).is_none_or(|known| known.stamp != Some(listed.stamp))

@@ -95,6 +95,55 @@ fn a_new_process_parses_only_what_changed() {
 }
 
 #[test]
+fn a_new_process_reads_only_what_was_written_since() {
+    for mut desk in Desk::all() {
+        let folder = TempDir::new().unwrap();
+        let cache = TempDir::new().unwrap();
+        small_program(folder.path());
+        for at in 0..60 {
+            write(folder.path(), &format!("many/m{at}.py"), &format!("def f{at}():\n    return f{at}()\n"));
+        }
+        fs::write(folder.path().join("logo.png"), b"\x89PNG\0\0").unwrap();
+        fs::write(folder.path().join("odd.py"), b"x = 1\0").unwrap();
+        let path = json!({"path": folder.path()});
+        let index = |desk: &mut Desk| {
+            let clock = std::sync::Arc::clone(&desk.fixture.clock) as std::sync::Arc<dyn lukasa_store::Clock>;
+            let store = std::sync::Arc::clone(&desk.fixture.store);
+            let engine = lukasa_engine::Engine::new(store, clock, std::env::temp_dir());
+            desk.engine = engine.with_cache(cache.path().into());
+            desk.ok("index_directory", path.clone())
+        };
+        let seconds = |ahead: u64| {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+            lukasa_model::Time((now + ahead) as i64 * 1_000_000)
+        };
+        desk.fixture.clock.set(seconds(0));
+        let whole = index(&mut desk)["bytes"].as_u64().unwrap();
+        assert!(whole > 1_000);
+        assert_eq!(index(&mut desk)["bytes"], whole, "written a moment ago: it might be written again unseen");
+        desk.fixture.clock.set(seconds(60));
+        assert_eq!(index(&mut desk)["bytes"], whole);
+        let report = index(&mut desk);
+        assert_eq!((&report["bytes"], &report["changed"]), (&json!(0), &json!(0)), "{report}");
+        assert!(report["diagnostics"].to_string().contains("odd.py"), "what is wrong is told every time: {report}");
+        // As long as before, and said to be as old as before.
+        let file = folder.path().join("many/m7.py");
+        let before = fs::metadata(&file).unwrap().modified().unwrap();
+        write(folder.path(), "many/m7.py", "def f7():\n    return f8()\n");
+        fs::File::options().write(true).open(&file).unwrap().set_modified(before).unwrap();
+        let report = index(&mut desk);
+        assert_eq!(report["changed"], 1, "{report}");
+        assert_eq!(report["removed"], 0);
+        fs::remove_file(folder.path().join("many/m8.py")).unwrap();
+        assert_eq!(index(&mut desk)["removed"], 1);
+        fs::write(folder.path().join("logo.png"), "text now\n").unwrap();
+        let report = index(&mut desk);
+        assert_eq!(report["changed"], 1, "{report}");
+        assert!(stated(&desk, "main").contains_key("FILE:logo.png"));
+    }
+}
+
+#[test]
 fn a_folder_becomes_files_symbols_and_calls() {
     for desk in Desk::all() {
         let folder = TempDir::new().unwrap();

@@ -1,5 +1,6 @@
 //! Where a store's owner is decided and found: a lock beside the store, a socket in a folder of this user alone.
 
+use lukasa_model::id::named;
 use lukasa_model::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
@@ -105,7 +106,7 @@ impl Place {
     }
 
     fn socket(&self) -> Result<PathBuf> {
-        let name = format!("{}.sock", Uuid::new_v5(&Uuid::NAMESPACE_OID, self.store.as_os_str().as_bytes()).simple());
+        let name = format!("{}.sock", named(Uuid::NAMESPACE_OID, self.store.as_os_str().as_bytes()).simple());
         let user = own_user()?;
         let mine = format!("lukasa-{user}");
         let runtime = self.runtime.as_ref().map(|folder| folder.join("lukasa"));

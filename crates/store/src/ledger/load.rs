@@ -1,4 +1,5 @@
-//! Records a large load as one transaction, part by part: parts are made and planned while earlier ones are written.
+//! Records a large load as one transaction, part by part: one is made while the one before it is planned and the one
+//! before that is written.
 
 use super::commit::{Committed, Target, check_header, learn_named, learn_targets, open_branch};
 use super::observe::Observed;
@@ -9,9 +10,9 @@ use lukasa_model::plan::{self, Drafts, Known, Made, Plan};
 use lukasa_model::transaction::{Chain, Header};
 use lukasa_model::{Batch, Error, Result, Statement, Thing, ThingNo, Transaction, Write};
 use rustc_hash::FxHashMap;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Parts that may wait to be written: enough that neither side waits for the other for long.
+/// Parts that may wait to be planned, and to be written: enough that nobody waits for another for long.
 const WAITING: usize = 1;
 
 impl Ledger {
@@ -38,14 +39,18 @@ impl Ledger {
         let target = open_branch(&registry, branch, head, now)?;
         writer.expect_many()?;
         let (send, receive) = sync_channel::<Result<Plan>>(WAITING);
+        let (hand, made) = sync_channel::<Result<Vec<Write>>>(WAITING);
         let written = std::thread::scope(|scope| {
             let (ledger, target) = (self, &target);
-            let planning = scope.spawn(move || ledger.plan_parts(target, header, parts, &send));
+            // Who plans stops to listen when something failed, and with that nothing more is made.
+            let making = scope.spawn(move || drop(parts.map(|part| hand.send(part)).find(|sent| sent.is_err())));
+            let planning = scope.spawn(move || ledger.plan_parts(target, header, made, &send));
             let mut load = Load::new(target, header, Observed::new(&self.scope, header));
             for plan in receive {
                 load.write(&mut *writer, plan?)?;
             }
-            let chain = planning.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let joined = making.join().and_then(|()| planning.join());
+            let chain = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             load.finish(&mut *writer, chain)
         })?;
         let (written, observed) = written;
@@ -56,11 +61,14 @@ impl Ledger {
         Ok(written)
     }
 
-    /// Makes parts and plans them, until one fails or nobody listens any more. Gives the hash over all they state.
-    fn plan_parts<I>(&self, target: &Target<'_>, header: &Header, parts: I, send: &SyncSender<Result<Plan>>) -> Chain
-    where
-        I: Iterator<Item = Result<Vec<Write>>>,
-    {
+    /// Plans parts until one fails or nobody listens any more. Gives the hash over all they state.
+    fn plan_parts(
+        &self,
+        target: &Target<'_>,
+        header: &Header,
+        parts: Receiver<Result<Vec<Write>>>,
+        send: &SyncSender<Result<Plan>>,
+    ) -> Chain {
         let chain = Chain::new(target.head.hash, target.head.tx + 1, target.now, target.branch, header);
         // What is committed cannot change meanwhile: we are the writer. A new project cannot be read yet, and has nothing.
         let mut reader = match self.store.read(&self.scope) {
@@ -148,7 +156,7 @@ impl Parts<'_> {
         let plan = plan::plan(resolved, &known, &target.place(self.next_thing, self.first_place))?;
         let mut again: FxHashMap<ThingNo, Thing> = FxHashMap::default();
         if plan.statements.iter().any(|s| s.thing < self.next_thing) {
-            let earlier = known.things.values().chain(self.made.values().map(|(thing, _)| thing));
+            let earlier = known.things.values().chain(self.made.things());
             let by_number: FxHashMap<ThingNo, &Thing> = earlier.map(|t| (t.no, t)).collect();
             let spoken_of = plan.statements.iter().map(|s| s.thing).filter(|no| *no < self.next_thing);
             again.extend(spoken_of.filter_map(|no| Some((no, (*by_number.get(&no)?).clone()))));
@@ -174,7 +182,7 @@ impl Parts<'_> {
             }
             let header = statement.header();
             match new {
-                Some(_) => drop(self.made.insert(thing.id, (thing.clone(), header))),
+                Some(_) => self.made.insert(thing.clone(), header),
                 None => self.restated.entry(thing.no).or_default().push(header),
             }
         }

@@ -1,0 +1,147 @@
+//! When the files of a working tree were written, and what they held: kept on disk, so that a new process reads only
+//! those that were written since.
+//!
+//! A stamp is trusted only if the file had been left alone for a while when it was read: until then it could be written
+//! again without being told apart. Losing the file loses time, nothing else.
+
+use super::cache::checksum;
+use super::files::Stamp;
+use lukasa_model::Time;
+use rustc_hash::{FxHashMap, FxHasher};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How long a file has to be left alone: the coarsest clocks of file systems tick every two seconds.
+const SETTLED_NS: i128 = 3_000_000_000;
+const FIRST_LINE: &[u8] = b"lukasa stamps 1\n";
+const PREFIX: &str = "stamps-";
+
+/// A file as it was seen: when it was written, and the id of its content; none if it is no text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    pub path: String,
+    pub content: Option<[u8; 20]>,
+    pub stamp: Stamp,
+}
+
+/// Where the stamps of one working tree are kept.
+#[derive(Clone, Debug)]
+pub struct Stamps {
+    file: PathBuf,
+    root: PathBuf,
+}
+
+impl Stamps {
+    /// Worktrees share a folder, so each has a file of its own in it.
+    pub fn in_folder(folder: &Path, root: &Path) -> Stamps {
+        let mut hasher = FxHasher::default();
+        root.hash(&mut hasher);
+        Stamps { file: folder.join(format!("{PREFIX}{:016x}", hasher.finish())), root: root.to_owned() }
+    }
+
+    /// What was seen last; nothing when there is no such file, or it is damaged.
+    pub fn read(&self) -> Vec<Seen> {
+        fs::read(&self.file)
+            .ok()
+            .and_then(|bytes| take_apart(&bytes))
+            .map_or(vec![], |(root, seen)| if Path::new(&root) == self.root { seen } else { vec![] })
+    }
+
+    /// Keeps what was seen at `time`, as far as it can be trusted.
+    pub fn write(&self, seen: impl Iterator<Item = Seen>, time: Time) -> io::Result<()> {
+        let settled = i128::from(time.0) * 1_000 - SETTLED_NS;
+        let seen: Vec<Seen> = seen.filter(|s| s.stamp.modified_ns.max(s.stamp.changed_ns) < settled).collect();
+        // A root that is no text has no stamps: it is read every time.
+        let Some(root) = self.root.to_str() else { return Ok(()) };
+        let body = postcard::to_allocvec(&(root, seen)).map_err(io::Error::other)?;
+        let folder = self.file.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        let next = self.file.with_extension(format!("new-{}", std::process::id()));
+        fs::write(&next, [FIRST_LINE, &checksum(&body).to_le_bytes(), &body].concat())?;
+        fs::rename(&next, &self.file)?;
+        self.forget_gone(folder)
+    }
+
+    /// Removes what is kept for working trees that are there no more.
+    fn forget_gone(&self, folder: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let ours = path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(PREFIX));
+            if !ours || path == self.file {
+                continue;
+            }
+            let root = fs::read(&path).ok().and_then(|bytes| take_apart(&bytes)).map(|(root, _)| root);
+            if root.is_none_or(|root| !Path::new(&root).exists()) {
+                fs::remove_file(&path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn take_apart(bytes: &[u8]) -> Option<(String, Vec<Seen>)> {
+    let (sum, body) = bytes.strip_prefix(FIRST_LINE)?.split_first_chunk::<8>()?;
+    (checksum(body).to_le_bytes() == *sum).then(|| postcard::from_bytes(body).ok())?
+}
+
+/// What was seen of files that are text, by path.
+pub fn contents(seen: &[Seen]) -> FxHashMap<&str, ([u8; 20], Stamp)> {
+    seen.iter().filter_map(|seen| Some((seen.path.as_str(), (seen.content?, seen.stamp)))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failing test says where")]
+
+    use super::*;
+
+    fn seen(path: &str, seconds: u64) -> Seen {
+        let at = i128::from(seconds) * 1_000_000_000;
+        Seen { path: path.into(), content: Some([7; 20]), stamp: Stamp { size: 1, modified_ns: 5, changed_ns: at } }
+    }
+
+    #[test]
+    fn what_was_left_alone_is_kept_for_its_own_tree() {
+        let (folder, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let stamps = Stamps::in_folder(folder.path(), root.path());
+        assert!(stamps.read().is_empty());
+        let now = Time(1_000_000_000);
+        let told = [seen("old", 10), seen("just now", 999), seen("in the future", 2_000)];
+        stamps.write(told.into_iter(), now).unwrap();
+        assert_eq!(stamps.read(), [seen("old", 10)]);
+        assert!(Stamps::in_folder(folder.path(), Path::new("/elsewhere")).read().is_empty());
+    }
+
+    #[test]
+    fn a_damaged_file_counts_as_none() {
+        let (folder, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let stamps = Stamps::in_folder(folder.path(), root.path());
+        stamps.write([seen("a", 10)].into_iter(), Time(1_000_000_000)).unwrap();
+        let whole = fs::read(&stamps.file).unwrap();
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x10;
+            fs::write(&stamps.file, &bytes).unwrap();
+            assert!(stamps.read().is_empty(), "changed at {at}");
+            fs::write(&stamps.file, &whole[..at]).unwrap();
+            assert!(stamps.read().is_empty(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn trees_that_are_gone_are_forgotten() {
+        let (folder, root, gone) =
+            (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let other = Stamps::in_folder(folder.path(), gone.path());
+        other.write([seen("a", 10)].into_iter(), Time(1_000_000_000)).unwrap();
+        let stamps = Stamps::in_folder(folder.path(), root.path());
+        stamps.write([seen("a", 10)].into_iter(), Time(1_000_000_000)).unwrap();
+        assert!(other.file.exists());
+        drop(gone);
+        stamps.write([seen("a", 10)].into_iter(), Time(1_000_000_000)).unwrap();
+        assert!(!other.file.exists() && stamps.file.exists());
+    }
+}
