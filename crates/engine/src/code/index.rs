@@ -30,8 +30,9 @@ use lukasa_store::{Fields, Ledger};
 use parking_lot::Mutex;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -111,6 +112,27 @@ struct Known {
     facts: String,
     /// The file on disk that had this content.
     stamp: Option<Stamp>,
+}
+
+/// What a branch tells of a file, as far as it is asked for here: there are many, and most was said for others.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Told<'a> {
+    #[serde(borrow)]
+    content_hash: Cow<'a, str>,
+    #[serde(borrow)]
+    facts: Cow<'a, str>,
+}
+
+impl Told<'_> {
+    fn of(content: &str) -> Option<Told<'_>> {
+        #[derive(Deserialize)]
+        struct Whole<'a> {
+            #[serde(borrow)]
+            properties: Told<'a>,
+        }
+        serde_json::from_str::<Whole<'_>>(content).ok().map(|whole| whole.properties)
+    }
 }
 
 /// What a pass is for.
@@ -250,10 +272,14 @@ impl Workspace {
         let mut place = Place::of(&self.root, pass.branch.as_deref())?;
         place::ensure_branch(&ledger, &place.branch, &context.header(None))?;
         let listed_at = ledger.clock().now();
-        let (listed, faults) = files::list(&self.root)?;
+        let (listed, view) = std::thread::scope(|scope| {
+            let listing = scope.spawn(|| files::list(&self.root));
+            let view = self.catch_up(&mut state, &ledger, &place.branch);
+            steps.done("known");
+            (listing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), view)
+        });
+        let ((listed, faults), view) = (listed?, view?);
         steps.done("list");
-        let view = self.catch_up(&mut state, &ledger, &place.branch)?;
-        steps.done("known");
         let mut report = Report { branch: place.branch.clone(), files: listed.len(), ..Report::default() };
         report.diagnostics = faults;
         let first = state.known.is_empty();
@@ -398,13 +424,12 @@ impl Workspace {
         state.claimed = None;
         for found in ledger.beginning(&view, Some("FILE"), "", Fields::Content)? {
             let (Some(path), Some(statement)) = (found.thing.key.as_deref(), &found.statement) else { continue };
-            let content = statement.parsed()?;
-            let text = |name: &str| content.properties.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
+            let Some(told) = statement.content.as_deref().and_then(Told::of) else { continue };
             // A file somebody stated by hand has no content of ours: it is left alone.
-            let Some(id) = unhex(&text("content_hash")) else { continue };
+            let Some(id) = unhex(&told.content_hash) else { continue };
             state.last_valid = state.last_valid.max(statement.period.from);
             let stamp = stamps.get(path).filter(|(known, _)| *known == id).map(|(_, stamp)| *stamp);
-            state.known.insert(path.to_owned(), Known { content: id, facts: text("facts"), stamp });
+            state.known.insert(path.to_owned(), Known { content: id, facts: told.facts.into_owned(), stamp });
         }
         if state.branch != branch || state.tx != head.tx {
             state.stated = false;
