@@ -3,6 +3,7 @@
 use super::file::File;
 use super::value::{DirId, FileId, Gid, Sym, Value};
 use crate::facts::{Def, Facts};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,7 +43,24 @@ impl Program {
     /// Adds a file, or what it says now.
     pub fn set(&mut self, path: &str, facts: Arc<Facts>) -> FileId {
         let syms = facts.names.iter().map(|name| self.intern(name)).collect();
-        let file = Arc::new(File::new(path, facts, syms));
+        self.put(path, Arc::new(File::new(path, facts, syms)))
+    }
+
+    /// The same for many files at once, on all cores.
+    pub fn set_all(&mut self, sources: Vec<(String, Arc<Facts>)>) {
+        let syms: Vec<Vec<Sym>> =
+            sources.iter().map(|(_, facts)| facts.names.iter().map(|name| self.intern(name)).collect()).collect();
+        let files = sources.into_par_iter().zip(syms).map(|((path, facts), syms)| {
+            let file = Arc::new(File::new(&path, facts, syms));
+            (path, file)
+        });
+        let files: Vec<(String, Arc<File>)> = files.collect();
+        for (path, file) in files {
+            self.put(&path, file);
+        }
+    }
+
+    fn put(&mut self, path: &str, file: Arc<File>) -> FileId {
         if let Some(id) = self.by_path.get(path) {
             self.files[*id as usize] = Some(file);
             return *id;

@@ -30,7 +30,7 @@ pub struct Cache {
 }
 
 /// One source: its path, the id of its content, its facts.
-pub type Source<'a> = (&'a str, [u8; 20], &'a Arc<Facts>);
+pub type Source = (String, [u8; 20], Arc<Facts>);
 
 impl Cache {
     pub fn in_folder(folder: &Path) -> Cache {
@@ -49,7 +49,7 @@ impl Cache {
     }
 
     /// Adds sources. When much of what is there must be old, the file is made anew of `all`.
-    pub fn add(&self, new: &[Source<'_>], all: impl FnOnce() -> Vec<(String, [u8; 20], Arc<Facts>)>) -> io::Result<()> {
+    pub fn add(&self, new: &[Source], all: impl FnOnce() -> Vec<Source>) -> io::Result<()> {
         if new.is_empty() {
             return Ok(());
         }
@@ -59,17 +59,13 @@ impl Cache {
             let mut file = OpenOptions::new().append(true).open(&self.file)?;
             return write(&mut file, new);
         }
-        let all = all();
-        let all: Vec<Source<'_>> = all.iter().map(|(path, id, facts)| (path.as_str(), *id, facts)).collect();
-        self.replace(&all)
+        self.replace(&all())
     }
 
     /// Keeps these and nothing else.
-    pub fn replace(&self, sources: &[Source<'_>]) -> io::Result<()> {
+    pub fn replace(&self, sources: &[Source]) -> io::Result<()> {
         if let Some(folder) = self.file.parent() {
-            fs::create_dir_all(folder)?;
-            // No part of anybody's sources.
-            fs::write(folder.join(".gitignore"), "*\n")?;
+            make_folder(folder)?;
         }
         // Readers have the old file or the new one, never a part.
         let next = self.file.with_extension(format!("new-{}", std::process::id()));
@@ -91,6 +87,12 @@ impl Cache {
     }
 }
 
+/// A folder for what can be made again: no part of anybody's sources.
+pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    fs::write(folder.join(".gitignore"), "*\n")
+}
+
 fn first_line(size: u64) -> String {
     format!("lukasa facts {} {size:0DIGITS$}\n", lukasa_code::BUILD)
 }
@@ -102,7 +104,7 @@ fn size_in(bytes: &[u8]) -> Option<u64> {
     (line == first_line(size).as_bytes()).then_some(size)
 }
 
-fn write(file: &mut File, sources: &[Source<'_>]) -> io::Result<()> {
+fn write(file: &mut File, sources: &[Source]) -> io::Result<()> {
     for sources in sources.chunks(AT_ONCE) {
         let entries: Vec<Vec<u8>> =
             sources.par_iter().map(|(path, id, facts)| entry(path, id, facts)).collect::<io::Result<_>>()?;
@@ -189,10 +191,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::in_folder(&folder.path().join("cache"));
         let (one, two) = (facts("def one(): pass\n"), facts("def two(): one()\n"));
-        let nothing = || -> Vec<(String, [u8; 20], Arc<Facts>)> { vec![] };
+        let nothing = || -> Vec<Source> { vec![] };
+        let source = |path: &str, id, facts: &Arc<Facts>| (path.to_owned(), [id; 20], Arc::clone(facts));
         assert!(cache.read().unwrap().get("a.py", &[1; 20]).is_none());
-        cache.add(&[("a.py", [1; 20], &one)], || vec![("a.py".into(), [1; 20], one.clone())]).unwrap();
-        cache.add(&[("a.py", [2; 20], &two), ("b.py", [1; 20], &one)], nothing).unwrap();
+        cache.add(&[source("a.py", 1, &one)], || vec![source("a.py", 1, &one)]).unwrap();
+        cache.add(&[source("a.py", 2, &two), source("b.py", 1, &one)], nothing).unwrap();
         let pack = cache.read().unwrap();
         let name = |facts: Option<Facts>| facts.map(|f| f.name(f.def(1).name).to_owned());
         assert_eq!(name(pack.get("a.py", &[1; 20])).as_deref(), Some("one"));
@@ -206,7 +209,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::in_folder(folder.path());
         let (one, two) = (facts("def one(): pass\n"), facts("def two(): pass\n"));
-        cache.replace(&[("a.py", [1; 20], &one), ("b.py", [2; 20], &two)]).unwrap();
+        cache.replace(&[("a.py".into(), [1; 20], one.clone()), ("b.py".into(), [2; 20], two)]).unwrap();
         let whole = fs::read(&cache.file).unwrap();
         for cut in 0..whole.len() {
             fs::write(&cache.file, &whole[..cut]).unwrap();
@@ -223,7 +226,8 @@ mod tests {
         }
         fs::write(&cache.file, "lukasa facts of another build\n").unwrap();
         assert!(cache.read().unwrap().get("a.py", &[1; 20]).is_none());
-        cache.add(&[("a.py", [1; 20], &one)], || vec![("a.py".into(), [1; 20], one.clone())]).unwrap();
+        let one: Source = ("a.py".into(), [1; 20], one);
+        cache.add(std::slice::from_ref(&one), || vec![one.clone()]).unwrap();
         assert!(cache.read().unwrap().get("a.py", &[1; 20]).is_some(), "written anew");
     }
 
@@ -236,7 +240,8 @@ mod tests {
         let mut sizes = vec![];
         for turn in 0..200u8 {
             let id = [turn; 20];
-            cache.add(&[("a.py", id, &large)], || vec![("a.py".into(), id, large.clone())]).unwrap();
+            let one: Source = ("a.py".into(), id, large.clone());
+            cache.add(std::slice::from_ref(&one), || vec![one.clone()]).unwrap();
             assert!(cache.read().unwrap().get("a.py", &id).is_some(), "turn {turn}");
             sizes.push(fs::metadata(&cache.file).unwrap().len());
         }

@@ -8,7 +8,7 @@ mod summarise;
 pub use summarise::ModelReport;
 
 use self::difference::{Counted, FEW_FILES, Made, Parts, affected, renames, said_no_more, unused_outside};
-use super::cache::{Cache, Pack};
+use super::cache::{Cache, Pack, Source};
 use super::files::{self, Content, DIAGNOSTICS, Diagnostic, Listed, Stamp};
 use super::git::{self, blob_id};
 use super::look::{FirstLook, first_look};
@@ -36,7 +36,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 /// A working tree that is kept on a branch. Passes over it come one after another.
@@ -71,6 +72,8 @@ struct State {
     claimed: Option<String>,
     /// When the latest statement about a file begins.
     last_valid: Time,
+    /// When the files were listed.
+    listed_at: Time,
     /// Files that were read since their stamps were kept.
     unkept: usize,
 }
@@ -78,7 +81,8 @@ struct State {
 /// A file that is left out.
 #[derive(Clone, Copy, Debug)]
 struct Skipped {
-    stamp: Stamp,
+    /// None if it was written a moment before.
+    stamp: Option<Stamp>,
     /// It is no text, and nothing else is wrong with it.
     not_text: bool,
 }
@@ -99,6 +103,7 @@ impl Default for State {
             stated: false,
             claimed: None,
             last_valid: Time::MIN,
+            listed_at: Time::MIN,
             unkept: 0,
         }
     }
@@ -110,7 +115,7 @@ struct Known {
     content: [u8; 20],
     /// Hash over everything stated for the file.
     facts: String,
-    /// The file on disk that had this content.
+    /// The file on disk that had this content; none if it was written a moment before.
     stamp: Option<Stamp>,
 }
 
@@ -271,7 +276,7 @@ impl Workspace {
         let ledger = engine.ledger(&self.scope);
         let mut place = Place::of(&self.root, pass.branch.as_deref())?;
         place::ensure_branch(&ledger, &place.branch, &context.header(None))?;
-        let listed_at = ledger.clock().now();
+        state.listed_at = ledger.clock().now();
         let (listed, view) = std::thread::scope(|scope| {
             let listing = scope.spawn(|| files::list(&self.root));
             let view = self.catch_up(&mut state, &ledger, &place.branch);
@@ -296,7 +301,7 @@ impl Workspace {
         if first && !pass.rebuild {
             pack = self.kept(&mut report);
         }
-        let fresh = self.read(&touched, &state, first.then_some(&pack), context);
+        let fresh = self.read(&touched, &state, (first || pass.rebuild).then_some(&pack), context);
         context.stop.check()?;
         let summaries = engine.summaries();
         if let Some(Err(e)) = summaries.as_ref().map(|s| s.cache.refresh()) {
@@ -319,7 +324,7 @@ impl Workspace {
             state.forget(&listed);
         }
         drop(pack);
-        self.keep(&state, &parsed, &mut report);
+        let to_keep = self.keep(&state, &parsed, &mut report);
         steps.done("read");
         report.changed = changes.changed.len();
         report.removed = changes.removed.len();
@@ -351,15 +356,21 @@ impl Workspace {
                 batch.writes.push(Write::Object(commit_object(commit)));
             }
             // The last moment to turn back: from here on all of it becomes known.
-            context.stop.check()?;
-            let job = Job { ledger: &ledger, view: view.as_ref(), changes: &changes, rebuild: pass.rebuild };
+            if let Err(stopped) = context.stop.check() {
+                not_kept(self.keep_only(&to_keep), &mut report);
+                return Err(stopped);
+            }
+            let (view, to_keep) = (view.as_ref(), to_keep.as_slice());
+            let job = Job { ledger: &ledger, view, changes: &changes, rebuild: pass.rebuild, to_keep };
             // What becomes known for the first time has not changed.
             let before = if first { BTreeSet::new() } else { changes.files() };
             self.write(engine, &mut state, &job, batch, &mut report, &mut steps)?;
             let agent = context.agent.as_deref().filter(|_| !pass.bystander);
             self.end_claims(engine, &ledger, agent, &before, &mut report);
+        } else {
+            not_kept(self.keep_only(&to_keep), &mut report);
         }
-        self.keep_stamps(&mut state, listed_at, &mut report);
+        self.keep_stamps(&mut state, &mut report);
         if asks {
             drop(state);
             self.summarise(engine, context, pass, &ledger, &mut report);
@@ -417,7 +428,7 @@ impl Workspace {
             _ => state.seen(),
         };
         let not_text = seen.iter().filter(|seen| seen.content.is_none());
-        state.skipped.extend(not_text.map(|s| (s.path.clone(), Skipped { stamp: s.stamp, not_text: true })));
+        state.skipped.extend(not_text.map(|s| (s.path.clone(), Skipped { stamp: Some(s.stamp), not_text: true })));
         let stamps = stamps::contents(&seen);
         state.known.clear();
         state.last_valid = Time::MIN;
@@ -448,33 +459,36 @@ impl Workspace {
         })
     }
 
-    /// Keeps the facts of files that were parsed, for the next process.
-    fn keep(&self, state: &State, parsed: &[String], report: &mut Report) {
-        let Some(cache) = &self.cache else { return };
+    /// Keeps the facts of files that were parsed, for the next process. If that is all of them, gives them back instead, to
+    /// be kept when there is less to do.
+    fn keep(&self, state: &State, parsed: &[String], report: &mut Report) -> Vec<Source> {
         let source = |path: &String| {
             let facts = &state.program.get(state.program.find_file(path)?)?.facts;
             Some((path.clone(), *state.loaded.get(path)?, Arc::clone(facts)))
         };
-        if parsed.is_empty() {
-            return;
+        let Some(cache) = self.cache.as_ref().filter(|_| !parsed.is_empty()) else { return vec![] };
+        let new: Vec<Source> = parsed.iter().filter_map(source).collect();
+        if new.len() == state.loaded.len() {
+            return new;
         }
-        let new: Vec<_> = parsed.iter().filter_map(source).collect();
-        let new: Vec<_> = new.iter().map(|(path, id, facts)| (path.as_str(), *id, facts)).collect();
-        // After everything was parsed, whatever was kept before says nothing more.
-        let kept = match new.len() == state.loaded.len() {
-            true => cache.replace(&new),
-            false => cache.add(&new, || state.loaded.keys().filter_map(source).collect()),
-        };
-        if let Err(e) = kept {
-            report.diagnostics.push(Diagnostic::new(".", format!("facts cannot be kept for next time: {e}")));
+        let kept = cache.add(&new, || state.loaded.keys().filter_map(source).collect());
+        not_kept(kept, report);
+        vec![]
+    }
+
+    /// After everything was parsed, whatever was kept before says nothing more.
+    fn keep_only(&self, sources: &[Source]) -> std::io::Result<()> {
+        match &self.cache {
+            Some(cache) if !sources.is_empty() => cache.replace(sources),
+            _ => Ok(()),
         }
     }
 
     /// Keeps when files were written, for the next process; a few that are missing there are read again.
-    fn keep_stamps(&self, state: &mut State, listed_at: Time, report: &mut Report) {
+    fn keep_stamps(&self, state: &mut State, report: &mut Report) {
         let Some(stamps) = self.stamps.as_ref().filter(|_| state.unkept > FEW_UNKEPT) else { return };
         state.unkept = 0;
-        if let Err(e) = stamps.write(state.seen().into_iter(), listed_at) {
+        if let Err(e) = stamps.write(&state.seen()) {
             report.diagnostics.push(Diagnostic::new(".", format!("stamps cannot be kept for next time: {e}")));
         }
     }
@@ -493,14 +507,24 @@ impl Workspace {
         let (done, teller) = (AtomicU64::new(0), std::thread::current());
         std::thread::scope(|scope| {
             let reading = scope.spawn(|| {
-                let fresh = files.par_iter().map(|listed| {
-                    let fresh = read(listed);
-                    done.fetch_add(1, Ordering::Relaxed);
-                    fresh
-                });
-                let fresh: Vec<Fresh> = fresh.collect();
+                // The largest come first: nobody waits for the one that is begun last.
+                let mut order: Vec<usize> = (0..files.len()).collect();
+                order.sort_by_key(|at| std::cmp::Reverse(files[*at].stamp.size));
+                let next = AtomicUsize::new(0);
+                let read_some = |_| {
+                    let taken = || order.get(next.fetch_add(1, Ordering::Relaxed)).copied();
+                    let some = std::iter::from_fn(taken).map(|at| {
+                        let fresh = read(&files[at]);
+                        done.fetch_add(1, Ordering::Relaxed);
+                        (at, fresh)
+                    });
+                    some.collect::<Vec<_>>()
+                };
+                let threads = (0..rayon::current_num_threads()).into_par_iter().with_max_len(1);
+                let mut fresh: Vec<(usize, Fresh)> = threads.flat_map_iter(read_some).collect();
                 teller.unpark();
-                fresh
+                fresh.sort_unstable_by_key(|(at, _)| *at);
+                fresh.into_iter().map(|(_, fresh)| fresh).collect()
             });
             // Progress is told from here: who listens need not be of several threads.
             while done.load(Ordering::Relaxed) < files.len() as u64 && !reading.is_finished() {
@@ -548,12 +572,14 @@ impl Workspace {
     /// Tells which were parsed.
     fn take_in(&self, state: &mut State, fresh: Vec<Fresh>, changes: &mut Changes, report: &mut Report) -> Vec<String> {
         let mut parsed = Vec::new();
+        let mut sources = Vec::new();
         for file in fresh {
             report.not_text += usize::from(file.not_text);
+            let stamp = Some(file.stamp).filter(|stamp| stamps::is_settled(stamp, state.listed_at));
             if file.skipped {
                 let not_text = file.not_text && file.faults.is_empty();
                 report.diagnostics.extend(file.faults);
-                state.skipped.insert(file.path, Skipped { stamp: file.stamp, not_text });
+                state.skipped.insert(file.path, Skipped { stamp, not_text });
                 continue;
             }
             report.diagnostics.extend(file.faults);
@@ -573,18 +599,19 @@ impl Workspace {
                     report.parsed += 1;
                     parsed.push(file.path.clone());
                 }
-                state.program.set(&file.path, facts);
+                sources.push((file.path.clone(), facts));
                 state.loaded.insert(file.path.clone(), file.content);
             }
             match state.known.get_mut(&file.path) {
-                Some(known) if known.content == file.content => known.stamp = Some(file.stamp),
+                Some(known) if known.content == file.content => known.stamp = stamp,
                 _ => {
                     let about = About { content_hash: hex(&file.content), bytes: file.bytes, ..About::default() };
-                    changes.stamps.insert(file.path.clone(), (file.content, file.stamp));
+                    changes.stamps.insert(file.path.clone(), (file.content, stamp));
                     changes.changed.insert(file.path, about);
                 }
             }
         }
+        state.program.set_all(sources);
         parsed
     }
 
@@ -622,8 +649,9 @@ impl Workspace {
         report: &mut Report,
         steps: &mut Steps,
     ) -> Result<()> {
-        let Job { ledger, view, changes, rebuild } = *job;
+        let Job { ledger, view, changes, rebuild, to_keep } = *job;
         if changes.is_empty() && !rebuild {
+            not_kept(self.keep_only(to_keep), report);
             let committed = ledger.commit(&batch)?;
             report.tx = committed.tx;
             state.tx = committed.tx.unwrap_or(state.tx);
@@ -679,12 +707,29 @@ impl Workspace {
         let parts = Parts { program: &state.program, names: &names, links, files: &made, at: 0, last };
         let counted = Mutex::new(Counted::default());
         let parts = parts.inspect(|part| part.iter().for_each(|write| counted.lock().add(write)));
-        let committed = if made.len() <= FEW_FILES {
+        let wants_look = rebuild || made_whole;
+        let beside = || (self.keep_only(to_keep), wants_look.then(|| first_look(&state.program, links)));
+        let (committed, (kept, look)) = if made.len() <= FEW_FILES {
             batch.writes = parts.flatten().collect();
-            ledger.commit(&batch)?
+            (ledger.commit(&batch)?, beside())
         } else {
-            ledger.load(&batch.branch, &batch.header, parts.map(Ok))?
+            // When all parts are made, one core has nothing more to do until they are written.
+            let (making, made_all) = channel::<()>();
+            let mut making = Some(making);
+            let end = std::iter::from_fn(move || drop_and_end(&mut making));
+            let (committed, done) = std::thread::scope(|scope| {
+                let doing = scope.spawn(move || {
+                    // Nothing is sent: it fails when the sender goes, with the last part or with the whole load.
+                    let _ = made_all.recv();
+                    beside()
+                });
+                let committed = ledger.load(&batch.branch, &batch.header, parts.map(Ok).chain(end));
+                (committed, doing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            });
+            (committed?, done)
         };
+        not_kept(kept, report);
+        report.look = look;
         steps.done("commit");
         let counted = counted.into_inner();
         (report.symbols, report.relationships, report.derivations) =
@@ -703,10 +748,6 @@ impl Workspace {
             report.sources += 1;
             report.lines += u64::from(facts.lines);
         }
-        if rebuild || made_whole {
-            report.look = Some(first_look(&state.program, links));
-            steps.done("look");
-        }
         state.stated = true;
         state.again.clear();
         state.names = names;
@@ -717,7 +758,7 @@ impl Workspace {
             let stamp = changes.stamps.get(&path);
             let before = state.known.get(&path);
             let content = stamp.map(|(c, _)| *c).or(before.map(|k| k.content)).unwrap_or_default();
-            let stamp = stamp.map(|(_, s)| *s).or(before.and_then(|k| k.stamp));
+            let stamp = stamp.map_or(before.and_then(|k| k.stamp), |(_, s)| *s);
             state.known.insert(path, Known { content, facts: digest, stamp });
         }
         state.tx = committed.tx.unwrap_or(state.tx);
@@ -774,7 +815,8 @@ impl State {
             Some(Seen { path: path.clone(), content: Some(known.content), stamp: known.stamp? })
         });
         let skipped = self.skipped.iter().filter(|(_, skipped)| skipped.not_text);
-        known.chain(skipped.map(|(path, s)| Seen { path: path.clone(), content: None, stamp: s.stamp })).collect()
+        let skipped = skipped.filter_map(|(path, s)| Some(Seen { path: path.clone(), content: None, stamp: s.stamp? }));
+        known.chain(skipped).collect()
     }
 
     /// Brings the links up to date with the program.
@@ -784,7 +826,7 @@ impl State {
 
     /// Whether a file may have another content than the branch has.
     fn is_touched(&self, listed: &Listed) -> bool {
-        if self.skipped.get(&listed.path).is_some_and(|skipped| skipped.stamp == listed.stamp) {
+        if self.skipped.get(&listed.path).is_some_and(|skipped| skipped.stamp == Some(listed.stamp)) {
             return false;
         }
         self.known.get(&listed.path).is_none_or(|known| known.stamp != Some(listed.stamp))
@@ -804,7 +846,9 @@ impl State {
 
     /// Whether a file is there, and text.
     fn is_there(&self, listed: &[Listed], path: &str) -> bool {
-        !self.skipped.contains_key(path) && listed.binary_search_by(|l| l.path.as_str().cmp(path)).is_ok()
+        let Ok(at) = listed.binary_search_by(|l| l.path.as_str().cmp(path)) else { return false };
+        // What an earlier process left out may be text by now.
+        self.skipped.get(path).is_none_or(|skipped| skipped.stamp.is_some_and(|stamp| stamp != listed[at].stamp))
     }
 
     /// Files the branch has that are there no more, or are no text any more.
@@ -827,7 +871,7 @@ impl State {
 #[derive(Default)]
 struct Changes {
     changed: BTreeMap<String, About>,
-    stamps: FxHashMap<String, ([u8; 20], Stamp)>,
+    stamps: FxHashMap<String, ([u8; 20], Option<Stamp>)>,
     removed: BTreeSet<String>,
 }
 
@@ -848,6 +892,20 @@ struct Job<'a> {
     view: Option<&'a View>,
     changes: &'a Changes,
     rebuild: bool,
+    /// Facts that the next process can use.
+    to_keep: &'a [Source],
+}
+
+fn not_kept(kept: std::io::Result<()>, report: &mut Report) {
+    if let Err(e) = kept {
+        report.diagnostics.push(Diagnostic::new(".", format!("facts cannot be kept for next time: {e}")));
+    }
+}
+
+/// The end of an iterator, told by dropping the sender.
+fn drop_and_end<T>(sender: &mut Option<Sender<()>>) -> Option<T> {
+    *sender = None;
+    None
 }
 
 /// Whether the files are exactly those of the commit. What is not text, or is kept out, only has to be there.
@@ -866,7 +924,7 @@ fn is_commit(state: &mut State, changes: &Changes, place: &Place, root: &Path) -
     };
     // Mostly it is what was changed last that is not in the commit.
     let as_committed =
-        |(path, (content, _)): (&String, &([u8; 20], Stamp))| tree.get(path).is_some_and(|e| e.id == *content);
+        |(path, (content, _)): (&String, &([u8; 20], Option<Stamp>))| tree.get(path).is_some_and(|e| e.id == *content);
     if !changes.stamps.iter().all(as_committed) {
         return Ok(false);
     }

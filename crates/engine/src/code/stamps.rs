@@ -1,10 +1,9 @@
 //! When the files of a working tree were written, and what they held: kept on disk, so that a new process reads only
 //! those that were written since.
 //!
-//! A stamp is trusted only if the file had been left alone for a while when it was read: until then it could be written
-//! again without being told apart. Losing the file loses time, nothing else.
+//! Losing the file loses time, nothing else.
 
-use super::cache::checksum;
+use super::cache::{checksum, make_folder};
 use super::files::Stamp;
 use lukasa_model::Time;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -50,36 +49,40 @@ impl Stamps {
             .map_or(vec![], |(root, seen)| if Path::new(&root) == self.root { seen } else { vec![] })
     }
 
-    /// Keeps what was seen at `time`, as far as it can be trusted.
-    pub fn write(&self, seen: impl Iterator<Item = Seen>, time: Time) -> io::Result<()> {
-        let settled = i128::from(time.0) * 1_000 - SETTLED_NS;
-        let seen: Vec<Seen> = seen.filter(|s| s.stamp.modified_ns.max(s.stamp.changed_ns) < settled).collect();
+    pub fn write(&self, seen: &[Seen]) -> io::Result<()> {
         // A root that is no text has no stamps: it is read every time.
         let Some(root) = self.root.to_str() else { return Ok(()) };
         let body = postcard::to_allocvec(&(root, seen)).map_err(io::Error::other)?;
         let folder = self.file.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
+        make_folder(folder)?;
         let next = self.file.with_extension(format!("new-{}", std::process::id()));
         fs::write(&next, [FIRST_LINE, &checksum(&body).to_le_bytes(), &body].concat())?;
         fs::rename(&next, &self.file)?;
-        self.forget_gone(folder)
+        self.forget_gone(folder);
+        Ok(())
     }
 
-    /// Removes what is kept for working trees that are there no more.
-    fn forget_gone(&self, folder: &Path) -> io::Result<()> {
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            let ours = path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(PREFIX));
-            if !ours || path == self.file {
+    /// Removes what is kept for working trees that are there no more. Another process may do the same at the same moment,
+    /// and what is left the next one finds.
+    fn forget_gone(&self, folder: &Path) {
+        for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            // A name with a dot is still being written.
+            if !name.starts_with(PREFIX) || name.contains('.') || path == self.file {
                 continue;
             }
             let root = fs::read(&path).ok().and_then(|bytes| take_apart(&bytes)).map(|(root, _)| root);
             if root.is_none_or(|root| !Path::new(&root).exists()) {
-                fs::remove_file(&path)?;
+                let _ = fs::remove_file(&path);
             }
         }
-        Ok(())
     }
+}
+
+/// Whether a file that was listed at `time` had been left alone for a while. If not, it could be written again without
+/// being told apart, and has to be read again.
+pub fn is_settled(stamp: &Stamp, time: Time) -> bool {
+    stamp.modified_ns.max(stamp.changed_ns) < i128::from(time.0) * 1_000 - SETTLED_NS
 }
 
 fn take_apart(bytes: &[u8]) -> Option<(String, Vec<Seen>)> {
@@ -104,22 +107,28 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_alone_is_kept_for_its_own_tree() {
+    fn what_was_seen_is_kept_for_its_own_tree() {
         let (folder, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let stamps = Stamps::in_folder(folder.path(), root.path());
         assert!(stamps.read().is_empty());
-        let now = Time(1_000_000_000);
-        let told = [seen("old", 10), seen("just now", 999), seen("in the future", 2_000)];
-        stamps.write(told.into_iter(), now).unwrap();
-        assert_eq!(stamps.read(), [seen("old", 10)]);
+        stamps.write(&[seen("a", 10), seen("b", 20)]).unwrap();
+        assert_eq!(stamps.read(), [seen("a", 10), seen("b", 20)]);
         assert!(Stamps::in_folder(folder.path(), Path::new("/elsewhere")).read().is_empty());
+    }
+
+    #[test]
+    fn what_was_just_written_is_not_believed() {
+        let now = Time(1_000_000_000);
+        let settled = |seconds| is_settled(&seen("a", seconds).stamp, now);
+        assert!(settled(10) && settled(996));
+        assert!(!settled(997) && !settled(999) && !settled(2_000));
     }
 
     #[test]
     fn a_damaged_file_counts_as_none() {
         let (folder, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let stamps = Stamps::in_folder(folder.path(), root.path());
-        stamps.write([seen("a", 10)].into_iter(), Time(1_000_000_000)).unwrap();
+        stamps.write(&[seen("a", 10)]).unwrap();
         let whole = fs::read(&stamps.file).unwrap();
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
@@ -136,12 +145,12 @@ mod tests {
         let (folder, root, gone) =
             (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let other = Stamps::in_folder(folder.path(), gone.path());
-        other.write([seen("a", 10)].into_iter(), Time(1_000_000_000)).unwrap();
+        other.write(&[seen("a", 10)]).unwrap();
         let stamps = Stamps::in_folder(folder.path(), root.path());
-        stamps.write([seen("a", 10)].into_iter(), Time(1_000_000_000)).unwrap();
+        stamps.write(&[seen("a", 10)]).unwrap();
         assert!(other.file.exists());
         drop(gone);
-        stamps.write([seen("a", 10)].into_iter(), Time(1_000_000_000)).unwrap();
+        stamps.write(&[seen("a", 10)]).unwrap();
         assert!(!other.file.exists() && stamps.file.exists());
     }
 }

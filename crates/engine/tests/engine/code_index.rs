@@ -106,11 +106,14 @@ fn a_new_process_reads_only_what_was_written_since() {
         fs::write(folder.path().join("logo.png"), b"\x89PNG\0\0").unwrap();
         fs::write(folder.path().join("odd.py"), b"x = 1\0").unwrap();
         let path = json!({"path": folder.path()});
-        let index = |desk: &mut Desk| {
+        let restarted = |desk: &mut Desk| {
             let clock = std::sync::Arc::clone(&desk.fixture.clock) as std::sync::Arc<dyn lukasa_store::Clock>;
             let store = std::sync::Arc::clone(&desk.fixture.store);
             let engine = lukasa_engine::Engine::new(store, clock, std::env::temp_dir());
             desk.engine = engine.with_cache(cache.path().into());
+        };
+        let index = |desk: &mut Desk| {
+            restarted(desk);
             desk.ok("index_directory", path.clone())
         };
         let seconds = |ahead: u64| {
@@ -140,6 +143,12 @@ fn a_new_process_reads_only_what_was_written_since() {
         let report = index(&mut desk);
         assert_eq!(report["changed"], 1, "{report}");
         assert!(stated(&desk, "main").contains_key("FILE:logo.png"));
+        restarted(&mut desk);
+        assert_eq!(
+            desk.ok("graph_health", path.clone())["pending_changes"],
+            0,
+            "the picture that became text counts once"
+        );
     }
 }
 
