@@ -251,6 +251,11 @@ impl Fresh {
 /// How often progress is told.
 const PROGRESS: std::time::Duration = std::time::Duration::from_millis(20);
 
+/// A file that takes long to read and take apart, in bytes.
+const LARGE_FILE: u64 = 96 << 10;
+/// Files that are read one after another.
+const NEIGHBOURS: usize = 32;
+
 /// So many files are read again by the next process sooner than all stamps are written.
 const FEW_UNKEPT: usize = 50;
 
@@ -507,16 +512,13 @@ impl Workspace {
         let (done, teller) = (AtomicU64::new(0), std::thread::current());
         std::thread::scope(|scope| {
             let reading = scope.spawn(|| {
-                // The largest come first: nobody waits for the one that is begun last.
-                let mut order: Vec<usize> = (0..files.len()).collect();
-                order.sort_by_key(|at| std::cmp::Reverse(files[*at].stamp.size));
-                let next = AtomicUsize::new(0);
+                let (next, jobs) = (AtomicUsize::new(0), jobs(files));
                 let read_some = |_| {
-                    let taken = || order.get(next.fetch_add(1, Ordering::Relaxed)).copied();
-                    let some = std::iter::from_fn(taken).map(|at| {
-                        let fresh = read(&files[at]);
+                    let taken = || jobs.get(next.fetch_add(1, Ordering::Relaxed));
+                    let some = std::iter::from_fn(taken).flatten().map(|at| {
+                        let fresh = read(&files[*at]);
                         done.fetch_add(1, Ordering::Relaxed);
-                        (at, fresh)
+                        (*at, fresh)
                     });
                     some.collect::<Vec<_>>()
                 };
@@ -894,6 +896,16 @@ struct Job<'a> {
     rebuild: bool,
     /// Facts that the next process can use.
     to_keep: &'a [Source],
+}
+
+/// The order in which many files are read: large ones first, so that nobody waits for one that is begun last; then neighbours
+/// together, for they will be asked for together.
+fn jobs(files: &[&Listed]) -> Vec<Vec<usize>> {
+    let size = |at: &usize| files[*at].stamp.size;
+    let (mut large, small): (Vec<usize>, Vec<usize>) = (0..files.len()).partition(|at| size(at) > LARGE_FILE);
+    large.sort_by_key(|at| std::cmp::Reverse(size(at)));
+    let large = large.into_iter().map(|at| vec![at]);
+    large.chain(small.chunks(NEIGHBOURS).map(<[usize]>::to_vec)).collect()
 }
 
 fn not_kept(kept: std::io::Result<()>, report: &mut Report) {
