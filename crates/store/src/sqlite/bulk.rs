@@ -131,7 +131,7 @@ unsafe impl VTabCursor for Cursor<'_> {
 
     fn column(&self, context: &mut Context, column: c_int) -> Result<()> {
         match self.rows() {
-            Some(rows) if column < POINTER => context.set_result(&rows.value(self.at, column as usize)),
+            Some(rows) if column < POINTER => context.set_result(rows.value(self.at, column as usize)),
             _ => Ok(()),
         }
     }
