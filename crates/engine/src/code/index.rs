@@ -2,14 +2,18 @@
 //! what the branch says is written in one transaction.
 
 mod difference;
+mod keep;
 pub mod past;
+mod read;
 mod summarise;
 
 pub use summarise::ModelReport;
 
 use self::difference::{Counted, FEW_FILES, Made, Parts, affected, renames, said_no_more, unused_outside};
+use self::keep::not_kept;
+use self::read::Fresh;
 use super::cache::{Cache, Pack, Source};
-use super::files::{self, Content, DIAGNOSTICS, Diagnostic, Listed, Stamp};
+use super::files::{self, DIAGNOSTICS, Diagnostic, Listed, Stamp};
 use super::git::{self, blob_id};
 use super::look::{FirstLook, first_look};
 use super::place::{self, Place};
@@ -18,7 +22,6 @@ use super::summaries::Summaries;
 use crate::coordination::{Change, ClaimOut};
 use crate::{Context, Engine};
 use lukasa_code::Language;
-use lukasa_code::facts::Facts;
 use lukasa_code::resolve::program::is_manifest;
 use lukasa_code::resolve::{Links, Program, Resolver};
 use lukasa_code::statements::{self, About, Names};
@@ -36,7 +39,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
@@ -206,58 +209,6 @@ pub struct Report {
 fn is_zero(n: &usize) -> bool {
     *n == 0
 }
-
-/// A file that was read in this pass.
-struct Fresh {
-    path: String,
-    stamp: Stamp,
-    content: [u8; 20],
-    bytes: u64,
-    facts: Option<Arc<Facts>>,
-    /// The facts come from the text, not from what was kept.
-    parsed: bool,
-    manifest: Option<String>,
-    /// Not text, or cannot be read.
-    skipped: bool,
-    not_text: bool,
-    faults: Vec<Diagnostic>,
-}
-
-impl Fresh {
-    /// A file of which nothing is read yet.
-    fn of(listed: &Listed) -> Fresh {
-        Fresh {
-            path: listed.path.clone(),
-            stamp: listed.stamp,
-            content: [0; 20],
-            bytes: listed.stamp.size,
-            facts: None,
-            parsed: false,
-            manifest: None,
-            skipped: false,
-            not_text: false,
-            faults: vec![],
-        }
-    }
-
-    fn found(&mut self, facts: Facts) {
-        if let Some((line, what)) = facts.faults.first() {
-            self.faults.push(Diagnostic { line: Some(*line), ..Diagnostic::new(&self.path, what.to_string()) });
-        }
-        self.facts = Some(Arc::new(facts));
-    }
-}
-
-/// How often progress is told.
-const PROGRESS: std::time::Duration = std::time::Duration::from_millis(20);
-
-/// A file that takes long to read and take apart, in bytes.
-const LARGE_FILE: u64 = 96 << 10;
-/// Files that are read one after another.
-const NEIGHBOURS: usize = 32;
-
-/// So many files are read again by the next process sooner than all stamps are written.
-const FEW_UNKEPT: usize = 50;
 
 /// Files up to this many are parsed sooner than kept facts are read.
 const FEW_NEEDED: usize = 20;
@@ -453,121 +404,6 @@ impl Workspace {
         state.branch = branch.to_owned();
         state.tx = head.tx;
         Ok(Some(view))
-    }
-
-    /// The facts an earlier process kept.
-    fn kept(&self, report: &mut Report) -> Pack {
-        let Some(cache) = &self.cache else { return Pack::default() };
-        cache.read().unwrap_or_else(|e| {
-            report.diagnostics.push(Diagnostic::new(".", format!("facts kept earlier cannot be read: {e}")));
-            Pack::default()
-        })
-    }
-
-    /// Keeps the facts of files that were parsed, for the next process. If that is all of them, gives them back instead, to
-    /// be kept when there is less to do.
-    fn keep(&self, state: &State, parsed: &[String], report: &mut Report) -> Vec<Source> {
-        let source = |path: &String| {
-            let facts = &state.program.get(state.program.find_file(path)?)?.facts;
-            Some((path.clone(), *state.loaded.get(path)?, Arc::clone(facts)))
-        };
-        let Some(cache) = self.cache.as_ref().filter(|_| !parsed.is_empty()) else { return vec![] };
-        let new: Vec<Source> = parsed.iter().filter_map(source).collect();
-        if new.len() == state.loaded.len() {
-            return new;
-        }
-        let kept = cache.add(&new, || state.loaded.keys().filter_map(source).collect());
-        not_kept(kept, report);
-        vec![]
-    }
-
-    /// After everything was parsed, whatever was kept before says nothing more.
-    fn keep_only(&self, sources: &[Source]) -> std::io::Result<()> {
-        match &self.cache {
-            Some(cache) if !sources.is_empty() => cache.replace(sources),
-            _ => Ok(()),
-        }
-    }
-
-    /// Keeps when files were written, for the next process; a few that are missing there are read again.
-    fn keep_stamps(&self, state: &mut State, report: &mut Report) {
-        let Some(stamps) = self.stamps.as_ref().filter(|_| state.unkept > FEW_UNKEPT) else { return };
-        state.unkept = 0;
-        if let Err(e) = stamps.write(&state.seen()) {
-            report.diagnostics.push(Diagnostic::new(".", format!("stamps cannot be kept for next time: {e}")));
-        }
-    }
-
-    /// Reads files on all cores, and takes apart those whose content is new; with what was kept, all of them. What nobody
-    /// waits for any more is not read.
-    fn read(&self, files: &[&Listed], state: &State, all: Option<&Pack>, context: &mut Context<'_>) -> Vec<Fresh> {
-        let stop = context.stop.clone();
-        let read = |listed: &&Listed| match stop.is_stopped() {
-            true => Fresh::of(listed),
-            false => self.read_one(listed, state, all),
-        };
-        if files.len() <= 200 {
-            return files.par_iter().map(read).collect();
-        }
-        let (done, teller) = (AtomicU64::new(0), std::thread::current());
-        std::thread::scope(|scope| {
-            let reading = scope.spawn(|| {
-                let (next, jobs) = (AtomicUsize::new(0), jobs(files));
-                let read_some = |_| {
-                    let taken = || jobs.get(next.fetch_add(1, Ordering::Relaxed));
-                    let some = std::iter::from_fn(taken).flatten().map(|at| {
-                        let fresh = read(&files[*at]);
-                        done.fetch_add(1, Ordering::Relaxed);
-                        (*at, fresh)
-                    });
-                    some.collect::<Vec<_>>()
-                };
-                let threads = (0..rayon::current_num_threads()).into_par_iter().with_max_len(1);
-                let mut fresh: Vec<(usize, Fresh)> = threads.flat_map_iter(read_some).collect();
-                teller.unpark();
-                fresh.sort_unstable_by_key(|(at, _)| *at);
-                fresh.into_iter().map(|(_, fresh)| fresh).collect()
-            });
-            // Progress is told from here: who listens need not be of several threads.
-            while done.load(Ordering::Relaxed) < files.len() as u64 && !reading.is_finished() {
-                (context.progress)(done.load(Ordering::Relaxed), Some(files.len() as u64));
-                std::thread::park_timeout(PROGRESS);
-            }
-            reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
-    }
-
-    fn read_one(&self, listed: &Listed, state: &State, all: Option<&Pack>) -> Fresh {
-        let path = &listed.path;
-        let mut fresh = Fresh::of(listed);
-        let Some(bytes) = files::load(&self.root, path, &mut fresh.faults) else {
-            fresh.skipped = true;
-            return fresh;
-        };
-        fresh.content = blob_id(&bytes);
-        fresh.bytes = bytes.len() as u64;
-        let same = state.known.get(path).is_some_and(|known| known.content == fresh.content);
-        if same && all.is_none() {
-            return fresh;
-        }
-        if is_manifest(path) {
-            fresh.manifest = Some(String::from_utf8_lossy(&bytes).into_owned());
-        }
-        if state.loaded.get(path) != Some(&fresh.content) {
-            if let Some(facts) = all.and_then(|pack| pack.get(path, &fresh.content)) {
-                fresh.found(facts);
-                return fresh;
-            }
-            match files::read(path, bytes, &mut fresh.faults) {
-                Content::Source { text, language } => {
-                    fresh.found(lukasa_code::parse(path, &text, language));
-                    fresh.parsed = true;
-                }
-                Content::Text => {}
-                Content::Binary => (fresh.skipped, fresh.not_text) = (true, true),
-            }
-        }
-        fresh
     }
 
     /// Puts what was read where it belongs, and notes what differs from the branch.
@@ -896,22 +732,6 @@ struct Job<'a> {
     rebuild: bool,
     /// Facts that the next process can use.
     to_keep: &'a [Source],
-}
-
-/// The order in which many files are read: large ones first, so that nobody waits for one that is begun last; then neighbours
-/// together, for they will be asked for together.
-fn jobs(files: &[&Listed]) -> Vec<Vec<usize>> {
-    let size = |at: &usize| files[*at].stamp.size;
-    let (mut large, small): (Vec<usize>, Vec<usize>) = (0..files.len()).partition(|at| size(at) > LARGE_FILE);
-    large.sort_by_key(|at| std::cmp::Reverse(size(at)));
-    let large = large.into_iter().map(|at| vec![at]);
-    large.chain(small.chunks(NEIGHBOURS).map(<[usize]>::to_vec)).collect()
-}
-
-fn not_kept(kept: std::io::Result<()>, report: &mut Report) {
-    if let Err(e) = kept {
-        report.diagnostics.push(Diagnostic::new(".", format!("facts cannot be kept for next time: {e}")));
-    }
 }
 
 /// The end of an iterator, told by dropping the sender.

@@ -1,0 +1,151 @@
+//! Reading files: on all cores, and taken apart where their content is new.
+
+use super::super::cache::Pack;
+use super::super::files::{self, Content, Diagnostic, Listed, Stamp};
+use super::super::git::blob_id;
+use super::{State, Workspace};
+use crate::Context;
+use lukasa_code::facts::Facts;
+use lukasa_code::resolve::program::is_manifest;
+use rayon::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// How often progress is told.
+const PROGRESS: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// A file that takes long to read and take apart, in bytes.
+const LARGE_FILE: u64 = 96 << 10;
+/// Files that are read one after another.
+const NEIGHBOURS: usize = 32;
+
+/// A file that was read in this pass.
+pub(super) struct Fresh {
+    pub(super) path: String,
+    pub(super) stamp: Stamp,
+    pub(super) content: [u8; 20],
+    pub(super) bytes: u64,
+    pub(super) facts: Option<Arc<Facts>>,
+    /// The facts come from the text, not from what was kept.
+    pub(super) parsed: bool,
+    pub(super) manifest: Option<String>,
+    /// Not text, or cannot be read.
+    pub(super) skipped: bool,
+    pub(super) not_text: bool,
+    pub(super) faults: Vec<Diagnostic>,
+}
+
+impl Fresh {
+    /// A file of which nothing is read yet.
+    fn of(listed: &Listed) -> Fresh {
+        Fresh {
+            path: listed.path.clone(),
+            stamp: listed.stamp,
+            content: [0; 20],
+            bytes: listed.stamp.size,
+            facts: None,
+            parsed: false,
+            manifest: None,
+            skipped: false,
+            not_text: false,
+            faults: vec![],
+        }
+    }
+
+    fn found(&mut self, facts: Facts) {
+        if let Some((line, what)) = facts.faults.first() {
+            self.faults.push(Diagnostic { line: Some(*line), ..Diagnostic::new(&self.path, what.to_string()) });
+        }
+        self.facts = Some(Arc::new(facts));
+    }
+}
+
+impl Workspace {
+    /// Reads files on all cores, and takes apart those whose content is new; with what was kept, all of them. What nobody
+    /// waits for any more is not read.
+    pub(super) fn read(
+        &self,
+        files: &[&Listed],
+        state: &State,
+        all: Option<&Pack>,
+        context: &mut Context<'_>,
+    ) -> Vec<Fresh> {
+        let stop = context.stop.clone();
+        let read = |listed: &&Listed| match stop.is_stopped() {
+            true => Fresh::of(listed),
+            false => self.read_one(listed, state, all),
+        };
+        if files.len() <= 200 {
+            return files.par_iter().map(read).collect();
+        }
+        let (done, teller) = (AtomicU64::new(0), std::thread::current());
+        std::thread::scope(|scope| {
+            let reading = scope.spawn(|| {
+                let (next, jobs) = (AtomicUsize::new(0), jobs(files));
+                let read_some = |_| {
+                    let taken = || jobs.get(next.fetch_add(1, Ordering::Relaxed));
+                    let some = std::iter::from_fn(taken).flatten().map(|at| {
+                        let fresh = read(&files[*at]);
+                        done.fetch_add(1, Ordering::Relaxed);
+                        (*at, fresh)
+                    });
+                    some.collect::<Vec<_>>()
+                };
+                let threads = (0..rayon::current_num_threads()).into_par_iter().with_max_len(1);
+                let mut fresh: Vec<(usize, Fresh)> = threads.flat_map_iter(read_some).collect();
+                teller.unpark();
+                fresh.sort_unstable_by_key(|(at, _)| *at);
+                fresh.into_iter().map(|(_, fresh)| fresh).collect()
+            });
+            // Progress is told from here: who listens need not be of several threads.
+            while done.load(Ordering::Relaxed) < files.len() as u64 && !reading.is_finished() {
+                (context.progress)(done.load(Ordering::Relaxed), Some(files.len() as u64));
+                std::thread::park_timeout(PROGRESS);
+            }
+            reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    fn read_one(&self, listed: &Listed, state: &State, all: Option<&Pack>) -> Fresh {
+        let path = &listed.path;
+        let mut fresh = Fresh::of(listed);
+        let Some(bytes) = files::load(&self.root, path, &mut fresh.faults) else {
+            fresh.skipped = true;
+            return fresh;
+        };
+        fresh.content = blob_id(&bytes);
+        fresh.bytes = bytes.len() as u64;
+        let same = state.known.get(path).is_some_and(|known| known.content == fresh.content);
+        if same && all.is_none() {
+            return fresh;
+        }
+        if is_manifest(path) {
+            fresh.manifest = Some(String::from_utf8_lossy(&bytes).into_owned());
+        }
+        if state.loaded.get(path) != Some(&fresh.content) {
+            if let Some(facts) = all.and_then(|pack| pack.get(path, &fresh.content)) {
+                fresh.found(facts);
+                return fresh;
+            }
+            match files::read(path, bytes, &mut fresh.faults) {
+                Content::Source { text, language } => {
+                    fresh.found(lukasa_code::parse(path, &text, language));
+                    fresh.parsed = true;
+                }
+                Content::Text => {}
+                Content::Binary => (fresh.skipped, fresh.not_text) = (true, true),
+            }
+        }
+        fresh
+    }
+}
+
+/// The order in which many files are read: large ones first, so that nobody waits for one that is begun last; then neighbours
+/// together, for they will be asked for together.
+fn jobs(files: &[&Listed]) -> Vec<Vec<usize>> {
+    let size = |at: &usize| files[*at].stamp.size;
+    let (mut large, small): (Vec<usize>, Vec<usize>) = (0..files.len()).partition(|at| size(at) > LARGE_FILE);
+    large.sort_by_key(|at| std::cmp::Reverse(size(at)));
+    let large = large.into_iter().map(|at| vec![at]);
+    large.chain(small.chunks(NEIGHBOURS).map(<[usize]>::to_vec)).collect()
+}
