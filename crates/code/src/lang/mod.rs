@@ -116,6 +116,7 @@ fn names(language: Language) -> &'static Names {
     static ALL: [OnceLock<Names>; Language::ALL.len()] = [const { OnceLock::new() }; Language::ALL.len()];
     ALL[language as usize].get_or_init(|| {
         let grammar = grammar(language);
+        assert!(grammar.field_count() < 256, "a node keeps its field in a byte");
         let kinds = (0..grammar.node_kind_count()).map(|kind| grammar.node_kind_for_id(kind as u16).unwrap_or(""));
         let fields = (0..=grammar.field_count()).map(|field| grammar.field_name_for_id(field as u16).unwrap_or(""));
         Names { kinds: kinds.collect(), fields: fields.collect() }

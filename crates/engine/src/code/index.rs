@@ -40,7 +40,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::time::Instant;
 
 /// A working tree that is kept on a branch. Passes over it come one after another.
@@ -553,15 +553,18 @@ impl Workspace {
         } else {
             // When all parts are made, one core has nothing more to do until they are written.
             let (making, made_all) = channel::<()>();
-            let mut making = Some(making);
-            let end = std::iter::from_fn(move || drop_and_end(&mut making));
+            let parts = parts.map(move |part| {
+                // Goes with the iterator, when the last part is made or the load has failed.
+                let _made_until = &making;
+                Ok(part)
+            });
             let (committed, done) = std::thread::scope(|scope| {
                 let doing = scope.spawn(move || {
-                    // Nothing is sent: it fails when the sender goes, with the last part or with the whole load.
+                    // Nothing is sent: it fails when the sender goes.
                     let _ = made_all.recv();
                     beside()
                 });
-                let committed = ledger.load(&batch.branch, &batch.header, parts.map(Ok).chain(end));
+                let committed = ledger.load(&batch.branch, &batch.header, parts);
                 (committed, doing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             });
             (committed?, done)
@@ -732,12 +735,6 @@ struct Job<'a> {
     rebuild: bool,
     /// Facts that the next process can use.
     to_keep: &'a [Source],
-}
-
-/// The end of an iterator, told by dropping the sender.
-fn drop_and_end<T>(sender: &mut Option<Sender<()>>) -> Option<T> {
-    *sender = None;
-    None
 }
 
 /// Whether the files are exactly those of the commit. What is not text, or is kept out, only has to be there.

@@ -43,7 +43,13 @@ impl Ledger {
         let written = std::thread::scope(|scope| {
             let (ledger, target) = (self, &target);
             // Who plans stops to listen when something failed, and with that nothing more is made.
-            let making = scope.spawn(move || drop(parts.map(|part| hand.send(part)).find(|sent| sent.is_err())));
+            let making = scope.spawn(move || {
+                for part in parts {
+                    if hand.send(part).is_err() {
+                        break;
+                    }
+                }
+            });
             let planning = scope.spawn(move || ledger.plan_parts(target, header, made, &send));
             let mut load = Load::new(target, header, Observed::new(&self.scope, header));
             for plan in receive {

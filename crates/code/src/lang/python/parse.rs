@@ -185,7 +185,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Simple statements up to the end of the line; gives where that is, a comment included.
+    /// Simple statements up to the end of the line, a comment included.
     fn line(&mut self, parent: u32) -> Read<()> {
         loop {
             let node = self.simple()?;
@@ -356,10 +356,10 @@ impl<'t> Parser<'t> {
 
     fn if_statement(&mut self) -> Read<u32> {
         let node = self.open(kind::IF_STATEMENT);
-        self.condition(node)?;
+        self.condition(node, field::CONSEQUENCE)?;
         while self.at_word(Word::Elif) {
             let clause = self.open(kind::ELIF_CLAUSE);
-            self.condition(clause)?;
+            self.condition(clause, field::CONSEQUENCE)?;
             self.close(clause);
             self.add(node, clause, field::ALTERNATIVE);
         }
@@ -367,11 +367,12 @@ impl<'t> Parser<'t> {
         Ok(self.close(node))
     }
 
-    fn condition(&mut self, node: u32) -> Read<()> {
+    /// A word, a condition and the block behind it.
+    fn condition(&mut self, node: u32, block: u8) -> Read<()> {
         self.advance()?;
         let condition = self.named()?;
         self.add(node, condition, field::CONDITION);
-        self.block(node, field::CONSEQUENCE)
+        self.block(node, block)
     }
 
     fn otherwise(&mut self, node: u32) -> Read<()> {
@@ -400,10 +401,7 @@ impl<'t> Parser<'t> {
 
     fn while_statement(&mut self) -> Read<u32> {
         let node = self.open(kind::WHILE_STATEMENT);
-        self.advance()?;
-        let condition = self.named()?;
-        self.add(node, condition, field::CONDITION);
-        self.block(node, field::BODY)?;
+        self.condition(node, field::BODY)?;
         self.otherwise(node)?;
         Ok(self.close(node))
     }

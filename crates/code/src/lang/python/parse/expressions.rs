@@ -380,12 +380,8 @@ impl Parser<'_> {
             self.tree.set_kind(node, kind::PARENTHESIZED_EXPRESSION);
             let value = self.yielded()?;
             self.add(node, value, field::NO);
-        } else if !self.at(Tok::Close(b')')) {
-            let first = self.starred(true)?;
-            match self.tok.kind {
-                Tok::Comma => self.items(node, first)?,
-                _ => self.comprehension(node, first, kind::GENERATOR_EXPRESSION, kind::PARENTHESIZED_EXPRESSION)?,
-            }
+        } else {
+            self.elements(node, b')', kind::GENERATOR_EXPRESSION, kind::PARENTHESIZED_EXPRESSION)?;
         }
         self.expect(Tok::Close(b')'))?;
         Ok(self.close(node))
@@ -394,15 +390,21 @@ impl Parser<'_> {
     fn square(&mut self) -> Read<u32> {
         let node = self.open(kind::LIST);
         self.advance()?;
-        if !self.at(Tok::Close(b']')) {
-            let first = self.starred(true)?;
-            match self.tok.kind {
-                Tok::Comma => self.items(node, first)?,
-                _ => self.comprehension(node, first, kind::LIST_COMPREHENSION, kind::LIST)?,
-            }
-        }
+        self.elements(node, b']', kind::LIST_COMPREHENSION, kind::LIST)?;
         self.expect(Tok::Close(b']'))?;
         Ok(self.close(node))
+    }
+
+    /// What stands between brackets: nothing, several, a comprehension, or a single one, which makes it `single`.
+    fn elements(&mut self, node: u32, end: u8, comprehension: u16, single: u16) -> Read<()> {
+        if self.at(Tok::Close(end)) {
+            return Ok(());
+        }
+        let first = self.starred(true)?;
+        match self.tok.kind {
+            Tok::Comma => self.items(node, first),
+            _ => self.comprehension(node, first, comprehension, single),
+        }
     }
 
     fn curly(&mut self) -> Read<u32> {
