@@ -104,6 +104,10 @@ impl Tree {
         self.nodes[node as usize].start
     }
 
+    pub fn set_start(&mut self, node: u32, start: u32) {
+        self.nodes[node as usize].start = start;
+    }
+
     pub fn set_end(&mut self, node: u32, end: u32) {
         self.nodes[node as usize].end = end;
     }

@@ -5,7 +5,9 @@ mod classes;
 mod comments;
 mod functions;
 mod modules;
+mod parse;
 mod patterns;
+mod syntax;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -15,6 +17,7 @@ use crate::builder::{Builder, ScopeId};
 use crate::facts::{DefId, Expr, ExprId, Facts, Kind, ROOT, Span, Target, UNKNOWN, VarId, Visibility, flag};
 use crate::language::Language;
 use crate::tree::{self, Node, Tree, one_line, span};
+pub use parse::parse;
 use patterns::Leaf;
 use smallvec::SmallVec;
 

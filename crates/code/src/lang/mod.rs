@@ -28,6 +28,9 @@ use front_end;
 
 #[cfg(test)]
 mod compact;
+#[cfg(test)]
+mod damage;
+mod descent;
 mod ecma;
 mod go;
 mod java;
@@ -52,7 +55,9 @@ pub fn parse(path: &str, text: &str, language: Language) -> Facts {
     let grown = || crate::tree::grown(text, &tree(text, language), names(language), |_, _| ());
     let mut facts = match language {
         Language::Python => python::read(path, text, &python::parse(text).unwrap_or_else(grown)),
-        Language::JavaScript | Language::TypeScript | Language::Tsx => ecma::read(path, text, &grown(), language),
+        Language::JavaScript | Language::TypeScript | Language::Tsx => {
+            ecma::read(path, text, &ecma::parse(text, language).unwrap_or_else(grown), language)
+        }
         Language::Go => go::read(path, text, &grown()),
         Language::Rust => rust::read(path, text, &grown()),
         Language::Java => java::read(path, text, &grown()),

@@ -238,9 +238,16 @@ impl<'t> Reader<'t> {
                 return if holder.is_empty() { args[0] } else { self.built_in(holder, &args) };
             }
         }
-        let base = self.type_name(name);
-        self.b.uses(base, line(name));
-        self.b.generic(base, args)
+        let base = match name.kind() {
+            // `import("x").T`
+            "member_expression" => self.ty(name),
+            _ => {
+                let base = self.type_name(name);
+                self.b.uses(base, line(name));
+                base
+            }
+        };
+        if base == UNKNOWN { UNKNOWN } else { self.b.generic(base, args) }
     }
 
     fn built_in(&mut self, name: &str, args: &[ExprId]) -> ExprId {

@@ -1,8 +1,7 @@
 //! Python text to its syntax tree, by recursive descent: here the statements.
 //!
-//! Plain Python 3 is read, and given up on at the first doubt: errors, Python 2, what is nested deeper than people
-//! write. tree-sitter then reads the text, which takes ten times as long and makes sense of anything. Whoever read it,
-//! the facts are the same; a test holds both against each other.
+//! Plain Python 3 is read; errors, Python 2 and what is nested deeper than people write are left to tree-sitter. Whoever
+//! read it, the facts are the same; a test holds both against each other.
 
 mod expressions;
 mod lex;
@@ -11,11 +10,9 @@ mod patterns;
 mod tests;
 
 use super::syntax::{NAMES, field, kind};
-use crate::tree::{Tree, flag};
-use lex::{Lexer, Place, Read, Tok, Token, Unsure, Word};
-
-/// Deepest nesting that is read here: it costs stack.
-const DEPTH: u32 = 120;
+use crate::lang::descent::{Descent, Read, Unsure};
+use crate::tree::Tree;
+use lex::{Lexer, Tok, Word};
 
 /// The tree of a text, if it is plain Python.
 pub fn parse(text: &str) -> Option<Tree> {
@@ -25,30 +22,11 @@ pub fn parse(text: &str) -> Option<Tree> {
 /// Reads what belongs to a node.
 type Part<'t> = fn(&mut Parser<'t>, u32) -> Read<()>;
 
-struct Parser<'t> {
-    lex: Lexer<'t>,
-    tree: Tree,
-    /// What comes next.
-    tok: Token,
-    /// Where what was read so far ends.
-    last: u32,
-    depth: u32,
-}
-
-/// A place to come back to when a guess was wrong.
-struct Guess {
-    place: Place,
-    tok: Token,
-    last: u32,
-    depth: u32,
-    nodes: u32,
-}
+type Parser<'t> = Descent<'t, Lexer<'t>>;
 
 impl<'t> Parser<'t> {
     fn module(text: &'t str) -> Read<Tree> {
-        let mut lex = Lexer::new(text)?;
-        let tok = lex.next()?;
-        let mut parser = Parser { lex, tree: Tree::new(text, &NAMES), tok, last: 0, depth: 0 };
+        let mut parser = Parser::new(Lexer::new(text)?, Tree::new(text, &NAMES), ())?;
         let module = parser.open(kind::MODULE);
         while parser.tok.kind != Tok::End {
             parser.statement(module)?;
@@ -57,105 +35,12 @@ impl<'t> Parser<'t> {
         Ok(parser.tree)
     }
 
-    // --- tokens ---
-
-    fn advance(&mut self) -> Read<Token> {
-        let token = self.tok;
-        self.tok = self.lex.next()?;
-        self.last = token.end;
-        Ok(token)
-    }
-
-    fn at(&self, kind: Tok) -> bool {
-        self.tok.kind == kind
-    }
-
     fn at_word(&self, word: Word) -> bool {
-        self.tok.kind == Tok::Word(word)
-    }
-
-    fn eat(&mut self, kind: Tok) -> Read<bool> {
-        let there = self.tok.kind == kind;
-        if there {
-            self.advance()?;
-        }
-        Ok(there)
+        self.at(Tok::Word(word))
     }
 
     fn eat_word(&mut self, word: Word) -> Read<bool> {
         self.eat(Tok::Word(word))
-    }
-
-    fn expect(&mut self, kind: Tok) -> Read<Token> {
-        if self.tok.kind == kind { self.advance() } else { Err(Unsure) }
-    }
-
-    fn text(&self, token: Token) -> &'t str {
-        &self.lex.text[token.start as usize..token.end as usize]
-    }
-
-    fn guess(&self) -> Guess {
-        let nodes = self.tree.len();
-        Guess { place: self.lex.place(), tok: self.tok, last: self.last, depth: self.depth, nodes }
-    }
-
-    fn go_back(&mut self, guess: Guess) -> Read<()> {
-        self.lex.go_back(guess.place)?;
-        (self.tok, self.last, self.depth) = (guess.tok, guess.last, guess.depth);
-        self.tree.truncate(guess.nodes);
-        Ok(())
-    }
-
-    fn deeper<R>(&mut self, read: impl FnOnce(&mut Self) -> Read<R>) -> Read<R> {
-        if self.depth >= DEPTH {
-            return Err(Unsure);
-        }
-        self.depth += 1;
-        let result = read(self);
-        self.depth -= 1;
-        result
-    }
-
-    // --- nodes ---
-
-    /// A node that begins with what comes next.
-    fn open(&mut self, kind: u16) -> u32 {
-        self.open_at(kind, self.tok.start)
-    }
-
-    fn open_at(&mut self, kind: u16, start: u32) -> u32 {
-        self.tree.push(kind, flag::NAMED, start, start)
-    }
-
-    /// A node around one that was read already.
-    fn around(&mut self, kind: u16, child: u32, field: u8) -> u32 {
-        let node = self.open_at(kind, self.tree.start(child));
-        self.tree.append(node, child, field);
-        node
-    }
-
-    fn add(&mut self, parent: u32, child: u32, field: u8) {
-        self.tree.append(parent, child, field);
-    }
-
-    fn close(&mut self, node: u32) -> u32 {
-        self.tree.set_end(node, self.last);
-        node
-    }
-
-    /// A node that is nothing but the next token.
-    fn leaf(&mut self, kind: u16) -> Read<u32> {
-        let node = self.tree.push(kind, flag::NAMED, self.tok.start, self.tok.end);
-        self.advance()?;
-        Ok(node)
-    }
-
-    /// A word without a name of its own.
-    fn mark(&mut self, parent: u32, kind: u16) -> Read<()> {
-        let node = self.tree.push(kind, 0, self.tok.start, self.tok.end);
-        self.advance()?;
-        self.add(parent, node, field::NO);
-        Ok(())
     }
 
     fn identifier(&mut self) -> Read<u32> {

@@ -3,20 +3,8 @@
 use crate::tree::Names;
 use std::sync::LazyLock;
 
-macro_rules! numbered {
-    ($table:ident: $type:ty; $($name:ident $text:literal,)+) => {
-        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
-        #[repr($type)]
-        enum $table { $($name,)+ }
-        $(pub const $name: $type = $table::$name as $type;)+
-        impl $table {
-            const TEXTS: &'static [&'static str] = &[$($text,)+];
-        }
-    };
-}
-
 pub mod kind {
-    numbered! { Kind: u16;
+    crate::lang::descent::numbered! { Kind: u16;
         MODULE "module",
         BLOCK "block",
         EXPRESSION_STATEMENT "expression_statement",
@@ -111,11 +99,10 @@ pub mod kind {
         FROM "from",
         PLUS "+",
     }
-    pub const TEXTS: &[&str] = Kind::TEXTS;
 }
 
 pub mod field {
-    numbered! { Field: u8;
+    crate::lang::descent::numbered! { Field: u8;
         NO "",
         NAME "name",
         ALIAS "alias",
@@ -140,7 +127,6 @@ pub mod field {
         KEY "key",
         GUARD "guard",
     }
-    pub const TEXTS: &[&str] = Field::TEXTS;
 }
 
 pub static NAMES: LazyLock<Names> =

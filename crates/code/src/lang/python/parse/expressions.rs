@@ -1,7 +1,8 @@
 //! Python's expressions: by how tightly their operators bind.
 
-use super::lex::{Read, Tok, Unsure, Word};
+use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
+use crate::lang::descent::{Lex, Read, Unsure};
 use crate::tree::flag;
 
 /// How tightly operators bind; what binds tighter is the larger.
@@ -145,7 +146,7 @@ impl Parser<'_> {
         let node = self.open(kind::YIELD);
         self.advance()?;
         if self.at_word(Word::From) {
-            self.mark(node, kind::FROM)?;
+            self.mark(node, kind::FROM, field::NO)?;
             let of = self.expression()?;
             self.add(node, of, field::NO);
         } else if self.begins_expression() {

@@ -1,10 +1,8 @@
 //! Python's tokens, one at a time, with the lines and indents they stand on.
 
-/// Stands for "this is not plain Python": somebody more patient has to read the text.
-#[derive(Debug)]
-pub struct Unsure;
+use crate::lang::descent::{self, Lex, Read, Unsure};
 
-pub type Read<T> = Result<T, Unsure>;
+pub type Token = descent::Token<Tok>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tok {
@@ -88,13 +86,6 @@ pub enum Word {
     Yield,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub struct Token {
-    pub kind: Tok,
-    pub start: u32,
-    pub end: u32,
-}
-
 /// A comment on a line of its own.
 #[derive(Clone, Copy)]
 struct Remark {
@@ -103,7 +94,7 @@ struct Remark {
 }
 
 pub struct Lexer<'t> {
-    pub text: &'t str,
+    text: &'t str,
     bytes: &'t [u8],
     pub at: u32,
     /// Brackets that are open: lines do not end in them.
@@ -129,7 +120,7 @@ enum State {
     Between(u32),
 }
 
-/// Where in a line a lexer is: enough to try something and come back, as long as no block was entered or left.
+/// Where in a line a lexer is.
 #[derive(Clone, Copy)]
 pub struct Place {
     indents: usize,
@@ -138,6 +129,65 @@ pub struct Place {
     before: u32,
     fresh: bool,
     line_end: u32,
+}
+
+impl<'t> Lex<'t> for Lexer<'t> {
+    type Kind = Tok;
+    /// Enough as long as no block was entered or left.
+    type Place = Place;
+
+    fn next(&mut self) -> Read<Token> {
+        if let State::Between(indent) = self.state {
+            let current = *self.indents.last().expect("the outermost is never left");
+            if indent > current {
+                self.indents.push(indent);
+                self.state = State::Line;
+                return Ok(Token { kind: Tok::Indent, start: self.at, end: self.at });
+            }
+            if indent < current {
+                // Comments that are indented like a block belong to it, as long as none stands further out.
+                while let Some(remark) = self.remarks.get(self.taken).filter(|remark| remark.indent >= current) {
+                    self.line_end = remark.end;
+                    self.taken += 1;
+                }
+                self.indents.pop();
+                if self.indents.last().is_none_or(|outer| *outer < indent) {
+                    return Err(Unsure);
+                }
+                return Ok(Token { kind: Tok::Dedent, start: self.at, end: self.at });
+            }
+            self.state = State::Line;
+        }
+        let token = self.token()?;
+        self.fresh = token.kind == Tok::Newline;
+        self.before = token.end;
+        Ok(token)
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            indents: self.indents.len(),
+            at: self.at,
+            open: self.open,
+            before: self.before,
+            fresh: self.fresh,
+            line_end: self.line_end,
+        }
+    }
+
+    fn go_back(&mut self, place: Place) -> Read<()> {
+        if self.indents.len() != place.indents {
+            return Err(Unsure);
+        }
+        self.state = State::Line;
+        (self.at, self.open, self.before) = (place.at, place.open, place.before);
+        (self.fresh, self.line_end) = (place.fresh, place.line_end);
+        Ok(())
+    }
+
+    fn text(&self) -> &'t str {
+        self.text
+    }
 }
 
 impl<'t> Lexer<'t> {
@@ -169,27 +219,6 @@ impl<'t> Lexer<'t> {
 
     pub fn byte(&self, at: u32) -> u8 {
         self.bytes.get(at as usize).copied().unwrap_or(0)
-    }
-
-    pub fn place(&self) -> Place {
-        Place {
-            indents: self.indents.len(),
-            at: self.at,
-            open: self.open,
-            before: self.before,
-            fresh: self.fresh,
-            line_end: self.line_end,
-        }
-    }
-
-    pub fn go_back(&mut self, place: Place) -> Read<()> {
-        if self.indents.len() != place.indents {
-            return Err(Unsure);
-        }
-        self.state = State::Line;
-        (self.at, self.open, self.before) = (place.at, place.open, place.before);
-        (self.fresh, self.line_end) = (place.fresh, place.line_end);
-        Ok(())
     }
 
     /// Goes on at another place of the same line.
@@ -233,34 +262,6 @@ impl<'t> Lexer<'t> {
             self.at += 1;
         }
         if self.at as usize >= self.bytes.len() { 0 } else { indent }
-    }
-
-    pub fn next(&mut self) -> Read<Token> {
-        if let State::Between(indent) = self.state {
-            let current = *self.indents.last().expect("the outermost is never left");
-            if indent > current {
-                self.indents.push(indent);
-                self.state = State::Line;
-                return Ok(Token { kind: Tok::Indent, start: self.at, end: self.at });
-            }
-            if indent < current {
-                // Comments that are indented like a block belong to it, as long as none stands further out.
-                while let Some(remark) = self.remarks.get(self.taken).filter(|remark| remark.indent >= current) {
-                    self.line_end = remark.end;
-                    self.taken += 1;
-                }
-                self.indents.pop();
-                if self.indents.last().is_none_or(|outer| *outer < indent) {
-                    return Err(Unsure);
-                }
-                return Ok(Token { kind: Tok::Dedent, start: self.at, end: self.at });
-            }
-            self.state = State::Line;
-        }
-        let token = self.token()?;
-        self.fresh = token.kind == Tok::Newline;
-        self.before = token.end;
-        Ok(token)
     }
 
     fn token(&mut self) -> Read<Token> {

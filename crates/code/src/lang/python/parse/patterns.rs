@@ -1,7 +1,8 @@
 //! Python's `match`, and the patterns of its cases.
 
-use super::lex::{Read, Tok, Unsure, Word};
+use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
+use crate::lang::descent::{Read, Unsure};
 
 impl Parser<'_> {
     /// `match subject:` and its cases; `None` where `match` is a name like any other.

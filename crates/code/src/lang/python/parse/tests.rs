@@ -1,6 +1,7 @@
 //! What we read ourselves beside what tree-sitter reads, and what we leave to it.
 
 use super::parse;
+use crate::lang::damage::Random;
 use crate::lang::{names, python, tree};
 use crate::language::Language;
 use crate::tree::{Tree, grown};
@@ -176,30 +177,11 @@ fn what_is_not_plain_is_left_to_others() {
 /// Whatever is cut out of a text or put into it: no panic, and where both see plain Python, the same facts.
 #[test]
 fn damage_is_noticed() {
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = |below: usize| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        (random % below.max(1) as u64) as usize
-    };
+    let mut random = Random::new();
     let pieces = ["(", ")", "[", "]", "{", "}", ":", ",", "'", "\"\"\"", "\\", "\n", "\n    ", "#", "=", "f'", "ä"];
     let (mut plain, mut broken) = (0, 0);
     for _ in 0..8_000 {
-        let mut text = STATEMENTS[next(STATEMENTS.len())].to_owned();
-        let place = |text: &str, mut at: usize| {
-            while !text.is_char_boundary(at) {
-                at -= 1;
-            }
-            at
-        };
-        let from = place(&text, next(text.len() + 1));
-        if next(2) == 0 {
-            text.insert_str(from, pieces[next(pieces.len())]);
-        } else {
-            let to = place(&text, (from + next(6)).min(text.len())).max(from);
-            text.replace_range(from..to, "");
-        }
+        let text = random.damaged(STATEMENTS, &pieces);
         let whole = !tree(&text, Language::Python).root_node().has_error();
         let (theirs, ours) = both(&text);
         match ours {

@@ -1,0 +1,171 @@
+//! Elements in the text, as React has them: tags, attributes, and what stands between.
+
+use super::lex::{Tok, Word};
+use super::{Parser, field, kind};
+use crate::lang::descent::{Lex, Read, Unsure};
+
+impl Parser<'_> {
+    pub(super) fn jsx(&mut self) -> Read<u32> {
+        let (node, end) = self.deeper(Self::element_here)?;
+        self.go_on(end)?;
+        Ok(node)
+    }
+
+    /// The element at `<`, and where it ends: what follows is a text or a token, as the caller knows.
+    fn element_here(&mut self) -> Read<(u32, u32)> {
+        let start = self.tok.start;
+        let tag = self.open(kind::JSX_OPENING_ELEMENT);
+        self.advance()?;
+        if !self.at(Tok::Greater) {
+            let name = self.tag_name()?;
+            self.add(tag, name, field::NAME);
+            if self.at(Tok::Less) && self.state.typed {
+                let types = self.type_arguments()?;
+                self.add(tag, types, field::TYPE_ARGUMENTS);
+            }
+            while !matches!(self.tok.kind, Tok::Greater | Tok::Slash) {
+                let attribute = self.attribute()?;
+                self.add(tag, attribute, field::ATTRIBUTE);
+            }
+            if self.at(Tok::Slash) {
+                self.tree.set_kind(tag, kind::JSX_SELF_CLOSING_ELEMENT);
+                self.advance()?;
+                let end = self.greater()?;
+                self.tree.set_end(tag, end);
+                return Ok((tag, end));
+            }
+        }
+        let mut at = self.greater()?;
+        self.tree.set_end(tag, at);
+        let node = self.open_at(kind::JSX_ELEMENT, start);
+        self.add(node, tag, field::OPEN_TAG);
+        loop {
+            at += memchr::memchr2(b'<', b'{', self.lex.rest(at)).ok_or(Unsure)? as u32;
+            self.lex.jump(at);
+            self.tok = self.lex.next()?;
+            if self.at(Tok::Open(b'{')) {
+                let (inner, end) = self.braces()?;
+                self.add(node, inner, field::NO);
+                at = end;
+            } else if self.peek()?.0.kind == Tok::Slash {
+                self.advance()?;
+                self.advance()?;
+                if !self.at(Tok::Greater) {
+                    self.tag_name()?;
+                }
+                let end = self.greater()?;
+                self.tree.set_end(node, end);
+                return Ok((node, end));
+            } else {
+                let (inner, end) = self.deeper(Self::element_here)?;
+                self.add(node, inner, field::NO);
+                at = end;
+            }
+        }
+    }
+
+    /// The end of `>`, which nothing is read behind.
+    fn greater(&mut self) -> Read<u32> {
+        if self.at(Tok::Greater) { Ok(self.tok.end) } else { Err(Unsure) }
+    }
+
+    fn tag_name(&mut self) -> Read<u32> {
+        let mut name = match self.tok.kind {
+            Tok::Name => self.dashed(kind::IDENTIFIER)?,
+            Tok::Word(Word::This) => self.leaf(kind::THIS)?,
+            Tok::Word(_) => self.leaf(kind::IDENTIFIER)?,
+            _ => return Err(Unsure),
+        };
+        while self.at(Tok::Dot) {
+            name = self.member(name)?;
+        }
+        if self.at(Tok::Colon) {
+            name = self.namespaced(name)?;
+        }
+        Ok(name)
+    }
+
+    /// A name that may have `-` in it.
+    fn dashed(&mut self, kind: u16) -> Read<u32> {
+        let (start, end) = (self.tok.start, self.lex.tag_name_end(self.tok.start));
+        let node = self.word_node(kind, true, start, end.max(self.tok.end));
+        self.go_on(end.max(self.tok.end))?;
+        Ok(node)
+    }
+
+    fn namespaced(&mut self, first: u32) -> Read<u32> {
+        let node = self.around(kind::JSX_NAMESPACE_NAME, first, field::NO);
+        self.advance()?;
+        if !matches!(self.tok.kind, Tok::Name | Tok::Word(_)) {
+            return Err(Unsure);
+        }
+        let second = self.dashed(kind::IDENTIFIER)?;
+        self.add(node, second, field::NO);
+        Ok(self.close(node))
+    }
+
+    fn attribute(&mut self) -> Read<u32> {
+        if self.at(Tok::Open(b'{')) {
+            let (spread, end) = self.braces()?;
+            self.go_on(end)?;
+            return Ok(spread);
+        }
+        let node = self.open(kind::JSX_ATTRIBUTE);
+        if !matches!(self.tok.kind, Tok::Name | Tok::Word(_)) {
+            return Err(Unsure);
+        }
+        let mut name = self.dashed(kind::PROPERTY_IDENTIFIER)?;
+        if self.at(Tok::Colon) {
+            self.tree.set_kind(name, kind::IDENTIFIER);
+            name = self.namespaced(name)?;
+        }
+        self.add(node, name, field::NO);
+        if self.at(Tok::Assign) {
+            let value = self.attribute_value()?;
+            self.add(node, value, field::NO);
+        }
+        Ok(self.close(node))
+    }
+
+    /// A text in quotes, which knows no escapes, or an expression in braces.
+    fn attribute_value(&mut self) -> Read<u32> {
+        let mut at = self.tok.end;
+        while matches!(self.lex.byte(at), b' ' | b'\t' | b'\n' | b'\r') {
+            at += 1;
+        }
+        let quote = self.lex.byte(at);
+        if matches!(quote, b'"' | b'\'') {
+            let len = memchr::memchr(quote, self.lex.rest(at + 1)).ok_or(Unsure)? as u32;
+            let end = at + 1 + len + 1;
+            let node = self.word_node(kind::STRING, true, at, end);
+            self.go_on(end)?;
+            return Ok(node);
+        }
+        self.advance()?;
+        if !self.at(Tok::Open(b'{')) {
+            return Err(Unsure);
+        }
+        let (value, end) = self.braces()?;
+        self.go_on(end)?;
+        Ok(value)
+    }
+
+    /// `{…}` and where it ends; nothing is read behind it.
+    fn braces(&mut self) -> Read<(u32, u32)> {
+        let node = self.open(kind::JSX_EXPRESSION);
+        self.advance()?;
+        if !self.at(Tok::Close(b'}')) {
+            let value = self.inside(|parser| match parser.tok.kind {
+                Tok::Ellipsis => parser.spread(),
+                _ => parser.expressions(),
+            })?;
+            self.add(node, value, field::NO);
+        }
+        if !self.at(Tok::Close(b'}')) {
+            return Err(Unsure);
+        }
+        let end = self.tok.end;
+        self.tree.set_end(node, end);
+        Ok((node, end))
+    }
+}

@@ -1,0 +1,527 @@
+//! Expressions, by how tightly their operators bind.
+
+use super::lex::{Tok, Word};
+use super::{Parser, field, kind};
+use crate::lang::descent::{Lex, Read, Unsure};
+
+/// How tightly operators bind; what binds tighter is the larger.
+mod bind {
+    pub const NULLISH: u8 = 1;
+    pub const OR: u8 = 2;
+    pub const AND: u8 = 3;
+    pub const BIT_OR: u8 = 4;
+    pub const BIT_XOR: u8 = 5;
+    pub const BIT_AND: u8 = 6;
+    pub const EQUAL: u8 = 7;
+    pub const COMPARE: u8 = 8;
+    pub const SHIFT: u8 = 9;
+    pub const SUM: u8 = 10;
+    pub const PRODUCT: u8 = 11;
+    pub const POWER: u8 = 12;
+}
+
+impl Parser<'_> {
+    /// One expression, or several with commas between.
+    pub(super) fn expressions(&mut self) -> Read<u32> {
+        let first = self.expression()?;
+        if !self.at(Tok::Comma) {
+            return Ok(first);
+        }
+        let node = self.around(kind::SEQUENCE_EXPRESSION, first, field::NO);
+        while self.eat(Tok::Comma)? {
+            let next = self.expression()?;
+            self.add(node, next, field::NO);
+        }
+        Ok(self.close(node))
+    }
+
+    pub(super) fn expression(&mut self) -> Read<u32> {
+        self.deeper(Self::assignment)
+    }
+
+    fn assignment(&mut self) -> Read<u32> {
+        if let Some(arrow) = self.arrow()? {
+            return Ok(arrow);
+        }
+        if self.at_word(Word::Yield) {
+            return self.yielded();
+        }
+        let left = self.conditional()?;
+        match self.tok.kind {
+            Tok::Assign => {
+                self.assignable(left)?;
+                let node = self.around(kind::ASSIGNMENT_EXPRESSION, left, field::LEFT);
+                self.advance()?;
+                let right = self.expression()?;
+                self.add(node, right, field::RIGHT);
+                Ok(self.close(node))
+            }
+            Tok::Augmented | Tok::Otherwise => {
+                self.assignable(left)?;
+                let node = self.around(kind::AUGMENTED_ASSIGNMENT_EXPRESSION, left, field::LEFT);
+                let operator = match self.lex.byte(self.tok.start) {
+                    b'|' => kind::SIGN_OR_ASSIGN,
+                    b'&' => kind::SIGN_AND_ASSIGN,
+                    _ => kind::SIGN_NULLISH_ASSIGN,
+                };
+                match self.tok.kind {
+                    Tok::Otherwise => self.mark(node, operator, field::OPERATOR)?,
+                    _ => {
+                        self.advance()?;
+                    }
+                }
+                let right = self.expression()?;
+                self.add(node, right, field::RIGHT);
+                Ok(self.close(node))
+            }
+            _ => Ok(left),
+        }
+    }
+
+    fn assignable(&self, node: u32) -> Read<()> {
+        match self.tree.kind(node) {
+            kind::IDENTIFIER
+            | kind::MEMBER_EXPRESSION
+            | kind::SUBSCRIPT_EXPRESSION
+            | kind::OBJECT
+            | kind::ARRAY
+            | kind::PARENTHESIZED_EXPRESSION
+            | kind::NON_NULL_EXPRESSION => Ok(()),
+            _ => Err(Unsure),
+        }
+    }
+
+    fn yielded(&mut self) -> Read<u32> {
+        let node = self.open(kind::YIELD_EXPRESSION);
+        self.advance()?;
+        if self.at(Tok::Star) {
+            self.mark(node, kind::SIGN_STAR, field::NO)?;
+        } else if self.lex.fresh || !self.begins_expression() {
+            return Ok(self.close(node));
+        }
+        let value = self.expression()?;
+        self.add(node, value, field::NO);
+        Ok(self.close(node))
+    }
+
+    /// Whether something follows that a word like `yield` could be about.
+    fn begins_expression(&self) -> bool {
+        !matches!(
+            self.tok.kind,
+            Tok::End
+                | Tok::Close(_)
+                | Tok::Comma
+                | Tok::Semicolon
+                | Tok::Colon
+                | Tok::Word(Word::In | Word::Instanceof)
+        )
+    }
+
+    fn conditional(&mut self) -> Read<u32> {
+        let condition = self.binary(bind::NULLISH)?;
+        if !self.at(Tok::Question) {
+            return Ok(condition);
+        }
+        let node = self.around(kind::TERNARY_EXPRESSION, condition, field::CONDITION);
+        self.advance()?;
+        let consequence = self.with_mode(|mode| (mode.no_in, mode.choosing) = (false, true), Self::expression)?;
+        self.add(node, consequence, field::CONSEQUENCE);
+        self.expect(Tok::Colon)?;
+        let alternative = self.expression()?;
+        self.add(node, alternative, field::ALTERNATIVE);
+        Ok(self.close(node))
+    }
+
+    /// How tightly the operator that comes next binds.
+    fn binds(&mut self) -> Option<u8> {
+        if self.at(Tok::Greater) {
+            self.tok = self.lex.greater(self.tok);
+        }
+        Some(match self.tok.kind {
+            Tok::Nullish => bind::NULLISH,
+            Tok::Or => bind::OR,
+            Tok::And => bind::AND,
+            Tok::BitOr => bind::BIT_OR,
+            Tok::BitXor => bind::BIT_XOR,
+            Tok::BitAnd => bind::BIT_AND,
+            Tok::Equal => bind::EQUAL,
+            Tok::Less | Tok::Greater | Tok::Compare | Tok::Word(Word::Instanceof) => bind::COMPARE,
+            Tok::Word(Word::In) if !self.state.no_in => bind::COMPARE,
+            Tok::Name if self.state.typed && !self.lex.fresh && self.at_cast() => bind::COMPARE,
+            Tok::Shift => bind::SHIFT,
+            Tok::Plus | Tok::Minus => bind::SUM,
+            Tok::Star | Tok::Slash | Tok::Percent => bind::PRODUCT,
+            Tok::Power => bind::POWER,
+            _ => return None,
+        })
+    }
+
+    fn at_cast(&self) -> bool {
+        matches!(self.text(self.tok), "as" | "satisfies")
+    }
+
+    /// An expression of operators that bind at least as tightly as `least`.
+    fn binary(&mut self, least: u8) -> Read<u32> {
+        let mut left = self.unary()?;
+        while let Some(binds) = self.binds().filter(|binds| *binds >= least) {
+            if self.at(Tok::Name) {
+                left = self.cast(left)?;
+                continue;
+            }
+            let node = self.around(kind::BINARY_EXPRESSION, left, field::LEFT);
+            match self.tok.kind {
+                Tok::Or => self.mark(node, kind::SIGN_OR, field::OPERATOR)?,
+                Tok::And => self.mark(node, kind::SIGN_AND, field::OPERATOR)?,
+                Tok::Nullish => self.mark(node, kind::SIGN_NULLISH, field::OPERATOR)?,
+                _ => {
+                    self.advance()?;
+                }
+            }
+            let right = match binds {
+                bind::POWER => self.deeper(|parser| parser.binary(bind::POWER))?,
+                _ => self.binary(binds + 1)?,
+            };
+            self.add(node, right, field::RIGHT);
+            left = self.close(node);
+        }
+        Ok(left)
+    }
+
+    /// `… as T` and `… satisfies T`.
+    fn cast(&mut self, value: u32) -> Read<u32> {
+        let is_as = self.at_name("as");
+        let kind = if is_as { kind::AS_EXPRESSION } else { kind::SATISFIES_EXPRESSION };
+        let node = self.around(kind, value, field::NO);
+        self.advance()?;
+        if is_as && self.at_word(Word::Const) {
+            self.mark(node, kind::WORD_CONST, field::NO)?;
+        } else {
+            let ty = self.ty()?;
+            self.add(node, ty, field::NO);
+        }
+        Ok(self.close(node))
+    }
+
+    fn unary(&mut self) -> Read<u32> {
+        let kind = match self.tok.kind {
+            Tok::Bang | Tok::Tilde | Tok::Plus | Tok::Minus => kind::UNARY_EXPRESSION,
+            Tok::Word(Word::Typeof | Word::Void | Word::Delete) => kind::UNARY_EXPRESSION,
+            Tok::Word(Word::Await) => kind::AWAIT_EXPRESSION,
+            Tok::Step => kind::UPDATE_EXPRESSION,
+            Tok::Less if self.state.typed && !self.state.elements => return self.assertion(),
+            _ => return self.updated(),
+        };
+        let node = self.open(kind);
+        self.advance()?;
+        let of = self.deeper(Self::unary)?;
+        self.add(node, of, field::NO);
+        Ok(self.close(node))
+    }
+
+    /// `<T>…`
+    fn assertion(&mut self) -> Read<u32> {
+        let node = self.open(kind::TYPE_ASSERTION);
+        let types = self.type_arguments()?;
+        self.add(node, types, field::NO);
+        let of = self.deeper(Self::unary)?;
+        self.add(node, of, field::NO);
+        Ok(self.close(node))
+    }
+
+    /// `…++`, or what stands there without it.
+    fn updated(&mut self) -> Read<u32> {
+        let value = self.primary()?;
+        if !self.at(Tok::Step) || self.lex.fresh {
+            return Ok(value);
+        }
+        let node = self.around(kind::UPDATE_EXPRESSION, value, field::NO);
+        self.advance()?;
+        Ok(self.close(node))
+    }
+
+    /// An atom with members, calls and subscripts behind it.
+    fn primary(&mut self) -> Read<u32> {
+        let node = self.atom()?;
+        self.behind(node, true)
+    }
+
+    /// What a class extends, with type arguments that are not those of a call.
+    pub(super) fn extended(&mut self) -> Read<(u32, Option<u32>)> {
+        let mut node = self.atom()?;
+        loop {
+            node = match self.tok.kind {
+                Tok::Dot => self.member(node)?,
+                Tok::Open(b'(') => self.call(node, None)?,
+                Tok::Open(b'[') => self.subscript(node)?,
+                Tok::Less if self.state.typed => {
+                    let types = self.type_arguments()?;
+                    if !self.at(Tok::Open(b'(')) {
+                        return Ok((node, Some(types)));
+                    }
+                    self.call(node, Some(types))?
+                }
+                Tok::Chain | Tok::Template => return Err(Unsure),
+                _ => return Ok((node, None)),
+            };
+        }
+    }
+
+    fn behind(&mut self, mut node: u32, calls: bool) -> Read<u32> {
+        loop {
+            node = match self.tok.kind {
+                Tok::Dot => self.member(node)?,
+                Tok::Open(b'[') => self.subscript(node)?,
+                Tok::Open(b'(') if calls => self.call(node, None)?,
+                Tok::Chain if calls => match self.peek()?.0.kind {
+                    Tok::Open(b'[') => {
+                        self.advance()?;
+                        self.subscript(node)?
+                    }
+                    Tok::Open(b'(') => {
+                        self.advance()?;
+                        self.call(node, None)?
+                    }
+                    Tok::Name | Tok::Word(_) | Tok::Private => self.member(node)?,
+                    _ => return Err(Unsure),
+                },
+                Tok::Template => {
+                    if !calls {
+                        return Err(Unsure);
+                    }
+                    let call = self.around(kind::CALL_EXPRESSION, node, field::FUNCTION);
+                    let template = self.template()?;
+                    self.add(call, template, field::ARGUMENTS);
+                    self.close(call)
+                }
+                Tok::Bang if self.state.typed && !self.lex.fresh => {
+                    let sure = self.around(kind::NON_NULL_EXPRESSION, node, field::NO);
+                    self.advance()?;
+                    self.close(sure)
+                }
+                Tok::Less if self.state.typed && calls => match self.guess_type_arguments()? {
+                    Some(types) if self.at(Tok::Open(b'(')) => self.call(node, Some(types))?,
+                    // Of a template, or nothing but types: who knows.
+                    Some(_) => return Err(Unsure),
+                    None => return Ok(node),
+                },
+                _ => return Ok(node),
+            };
+        }
+    }
+
+    /// `.name` or `?.name` behind an object.
+    pub(super) fn member(&mut self, object: u32) -> Read<u32> {
+        let node = self.around(kind::MEMBER_EXPRESSION, object, field::OBJECT);
+        self.advance()?;
+        let name = match self.tok.kind {
+            Tok::Name | Tok::Word(_) => self.leaf(kind::PROPERTY_IDENTIFIER)?,
+            Tok::Private => self.leaf(kind::PRIVATE_PROPERTY_IDENTIFIER)?,
+            _ => return Err(Unsure),
+        };
+        self.add(node, name, field::PROPERTY);
+        Ok(self.close(node))
+    }
+
+    fn subscript(&mut self, object: u32) -> Read<u32> {
+        let node = self.around(kind::SUBSCRIPT_EXPRESSION, object, field::OBJECT);
+        self.advance()?;
+        let index = self.inside(Self::expressions)?;
+        self.add(node, index, field::INDEX);
+        self.expect(Tok::Close(b']'))?;
+        Ok(self.close(node))
+    }
+
+    pub(super) fn call(&mut self, function: u32, types: Option<u32>) -> Read<u32> {
+        let node = self.around(kind::CALL_EXPRESSION, function, field::FUNCTION);
+        if let Some(types) = types {
+            self.add(node, types, field::TYPE_ARGUMENTS);
+        }
+        let arguments = self.arguments()?;
+        self.add(node, arguments, field::ARGUMENTS);
+        Ok(self.close(node))
+    }
+
+    pub(super) fn arguments(&mut self) -> Read<u32> {
+        let node = self.open(kind::ARGUMENTS);
+        self.expect(Tok::Open(b'('))?;
+        self.inside(|parser| {
+            while !parser.at(Tok::Close(b')')) {
+                let argument = parser.element()?;
+                parser.add(node, argument, field::NO);
+                if !parser.eat(Tok::Comma)? && !parser.at(Tok::Close(b')')) {
+                    return Err(Unsure);
+                }
+            }
+            parser.advance()
+        })?;
+        Ok(self.close(node))
+    }
+
+    /// An expression, spread or not.
+    fn element(&mut self) -> Read<u32> {
+        if self.at(Tok::Ellipsis) { self.spread() } else { self.expression() }
+    }
+
+    pub(super) fn spread(&mut self) -> Read<u32> {
+        let node = self.open(kind::SPREAD_ELEMENT);
+        self.advance()?;
+        let of = self.expression()?;
+        self.add(node, of, field::NO);
+        Ok(self.close(node))
+    }
+
+    fn atom(&mut self) -> Read<u32> {
+        match self.tok.kind {
+            Tok::Name => match self.text(self.tok) {
+                "undefined" => self.leaf(kind::UNDEFINED),
+                "async" if self.before(Tok::Word(Word::Function))? => {
+                    let start = self.advance()?.start;
+                    self.function_expression(start, true)
+                }
+                _ => self.leaf(kind::IDENTIFIER),
+            },
+            Tok::Number => self.leaf(kind::NUMBER),
+            Tok::Str => self.leaf(kind::STRING),
+            Tok::Template => self.template(),
+            Tok::Open(b'(') => self.parenthesized(),
+            Tok::Open(b'[') => self.array(),
+            Tok::Open(b'{') => self.object(),
+            Tok::Slash | Tok::Augmented => self.regex(),
+            Tok::Less if self.state.elements => self.jsx(),
+            Tok::Word(word) => match word {
+                Word::This => self.leaf(kind::THIS),
+                Word::Super => self.leaf(kind::SUPER),
+                Word::True => self.leaf(kind::TRUE),
+                Word::False => self.leaf(kind::FALSE),
+                Word::Null => self.leaf(kind::NULL),
+                Word::Function => self.function_expression(self.tok.start, false),
+                Word::Class => self.class_expression(),
+                Word::New => self.new_expression(),
+                Word::Import => self.import_expression(),
+                _ => Err(Unsure),
+            },
+            _ => Err(Unsure),
+        }
+    }
+
+    fn regex(&mut self) -> Read<u32> {
+        let start = self.tok.start;
+        if self.lex.byte(start) != b'/' {
+            return Err(Unsure);
+        }
+        let end = self.lex.regex_end(start)?;
+        let node = self.word_node(kind::REGEX, true, start, end);
+        self.go_on(end)?;
+        Ok(node)
+    }
+
+    /// Goes on behind something that was read without tokens.
+    pub(super) fn go_on(&mut self, end: u32) -> Read<()> {
+        self.lex.jump(end);
+        self.tok = self.lex.next()?;
+        self.last = end;
+        Ok(())
+    }
+
+    pub(super) fn parenthesized(&mut self) -> Read<u32> {
+        let node = self.open(kind::PARENTHESIZED_EXPRESSION);
+        self.advance()?;
+        let value = self.inside(Self::expressions)?;
+        self.add(node, value, field::NO);
+        self.expect(Tok::Close(b')'))?;
+        Ok(self.close(node))
+    }
+
+    fn array(&mut self) -> Read<u32> {
+        let node = self.open(kind::ARRAY);
+        self.advance()?;
+        self.inside(|parser| {
+            loop {
+                match parser.tok.kind {
+                    Tok::Close(b']') => return parser.advance(),
+                    // They count the places where it is assigned to.
+                    Tok::Comma => {
+                        parser.mark(node, kind::SIGN_COMMA, field::NO)?;
+                        continue;
+                    }
+                    _ => {}
+                }
+                let element = parser.element()?;
+                parser.add(node, element, field::NO);
+                if !matches!(parser.tok.kind, Tok::Comma | Tok::Close(b']')) {
+                    return Err(Unsure);
+                }
+            }
+        })?;
+        Ok(self.close(node))
+    }
+
+    fn new_expression(&mut self) -> Read<u32> {
+        let node = self.open(kind::NEW_EXPRESSION);
+        self.advance()?;
+        if self.eat(Tok::Dot)? {
+            self.tree.set_kind(node, kind::META_PROPERTY);
+            return if self.eat_name("target")? { Ok(self.close(node)) } else { Err(Unsure) };
+        }
+        let class = self.deeper(Self::atom)?;
+        let class = self.behind(class, false)?;
+        self.add(node, class, field::CONSTRUCTOR);
+        if self.at(Tok::Less)
+            && self.state.typed
+            && let Some(types) = self.guess_type_arguments()?
+        {
+            self.add(node, types, field::TYPE_ARGUMENTS);
+        }
+        if self.at(Tok::Open(b'(')) {
+            let arguments = self.arguments()?;
+            self.add(node, arguments, field::ARGUMENTS);
+        }
+        Ok(self.close(node))
+    }
+
+    /// `import(…)` and `import.meta`.
+    pub(super) fn import_expression(&mut self) -> Read<u32> {
+        let import = self.leaf(kind::IMPORT)?;
+        if self.at(Tok::Open(b'(')) {
+            return self.call(import, None);
+        }
+        self.expect(Tok::Dot)?;
+        self.tree.set_kind(import, kind::META_PROPERTY);
+        if self.eat_name("meta")? { Ok(self.close(import)) } else { Err(Unsure) }
+    }
+
+    // --- templates ---
+
+    fn template(&mut self) -> Read<u32> {
+        self.template_of(kind::TEMPLATE_STRING, kind::TEMPLATE_SUBSTITUTION, Self::expressions)
+    }
+
+    /// Texts with something between them.
+    pub(super) fn template_of(&mut self, kind: u16, part: u16, read: impl Fn(&mut Self) -> Read<u32>) -> Read<u32> {
+        let node = self.open(kind);
+        let mut at = self.tok.end;
+        loop {
+            at += memchr::memchr3(b'`', b'\\', b'$', self.lex.rest(at)).ok_or(Unsure)? as u32;
+            match (self.lex.byte(at), self.lex.byte(at + 1)) {
+                (b'`', _) => break,
+                (b'\\', _) => at += 2,
+                (_, b'{') => {
+                    let between = self.open_at(part, at);
+                    self.lex.jump(at + 2);
+                    self.tok = self.lex.next()?;
+                    let value = self.deeper(|parser| parser.inside(&read))?;
+                    self.add(between, value, field::NO);
+                    if !self.at(Tok::Close(b'}')) {
+                        return Err(Unsure);
+                    }
+                    at = self.tok.end;
+                    self.tree.set_end(between, at);
+                    self.add(node, between, field::NO);
+                }
+                _ => at += 1,
+            }
+        }
+        self.go_on(at + 1)?;
+        Ok(self.close(node))
+    }
+}

@@ -1,0 +1,289 @@
+//! Functions with their parameters.
+
+use super::lex::{Tok, Word};
+use super::{Parser, field, kind};
+use crate::lang::descent::{Read, Unsure};
+use crate::tree::flag;
+
+impl Parser<'_> {
+    /// `function …` as a statement; `start` is where `async` stands if it does. Without a name it is an expression.
+    pub(super) fn function_declaration(&mut self, start: u32, is_async: bool) -> Read<u32> {
+        let node = self.function_head(start, is_async)?;
+        let declared = match self.tree.kind(node) {
+            _ if self.tree.node(node).kids().field("name").is_none() => return self.function_body(node),
+            kind::FUNCTION_EXPRESSION => kind::FUNCTION_DECLARATION,
+            _ => kind::GENERATOR_FUNCTION_DECLARATION,
+        };
+        self.tree.set_kind(node, declared);
+        if !self.at(Tok::Open(b'{')) {
+            if !self.state.typed || declared != kind::FUNCTION_DECLARATION {
+                return Err(Unsure);
+            }
+            self.tree.set_kind(node, kind::FUNCTION_SIGNATURE);
+            self.end()?;
+            return Ok(self.close(node));
+        }
+        self.function_body(node)
+    }
+
+    pub(super) fn function_expression(&mut self, start: u32, is_async: bool) -> Read<u32> {
+        let node = self.function_head(start, is_async)?;
+        self.function_body(node)
+    }
+
+    /// All up to the body.
+    fn function_head(&mut self, start: u32, is_async: bool) -> Read<u32> {
+        let node = self.open_at(kind::FUNCTION_EXPRESSION, start);
+        if is_async {
+            self.async_mark(node, start);
+        }
+        self.expect(Tok::Word(Word::Function))?;
+        if self.at(Tok::Star) {
+            self.mark(node, kind::SIGN_STAR, field::NO)?;
+            self.tree.set_kind(node, kind::GENERATOR_FUNCTION);
+        }
+        if self.at(Tok::Name) {
+            let name = self.leaf(kind::IDENTIFIER)?;
+            self.add(node, name, field::NAME);
+        }
+        self.signature(node)?;
+        Ok(node)
+    }
+
+    pub(super) fn async_mark(&mut self, node: u32, start: u32) {
+        let word = self.tree.push(kind::WORD_ASYNC, 0, start, start + 5);
+        self.add(node, word, field::NO);
+    }
+
+    pub(super) fn function_body(&mut self, node: u32) -> Read<u32> {
+        let body = self.inside(Self::block)?;
+        self.add(node, body, field::BODY);
+        Ok(self.close(node))
+    }
+
+    /// Type parameters, parameters and the type of the result.
+    pub(super) fn signature(&mut self, node: u32) -> Read<()> {
+        self.type_parameters(node)?;
+        self.parameters(node)?;
+        self.result(node, field::RETURN_TYPE)
+    }
+
+    pub(super) fn parameters(&mut self, node: u32) -> Read<()> {
+        let parameters = self.open(kind::FORMAL_PARAMETERS);
+        self.expect(Tok::Open(b'('))?;
+        self.inside(|parser| {
+            while !parser.at(Tok::Close(b')')) {
+                let parameter = match parser.state.typed {
+                    true => parser.typed_parameter()?,
+                    false if parser.at(Tok::Ellipsis) => parser.rest_pattern()?,
+                    false => parser.pattern_or_default()?,
+                };
+                parser.add(parameters, parameter, field::NO);
+                if !parser.eat(Tok::Comma)? && !parser.at(Tok::Close(b')')) {
+                    return Err(Unsure);
+                }
+            }
+            parser.advance()
+        })?;
+        self.close(parameters);
+        self.add(node, parameters, field::PARAMETERS);
+        Ok(())
+    }
+
+    fn typed_parameter(&mut self) -> Read<u32> {
+        let node = self.open(kind::REQUIRED_PARAMETER);
+        while self.at(Tok::At) {
+            let decorator = self.decorator()?;
+            self.add(node, decorator, field::DECORATOR);
+        }
+        self.parameter_modifiers(node)?;
+        let pattern = match self.tok.kind {
+            Tok::Ellipsis => self.rest_pattern()?,
+            Tok::Word(Word::This) => self.leaf(kind::THIS)?,
+            _ => self.pattern()?,
+        };
+        self.add(node, pattern, field::PATTERN);
+        if self.eat(Tok::Question)? {
+            self.tree.set_kind(node, kind::OPTIONAL_PARAMETER);
+        }
+        self.annotation(node)?;
+        if self.eat(Tok::Assign)? {
+            let value = self.expression()?;
+            self.add(node, value, field::VALUE);
+        }
+        Ok(self.close(node))
+    }
+
+    /// `private`, `override` and `readonly`, by which a parameter becomes a field.
+    fn parameter_modifiers(&mut self, node: u32) -> Read<()> {
+        while self.at(Tok::Name) {
+            let word = self.text(self.tok);
+            if !matches!(word, "public" | "private" | "protected" | "override" | "readonly")
+                || !self.at_modifier(word)?
+            {
+                return Ok(());
+            }
+            match word {
+                "readonly" => self.mark(node, kind::WORD_READONLY, field::NO)?,
+                _ => {
+                    let is_override = word == "override";
+                    let kind = if is_override { kind::OVERRIDE_MODIFIER } else { kind::ACCESSIBILITY_MODIFIER };
+                    let modifier = self.leaf(kind)?;
+                    self.add(node, modifier, field::NO);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    // --- arrow functions ---
+
+    /// An arrow function, if one begins here.
+    pub(super) fn arrow(&mut self) -> Read<Option<u32>> {
+        let first = self.tok.kind;
+        match first {
+            Tok::Name => {
+                let (next, fresh) = self.peek()?;
+                if next.kind == Tok::Arrow && !fresh {
+                    let node = self.open(kind::ARROW_FUNCTION);
+                    return self.single_parameter(node).map(Some);
+                }
+                if self.text(self.tok) != "async" || fresh {
+                    return Ok(None);
+                }
+                match next.kind {
+                    Tok::Name => {
+                        let node = self.open(kind::ARROW_FUNCTION);
+                        let start = self.advance()?.start;
+                        self.async_mark(node, start);
+                        self.single_parameter(node).map(Some)
+                    }
+                    Tok::Open(b'(') => self.guess_arrow(true),
+                    Tok::Less if self.state.typed => self.guess_arrow(true),
+                    _ => Ok(None),
+                }
+            }
+            Tok::Open(b'(') if self.may_open_parameters()? => self.guess_arrow(false),
+            Tok::Less if self.state.typed && (!self.state.elements || self.opens_type_parameters()?) => {
+                self.guess_arrow(false)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn single_parameter(&mut self, node: u32) -> Read<u32> {
+        let parameter = self.identifier()?;
+        self.add(node, parameter, field::PARAMETER);
+        if !self.at(Tok::Arrow) || self.lex.fresh {
+            return Err(Unsure);
+        }
+        self.arrow_body(node)
+    }
+
+    /// A look behind `(`: most of them open no parameters.
+    fn may_open_parameters(&mut self) -> Read<bool> {
+        let guess = self.guess();
+        self.advance()?;
+        let may = match self.tok.kind {
+            Tok::Close(b')') | Tok::Ellipsis | Tok::Open(b'{' | b'[') | Tok::At => true,
+            Tok::Word(Word::This) => self.state.typed && self.peek()?.0.kind == Tok::Colon,
+            Tok::Name => {
+                let next = self.peek()?.0;
+                match next.kind {
+                    Tok::Comma | Tok::Assign => true,
+                    Tok::Close(b')') => {
+                        self.advance()?;
+                        let behind = self.peek()?.0.kind;
+                        behind == Tok::Arrow || self.state.typed && behind == Tok::Colon
+                    }
+                    Tok::Colon | Tok::Question | Tok::Name => self.state.typed,
+                    _ => false,
+                }
+            }
+            _ => false,
+        };
+        self.go_back(guess)?;
+        Ok(may)
+    }
+
+    /// Where elements are written, `<T,` and `<T extends` tell type parameters from them.
+    fn opens_type_parameters(&mut self) -> Read<bool> {
+        let guess = self.guess();
+        self.advance()?;
+        self.eat_word(Word::Const)?;
+        let opens = self.at(Tok::Name)
+            && matches!(self.peek()?.0.kind, Tok::Comma | Tok::Word(Word::Extends))
+            && self.lex.byte(self.tok.end) != b'=';
+        self.go_back(guess)?;
+        Ok(opens)
+    }
+
+    /// Reads what may be the head of an arrow function, and goes back if none follows.
+    fn guess_arrow(&mut self, is_async: bool) -> Read<Option<u32>> {
+        let guess = self.guess();
+        match self.arrow_head(is_async) {
+            Ok(node) if self.at(Tok::Arrow) && !self.lex.fresh => {
+                let typed = self.tree.node(node).kids().field("return_type").is_some();
+                let node = self.arrow_body(node)?;
+                // `a ? (b) : c => d`: the `:` was that of the choice.
+                if !typed || !self.state.choosing || self.at(Tok::Colon) {
+                    return Ok(Some(node));
+                }
+            }
+            _ => {}
+        }
+        self.go_back(guess)?;
+        Ok(None)
+    }
+
+    fn arrow_head(&mut self, is_async: bool) -> Read<u32> {
+        let node = self.open(kind::ARROW_FUNCTION);
+        if is_async {
+            let start = self.advance()?.start;
+            self.async_mark(node, start);
+        }
+        self.deeper(|parser| parser.signature(node))?;
+        Ok(node)
+    }
+
+    fn arrow_body(&mut self, node: u32) -> Read<u32> {
+        self.expect(Tok::Arrow)?;
+        if self.at(Tok::Open(b'{')) {
+            return self.function_body(node);
+        }
+        let body = self.expression()?;
+        self.add(node, body, field::BODY);
+        Ok(self.close(node))
+    }
+
+    // --- decorators ---
+
+    pub(super) fn decorator(&mut self) -> Read<u32> {
+        let node = self.open(kind::DECORATOR);
+        self.expect(Tok::At)?;
+        let called = match self.tok.kind {
+            Tok::Open(b'(') => self.parenthesized()?,
+            Tok::Name => self.decorating()?,
+            _ => return Err(Unsure),
+        };
+        self.add(node, called, field::NO);
+        Ok(self.close(node))
+    }
+
+    /// `a.b.c(…)`: members first, then a call.
+    fn decorating(&mut self) -> Read<u32> {
+        let mut node = self.identifier()?;
+        while self.at(Tok::Dot) {
+            node = self.member(node)?;
+        }
+        if self.at(Tok::Open(b'(')) {
+            node = self.call(node, None)?;
+        }
+        Ok(node)
+    }
+
+    /// A node of a token that has gone by already.
+    pub(super) fn word_node(&mut self, kind: u16, named: bool, start: u32, end: u32) -> u32 {
+        self.tree.push(kind, if named { flag::NAMED } else { 0 }, start, end)
+    }
+}

@@ -1,0 +1,455 @@
+//! The tokens of JavaScript and TypeScript, one at a time.
+//!
+//! What a token is depends on where it stands. Here `/` divides and `>` stands alone; the parser asks for the regular
+//! expression, the shift, the rest of a template or the text of an element where the language has them.
+
+use crate::lang::descent::{self, Lex, Read, Unsure};
+
+pub type Token = descent::Token<Tok>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tok {
+    End,
+    Name,
+    /// `#name`
+    Private,
+    Word(Word),
+    Number,
+    Str,
+    /// The opening of a template; its parts are read by the parser.
+    Template,
+    Open(u8),
+    Close(u8),
+    Comma,
+    Colon,
+    Semicolon,
+    Dot,
+    Ellipsis,
+    Question,
+    /// `?.`
+    Chain,
+    Arrow,
+    At,
+    Assign,
+    /// `+=` and its like.
+    Augmented,
+    /// `||=`, `&&=`, `??=`
+    Otherwise,
+    Bang,
+    Tilde,
+    /// `++` and `--`
+    Step,
+    Plus,
+    Minus,
+    Star,
+    Slash,
+    Percent,
+    Power,
+    Less,
+    Greater,
+    /// `<=`, `>=`
+    Compare,
+    /// `==`, `!=`, `===`, `!==`
+    Equal,
+    Shift,
+    BitAnd,
+    BitOr,
+    BitXor,
+    And,
+    Or,
+    Nullish,
+}
+
+/// Words that are never names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    Await,
+    Break,
+    Case,
+    Catch,
+    Class,
+    Const,
+    Continue,
+    Debugger,
+    Default,
+    Delete,
+    Do,
+    Else,
+    Enum,
+    Export,
+    Extends,
+    False,
+    Finally,
+    For,
+    Function,
+    If,
+    Import,
+    In,
+    Instanceof,
+    New,
+    Null,
+    Return,
+    Super,
+    Switch,
+    This,
+    Throw,
+    True,
+    Try,
+    Typeof,
+    Var,
+    Void,
+    While,
+    With,
+    Yield,
+}
+
+pub struct Lexer<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    at: u32,
+    /// Whether a line ended before the token that was given last.
+    pub fresh: bool,
+}
+
+#[derive(Clone, Copy)]
+pub struct Place {
+    at: u32,
+    fresh: bool,
+}
+
+impl<'t> Lex<'t> for Lexer<'t> {
+    type Kind = Tok;
+    type Place = Place;
+
+    fn next(&mut self) -> Read<Token> {
+        self.fresh = false;
+        self.skip(|_, _| ())?;
+        self.token()
+    }
+
+    fn place(&self) -> Place {
+        Place { at: self.at, fresh: self.fresh }
+    }
+
+    fn go_back(&mut self, place: Place) -> Read<()> {
+        (self.at, self.fresh) = (place.at, place.fresh);
+        Ok(())
+    }
+
+    fn text(&self) -> &'t str {
+        self.text
+    }
+}
+
+impl<'t> Lexer<'t> {
+    pub fn new(text: &'t str) -> Read<Lexer<'t>> {
+        let bytes = text.as_bytes();
+        if bytes.len() >= u32::MAX as usize {
+            return Err(Unsure);
+        }
+        let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
+        Ok(Lexer { text, bytes, at, fresh: true })
+    }
+
+    pub fn byte(&self, at: u32) -> u8 {
+        self.bytes.get(at as usize).copied().unwrap_or(0)
+    }
+
+    pub fn rest(&self, at: u32) -> &'t [u8] {
+        self.bytes.get(at as usize..).unwrap_or(&[])
+    }
+
+    /// Goes on somewhere else.
+    pub fn jump(&mut self, at: u32) {
+        self.at = at;
+    }
+
+    /// The first line, where it tells what runs the file.
+    pub fn hash_bang(&mut self) -> Option<(u32, u32)> {
+        let start = self.at;
+        if !self.rest(start).starts_with(b"#!") {
+            return None;
+        }
+        self.at += self.to_line_end(start);
+        Some((start, self.at))
+    }
+
+    fn to_line_end(&self, at: u32) -> u32 {
+        let rest = self.rest(at);
+        let mut len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        if len > 0 && rest[len - 1] == b'\r' {
+            len -= 1;
+        }
+        len as u32
+    }
+
+    /// Goes over white space and comments; tells where each comment begins and ends.
+    pub fn skip(&mut self, mut comment: impl FnMut(u32, u32)) -> Read<()> {
+        loop {
+            let start = self.at;
+            match self.byte(start) {
+                b' ' | b'\t' | 0x0b | 0x0c => self.at += 1,
+                b'\n' | b'\r' => {
+                    self.fresh = true;
+                    self.at += 1;
+                }
+                b'/' if self.byte(start + 1) == b'/' => {
+                    self.at += self.to_line_end(start);
+                    comment(start, self.at);
+                }
+                b'/' if self.byte(start + 1) == b'*' => {
+                    let inner = self.rest(start + 2);
+                    let len = memchr::memmem::find(inner, b"*/").ok_or(Unsure)?;
+                    self.fresh |= memchr::memchr(b'\n', &inner[..len]).is_some();
+                    self.at = start + 2 + len as u32 + 2;
+                    comment(start, self.at);
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn token(&mut self) -> Read<Token> {
+        let start = self.at;
+        let first = self.byte(start);
+        match first {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | 0x80.. => {
+                self.at = self.name_end(start)?;
+                let kind = keyword(&self.bytes[start as usize..self.at as usize]).map_or(Tok::Name, Tok::Word);
+                return Ok(self.token_of(kind, start));
+            }
+            b'#' => {
+                self.at = self.name_end(start + 1)?;
+                return if self.at == start + 1 { Err(Unsure) } else { Ok(self.token_of(Tok::Private, start)) };
+            }
+            b'0'..=b'9' => return self.number(start),
+            b'.' if self.byte(start + 1).is_ascii_digit() => return self.number(start),
+            b'"' | b'\'' => return self.string(start, first),
+            0 if start as usize >= self.bytes.len() => return Ok(self.token_of(Tok::End, start)),
+            _ => {}
+        }
+        let (kind, len) = self.operator(first, start)?;
+        self.at = start + len;
+        Ok(self.token_of(kind, start))
+    }
+
+    fn token_of(&self, kind: Tok, start: u32) -> Token {
+        Token { kind, start, end: self.at }
+    }
+
+    fn operator(&self, first: u8, start: u32) -> Read<(Tok, u32)> {
+        let (second, third) = (self.byte(start + 1), self.byte(start + 2));
+        Ok(match (first, second, third) {
+            (b'(' | b'[' | b'{', _, _) => (Tok::Open(first), 1),
+            (b')' | b']' | b'}', _, _) => (Tok::Close(first), 1),
+            (b'.', b'.', b'.') => (Tok::Ellipsis, 3),
+            (b'=', b'>', _) => (Tok::Arrow, 2),
+            (b'=' | b'!', b'=', b'=') => (Tok::Equal, 3),
+            (b'=' | b'!', b'=', _) => (Tok::Equal, 2),
+            (b'?', b'?', b'=') | (b'|', b'|', b'=') | (b'&', b'&', b'=') => (Tok::Otherwise, 3),
+            (b'?', b'?', _) => (Tok::Nullish, 2),
+            (b'|', b'|', _) => (Tok::Or, 2),
+            (b'&', b'&', _) => (Tok::And, 2),
+            (b'?', b'.', b'0'..=b'9') => (Tok::Question, 1),
+            (b'?', b'.', _) => (Tok::Chain, 2),
+            (b'*', b'*', b'=') | (b'<', b'<', b'=') => (Tok::Augmented, 3),
+            (b'*', b'*', _) => (Tok::Power, 2),
+            (b'<', b'<', _) => (Tok::Shift, 2),
+            (b'<', b'=', _) => (Tok::Compare, 2),
+            // A comment of HTML.
+            (b'<', b'!', b'-') | (b'-', b'-', b'>') => return Err(Unsure),
+            (b'+', b'+', _) | (b'-', b'-', _) => (Tok::Step, 2),
+            (b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^', b'=', _) => (Tok::Augmented, 2),
+            _ => {
+                let kind = match first {
+                    b',' => Tok::Comma,
+                    b':' => Tok::Colon,
+                    b';' => Tok::Semicolon,
+                    b'.' => Tok::Dot,
+                    b'?' => Tok::Question,
+                    b'@' => Tok::At,
+                    b'=' => Tok::Assign,
+                    b'!' => Tok::Bang,
+                    b'~' => Tok::Tilde,
+                    b'+' => Tok::Plus,
+                    b'-' => Tok::Minus,
+                    b'*' => Tok::Star,
+                    b'/' => Tok::Slash,
+                    b'%' => Tok::Percent,
+                    b'<' => Tok::Less,
+                    b'>' => Tok::Greater,
+                    b'&' => Tok::BitAnd,
+                    b'|' => Tok::BitOr,
+                    b'^' => Tok::BitXor,
+                    b'`' => Tok::Template,
+                    _ => return Err(Unsure),
+                };
+                (kind, 1)
+            }
+        })
+    }
+
+    /// What `>` begins where it is an operator.
+    pub fn greater(&mut self, token: Token) -> Token {
+        let ahead = |count: u32| self.byte(token.start + count);
+        let (kind, len) = match (ahead(1), ahead(2), ahead(3)) {
+            (b'>', b'>', b'=') => (Tok::Augmented, 4),
+            (b'>', b'>', _) => (Tok::Shift, 3),
+            (b'>', b'=', _) => (Tok::Augmented, 3),
+            (b'>', _, _) => (Tok::Shift, 2),
+            (b'=', _, _) => (Tok::Compare, 2),
+            _ => return token,
+        };
+        self.at = token.start + len;
+        self.token_of(kind, token.start)
+    }
+
+    fn name_end(&self, start: u32) -> Read<u32> {
+        let mut at = start as usize;
+        while let Some(byte) = self.bytes.get(at) {
+            if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') {
+                at += 1;
+            } else if *byte == b'\\' {
+                return Err(Unsure);
+            } else if byte.is_ascii() {
+                break;
+            } else {
+                let letter = self.text.get(at..).and_then(|rest| rest.chars().next()).ok_or(Unsure)?;
+                if !letter.is_alphanumeric() {
+                    return Err(Unsure);
+                }
+                at += letter.len_utf8();
+            }
+        }
+        Ok(at as u32)
+    }
+
+    fn number(&mut self, start: u32) -> Read<Token> {
+        let mut at = start;
+        let digits = |mut at: u32| {
+            while matches!(self.byte(at), b'0'..=b'9' | b'_') {
+                at += 1;
+            }
+            at
+        };
+        if self.byte(start) == b'0' && matches!(self.byte(start + 1) | 0x20, b'x' | b'o' | b'b') {
+            at += 2;
+            while self.byte(at).is_ascii_hexdigit() || self.byte(at) == b'_' {
+                at += 1;
+            }
+        } else {
+            at = digits(at);
+            if self.byte(at) == b'.' {
+                at = digits(at + 1);
+            }
+            if self.byte(at) | 0x20 == b'e' {
+                at += 1;
+                if matches!(self.byte(at), b'+' | b'-') {
+                    at += 1;
+                }
+                at = digits(at);
+            }
+        }
+        if self.byte(at) == b'n' {
+            at += 1;
+        }
+        if self.byte(at).is_ascii_alphanumeric() || self.byte(at) >= 0x80 {
+            return Err(Unsure);
+        }
+        self.at = at;
+        Ok(self.token_of(Tok::Number, start))
+    }
+
+    fn string(&mut self, start: u32, quote: u8) -> Read<Token> {
+        let mut at = start + 1;
+        loop {
+            at += memchr::memchr3(quote, b'\\', b'\n', self.rest(at)).ok_or(Unsure)? as u32;
+            match self.byte(at) {
+                b'\\' if self.byte(at + 1) == b'\r' && self.byte(at + 2) == b'\n' => at += 3,
+                b'\\' => at += 2,
+                b'\n' => return Err(Unsure),
+                _ => break,
+            }
+        }
+        self.at = at + 1;
+        Ok(self.token_of(Tok::Str, start))
+    }
+
+    /// The end of the regular expression that begins here.
+    pub fn regex_end(&self, start: u32) -> Read<u32> {
+        let mut at = start + 1;
+        let mut class = false;
+        loop {
+            match self.byte(at) {
+                0 | b'\n' | b'\r' => return Err(Unsure),
+                b'\\' if matches!(self.byte(at + 1), 0 | b'\n' | b'\r') => return Err(Unsure),
+                b'\\' => at += 1,
+                b'[' => class = true,
+                b']' => class = false,
+                b'/' if !class => break,
+                _ => {}
+            }
+            at += 1;
+        }
+        at += 1;
+        while self.byte(at).is_ascii_lowercase() {
+            at += 1;
+        }
+        Ok(at)
+    }
+
+    /// The end of a name in a tag, which may have `-` in it.
+    pub fn tag_name_end(&self, mut at: u32) -> u32 {
+        while self.byte(at).is_ascii_alphanumeric() || matches!(self.byte(at), b'_' | b'$' | b'-') {
+            at += 1;
+        }
+        at
+    }
+}
+
+fn keyword(word: &[u8]) -> Option<Word> {
+    if !(2..=10).contains(&word.len()) || !word[0].is_ascii_lowercase() {
+        return None;
+    }
+    Some(match word {
+        b"await" => Word::Await,
+        b"break" => Word::Break,
+        b"case" => Word::Case,
+        b"catch" => Word::Catch,
+        b"class" => Word::Class,
+        b"const" => Word::Const,
+        b"continue" => Word::Continue,
+        b"debugger" => Word::Debugger,
+        b"default" => Word::Default,
+        b"delete" => Word::Delete,
+        b"do" => Word::Do,
+        b"else" => Word::Else,
+        b"enum" => Word::Enum,
+        b"export" => Word::Export,
+        b"extends" => Word::Extends,
+        b"false" => Word::False,
+        b"finally" => Word::Finally,
+        b"for" => Word::For,
+        b"function" => Word::Function,
+        b"if" => Word::If,
+        b"import" => Word::Import,
+        b"in" => Word::In,
+        b"instanceof" => Word::Instanceof,
+        b"new" => Word::New,
+        b"null" => Word::Null,
+        b"return" => Word::Return,
+        b"super" => Word::Super,
+        b"switch" => Word::Switch,
+        b"this" => Word::This,
+        b"throw" => Word::Throw,
+        b"true" => Word::True,
+        b"try" => Word::Try,
+        b"typeof" => Word::Typeof,
+        b"var" => Word::Var,
+        b"void" => Word::Void,
+        b"while" => Word::While,
+        b"with" => Word::With,
+        b"yield" => Word::Yield,
+        _ => return None,
+    })
+}

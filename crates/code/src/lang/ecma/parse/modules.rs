@@ -1,0 +1,253 @@
+//! Imports and exports.
+
+use super::lex::{Tok, Word};
+use super::{Parser, field, kind};
+use crate::lang::descent::{Read, Unsure};
+
+impl Parser<'_> {
+    // --- imports ---
+
+    pub(super) fn import_statement(&mut self) -> Read<u32> {
+        let node = self.open(kind::IMPORT_STATEMENT);
+        self.advance()?;
+        if self.at(Tok::Str) {
+            return self.from(node);
+        }
+        self.type_mark(node)?;
+        if self.at(Tok::Name) && self.state.typed && self.peek()?.0.kind == Tok::Assign {
+            return self.import_equals(node);
+        }
+        let clause = self.open(kind::IMPORT_CLAUSE);
+        if self.at(Tok::Name) {
+            let name = self.identifier()?;
+            self.add(clause, name, field::NO);
+            if self.eat(Tok::Comma)? && !matches!(self.tok.kind, Tok::Star | Tok::Open(b'{')) {
+                return Err(Unsure);
+            }
+        }
+        match self.tok.kind {
+            Tok::Star => {
+                let all = self.open(kind::NAMESPACE_IMPORT);
+                self.advance()?;
+                if !self.eat_name("as")? {
+                    return Err(Unsure);
+                }
+                let name = self.identifier()?;
+                self.add(all, name, field::NO);
+                self.close(all);
+                self.add(clause, all, field::NO);
+            }
+            Tok::Open(b'{') => {
+                let several = self.specifiers(kind::NAMED_IMPORTS, kind::IMPORT_SPECIFIER)?;
+                self.add(clause, several, field::NO);
+            }
+            _ => {}
+        }
+        self.close(clause);
+        self.add(node, clause, field::NO);
+        if !self.eat_name("from")? {
+            return Err(Unsure);
+        }
+        self.from(node)
+    }
+
+    /// `type` or `typeof` before what is imported or exported, if it is not the name of that.
+    fn type_mark(&mut self, node: u32) -> Read<()> {
+        if !self.state.typed {
+            return Ok(());
+        }
+        if self.at_word(Word::Typeof) {
+            return self.mark(node, kind::WORD_TYPEOF, field::NO);
+        }
+        if !self.at_name("type") {
+            return Ok(());
+        }
+        let next = self.peek()?.0;
+        let named = match next.kind {
+            Tok::Open(b'{') | Tok::Star => true,
+            Tok::Name => self.text(next) != "from",
+            _ => false,
+        };
+        if named { self.mark(node, kind::WORD_TYPE, field::NO) } else { Ok(()) }
+    }
+
+    /// `{ a, b as c }`
+    fn specifiers(&mut self, kind: u16, each: u16) -> Read<u32> {
+        let node = self.open(kind);
+        self.advance()?;
+        while !self.at(Tok::Close(b'}')) {
+            let specifier = self.open(each);
+            if self.at_name("type") && self.state.typed {
+                match self.peek()?.0 {
+                    next if matches!(next.kind, Tok::Comma | Tok::Close(b'}')) => {}
+                    next if self.text(next) == "as" => return Err(Unsure),
+                    _ => self.mark(specifier, kind::WORD_TYPE, field::NO)?,
+                }
+            }
+            let name = self.exported_name()?;
+            self.add(specifier, name, field::NAME);
+            if self.eat_name("as")? {
+                let alias = self.exported_name()?;
+                self.add(specifier, alias, field::ALIAS);
+            }
+            self.close(specifier);
+            self.add(node, specifier, field::NO);
+            if !self.eat(Tok::Comma)? && !self.at(Tok::Close(b'}')) {
+                return Err(Unsure);
+            }
+        }
+        self.advance()?;
+        Ok(self.close(node))
+    }
+
+    /// What something is called from outside: any word or text.
+    fn exported_name(&mut self) -> Read<u32> {
+        match self.tok.kind {
+            Tok::Name | Tok::Word(_) => self.leaf(kind::IDENTIFIER),
+            Tok::Str => self.leaf(kind::STRING),
+            _ => Err(Unsure),
+        }
+    }
+
+    /// The module, what is said about it, and the end of the statement.
+    fn from(&mut self, node: u32) -> Read<u32> {
+        if !self.at(Tok::Str) {
+            return Err(Unsure);
+        }
+        let source = self.leaf(kind::STRING)?;
+        self.add(node, source, field::SOURCE);
+        if (self.at_word(Word::With) || self.at_name("assert")) && self.before(Tok::Open(b'{'))? {
+            self.advance()?;
+            self.object()?;
+        }
+        self.end()?;
+        Ok(self.close(node))
+    }
+
+    /// `import a = require("b")` and `import a = b.c`.
+    fn import_equals(&mut self, node: u32) -> Read<u32> {
+        let clause = self.open(kind::IMPORT_REQUIRE_CLAUSE);
+        let name = self.identifier()?;
+        self.advance()?;
+        if self.at_name("require") && self.before(Tok::Open(b'('))? {
+            self.add(clause, name, field::NO);
+            self.advance()?;
+            self.advance()?;
+            if !self.at(Tok::Str) {
+                return Err(Unsure);
+            }
+            let source = self.leaf(kind::STRING)?;
+            self.add(clause, source, field::SOURCE);
+            self.expect(Tok::Close(b')'))?;
+            self.close(clause);
+            self.add(node, clause, field::NO);
+        } else {
+            self.tree.set_kind(node, kind::IMPORT_ALIAS);
+            self.add(node, name, field::NO);
+            let path = self.dotted()?;
+            self.add(node, path, field::NO);
+        }
+        self.end()?;
+        Ok(self.close(node))
+    }
+
+    // --- exports ---
+
+    pub(super) fn export_statement(&mut self, decorators: &[u32]) -> Read<u32> {
+        let start = decorators.first().map_or(self.tok.start, |first| self.tree.start(*first));
+        let node = self.open_at(kind::EXPORT_STATEMENT, start);
+        for decorator in decorators {
+            self.add(node, *decorator, field::DECORATOR);
+        }
+        self.advance()?;
+        let with_types = self.at_name("type") && matches!(self.peek()?.0.kind, Tok::Open(b'{') | Tok::Star);
+        if with_types {
+            self.type_mark(node)?;
+        }
+        match self.tok.kind {
+            Tok::Star => self.export_all(node),
+            Tok::Open(b'{') => {
+                let clause = self.specifiers(kind::EXPORT_CLAUSE, kind::EXPORT_SPECIFIER)?;
+                self.add(node, clause, field::NO);
+                if self.eat_name("from")? {
+                    return self.from(node);
+                }
+                self.end()?;
+                Ok(self.close(node))
+            }
+            Tok::Word(Word::Default) => self.export_default(node),
+            Tok::Assign if self.state.typed => {
+                self.mark(node, kind::SIGN_ASSIGN, field::NO)?;
+                let value = self.expression()?;
+                self.add(node, value, field::NO);
+                self.end()?;
+                Ok(self.close(node))
+            }
+            Tok::Name if self.at_name("as") && self.state.typed => Err(Unsure),
+            Tok::Word(Word::Import) if self.state.typed => {
+                let alias = self.import_statement()?;
+                self.add(node, alias, field::DECLARATION);
+                Ok(self.close(node))
+            }
+            Tok::At => {
+                let class = self.decorated()?;
+                if self.is_nameless(class) {
+                    return Err(Unsure);
+                }
+                self.add(node, class, field::DECLARATION);
+                Ok(self.close(node))
+            }
+            _ => {
+                let declaration = self.declaration()?;
+                if self.is_nameless(declaration) {
+                    return Err(Unsure);
+                }
+                self.add(node, declaration, field::DECLARATION);
+                Ok(self.close(node))
+            }
+        }
+    }
+
+    fn export_all(&mut self, node: u32) -> Read<u32> {
+        let all = self.open(kind::NAMESPACE_EXPORT);
+        self.advance()?;
+        if self.eat_name("as")? {
+            let name = self.exported_name()?;
+            self.add(all, name, field::NO);
+            self.close(all);
+            self.add(node, all, field::NO);
+        }
+        if !self.eat_name("from")? {
+            return Err(Unsure);
+        }
+        self.from(node)
+    }
+
+    fn export_default(&mut self, node: u32) -> Read<u32> {
+        self.mark(node, kind::WORD_DEFAULT, field::NO)?;
+        let declared = match self.tok.kind {
+            Tok::Word(Word::Function | Word::Class) => true,
+            Tok::Name => match self.text(self.tok) {
+                "async" => self.before(Tok::Word(Word::Function))?,
+                "abstract" => self.state.typed && self.before(Tok::Word(Word::Class))?,
+                "interface" => self.state.typed && self.before(Tok::Name)?,
+                _ => false,
+            },
+            _ => false,
+        };
+        if !declared {
+            let value = self.expression()?;
+            self.add(node, value, field::VALUE);
+            self.end()?;
+            return Ok(self.close(node));
+        }
+        let declaration = self.declaration()?;
+        // What has no name is a value.
+        let named = !self.is_nameless(declaration);
+        if !named {
+            self.eat(Tok::Semicolon)?;
+        }
+        self.add(node, declaration, if named { field::DECLARATION } else { field::VALUE });
+        Ok(self.close(node))
+    }
+}

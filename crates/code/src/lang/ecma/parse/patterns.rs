@@ -1,0 +1,134 @@
+//! Names and the patterns that take values apart.
+
+use super::lex::{Tok, Word};
+use super::{Parser, field, kind};
+use crate::lang::descent::{Read, Unsure};
+
+impl Parser<'_> {
+    /// What a declaration or a parameter gives names to.
+    pub(super) fn pattern(&mut self) -> Read<u32> {
+        match self.tok.kind {
+            Tok::Name => self.leaf(kind::IDENTIFIER),
+            Tok::Open(b'{') => self.deeper(Self::object_pattern),
+            Tok::Open(b'[') => self.deeper(Self::array_pattern),
+            _ => Err(Unsure),
+        }
+    }
+
+    /// A pattern, with what it holds when nothing is given.
+    pub(super) fn pattern_or_default(&mut self) -> Read<u32> {
+        let target = self.pattern()?;
+        self.with_default(target, kind::ASSIGNMENT_PATTERN)
+    }
+
+    fn with_default(&mut self, target: u32, kind: u16) -> Read<u32> {
+        if !self.at(Tok::Assign) {
+            return Ok(target);
+        }
+        let node = self.around(kind, target, field::LEFT);
+        self.advance()?;
+        let default = self.inside(Self::expression)?;
+        self.add(node, default, field::RIGHT);
+        Ok(self.close(node))
+    }
+
+    /// `...rest`
+    pub(super) fn rest_pattern(&mut self) -> Read<u32> {
+        let node = self.open(kind::REST_PATTERN);
+        self.advance()?;
+        let target = self.pattern()?;
+        self.add(node, target, field::NO);
+        Ok(self.close(node))
+    }
+
+    fn object_pattern(&mut self) -> Read<u32> {
+        let node = self.open(kind::OBJECT_PATTERN);
+        self.advance()?;
+        while !self.at(Tok::Close(b'}')) {
+            let first = self.tok.kind;
+            let part = match first {
+                Tok::Ellipsis => self.rest_pattern()?,
+                Tok::Name if !self.names_a_pair()? => {
+                    let name = self.leaf(kind::SHORTHAND_PROPERTY_IDENTIFIER_PATTERN)?;
+                    self.with_default(name, kind::OBJECT_ASSIGNMENT_PATTERN)?
+                }
+                _ => {
+                    let key = self.property_name()?;
+                    let pair = self.around(kind::PAIR_PATTERN, key, field::KEY);
+                    self.expect(Tok::Colon)?;
+                    let value = self.pattern_or_default()?;
+                    self.add(pair, value, field::VALUE);
+                    self.close(pair)
+                }
+            };
+            self.add(node, part, field::NO);
+            if !self.eat(Tok::Comma)? && !self.at(Tok::Close(b'}')) {
+                return Err(Unsure);
+            }
+        }
+        self.advance()?;
+        Ok(self.close(node))
+    }
+
+    fn names_a_pair(&mut self) -> Read<bool> {
+        Ok(self.peek()?.0.kind == Tok::Colon)
+    }
+
+    fn array_pattern(&mut self) -> Read<u32> {
+        let node = self.open(kind::ARRAY_PATTERN);
+        self.advance()?;
+        loop {
+            match self.tok.kind {
+                Tok::Close(b']') => break,
+                // They count the places.
+                Tok::Comma => {
+                    self.mark(node, kind::SIGN_COMMA, field::NO)?;
+                    continue;
+                }
+                _ => {}
+            }
+            let part = if self.at(Tok::Ellipsis) { self.rest_pattern()? } else { self.pattern_or_default()? };
+            self.add(node, part, field::NO);
+            if !matches!(self.tok.kind, Tok::Comma | Tok::Close(b']')) {
+                return Err(Unsure);
+            }
+        }
+        self.advance()?;
+        Ok(self.close(node))
+    }
+
+    /// The name of a property, a method or a field.
+    pub(super) fn property_name(&mut self) -> Read<u32> {
+        match self.tok.kind {
+            Tok::Name | Tok::Word(_) => self.leaf(kind::PROPERTY_IDENTIFIER),
+            Tok::Private => self.leaf(kind::PRIVATE_PROPERTY_IDENTIFIER),
+            Tok::Str => self.leaf(kind::STRING),
+            Tok::Number => self.leaf(kind::NUMBER),
+            Tok::Open(b'[') => {
+                let node = self.open(kind::COMPUTED_PROPERTY_NAME);
+                self.advance()?;
+                let value = self.inside(Self::expression)?;
+                self.add(node, value, field::NO);
+                self.expect(Tok::Close(b']'))?;
+                Ok(self.close(node))
+            }
+            _ => Err(Unsure),
+        }
+    }
+
+    /// Whether the next word only tells how what follows is meant: it would be a name if nothing followed.
+    pub(super) fn at_modifier(&mut self, word: &str) -> Read<bool> {
+        if !self.at_name(word) {
+            return Ok(false);
+        }
+        let (next, fresh) = self.peek()?;
+        let follows = matches!(
+            next.kind,
+            Tok::Name | Tok::Private | Tok::Word(_) | Tok::Str | Tok::Number | Tok::Open(b'[' | b'{') | Tok::Star
+        );
+        if follows && fresh {
+            return Err(Unsure);
+        }
+        Ok(follows && !matches!(next.kind, Tok::Word(Word::Extends | Word::In)))
+    }
+}
