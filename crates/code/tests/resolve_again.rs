@@ -111,6 +111,32 @@ function wrap(x: unknown): Drawn { table.b(2); return new Big(x); }
 export default { wrap };
 ",
     ),
+    (
+        "web/index.ts",
+        "export * from './page.js';
+export * from './more';
+export * from './deep/index';
+export { show as shown } from './view.js';
+",
+    ),
+    (
+        "web/more.ts",
+        "export function count(n: number) { return n; }
+export const list = [count];
+export * from './index';
+",
+    ),
+    ("web/deep/index.ts", "export * from './far';\nexport * from '../more';\n"),
+    ("web/deep/far.ts", "import { count } from '..';\nexport function far() { return count(1); }\n"),
+    (
+        "web/app.ts",
+        "import { render, Big, count, far, shown } from '.';
+import * as all from './index';
+export function start() { shown(new Big(count)); return far() + all.list[0](2); }
+function draw() { render(count); all.far(); }
+draw();
+",
+    ),
     ("go.mod", "module example.com/app\n"),
     (
         "main.go",

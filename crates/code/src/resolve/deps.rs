@@ -24,6 +24,8 @@ pub enum Entry {
     Below(Gid),
     /// Whether something is put under this name from outside anywhere.
     Written(Sym),
+    /// A name that a module gives on from all that others give.
+    Star(FileId, Sym),
     /// A name at the top of a Go package, by folder.
     Go(u32, Sym),
     Package(Sym, Sym),
@@ -110,12 +112,21 @@ fn place(atom: Atom) -> (usize, u64) {
 }
 
 /// Atoms in the order they are met, one frame per open question.
-#[derive(Default)]
 pub struct Trail {
     atoms: Vec<Atom>,
     /// Where the innermost frame begins.
     start: usize,
     seen: FxHashSet<Arc<[Atom]>>,
+    /// Where in `atoms` an atom was met last, by a part of its number: most of what is met was met before.
+    places: Box<[u32; PLACES]>,
+}
+
+const PLACES: usize = 1 << 12;
+
+impl Default for Trail {
+    fn default() -> Trail {
+        Trail { atoms: vec![], start: 0, seen: FxHashSet::default(), places: Box::new([0; PLACES]) }
+    }
 }
 
 impl Trail {
@@ -147,13 +158,22 @@ impl Trail {
     }
 
     pub fn push(&mut self, atom: Atom) {
-        self.atoms.push(atom);
+        self.meet(atom);
         self.keep_short();
     }
 
     pub fn extend(&mut self, deps: &[Atom]) {
-        self.atoms.extend_from_slice(deps);
+        deps.iter().for_each(|atom| self.meet(*atom));
         self.keep_short();
+    }
+
+    fn meet(&mut self, atom: Atom) {
+        let place = &mut self.places[((atom >> 12) ^ atom) as usize % PLACES];
+        let at = *place as usize;
+        if at < self.start || self.atoms.get(at) != Some(&atom) {
+            *place = self.atoms.len() as u32;
+            self.atoms.push(atom);
+        }
     }
 
     fn keep_short(&mut self) {
@@ -166,7 +186,8 @@ impl Trail {
         let frame = &mut self.atoms[self.start..];
         match frame.len() {
             0 | 1 => return,
-            _ => frame.sort_unstable(),
+            // Frames are put together from sorted ones, which this finds.
+            _ => frame.sort(),
         }
         let mut kept = 1;
         for at in 1..frame.len() {

@@ -6,6 +6,7 @@ use super::file::File;
 use super::flow::Flows;
 use super::imports::Places;
 use super::program::Program;
+use super::stars::Stars;
 use super::value::{DirId, FileId, Gid, Sym, Value};
 use crate::facts::{BaseKind, DefId, Expr, ImportId, Key, Kind, ROOT, Target, VarId, VarKind, flag};
 use crate::language::Language;
@@ -64,6 +65,7 @@ pub struct Link {
     pub words: Words,
     places: Places,
     imports: Vec<Vec<Option<Value>>>,
+    stars: Stars,
     /// Go: package-level names by folder and package clause.
     go: FxHashMap<(DirId, Sym), FxHashMap<Sym, (FileId, VarId)>>,
     /// Main package of a folder: the one that others import.
@@ -165,6 +167,7 @@ impl Link {
                 changed.file(id as FileId);
             }
         }
+        self.stars.compare(&new.stars, changed);
         differ(&self.receivers, &new.receivers, |gid| changed.file(gid.file));
         let mut moved = Vec::new();
         differ(&self.attached, &new.attached, |(gid, _)| moved.push(*gid));
@@ -225,6 +228,7 @@ impl Link {
             words,
             places,
             imports,
+            stars: Stars::default(),
             go: FxHashMap::default(),
             go_main: FxHashMap::default(),
             packages: FxHashMap::default(),
@@ -248,6 +252,7 @@ impl Link {
         link.read_packages(program);
         link.read_names(program);
         link.read_imports(program, importing);
+        link.stars = Stars::read(program, &link);
         link.read_receivers(program);
         link.read_bases(program);
         link.read_go_interfaces(program);
@@ -256,6 +261,11 @@ impl Link {
 
     pub fn import(&self, file: FileId, import: ImportId) -> Option<Value> {
         self.imports[file as usize].get(import as usize).copied().flatten()
+    }
+
+    /// Whether `export * from …` may give this name.
+    pub fn star_gives(&self, file: FileId, import: ImportId, name: Sym) -> bool {
+        self.stars.may_give(file, import, name)
     }
 
     // --- packages ---
@@ -389,6 +399,8 @@ impl Link {
     // --- names ---
 
     fn read_names(&mut self, program: &Program) {
+        // Where something is set by place, any field may be meant.
+        let mut by_place: Vec<Language> = Vec::new();
         for id in program.ids() {
             let file = program.file(id);
             let language = file.facts.language;
@@ -406,15 +418,8 @@ impl Link {
                     }
                 }
             }
-            if positional {
-                // Set by place: any field may be meant.
-                for id in program.ids() {
-                    let other = program.file(id);
-                    if other.facts.language == language {
-                        let fields = other.facts.defs.iter().filter(|d| d.kind == Kind::Field);
-                        self.written.extend(fields.map(|d| other.sym(d.name)));
-                    }
-                }
+            if positional && !by_place.contains(&language) {
+                by_place.push(language);
             }
             for write in &file.writes {
                 match file.facts.binds[*write as usize].target {
@@ -443,6 +448,10 @@ impl Link {
                     }
                 }
             }
+        }
+        for file in program.ids().map(|id| program.file(id)).filter(|file| by_place.contains(&file.facts.language)) {
+            let fields = file.facts.defs.iter().filter(|d| d.kind == Kind::Field);
+            self.written.extend(fields.map(|d| file.sym(d.name)));
         }
     }
 
@@ -826,7 +835,7 @@ impl Link {
 const MOST_DERIVED: usize = 400;
 
 /// Runs for every key that two maps do not have the same value for.
-fn differ<K: std::hash::Hash + Eq, V: PartialEq>(
+pub(super) fn differ<K: std::hash::Hash + Eq, V: PartialEq>(
     old: &FxHashMap<K, V>,
     new: &FxHashMap<K, V>,
     mut run: impl FnMut(&K),

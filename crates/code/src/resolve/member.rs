@@ -598,6 +598,10 @@ impl<'p> Eval<'p> {
     fn reexported_within(&mut self, file: FileId, owner: DefId, name: Sym, levels: u8) -> Set {
         let here = self.file(file);
         let mut set = Set::default();
+        let script = owner == ROOT && here.facts.language.family() == Language::JavaScript;
+        if script {
+            self.note(Entry::Star(file, name));
+        }
         for (index, import) in here.facts.imports.iter().enumerate() {
             if import.owner != owner {
                 continue;
@@ -608,6 +612,7 @@ impl<'p> Eval<'p> {
             if given == Some(name) && !all {
                 set.join(&self.imported(file, index as u32, levels));
             } else if gives_all
+                && (!script || self.link.star_gives(file, index as u32, name))
                 && let Some(module) = self.import_target(file, index as u32, levels)
                 && module != Value::Module(file)
             {
@@ -725,6 +730,10 @@ impl<'p> Eval<'p> {
     fn in_wildcards_within(&mut self, file: FileId, name: Sym, levels: u8) -> Set {
         let here = self.file(file);
         let mut set = Set::default();
+        if here.facts.language.family() == Language::JavaScript {
+            // `export *` gives names on without bringing them here.
+            return set;
+        }
         for (index, import) in here.facts.imports.iter().enumerate() {
             if import.what == Imported::All
                 && let Some(module) = self.import_target(file, index as u32, levels)

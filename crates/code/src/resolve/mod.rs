@@ -18,6 +18,7 @@ mod member;
 pub mod program;
 mod rounds;
 mod rust;
+mod stars;
 pub mod value;
 
 use crate::facts::{BaseKind, CallId, CallKind, DefId, Expr, Imported, Kind, ROOT, flag};

@@ -212,6 +212,24 @@ fn what_is_known_does_not_depend_on_what_was_asked_before() {
 }
 
 #[test]
+fn stars_give_what_the_modules_behind_them_give() {
+    let files = [
+        ("index.ts", "export * from './one';\nexport * from './deep';\nexport * from 'elsewhere';\n"),
+        ("one.ts", "export function one() {}\nexport * from './index';\nfunction hidden() {}\n"),
+        ("deep/index.ts", "export * from './two';\nexport { two as second } from './two';\n"),
+        ("deep/two.js", "module.exports = { two() {} };\n"),
+        // What is given on is not brought here.
+        ("own.ts", "export * from './one';\none();\n"),
+        ("a.ts", "import { one, two, second, hidden } from '.';\none();\ntwo();\nsecond();\nhidden();\n"),
+    ];
+    let found = calls(&files);
+    for call in ["a.ts:2 -> one.ts one:1", "a.ts:3 -> deep/two.js two:1", "a.ts:4 -> deep/two.js two:1"] {
+        assert!(found.iter().any(|line| line.starts_with(call)), "{call}: {found:#?}");
+    }
+    assert!(!found.iter().any(|line| line.starts_with("own.ts") || line.contains("hidden:")), "{found:#?}");
+}
+
+#[test]
 fn a_base_with_type_arguments_is_the_base() {
     check(
         &[(

@@ -1,0 +1,119 @@
+//! `export * from …`: which names come from where, so that a module that gives on many others is not asked through.
+
+use super::deps::{Changed, Entry};
+use super::link::{Link, differ};
+use super::program::Program;
+use super::value::{FileId, Sym, Value};
+use crate::facts::{Import, ImportId, Imported, ROOT};
+use crate::language::Language;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use std::rc::Rc;
+
+/// Of every module that gives on all of others: the imports by which a name may come.
+#[derive(Default)]
+pub struct Stars {
+    by_name: FxHashMap<(FileId, Sym), Imports>,
+    /// Those that may give any name.
+    open: FxHashMap<FileId, Imports>,
+}
+
+type Imports = SmallVec<[ImportId; 2]>;
+
+/// What a module gives.
+#[derive(Default)]
+struct Given {
+    names: FxHashSet<Sym>,
+    /// More than can be told from its text.
+    open: bool,
+}
+
+impl Stars {
+    pub fn read(program: &Program, link: &Link) -> Stars {
+        let mut reading = Reading { program, link, known: FxHashMap::default(), asked: FxHashSet::default() };
+        let mut stars = Stars::default();
+        for file in program.ids() {
+            for (import, target) in reading.stars_of(file) {
+                match target.map(|target| reading.given(target)) {
+                    Some(given) if !given.open => {
+                        for name in &given.names {
+                            stars.by_name.entry((file, *name)).or_default().push(import);
+                        }
+                    }
+                    _ => stars.open.entry(file).or_default().push(import),
+                }
+            }
+        }
+        stars
+    }
+
+    pub fn may_give(&self, file: FileId, import: ImportId, name: Sym) -> bool {
+        let among = |imports: Option<&Imports>| imports.is_some_and(|imports| imports.contains(&import));
+        among(self.by_name.get(&(file, name))) || among(self.open.get(&file))
+    }
+
+    /// Notes which names come from elsewhere in another.
+    pub fn compare(&self, new: &Stars, changed: &mut Changed) {
+        differ(&self.by_name, &new.by_name, |(file, name)| changed.entry(Entry::Star(*file, *name)));
+        differ(&self.open, &new.open, |file| changed.file(*file));
+    }
+}
+
+struct Reading<'a> {
+    program: &'a Program,
+    link: &'a Link,
+    known: FxHashMap<FileId, Rc<Given>>,
+    /// Being asked: modules may give each other on.
+    asked: FxHashSet<FileId>,
+}
+
+impl Reading<'_> {
+    /// The stars of a module, each with the module it stands for if that is one of the program.
+    fn stars_of(&self, file: FileId) -> Vec<(ImportId, Option<FileId>)> {
+        let here = self.program.file(file);
+        if here.facts.language.family() != Language::JavaScript {
+            return vec![];
+        }
+        let stars = here.facts.imports.iter().enumerate().filter(|(_, import)| is_star(import));
+        let target = |import| match self.link.import(file, import) {
+            Some(Value::Module(of)) if self.is_module(of) => Some(of),
+            _ => None,
+        };
+        stars.map(|(import, _)| (import as ImportId, target(import as ImportId))).collect()
+    }
+
+    fn is_module(&self, file: FileId) -> bool {
+        self.program.file(file).facts.language.family() == Language::JavaScript
+    }
+
+    fn given(&mut self, file: FileId) -> Rc<Given> {
+        if let Some(known) = self.known.get(&file) {
+            return known.clone();
+        }
+        if !self.asked.insert(file) {
+            return Rc::new(Given { open: true, ..Given::default() });
+        }
+        let here = self.program.file(file);
+        let mut given = Given { names: here.exports.keys().copied().collect(), open: false };
+        given.open = given.names.contains(&self.link.words.whole);
+        let named = here.facts.imports.iter().filter(|import| import.owner == ROOT && import.what != Imported::All);
+        given.names.extend(named.filter_map(|import| import.reexport).map(|name| here.sym(name)));
+        for (_, target) in self.stars_of(file) {
+            let Some(target) = target else {
+                given.open = true;
+                continue;
+            };
+            let more = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.given(target));
+            given.open |= more.open;
+            given.names.extend(&more.names);
+        }
+        self.asked.remove(&file);
+        let given = Rc::new(given);
+        self.known.insert(file, given.clone());
+        given
+    }
+}
+
+fn is_star(import: &Import) -> bool {
+    import.owner == ROOT && import.what == Imported::All && import.reexport.is_some()
+}
