@@ -91,6 +91,27 @@ impl Tree {
         }
     }
 
+    /// Takes its only child out of a node.
+    pub fn take_only_child(&mut self, node: u32) -> Option<u32> {
+        let data = self.nodes[node as usize];
+        (data.first != NONE && data.first == data.last).then(|| self.cut(node, data.first))
+    }
+
+    /// Takes the first and the last child out of a node.
+    pub fn take_ends(&mut self, node: u32) -> Option<(u32, u32)> {
+        let data = self.nodes[node as usize];
+        (data.first != data.last).then(|| (self.cut(node, data.first), self.cut(node, data.last)))
+    }
+
+    /// Makes a child stand alone; its parent is given up.
+    fn cut(&mut self, parent: u32, child: u32) -> u32 {
+        let data = &mut self.nodes[child as usize];
+        (data.next, data.prev, data.field) = (NONE, NONE, 0);
+        let parent = &mut self.nodes[parent as usize];
+        (parent.first, parent.last) = (NONE, NONE);
+        child
+    }
+
     pub fn len(&self) -> u32 {
         self.nodes.len() as u32
     }

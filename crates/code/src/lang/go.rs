@@ -5,6 +5,8 @@
 
 mod declarations;
 mod docs;
+mod parse;
+mod syntax;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -18,6 +20,7 @@ use crate::facts::{
 use crate::language::Language;
 use crate::tree::{self, Node, Tree, line};
 use docs::Above;
+pub use parse::parse;
 use rustc_hash::FxHashSet;
 use smallvec::{SmallVec, smallvec};
 

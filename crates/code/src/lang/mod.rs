@@ -58,7 +58,7 @@ pub fn parse(path: &str, text: &str, language: Language) -> Facts {
         Language::JavaScript | Language::TypeScript | Language::Tsx => {
             ecma::read(path, text, &ecma::parse(text, language).unwrap_or_else(grown), language)
         }
-        Language::Go => go::read(path, text, &grown()),
+        Language::Go => go::read(path, text, &go::parse(text).unwrap_or_else(grown)),
         Language::Rust => rust::read(path, text, &grown()),
         Language::Java => java::read(path, text, &grown()),
         _ => tags::read(path, text, &tree(text, language), language),

@@ -1,0 +1,334 @@
+//! Go's tokens, one at a time, with the ends of statements that lines mean, and the comments between.
+
+use crate::lang::descent::{self, Lex, Read, Unsure};
+
+pub type Token = descent::Token<Tok>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tok {
+    End,
+    /// The end of a statement, written or by the end of a line.
+    Semicolon,
+    Name,
+    Word(Word),
+    Int,
+    Float,
+    Imaginary,
+    Rune,
+    Str,
+    RawStr,
+    Open(u8),
+    Close(u8),
+    Comma,
+    Colon,
+    Dot,
+    Ellipsis,
+    Define,
+    Assign,
+    /// `+=` and its like.
+    Augmented,
+    /// `++` and `--`
+    Step,
+    Arrow,
+    Bang,
+    Tilde,
+    Plus,
+    Minus,
+    Star,
+    /// `/ % << >> &^`
+    Times,
+    BitAnd,
+    BitOr,
+    BitXor,
+    Compare,
+    And,
+    Or,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    Break,
+    Case,
+    Chan,
+    Const,
+    Continue,
+    Default,
+    Defer,
+    Else,
+    Fallthrough,
+    For,
+    Func,
+    Go,
+    Goto,
+    If,
+    Import,
+    Interface,
+    Map,
+    Package,
+    Range,
+    Return,
+    Select,
+    Struct,
+    Switch,
+    Type,
+    Var,
+}
+
+pub struct Lexer<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    at: u32,
+    /// Where the last token ended, if a line may end a statement behind it.
+    ends: Option<u32>,
+    /// Where comments begin and end, all that were passed.
+    pub comments: Vec<(u32, u32)>,
+    /// Of these, how many somebody has taken.
+    pub taken: usize,
+}
+
+#[derive(Clone, Copy)]
+pub struct Place {
+    at: u32,
+    ends: Option<u32>,
+    comments: usize,
+    taken: usize,
+}
+
+impl<'t> Lex<'t> for Lexer<'t> {
+    type Kind = Tok;
+    type Place = Place;
+
+    fn next(&mut self) -> Read<Token> {
+        let token = self.token()?;
+        self.ends = match token.kind {
+            Tok::Name | Tok::Int | Tok::Float | Tok::Imaginary | Tok::Rune | Tok::Str | Tok::RawStr => Some(token.end),
+            Tok::Close(_) | Tok::Step => Some(token.end),
+            Tok::Word(Word::Break | Word::Continue | Word::Fallthrough | Word::Return) => Some(token.end),
+            _ => None,
+        };
+        Ok(token)
+    }
+
+    fn place(&self) -> Place {
+        Place { at: self.at, ends: self.ends, comments: self.comments.len(), taken: self.taken }
+    }
+
+    fn go_back(&mut self, place: Place) -> Read<()> {
+        (self.at, self.ends, self.taken) = (place.at, place.ends, place.taken);
+        self.comments.truncate(place.comments);
+        Ok(())
+    }
+
+    fn text(&self) -> &'t str {
+        self.text
+    }
+}
+
+impl<'t> Lexer<'t> {
+    pub fn new(text: &'t str) -> Read<Lexer<'t>> {
+        let bytes = text.as_bytes();
+        if bytes.len() >= u32::MAX as usize {
+            return Err(Unsure);
+        }
+        let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
+        Ok(Lexer { text, bytes, at, ends: None, comments: vec![], taken: 0 })
+    }
+
+    pub fn byte(&self, at: u32) -> u8 {
+        self.bytes.get(at as usize).copied().unwrap_or(0)
+    }
+
+    fn rest(&self, at: u32) -> &'t [u8] {
+        self.bytes.get(at as usize..).unwrap_or(&[])
+    }
+
+    fn token(&mut self) -> Read<Token> {
+        loop {
+            let start = self.at;
+            match self.byte(start) {
+                b' ' | b'\t' | b'\r' => self.at += 1,
+                b'\n' => {
+                    self.at += 1;
+                    if let Some(end) = self.ends {
+                        return Ok(Token { kind: Tok::Semicolon, start: end, end });
+                    }
+                }
+                b'/' if self.byte(start + 1) == b'/' => {
+                    let rest = self.rest(start);
+                    let len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+                    self.at += len as u32;
+                    let written = if rest[..len].ends_with(b"\r") { len - 1 } else { len };
+                    self.comments.push((start, start + written as u32));
+                }
+                b'/' if self.byte(start + 1) == b'*' => {
+                    let inner = self.rest(start + 2);
+                    let len = memchr::memmem::find(inner, b"*/").ok_or(Unsure)?;
+                    self.at = start + 2 + len as u32 + 2;
+                    self.comments.push((start, self.at));
+                    if let Some(end) = self.ends
+                        && memchr::memchr(b'\n', &inner[..len]).is_some()
+                    {
+                        return Ok(Token { kind: Tok::Semicolon, start: end, end });
+                    }
+                }
+                _ => break,
+            }
+        }
+        let start = self.at;
+        let kind = match self.byte(start) {
+            0 if start as usize >= self.bytes.len() => match self.ends {
+                Some(end) => return Ok(Token { kind: Tok::Semicolon, start: end, end }),
+                None => Tok::End,
+            },
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => self.word(start)?,
+            b'0'..=b'9' => self.number(start)?,
+            b'.' if self.byte(start + 1).is_ascii_digit() => self.number(start)?,
+            b'"' => self.string(start, b'"', Tok::Str)?,
+            b'\'' => self.string(start, b'\'', Tok::Rune)?,
+            b'`' => {
+                let len = memchr::memchr(b'`', self.rest(start + 1)).ok_or(Unsure)?;
+                self.at = start + 1 + len as u32 + 1;
+                Tok::RawStr
+            }
+            first => {
+                let (kind, len) = self.operator(first, start)?;
+                self.at = start + len;
+                kind
+            }
+        };
+        Ok(Token { kind, start, end: self.at })
+    }
+
+    fn operator(&self, first: u8, start: u32) -> Read<(Tok, u32)> {
+        let (second, third) = (self.byte(start + 1), self.byte(start + 2));
+        Ok(match (first, second, third) {
+            (b'(' | b'[' | b'{', _, _) => (Tok::Open(first), 1),
+            (b')' | b']' | b'}', _, _) => (Tok::Close(first), 1),
+            (b'.', b'.', b'.') => (Tok::Ellipsis, 3),
+            (b':', b'=', _) => (Tok::Define, 2),
+            (b'<', b'<', b'=') | (b'>', b'>', b'=') | (b'&', b'^', b'=') => (Tok::Augmented, 3),
+            (b'<', b'<', _) | (b'>', b'>', _) | (b'&', b'^', _) => (Tok::Times, 2),
+            (b'<', b'-', _) => (Tok::Arrow, 2),
+            (b'=' | b'!' | b'<' | b'>', b'=', _) => (Tok::Compare, 2),
+            (b'&', b'&', _) => (Tok::And, 2),
+            (b'|', b'|', _) => (Tok::Or, 2),
+            (b'+', b'+', _) | (b'-', b'-', _) => (Tok::Step, 2),
+            (b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^', b'=', _) => (Tok::Augmented, 2),
+            _ => {
+                let kind = match first {
+                    b';' => Tok::Semicolon,
+                    b',' => Tok::Comma,
+                    b':' => Tok::Colon,
+                    b'.' => Tok::Dot,
+                    b'=' => Tok::Assign,
+                    b'!' => Tok::Bang,
+                    b'~' => Tok::Tilde,
+                    b'+' => Tok::Plus,
+                    b'-' => Tok::Minus,
+                    b'*' => Tok::Star,
+                    b'/' | b'%' => Tok::Times,
+                    b'<' | b'>' => Tok::Compare,
+                    b'&' => Tok::BitAnd,
+                    b'|' => Tok::BitOr,
+                    b'^' => Tok::BitXor,
+                    _ => return Err(Unsure),
+                };
+                (kind, 1)
+            }
+        })
+    }
+
+    fn word(&mut self, start: u32) -> Read<Tok> {
+        let mut at = start as usize;
+        while let Some(byte) = self.bytes.get(at) {
+            if byte.is_ascii_alphanumeric() || *byte == b'_' {
+                at += 1;
+            } else if byte.is_ascii() {
+                break;
+            } else {
+                let letter = self.text.get(at..).and_then(|rest| rest.chars().next()).ok_or(Unsure)?;
+                if !letter.is_alphanumeric() {
+                    return Err(Unsure);
+                }
+                at += letter.len_utf8();
+            }
+        }
+        self.at = at as u32;
+        Ok(keyword(&self.bytes[start as usize..at]).map_or(Tok::Name, Tok::Word))
+    }
+
+    fn number(&mut self, start: u32) -> Read<Tok> {
+        let mut at = start;
+        let hex = self.byte(start) == b'0' && self.byte(start + 1) | 0x20 == b'x';
+        let mut kind = Tok::Int;
+        loop {
+            match self.byte(at) {
+                b'.' => kind = Tok::Float,
+                b'p' | b'P' if hex => kind = Tok::Float,
+                b'e' | b'E' if !hex => kind = Tok::Float,
+                b'+' | b'-'
+                    if at > start && matches!((self.byte(at - 1) | 0x20, hex), (b'p', true) | (b'e', false)) => {}
+                b'i' => {
+                    kind = Tok::Imaginary;
+                    at += 1;
+                    break;
+                }
+                b'0'..=b'9' | b'_' => {}
+                b'a'..=b'f' | b'A'..=b'F' if hex => {}
+                b'x' | b'X' | b'o' | b'O' | b'b' | b'B' if at == start + 1 => {}
+                _ => break,
+            }
+            at += 1;
+        }
+        if self.byte(at).is_ascii_alphanumeric() || self.byte(at) >= 0x80 {
+            return Err(Unsure);
+        }
+        self.at = at;
+        Ok(kind)
+    }
+
+    fn string(&mut self, start: u32, quote: u8, kind: Tok) -> Read<Tok> {
+        let mut at = start + 1;
+        loop {
+            at += memchr::memchr3(quote, b'\\', b'\n', self.rest(at)).ok_or(Unsure)? as u32;
+            match self.byte(at) {
+                b'\\' => at += 2,
+                b'\n' => return Err(Unsure),
+                _ => break,
+            }
+        }
+        self.at = at + 1;
+        Ok(kind)
+    }
+}
+
+fn keyword(word: &[u8]) -> Option<Word> {
+    Some(match word {
+        b"break" => Word::Break,
+        b"case" => Word::Case,
+        b"chan" => Word::Chan,
+        b"const" => Word::Const,
+        b"continue" => Word::Continue,
+        b"default" => Word::Default,
+        b"defer" => Word::Defer,
+        b"else" => Word::Else,
+        b"fallthrough" => Word::Fallthrough,
+        b"for" => Word::For,
+        b"func" => Word::Func,
+        b"go" => Word::Go,
+        b"goto" => Word::Goto,
+        b"if" => Word::If,
+        b"import" => Word::Import,
+        b"interface" => Word::Interface,
+        b"map" => Word::Map,
+        b"package" => Word::Package,
+        b"range" => Word::Range,
+        b"return" => Word::Return,
+        b"select" => Word::Select,
+        b"struct" => Word::Struct,
+        b"switch" => Word::Switch,
+        b"type" => Word::Type,
+        b"var" => Word::Var,
+        _ => return None,
+    })
+}

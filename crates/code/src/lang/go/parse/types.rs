@@ -1,0 +1,374 @@
+//! Go's types, parameters and type parameters.
+
+use super::lex::{Tok, Word};
+use super::{Parser, field, kind};
+use crate::lang::descent::{Read, Unsure};
+use smallvec::SmallVec;
+
+impl Parser<'_> {
+    pub(super) fn begins_type(&self) -> bool {
+        matches!(
+            self.tok.kind,
+            Tok::Name
+                | Tok::Star
+                | Tok::Arrow
+                | Tok::Open(b'(' | b'[')
+                | Tok::Word(Word::Func | Word::Map | Word::Chan | Word::Struct | Word::Interface)
+        )
+    }
+
+    pub(super) fn ty(&mut self) -> Read<u32> {
+        self.deeper(Self::any_type)
+    }
+
+    fn any_type(&mut self) -> Read<u32> {
+        match self.tok.kind {
+            Tok::Name => {
+                let name = self.type_name()?;
+                if self.at(Tok::Open(b'[')) { self.generic(name) } else { Ok(name) }
+            }
+            Tok::Star => {
+                let node = self.open(kind::POINTER_TYPE);
+                self.advance()?;
+                let to = self.ty()?;
+                self.add(node, to, field::NO);
+                Ok(self.close(node))
+            }
+            Tok::Open(b'(') => {
+                let node = self.open(kind::PARENTHESIZED_TYPE);
+                self.advance()?;
+                let inner = self.ty()?;
+                self.add(node, inner, field::NO);
+                self.expect(Tok::Close(b')'))?;
+                Ok(self.close(node))
+            }
+            Tok::Open(b'[') => self.list_type(),
+            Tok::Word(Word::Map) => {
+                let node = self.open(kind::MAP_TYPE);
+                self.advance()?;
+                self.expect(Tok::Open(b'['))?;
+                let key = self.ty()?;
+                self.add(node, key, field::KEY);
+                self.expect(Tok::Close(b']'))?;
+                let value = self.ty()?;
+                self.add(node, value, field::VALUE);
+                Ok(self.close(node))
+            }
+            Tok::Word(Word::Chan) | Tok::Arrow => {
+                let node = self.open(kind::CHANNEL_TYPE);
+                self.eat(Tok::Arrow)?;
+                self.expect(Tok::Word(Word::Chan))?;
+                self.eat(Tok::Arrow)?;
+                let value = self.ty()?;
+                self.add(node, value, field::VALUE);
+                Ok(self.close(node))
+            }
+            Tok::Word(Word::Func) => {
+                let node = self.open(kind::FUNCTION_TYPE);
+                self.advance()?;
+                self.signature(node)?;
+                Ok(self.close(node))
+            }
+            Tok::Word(Word::Struct) => self.struct_type(),
+            Tok::Word(Word::Interface) => self.interface_type(),
+            _ => Err(Unsure),
+        }
+    }
+
+    /// `T` or `p.T`.
+    pub(super) fn type_name(&mut self) -> Read<u32> {
+        let name = self.leaf(kind::TYPE_IDENTIFIER)?;
+        if !self.at(Tok::Dot) {
+            return Ok(name);
+        }
+        self.tree.set_kind(name, kind::PACKAGE_IDENTIFIER);
+        let node = self.around(kind::QUALIFIED_TYPE, name, field::NO);
+        self.advance()?;
+        if !self.at(Tok::Name) {
+            return Err(Unsure);
+        }
+        let name = self.leaf(kind::TYPE_IDENTIFIER)?;
+        self.add(node, name, field::NAME);
+        Ok(self.close(node))
+    }
+
+    /// A named type with what is given to it.
+    pub(super) fn generic(&mut self, name: u32) -> Read<u32> {
+        let node = self.around(kind::GENERIC_TYPE, name, field::TYPE);
+        let arguments = self.type_arguments()?;
+        self.add(node, arguments, field::TYPE_ARGUMENTS);
+        Ok(self.close(node))
+    }
+
+    pub(super) fn type_arguments(&mut self) -> Read<u32> {
+        let node = self.open(kind::TYPE_ARGUMENTS);
+        self.expect(Tok::Open(b'['))?;
+        while !self.at(Tok::Close(b']')) {
+            let elem = self.open(kind::TYPE_ELEM);
+            let ty = self.ty()?;
+            self.add(elem, ty, field::NO);
+            self.close(elem);
+            self.add(node, elem, field::NO);
+            if !self.eat(Tok::Comma)? && !self.at(Tok::Close(b']')) {
+                return Err(Unsure);
+            }
+        }
+        self.advance()?;
+        Ok(self.close(node))
+    }
+
+    fn list_type(&mut self) -> Read<u32> {
+        let node = self.open(kind::SLICE_TYPE);
+        self.advance()?;
+        if self.eat(Tok::Ellipsis)? {
+            self.tree.set_kind(node, kind::IMPLICIT_LENGTH_ARRAY_TYPE);
+        } else if !self.at(Tok::Close(b']')) {
+            self.tree.set_kind(node, kind::ARRAY_TYPE);
+            let length = self.inside(Self::expression)?;
+            self.add(node, length, field::LENGTH);
+        }
+        self.expect(Tok::Close(b']'))?;
+        let element = self.ty()?;
+        self.add(node, element, field::ELEMENT);
+        Ok(self.close(node))
+    }
+
+    fn struct_type(&mut self) -> Read<u32> {
+        let node = self.open(kind::STRUCT_TYPE);
+        self.mark(node, kind::WORD_STRUCT, field::NO)?;
+        let list = self.open(kind::FIELD_DECLARATION_LIST);
+        if !self.at(Tok::Open(b'{')) {
+            return Err(Unsure);
+        }
+        self.mark(list, kind::SIGN_BRACE, field::NO)?;
+        while !self.at(Tok::Close(b'}')) {
+            self.remarks(list);
+            let field = self.field()?;
+            self.add(list, field, field::NO);
+            self.item_end()?;
+        }
+        self.advance()?;
+        self.close(list);
+        self.add(node, list, field::NO);
+        Ok(self.close(node))
+    }
+
+    /// The end of a declaration among others, before another one or the closing bracket.
+    pub(super) fn item_end(&mut self) -> Read<()> {
+        if self.eat(Tok::Semicolon)? || matches!(self.tok.kind, Tok::Close(_)) { Ok(()) } else { Err(Unsure) }
+    }
+
+    fn field(&mut self) -> Read<u32> {
+        let node = self.open(kind::FIELD_DECLARATION);
+        if self.eat(Tok::Star)? {
+            let ty = self.ty()?;
+            self.add(node, ty, field::TYPE);
+        } else if self.at(Tok::Name) && self.embeds()? {
+            let ty = self.ty()?;
+            self.add(node, ty, field::TYPE);
+        } else {
+            loop {
+                if !self.at(Tok::Name) {
+                    return Err(Unsure);
+                }
+                let name = self.leaf(kind::FIELD_IDENTIFIER)?;
+                self.add(node, name, field::NAME);
+                if !self.eat(Tok::Comma)? {
+                    break;
+                }
+            }
+            let ty = self.ty()?;
+            self.add(node, ty, field::TYPE);
+        }
+        let tag = match self.tok.kind {
+            Tok::Str => self.leaf(kind::INTERPRETED_STRING_LITERAL)?,
+            Tok::RawStr => self.leaf(kind::RAW_STRING_LITERAL)?,
+            _ => return Ok(self.close(node)),
+        };
+        self.add(node, tag, field::TAG);
+        Ok(self.close(node))
+    }
+
+    /// Whether a name is that of an embedded type and not of a field.
+    fn embeds(&mut self) -> Read<bool> {
+        let guess = self.guess();
+        self.advance()?;
+        let embeds = match self.tok.kind {
+            Tok::Dot | Tok::Semicolon | Tok::Close(_) | Tok::Str | Tok::RawStr => true,
+            Tok::Open(b'[') => self.type_arguments().is_ok() && !self.begins_type(),
+            _ => false,
+        };
+        self.go_back(guess)?;
+        Ok(embeds)
+    }
+
+    fn interface_type(&mut self) -> Read<u32> {
+        let node = self.open(kind::INTERFACE_TYPE);
+        self.mark(node, kind::WORD_INTERFACE, field::NO)?;
+        if !self.at(Tok::Open(b'{')) {
+            return Err(Unsure);
+        }
+        self.mark(node, kind::SIGN_BRACE, field::NO)?;
+        while !self.at(Tok::Close(b'}')) {
+            self.remarks(node);
+            let elem = if self.at(Tok::Name) && self.peek()?.kind == Tok::Open(b'(') {
+                let method = self.open(kind::METHOD_ELEM);
+                let name = self.leaf(kind::FIELD_IDENTIFIER)?;
+                self.add(method, name, field::NAME);
+                self.signature(method)?;
+                self.close(method)
+            } else {
+                self.type_union(kind::TYPE_ELEM)?
+            };
+            self.add(node, elem, field::NO);
+            self.item_end()?;
+        }
+        self.advance()?;
+        Ok(self.close(node))
+    }
+
+    /// `~int | string`
+    fn type_union(&mut self, kind: u16) -> Read<u32> {
+        let node = self.open(kind);
+        loop {
+            let part = if self.at(Tok::Tilde) {
+                let negated = self.open(kind::NEGATED_TYPE);
+                self.advance()?;
+                let ty = self.ty()?;
+                self.add(negated, ty, field::NO);
+                self.close(negated)
+            } else {
+                self.ty()?
+            };
+            self.add(node, part, field::NO);
+            if !self.eat(Tok::BitOr)? {
+                return Ok(self.close(node));
+            }
+        }
+    }
+
+    pub(super) fn type_parameters(&mut self, node: u32) -> Read<()> {
+        let list = self.open(kind::TYPE_PARAMETER_LIST);
+        self.expect(Tok::Open(b'['))?;
+        while !self.at(Tok::Close(b']')) {
+            let declaration = self.open(kind::TYPE_PARAMETER_DECLARATION);
+            loop {
+                let name = self.identifier()?;
+                self.add(declaration, name, field::NAME);
+                if !self.eat(Tok::Comma)? {
+                    break;
+                }
+            }
+            // `[a * b]` and `[a (b)]` may be lengths as well.
+            if matches!(self.tok.kind, Tok::Star | Tok::Open(b'(')) {
+                return Err(Unsure);
+            }
+            let constraint = self.type_union(kind::TYPE_CONSTRAINT)?;
+            self.add(declaration, constraint, field::TYPE);
+            self.close(declaration);
+            self.add(list, declaration, field::NO);
+            if !self.eat(Tok::Comma)? && !self.at(Tok::Close(b']')) {
+                return Err(Unsure);
+            }
+        }
+        self.advance()?;
+        self.close(list);
+        self.add(node, list, field::TYPE_PARAMETERS);
+        Ok(())
+    }
+
+    /// Parameters and results.
+    pub(super) fn signature(&mut self, node: u32) -> Read<()> {
+        let parameters = self.parameters()?;
+        self.add(node, parameters, field::PARAMETERS);
+        let result = match self.tok.kind {
+            Tok::Open(b'(') => self.parameters()?,
+            _ if self.begins_type() => self.ty()?,
+            _ => return Ok(()),
+        };
+        self.add(node, result, field::RESULT);
+        Ok(())
+    }
+
+    /// `(a, b int, c ...string)` or `(int, string)`: which of them is known at the end.
+    pub(super) fn parameters(&mut self) -> Read<u32> {
+        let list = self.open(kind::PARAMETER_LIST);
+        self.expect(Tok::Open(b'('))?;
+        let mut read: SmallVec<[Parameter; 4]> = SmallVec::new();
+        self.inside(|parser| {
+            while !parser.at(Tok::Close(b')')) {
+                read.push(parser.deeper(Self::parameter)?);
+                if !parser.eat(Tok::Comma)? && !parser.at(Tok::Close(b')')) {
+                    return Err(Unsure);
+                }
+            }
+            Ok(())
+        })?;
+        let named = read.iter().any(|parameter| parameter.name.is_some());
+        let mut names: SmallVec<[u32; 4]> = SmallVec::new();
+        for parameter in read {
+            let Parameter { name, ty, rest } = parameter;
+            if named && name.is_none() {
+                // The type is that of the next one.
+                if rest || self.tree.kind(ty) != kind::TYPE_IDENTIFIER {
+                    return Err(Unsure);
+                }
+                names.push(ty);
+                continue;
+            }
+            if rest && !names.is_empty() {
+                return Err(Unsure);
+            }
+            names.extend(name);
+            let start = names.first().map_or(self.tree.start(ty), |first| self.tree.start(*first));
+            let kind = if rest { kind::VARIADIC_PARAMETER_DECLARATION } else { kind::PARAMETER_DECLARATION };
+            let node = self.open_at(kind, start);
+            for name in names.drain(..) {
+                self.tree.set_kind(name, kind::IDENTIFIER);
+                self.add(node, name, field::NAME);
+            }
+            self.add(node, ty, field::TYPE);
+            self.add(list, node, field::NO);
+        }
+        if !names.is_empty() {
+            return Err(Unsure);
+        }
+        self.advance()?;
+        Ok(self.close(list))
+    }
+
+    fn parameter(&mut self) -> Read<Parameter> {
+        if self.eat(Tok::Ellipsis)? {
+            return Ok(Parameter { name: None, ty: self.ty()?, rest: true });
+        }
+        if !self.at(Tok::Name) || !self.names_a_parameter()? {
+            return Ok(Parameter { name: None, ty: self.ty()?, rest: false });
+        }
+        let name = self.leaf(kind::IDENTIFIER)?;
+        let rest = self.eat(Tok::Ellipsis)?;
+        Ok(Parameter { name: Some(name), ty: self.ty()?, rest })
+    }
+
+    /// Whether a type follows the next name, which is not part of a type then.
+    fn names_a_parameter(&mut self) -> Read<bool> {
+        let next = self.peek()?.kind;
+        match next {
+            Tok::Comma | Tok::Close(_) | Tok::Dot => return Ok(false),
+            Tok::Open(b'[') => {}
+            _ => return Ok(true),
+        }
+        // `a []T` and `a [3]T`, or `A[T]`.
+        let guess = self.guess();
+        self.advance()?;
+        let generic = self.peek()?.kind != Tok::Close(b']') && self.type_arguments().is_ok();
+        let generic = generic && matches!(self.tok.kind, Tok::Comma | Tok::Close(b')'));
+        self.go_back(guess)?;
+        Ok(!generic)
+    }
+}
+
+struct Parameter {
+    name: Option<u32>,
+    ty: u32,
+    rest: bool,
+}
