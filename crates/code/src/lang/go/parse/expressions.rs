@@ -351,7 +351,7 @@ impl Parser<'_> {
     }
 
     fn parenthesized(&mut self) -> Read<u32> {
-        if let Some(conversion) = self.to_pointer()? {
+        if let Some(conversion) = self.pointer_conversion()? {
             return Ok(conversion);
         }
         let node = self.open(kind::PARENTHESIZED_EXPRESSION);
@@ -368,7 +368,7 @@ impl Parser<'_> {
     }
 
     /// `(*T[A])(x)`, which would read as a call of an element otherwise.
-    fn to_pointer(&mut self) -> Read<Option<u32>> {
+    fn pointer_conversion(&mut self) -> Read<Option<u32>> {
         if self.peek()?.kind != Tok::Star {
             return Ok(None);
         }

@@ -160,13 +160,7 @@ impl Parser<'_> {
 
     fn field(&mut self) -> Read<u32> {
         let node = self.open(kind::FIELD_DECLARATION);
-        if self.eat(Tok::Star)? {
-            let ty = self.ty()?;
-            self.add(node, ty, field::TYPE);
-        } else if self.at(Tok::Name) && self.embeds()? {
-            let ty = self.ty()?;
-            self.add(node, ty, field::TYPE);
-        } else {
+        if !self.eat(Tok::Star)? && !self.embeds()? {
             loop {
                 if !self.at(Tok::Name) {
                     return Err(Unsure);
@@ -177,9 +171,9 @@ impl Parser<'_> {
                     break;
                 }
             }
-            let ty = self.ty()?;
-            self.add(node, ty, field::TYPE);
         }
+        let ty = self.ty()?;
+        self.add(node, ty, field::TYPE);
         let tag = match self.tok.kind {
             Tok::Str => self.leaf(kind::INTERPRETED_STRING_LITERAL)?,
             Tok::RawStr => self.leaf(kind::RAW_STRING_LITERAL)?,
@@ -191,6 +185,9 @@ impl Parser<'_> {
 
     /// Whether a name is that of an embedded type and not of a field.
     fn embeds(&mut self) -> Read<bool> {
+        if !self.at(Tok::Name) {
+            return Ok(false);
+        }
         let guess = self.guess();
         self.advance()?;
         let embeds = match self.tok.kind {
