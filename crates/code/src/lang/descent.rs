@@ -160,6 +160,50 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     }
 }
 
+/// The comments a lexer has passed, for languages that tell by their place what they are about.
+#[derive(Default)]
+pub struct Comments {
+    /// Where each begins and ends.
+    passed: Vec<(u32, u32)>,
+    /// How many of them have been put into the tree, or were given up.
+    taken: usize,
+}
+
+impl Comments {
+    pub fn pass(&mut self, start: u32, end: u32) {
+        self.passed.push((start, end));
+    }
+
+    /// A place to come back to.
+    pub fn place(&self) -> (usize, usize) {
+        (self.passed.len(), self.taken)
+    }
+
+    pub fn go_back(&mut self, (passed, taken): (usize, usize)) {
+        self.passed.truncate(passed);
+        self.taken = taken;
+    }
+}
+
+pub trait Remarks<'t>: Lex<'t> {
+    fn comments(&mut self) -> &mut Comments;
+}
+
+impl<'t, L: Remarks<'t>, S: Copy> Descent<'t, L, S> {
+    /// Puts the comments between what was read last and what comes next into the list they stand in.
+    pub fn remarks(&mut self, list: u32, kind: u16) {
+        let comments = self.lex.comments();
+        let from = std::mem::replace(&mut comments.taken, comments.passed.len());
+        for at in from..self.lex.comments().passed.len() {
+            let (start, end) = self.lex.comments().passed[at];
+            if start >= self.last && end <= self.tok.start {
+                let comment = self.tree.push(kind, flag::NAMED | flag::EXTRA, start, end);
+                self.tree.append(list, comment, 0);
+            }
+        }
+    }
+}
+
 /// Numbers the kinds of nodes or fields of a language in the order they are written.
 macro_rules! numbered {
     ($table:ident: $type:ty; $($name:ident $text:literal,)+) => {

@@ -5,6 +5,8 @@
 
 mod definitions;
 mod expressions;
+mod parse;
+mod syntax;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -13,6 +15,7 @@ use crate::builder::{Builder, ScopeId};
 use crate::facts::{DefId, Expr, ExprId, Facts, Imported, Kind, ROOT, Target, UNKNOWN, VarId, VarKind, flag};
 use crate::language::Language;
 use crate::tree::{self, Kids, Node, Tree, line, span};
+pub use parse::parse;
 
 pub fn read(path: &str, text: &str, tree: &Tree) -> Facts {
     let file_name = path.rsplit('/').next().unwrap_or(path);

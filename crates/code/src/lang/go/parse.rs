@@ -33,12 +33,12 @@ impl<'t> Parser<'t> {
         let root = tree.push(kind::SOURCE_FILE, flag::NAMED, 0, text.len() as u32);
         let mut parser = Parser::new(Lexer::new(text)?, tree, Mode { header: false })?;
         while !parser.at(Tok::End) {
-            parser.remarks(root);
+            parser.remarks(root, kind::COMMENT);
             let node = parser.declaration()?;
             parser.add(root, node, field::NO);
             parser.expect(Tok::Semicolon)?;
         }
-        parser.remarks(root);
+        parser.remarks(root, kind::COMMENT);
         Ok(parser.tree)
     }
 
@@ -75,19 +75,6 @@ impl<'t> Parser<'t> {
         let result = read(self);
         self.state.header = before;
         result
-    }
-
-    /// Puts the comments between the last declaration and the next into the list they stand in.
-    fn remarks(&mut self, list: u32) {
-        let from = self.last;
-        for at in self.lex.taken..self.lex.comments.len() {
-            let (start, end) = self.lex.comments[at];
-            if start >= from && end <= self.tok.start {
-                let comment = self.tree.push(kind::COMMENT, flag::NAMED | flag::EXTRA, start, end);
-                self.add(list, comment, field::NO);
-            }
-        }
-        self.lex.taken = self.lex.comments.len();
     }
 
     // --- declarations ---
@@ -195,7 +182,7 @@ impl<'t> Parser<'t> {
         let list = if kind == kind::VAR_DECLARATION { self.open(kind::VAR_SPEC_LIST) } else { node };
         self.mark(list, kind::SIGN_OPEN, field::NO)?;
         while !self.at(Tok::Close(b')')) {
-            self.remarks(list);
+            self.remarks(list, kind::COMMENT);
             let one = spec(self)?;
             self.add(list, one, field::NO);
             self.item_end()?;
@@ -285,7 +272,7 @@ impl<'t> Parser<'t> {
             any = true;
             if self.at_word(Word::Type) {
                 // Whose comment tells what it is.
-                self.remarks(list);
+                self.remarks(list, kind::COMMENT);
             }
             let statement = self.statement()?;
             if let Some(statement) = statement {

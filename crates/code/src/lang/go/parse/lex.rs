@@ -1,6 +1,6 @@
 //! Go's tokens, one at a time, with the ends of statements that lines mean, and the comments between.
 
-use crate::lang::descent::{self, Lex, Read, Unsure};
+use crate::lang::descent::{self, Comments, Lex, Read, Remarks, Unsure};
 
 pub type Token = descent::Token<Tok>;
 
@@ -80,18 +80,14 @@ pub struct Lexer<'t> {
     at: u32,
     /// Where the last token ended, if a line may end a statement behind it.
     ends: Option<u32>,
-    /// Where comments begin and end, all that were passed.
-    pub comments: Vec<(u32, u32)>,
-    /// Of these, how many somebody has taken.
-    pub taken: usize,
+    comments: Comments,
 }
 
 #[derive(Clone, Copy)]
 pub struct Place {
     at: u32,
     ends: Option<u32>,
-    comments: usize,
-    taken: usize,
+    comments: (usize, usize),
 }
 
 impl<'t> Lex<'t> for Lexer<'t> {
@@ -110,17 +106,23 @@ impl<'t> Lex<'t> for Lexer<'t> {
     }
 
     fn place(&self) -> Place {
-        Place { at: self.at, ends: self.ends, comments: self.comments.len(), taken: self.taken }
+        Place { at: self.at, ends: self.ends, comments: self.comments.place() }
     }
 
     fn go_back(&mut self, place: Place) -> Read<()> {
-        (self.at, self.ends, self.taken) = (place.at, place.ends, place.taken);
-        self.comments.truncate(place.comments);
+        (self.at, self.ends) = (place.at, place.ends);
+        self.comments.go_back(place.comments);
         Ok(())
     }
 
     fn text(&self) -> &'t str {
         self.text
+    }
+}
+
+impl<'t> Remarks<'t> for Lexer<'t> {
+    fn comments(&mut self) -> &mut Comments {
+        &mut self.comments
     }
 }
 
@@ -131,7 +133,7 @@ impl<'t> Lexer<'t> {
             return Err(Unsure);
         }
         let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
-        Ok(Lexer { text, bytes, at, ends: None, comments: vec![], taken: 0 })
+        Ok(Lexer { text, bytes, at, ends: None, comments: Comments::default() })
     }
 
     pub fn byte(&self, at: u32) -> u8 {
@@ -158,13 +160,13 @@ impl<'t> Lexer<'t> {
                     let len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
                     self.at += len as u32;
                     let written = if rest[..len].ends_with(b"\r") { len - 1 } else { len };
-                    self.comments.push((start, start + written as u32));
+                    self.comments.pass(start, start + written as u32);
                 }
                 b'/' if self.byte(start + 1) == b'*' => {
                     let inner = self.rest(start + 2);
                     let len = memchr::memmem::find(inner, b"*/").ok_or(Unsure)?;
                     self.at = start + 2 + len as u32 + 2;
-                    self.comments.push((start, self.at));
+                    self.comments.pass(start, self.at);
                     if let Some(end) = self.ends
                         && memchr::memchr(b'\n', &inner[..len]).is_some()
                     {

@@ -142,7 +142,7 @@ impl Parser<'_> {
         }
         self.mark(list, kind::SIGN_BRACE, field::NO)?;
         while !self.at(Tok::Close(b'}')) {
-            self.remarks(list);
+            self.remarks(list, kind::COMMENT);
             let field = self.field()?;
             self.add(list, field, field::NO);
             self.item_end()?;
@@ -207,7 +207,7 @@ impl Parser<'_> {
         }
         self.mark(node, kind::SIGN_BRACE, field::NO)?;
         while !self.at(Tok::Close(b'}')) {
-            self.remarks(node);
+            self.remarks(node, kind::COMMENT);
             let elem = if self.at(Tok::Name) && self.peek()?.kind == Tok::Open(b'(') {
                 let method = self.open(kind::METHOD_ELEM);
                 let name = self.leaf(kind::FIELD_IDENTIFIER)?;
