@@ -132,12 +132,7 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, Language)], seen: Seen) ->
     }
     let mut times = Vec::new();
     let mut pick = 0x9e37_79b9_u64;
-    let usable: Vec<&(PathBuf, Language)> = sources
-        .iter()
-        .filter(|(_, l)| {
-            matches!(l, Language::Python | Language::JavaScript | Language::TypeScript | Language::Go | Language::Rust)
-        })
-        .collect();
+    let usable: Vec<&(PathBuf, Language)> = sources.par_iter().filter(|(path, l)| is_whole(path, *l)).collect();
     if usable.is_empty() {
         return Ok((0.0, 0.0));
     }
@@ -147,7 +142,9 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, Language)], seen: Seen) ->
         let (path, language) = usable[(pick >> 33) as usize % usable.len()];
         let mut text = fs::read_to_string(path).unwrap_or_default();
         let name = format!("lukasa_touch_{turn}{}", if seen == Seen::ByWatcher { "_watched" } else { "" });
+        let kind = if *language == Language::Java { "CLASS" } else { "FUNCTION" };
         text.push_str(&match language {
+            Language::Java => format!("\nclass {name} {{}}\n"),
             Language::Python => format!("\n\ndef {name}():\n    return {name}\n"),
             Language::Go => format!("\nfunc {name}() {{}}\n"),
             Language::Rust => format!("\nfn {name}() {{}}\n"),
@@ -161,7 +158,7 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, Language)], seen: Seen) ->
         fs::write(path, text)?;
         let began = Instant::now();
         let key = format!("{}::{name}", path.strip_prefix(work)?.display());
-        let get = || ask(&engine, "get", json!({"ref": format!("FUNCTION:{key}")}));
+        let get = || ask(&engine, "get", json!({"ref": format!("{kind}:{key}")}));
         match seen {
             Seen::ByPass => {
                 let report = ask(&engine, "index_directory", json!({"path": work}))?;
@@ -188,6 +185,21 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, Language)], seen: Seen) ->
     }
     times.sort_by(f64::total_cmp);
     Ok((times[times.len() / 2], times[times.len() * 95 / 100]))
+}
+
+/// Whether a text can be understood to its end, so that something can be put behind it: some are broken on purpose.
+fn is_whole(path: &Path, language: Language) -> bool {
+    let read = matches!(
+        language,
+        Language::Python
+            | Language::JavaScript
+            | Language::TypeScript
+            | Language::Tsx
+            | Language::Go
+            | Language::Rust
+            | Language::Java
+    );
+    read && fs::read_to_string(path).is_ok_and(|text| lang::parse("", &text, language).faults.is_empty())
 }
 
 /// The number of the last transaction.

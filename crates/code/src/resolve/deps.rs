@@ -122,6 +122,8 @@ pub struct Trail {
 }
 
 const PLACES: usize = 1 << 12;
+/// So many are sorted faster than it takes to see how they lie.
+const FEW: usize = 32;
 
 impl Default for Trail {
     fn default() -> Trail {
@@ -184,10 +186,14 @@ impl Trail {
 
     fn compact(&mut self) {
         let frame = &mut self.atoms[self.start..];
-        match frame.len() {
-            0 | 1 => return,
-            // Frames are put together from sorted ones, which this finds.
-            _ => frame.sort(),
+        if frame.is_sorted_by(|a, b| a < b) && frame.len() <= MOST_ATOMS && frame.last() != Some(&MANY) {
+            return;
+        }
+        if frame.len() <= FEW {
+            frame.sort_unstable();
+        } else {
+            // Put together from sorted frames, which this finds.
+            frame.sort();
         }
         let mut kept = 1;
         for at in 1..frame.len() {
