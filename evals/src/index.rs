@@ -199,7 +199,9 @@ fn is_whole(path: &Path, language: Language) -> bool {
             | Language::Rust
             | Language::Java
     );
-    read && fs::read_to_string(path).is_ok_and(|text| lang::parse("", &text, language).faults.is_empty())
+    // With a zero in it, a text counts as no text.
+    let whole = |text: String| !text.contains('\0') && lang::parse("", &text, language).faults.is_empty();
+    read && fs::read_to_string(path).is_ok_and(whole)
 }
 
 /// The number of the last transaction.

@@ -1,7 +1,7 @@
 //! Reading a text by recursive descent into our tree: what parsers of all languages do the same way.
 //!
 //! Such a parser reads what people usually write and gives up at the first doubt (`Unsure`). tree-sitter then reads the
-//! text, which takes ten times as long and makes sense of anything.
+//! text, which takes ten times as long or more and makes sense of anything.
 
 use crate::tree::{Tree, flag};
 
@@ -93,13 +93,22 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         &self.lex.text()[token.start as usize..token.end as usize]
     }
 
+    /// What comes behind the next token.
+    pub fn peek(&mut self) -> Read<Token<L::Kind>> {
+        let place = self.lex.place();
+        let token = self.lex.next()?;
+        self.lex.go_back(place)?;
+        Ok(token)
+    }
+
     pub fn guess(&self) -> Guess<'t, L, S> {
         let nodes = self.tree.len();
         Guess { place: self.lex.place(), state: self.state, tok: self.tok, last: self.last, depth: self.depth, nodes }
     }
 
     pub fn go_back(&mut self, guess: Guess<'t, L, S>) -> Read<()> {
-        let again = self.tok.start.saturating_sub(guess.tok.start);
+        // At least one, so that none is left when it was given up.
+        let again = self.tok.start.saturating_sub(guess.tok.start).max(1);
         self.patience = self.patience.checked_sub(again).ok_or(Unsure)?;
         self.lex.go_back(guess.place)?;
         (self.state, self.tok, self.last, self.depth) = (guess.state, guess.tok, guess.last, guess.depth);
@@ -109,6 +118,8 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
 
     pub fn deeper<R>(&mut self, read: impl FnOnce(&mut Self) -> Read<R>) -> Read<R> {
         if self.depth >= DEPTH {
+            // Nor may a guess that ends here be taken for a wrong one.
+            self.patience = 0;
             return Err(Unsure);
         }
         self.depth += 1;

@@ -89,7 +89,7 @@ impl<'t> Parser<'t> {
     }
 
     /// What comes behind the next token, and whether on another line.
-    fn peek(&mut self) -> Read<(Token<Tok>, bool)> {
+    fn look(&mut self) -> Read<(Token<Tok>, bool)> {
         let place = self.lex.place();
         let token = self.lex.next()?;
         let fresh = self.lex.fresh;
@@ -99,7 +99,7 @@ impl<'t> Parser<'t> {
 
     /// Whether the next token is followed by this on the same line.
     fn before(&mut self, kind: Tok) -> Read<bool> {
-        let (next, fresh) = self.peek()?;
+        let (next, fresh) = self.look()?;
         Ok(next.kind == kind && !fresh)
     }
 
@@ -158,7 +158,7 @@ impl<'t> Parser<'t> {
         match self.tok.kind {
             Tok::Open(b'{') => self.block(),
             Tok::Semicolon => self.leaf(kind::EMPTY_STATEMENT),
-            Tok::At => self.decorated(),
+            Tok::At => self.decorated(false),
             Tok::Word(word) => self.word_statement(word),
             Tok::Name => self.name_statement(),
             _ => self.expression_statement(),
@@ -184,7 +184,7 @@ impl<'t> Parser<'t> {
             Word::Break => self.jump(kind::BREAK_STATEMENT),
             Word::Continue => self.jump(kind::CONTINUE_STATEMENT),
             Word::Debugger => self.jump(kind::DEBUGGER_STATEMENT),
-            Word::Import => match self.peek()?.0.kind {
+            Word::Import => match self.peek()?.kind {
                 Tok::Open(b'(') | Tok::Dot => self.expression_statement(),
                 _ => self.import_statement(),
             },
@@ -201,7 +201,7 @@ impl<'t> Parser<'t> {
             || self.state.typed
                 && matches!(name, "type" | "interface" | "namespace" | "module" | "declare" | "abstract" | "global");
         let (next, fresh) = if known || self.lex.byte(self.tok.end) == b':' || self.lex.byte(self.tok.end) == b' ' {
-            self.peek()?
+            self.look()?
         } else {
             return self.expression_statement();
         };
@@ -360,7 +360,7 @@ impl<'t> Parser<'t> {
         };
         let Some((word, declaration)) = declared else {
             let first = self.with_mode(|mode| mode.no_in = true, Self::expressions)?;
-            if self.over()?.is_some() {
+            if self.over().is_some() {
                 self.for_in(node, first)?;
                 return Ok(true);
             }
@@ -372,7 +372,7 @@ impl<'t> Parser<'t> {
         let mark = self.tree.push(word, 0, self.tok.start, self.tok.end);
         self.advance()?;
         let target = self.pattern()?;
-        if self.over()?.is_some() {
+        if self.over().is_some() {
             self.add(node, mark, field::KIND);
             self.for_in(node, target)?;
             return Ok(true);
@@ -386,18 +386,18 @@ impl<'t> Parser<'t> {
     }
 
     /// The word between what is looped over and what holds its elements.
-    fn over(&mut self) -> Read<Option<u16>> {
-        Ok(match self.tok.kind {
+    fn over(&self) -> Option<u16> {
+        match self.tok.kind {
             Tok::Word(Word::In) => Some(kind::WORD_IN),
             Tok::Name if self.text(self.tok) == "of" => Some(kind::WORD_OF),
             _ => None,
-        })
+        }
     }
 
     fn for_in(&mut self, node: u32, target: u32) -> Read<()> {
         self.tree.set_kind(node, kind::FOR_IN_STATEMENT);
         self.add(node, target, field::LEFT);
-        let word = self.over()?.ok_or(Unsure)?;
+        let word = self.over().ok_or(Unsure)?;
         self.mark(node, word, field::OPERATOR)?;
         let right = self.expressions()?;
         self.add(node, right, field::RIGHT);

@@ -10,7 +10,7 @@ mod tests;
 mod types;
 
 use super::syntax::{NAMES, field, kind};
-use crate::lang::descent::{Descent, Lex, Read, Token, Unsure};
+use crate::lang::descent::{Descent, Lex, Read, Unsure};
 use crate::tree::{Tree, flag};
 use lex::{Lexer, Tok, Word};
 
@@ -46,13 +46,6 @@ impl<'t> Parser<'t> {
 
     fn at_word(&self, word: Word) -> bool {
         self.at(Tok::Word(word))
-    }
-
-    fn peek(&mut self) -> Read<Token<Tok>> {
-        let place = self.lex.place();
-        let token = self.lex.next()?;
-        self.lex.go_back(place)?;
-        Ok(token)
     }
 
     fn source(&self) -> &'t str {

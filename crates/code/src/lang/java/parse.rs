@@ -11,7 +11,7 @@ mod tests;
 mod types;
 
 use super::syntax::{NAMES, field, kind};
-use crate::lang::descent::{Descent, Lex, Read, Token, Unsure};
+use crate::lang::descent::{Descent, Read, Unsure};
 use crate::tree::{Tree, flag};
 use lex::{Lexer, Tok, Word};
 
@@ -46,13 +46,6 @@ impl<'t> Parser<'t> {
 
     fn at_name(&self, name: &str) -> bool {
         self.at(Tok::Name) && self.text(self.tok) == name
-    }
-
-    fn peek(&mut self) -> Read<Token<Tok>> {
-        let place = self.lex.place();
-        let token = self.lex.next()?;
-        self.lex.go_back(place)?;
-        Ok(token)
     }
 
     fn identifier(&mut self) -> Read<u32> {

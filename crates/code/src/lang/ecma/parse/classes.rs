@@ -15,13 +15,14 @@ struct Modifiers {
 }
 
 impl Parser<'_> {
-    pub(super) fn decorated(&mut self) -> Read<u32> {
+    /// A class with what decorates it; before `export` or behind it.
+    pub(super) fn decorated(&mut self, exported: bool) -> Read<u32> {
         let mut decorators = SmallVec::<[u32; 4]>::new();
         while self.at(Tok::At) {
             decorators.push(self.decorator()?);
         }
         match self.tok.kind {
-            Tok::Word(Word::Export) => self.export_statement(&decorators),
+            Tok::Word(Word::Export) if !exported => self.export_statement(&decorators),
             Tok::Word(Word::Class) => self.class_declaration(&decorators, false),
             Tok::Name if self.at_name("abstract") && self.state.typed => self.class_declaration(&decorators, true),
             _ => Err(Unsure),
@@ -110,7 +111,7 @@ impl Parser<'_> {
     }
 
     fn class_member(&mut self, body: u32) -> Read<()> {
-        if self.at_name("static") && self.peek()?.0.kind == Tok::Open(b'{') {
+        if self.at_name("static") && self.peek()?.kind == Tok::Open(b'{') {
             let node = self.open(kind::CLASS_STATIC_BLOCK);
             self.advance()?;
             let block = self.block()?;
@@ -266,7 +267,7 @@ impl Parser<'_> {
             words.push(self.word_node(kind::SIGN_STAR, false, token.start, token.end));
         }
         if words.is_empty() && self.at(Tok::Name) {
-            let kind = match self.peek()?.0.kind {
+            let kind = match self.peek()?.kind {
                 Tok::Comma | Tok::Close(b'}') => return self.leaf(kind::SHORTHAND_PROPERTY_IDENTIFIER),
                 Tok::Assign => kind::SHORTHAND_PROPERTY_IDENTIFIER_PATTERN,
                 _ => kind::PROPERTY_IDENTIFIER,

@@ -108,7 +108,7 @@ impl Parser<'_> {
         if self.at_name("global") {
             return self.global(node);
         }
-        let declaration = self.declaration()?;
+        let declaration = self.deeper(Self::declaration)?;
         self.add(node, declaration, field::NO);
         Ok(self.close(node))
     }

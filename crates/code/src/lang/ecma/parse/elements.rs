@@ -47,7 +47,7 @@ impl Parser<'_> {
                 let (inner, end) = self.braces()?;
                 self.add(node, inner, field::NO);
                 at = end;
-            } else if self.peek()?.0.kind == Tok::Slash {
+            } else if self.peek()?.kind == Tok::Slash {
                 self.advance()?;
                 self.advance()?;
                 if !self.at(Tok::Greater) {

@@ -247,7 +247,7 @@ impl Parser<'_> {
 
     /// What a class extends, with type arguments that are not those of a call.
     pub(super) fn extended(&mut self) -> Read<(u32, Option<u32>)> {
-        let mut node = self.atom()?;
+        let mut node = self.deeper(Self::atom)?;
         loop {
             node = match self.tok.kind {
                 Tok::Dot => self.member(node)?,
@@ -272,7 +272,7 @@ impl Parser<'_> {
                 Tok::Dot => self.member(node)?,
                 Tok::Open(b'[') => self.subscript(node)?,
                 Tok::Open(b'(') if calls => self.call(node, None)?,
-                Tok::Chain if calls => match self.peek()?.0.kind {
+                Tok::Chain if calls => match self.peek()?.kind {
                     Tok::Open(b'[') => {
                         self.advance()?;
                         self.subscript(node)?

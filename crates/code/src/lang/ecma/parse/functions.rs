@@ -143,7 +143,7 @@ impl Parser<'_> {
         let first = self.tok.kind;
         match first {
             Tok::Name => {
-                let (next, fresh) = self.peek()?;
+                let (next, fresh) = self.look()?;
                 if next.kind == Tok::Arrow && !fresh {
                     let node = self.open(kind::ARROW_FUNCTION);
                     return self.single_parameter(node).map(Some);
@@ -186,14 +186,14 @@ impl Parser<'_> {
         self.advance()?;
         let may = match self.tok.kind {
             Tok::Close(b')') | Tok::Ellipsis | Tok::Open(b'{' | b'[') | Tok::At => true,
-            Tok::Word(Word::This) => self.state.typed && self.peek()?.0.kind == Tok::Colon,
+            Tok::Word(Word::This) => self.state.typed && self.peek()?.kind == Tok::Colon,
             Tok::Name => {
-                let next = self.peek()?.0;
+                let next = self.peek()?;
                 match next.kind {
                     Tok::Comma | Tok::Assign => true,
                     Tok::Close(b')') => {
                         self.advance()?;
-                        let behind = self.peek()?.0.kind;
+                        let behind = self.peek()?.kind;
                         behind == Tok::Arrow || self.state.typed && behind == Tok::Colon
                     }
                     Tok::Colon | Tok::Question | Tok::Name => self.state.typed,
@@ -211,9 +211,7 @@ impl Parser<'_> {
         let guess = self.guess();
         self.advance()?;
         self.eat_word(Word::Const)?;
-        let opens = self.at(Tok::Name)
-            && matches!(self.peek()?.0.kind, Tok::Comma | Tok::Word(Word::Extends))
-            && self.lex.byte(self.tok.end) != b'=';
+        let opens = self.at(Tok::Name) && matches!(self.peek()?.kind, Tok::Comma | Tok::Word(Word::Extends));
         self.go_back(guess)?;
         Ok(opens)
     }

@@ -176,11 +176,7 @@ impl<'t> Lexer<'t> {
 
     fn to_line_end(&self, at: u32) -> u32 {
         let rest = self.rest(at);
-        let mut len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-        if len > 0 && rest[len - 1] == b'\r' {
-            len -= 1;
-        }
-        len as u32
+        memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()) as u32
     }
 
     /// Goes over white space and comments; tells where each comment begins and ends.
@@ -195,6 +191,13 @@ impl<'t> Lexer<'t> {
                 }
                 b'/' if self.byte(start + 1) == b'/' => {
                     self.at += self.to_line_end(start);
+                    let written = &self.bytes[start as usize..self.at as usize];
+                    // Separators of Unicode end lines too.
+                    if memchr::memmem::find(written, "\u{2028}".as_bytes()).is_some()
+                        || memchr::memmem::find(written, "\u{2029}".as_bytes()).is_some()
+                    {
+                        return Err(Unsure);
+                    }
                     comment(start, self.at);
                 }
                 b'/' if self.byte(start + 1) == b'*' => {

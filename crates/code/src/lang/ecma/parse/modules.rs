@@ -14,14 +14,15 @@ impl Parser<'_> {
             return self.from(node);
         }
         self.type_mark(node)?;
-        if self.at(Tok::Name) && self.state.typed && self.peek()?.0.kind == Tok::Assign {
+        if self.at(Tok::Name) && self.state.typed && self.peek()?.kind == Tok::Assign {
             return self.import_equals(node);
         }
         let clause = self.open(kind::IMPORT_CLAUSE);
         if self.at(Tok::Name) {
             let name = self.identifier()?;
             self.add(clause, name, field::NO);
-            if self.eat(Tok::Comma)? && !matches!(self.tok.kind, Tok::Star | Tok::Open(b'{')) {
+            let more = self.eat(Tok::Comma)?;
+            if more != matches!(self.tok.kind, Tok::Star | Tok::Open(b'{')) {
                 return Err(Unsure);
             }
         }
@@ -62,7 +63,7 @@ impl Parser<'_> {
         if !self.at_name("type") {
             return Ok(());
         }
-        let next = self.peek()?.0;
+        let next = self.peek()?;
         let named = match next.kind {
             Tok::Open(b'{') | Tok::Star => true,
             Tok::Name => self.text(next) != "from",
@@ -78,7 +79,7 @@ impl Parser<'_> {
         while !self.at(Tok::Close(b'}')) {
             let specifier = self.open(each);
             if self.at_name("type") && self.state.typed {
-                match self.peek()?.0 {
+                match self.peek()? {
                     next if matches!(next.kind, Tok::Comma | Tok::Close(b'}')) => {}
                     next if self.text(next) == "as" => return Err(Unsure),
                     _ => self.mark(specifier, kind::WORD_TYPE, field::NO)?,
@@ -160,7 +161,7 @@ impl Parser<'_> {
             self.add(node, *decorator, field::DECORATOR);
         }
         self.advance()?;
-        let with_types = self.at_name("type") && matches!(self.peek()?.0.kind, Tok::Open(b'{') | Tok::Star);
+        let with_types = self.at_name("type") && matches!(self.peek()?.kind, Tok::Open(b'{') | Tok::Star);
         if with_types {
             self.type_mark(node)?;
         }
@@ -190,7 +191,7 @@ impl Parser<'_> {
                 Ok(self.close(node))
             }
             Tok::At => {
-                let class = self.decorated()?;
+                let class = self.decorated(true)?;
                 if self.is_nameless(class) {
                     return Err(Unsure);
                 }

@@ -71,7 +71,7 @@ impl Parser<'_> {
     }
 
     fn names_a_pair(&mut self) -> Read<bool> {
-        Ok(self.peek()?.0.kind == Tok::Colon)
+        Ok(self.peek()?.kind == Tok::Colon)
     }
 
     fn array_pattern(&mut self) -> Read<u32> {
@@ -121,7 +121,7 @@ impl Parser<'_> {
         if !self.at_name(word) {
             return Ok(false);
         }
-        let (next, fresh) = self.peek()?;
+        let (next, fresh) = self.look()?;
         let follows = matches!(
             next.kind,
             Tok::Name | Tok::Private | Tok::Word(_) | Tok::Str | Tok::Number | Tok::Open(b'[' | b'{') | Tok::Star

@@ -39,7 +39,7 @@ impl Parser<'_> {
     }
 
     fn result_type(&mut self) -> Read<u32> {
-        if self.at_name("asserts") && matches!(self.peek()?.0.kind, Tok::Name | Tok::Word(Word::This)) {
+        if self.at_name("asserts") && matches!(self.peek()?.kind, Tok::Name | Tok::Word(Word::This)) {
             let node = self.open(kind::ASSERTS);
             self.advance()?;
             let what = self.predicate()?;
@@ -47,7 +47,7 @@ impl Parser<'_> {
             return Ok(self.close(node));
         }
         if matches!(self.tok.kind, Tok::Name | Tok::Word(Word::This)) {
-            let (next, fresh) = self.peek()?;
+            let (next, fresh) = self.look()?;
             if next.kind == Tok::Name && !fresh && self.text(next) == "is" {
                 return self.predicate();
             }
@@ -229,7 +229,7 @@ impl Parser<'_> {
                 self.advance()?;
                 match self.tok.kind {
                     Tok::Colon | Tok::Comma | Tok::Question | Tok::Assign => true,
-                    Tok::Close(b')') => self.peek()?.0.kind == Tok::Arrow,
+                    Tok::Close(b')') => self.peek()?.kind == Tok::Arrow,
                     _ => false,
                 }
             }
@@ -237,7 +237,7 @@ impl Parser<'_> {
                 self.pattern().is_ok()
                     && match self.tok.kind {
                         Tok::Colon | Tok::Comma | Tok::Question | Tok::Assign => true,
-                        Tok::Close(b')') => self.peek()?.0.kind == Tok::Arrow,
+                        Tok::Close(b')') => self.peek()?.kind == Tok::Arrow,
                         _ => false,
                     }
             }
@@ -286,10 +286,13 @@ impl Parser<'_> {
             },
             _ => return self.postfix_type(),
         };
-        let (next, fresh) = self.peek()?;
-        let follows = !fresh && matches!(next.kind, Tok::Name | Tok::Word(_) | Tok::Open(_) | Tok::Str | Tok::Template);
+        let (next, fresh) = self.look()?;
+        let follows = matches!(next.kind, Tok::Name | Tok::Word(_) | Tok::Open(_) | Tok::Str | Tok::Template);
         if !follows {
             return self.postfix_type();
+        }
+        if fresh {
+            return Err(Unsure);
         }
         let node = self.open(kind);
         self.advance()?;
@@ -464,7 +467,7 @@ impl Parser<'_> {
         let guess = self.guess();
         let node = self.open(kind::REQUIRED_PARAMETER);
         let rest = self.eat(Tok::Ellipsis)?;
-        if self.at(Tok::Name) && matches!(self.peek()?.0.kind, Tok::Colon | Tok::Question) {
+        if self.at(Tok::Name) && matches!(self.peek()?.kind, Tok::Colon | Tok::Question) {
             let name = self.leaf(kind::IDENTIFIER)?;
             self.add(node, name, field::NAME);
             if self.eat(Tok::Question)? {
@@ -521,7 +524,7 @@ impl Parser<'_> {
                 self.signature(node)?;
                 return Ok(self.close(node));
             }
-            Tok::Word(Word::New) if matches!(self.peek()?.0.kind, Tok::Open(b'(') | Tok::Less) => {
+            Tok::Word(Word::New) if matches!(self.peek()?.kind, Tok::Open(b'(') | Tok::Less) => {
                 let node = self.open(kind::CONSTRUCT_SIGNATURE);
                 self.advance()?;
                 self.type_parameters(node)?;
@@ -568,7 +571,7 @@ impl Parser<'_> {
     pub(super) fn opens_index_signature(&mut self) -> Read<bool> {
         let guess = self.guess();
         self.advance()?;
-        let opens = self.at(Tok::Name) && matches!(self.peek()?.0.kind, Tok::Colon | Tok::Word(Word::In));
+        let opens = self.at(Tok::Name) && matches!(self.peek()?.kind, Tok::Colon | Tok::Word(Word::In));
         self.go_back(guess)?;
         Ok(opens)
     }

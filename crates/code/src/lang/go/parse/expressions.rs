@@ -247,17 +247,11 @@ impl Parser<'_> {
             let next = self.tok.kind;
             match next {
                 Tok::Open(b'{') if !self.state.header => {
-                    let of = self.as_type(of);
-                    let generic = self.around(kind::GENERIC_TYPE, of, field::TYPE);
-                    self.add(generic, types, field::TYPE_ARGUMENTS);
-                    self.close(generic);
+                    let generic = self.generic_of(of, types);
                     return self.composite(generic);
                 }
                 Tok::Open(b'(') if self.takes_one()? => {
-                    let of = self.as_type(of);
-                    let generic = self.around(kind::GENERIC_TYPE, of, field::TYPE);
-                    self.add(generic, types, field::TYPE_ARGUMENTS);
-                    self.close(generic);
+                    let generic = self.generic_of(of, types);
                     return self.conversion(generic);
                 }
                 Tok::Open(b'(') if only_types || self.first_is(types, "pointer_type") => {
@@ -274,6 +268,13 @@ impl Parser<'_> {
         }
         self.go_back(guess)?;
         self.index(of)
+    }
+
+    fn generic_of(&mut self, name: u32, types: u32) -> u32 {
+        let name = self.as_type(name);
+        let node = self.around(kind::GENERIC_TYPE, name, field::TYPE);
+        self.add(node, types, field::TYPE_ARGUMENTS);
+        self.close(node)
     }
 
     /// Whether the first of type arguments can be nothing but a type.

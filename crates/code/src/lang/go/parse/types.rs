@@ -304,7 +304,7 @@ impl Parser<'_> {
         let named = read.iter().any(|parameter| parameter.name.is_some());
         let mut names: SmallVec<[u32; 4]> = SmallVec::new();
         for parameter in read {
-            let Parameter { name, ty, rest } = parameter;
+            let Parameter { start, name, ty, rest, end } = parameter;
             if named && name.is_none() {
                 // The type is that of the next one.
                 if rest || self.tree.kind(ty) != kind::TYPE_IDENTIFIER {
@@ -317,7 +317,7 @@ impl Parser<'_> {
                 return Err(Unsure);
             }
             names.extend(name);
-            let start = names.first().map_or(self.tree.start(ty), |first| self.tree.start(*first));
+            let start = names.first().map_or(start, |first| self.tree.start(*first));
             let kind = if rest { kind::VARIADIC_PARAMETER_DECLARATION } else { kind::PARAMETER_DECLARATION };
             let node = self.open_at(kind, start);
             for name in names.drain(..) {
@@ -325,6 +325,7 @@ impl Parser<'_> {
                 self.add(node, name, field::NAME);
             }
             self.add(node, ty, field::TYPE);
+            self.tree.set_end(node, end);
             self.add(list, node, field::NO);
         }
         if !names.is_empty() {
@@ -335,15 +336,12 @@ impl Parser<'_> {
     }
 
     fn parameter(&mut self) -> Read<Parameter> {
-        if self.eat(Tok::Ellipsis)? {
-            return Ok(Parameter { name: None, ty: self.ty()?, rest: true });
-        }
-        if !self.at(Tok::Name) || !self.names_a_parameter()? {
-            return Ok(Parameter { name: None, ty: self.ty()?, rest: false });
-        }
-        let name = self.leaf(kind::IDENTIFIER)?;
+        let start = self.tok.start;
+        let named = self.at(Tok::Name) && self.names_a_parameter()?;
+        let name = if named { Some(self.leaf(kind::IDENTIFIER)?) } else { None };
         let rest = self.eat(Tok::Ellipsis)?;
-        Ok(Parameter { name: Some(name), ty: self.ty()?, rest })
+        let ty = self.ty()?;
+        Ok(Parameter { start, name, ty, rest, end: self.last })
     }
 
     /// Whether a type follows the next name, which is not part of a type then.
@@ -365,7 +363,9 @@ impl Parser<'_> {
 }
 
 struct Parameter {
+    start: u32,
     name: Option<u32>,
     ty: u32,
     rest: bool,
+    end: u32,
 }

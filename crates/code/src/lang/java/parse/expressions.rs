@@ -419,19 +419,16 @@ impl Parser<'_> {
     }
 
     /// Dotted names that turn out to be those of a type.
-    fn as_type(&mut self, node: u32) -> Read<()> {
-        match self.tree.kind(node) {
-            kind::IDENTIFIER => {
-                self.tree.set_kind(node, kind::TYPE_IDENTIFIER);
-                Ok(())
-            }
-            kind::FIELD_ACCESS => {
-                self.tree.set_kind(node, kind::SCOPED_TYPE_IDENTIFIER);
-                let inner = self.tree.node(node).kids().field("object").map(crate::tree::Node::id);
-                inner.map_or(Err(Unsure), |inner| self.as_type(inner))
-            }
-            _ => Err(Unsure),
+    fn as_type(&mut self, mut node: u32) -> Read<()> {
+        while self.tree.kind(node) == kind::FIELD_ACCESS {
+            self.tree.set_kind(node, kind::SCOPED_TYPE_IDENTIFIER);
+            node = self.tree.node(node).kids().field("object").ok_or(Unsure)?.id();
         }
+        if self.tree.kind(node) != kind::IDENTIFIER {
+            return Err(Unsure);
+        }
+        self.tree.set_kind(node, kind::TYPE_IDENTIFIER);
+        Ok(())
     }
 
     fn reference(&mut self, of: u32) -> Read<u32> {

@@ -497,7 +497,8 @@ impl Parser<'_> {
         if self.at_name("when") {
             let guard = self.open(kind::GUARD);
             self.advance()?;
-            let condition = self.expression()?;
+            // No lambda: the arrow is that of the rule.
+            let condition = self.deeper(Self::conditional)?;
             self.add(guard, condition, field::NO);
             self.close(guard);
             self.add(node, guard, field::NO);
@@ -514,11 +515,17 @@ impl Parser<'_> {
         }
         let guess = self.guess();
         let start = self.tok.start;
-        if matches!(self.tok.kind, Tok::Name)
+        if self.at(Tok::Name)
             && let Ok(ty) = self.ty()
-            && self.at(Tok::Name)
-            && !self.at_name("when")
         {
+            // A record with type arguments.
+            if self.at(Tok::Open(b'(')) {
+                return Err(Unsure);
+            }
+            if !self.at(Tok::Name) || self.at_name("when") {
+                self.go_back(guess)?;
+                return self.conditional();
+            }
             let pattern = self.open_at(kind::TYPE_PATTERN, start);
             self.add(pattern, ty, field::NO);
             let name = self.leaf(kind::IDENTIFIER)?;

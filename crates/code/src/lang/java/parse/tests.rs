@@ -76,6 +76,7 @@ const STATEMENTS: &[&str] = &[
     "try (X a = b(); c; this.d) { e(); } catch (E | F g) { h(); } finally { i(); }",
     "try { } catch (final E e) { }",
     "try (final var x = y()) { }",
+    "switch (x) { case T t when ok -> f(); case U u when (a && b) -> g(); default -> h(); }",
     "synchronized (a) { b(); }",
     "throw new E(\"x\", y) ;",
     "return a + b;",
@@ -136,6 +137,9 @@ fn what_is_not_plain_is_left_to_others() {
     let casts = in_method(&format!("x = {}y;", "(T) ".repeat(5_000)));
     let blocks = in_method(&"{".repeat(5_000));
     let types = in_class(&format!("{}T{} x;", "A<".repeat(5_000), ">".repeat(5_000)));
+    // Too deep for the type, and not deep enough for the comparison it would be without it.
+    let compared = in_method(&format!("{}Foo<A> x;{}", "{".repeat(57), "}".repeat(57)));
+    let compared_too = in_method(&format!("{}Foo<A> x;{}", "{".repeat(58), "}".repeat(58)));
     let lambdas = in_method(&format!("x = {}1;", "(a) -> ".repeat(5_000)));
     let texts = [
         "class",
@@ -171,10 +175,18 @@ fn what_is_not_plain_is_left_to_others() {
         &blocks,
         &types,
         &lambdas,
+        "class A { void f() { switch (o) { case Box<String>(_) -> f(); default -> g(); } } }",
     ];
     for text in texts {
         assert!(parse(text).is_none(), "{}", &text[..text.len().min(80)]);
     }
+    for text in [compared, compared_too] {
+        if parse(&text).is_some() {
+            same([text.as_str()]);
+        }
+    }
+    // Long is not deep.
+    assert!(parse(&in_class(&format!("Object o = a{}.class;", ".a".repeat(100_000)))).is_some());
 }
 
 /// Where tree-sitter's grammar errs.
