@@ -382,8 +382,8 @@ fn damage_is_noticed() {
         let (theirs, ours) = both(&text, language);
         match ours {
             Some(ours) if whole && ours == theirs => plain += 1,
-            // What tree-sitter gets wrong: lines that end behind these words.
-            Some(_) if text.contains("export\n") || text.contains("new \n") || text.contains("new\n") => {}
+            // What tree-sitter gets wrong: lines that end behind these words, and division before a comment.
+            Some(_) if ["export\n", "new \n", "new\n", "/c//d"].iter().any(|part| text.contains(part)) => {}
             Some(_) if whole => panic!("read otherwise: {language:?} {text:?}"),
             Some(_) => {}
             None => broken += 1,
