@@ -1,4 +1,20 @@
-//! Texts that are cut and spoilt, for tests of parsers.
+//! What tests of our parsers have in common: texts are read by tree-sitter as well, also when they are cut and spoilt.
+
+/// Fails for texts that are left to others or read otherwise. `both` gives the facts of a text as tree-sitter and as we
+/// read it.
+#[track_caller]
+pub(crate) fn same<'a>(texts: impl IntoIterator<Item = &'a str>, both: impl Fn(&str) -> (String, Option<String>)) {
+    let differs = |text: &str| {
+        let (theirs, ours) = both(text);
+        match ours {
+            Some(ours) if ours == theirs => None,
+            Some(ours) => Some(format!("read otherwise: {text}\n  we   {ours}\n  they {theirs}")),
+            None => Some(format!("left to others: {text}")),
+        }
+    };
+    let wrong: Vec<String> = texts.into_iter().filter_map(differs).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
 
 /// The same numbers in every run.
 pub(crate) struct Random(u64);

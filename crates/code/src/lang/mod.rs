@@ -36,6 +36,7 @@ mod go;
 mod java;
 mod python;
 mod rust;
+mod source;
 mod tags;
 
 use crate::facts::{Facts, Kind, ROOT};

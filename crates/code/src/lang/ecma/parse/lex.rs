@@ -4,6 +4,7 @@
 //! expression, the shift, the rest of a template or the text of an element where the language has them.
 
 use crate::lang::descent::{self, Lex, Read, Unsure};
+use crate::lang::source::{Greater, Source};
 
 pub type Token = descent::Token<Tok>;
 
@@ -104,8 +105,7 @@ pub enum Word {
 }
 
 pub struct Lexer<'t> {
-    text: &'t str,
-    bytes: &'t [u8],
+    source: Source<'t>,
     at: u32,
     /// Whether a line ended before the token that was given last.
     pub fresh: bool,
@@ -137,26 +137,22 @@ impl<'t> Lex<'t> for Lexer<'t> {
     }
 
     fn text(&self) -> &'t str {
-        self.text
+        self.source.text
     }
 }
 
 impl<'t> Lexer<'t> {
     pub fn new(text: &'t str) -> Read<Lexer<'t>> {
-        let bytes = text.as_bytes();
-        if bytes.len() >= u32::MAX as usize {
-            return Err(Unsure);
-        }
-        let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
-        Ok(Lexer { text, bytes, at, fresh: true })
+        let (source, at) = Source::new(text)?;
+        Ok(Lexer { source, at, fresh: true })
     }
 
     pub fn byte(&self, at: u32) -> u8 {
-        self.bytes.get(at as usize).copied().unwrap_or(0)
+        self.source.byte(at)
     }
 
     pub fn rest(&self, at: u32) -> &'t [u8] {
-        self.bytes.get(at as usize..).unwrap_or(&[])
+        self.source.rest(at)
     }
 
     /// Goes on somewhere else.
@@ -191,7 +187,7 @@ impl<'t> Lexer<'t> {
                 }
                 b'/' if self.byte(start + 1) == b'/' => {
                     self.at += self.to_line_end(start);
-                    let written = &self.bytes[start as usize..self.at as usize];
+                    let written = self.source.between(start, self.at);
                     // Separators of Unicode end lines too.
                     if memchr::memmem::find(written, "\u{2028}".as_bytes()).is_some()
                         || memchr::memmem::find(written, "\u{2029}".as_bytes()).is_some()
@@ -201,10 +197,8 @@ impl<'t> Lexer<'t> {
                     comment(start, self.at);
                 }
                 b'/' if self.byte(start + 1) == b'*' => {
-                    let inner = self.rest(start + 2);
-                    let len = memchr::memmem::find(inner, b"*/").ok_or(Unsure)?;
-                    self.fresh |= memchr::memchr(b'\n', &inner[..len]).is_some();
-                    self.at = start + 2 + len as u32 + 2;
+                    self.at = self.source.block_comment_end(start)?;
+                    self.fresh |= memchr::memchr(b'\n', self.source.between(start, self.at)).is_some();
                     comment(start, self.at);
                 }
                 _ => return Ok(()),
@@ -217,18 +211,18 @@ impl<'t> Lexer<'t> {
         let first = self.byte(start);
         match first {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | 0x80.. => {
-                self.at = self.name_end(start)?;
-                let kind = keyword(&self.bytes[start as usize..self.at as usize]).map_or(Tok::Name, Tok::Word);
+                self.at = self.source.name_end(start, true)?;
+                let kind = keyword(self.source.between(start, self.at)).map_or(Tok::Name, Tok::Word);
                 return Ok(self.token_of(kind, start));
             }
             b'#' => {
-                self.at = self.name_end(start + 1)?;
+                self.at = self.source.name_end(start + 1, true)?;
                 return if self.at == start + 1 { Err(Unsure) } else { Ok(self.token_of(Tok::Private, start)) };
             }
             b'0'..=b'9' => return self.number(start),
             b'.' if self.byte(start + 1).is_ascii_digit() => return self.number(start),
             b'"' | b'\'' => return self.string(start, first),
-            0 if start as usize >= self.bytes.len() => return Ok(self.token_of(Tok::End, start)),
+            0 if self.source.ends_at(start) => return Ok(self.token_of(Tok::End, start)),
             _ => {}
         }
         let (kind, len) = self.operator(first, start)?;
@@ -294,37 +288,15 @@ impl<'t> Lexer<'t> {
 
     /// What `>` begins where it is an operator.
     pub fn greater(&mut self, token: Token) -> Token {
-        let ahead = |count: u32| self.byte(token.start + count);
-        let (kind, len) = match (ahead(1), ahead(2), ahead(3)) {
-            (b'>', b'>', b'=') => (Tok::Augmented, 4),
-            (b'>', b'>', _) => (Tok::Shift, 3),
-            (b'>', b'=', _) => (Tok::Augmented, 3),
-            (b'>', _, _) => (Tok::Shift, 2),
-            (b'=', _, _) => (Tok::Compare, 2),
-            _ => return token,
+        let (greater, len) = self.source.greater(token.start);
+        let kind = match greater {
+            Greater::Alone => return token,
+            Greater::Compare => Tok::Compare,
+            Greater::Shift => Tok::Shift,
+            Greater::Augmented => Tok::Augmented,
         };
         self.at = token.start + len;
         self.token_of(kind, token.start)
-    }
-
-    fn name_end(&self, start: u32) -> Read<u32> {
-        let mut at = start as usize;
-        while let Some(byte) = self.bytes.get(at) {
-            if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') {
-                at += 1;
-            } else if *byte == b'\\' {
-                return Err(Unsure);
-            } else if byte.is_ascii() {
-                break;
-            } else {
-                let letter = self.text.get(at..).and_then(|rest| rest.chars().next()).ok_or(Unsure)?;
-                if !letter.is_alphanumeric() {
-                    return Err(Unsure);
-                }
-                at += letter.len_utf8();
-            }
-        }
-        Ok(at as u32)
     }
 
     fn number(&mut self, start: u32) -> Read<Token> {
@@ -364,17 +336,7 @@ impl<'t> Lexer<'t> {
     }
 
     fn string(&mut self, start: u32, quote: u8) -> Read<Token> {
-        let mut at = start + 1;
-        loop {
-            at += memchr::memchr3(quote, b'\\', b'\n', self.rest(at)).ok_or(Unsure)? as u32;
-            match self.byte(at) {
-                b'\\' if self.byte(at + 1) == b'\r' && self.byte(at + 2) == b'\n' => at += 3,
-                b'\\' => at += 2,
-                b'\n' => return Err(Unsure),
-                _ => break,
-            }
-        }
-        self.at = at + 1;
+        self.at = self.source.string_end(start, quote)?;
         Ok(self.token_of(Tok::Str, start))
     }
 

@@ -1,7 +1,7 @@
 //! What we read ourselves beside what tree-sitter reads, and what we leave to it.
 
 use super::parse;
-use crate::lang::damage::Random;
+use crate::lang::damage::{self, Random};
 use crate::lang::{ecma, names, tree};
 use crate::language::Language;
 use crate::tree::{Tree, grown};
@@ -15,20 +15,9 @@ fn both(text: &str, language: Language) -> (String, Option<String>) {
     (facts(&patient), parse(text, language).map(|tree| facts(&tree)))
 }
 
-/// Why a text is not read by both in the same way.
-fn differs(text: &str, language: Language) -> Option<String> {
-    let (theirs, ours) = both(text, language);
-    match ours {
-        Some(ours) if ours == theirs => None,
-        Some(ours) => Some(format!("{language:?}, read otherwise: {text}\n  we   {ours}\n  they {theirs}")),
-        None => Some(format!("{language:?}, left to others: {text}")),
-    }
-}
-
 #[track_caller]
 fn same<'a>(texts: impl IntoIterator<Item = &'a str>, language: Language) {
-    let wrong: Vec<String> = texts.into_iter().filter_map(|text| differs(text, language)).collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    damage::same(texts, |text| both(text, language));
 }
 
 /// What both languages have, each statement on its own as well as all together.

@@ -1,6 +1,7 @@
 //! Go's tokens, one at a time, with the ends of statements that lines mean, and the comments between.
 
 use crate::lang::descent::{self, Comments, Lex, Read, Remarks, Unsure};
+use crate::lang::source::Source;
 
 pub type Token = descent::Token<Tok>;
 
@@ -75,8 +76,7 @@ pub enum Word {
 }
 
 pub struct Lexer<'t> {
-    text: &'t str,
-    bytes: &'t [u8],
+    source: Source<'t>,
     at: u32,
     /// Where the last token ended, if a line may end a statement behind it.
     ends: Option<u32>,
@@ -116,7 +116,7 @@ impl<'t> Lex<'t> for Lexer<'t> {
     }
 
     fn text(&self) -> &'t str {
-        self.text
+        self.source.text
     }
 }
 
@@ -128,20 +128,16 @@ impl<'t> Remarks<'t> for Lexer<'t> {
 
 impl<'t> Lexer<'t> {
     pub fn new(text: &'t str) -> Read<Lexer<'t>> {
-        let bytes = text.as_bytes();
-        if bytes.len() >= u32::MAX as usize {
-            return Err(Unsure);
-        }
-        let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
-        Ok(Lexer { text, bytes, at, ends: None, comments: Comments::default() })
+        let (source, at) = Source::new(text)?;
+        Ok(Lexer { source, at, ends: None, comments: Comments::default() })
     }
 
     pub fn byte(&self, at: u32) -> u8 {
-        self.bytes.get(at as usize).copied().unwrap_or(0)
+        self.source.byte(at)
     }
 
     fn rest(&self, at: u32) -> &'t [u8] {
-        self.bytes.get(at as usize..).unwrap_or(&[])
+        self.source.rest(at)
     }
 
     fn token(&mut self) -> Read<Token> {
@@ -156,19 +152,14 @@ impl<'t> Lexer<'t> {
                     }
                 }
                 b'/' if self.byte(start + 1) == b'/' => {
-                    let rest = self.rest(start);
-                    let len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-                    self.at += len as u32;
-                    let written = if rest[..len].ends_with(b"\r") { len - 1 } else { len };
-                    self.comments.pass(start, start + written as u32);
+                    self.at = self.source.line_end(start);
+                    self.comments.pass(start, self.at);
                 }
                 b'/' if self.byte(start + 1) == b'*' => {
-                    let inner = self.rest(start + 2);
-                    let len = memchr::memmem::find(inner, b"*/").ok_or(Unsure)?;
-                    self.at = start + 2 + len as u32 + 2;
+                    self.at = self.source.block_comment_end(start)?;
                     self.comments.pass(start, self.at);
                     if let Some(end) = self.ends
-                        && memchr::memchr(b'\n', &inner[..len]).is_some()
+                        && memchr::memchr(b'\n', self.source.between(start, self.at)).is_some()
                     {
                         return Ok(Token { kind: Tok::Semicolon, start: end, end });
                     }
@@ -178,7 +169,7 @@ impl<'t> Lexer<'t> {
         }
         let start = self.at;
         let kind = match self.byte(start) {
-            0 if start as usize >= self.bytes.len() => match self.ends {
+            0 if self.source.ends_at(start) => match self.ends {
                 Some(end) => return Ok(Token { kind: Tok::Semicolon, start: end, end }),
                 None => Tok::End,
             },
@@ -241,22 +232,8 @@ impl<'t> Lexer<'t> {
     }
 
     fn word(&mut self, start: u32) -> Read<Tok> {
-        let mut at = start as usize;
-        while let Some(byte) = self.bytes.get(at) {
-            if byte.is_ascii_alphanumeric() || *byte == b'_' {
-                at += 1;
-            } else if byte.is_ascii() {
-                break;
-            } else {
-                let letter = self.text.get(at..).and_then(|rest| rest.chars().next()).ok_or(Unsure)?;
-                if !letter.is_alphanumeric() {
-                    return Err(Unsure);
-                }
-                at += letter.len_utf8();
-            }
-        }
-        self.at = at as u32;
-        Ok(keyword(&self.bytes[start as usize..at]).map_or(Tok::Name, Tok::Word))
+        self.at = self.source.name_end(start, false)?;
+        Ok(keyword(self.source.between(start, self.at)).map_or(Tok::Name, Tok::Word))
     }
 
     fn number(&mut self, start: u32) -> Read<Tok> {
@@ -290,16 +267,7 @@ impl<'t> Lexer<'t> {
     }
 
     fn string(&mut self, start: u32, quote: u8, kind: Tok) -> Read<Tok> {
-        let mut at = start + 1;
-        loop {
-            at += memchr::memchr3(quote, b'\\', b'\n', self.rest(at)).ok_or(Unsure)? as u32;
-            match self.byte(at) {
-                b'\\' => at += 2,
-                b'\n' => return Err(Unsure),
-                _ => break,
-            }
-        }
-        self.at = at + 1;
+        self.at = self.source.string_end(start, quote)?;
         Ok(kind)
     }
 }

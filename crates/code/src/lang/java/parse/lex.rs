@@ -1,6 +1,7 @@
 //! Java's tokens, one at a time, with the comments between.
 
 use crate::lang::descent::{self, Comments, Lex, Read, Remarks, Unsure};
+use crate::lang::source::{Greater, Source};
 
 pub type Token = descent::Token<Tok>;
 
@@ -108,8 +109,7 @@ pub enum Word {
 }
 
 pub struct Lexer<'t> {
-    text: &'t str,
-    bytes: &'t [u8],
+    source: Source<'t>,
     at: u32,
     comments: Comments,
 }
@@ -140,7 +140,7 @@ impl<'t> Lex<'t> for Lexer<'t> {
     }
 
     fn text(&self) -> &'t str {
-        self.text
+        self.source.text
     }
 }
 
@@ -152,20 +152,16 @@ impl<'t> Remarks<'t> for Lexer<'t> {
 
 impl<'t> Lexer<'t> {
     pub fn new(text: &'t str) -> Read<Lexer<'t>> {
-        let bytes = text.as_bytes();
-        if bytes.len() >= u32::MAX as usize {
-            return Err(Unsure);
-        }
-        let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
-        Ok(Lexer { text, bytes, at, comments: Comments::default() })
+        let (source, at) = Source::new(text)?;
+        Ok(Lexer { source, at, comments: Comments::default() })
     }
 
     fn byte(&self, at: u32) -> u8 {
-        self.bytes.get(at as usize).copied().unwrap_or(0)
+        self.source.byte(at)
     }
 
     fn rest(&self, at: u32) -> &'t [u8] {
-        self.bytes.get(at as usize..).unwrap_or(&[])
+        self.source.rest(at)
     }
 
     fn skip(&mut self) -> Read<()> {
@@ -174,17 +170,11 @@ impl<'t> Lexer<'t> {
             match self.byte(start) {
                 b' ' | b'\t' | b'\n' | b'\r' | 0x0c => self.at += 1,
                 b'/' if self.byte(start + 1) == b'/' => {
-                    let rest = self.rest(start);
-                    let mut len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-                    self.at += len as u32;
-                    if rest[..len].ends_with(b"\r") {
-                        len -= 1;
-                    }
-                    self.comments.pass(start, start + len as u32);
+                    self.at = self.source.line_end(start);
+                    self.comments.pass(start, self.at);
                 }
                 b'/' if self.byte(start + 1) == b'*' => {
-                    let len = memchr::memmem::find(self.rest(start + 2), b"*/").ok_or(Unsure)?;
-                    self.at = start + 2 + len as u32 + 2;
+                    self.at = self.source.block_comment_end(start)?;
                     self.comments.pass(start, self.at);
                 }
                 _ => return Ok(()),
@@ -195,7 +185,7 @@ impl<'t> Lexer<'t> {
     fn token(&mut self) -> Read<Token> {
         let start = self.at;
         let kind = match self.byte(start) {
-            0 if start as usize >= self.bytes.len() => Tok::End,
+            0 if self.source.ends_at(start) => Tok::End,
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | 0x80.. => self.word(start)?,
             b'0'..=b'9' => self.number(start)?,
             b'.' if self.byte(start + 1).is_ascii_digit() => self.number(start)?,
@@ -257,38 +247,20 @@ impl<'t> Lexer<'t> {
 
     /// What `>` begins where it is an operator.
     pub fn greater(&mut self, token: Token) -> Token {
-        let ahead = |count: u32| self.byte(token.start + count);
-        let (kind, len) = match (ahead(1), ahead(2), ahead(3)) {
-            (b'>', b'>', b'=') => (Tok::Augmented, 4),
-            (b'>', b'>', _) => (Tok::Shift, 3),
-            (b'>', b'=', _) => (Tok::Augmented, 3),
-            (b'>', _, _) => (Tok::Shift, 2),
-            (b'=', _, _) => (Tok::Compare, 2),
-            _ => return token,
+        let (greater, len) = self.source.greater(token.start);
+        let kind = match greater {
+            Greater::Alone => return token,
+            Greater::Compare => Tok::Compare,
+            Greater::Shift => Tok::Shift,
+            Greater::Augmented => Tok::Augmented,
         };
         self.at = token.start + len;
         Token { kind, start: token.start, end: self.at }
     }
 
     fn word(&mut self, start: u32) -> Read<Tok> {
-        let mut at = start as usize;
-        while let Some(byte) = self.bytes.get(at) {
-            if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') {
-                at += 1;
-            } else if *byte == b'\\' {
-                return Err(Unsure);
-            } else if byte.is_ascii() {
-                break;
-            } else {
-                let letter = self.text.get(at..).and_then(|rest| rest.chars().next()).ok_or(Unsure)?;
-                if !letter.is_alphanumeric() {
-                    return Err(Unsure);
-                }
-                at += letter.len_utf8();
-            }
-        }
-        self.at = at as u32;
-        Ok(keyword(&self.bytes[start as usize..at]).map_or(Tok::Name, Tok::Word))
+        self.at = self.source.name_end(start, true)?;
+        Ok(keyword(self.source.between(start, self.at)).map_or(Tok::Name, Tok::Word))
     }
 
     fn number(&mut self, start: u32) -> Read<Tok> {
@@ -328,16 +300,7 @@ impl<'t> Lexer<'t> {
     }
 
     fn string(&mut self, start: u32, quote: u8, kind: Tok) -> Read<Tok> {
-        let mut at = start + 1;
-        loop {
-            at += memchr::memchr3(quote, b'\\', b'\n', self.rest(at)).ok_or(Unsure)? as u32;
-            match self.byte(at) {
-                b'\\' => at += 2,
-                b'\n' => return Err(Unsure),
-                _ => break,
-            }
-        }
-        self.at = at + 1;
+        self.at = self.source.string_end(start, quote)?;
         Ok(kind)
     }
 

@@ -1,7 +1,7 @@
 //! What we read ourselves beside what tree-sitter reads, and what we leave to it.
 
 use super::parse;
-use crate::lang::damage::Random;
+use crate::lang::damage::{self, Random};
 use crate::lang::{java, names, tree};
 use crate::language::Language;
 use crate::tree::{Tree, grown};
@@ -15,16 +15,7 @@ fn both(text: &str) -> (String, Option<String>) {
 
 #[track_caller]
 fn same<'a>(texts: impl IntoIterator<Item = &'a str>) {
-    let differs = |text: &str| {
-        let (theirs, ours) = both(text);
-        match ours {
-            Some(ours) if ours == theirs => None,
-            Some(ours) => Some(format!("read otherwise: {text}\n  we   {ours}\n  they {theirs}")),
-            None => Some(format!("left to others: {text}")),
-        }
-    };
-    let wrong: Vec<String> = texts.into_iter().filter_map(differs).collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    damage::same(texts, both);
 }
 
 const FILES: &[&str] = &[

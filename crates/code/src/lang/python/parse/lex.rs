@@ -1,6 +1,7 @@
 //! Python's tokens, one at a time, with the lines and indents they stand on.
 
 use crate::lang::descent::{self, Lex, Read, Unsure};
+use crate::lang::source::Source;
 
 pub type Token = descent::Token<Tok>;
 
@@ -94,7 +95,7 @@ struct Remark {
 }
 
 pub struct Lexer<'t> {
-    text: &'t str,
+    source: Source<'t>,
     bytes: &'t [u8],
     pub at: u32,
     /// Brackets that are open: lines do not end in them.
@@ -186,19 +187,16 @@ impl<'t> Lex<'t> for Lexer<'t> {
     }
 
     fn text(&self) -> &'t str {
-        self.text
+        self.source.text
     }
 }
 
 impl<'t> Lexer<'t> {
     pub fn new(text: &'t str) -> Read<Lexer<'t>> {
+        let (source, at) = Source::new(text)?;
         let bytes = text.as_bytes();
-        if bytes.len() >= u32::MAX as usize {
-            return Err(Unsure);
-        }
-        let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
         let mut lexer = Lexer {
-            text,
+            source,
             bytes,
             at,
             open: 0,
@@ -218,7 +216,7 @@ impl<'t> Lexer<'t> {
     }
 
     pub fn byte(&self, at: u32) -> u8 {
-        self.bytes.get(at as usize).copied().unwrap_or(0)
+        self.source.byte(at)
     }
 
     /// Goes on at another place of the same line.
@@ -368,20 +366,7 @@ impl<'t> Lexer<'t> {
     }
 
     fn word(&mut self, start: u32) -> Read<Token> {
-        let mut at = start as usize;
-        while let Some(byte) = self.bytes.get(at) {
-            if byte.is_ascii_alphanumeric() || *byte == b'_' {
-                at += 1;
-            } else if byte.is_ascii() {
-                break;
-            } else {
-                let letter = self.text.get(at..).and_then(|rest| rest.chars().next()).ok_or(Unsure)?;
-                if !letter.is_alphanumeric() {
-                    return Err(Unsure);
-                }
-                at += letter.len_utf8();
-            }
-        }
+        let at = self.source.name_end(start, false)? as usize;
         let word = &self.bytes[start as usize..at];
         if let Some(b'"' | b'\'') = self.bytes.get(at)
             && word.len() <= 2

@@ -1,7 +1,7 @@
 //! What we read ourselves beside what tree-sitter reads, and what we leave to it.
 
 use super::parse;
-use crate::lang::damage::Random;
+use crate::lang::damage::{self, Random};
 use crate::lang::{names, python, tree};
 use crate::language::Language;
 use crate::tree::{Tree, grown};
@@ -16,9 +16,7 @@ fn both(text: &str) -> (String, Option<String>) {
 
 #[track_caller]
 fn same(text: &str) {
-    let (theirs, ours) = both(text);
-    assert!(ours.is_some(), "left to others: {text}");
-    assert_eq!(ours.as_deref(), Some(theirs.as_str()), "{text}");
+    damage::same([text], both);
 }
 
 /// Everything the language has, each statement on its own as well as all together.

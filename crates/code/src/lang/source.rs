@@ -1,0 +1,110 @@
+//! A text as lexers look at it: by bytes, with what words, strings and lines are made of in most languages.
+
+use super::descent::{Read, Unsure};
+
+#[derive(Clone, Copy)]
+pub struct Source<'t> {
+    pub text: &'t str,
+    bytes: &'t [u8],
+}
+
+/// What `>` is where it is an operator.
+pub enum Greater {
+    Alone,
+    /// `>=`
+    Compare,
+    /// `>>`, `>>>`
+    Shift,
+    /// `>>=`, `>>>=`
+    Augmented,
+}
+
+impl<'t> Source<'t> {
+    /// The text, and where it begins: behind the mark that tells its encoding.
+    pub fn new(text: &'t str) -> Read<(Source<'t>, u32)> {
+        let bytes = text.as_bytes();
+        if bytes.len() >= u32::MAX as usize {
+            return Err(Unsure);
+        }
+        let start = if text.starts_with('\u{feff}') { 3 } else { 0 };
+        Ok((Source { text, bytes }, start))
+    }
+
+    /// Zero behind the end.
+    pub fn byte(self, at: u32) -> u8 {
+        self.bytes.get(at as usize).copied().unwrap_or(0)
+    }
+
+    pub fn rest(self, at: u32) -> &'t [u8] {
+        self.bytes.get(at as usize..).unwrap_or(&[])
+    }
+
+    pub fn between(self, from: u32, to: u32) -> &'t [u8] {
+        &self.bytes[from as usize..to as usize]
+    }
+
+    pub fn ends_at(self, at: u32) -> bool {
+        at as usize >= self.bytes.len()
+    }
+
+    /// The end of a name: letters and digits of all alphabets, `_`, and `$` where that is one of them.
+    pub fn name_end(self, start: u32, dollar: bool) -> Read<u32> {
+        let mut at = start as usize;
+        while let Some(byte) = self.bytes.get(at) {
+            if byte.is_ascii_alphanumeric() || *byte == b'_' || dollar && *byte == b'$' {
+                at += 1;
+            } else if byte.is_ascii() {
+                break;
+            } else {
+                let letter = self.text.get(at..).and_then(|rest| rest.chars().next()).ok_or(Unsure)?;
+                if !letter.is_alphanumeric() {
+                    return Err(Unsure);
+                }
+                at += letter.len_utf8();
+            }
+        }
+        Ok(at as u32)
+    }
+
+    /// The end of a string on one line, in which `\` takes the meaning from what follows it.
+    pub fn string_end(self, start: u32, quote: u8) -> Read<u32> {
+        let mut at = start + 1;
+        loop {
+            at += memchr::memchr3(quote, b'\\', b'\n', self.rest(at)).ok_or(Unsure)? as u32;
+            match self.byte(at) {
+                b'\\' if self.byte(at + 1) == b'\r' && self.byte(at + 2) == b'\n' => at += 3,
+                b'\\' => at += 2,
+                b'\n' => return Err(Unsure),
+                _ => return Ok(at + 1),
+            }
+        }
+    }
+
+    /// The end of a line that begins or goes on here, without its line break.
+    pub fn line_end(self, at: u32) -> u32 {
+        let rest = self.rest(at);
+        let mut len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        if rest[..len].ends_with(b"\r") {
+            len -= 1;
+        }
+        at + len as u32
+    }
+
+    /// The end of `/* … */`.
+    pub fn block_comment_end(self, start: u32) -> Read<u32> {
+        let len = memchr::memmem::find(self.rest(start + 2), b"*/").ok_or(Unsure)?;
+        Ok(start + 2 + len as u32 + 2)
+    }
+
+    /// What the `>` at a place begins, and how long that is.
+    pub fn greater(self, at: u32) -> (Greater, u32) {
+        match (self.byte(at + 1), self.byte(at + 2), self.byte(at + 3)) {
+            (b'>', b'>', b'=') => (Greater::Augmented, 4),
+            (b'>', b'>', _) => (Greater::Shift, 3),
+            (b'>', b'=', _) => (Greater::Augmented, 3),
+            (b'>', _, _) => (Greater::Shift, 2),
+            (b'=', _, _) => (Greater::Compare, 2),
+            _ => (Greater::Alone, 1),
+        }
+    }
+}
