@@ -1,7 +1,7 @@
 //! Reading a text by recursive descent into our tree: what parsers of all languages do the same way.
 //!
 //! Such a parser reads what people usually write and gives up at the first doubt (`Unsure`). tree-sitter then reads the
-//! text, which takes ten times as long or more and makes sense of anything.
+//! text, which takes several times as long and makes sense of anything.
 
 use crate::tree::{Tree, flag};
 
@@ -196,6 +196,7 @@ impl Comments {
     }
 }
 
+/// Tokens of a language whose comments are put into the tree.
 pub trait Remarks<'t>: Lex<'t> {
     fn comments(&mut self) -> &mut Comments;
 }

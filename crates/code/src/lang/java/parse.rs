@@ -132,7 +132,7 @@ impl<'t> Parser<'t> {
         self.heritage(node, kind == kind::INTERFACE_DECLARATION)?;
         let body = self.deeper(|parser| match kind {
             kind::ENUM_DECLARATION => parser.enum_body(),
-            _ => parser.class_body(kind::CLASS_BODY),
+            _ => parser.class_body(),
         })?;
         self.add(node, body, field::BODY);
         Ok(self.close(node))
@@ -147,12 +147,10 @@ impl<'t> Parser<'t> {
             self.close(clause);
             self.add(node, clause, field::SUPERCLASS);
         }
-        let clauses = [
-            (self.at_word(Word::Extends), kind::EXTENDS_INTERFACES, field::NO),
-            (self.at_word(Word::Implements), kind::SUPER_INTERFACES, field::INTERFACES),
-        ];
-        if let Some((_, kind, field)) = clauses.into_iter().find(|(there, ..)| *there) {
-            self.type_list(node, kind, field)?;
+        match self.tok.kind {
+            Tok::Word(Word::Extends) => self.type_list(node, kind::EXTENDS_INTERFACES, field::NO)?,
+            Tok::Word(Word::Implements) => self.type_list(node, kind::SUPER_INTERFACES, field::INTERFACES)?,
+            _ => {}
         }
         if self.at_name("permits") {
             self.type_list(node, kind::PERMITS, field::PERMITS)?;
@@ -206,14 +204,14 @@ impl<'t> Parser<'t> {
             self.add(node, arguments, field::ARGUMENTS);
         }
         if self.at(Tok::Open(b'{')) {
-            let body = self.class_body(kind::CLASS_BODY)?;
+            let body = self.class_body()?;
             self.add(node, body, field::BODY);
         }
         Ok(self.close(node))
     }
 
-    fn class_body(&mut self, kind: u16) -> Read<u32> {
-        let body = self.open(kind);
+    fn class_body(&mut self) -> Read<u32> {
+        let body = self.open(kind::CLASS_BODY);
         self.expect(Tok::Open(b'{'))?;
         self.class_members(body)?;
         self.expect(Tok::Close(b'}'))?;

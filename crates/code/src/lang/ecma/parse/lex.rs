@@ -175,6 +175,12 @@ impl<'t> Lexer<'t> {
         memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()) as u32
     }
 
+    /// Whether U+2028 or U+2029 stands there: they end lines too, and nobody writes them.
+    fn has_separator(&self, from: u32, to: u32) -> bool {
+        let written = self.source.between(from, to);
+        memchr::memchr_iter(0xe2, written).any(|at| matches!(written[at..], [0xe2, 0x80, 0xa8 | 0xa9, ..]))
+    }
+
     /// Goes over white space and comments; tells where each comment begins and ends.
     pub fn skip(&mut self, mut comment: impl FnMut(u32, u32)) -> Read<()> {
         loop {
@@ -187,18 +193,15 @@ impl<'t> Lexer<'t> {
                 }
                 b'/' if self.byte(start + 1) == b'/' => {
                     self.at += self.to_line_end(start);
-                    let written = self.source.between(start, self.at);
-                    // Separators of Unicode end lines too.
-                    if memchr::memmem::find(written, "\u{2028}".as_bytes()).is_some()
-                        || memchr::memmem::find(written, "\u{2029}".as_bytes()).is_some()
-                    {
+                    if self.has_separator(start, self.at) {
                         return Err(Unsure);
                     }
                     comment(start, self.at);
                 }
                 b'/' if self.byte(start + 1) == b'*' => {
                     self.at = self.source.block_comment_end(start)?;
-                    self.fresh |= memchr::memchr(b'\n', self.source.between(start, self.at)).is_some();
+                    self.fresh |= memchr::memchr2(b'\n', b'\r', self.source.between(start, self.at)).is_some();
+                    self.fresh |= self.has_separator(start, self.at);
                     comment(start, self.at);
                 }
                 _ => return Ok(()),

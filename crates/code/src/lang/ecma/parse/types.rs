@@ -225,26 +225,24 @@ impl Parser<'_> {
         self.advance()?;
         let opens = match self.tok.kind {
             Tok::Close(b')') | Tok::Ellipsis => true,
-            Tok::Name | Tok::Word(Word::This) => {
+            Tok::Word(Word::This) => {
                 self.advance()?;
-                match self.tok.kind {
-                    Tok::Colon | Tok::Comma | Tok::Question | Tok::Assign => true,
-                    Tok::Close(b')') => self.peek()?.kind == Tok::Arrow,
-                    _ => false,
-                }
+                self.was_parameter()?
             }
-            Tok::Open(b'{' | b'[') => {
-                self.pattern().is_ok()
-                    && match self.tok.kind {
-                        Tok::Colon | Tok::Comma | Tok::Question | Tok::Assign => true,
-                        Tok::Close(b')') => self.peek()?.kind == Tok::Arrow,
-                        _ => false,
-                    }
-            }
+            Tok::Name | Tok::Open(b'{' | b'[') => self.pattern().is_ok() && self.was_parameter()?,
             _ => false,
         };
         self.go_back(guess)?;
         Ok(opens)
+    }
+
+    /// Whether something follows that stands behind a parameter and behind no type.
+    fn was_parameter(&mut self) -> Read<bool> {
+        Ok(match self.tok.kind {
+            Tok::Colon | Tok::Comma | Tok::Question | Tok::Assign => true,
+            Tok::Close(b')') => self.peek()?.kind == Tok::Arrow,
+            _ => false,
+        })
     }
 
     fn union(&mut self) -> Read<u32> {

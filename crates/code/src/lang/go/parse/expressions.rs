@@ -8,10 +8,6 @@ impl Parser<'_> {
     /// Expressions with commas between, as a list.
     pub(super) fn expressions(&mut self) -> Read<u32> {
         let node = self.open(kind::EXPRESSION_LIST);
-        self.expressions_into(node)
-    }
-
-    fn expressions_into(&mut self, node: u32) -> Read<u32> {
         loop {
             let value = self.expression()?;
             self.add(node, value, field::NO);
@@ -153,7 +149,6 @@ impl Parser<'_> {
             kind::SELECTOR_EXPRESSION => {
                 self.tree.node(node).kids().field("operand").is_some_and(|operand| operand.kind() == "identifier")
             }
-            kind::GENERIC_TYPE => true,
             _ => false,
         }
     }

@@ -524,7 +524,7 @@ impl Parser<'_> {
         let arguments = self.arguments()?;
         self.add(node, arguments, field::ARGUMENTS);
         if self.at(Tok::Open(b'{')) {
-            let body = self.deeper(|parser| parser.class_body(kind::CLASS_BODY))?;
+            let body = self.deeper(Self::class_body)?;
             self.add(node, body, field::NO);
         }
         Ok(self.close(node))
