@@ -48,13 +48,15 @@ impl Known<'_> {
     }
 
     fn statements_of(&self, id: Uuid) -> &[Statement] {
-        match self.things.get(&id) {
-            Some(thing) => self.statements.get(&thing.no).map_or(&[], Vec::as_slice),
-            None => {
-                let made = self.made.and_then(|made| made.get(&id));
-                made.map_or(&[], |(_, statement)| std::slice::from_ref(statement))
-            }
+        self.found(id).map_or(&[], |(_, statements)| statements)
+    }
+
+    /// A thing and all that is said of it.
+    fn found(&self, id: Uuid) -> Option<(&Thing, &[Statement])> {
+        if let Some(thing) = self.things.get(&id) {
+            return Some((thing, self.statements.get(&thing.no).map_or(&[], Vec::as_slice)));
         }
+        self.made?.get(&id).map(|(thing, statement)| (thing, std::slice::from_ref(statement)))
     }
 }
 
@@ -245,8 +247,8 @@ impl Planner<'_> {
     }
 
     fn item(&mut self, item: &mut Item, silence: &[Period]) -> Result<()> {
-        let before = self.known.statements_of(item.id);
-        let thing = self.known.thing(item.id);
+        let found = self.known.found(item.id);
+        let (thing, before) = (found.map(|(thing, _)| thing), found.map_or(&[][..], |(_, statements)| statements));
         if let Some(thing) = thing {
             same_identity(thing, item)?;
         }
@@ -259,12 +261,12 @@ impl Planner<'_> {
         let mut last = None;
         if item.merged.is_some() || !says_already(before, self.at.lineage, item, ignored) {
             let said = item.said.take();
-            last = Some(self.record(item, before, said, item.period, ignored)?);
+            last = Some(self.record(item, found, said, item.period, ignored)?);
         }
         for period in silence {
             let line = timeline(before, self.at.lineage, *period);
             if !(covers(&line, *period) && line.iter().all(|s| s.statement.absent)) {
-                self.record(item, before, Said::Absent, *period, ignored)?;
+                self.record(item, found, Said::Absent, *period, ignored)?;
             }
         }
         self.plan.unchanged += usize::from(last.is_none());
@@ -279,12 +281,16 @@ impl Planner<'_> {
     fn record(
         &mut self,
         item: &Item,
-        before: &[Statement],
+        found: Option<(&Thing, &[Statement])>,
         said: Said,
         period: Period,
         ignored: &[String],
     ) -> Result<(VersionId, u32)> {
-        let thing = self.number_of(item)?;
+        let before = found.map_or(&[][..], |(_, statements)| statements);
+        let thing = match found {
+            Some((thing, _)) => thing.no,
+            None => self.number_of(item)?,
+        };
         let overridden = timeline(before, self.at.lineage, period);
         let mut parents: Vec<_> = overridden.iter().map(|s| s.statement.version).collect();
         parents.sort_unstable();
@@ -313,7 +319,7 @@ impl Planner<'_> {
             self.plan.provenance.extend(merged.target.map(|target| row(target, Role::Target)));
             self.plan.provenance.extend(merged.bases.iter().map(|base| row(*base, Role::Base)));
         }
-        let relationship = self.known.thing(item.id).map_or(item.ends.is_some(), |t| t.ends.is_some());
+        let relationship = found.map_or(item.ends.is_some(), |(t, _)| t.ends.is_some());
         *(if relationship { &mut self.plan.relationships } else { &mut self.plan.objects }) += 1;
         let branchless = self.at.registry.is_branchless(&item.type_name, relationship);
         self.plan.statements.push(Statement {
@@ -335,9 +341,10 @@ impl Planner<'_> {
         Ok((version, number))
     }
 
+    /// The number of a thing that is new with the batch.
     fn number_of(&mut self, item: &Item) -> Result<ThingNo> {
-        if let Some(no) = self.number(item.id) {
-            return Ok(no);
+        if let Some(no) = self.numbers.get(&item.id) {
+            return Ok(*no);
         }
         let ends = match &item.ends {
             None => None,
@@ -363,10 +370,17 @@ impl Planner<'_> {
 
     /// All statements about a thing as they will be once the batch is recorded.
     fn after(&self, id: Uuid) -> Cow<'_, [Statement]> {
-        let before = self.known.statements_of(id);
-        let Some(fresh) = self.number(id).and_then(|no| self.fresh.get(&no)) else {
-            return Cow::Borrowed(before);
-        };
+        let found = self.known.found(id);
+        let before = found.map_or(&[][..], |(_, statements)| statements);
+        let number = found.map(|(thing, _)| thing.no).or_else(|| self.numbers.get(&id).copied());
+        self.with_fresh(number, before)
+    }
+
+    fn with_fresh<'s>(&'s self, number: Option<ThingNo>, before: &'s [Statement]) -> Cow<'s, [Statement]> {
+        let Some(fresh) = number.and_then(|no| self.fresh.get(&no)) else { return Cow::Borrowed(before) };
+        if before.is_empty() && fresh.more.is_empty() {
+            return Cow::Borrowed(std::slice::from_ref(&self.plan.statements[fresh.first]));
+        }
         // Contents do not matter here, and may be large.
         let mut all: Vec<_> = before.iter().map(Statement::header).collect();
         all.extend([fresh.first].iter().chain(&fresh.more).map(|place| self.plan.statements[*place].header()));
@@ -379,7 +393,9 @@ impl Planner<'_> {
         let declared = self.at.registry.relationship_type(&item.type_name);
         let lasting = self.at.registry.is_lasting(&item.type_name);
         for (side, id) in [(Side::Src, *src), (Side::Dst, *dst)] {
-            let known_type = match (self.known.thing(id), self.numbers.get(&id)) {
+            let found = self.known.found(id);
+            let new = if found.is_none() { self.numbers.get(&id).copied() } else { None };
+            let known_type = match (found.map(|(thing, _)| thing), new) {
                 (Some(thing), _) if thing.ends.is_some() => {
                     return Err(Error::invalid(
                         "relationship_as_end",
@@ -395,13 +411,13 @@ impl Planner<'_> {
                     )
                     .hint("name it in a property instead"));
                 }
-                (Some(thing), _) => Some(Arc::clone(&thing.type_name)),
-                (None, Some(no)) => Some(Arc::clone(&self.plan.things[(no - self.at.next_thing) as usize].type_name)),
+                (Some(thing), _) => Some(&thing.type_name),
+                (None, Some(no)) => Some(&self.plan.things[(no - self.at.next_thing) as usize].type_name),
                 (None, None) => None,
             };
             let allowed = declared.map_or(&[][..], |t| if side == Side::Src { &t.src_types } else { &t.dst_types });
             let type_name = known_type.ok_or_else(|| dangling(side.name(), &id.to_string()))?;
-            if !allowed.is_empty() && !allowed.iter().any(|t| t.eq_ignore_ascii_case(&type_name)) {
+            if !allowed.is_empty() && !allowed.iter().any(|t| t.eq_ignore_ascii_case(type_name)) {
                 return Err(Error::new(
                     crate::ErrorKind::ValidationFailed,
                     "relationship_end_type",
@@ -409,7 +425,8 @@ impl Planner<'_> {
                 )
                 .hint(format!("allowed: {}", allowed.join(", "))));
             }
-            let statements = self.after(id);
+            let number = found.map(|(thing, _)| thing.no).or(new);
+            let statements = self.with_fresh(number, found.map_or(&[], |(_, statements)| statements));
             if !is_there(&statements, &self.lineage_after, item.period) && (!lasting || statements.is_empty()) {
                 return Err(dangling(side.name(), &self.name_of(id)));
             }

@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
-use lukasa_model::batch::PutObject;
-use lukasa_model::{Batch, Scope};
+use lukasa_model::batch::{PutObject, PutRelationship};
+use lukasa_model::transaction::Header;
+use lukasa_model::{Batch, Scope, Write};
 use lukasa_store::sqlite::Durability;
 use lukasa_store::{Ledger, SqliteStore, SystemClock};
 use std::path::{Path, PathBuf};
@@ -72,11 +73,12 @@ fn a_store_of_an_older_schema_is_brought_up_to_date() {
     put(&ledger, "a", 1).unwrap();
     put(&ledger, "b", 1).unwrap();
     drop(ledger);
-    // As version 2 left it: without what can be made again, and before ids had a table of their own.
+    // As version 2 left it: without what can be made again, before ids had a table of their own, and before runs.
     let raw = rusqlite::Connection::open(&path).unwrap();
     raw.execute_batch(
         "DROP TABLE vectors; DROP TABLE vector_models; DROP TABLE jobs; DROP TABLE marks;
-         DROP TABLE access_keys; DROP TABLE thing_ids; CREATE UNIQUE INDEX things_by_id ON things (scope, id);
+         DROP TABLE access_keys; DROP TABLE runs; DROP TABLE run_ids; DROP TABLE run_keys; DROP TABLE run_ends;
+         DROP TABLE thing_ids; CREATE UNIQUE INDEX things_by_id ON things (scope, id);
          DELETE FROM refinery_schema_history WHERE version > 2;",
     )
     .unwrap();
@@ -139,6 +141,78 @@ fn rows_cannot_be_changed_and_damage_is_named() {
         std::fs::remove_file(&copy).unwrap();
         for rest in ["damaged.db-wal", "damaged.db-shm"] {
             let _ = std::fs::remove_file(folder.path().join(rest));
+        }
+    }
+}
+
+#[test]
+fn what_a_load_made_cannot_be_changed_and_damage_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lukasa.db");
+    let ledger = open(&path).unwrap();
+    let object = |n: u32| PutObject::new("Service", &format!("s{n}")).property("x", "0123456789".repeat(20)).into();
+    let parts: Vec<lukasa_model::Result<Vec<Write>>> = vec![
+        Ok((0..100).map(object).collect()),
+        Ok((1..100)
+            .map(|n| PutRelationship::new("CALLS", "Service:s0", format!("Service:s{n}").as_str()).into())
+            .collect()),
+    ];
+    ledger.load("main", &Header::default(), parts.into_iter()).unwrap();
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    let runs: i64 = raw.query_row("SELECT count(*) FROM runs", [], |r| r.get(0)).unwrap();
+    assert!((5..20).contains(&runs), "199 things in {runs} rows");
+    assert_eq!(raw.query_row("SELECT count(*) FROM things", [], |r| r.get::<_, i64>(0)).unwrap(), 0);
+    let guards = [
+        "runs_keep",
+        "runs_stay",
+        "run_ids_keep",
+        "run_ids_stay",
+        "run_keys_keep",
+        "run_keys_stay",
+        "run_ends_keep",
+        "run_ends_stay",
+    ];
+    for sql in [
+        "UPDATE runs SET last = 0",
+        "DELETE FROM runs",
+        "UPDATE run_ids SET prefix = 0",
+        "DELETE FROM run_ids",
+        "UPDATE run_keys SET tid = 0",
+        "DELETE FROM run_keys",
+        "UPDATE run_ends SET node = 0",
+        "DELETE FROM run_ends",
+    ] {
+        assert!(raw.execute(sql, []).is_err(), "{sql}");
+    }
+    let first = "WHERE first = (SELECT min(first) FROM runs)";
+    for (sql, says) in [
+        (
+            format!("UPDATE runs SET body = CAST(replace(body, '01234', '11234') AS BLOB) {first}"),
+            "the content of version 1.0 does not match its hash",
+        ),
+        (
+            format!("UPDATE runs SET body = substr(body, 1, length(body) / 2) {first}"),
+            "a run of things is not readable",
+        ),
+        (format!("UPDATE runs SET body = zeroblob(4000) {first}"), "a run of things is not readable"),
+        (format!("UPDATE runs SET things = 1000000 {first}"), "a run of things is not readable"),
+        (format!("UPDATE runs SET things = -1 {first}"), "a run of things is not readable"),
+        (format!("DELETE FROM runs {first}"), "thing 1 is missing"),
+        (format!("UPDATE runs SET recorded_at = 7 {first}"), "version 1.0 has impossible times or parents"),
+        ("DELETE FROM run_ids".to_string(), "thing 1 is not found by its id"),
+    ] {
+        let copy = folder.path().join("damaged.db");
+        ledger.store().copy_to(&copy).unwrap();
+        let raw = rusqlite::Connection::open(&copy).unwrap();
+        for trigger in guards {
+            raw.execute(&format!("DROP TRIGGER {trigger}"), []).unwrap();
+        }
+        raw.execute(&sql, []).unwrap();
+        drop(raw);
+        let error = open(&copy).unwrap().verify(&mut |_, _| {}).expect_err(&sql);
+        assert_eq!(error.message.as_str(), says, "{sql}");
+        for file in ["damaged.db", "damaged.db-wal", "damaged.db-shm"] {
+            let _ = std::fs::remove_file(folder.path().join(file));
         }
     }
 }

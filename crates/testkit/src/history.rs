@@ -23,6 +23,7 @@ pub enum Step {
     Merge { source: u8, target: u8, key: Option<u8> },
     Release { branch: u8 },
     Again { client: u8, value: u8 },
+    Load { branch: u8, from: u8, count: u8, value: u8, when: When },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +59,8 @@ pub fn step() -> impl Strategy<Value = (u8, Step)> {
         3 => (n(), n(), prop::option::of(n())).prop_map(|(source, target, key)| Step::Merge { source, target, key }),
         1 => n().prop_map(|branch| Step::Release { branch }),
         1 => (0u8..2, 0u8..2).prop_map(|(client, value)| Step::Again { client, value }),
+        2 => (n(), 0u8..14, 1u8..10, 0u8..3, when())
+            .prop_map(|(branch, from, count, value, when)| Step::Load { branch, from, count, value, when }),
     ];
     (0u8..3, step)
 }
@@ -76,18 +79,40 @@ pub fn take(l: &Ledger, clock: &ManualClock, (seconds, step): &(u8, Step)) -> St
         Ok(done) => format!("{:?} {:?}", done.tx, done.written),
         Err(e) => e.code.to_string(),
     };
+    let timed = |put: PutObject, when: When| match when {
+        When::Now => put,
+        When::From(s) => PutObject { valid_from: at(s), ..put },
+        When::Between(s, len) => PutObject { valid_from: at(s), valid_to: span(s, len), ..put },
+        When::Only(s, len) => PutObject { valid_from: at(s), valid_to: span(s, len), only_this_period: true, ..put },
+    };
     match step {
         Step::Put { branch: b, key: k, value, when } => {
-            let put = valued(&key(k), *value);
-            let put = match *when {
-                When::Now => put,
-                When::From(s) => PutObject { valid_from: at(s), ..put },
-                When::Between(s, len) => PutObject { valid_from: at(s), valid_to: span(s, len), ..put },
-                When::Only(s, len) => {
-                    PutObject { valid_from: at(s), valid_to: span(s, len), only_this_period: true, ..put }
-                }
-            };
-            commit(branch(b), vec![put.into()])
+            commit(branch(b), vec![timed(valued(&key(k), *value), *when).into()])
+        }
+        Step::Load { branch: b, from, count, value, when } => {
+            // Some are there already, some have a time of their own; long enough to fill more than one run.
+            let range = *from..from + count;
+            let keys: Vec<String> = range.map(|n| if n < 5 { key(&n) } else { format!("dir/{n}") }).collect();
+            let text = "x".repeat(900 * usize::from(*value));
+            let put = |key: &String| valued(key, *value).property("text", text.as_str());
+            let (last, others) = keys.split_last().unwrap();
+            let objects = others.iter().map(|key| put(key).into());
+            let relations = others.windows(2).map(|pair| {
+                let discriminator = if *value == 2 { pair[0].clone() } else { String::new() };
+                let ends = pair.iter().map(|key| Reference::exact("Service", key)).collect::<Vec<_>>();
+                let put = PutRelationship::new("CALLS", ends[0].clone(), ends[1].clone());
+                PutRelationship { discriminator, ..put }.into()
+            });
+            let file = PutObject::new("FILE", &format!("dir/{from}.txt"));
+            let parts: Vec<Vec<Write>> = vec![
+                objects.collect(),
+                relations.chain([timed(put(last), *when).into()]).collect(),
+                vec![timed(file, *when).into()],
+            ];
+            match l.load(&branch(b), &Header::default(), parts.into_iter().map(Ok)) {
+                Ok(done) => format!("{:?} {} {} {}", done.tx, done.objects, done.relationships, done.unchanged),
+                Err(e) => e.code.to_string(),
+            }
         }
         Step::Link { branch: b, src, dst, value, lasting } => {
             let put = PutRelationship {

@@ -7,6 +7,7 @@ mod flush;
 mod inspect;
 mod keys;
 mod rows;
+mod runs;
 mod session;
 
 use crate::memory::{empty_head, unknown_project};

@@ -7,6 +7,7 @@ use lukasa_model::types::system;
 use lukasa_model::{Ends, Error, Period, Result, Statement, Thing, ThingNo, Time, Transaction, VersionId};
 use rusqlite::Row;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use std::borrow::Borrow;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -40,20 +41,20 @@ impl Names {
 }
 
 /// New things, as rows.
-pub struct Things<'a>(pub i64, pub &'a [Thing]);
+pub struct Things<'a, T>(pub i64, pub &'a [T]);
 
 // A row that is refused fails the whole transaction, so no statement needs to be undone by itself.
 pub const ADD_THINGS: &str = "INSERT OR FAIL INTO things (tid, scope, id, type, key, src, dst, discriminator, system)
     SELECT c0, c1, c2, c3, c4, c5, c6, c7, c8 FROM given_rows(?1)";
 
-impl Rows for Things<'_> {
+impl<T: Borrow<Thing>> Rows for Things<'_, T> {
     fn count(&self) -> usize {
         self.1.len()
     }
 
     fn value(&self, row: usize, column: usize) -> ToSqlOutput<'_> {
         let Things(scope, things) = *self;
-        let thing = &things[row];
+        let thing = things[row].borrow();
         let ends = thing.ends.as_ref();
         match column {
             0 => integer(tid(scope, thing.no)),
@@ -69,41 +70,24 @@ impl Rows for Things<'_> {
     }
 }
 
-/// Ids of things with their numbers, as rows.
-pub struct Ids<'a>(pub i64, pub &'a [(Uuid, i64)]);
-
-pub const ADD_IDS: &str = "INSERT OR FAIL INTO thing_ids (scope, id, tid) SELECT c0, c1, c2 FROM given_rows(?1)";
-
-impl Rows for Ids<'_> {
-    fn count(&self) -> usize {
-        self.1.len()
-    }
-
-    fn value(&self, row: usize, column: usize) -> ToSqlOutput<'_> {
-        let (id, tid) = &self.1[row];
-        match column {
-            0 => integer(self.0),
-            1 => blob(id.as_bytes()),
-            _ => integer(*tid),
-        }
-    }
-}
+/// Ids of new things with their numbers, of the same rows.
+pub const ADD_IDS: &str = "INSERT OR FAIL INTO thing_ids (scope, id, tid) SELECT c1, c2, c0 FROM given_rows(?1)";
 
 /// New statements, as rows.
-pub struct Statements<'a>(pub i64, pub &'a [Statement]);
+pub struct Statements<'a, S>(pub i64, pub &'a [S]);
 
 pub const ADD_STATEMENTS: &str = "INSERT OR FAIL INTO statements (tid, branch, version, scope, recorded_at, valid_from,
         valid_to, number, parents, hash, content, change)
     SELECT c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11 FROM given_rows(?1)";
 
-impl Rows for Statements<'_> {
+impl<S: Borrow<Statement>> Rows for Statements<'_, S> {
     fn count(&self) -> usize {
         self.1.len()
     }
 
     fn value(&self, row: usize, column: usize) -> ToSqlOutput<'_> {
         let Statements(scope, statements) = *self;
-        let s = &statements[row];
+        let s = statements[row].borrow();
         match column {
             0 => integer(tid(scope, s.thing)),
             1 => integer(i64::from(s.branch)),
@@ -123,15 +107,15 @@ impl Rows for Statements<'_> {
 
 const NULL: ToSqlOutput<'static> = ToSqlOutput::Borrowed(ValueRef::Null);
 
-fn integer(number: i64) -> ToSqlOutput<'static> {
+pub fn integer(number: i64) -> ToSqlOutput<'static> {
     ToSqlOutput::Borrowed(ValueRef::Integer(number))
 }
 
-fn blob(bytes: &[u8]) -> ToSqlOutput<'_> {
+pub fn blob(bytes: &[u8]) -> ToSqlOutput<'_> {
     ToSqlOutput::Borrowed(ValueRef::Blob(bytes))
 }
 
-fn text_of(text: Option<&str>) -> ToSqlOutput<'_> {
+pub fn text_of(text: Option<&str>) -> ToSqlOutput<'_> {
     text.map_or(NULL, |text| ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())))
 }
 

@@ -2,6 +2,7 @@
 
 use super::flush::{Flusher, checkpoint_later};
 use super::rows::{self, Names, tid};
+use super::runs::{self, Packed};
 use super::{bulk, fault};
 use crate::after_all;
 use crate::{ClientBatch, Clock, Counts, Entry, Fields, Find, Head, Reader, Writer};
@@ -11,8 +12,9 @@ use lukasa_model::statement::{Provenance, Role};
 use lukasa_model::types::Declaration;
 use lukasa_model::{BranchNo, Result, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId};
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
+use std::borrow::Borrow;
 use std::cell::RefCell;
-use std::ops::{Deref, Range};
+use std::ops::{ControlFlow, Deref, Range};
 use std::path::Path;
 use uuid::Uuid;
 
@@ -21,14 +23,20 @@ pub struct Session<'a, C: Deref<Target = Connection>> {
     scope: i64,
     clock: &'a dyn Clock,
     names: RefCell<Names>,
-    load: Option<Flusher>,
-    /// Ids of new things that are not in their table yet.
-    ids: Vec<(Uuid, i64)>,
+    load: Option<Load>,
+}
+
+/// A load that is being written.
+struct Load {
+    _flusher: Option<Flusher>,
+    /// Ids of things in runs and ends of relationships there. They have no order until all are there.
+    ids: Vec<(Uuid, ThingNo)>,
+    ends: Vec<runs::End>,
 }
 
 impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
     pub fn new(connection: C, scope: i64, clock: &'a dyn Clock) -> Self {
-        Session { connection, scope, clock, names: RefCell::default(), load: None, ids: vec![] }
+        Session { connection, scope, clock, names: RefCell::default(), load: None }
     }
 
     /// Runs a cached query and reads every row.
@@ -92,16 +100,110 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
         Ok(found)
     }
 
-    /// Writes the ids of new things in their order: neighbours go to the same page.
-    fn write_ids(&mut self) -> Result<()> {
-        self.ids.sort_unstable();
-        bulk::insert(&self.connection, rows::ADD_IDS, &rows::Ids(self.scope, &self.ids)).map_err(fault)?;
-        self.ids.clear();
-        Ok(())
+    fn append_rows<T: Borrow<Thing>, S: Borrow<Statement>>(&self, things: &[T], statements: &[S]) -> Result<()> {
+        bulk::insert(&self.connection, rows::ADD_THINGS, &rows::Things(self.scope, things)).map_err(fault)?;
+        bulk::insert(&self.connection, rows::ADD_IDS, &rows::Things(self.scope, things)).map_err(fault)?;
+        bulk::insert(&self.connection, rows::ADD_STATEMENTS, &rows::Statements(self.scope, statements)).map_err(fault)
+    }
+
+    fn append_runs(&mut self, entry: &Entry<'_>) -> Result<()> {
+        let (runs, things, statements) = runs::pack(entry.things, entry.statements);
+        bulk::insert(&self.connection, runs::ADD_RUNS, &runs::Runs(self.scope, &runs)).map_err(fault)?;
+        let in_runs = &entry.things[..entry.things.len() - things.len()];
+        let mut keyed: Vec<&Thing> = in_runs.iter().filter(|thing| thing.key.is_some()).collect();
+        keyed.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        bulk::insert(&self.connection, runs::ADD_KEYS, &runs::Keys(self.scope, &keyed)).map_err(fault)?;
+        if let Some(load) = &mut self.load {
+            load.ids.extend(in_runs.iter().map(|thing| (thing.id, thing.no)));
+            load.ends.extend(in_runs.iter().flat_map(runs::ends));
+        }
+        self.append_rows(&things, &statements)
+    }
+
+    /// Writes where the things of runs are found, all that go into one list at once.
+    fn write_lists(&mut self) -> Result<()> {
+        let Some(load) = &mut self.load else { return Ok(()) };
+        let (mut ids, mut ends) = (std::mem::take(&mut load.ids), std::mem::take(&mut load.ends));
+        let (connection, scope) = (&*self.connection, self.scope);
+        std::thread::scope(|threads| {
+            let ids = threads.spawn(move || {
+                ids.sort_unstable();
+                runs::Lists::of_ids(scope, &ids)
+            });
+            ends.sort_unstable();
+            bulk::insert(connection, runs::ADD_ENDS, &runs::Lists::of_ends(scope, &ends)).map_err(fault)?;
+            drop(ends);
+            let ids = ids.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            bulk::insert(connection, runs::ADD_IDS, &ids).map_err(fault)
+        })
     }
 
     fn tids(&self, range: &Range<ThingNo>) -> (i64, i64) {
         (tid(self.scope, range.start), tid(self.scope, range.end))
+    }
+
+    /// Shows every run that a query finds, until it is told to stop.
+    fn each_run<P: Params>(
+        &self,
+        condition: &str,
+        params: P,
+        mut show: impl FnMut(&Packed<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let sql = format!("SELECT {} FROM runs WHERE {condition}", runs::RUN);
+        let mut query = self.connection.prepare_cached(&sql).map_err(fault)?;
+        let mut found = query.query(params).map_err(fault)?;
+        while let Some(row) = found.next().map_err(fault)? {
+            if show(&Packed::read(row)?)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows those of the things that are in runs. Their numbers ascend.
+    fn in_runs(&self, things: &[ThingNo], mut show: impl FnMut(&Packed<'_>, ThingNo) -> Result<()>) -> Result<()> {
+        let mut left = things;
+        while let Some(next) = left.first() {
+            let mut done = 1;
+            let (from, to) = self.tids(&(0..*next));
+            self.each_run("first BETWEEN ?1 AND ?2 ORDER BY first DESC LIMIT 1", [from, to], |run| {
+                done = left.partition_point(|no| *no < run.end()).max(1);
+                for no in left[..done].iter().filter(|no| run.holds(**no)) {
+                    show(run, *no)?;
+                }
+                Ok(ControlFlow::Continue(()))
+            })?;
+            left = &left[done..];
+        }
+        Ok(())
+    }
+
+    /// Shows all things of a range that are in runs, ascending.
+    fn runs_in(&self, range: &Range<ThingNo>, mut show: impl FnMut(&Packed<'_>, ThingNo) -> Result<()>) -> Result<()> {
+        let (from, to) = self.tids(range);
+        let condition = "first >= coalesce((SELECT max(first) FROM runs WHERE first BETWEEN ?3 AND ?1), ?1)
+            AND first < ?2 ORDER BY first";
+        self.each_run(condition, [from, to, tid(self.scope, 0)], |run| {
+            for no in run.first.max(range.start)..run.end().min(range.end) {
+                show(run, no)?;
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    /// Things in runs whose keys a condition on `run_keys` finds.
+    fn keyed_in_runs<P: Params>(&self, condition: &str, params: P, out: &mut Vec<Thing>) -> Result<()> {
+        let mut numbers = Vec::new();
+        self.each(&format!("SELECT tid FROM run_keys WHERE {condition}"), params, |row| {
+            numbers.push(rows::number(row.get(0).map_err(fault)?));
+            Ok(())
+        })?;
+        numbers.sort_unstable();
+        let mut names = self.names.borrow_mut();
+        self.in_runs(&numbers, |run, no| {
+            out.push(run.thing(no, &mut names)?);
+            Ok(())
+        })
     }
 }
 
@@ -138,16 +240,35 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
     fn things(&mut self, ids: &[Uuid]) -> Result<Vec<Thing>> {
         let mut found = Vec::new();
         for id in ids {
-            let condition = "tid = (SELECT tid FROM thing_ids WHERE scope = ?1 AND id = ?2)";
-            self.things_where(condition, params![self.scope, id.as_bytes()], &mut found)?;
+            let by_id = "SELECT tid FROM thing_ids WHERE scope = ?1 AND id = ?2";
+            self.each(by_id, params![self.scope, id.as_bytes()], |row| {
+                found.push(rows::number(row.get(0).map_err(fault)?));
+                Ok(())
+            })?;
+            let lists = "SELECT list FROM run_ids WHERE scope = ?1 AND prefix = ?2";
+            self.each(lists, [self.scope, i64::from(runs::prefix(id))], |row| {
+                found.extend(runs::find_id(list(row)?, id)?);
+                Ok(())
+            })?;
         }
-        Ok(found)
+        self.things_numbered(&found)
     }
 
     fn things_numbered(&mut self, numbers: &[ThingNo]) -> Result<Vec<Thing>> {
-        let mut found = Vec::new();
-        for number in numbers {
-            self.things_where("tid = ?1", [tid(self.scope, *number)], &mut found)?;
+        let (mut found, mut rest) = (Vec::new(), numbers.to_vec());
+        rest.sort_unstable();
+        rest.dedup();
+        let mut names = self.names.borrow_mut();
+        self.in_runs(&rest, |run, no| {
+            found.push(run.thing(no, &mut names)?);
+            Ok(())
+        })?;
+        drop(names);
+        // Those found are in the order of the others.
+        let mut in_runs = found.iter().map(|thing| thing.no).peekable();
+        rest.retain(|no| in_runs.next_if_eq(no).is_none());
+        for number in rest {
+            self.things_where("tid = ?1", [tid(self.scope, number)], &mut found)?;
         }
         Ok(found)
     }
@@ -155,7 +276,9 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
     fn things_keyed(&mut self, keys: &[String]) -> Result<Vec<Thing>> {
         let mut found = Vec::new();
         for key in keys {
-            self.things_where("scope = ?1 AND key = ?2", params![self.scope, key], &mut found)?;
+            let condition = "scope = ?1 AND key = ?2";
+            self.things_where(condition, params![self.scope, key], &mut found)?;
+            self.keyed_in_runs(condition, params![self.scope, key], &mut found)?;
         }
         Ok(found)
     }
@@ -165,6 +288,9 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
         let pattern = format!("%{}%", part.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
         let condition = "scope = ?1 AND key LIKE ?2 ESCAPE '\\' ORDER BY tid LIMIT ?3";
         self.things_where(condition, params![self.scope, pattern, limit as i64], &mut found)?;
+        self.keyed_in_runs(condition, params![self.scope, pattern, limit as i64], &mut found)?;
+        found.sort_by_key(|thing| thing.no);
+        found.truncate(limit);
         Ok(found)
     }
 
@@ -177,14 +303,17 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
         };
         match after_all(prefix) {
             Some(end) => {
-                let condition = format!("scope = ?1 AND key >= ?2 AND key < ?3 {of_type} ORDER BY key, tid");
+                let condition = format!("scope = ?1 AND key >= ?2 AND key < ?3 {of_type}");
                 self.things_where(&condition, params![self.scope, prefix, end], &mut found)?;
+                self.keyed_in_runs(&condition, params![self.scope, prefix, end], &mut found)?;
             }
             None => {
-                let condition = format!("scope = ?1 AND key >= ?2 {of_type} ORDER BY key, tid");
+                let condition = format!("scope = ?1 AND key >= ?2 {of_type}");
                 self.things_where(&condition, params![self.scope, prefix], &mut found)?;
+                self.keyed_in_runs(&condition, params![self.scope, prefix], &mut found)?;
             }
         }
+        found.sort_by(|a, b| (&a.key, a.no).cmp(&(&b.key, b.no)));
         Ok(found)
     }
 
@@ -192,6 +321,12 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
         let mut found = Vec::new();
         let (from, to) = self.tids(&range);
         self.things_where("tid >= ?1 AND tid < ?2 ORDER BY tid", [from, to], &mut found)?;
+        let mut names = self.names.borrow_mut();
+        self.runs_in(&range, |run, no| {
+            found.push(run.thing(no, &mut names)?);
+            Ok(())
+        })?;
+        found.sort_by_key(|thing| thing.no);
         Ok(found)
     }
 
@@ -200,10 +335,14 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
         let mut things = things.to_vec();
         things.sort_unstable();
         things.dedup();
+        self.in_runs(&things, |run, no| {
+            found.push(run.statement(no, fields)?);
+            Ok(())
+        })?;
         for thing in things {
-            let condition = "tid = ?1 ORDER BY branch, version";
-            self.statements_where(condition, [tid(self.scope, thing)], fields, &mut found)?;
+            self.statements_where("tid = ?1", [tid(self.scope, thing)], fields, &mut found)?;
         }
+        found.sort_by_key(|s| (s.thing, s.branch, s.version));
         Ok(found)
     }
 
@@ -212,6 +351,11 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
         let (from, to) = self.tids(&range);
         let condition = "tid >= ?1 AND tid < ?2 ORDER BY tid, branch, version";
         self.statements_where(condition, [from, to], fields, &mut found)?;
+        self.runs_in(&range, |run, no| {
+            found.push(run.statement(no, fields)?);
+            Ok(())
+        })?;
+        found.sort_by_key(|s| (s.thing, s.branch, s.version));
         Ok(found)
     }
 
@@ -220,6 +364,22 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
         let condition = "scope = ?1 AND version > ?2 ORDER BY version LIMIT ?3";
         let values = params![self.scope, after.0 as i64, limit as i64];
         self.statements_where(condition, values, Fields::All, &mut found)?;
+        let from_rows = found.len();
+        // Versions ascend within a run and from one to the next.
+        self.each_run("scope = ?1 AND last > ?2 ORDER BY last", [self.scope, after.0 as i64], |run| {
+            for no in run.first..run.end() {
+                let statement = run.statement(no, Fields::Header)?;
+                if statement.version > after {
+                    found.push(run.statement(no, Fields::All)?);
+                }
+                if found.len() - from_rows == limit {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        found.sort_by_key(|s| s.version);
+        found.truncate(limit);
         Ok(found)
     }
 
@@ -233,16 +393,40 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
                 found.push(rows::number(row.get(0).map_err(fault)?));
                 Ok(())
             })?;
+            self.each_run("scope = ?1 AND last >= ?2 ORDER BY last", [self.scope, first], |run| {
+                for no in run.first..run.end() {
+                    let statement = run.statement(no, Fields::Header)?;
+                    if statement.version.0 as i64 > last {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                    if statement.branch == branch && statement.version.0 as i64 >= first {
+                        found.push(no);
+                    }
+                }
+                Ok(ControlFlow::Continue(()))
+            })?;
+            found.sort_unstable();
+            found.dedup();
         }
         Ok(found)
     }
 
     fn relationships(&mut self, ends: &[(ThingNo, Side)]) -> Result<Vec<Thing>> {
-        let mut found = Vec::new();
+        let (mut found, mut in_runs) = (Vec::new(), Vec::new());
         for (number, side) in ends {
             let condition = if *side == Side::Src { "src = ?1 AND scope = ?2" } else { "dst = ?1 AND scope = ?2" };
-            self.things_where(condition, [tid(self.scope, *number), self.scope], &mut found)?;
+            let node = tid(self.scope, *number);
+            self.things_where(condition, [node, self.scope], &mut found)?;
+            let lists = "SELECT list FROM run_ends WHERE node = ?1 AND side = ?2";
+            self.each(lists, [node, i64::from(*side == Side::Dst)], |row| runs::read_list(list(row)?, &mut in_runs))?;
         }
+        in_runs.sort_unstable();
+        in_runs.dedup();
+        let mut names = self.names.borrow_mut();
+        self.in_runs(&in_runs, |run, no| {
+            found.push(run.thing(no, &mut names)?);
+            Ok(())
+        })?;
         found.sort_by_key(|t| t.no);
         found.dedup_by_key(|t| t.no);
         Ok(found)
@@ -345,7 +529,13 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
             let sql = format!("SELECT count(*) FROM {table} WHERE scope = ?1");
             self.connection.query_row(&sql, [self.scope], |r| r.get::<_, i64>(0)).map(|n| n as u64).map_err(fault)
         };
-        Ok(Counts { things: count("things")?, statements: count("statements")?, provenance: count("provenance")? })
+        let sql = "SELECT coalesce(sum(things), 0) FROM runs WHERE scope = ?1";
+        let in_runs = self.connection.query_row(sql, [self.scope], |r| r.get::<_, i64>(0)).map_err(fault)? as u64;
+        Ok(Counts {
+            things: count("things")? + in_runs,
+            statements: count("statements")? + in_runs,
+            provenance: count("provenance")?,
+        })
     }
 }
 
@@ -355,25 +545,22 @@ impl<C: Deref<Target = Connection>> Writer for Session<'_, C> {
     }
 
     fn expect_many(&mut self) -> Result<()> {
-        let few = "SELECT count(*) <= 1000 FROM (SELECT 1 FROM things LIMIT 1001)";
+        let few = "SELECT count(*) <= 1000 AND NOT EXISTS (SELECT 1 FROM runs) FROM (SELECT 1 FROM things LIMIT 1001)";
         if self.connection.query_row(few, [], |row| row.get(0)).map_err(fault)? {
             // Nearly everything is written in order, and its pages need not stay in memory.
             self.connection.execute_batch("PRAGMA cache_size = -8192").map_err(fault)?;
         }
         self.connection.execute_batch("PRAGMA wal_autocheckpoint = 0").map_err(fault)?;
-        self.load = self.connection.path().map(|path| Flusher::start(Path::new(path)));
+        let flusher = self.connection.path().map(|path| Flusher::start(Path::new(path)));
+        self.load = Some(Load { _flusher: flusher, ids: vec![], ends: vec![] });
         Ok(())
     }
 
     fn append(&mut self, entry: &Entry<'_>) -> Result<()> {
-        bulk::insert(&self.connection, rows::ADD_THINGS, &rows::Things(self.scope, entry.things)).map_err(fault)?;
-        self.ids.extend(entry.things.iter().map(|thing| (thing.id, tid(self.scope, thing.no))));
-        // Nobody reads through a writer that expects many: then they wait until all are there.
-        if self.load.is_none() {
-            self.write_ids()?;
+        match self.load {
+            Some(_) => self.append_runs(entry)?,
+            None => self.append_rows(entry.things, entry.statements)?,
         }
-        bulk::insert(&self.connection, rows::ADD_STATEMENTS, &rows::Statements(self.scope, entry.statements))
-            .map_err(fault)?;
         let mut insert = self
             .connection
             .prepare_cached(
@@ -445,11 +632,16 @@ impl<C: Deref<Target = Connection>> Writer for Session<'_, C> {
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {
-        self.write_ids()?;
+        self.write_lists()?;
         self.connection.execute_batch("COMMIT").map_err(fault)?;
         if let (Some(_), Some(path)) = (&self.load, self.connection.path()) {
             checkpoint_later(path.into());
         }
         Ok(())
     }
+}
+
+/// The bytes of a list in a row's only column.
+fn list<'r>(row: &'r Row<'_>) -> Result<&'r [u8]> {
+    row.get_ref(0).map_err(fault)?.as_blob().map_err(|e| fault(e.into()))
 }

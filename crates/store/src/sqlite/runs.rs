@@ -1,0 +1,460 @@
+//! Things that a load makes, many in one row: how they are packed, and read again.
+
+use super::bulk::Rows;
+use super::rows::{Names, blob, integer, number, text_of, tid};
+use crate::Fields;
+use lukasa_model::content::ABSENT;
+use lukasa_model::json::Hash;
+use lukasa_model::{Ends, Error, Period, Result, Statement, Thing, ThingNo, Time, VersionId};
+use rusqlite::Row;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use std::ops::Range;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Bytes a run has at most, unless one thing needs more: two fill a page.
+const FULL: usize = 4000;
+/// Type names in one run: they are told by a byte.
+const TYPES: usize = 255;
+
+const KEYED: u8 = 1;
+const RELATED: u8 = 2;
+const DISCRIMINATED: u8 = 4;
+const ABSENT_YET: u8 = 8;
+/// Valid from when it was recorded.
+const FROM_NOW: u8 = 16;
+const FOREVER: u8 = 32;
+
+/// A run: `body` begins with the place of each thing in it, then come the names of types, then the things.
+pub struct Run {
+    pub first: ThingNo,
+    pub things: usize,
+    pub last: VersionId,
+    pub recorded_at: Time,
+    pub body: Vec<u8>,
+}
+
+/// Packs new things with what is first said of each. Gives what does not go with them: things that break the line,
+/// and all other statements.
+pub fn pack<'a>(things: &'a [Thing], statements: &'a [Statement]) -> (Vec<Run>, Vec<&'a Thing>, Vec<&'a Statement>) {
+    let (mut runs, mut loose, mut rest) = (vec![], vec![], vec![]);
+    let mut packing = Packing::default();
+    let mut things = things.iter().peekable();
+    for statement in statements {
+        // Things come in the order in which they are first spoken of.
+        let plain = statement.parents.is_empty() && statement.change.is_none();
+        match things.next_if(|thing| thing.no == statement.thing && plain) {
+            Some(thing) => {
+                if !packing.takes(thing, statement) {
+                    runs.extend(packing.finish());
+                }
+                packing.add(thing, statement);
+            }
+            None => rest.push(statement),
+        }
+    }
+    runs.extend(packing.finish());
+    loose.extend(things);
+    (runs, loose, rest)
+}
+
+/// A run that is being made.
+#[derive(Default)]
+struct Packing<'a> {
+    /// The first thing, when it was recorded, and the last version.
+    begun: Option<(ThingNo, Time, VersionId)>,
+    types: Vec<&'a Arc<str>>,
+    places: Vec<u32>,
+    things: Vec<u8>,
+}
+
+impl<'a> Packing<'a> {
+    fn takes(&self, thing: &Thing, statement: &Statement) -> bool {
+        let Some((first, recorded_at, last)) = self.begun else { return true };
+        thing.no == first + self.places.len() as ThingNo
+            && statement.version > last
+            && statement.recorded_at == recorded_at
+            && self.types.len() < TYPES
+            && self.things.len() + statement.content.as_deref().map_or(0, str::len) < FULL
+    }
+
+    fn add(&mut self, thing: &'a Thing, statement: &Statement) {
+        let first = self.begun.map_or(thing.no, |(first, ..)| first);
+        self.begun = Some((first, statement.recorded_at, statement.version));
+        self.places.push(self.things.len() as u32);
+        let known = self.types.iter().position(|name| Arc::ptr_eq(name, &thing.type_name) || **name == thing.type_name);
+        let of_type = known.unwrap_or_else(|| {
+            self.types.push(&thing.type_name);
+            self.types.len() - 1
+        });
+        let discriminated = thing.ends.as_ref().is_some_and(|ends| !ends.discriminator.is_empty());
+        let mut flags = 0;
+        for (flag, set) in [
+            (KEYED, thing.key.is_some()),
+            (RELATED, thing.ends.is_some()),
+            (DISCRIMINATED, discriminated),
+            (ABSENT_YET, statement.absent),
+            (FROM_NOW, statement.period.from == statement.recorded_at),
+            (FOREVER, statement.period.to == Time::MAX),
+        ] {
+            flags |= if set { flag } else { 0 };
+        }
+        let out = &mut self.things;
+        out.extend([of_type as u8, flags]);
+        out.extend(thing.id.as_bytes());
+        if let Some(key) = &thing.key {
+            put_text(out, key);
+        }
+        if let Some(ends) = &thing.ends {
+            put_number(out, ends.src);
+            put_number(out, ends.dst);
+            if discriminated {
+                put_text(out, &ends.discriminator);
+            }
+        }
+        put_number(out, u64::from(statement.branch));
+        put_number(out, statement.version.0);
+        put_number(out, u64::from(statement.number));
+        if flags & FROM_NOW == 0 {
+            out.extend(statement.period.from.0.to_le_bytes());
+        }
+        if flags & FOREVER == 0 {
+            out.extend(statement.period.to.0.to_le_bytes());
+        }
+        if !statement.absent {
+            out.extend(statement.hash.0);
+            out.extend(statement.content.as_deref().unwrap_or_default().as_bytes());
+        }
+    }
+
+    fn finish(&mut self) -> Option<Run> {
+        let Packing { begun, types, places, things } = std::mem::take(self);
+        let (first, recorded_at, last) = begun?;
+        let mut names = vec![types.len() as u8];
+        for name in &types {
+            put_text(&mut names, name);
+        }
+        let before = (places.len() * PLACE + names.len()) as u32;
+        let mut body = Vec::with_capacity(before as usize + things.len());
+        for place in &places {
+            body.extend((before + place).to_le_bytes());
+        }
+        body.extend(names);
+        body.extend(things);
+        Some(Run { first, things: places.len(), last, recorded_at, body })
+    }
+}
+
+/// Bytes that tell where a thing is.
+const PLACE: usize = 4;
+
+pub const ADD_RUNS: &str = "INSERT OR FAIL INTO runs (first, scope, things, last, recorded_at, body)
+    SELECT c0, c1, c2, c3, c4, c5 FROM given_rows(?1)";
+
+/// New runs, as rows.
+pub struct Runs<'a>(pub i64, pub &'a [Run]);
+
+impl Rows for Runs<'_> {
+    fn count(&self) -> usize {
+        self.1.len()
+    }
+
+    fn value(&self, row: usize, column: usize) -> ToSqlOutput<'_> {
+        let run = &self.1[row];
+        match column {
+            0 => integer(tid(self.0, run.first)),
+            1 => integer(self.0),
+            2 => integer(run.things as i64),
+            3 => integer(run.last.0 as i64),
+            4 => integer(run.recorded_at.0),
+            _ => blob(&run.body),
+        }
+    }
+}
+
+pub const ADD_KEYS: &str =
+    "INSERT OR FAIL INTO run_keys (scope, key, tid, type) SELECT c0, c1, c2, c3 FROM given_rows(?1)";
+
+/// Keys of things in runs, as rows.
+pub struct Keys<'a>(pub i64, pub &'a [&'a Thing]);
+
+impl Rows for Keys<'_> {
+    fn count(&self) -> usize {
+        self.1.len()
+    }
+
+    fn value(&self, row: usize, column: usize) -> ToSqlOutput<'_> {
+        let thing = self.1[row];
+        match column {
+            0 => integer(self.0),
+            1 => text_of(thing.key.as_deref()),
+            2 => integer(tid(self.0, thing.no)),
+            _ => text_of(Some(&thing.type_name)),
+        }
+    }
+}
+
+/// One end of a relationship in a run: the thing's number and which end, then the relationship's number.
+pub type End = (u64, ThingNo);
+
+pub fn ends(thing: &Thing) -> impl Iterator<Item = End> {
+    let ends = thing.ends.as_ref().map(|ends| [(ends.src << 1, thing.no), (ends.dst << 1 | 1, thing.no)]);
+    ends.into_iter().flatten()
+}
+
+/// What begins with the same goes into one list.
+pub fn prefix(id: &Uuid) -> u16 {
+    let bytes = id.as_bytes();
+    u16::from_be_bytes([bytes[0], bytes[1]])
+}
+
+/// Lists of things by what they are found by, as rows.
+pub struct Lists {
+    scope: i64,
+    /// By what, one of the things, and where the list is.
+    lists: Vec<(u64, ThingNo, Range<usize>)>,
+    bytes: Vec<u8>,
+    /// Columns before those two, of a list's name.
+    name: fn(i64, u64, usize) -> i64,
+}
+
+pub const ADD_ENDS: &str =
+    "INSERT OR FAIL INTO run_ends (node, side, first, list) SELECT c0, c1, c2, c3 FROM given_rows(?1)";
+
+pub const ADD_IDS: &str =
+    "INSERT OR FAIL INTO run_ids (scope, prefix, first, list) SELECT c0, c1, c2, c3 FROM given_rows(?1)";
+
+impl Lists {
+    /// Of ends in their order.
+    pub fn of_ends(scope: i64, ends: &[End]) -> Lists {
+        let name = |scope, end: u64, column| if column == 0 { tid(scope, end >> 1) } else { (end & 1) as i64 };
+        let mut lists = Lists { scope, lists: vec![], bytes: vec![], name };
+        for list in ends.chunk_by(|a, b| a.0 == b.0) {
+            let (from, mut before) = (lists.bytes.len(), 0);
+            for (_, relationship) in list {
+                put_number(&mut lists.bytes, relationship - before);
+                before = *relationship;
+            }
+            lists.lists.push((list[0].0, list[0].1, from..lists.bytes.len()));
+        }
+        lists
+    }
+
+    /// Of ids in their order, each with the thing's number.
+    pub fn of_ids(scope: i64, ids: &[(Uuid, ThingNo)]) -> Lists {
+        let name = |scope, prefix: u64, column| if column == 0 { scope } else { prefix as i64 };
+        let mut lists = Lists { scope, lists: vec![], bytes: vec![], name };
+        for list in ids.chunk_by(|a, b| prefix(&a.0) == prefix(&b.0)) {
+            let from = lists.bytes.len();
+            for (id, thing) in list {
+                lists.bytes.extend(id.as_bytes());
+                put_number(&mut lists.bytes, *thing);
+            }
+            lists.lists.push((u64::from(prefix(&list[0].0)), list[0].1, from..lists.bytes.len()));
+        }
+        lists
+    }
+}
+
+impl Rows for Lists {
+    fn count(&self) -> usize {
+        self.lists.len()
+    }
+
+    fn value(&self, row: usize, column: usize) -> ToSqlOutput<'_> {
+        let (by, first, bytes) = &self.lists[row];
+        match column {
+            0 | 1 => integer((self.name)(self.scope, *by, column)),
+            2 => integer(tid(self.scope, *first)),
+            _ => blob(&self.bytes[bytes.clone()]),
+        }
+    }
+}
+
+/// The number that a list of ids gives to one.
+pub fn find_id(list: &[u8], id: &Uuid) -> Result<Option<ThingNo>> {
+    let mut left = Left(list);
+    while !left.0.is_empty() {
+        let (known, number) = (left.array::<16>()?, left.number()?);
+        if known == *id.as_bytes() {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
+}
+
+/// The numbers of a list of ends.
+pub fn read_list(list: &[u8], out: &mut Vec<ThingNo>) -> Result<()> {
+    let (mut left, mut at) = (Left(list), 0);
+    while !left.0.is_empty() {
+        at += left.number()?;
+        out.push(at);
+    }
+    Ok(())
+}
+
+pub const RUN: &str = "first, things, last, recorded_at, body";
+
+/// A run as it is read.
+pub struct Packed<'r> {
+    pub first: ThingNo,
+    pub things: usize,
+    recorded_at: Time,
+    body: &'r [u8],
+}
+
+impl<'r> Packed<'r> {
+    /// Of the columns of [`RUN`].
+    pub fn read(row: &'r Row<'_>) -> Result<Packed<'r>> {
+        let fault = super::fault;
+        let ValueRef::Blob(body) = row.get_ref(4).map_err(fault)? else { return Err(damaged()) };
+        let first = number(row.get(0).map_err(fault)?);
+        let things = usize::try_from(row.get::<_, i64>(1).map_err(fault)?).map_err(|_| damaged())?;
+        Ok(Packed { first, things, recorded_at: Time(row.get(3).map_err(fault)?), body })
+    }
+
+    pub fn holds(&self, thing: ThingNo) -> bool {
+        thing >= self.first && thing - self.first < self.things as ThingNo
+    }
+
+    pub fn end(&self) -> ThingNo {
+        self.first + self.things as ThingNo
+    }
+
+    pub fn thing(&self, no: ThingNo, names: &mut Names) -> Result<Thing> {
+        let (of_type, flags, mut left) = self.entry(no)?;
+        let id = Uuid::from_bytes(left.array()?);
+        let type_name = names.share(self.type_name(of_type)?);
+        let key = if flags & KEYED != 0 { Some(left.text()?.into()) } else { None };
+        let ends = match flags & RELATED != 0 {
+            true => Some(Ends {
+                src: left.number()?,
+                dst: left.number()?,
+                discriminator: if flags & DISCRIMINATED != 0 { left.text()?.into() } else { "".into() },
+            }),
+            false => None,
+        };
+        Ok(Thing { no, id, type_name, key, ends })
+    }
+
+    pub fn statement(&self, no: ThingNo, fields: Fields) -> Result<Statement> {
+        let (_, flags, mut left) = self.entry(no)?;
+        left.skip(16)?;
+        if flags & KEYED != 0 {
+            left.text()?;
+        }
+        if flags & RELATED != 0 {
+            left.number()?;
+            left.number()?;
+            if flags & DISCRIMINATED != 0 {
+                left.text()?;
+            }
+        }
+        let branch = u32::try_from(left.number()?).map_err(|_| damaged())?;
+        let version = VersionId(left.number()?);
+        let number = u32::try_from(left.number()?).map_err(|_| damaged())?;
+        let from = if flags & FROM_NOW != 0 { self.recorded_at } else { Time(i64::from_le_bytes(left.array()?)) };
+        let to = if flags & FOREVER != 0 { Time::MAX } else { Time(i64::from_le_bytes(left.array()?)) };
+        let absent = flags & ABSENT_YET != 0;
+        let hash = if absent { ABSENT } else { Hash(left.array()?) };
+        let content = match fields {
+            Fields::Header => None,
+            _ if absent => None,
+            Fields::Content | Fields::All => Some(std::str::from_utf8(left.0).map_err(|_| damaged())?.into()),
+        };
+        Ok(Statement {
+            thing: no,
+            branch,
+            version,
+            recorded_at: self.recorded_at,
+            period: Period { from, to },
+            number,
+            parents: vec![],
+            hash,
+            absent,
+            content,
+            change: None,
+        })
+    }
+
+    /// Type, flags and the rest of a thing.
+    fn entry(&self, no: ThingNo) -> Result<(u8, u8, Left<'r>)> {
+        let at = no.checked_sub(self.first).filter(|_| self.holds(no)).ok_or_else(damaged)? as usize;
+        let from = self.place(at)?;
+        let to = if at + 1 < self.things { self.place(at + 1)? } else { self.body.len() };
+        let mut left = Left(self.body.get(from..to).ok_or_else(damaged)?);
+        let [of_type, flags] = left.array()?;
+        Ok((of_type, flags, left))
+    }
+
+    fn place(&self, at: usize) -> Result<usize> {
+        let bytes = self.body.get(at * PLACE..(at + 1) * PLACE).ok_or_else(damaged)?;
+        Ok(Left(bytes).array().map(u32::from_le_bytes)? as usize)
+    }
+
+    fn type_name(&self, of_type: u8) -> Result<&'r str> {
+        let mut left = Left(self.body.get(self.things * PLACE..).ok_or_else(damaged)?);
+        let [types] = left.array()?;
+        if of_type >= types {
+            return Err(damaged());
+        }
+        for _ in 0..of_type {
+            left.text()?;
+        }
+        left.text()
+    }
+}
+
+fn damaged() -> Error {
+    Error::internal("a run of things is not readable").hint("restore a backup with `lukasa restore-backup`")
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    put_number(out, text.len() as u64);
+    out.extend(text.as_bytes());
+}
+
+/// Seven bits at a time, the lowest first.
+fn put_number(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Bytes that are still to be read.
+struct Left<'r>(&'r [u8]);
+
+impl<'r> Left<'r> {
+    fn take(&mut self, bytes: usize) -> Result<&'r [u8]> {
+        let (taken, left) = self.0.split_at_checked(bytes).ok_or_else(damaged)?;
+        self.0 = left;
+        Ok(taken)
+    }
+
+    fn skip(&mut self, bytes: usize) -> Result<()> {
+        self.take(bytes).map(|_| ())
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        self.take(N)?.try_into().map_err(|_| damaged())
+    }
+
+    fn number(&mut self) -> Result<u64> {
+        let mut number = 0;
+        for at in 0..10 {
+            let [byte] = self.array()?;
+            number |= u64::from(byte & 0x7f) << (7 * at);
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(damaged())
+    }
+
+    fn text(&mut self) -> Result<&'r str> {
+        let bytes = usize::try_from(self.number()?).map_err(|_| damaged())?;
+        std::str::from_utf8(self.take(bytes)?).map_err(|_| damaged())
+    }
+}
