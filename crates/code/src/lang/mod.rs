@@ -60,7 +60,7 @@ pub fn parse(path: &str, text: &str, language: Language) -> Facts {
             ecma::read(path, text, &ecma::parse(text, language).unwrap_or_else(grown), language)
         }
         Language::Go => go::read(path, text, &go::parse(text).unwrap_or_else(grown)),
-        Language::Rust => rust::read(path, text, &grown()),
+        Language::Rust => rust::read(path, text, &rust::parse(text).unwrap_or_else(grown)),
         Language::Java => java::read(path, text, &java::parse(text).unwrap_or_else(grown)),
         _ => tags::read(path, text, &tree(text, language), language),
     };

@@ -4,7 +4,9 @@ mod attributes;
 mod imports;
 mod items;
 mod macro_items;
+mod parse;
 mod patterns;
+mod syntax;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -16,6 +18,7 @@ use crate::facts::{DefId, Expr, ExprId, Facts, Name, ROOT, Target, UNKNOWN, VarI
 use crate::language::Language;
 use crate::tree::{self, Kids, Node, Tree};
 use attributes::Above;
+pub use parse::parse;
 use rustc_hash::FxHashMap;
 
 pub fn read(path: &str, text: &str, tree: &Tree) -> Facts {

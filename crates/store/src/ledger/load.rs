@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// Parts that may wait to be planned, and to be written: enough that nobody waits for another for long.
-const WAITING: usize = 1;
+const WAITING: usize = 2;
 
 impl Ledger {
     /// Records everything the parts say as one transaction, whole or not at all. Durable when it returns.

@@ -13,7 +13,7 @@ use uuid::Uuid;
 /// Up to so many files are written as one batch, which what follows the log need not read back.
 pub(super) const FEW_FILES: usize = 200;
 /// Files whose objects, or relationships, make one part of a load.
-const PART_FILES: usize = 100;
+const PART_FILES: usize = 50;
 
 /// What the files state, in parts: objects with what contains what, what is outside, all other relationships, and at the
 /// end whatever else is to be said.

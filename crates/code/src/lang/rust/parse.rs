@@ -1,0 +1,747 @@
+//! Rust text to its syntax tree, by recursive descent: here items and what they are made of.
+//!
+//! Errors, what only nightly knows, and what is nested deeper than people write, are left to tree-sitter. Whoever read
+//! it, the facts are the same; a test holds both against each other.
+
+mod expressions;
+mod lex;
+mod macros;
+mod patterns;
+mod statements;
+#[cfg(test)]
+mod tests;
+mod types;
+
+use super::syntax::{NAMES, field, kind};
+use crate::lang::descent::{Descent, Read, Unsure};
+use crate::tree::{Tree, flag};
+use lex::{Lexer, Tok, Word};
+
+/// The tree of a text, if it is plain.
+pub fn parse(text: &str) -> Option<Tree> {
+    Parser::source_file(text).ok()
+}
+
+type Parser<'t> = Descent<'t, Lexer<'t>, Mode>;
+
+#[derive(Clone, Copy)]
+struct Mode {
+    /// Between `if`, `while`, `match` or `for` and its block: `{` begins that block, no fields.
+    header: bool,
+}
+
+impl<'t> Parser<'t> {
+    fn source_file(text: &'t str) -> Read<Tree> {
+        let mut tree = Tree::new(text, &NAMES);
+        let root = tree.push(kind::SOURCE_FILE, flag::NAMED, 0, text.len() as u32);
+        let mut parser = Parser::new(Lexer::new(text)?, tree, Mode { header: false })?;
+        parser.items(root, Tok::End)?;
+        Ok(parser.tree)
+    }
+
+    // --- tokens ---
+
+    fn at_word(&self, word: Word) -> bool {
+        self.at(Tok::Word(word))
+    }
+
+    fn eat_word(&mut self, word: Word) -> Read<bool> {
+        self.eat(Tok::Word(word))
+    }
+
+    fn expect_word(&mut self, word: Word) -> Read<()> {
+        self.expect(Tok::Word(word)).map(|_| ())
+    }
+
+    /// Whether the next token is a name that only means something here: `union`, `auto`.
+    fn at_name(&self, name: &str) -> bool {
+        self.at(Tok::Name) && self.text(self.tok) == name
+    }
+
+    /// Between elements of a list: a comma, or the end of it.
+    fn comma(&mut self, close: Tok) -> Read<()> {
+        if self.eat(Tok::Comma)? || self.at(close) { Ok(()) } else { Err(Unsure) }
+    }
+
+    // --- nodes ---
+
+    fn name(&mut self, kind: u16) -> Read<u32> {
+        if self.at(Tok::Name) { self.leaf(kind) } else { Err(Unsure) }
+    }
+
+    fn add_name(&mut self, node: u32, kind: u16) -> Read<()> {
+        let name = self.name(kind)?;
+        self.add(node, name, field::NAME);
+        Ok(())
+    }
+
+    /// What stands in brackets or bodies is not part of a header around it.
+    fn inside<R>(&mut self, read: impl FnOnce(&mut Self) -> Read<R>) -> Read<R> {
+        self.in_header(false, read)
+    }
+
+    fn in_header<R>(&mut self, header: bool, read: impl FnOnce(&mut Self) -> Read<R>) -> Read<R> {
+        let before = std::mem::replace(&mut self.state.header, header);
+        let result = read(self);
+        self.state.header = before;
+        result
+    }
+
+    // --- items ---
+
+    /// What stands in a file, a module, a trait or an impl, up to its end.
+    fn items(&mut self, list: u32, end: Tok) -> Read<()> {
+        while !self.at(end) {
+            self.remarks(list, kind::LINE_COMMENT);
+            let item = match self.outer()? {
+                Some(node) => node,
+                None => match self.item()? {
+                    Some(item) => item,
+                    None => self.macro_item()?,
+                },
+            };
+            self.add(list, item, field::NO);
+        }
+        self.remarks(list, kind::LINE_COMMENT);
+        Ok(())
+    }
+
+    /// An attribute, or a semicolon that ends nothing.
+    fn outer(&mut self) -> Read<Option<u32>> {
+        match self.tok.kind {
+            Tok::Hash => self.attribute_item().map(Some),
+            Tok::Semicolon => self.leaf(kind::EMPTY_STATEMENT).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn attribute_item(&mut self) -> Read<u32> {
+        let node = self.open(kind::ATTRIBUTE_ITEM);
+        self.expect(Tok::Hash)?;
+        if self.eat(Tok::Bang)? {
+            self.tree.set_kind(node, kind::INNER_ATTRIBUTE_ITEM);
+        }
+        self.expect(Tok::Open(b'['))?;
+        // `#[unsafe(no_mangle)]`.
+        let vouched = self.eat_word(Word::Unsafe)?;
+        if vouched {
+            self.expect(Tok::Open(b'('))?;
+        }
+        let attribute = self.open(kind::ATTRIBUTE);
+        let path = self.simple_path()?;
+        self.add(attribute, path, field::NO);
+        if self.eat(Tok::Assign)? {
+            let value = self.inside(Self::expression)?;
+            self.add(attribute, value, field::VALUE);
+        } else if matches!(self.tok.kind, Tok::Open(_)) {
+            let tree = self.token_tree()?;
+            self.add(attribute, tree, field::ARGUMENTS);
+        }
+        self.close(attribute);
+        self.add(node, attribute, field::NO);
+        if vouched {
+            self.expect(Tok::Close(b')'))?;
+        }
+        self.expect(Tok::Close(b']'))?;
+        Ok(self.close(node))
+    }
+
+    fn attributes(&mut self, list: u32) -> Read<()> {
+        while self.at(Tok::Hash) {
+            let attribute = self.attribute_item()?;
+            self.add(list, attribute, field::NO);
+        }
+        Ok(())
+    }
+
+    /// `foo! { … }` or `foo!(…);` where only items stand.
+    fn macro_item(&mut self) -> Read<u32> {
+        let path = self.simple_path()?;
+        let node = self.macro_invocation(path)?;
+        let braces = self.lex.byte(self.last - 1) == b'}';
+        if !braces && !self.at(Tok::Semicolon) {
+            return Err(Unsure);
+        }
+        Ok(node)
+    }
+
+    /// An item; nothing where none begins.
+    fn item(&mut self) -> Read<Option<u32>> {
+        let start = self.tok.start;
+        let word = match self.tok.kind {
+            Tok::Word(word) => word,
+            Tok::Name => return self.named_item(),
+            _ => return Ok(None),
+        };
+        let begins = match word {
+            Word::Pub | Word::Mod | Word::Struct | Word::Enum | Word::Type | Word::Fn | Word::Trait => true,
+            Word::Impl | Word::Use | Word::Extern => true,
+            Word::Static => matches!(self.peek()?.kind, Tok::Name | Tok::Word(Word::Mut)),
+            Word::Const => !matches!(self.peek()?.kind, Tok::Open(_) | Tok::Bar | Tok::Word(Word::Move)),
+            Word::Async => matches!(self.peek()?.kind, Tok::Word(Word::Fn | Word::Unsafe | Word::Extern)),
+            Word::Unsafe => !matches!(self.peek()?.kind, Tok::Open(_)),
+            _ => false,
+        };
+        if !begins {
+            return Ok(None);
+        }
+        let visibility = self.visibility()?;
+        self.item_at(start, visibility).map(Some)
+    }
+
+    /// Items that begin with a word that is a name elsewhere.
+    fn named_item(&mut self) -> Read<Option<u32>> {
+        let start = self.tok.start;
+        match self.text(self.tok) {
+            "macro_rules" if self.lex.byte(self.tok.end) == b'!' => self.macro_definition().map(Some),
+            "union" if self.peek()?.kind == Tok::Name => self.item_at(start, None).map(Some),
+            "default" if matches!(self.peek()?.kind, Tok::Word(_)) => self.item_at(start, None).map(Some),
+            "auto" if matches!(self.peek()?.kind, Tok::Word(_)) => Err(Unsure),
+            _ => Ok(None),
+        }
+    }
+
+    fn visibility(&mut self) -> Read<Option<u32>> {
+        if !self.at_word(Word::Pub) {
+            return Ok(None);
+        }
+        let node = self.open(kind::VISIBILITY_MODIFIER);
+        self.advance()?;
+        let limit = if self.at(Tok::Open(b'(')) { self.peek()?.kind } else { Tok::End };
+        if matches!(limit, Tok::Word(Word::In | Word::Crate | Word::SelfValue | Word::Super)) {
+            let guess = self.guess();
+            self.advance()?;
+            if self.eat_word(Word::In)? {
+                self.simple_path()?;
+            } else {
+                self.advance()?;
+            }
+            match self.at(Tok::Close(b')')) {
+                true => {
+                    self.advance()?;
+                }
+                // `struct A(pub (crate::B, C))`.
+                false => self.go_back(guess)?,
+            }
+        }
+        Ok(Some(self.close(node)))
+    }
+
+    /// The item behind its visibility.
+    fn item_at(&mut self, start: u32, visibility: Option<u32>) -> Read<u32> {
+        let node = self.open_at(kind::FUNCTION_ITEM, start);
+        if let Some(visibility) = visibility {
+            self.add(node, visibility, field::NO);
+        }
+        let first = self.tok.kind;
+        match first {
+            Tok::Word(Word::Mod) => self.mod_item(node)?,
+            Tok::Word(Word::Struct) => self.struct_item(node)?,
+            Tok::Word(Word::Enum) => self.enum_item(node)?,
+            Tok::Word(Word::Type) => self.type_item(node)?,
+            Tok::Word(Word::Static) => self.static_item(node)?,
+            Tok::Word(Word::Trait) => self.trait_item(node)?,
+            Tok::Word(Word::Impl) if visibility.is_none() => self.impl_item(node)?,
+            Tok::Word(Word::Use) => self.use_declaration(node)?,
+            Tok::Word(Word::Const) if !matches!(self.peek()?.kind, Tok::Word(_)) => self.const_item(node)?,
+            Tok::Word(Word::Unsafe) => match self.peek()?.kind {
+                Tok::Word(Word::Trait) => {
+                    self.advance()?;
+                    self.trait_item(node)?;
+                }
+                Tok::Word(Word::Impl) if visibility.is_none() => {
+                    self.advance()?;
+                    self.impl_item(node)?;
+                }
+                _ => self.function_or_foreign(node)?,
+            },
+            Tok::Word(Word::Fn | Word::Const | Word::Async | Word::Extern) => self.function_or_foreign(node)?,
+            Tok::Name if self.at_name("default") => {
+                self.advance()?;
+                self.function_or_foreign(node)?;
+            }
+            Tok::Name if self.at_name("union") => {
+                self.struct_item(node)?;
+                self.tree.set_kind(node, kind::UNION_ITEM);
+            }
+            _ => return Err(Unsure),
+        }
+        Ok(self.close(node))
+    }
+
+    fn mod_item(&mut self, node: u32) -> Read<()> {
+        self.tree.set_kind(node, kind::MOD_ITEM);
+        self.advance()?;
+        self.add_name(node, kind::IDENTIFIER)?;
+        if self.eat(Tok::Semicolon)? {
+            return Ok(());
+        }
+        self.declaration_list(node)
+    }
+
+    fn declaration_list(&mut self, node: u32) -> Read<()> {
+        let list = self.open(kind::DECLARATION_LIST);
+        self.expect(Tok::Open(b'{'))?;
+        self.deeper(|parser| parser.inside(|parser| parser.items(list, Tok::Close(b'}'))))?;
+        self.expect(Tok::Close(b'}'))?;
+        self.close(list);
+        self.add(node, list, field::BODY);
+        Ok(())
+    }
+
+    fn struct_item(&mut self, node: u32) -> Read<()> {
+        self.tree.set_kind(node, kind::STRUCT_ITEM);
+        self.advance()?;
+        self.add_name(node, kind::TYPE_IDENTIFIER)?;
+        self.type_parameters(node)?;
+        match self.tok.kind {
+            Tok::Open(b'(') => {
+                let fields = self.ordered_fields()?;
+                self.add(node, fields, field::BODY);
+                self.where_clause(node)?;
+                self.expect(Tok::Semicolon)?;
+            }
+            Tok::Semicolon => {
+                self.advance()?;
+            }
+            _ => {
+                self.where_clause(node)?;
+                let fields = self.fields()?;
+                self.add(node, fields, field::BODY);
+            }
+        }
+        Ok(())
+    }
+
+    fn fields(&mut self) -> Read<u32> {
+        let list = self.open(kind::FIELD_DECLARATION_LIST);
+        self.expect(Tok::Open(b'{'))?;
+        while !self.at(Tok::Close(b'}')) {
+            self.remarks(list, kind::LINE_COMMENT);
+            if self.at(Tok::Hash) {
+                let attribute = self.attribute_item()?;
+                self.add(list, attribute, field::NO);
+                continue;
+            }
+            let node = self.open(kind::FIELD_DECLARATION);
+            if let Some(visibility) = self.visibility()? {
+                self.add(node, visibility, field::NO);
+            }
+            self.add_name(node, kind::FIELD_IDENTIFIER)?;
+            self.expect(Tok::Colon)?;
+            self.add_type(node)?;
+            self.close(node);
+            self.add(list, node, field::NO);
+            self.comma(Tok::Close(b'}'))?;
+        }
+        self.advance()?;
+        Ok(self.close(list))
+    }
+
+    fn ordered_fields(&mut self) -> Read<u32> {
+        let list = self.open(kind::ORDERED_FIELD_DECLARATION_LIST);
+        self.advance()?;
+        while !self.at(Tok::Close(b')')) {
+            self.remarks(list, kind::LINE_COMMENT);
+            if self.at(Tok::Hash) {
+                let attribute = self.attribute_item()?;
+                self.add(list, attribute, field::NO);
+                continue;
+            }
+            if let Some(visibility) = self.visibility()? {
+                self.add(list, visibility, field::NO);
+            }
+            self.add_type(list)?;
+            self.comma(Tok::Close(b')'))?;
+        }
+        self.advance()?;
+        Ok(self.close(list))
+    }
+
+    fn enum_item(&mut self, node: u32) -> Read<()> {
+        self.tree.set_kind(node, kind::ENUM_ITEM);
+        self.advance()?;
+        self.add_name(node, kind::TYPE_IDENTIFIER)?;
+        self.type_parameters(node)?;
+        self.where_clause(node)?;
+        let list = self.open(kind::ENUM_VARIANT_LIST);
+        self.expect(Tok::Open(b'{'))?;
+        while !self.at(Tok::Close(b'}')) {
+            self.remarks(list, kind::LINE_COMMENT);
+            if self.at(Tok::Hash) {
+                let attribute = self.attribute_item()?;
+                self.add(list, attribute, field::NO);
+                continue;
+            }
+            let variant = self.variant()?;
+            self.add(list, variant, field::NO);
+            self.comma(Tok::Close(b'}'))?;
+        }
+        self.advance()?;
+        self.close(list);
+        self.add(node, list, field::BODY);
+        Ok(())
+    }
+
+    fn variant(&mut self) -> Read<u32> {
+        let node = self.open(kind::ENUM_VARIANT);
+        if let Some(visibility) = self.visibility()? {
+            self.add(node, visibility, field::NO);
+        }
+        self.add_name(node, kind::IDENTIFIER)?;
+        let body = match self.tok.kind {
+            Tok::Open(b'{') => Some(self.fields()?),
+            Tok::Open(b'(') => Some(self.ordered_fields()?),
+            _ => None,
+        };
+        if let Some(body) = body {
+            self.add(node, body, field::BODY);
+        }
+        if self.eat(Tok::Assign)? {
+            let value = self.inside(Self::expression)?;
+            self.add(node, value, field::VALUE);
+        }
+        Ok(self.close(node))
+    }
+
+    /// `type A = B;`, or `type A: B;` of a trait.
+    fn type_item(&mut self, node: u32) -> Read<()> {
+        self.tree.set_kind(node, kind::ASSOCIATED_TYPE);
+        self.advance()?;
+        self.add_name(node, kind::TYPE_IDENTIFIER)?;
+        self.type_parameters(node)?;
+        let bounded = self.at(Tok::Colon);
+        if bounded {
+            self.bounds(node)?;
+        }
+        self.where_clause(node)?;
+        if !bounded && self.eat(Tok::Assign)? {
+            self.tree.set_kind(node, kind::TYPE_ITEM);
+            self.add_type(node)?;
+            self.where_clause(node)?;
+        }
+        self.expect(Tok::Semicolon).map(|_| ())
+    }
+
+    fn const_item(&mut self, node: u32) -> Read<()> {
+        self.tree.set_kind(node, kind::CONST_ITEM);
+        self.advance()?;
+        let name = match self.tok.kind {
+            Tok::Name | Tok::Blank => self.leaf(kind::IDENTIFIER)?,
+            _ => return Err(Unsure),
+        };
+        self.add(node, name, field::NAME);
+        self.typed_value_of(node)
+    }
+
+    fn static_item(&mut self, node: u32) -> Read<()> {
+        self.tree.set_kind(node, kind::STATIC_ITEM);
+        self.advance()?;
+        self.eat_word(Word::Mut)?;
+        self.add_name(node, kind::IDENTIFIER)?;
+        self.typed_value_of(node)
+    }
+
+    /// `: T = value;`
+    fn typed_value_of(&mut self, node: u32) -> Read<()> {
+        self.expect(Tok::Colon)?;
+        self.add_type(node)?;
+        if self.eat(Tok::Assign)? {
+            let value = self.inside(Self::expression)?;
+            self.add(node, value, field::VALUE);
+        }
+        self.expect(Tok::Semicolon).map(|_| ())
+    }
+
+    /// A function, `extern "C" { … }`, or `extern crate …;`.
+    fn function_or_foreign(&mut self, node: u32) -> Read<()> {
+        let modifiers = self.open(kind::FUNCTION_MODIFIERS);
+        let mut any = false;
+        loop {
+            match self.tok.kind {
+                Tok::Word(Word::Async) => self.mark(modifiers, kind::WORD_ASYNC, field::NO)?,
+                Tok::Word(Word::Const | Word::Unsafe) => {
+                    self.advance()?;
+                }
+                Tok::Word(Word::Extern) => {
+                    self.advance()?;
+                    if !any && self.at_word(Word::Crate) {
+                        return self.extern_crate(node);
+                    }
+                    if matches!(self.tok.kind, Tok::Str) {
+                        self.advance()?;
+                    }
+                    if matches!(self.tok.kind, Tok::Open(b'{')) {
+                        self.tree.set_kind(node, kind::FOREIGN_MOD_ITEM);
+                        return self.declaration_list(node);
+                    }
+                }
+                _ => break,
+            }
+            any = true;
+        }
+        if any {
+            self.close(modifiers);
+            self.add(node, modifiers, field::NO);
+        }
+        self.expect_word(Word::Fn)?;
+        self.add_name(node, kind::IDENTIFIER)?;
+        self.type_parameters(node)?;
+        let parameters = self.parameters()?;
+        self.add(node, parameters, field::PARAMETERS);
+        self.return_type(node)?;
+        self.where_clause(node)?;
+        if self.eat(Tok::Semicolon)? {
+            self.tree.set_kind(node, kind::FUNCTION_SIGNATURE_ITEM);
+            return Ok(());
+        }
+        let body = self.inside(Self::block)?;
+        self.add(node, body, field::BODY);
+        Ok(())
+    }
+
+    fn extern_crate(&mut self, node: u32) -> Read<()> {
+        self.tree.set_kind(node, kind::EXTERN_CRATE_DECLARATION);
+        self.advance()?;
+        self.add_name(node, kind::IDENTIFIER)?;
+        if self.eat_word(Word::As)? {
+            let alias = match self.tok.kind {
+                Tok::Name | Tok::Blank => self.leaf(kind::IDENTIFIER)?,
+                _ => return Err(Unsure),
+            };
+            self.add(node, alias, field::ALIAS);
+        }
+        self.expect(Tok::Semicolon).map(|_| ())
+    }
+
+    fn parameters(&mut self) -> Read<u32> {
+        let list = self.open(kind::PARAMETERS);
+        self.expect(Tok::Open(b'('))?;
+        let mut first = true;
+        while !self.at(Tok::Close(b')')) {
+            self.attributes(list)?;
+            let own = if first { self.self_parameter()? } else { None };
+            let parameter = match own {
+                Some(own) => own,
+                None => self.parameter()?,
+            };
+            first = false;
+            self.add(list, parameter, field::NO);
+            self.comma(Tok::Close(b')'))?;
+        }
+        self.advance()?;
+        Ok(self.close(list))
+    }
+
+    /// `&'a mut self` and its like; nothing where something else stands.
+    fn self_parameter(&mut self) -> Read<Option<u32>> {
+        if !matches!(self.tok.kind, Tok::And | Tok::Word(Word::Mut | Word::SelfValue)) {
+            return Ok(None);
+        }
+        let guess = self.guess();
+        let node = self.open(kind::SELF_PARAMETER);
+        if self.eat(Tok::And)? {
+            self.eat(Tok::Lifetime)?;
+        }
+        self.eat_word(Word::Mut)?;
+        if self.eat_word(Word::SelfValue)? && !matches!(self.tok.kind, Tok::Path) {
+            if !self.at(Tok::Colon) {
+                return Ok(Some(self.close(node)));
+            }
+            // `mut self: Box<Self>`.
+            self.go_back(guess)?;
+            let node = self.open(kind::PARAMETER);
+            self.eat_word(Word::Mut)?;
+            if !self.at_word(Word::SelfValue) {
+                return Err(Unsure);
+            }
+            let pattern = self.leaf(kind::SELF)?;
+            self.add(node, pattern, field::PATTERN);
+            self.expect(Tok::Colon)?;
+            self.add_type(node)?;
+            return Ok(Some(self.close(node)));
+        }
+        self.go_back(guess)?;
+        Ok(None)
+    }
+
+    fn parameter(&mut self) -> Read<u32> {
+        if self.at(Tok::Ellipsis) {
+            return self.leaf(kind::VARIADIC_PARAMETER);
+        }
+        let node = self.open(kind::PARAMETER);
+        self.eat_word(Word::Mut)?;
+        let pattern = self.pattern_alone()?;
+        self.add(node, pattern, field::PATTERN);
+        self.expect(Tok::Colon)?;
+        if self.at(Tok::Ellipsis) {
+            return Err(Unsure);
+        }
+        self.add_type(node)?;
+        Ok(self.close(node))
+    }
+
+    fn return_type(&mut self, node: u32) -> Read<()> {
+        if self.eat(Tok::Arrow)? {
+            let ty = self.ty()?;
+            self.add(node, ty, field::RETURN_TYPE);
+        }
+        Ok(())
+    }
+
+    fn impl_item(&mut self, node: u32) -> Read<()> {
+        self.tree.set_kind(node, kind::IMPL_ITEM);
+        self.advance()?;
+        self.type_parameters(node)?;
+        let negative = self.at(Tok::Bang);
+        if negative {
+            self.mark(node, kind::SIGN_NOT, field::NO)?;
+        }
+        let first = self.ty()?;
+        if self.eat_word(Word::For)? {
+            let is_trait = matches!(
+                self.tree.kind(first),
+                kind::TYPE_IDENTIFIER | kind::SCOPED_TYPE_IDENTIFIER | kind::GENERIC_TYPE
+            );
+            if !is_trait {
+                return Err(Unsure);
+            }
+            self.add(node, first, field::TRAIT);
+            self.add_type(node)?;
+        } else if negative {
+            return Err(Unsure);
+        } else {
+            self.add(node, first, field::TYPE);
+        }
+        self.where_clause(node)?;
+        self.declaration_list(node)
+    }
+
+    fn trait_item(&mut self, node: u32) -> Read<()> {
+        self.tree.set_kind(node, kind::TRAIT_ITEM);
+        self.advance()?;
+        self.add_name(node, kind::TYPE_IDENTIFIER)?;
+        self.type_parameters(node)?;
+        if self.at(Tok::Colon) {
+            self.bounds(node)?;
+        }
+        self.where_clause(node)?;
+        self.declaration_list(node)
+    }
+
+    // --- use ---
+
+    fn use_declaration(&mut self, node: u32) -> Read<()> {
+        self.tree.set_kind(node, kind::USE_DECLARATION);
+        self.advance()?;
+        let clause = self.use_clause()?;
+        self.add(node, clause, field::ARGUMENT);
+        self.expect(Tok::Semicolon).map(|_| ())
+    }
+
+    fn use_clause(&mut self) -> Read<u32> {
+        self.deeper(Self::use_clause_inner)
+    }
+
+    fn use_clause_inner(&mut self) -> Read<u32> {
+        let start = self.tok.start;
+        match self.tok.kind {
+            Tok::Open(b'{') => return self.use_list(),
+            Tok::Star => return self.leaf(kind::USE_WILDCARD),
+            _ => {}
+        }
+        let mut path = None;
+        loop {
+            let rooted = path.is_none() && self.eat(Tok::Path)?;
+            match self.tok.kind {
+                Tok::Open(b'{') if rooted || path.is_some() => {
+                    let node = self.open_at(kind::SCOPED_USE_LIST, start);
+                    if let Some(path) = path {
+                        self.add(node, path, field::PATH);
+                    }
+                    let list = self.use_list()?;
+                    self.add(node, list, field::LIST);
+                    return Ok(self.close(node));
+                }
+                Tok::Star if rooted || path.is_some() => {
+                    let node = self.open_at(kind::USE_WILDCARD, start);
+                    if let Some(path) = path {
+                        self.add(node, path, field::NO);
+                    }
+                    self.advance()?;
+                    return Ok(self.close(node));
+                }
+                _ => {}
+            }
+            let segment = self.segment()?;
+            path = Some(match path {
+                None if !rooted => segment,
+                of => self.scoped(kind::SCOPED_IDENTIFIER, start, of, segment),
+            });
+            if !self.eat(Tok::Path)? {
+                break;
+            }
+        }
+        let path = path.ok_or(Unsure)?;
+        if !self.eat_word(Word::As)? {
+            return Ok(path);
+        }
+        let node = self.around(kind::USE_AS_CLAUSE, path, field::PATH);
+        let alias = match self.tok.kind {
+            Tok::Name | Tok::Blank => self.leaf(kind::IDENTIFIER)?,
+            _ => return Err(Unsure),
+        };
+        self.add(node, alias, field::ALIAS);
+        Ok(self.close(node))
+    }
+
+    fn use_list(&mut self) -> Read<u32> {
+        let list = self.open(kind::USE_LIST);
+        self.advance()?;
+        while !self.at(Tok::Close(b'}')) {
+            let clause = self.use_clause()?;
+            self.add(list, clause, field::NO);
+            self.comma(Tok::Close(b'}'))?;
+        }
+        self.advance()?;
+        Ok(self.close(list))
+    }
+
+    // --- paths ---
+
+    /// A name or `self`, `super`, `crate`, as part of a path.
+    fn segment(&mut self) -> Read<u32> {
+        let kind = match self.tok.kind {
+            Tok::Name => kind::IDENTIFIER,
+            Tok::Word(Word::SelfValue) => kind::SELF,
+            Tok::Word(Word::Super) => kind::SUPER,
+            Tok::Word(Word::Crate) => kind::CRATE,
+            _ => return Err(Unsure),
+        };
+        self.leaf(kind)
+    }
+
+    fn scoped(&mut self, kind: u16, start: u32, of: Option<u32>, name: u32) -> u32 {
+        let node = self.open_at(kind, start);
+        if let Some(of) = of {
+            self.add(node, of, field::PATH);
+        }
+        self.add(node, name, field::NAME);
+        self.close(node)
+    }
+
+    /// A path of names alone.
+    fn simple_path(&mut self) -> Read<u32> {
+        let start = self.tok.start;
+        let rooted = self.eat(Tok::Path)?;
+        let mut path = self.segment()?;
+        if rooted {
+            path = self.scoped(kind::SCOPED_IDENTIFIER, start, None, path);
+        }
+        while self.eat(Tok::Path)? {
+            let name = self.segment()?;
+            path = self.scoped(kind::SCOPED_IDENTIFIER, start, Some(path), name);
+        }
+        Ok(path)
+    }
+}

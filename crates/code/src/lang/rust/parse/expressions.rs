@@ -1,0 +1,543 @@
+//! Expressions.
+
+use super::lex::{Tok, Word};
+use super::{Parser, field, kind};
+use crate::lang::descent::{Read, Unsure};
+
+/// How strongly operators bind.
+const OR: u8 = 2;
+const AND: u8 = 3;
+const COMPARE: u8 = 4;
+const CAST: u8 = 11;
+
+impl Parser<'_> {
+    pub(super) fn expression(&mut self) -> Read<u32> {
+        self.deeper(|parser| {
+            let left = parser.range()?;
+            parser.assigned(left)
+        })
+    }
+
+    /// Goes on with an expression whose first part was read.
+    pub(super) fn expression_from(&mut self, value: u32) -> Read<u32> {
+        let left = self.binary_from(value, OR)?;
+        let left = self.range_from_value(left)?;
+        self.assigned(left)
+    }
+
+    /// A value that binds stronger than `&&`.
+    pub(super) fn comparison(&mut self) -> Read<u32> {
+        let left = self.unary()?;
+        self.binary_from(left, COMPARE)
+    }
+
+    fn assigned(&mut self, left: u32) -> Read<u32> {
+        let (kind, sign) = match self.tok.kind {
+            Tok::Assign => (kind::ASSIGNMENT_EXPRESSION, None),
+            Tok::Augmented(sign) => (kind::COMPOUND_ASSIGNMENT_EXPR, Some((sign, 2))),
+            Tok::Less | Tok::Greater | Tok::And | Tok::Bar => match self.lex.operator(self.tok.start) {
+                (sign, len, true) => (kind::COMPOUND_ASSIGNMENT_EXPR, Some((sign, len))),
+                _ => return Ok(left),
+            },
+            _ => return Ok(left),
+        };
+        let node = self.around(kind, left, field::LEFT);
+        match sign {
+            Some((sign, len)) => {
+                let start = self.tok.start;
+                let sign = self.tree.push(sign, 0, start, start + len);
+                self.add(node, sign, field::OPERATOR);
+                self.operator(len)?;
+            }
+            None => {
+                self.advance()?;
+            }
+        }
+        let right = self.range()?;
+        if matches!(self.tok.kind, Tok::Assign | Tok::Augmented(_)) {
+            return Err(Unsure);
+        }
+        self.add(node, right, field::RIGHT);
+        Ok(self.close(node))
+    }
+
+    /// Passes an operator of some length, of which only the first byte may have been read.
+    pub(super) fn operator(&mut self, len: u32) -> Read<()> {
+        self.tok.end = self.tok.start + len;
+        self.lex.go_on(self.tok.end);
+        self.advance()?;
+        Ok(())
+    }
+
+    fn range(&mut self) -> Read<u32> {
+        if matches!(self.tok.kind, Tok::Range | Tok::RangeClosed) {
+            let node = self.open(kind::RANGE_EXPRESSION);
+            self.advance()?;
+            if self.begins_expression() {
+                let end = self.binary(OR)?;
+                self.add(node, end, field::NO);
+            }
+            return Ok(self.close(node));
+        }
+        let left = self.binary(OR)?;
+        self.range_from_value(left)
+    }
+
+    fn range_from_value(&mut self, left: u32) -> Read<u32> {
+        if !matches!(self.tok.kind, Tok::Range | Tok::RangeClosed) {
+            return Ok(left);
+        }
+        let node = self.around(kind::RANGE_EXPRESSION, left, field::NO);
+        self.advance()?;
+        if self.begins_expression() {
+            let end = self.binary(OR)?;
+            self.add(node, end, field::NO);
+        }
+        if matches!(self.tok.kind, Tok::Range | Tok::RangeClosed) {
+            return Err(Unsure);
+        }
+        Ok(self.close(node))
+    }
+
+    fn begins_expression(&self) -> bool {
+        match self.tok.kind {
+            Tok::Name | Tok::Blank | Tok::Int | Tok::Float | Tok::Str | Tok::RawStr | Tok::Char | Tok::Lifetime => true,
+            Tok::Path | Tok::Less | Tok::Minus | Tok::Star | Tok::Bang | Tok::And | Tok::Bar => true,
+            Tok::Open(b'(' | b'[') | Tok::Range | Tok::RangeClosed => true,
+            Tok::Open(_) => !self.state.header,
+            Tok::Word(word) => !matches!(word, Word::As | Word::Else | Word::In | Word::Where),
+            _ => false,
+        }
+    }
+
+    /// The operator that comes next: what it is, how long, and how strongly it binds.
+    fn binds(&self) -> Option<(u16, u32, u8)> {
+        let (sign, len) = match self.tok.kind {
+            Tok::Plus => (kind::SIGN_PLUS, 1),
+            Tok::Minus => (kind::SIGN_MINUS, 1),
+            Tok::Star => (kind::SIGN_TIMES, 1),
+            Tok::Operator(sign) => (sign, self.tok.end - self.tok.start),
+            Tok::Less | Tok::Greater | Tok::And | Tok::Bar => match self.lex.operator(self.tok.start) {
+                (_, _, true) => return None,
+                (sign, len, false) => (sign, len),
+            },
+            _ => return None,
+        };
+        let binds = match sign {
+            kind::SIGN_OR => OR,
+            kind::SIGN_AND => AND,
+            kind::SIGN_BIT_OR => 5,
+            kind::SIGN_BIT_XOR => 6,
+            kind::SIGN_BIT_AND => 7,
+            kind::SIGN_SHIFT_LEFT | kind::SIGN_SHIFT_RIGHT => 8,
+            kind::SIGN_PLUS | kind::SIGN_MINUS => 9,
+            kind::SIGN_TIMES | kind::SIGN_DIVIDE | kind::SIGN_REMAINDER => 10,
+            _ => COMPARE,
+        };
+        Some((sign, len, binds))
+    }
+
+    fn binary(&mut self, least: u8) -> Read<u32> {
+        let left = self.unary()?;
+        self.binary_from(left, least)
+    }
+
+    fn binary_from(&mut self, mut left: u32, least: u8) -> Read<u32> {
+        loop {
+            if self.at_word(Word::As) && least <= CAST {
+                let node = self.around(kind::TYPE_CAST_EXPRESSION, left, field::VALUE);
+                self.advance()?;
+                let ty = self.type_alone()?;
+                self.add(node, ty, field::TYPE);
+                left = self.close(node);
+                continue;
+            }
+            let Some((sign, len, binds)) = self.binds() else { return Ok(left) };
+            if binds < least {
+                return Ok(left);
+            }
+            // `a && let …` is for a condition to read.
+            if sign == kind::SIGN_AND && self.lets_follow() {
+                return Ok(left);
+            }
+            let node = self.around(kind::BINARY_EXPRESSION, left, field::LEFT);
+            let start = self.tok.start;
+            let operator = self.tree.push(sign, 0, start, start + len);
+            self.add(node, operator, field::OPERATOR);
+            self.operator(len)?;
+            let right = self.deeper(|parser| parser.binary(binds + 1))?;
+            if binds == COMPARE && self.binds().is_some_and(|(.., next)| next == COMPARE) {
+                return Err(Unsure);
+            }
+            self.add(node, right, field::RIGHT);
+            left = self.close(node);
+        }
+    }
+
+    /// Whether `let` stands behind the `&&` that comes next.
+    fn lets_follow(&self) -> bool {
+        use crate::lang::descent::Lex;
+        let rest = self.lex.text().as_bytes().get(self.tok.start as usize + 2..).unwrap_or(&[]);
+        rest.trim_ascii_start().starts_with(b"let ")
+    }
+
+    fn unary(&mut self) -> Read<u32> {
+        let sign = match self.tok.kind {
+            Tok::Minus => kind::SIGN_MINUS,
+            Tok::Star => kind::SIGN_TIMES,
+            Tok::Bang => kind::SIGN_NOT,
+            Tok::And => {
+                let node = self.open(kind::REFERENCE_EXPRESSION);
+                self.advance()?;
+                if self.at_name("raw") && matches!(self.peek()?.kind, Tok::Word(Word::Const | Word::Mut)) {
+                    self.advance()?;
+                    self.advance()?;
+                } else {
+                    self.eat_word(Word::Mut)?;
+                }
+                let value = self.deeper(Self::unary)?;
+                self.add(node, value, field::VALUE);
+                return Ok(self.close(node));
+            }
+            _ => {
+                let value = self.atom()?;
+                return self.postfix(value);
+            }
+        };
+        let node = self.open(kind::UNARY_EXPRESSION);
+        self.mark(node, sign, field::NO)?;
+        let operand = self.deeper(Self::unary)?;
+        self.add(node, operand, field::NO);
+        Ok(self.close(node))
+    }
+
+    /// Members, calls, indexes and `?` behind a value.
+    pub(super) fn postfix(&mut self, mut node: u32) -> Read<u32> {
+        // What goes on to the end of an expression has nothing behind it.
+        if matches!(
+            self.tree.kind(node),
+            kind::CLOSURE_EXPRESSION | kind::RETURN_EXPRESSION | kind::BREAK_EXPRESSION | kind::YIELD_EXPRESSION
+        ) {
+            return Ok(node);
+        }
+        loop {
+            node = match self.tok.kind {
+                Tok::Dot => self.member(node)?,
+                Tok::Question => {
+                    let node = self.around(kind::TRY_EXPRESSION, node, field::NO);
+                    self.advance()?;
+                    self.close(node)
+                }
+                Tok::Open(b'(') => {
+                    let node = self.around(kind::CALL_EXPRESSION, node, field::FUNCTION);
+                    let arguments = self.open(kind::ARGUMENTS);
+                    self.advance()?;
+                    self.values(arguments, b')')?;
+                    self.add(node, arguments, field::ARGUMENTS);
+                    self.close(node)
+                }
+                Tok::Open(b'[') => {
+                    let node = self.around(kind::INDEX_EXPRESSION, node, field::NO);
+                    self.advance()?;
+                    let index = self.inside(Self::expression)?;
+                    self.add(node, index, field::NO);
+                    self.expect(Tok::Close(b']'))?;
+                    self.close(node)
+                }
+                _ => return Ok(node),
+            };
+        }
+    }
+
+    /// `.await`, `.name`, `.0`, `.name::<T>`.
+    fn member(&mut self, of: u32) -> Read<u32> {
+        let node = self.around(kind::FIELD_EXPRESSION, of, field::VALUE);
+        self.advance()?;
+        let name = match self.tok.kind {
+            Tok::Word(Word::Await) => {
+                self.tree.set_kind(node, kind::AWAIT_EXPRESSION);
+                self.advance()?;
+                return Ok(self.close(node));
+            }
+            Tok::Name => self.leaf(kind::FIELD_IDENTIFIER)?,
+            Tok::Int => self.leaf(kind::INTEGER_LITERAL)?,
+            _ => return Err(Unsure),
+        };
+        self.add(node, name, field::FIELD);
+        self.close(node);
+        if self.at(Tok::Path) {
+            self.advance()?;
+            let generic = self.around(kind::GENERIC_FUNCTION, node, field::FUNCTION);
+            let arguments = self.type_arguments()?;
+            self.add(generic, arguments, field::TYPE_ARGUMENTS);
+            return Ok(self.close(generic));
+        }
+        Ok(node)
+    }
+
+    /// Expressions between commas up to a bracket, which ends the list they are put into.
+    fn values(&mut self, list: u32, close: u8) -> Read<()> {
+        let close = Tok::Close(close);
+        self.inside(|parser| {
+            while !parser.at(close) {
+                parser.attributes(list)?;
+                let value = parser.expression()?;
+                parser.add(list, value, field::NO);
+                parser.comma(close)?;
+            }
+            Ok(())
+        })?;
+        self.advance()?;
+        self.close(list);
+        Ok(())
+    }
+
+    fn atom(&mut self) -> Read<u32> {
+        if let Some(kind) = self.literal_kind() {
+            return self.leaf(kind);
+        }
+        match self.tok.kind {
+            Tok::Name | Tok::Path | Tok::Less | Tok::Word(Word::SelfValue | Word::Super | Word::Crate) => {
+                self.path_value()
+            }
+            Tok::Blank => self.leaf(kind::IDENTIFIER),
+            Tok::Open(b'(') => self.parenthesized(),
+            Tok::Open(b'[') => self.array(),
+            Tok::Bar | Tok::Word(Word::Move | Word::Static) => self.closure(),
+            Tok::Word(Word::Return) => self.leaving(kind::RETURN_EXPRESSION),
+            Tok::Word(Word::Yield) => self.leaving(kind::YIELD_EXPRESSION),
+            Tok::Word(Word::Break) => self.leaving(kind::BREAK_EXPRESSION),
+            Tok::Word(Word::Continue) => self.leaving(kind::CONTINUE_EXPRESSION),
+            _ => match self.block_expression()? {
+                Some(block) => Ok(block),
+                None if self.at_word(Word::Async) => self.closure(),
+                None => Err(Unsure),
+            },
+        }
+    }
+
+    /// `return`, `break`, `continue` and `yield`.
+    fn leaving(&mut self, kind: u16) -> Read<u32> {
+        let node = self.open(kind);
+        self.advance()?;
+        let labelled = matches!(kind, kind::BREAK_EXPRESSION | kind::CONTINUE_EXPRESSION);
+        if labelled && self.at(Tok::Lifetime) {
+            if self.peek()?.kind == Tok::Colon {
+                return Err(Unsure);
+            }
+            let label = self.leaf(kind::LABEL)?;
+            self.add(node, label, field::NO);
+        }
+        if kind != kind::CONTINUE_EXPRESSION && self.begins_expression() {
+            let value = self.expression()?;
+            self.add(node, value, field::NO);
+        }
+        Ok(self.close(node))
+    }
+
+    fn parenthesized(&mut self) -> Read<u32> {
+        let node = self.open(kind::PARENTHESIZED_EXPRESSION);
+        self.advance()?;
+        if self.at(Tok::Close(b')')) {
+            self.tree.set_kind(node, kind::UNIT_EXPRESSION);
+            self.advance()?;
+            return Ok(self.close(node));
+        }
+        let attributes = self.at(Tok::Hash);
+        self.attributes(node)?;
+        let first = self.inside(Self::expression)?;
+        self.add(node, first, field::NO);
+        if self.at(Tok::Comma) {
+            self.advance()?;
+            self.tree.set_kind(node, kind::TUPLE_EXPRESSION);
+            self.values(node, b')')?;
+            return Ok(node);
+        }
+        if attributes {
+            return Err(Unsure);
+        }
+        self.expect(Tok::Close(b')'))?;
+        Ok(self.close(node))
+    }
+
+    fn array(&mut self) -> Read<u32> {
+        let node = self.open(kind::ARRAY_EXPRESSION);
+        self.advance()?;
+        self.attributes(node)?;
+        if self.at(Tok::Close(b']')) {
+            self.advance()?;
+            return Ok(self.close(node));
+        }
+        let first = self.inside(Self::expression)?;
+        self.add(node, first, field::NO);
+        if self.eat(Tok::Semicolon)? {
+            let length = self.inside(Self::expression)?;
+            self.add(node, length, field::LENGTH);
+            self.expect(Tok::Close(b']'))?;
+            return Ok(self.close(node));
+        }
+        self.comma(Tok::Close(b']'))?;
+        self.values(node, b']')?;
+        Ok(node)
+    }
+
+    fn closure(&mut self) -> Read<u32> {
+        let node = self.open(kind::CLOSURE_EXPRESSION);
+        self.eat_word(Word::Static)?;
+        if self.at_word(Word::Async) {
+            self.mark(node, kind::WORD_ASYNC, field::NO)?;
+        }
+        self.eat_word(Word::Move)?;
+        let list = self.open(kind::CLOSURE_PARAMETERS);
+        self.expect(Tok::Bar)?;
+        while !self.at(Tok::Bar) {
+            if self.at(Tok::Hash) {
+                return Err(Unsure);
+            }
+            let parameter = self.closure_parameter()?;
+            self.add(list, parameter, field::NO);
+            if !self.eat(Tok::Comma)? && !self.at(Tok::Bar) {
+                return Err(Unsure);
+            }
+        }
+        self.advance()?;
+        self.close(list);
+        self.add(node, list, field::PARAMETERS);
+        let body = match self.eat(Tok::Arrow)? {
+            true => {
+                let ty = self.ty()?;
+                self.add(node, ty, field::RETURN_TYPE);
+                self.block()?
+            }
+            false => self.expression()?,
+        };
+        self.add(node, body, field::BODY);
+        Ok(self.close(node))
+    }
+
+    fn closure_parameter(&mut self) -> Read<u32> {
+        let start = self.tok.start;
+        let pattern = self.pattern_alone()?;
+        if !self.at(Tok::Colon) {
+            return Ok(pattern);
+        }
+        let node = self.open_at(kind::PARAMETER, start);
+        self.add(node, pattern, field::PATTERN);
+        self.advance()?;
+        self.add_type(node)?;
+        Ok(self.close(node))
+    }
+
+    // --- paths ---
+
+    /// A path of a value: `a::b`, `A::<B>::c`, `<T as A>::b`; with arguments at its end, a generic function.
+    pub(super) fn path(&mut self) -> Read<u32> {
+        let start = self.tok.start;
+        let mut path = match self.tok.kind {
+            Tok::Less => self.bracketed()?,
+            Tok::Path => {
+                self.advance()?;
+                let name = self.segment()?;
+                self.scoped(kind::SCOPED_IDENTIFIER, start, None, name)
+            }
+            _ => self.segment()?,
+        };
+        while self.eat(Tok::Path)? {
+            if self.at(Tok::Less) {
+                if !matches!(self.tree.kind(path), kind::IDENTIFIER | kind::SCOPED_IDENTIFIER) {
+                    return Err(Unsure);
+                }
+                let node = self.around(kind::GENERIC_FUNCTION, path, field::FUNCTION);
+                let arguments = self.type_arguments()?;
+                self.add(node, arguments, field::TYPE_ARGUMENTS);
+                path = self.close(node);
+                continue;
+            }
+            if self.tree.kind(path) == kind::GENERIC_FUNCTION {
+                path = self.generic_of(path)?;
+            }
+            let name = self.segment()?;
+            path = self.scoped(kind::SCOPED_IDENTIFIER, start, Some(path), name);
+        }
+        Ok(path)
+    }
+
+    /// A generic function as the type it names.
+    pub(super) fn generic_of(&mut self, function: u32) -> Read<u32> {
+        let start = self.tree.start(function);
+        let (name, arguments) = self.tree.take_ends(function).ok_or(Unsure)?;
+        if self.tree.kind(name) == kind::IDENTIFIER {
+            self.tree.set_kind(name, kind::TYPE_IDENTIFIER);
+        }
+        let node = self.open_at(kind::GENERIC_TYPE, start);
+        self.add(node, name, field::TYPE);
+        self.add(node, arguments, field::TYPE_ARGUMENTS);
+        Ok(self.close(node))
+    }
+
+    fn path_value(&mut self) -> Read<u32> {
+        let path = self.path()?;
+        let kind = self.tree.kind(path);
+        let plain = matches!(kind, kind::IDENTIFIER | kind::SCOPED_IDENTIFIER);
+        match self.tok.kind {
+            Tok::Bang if plain => self.macro_invocation(path),
+            Tok::Open(b'{') if !self.state.header && (plain || kind == kind::GENERIC_FUNCTION) => {
+                let ty = match plain {
+                    true => self.as_type(path),
+                    false => self.generic_of(path)?,
+                };
+                self.structure(ty)
+            }
+            _ => match kind {
+                kind::SUPER | kind::CRATE | kind::BRACKETED_TYPE => Err(Unsure),
+                _ => Ok(path),
+            },
+        }
+    }
+
+    fn structure(&mut self, ty: u32) -> Read<u32> {
+        let node = self.around(kind::STRUCT_EXPRESSION, ty, field::NAME);
+        let list = self.open(kind::FIELD_INITIALIZER_LIST);
+        self.advance()?;
+        self.inside(|parser| {
+            while !parser.at(Tok::Close(b'}')) {
+                let part = parser.field_initializer()?;
+                parser.add(list, part, field::NO);
+                parser.comma(Tok::Close(b'}'))?;
+            }
+            Ok(())
+        })?;
+        self.advance()?;
+        self.close(list);
+        self.add(node, list, field::BODY);
+        Ok(self.close(node))
+    }
+
+    fn field_initializer(&mut self) -> Read<u32> {
+        let node = self.open(kind::FIELD_INITIALIZER);
+        self.attributes(node)?;
+        let first = self.tok.kind;
+        match first {
+            Tok::Range => {
+                self.tree.set_kind(node, kind::BASE_FIELD_INITIALIZER);
+                self.advance()?;
+                let base = self.expression()?;
+                self.add(node, base, field::NO);
+            }
+            Tok::Name if self.peek()?.kind != Tok::Colon => {
+                self.tree.set_kind(node, kind::SHORTHAND_FIELD_INITIALIZER);
+                let name = self.leaf(kind::IDENTIFIER)?;
+                self.add(node, name, field::NO);
+            }
+            Tok::Name | Tok::Int => {
+                let name = self.leaf(kind::FIELD_IDENTIFIER)?;
+                self.add(node, name, field::FIELD);
+                self.expect(Tok::Colon)?;
+                let value = self.expression()?;
+                self.add(node, value, field::VALUE);
+            }
+            _ => return Err(Unsure),
+        }
+        Ok(self.close(node))
+    }
+}

@@ -1,0 +1,147 @@
+//! Macros: calls of them, and their rules.
+
+use super::lex::{Piece, Tok};
+use super::{Parser, field, kind};
+use crate::lang::descent::{Read, Unsure};
+use crate::tree::flag;
+
+impl Parser<'_> {
+    /// `path!(…)`, behind the path.
+    pub(super) fn macro_invocation(&mut self, path: u32) -> Read<u32> {
+        let node = self.around(kind::MACRO_INVOCATION, path, field::MACRO);
+        self.expect(Tok::Bang)?;
+        let tree = self.token_tree()?;
+        self.add(node, tree, field::NO);
+        Ok(self.close(node))
+    }
+
+    /// What stands in brackets, whatever it means.
+    pub(super) fn token_tree(&mut self) -> Read<u32> {
+        self.tokens(false)
+    }
+
+    /// `rules` tells a tree that a macro writes: what it stands for begins with `$`.
+    fn tokens(&mut self, rules: bool) -> Read<u32> {
+        let Tok::Open(open) = self.tok.kind else { return Err(Unsure) };
+        let root = self.open(kind::TOKEN_TREE);
+        // The trees around, with the bracket that ends each. The lexer is behind the first bracket.
+        let mut around: Vec<(u32, u8)> = vec![(root, closing(open))];
+        while let Some((node, close)) = around.last().copied() {
+            let (piece, start, end) = self.lex.piece()?;
+            let (kind, flags) = match piece {
+                Piece::Node(kind, named) => (kind, if named { flag::NAMED } else { 0 }),
+                Piece::Open(bracket) => {
+                    let inner = self.tree.push(kind::TOKEN_TREE, flag::NAMED, start, start);
+                    self.add(node, inner, field::NO);
+                    around.push((inner, closing(bracket)));
+                    continue;
+                }
+                Piece::Dollar if !rules => (kind::SIGN_DOLLAR, 0),
+                Piece::Dollar => {
+                    if self.lex.variable()? {
+                        let end = self.lex.place_at();
+                        let variable = self.tree.push(kind::METAVARIABLE, flag::NAMED, start, end);
+                        self.add(node, variable, field::NO);
+                        continue;
+                    }
+                    let (Piece::Open(b'('), at, behind) = self.lex.piece()? else { return Err(Unsure) };
+                    let inner = self.tree.push(kind::TOKEN_REPETITION, flag::NAMED, start, start);
+                    self.sign(inner, kind::SIGN_DOLLAR, start, start + 1);
+                    self.sign(inner, kind::SIGN_OPEN, at, behind);
+                    self.add(node, inner, field::NO);
+                    around.push((inner, 0));
+                    continue;
+                }
+                Piece::Close(bracket) if close == 0 && bracket == b')' => {
+                    self.sign(node, kind::SIGN_CLOSE, start, end);
+                    let at = self.lex.repeated()?;
+                    let sign = match self.lex.byte(at) {
+                        b'+' => kind::SIGN_PLUS,
+                        b'*' => kind::SIGN_TIMES,
+                        _ => kind::SIGN_QUESTION,
+                    };
+                    self.sign(node, sign, at, at + 1);
+                    self.tree.set_end(node, at + 1);
+                    around.pop();
+                    continue;
+                }
+                Piece::Close(bracket) if bracket == close => {
+                    self.tree.set_end(node, end);
+                    self.last = end;
+                    around.pop();
+                    continue;
+                }
+                Piece::Close(_) => return Err(Unsure),
+            };
+            let token = self.tree.push(kind, flags, start, end);
+            self.add(node, token, field::NO);
+        }
+        self.go_on()?;
+        Ok(root)
+    }
+
+    /// Passes what a rule is given: it tells nothing.
+    fn skip_tree(&mut self) -> Read<()> {
+        let Tok::Open(open) = self.tok.kind else { return Err(Unsure) };
+        let mut around = vec![closing(open)];
+        while let Some(close) = around.last().copied() {
+            match self.lex.piece()?.0 {
+                Piece::Open(bracket) => around.push(closing(bracket)),
+                Piece::Close(bracket) if bracket != close => return Err(Unsure),
+                Piece::Close(_) => {
+                    around.pop();
+                }
+                Piece::Dollar | Piece::Node(..) => {}
+            }
+        }
+        self.last = self.lex.place_at();
+        self.go_on()
+    }
+
+    fn sign(&mut self, parent: u32, kind: u16, start: u32, end: u32) {
+        let node = self.tree.push(kind, 0, start, end);
+        self.add(parent, node, field::NO);
+    }
+
+    /// Takes the next token behind what was read without tokens.
+    fn go_on(&mut self) -> Read<()> {
+        use crate::lang::descent::Lex;
+        self.tok = self.lex.next()?;
+        Ok(())
+    }
+
+    pub(super) fn macro_definition(&mut self) -> Read<u32> {
+        let node = self.open(kind::MACRO_DEFINITION);
+        self.advance()?;
+        self.expect(Tok::Bang)?;
+        self.add_name(node, kind::IDENTIFIER)?;
+        let Tok::Open(open) = self.tok.kind else { return Err(Unsure) };
+        let close = Tok::Close(closing(open));
+        self.advance()?;
+        while !self.at(close) {
+            let rule = self.open(kind::MACRO_RULE);
+            self.skip_tree()?;
+            self.expect(Tok::FatArrow)?;
+            let right = self.tokens(true)?;
+            self.add(rule, right, field::RIGHT);
+            self.close(rule);
+            self.add(node, rule, field::NO);
+            if !self.eat(Tok::Semicolon)? && !self.at(close) {
+                return Err(Unsure);
+            }
+        }
+        self.advance()?;
+        if open != b'{' {
+            self.expect(Tok::Semicolon)?;
+        }
+        Ok(self.close(node))
+    }
+}
+
+fn closing(open: u8) -> u8 {
+    match open {
+        b'(' => b')',
+        b'[' => b']',
+        _ => b'}',
+    }
+}

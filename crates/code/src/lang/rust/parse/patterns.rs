@@ -1,0 +1,220 @@
+//! Patterns.
+
+use super::lex::{Tok, Word};
+use super::{Parser, field, kind};
+use crate::lang::descent::{Read, Unsure};
+
+impl Parser<'_> {
+    /// A pattern, with others beside it: `A | B`.
+    pub(super) fn pattern(&mut self) -> Read<u32> {
+        let mut node = None;
+        if self.at(Tok::Bar) {
+            let or = self.open(kind::OR_PATTERN);
+            self.advance()?;
+            let first = self.pattern_alone()?;
+            self.add(or, first, field::NO);
+            node = Some(self.close(or));
+        }
+        let mut node = match node {
+            Some(node) => node,
+            None => self.pattern_alone()?,
+        };
+        while self.at(Tok::Bar) && !matches!(self.lex.byte(self.tok.end), b'|' | b'=') {
+            let or = self.around(kind::OR_PATTERN, node, field::NO);
+            self.advance()?;
+            let more = self.pattern_alone()?;
+            self.add(or, more, field::NO);
+            node = self.close(or);
+        }
+        Ok(node)
+    }
+
+    pub(super) fn pattern_alone(&mut self) -> Read<u32> {
+        self.deeper(Self::pattern_inner)
+    }
+
+    fn pattern_inner(&mut self) -> Read<u32> {
+        match self.tok.kind {
+            Tok::Blank => self.blank(),
+            Tok::Range | Tok::RangeClosed => self.range_to(),
+            Tok::And => {
+                let node = self.open(kind::REFERENCE_PATTERN);
+                self.advance()?;
+                self.eat_word(Word::Mut)?;
+                self.nested_pattern(node)
+            }
+            Tok::Word(Word::Ref) => {
+                let node = self.open(kind::REF_PATTERN);
+                self.advance()?;
+                self.nested_pattern(node)
+            }
+            Tok::Word(Word::Mut) => {
+                let node = self.open(kind::MUT_PATTERN);
+                self.advance()?;
+                self.nested_pattern(node)
+            }
+            Tok::Open(b'(') => {
+                let node = self.open(kind::TUPLE_PATTERN);
+                self.advance()?;
+                self.patterns(node, Tok::Close(b')'))
+            }
+            Tok::Open(b'[') => {
+                let node = self.open(kind::SLICE_PATTERN);
+                self.advance()?;
+                self.patterns(node, Tok::Close(b']'))
+            }
+            Tok::Name | Tok::Path | Tok::Less | Tok::Word(Word::SelfValue | Word::Super | Word::Crate) => {
+                self.path_pattern()
+            }
+            _ => {
+                let literal = self.pattern_literal()?;
+                self.range_from(literal)
+            }
+        }
+    }
+
+    fn nested_pattern(&mut self, node: u32) -> Read<u32> {
+        let inner = self.pattern_alone()?;
+        self.add(node, inner, field::NO);
+        Ok(self.close(node))
+    }
+
+    /// Patterns between commas up to a bracket.
+    fn patterns(&mut self, node: u32, close: Tok) -> Read<u32> {
+        while !self.at(close) {
+            let pattern = self.pattern()?;
+            self.add(node, pattern, field::NO);
+            self.comma(close)?;
+        }
+        self.advance()?;
+        Ok(self.close(node))
+    }
+
+    fn pattern_literal(&mut self) -> Read<u32> {
+        if !self.at(Tok::Minus) {
+            let kind = self.literal_kind().ok_or(Unsure)?;
+            return self.leaf(kind);
+        }
+        let node = self.open(kind::NEGATIVE_LITERAL);
+        self.advance()?;
+        let number = match self.tok.kind {
+            Tok::Int => self.leaf(kind::INTEGER_LITERAL)?,
+            Tok::Float => self.leaf(kind::FLOAT_LITERAL)?,
+            _ => return Err(Unsure),
+        };
+        self.add(node, number, field::NO);
+        Ok(self.close(node))
+    }
+
+    /// `..`, or `..=5`.
+    fn range_to(&mut self) -> Read<u32> {
+        let node = self.open(kind::REMAINING_FIELD_PATTERN);
+        let closed = self.at(Tok::RangeClosed);
+        self.advance()?;
+        match self.range_end()? {
+            Some(end) => {
+                self.tree.set_kind(node, kind::RANGE_PATTERN);
+                self.add(node, end, field::RIGHT);
+            }
+            None if closed => return Err(Unsure),
+            None => {}
+        }
+        Ok(self.close(node))
+    }
+
+    /// A literal or path, with the end of the range that it may begin.
+    fn range_from(&mut self, left: u32) -> Read<u32> {
+        let half = match self.tok.kind {
+            Tok::Range => true,
+            Tok::RangeClosed | Tok::Ellipsis => false,
+            _ => return Ok(left),
+        };
+        let node = self.around(kind::RANGE_PATTERN, left, field::LEFT);
+        self.advance()?;
+        match self.range_end()? {
+            Some(end) => self.add(node, end, field::RIGHT),
+            None if !half => return Err(Unsure),
+            None => {}
+        }
+        Ok(self.close(node))
+    }
+
+    fn range_end(&mut self) -> Read<Option<u32>> {
+        match self.tok.kind {
+            Tok::Name | Tok::Path | Tok::Word(Word::SelfValue | Word::Super | Word::Crate) => {
+                self.simple_path().map(Some)
+            }
+            Tok::Minus => self.pattern_literal().map(Some),
+            _ => match self.literal_kind() {
+                Some(kind) => self.leaf(kind).map(Some),
+                None => Ok(None),
+            },
+        }
+    }
+
+    fn path_pattern(&mut self) -> Read<u32> {
+        let path = self.path()?;
+        let plain = matches!(self.tree.kind(path), kind::IDENTIFIER | kind::SCOPED_IDENTIFIER);
+        match self.tok.kind {
+            Tok::At if self.tree.kind(path) == kind::IDENTIFIER => {
+                let node = self.around(kind::CAPTURED_PATTERN, path, field::NO);
+                self.advance()?;
+                self.nested_pattern(node)
+            }
+            Tok::Open(b'(') => {
+                let ty = match self.tree.kind(path) {
+                    kind::GENERIC_FUNCTION => self.generic_of(path)?,
+                    _ if plain => path,
+                    _ => return Err(Unsure),
+                };
+                let node = self.around(kind::TUPLE_STRUCT_PATTERN, ty, field::TYPE);
+                self.advance()?;
+                self.patterns(node, Tok::Close(b')'))
+            }
+            Tok::Open(b'{') if plain => {
+                let ty = self.as_type(path);
+                let node = self.around(kind::STRUCT_PATTERN, ty, field::TYPE);
+                self.advance()?;
+                self.field_patterns(node)
+            }
+            Tok::Bang if plain => self.macro_invocation(path),
+            Tok::Range | Tok::RangeClosed | Tok::Ellipsis if plain => self.range_from(path),
+            _ if plain => Ok(path),
+            _ => Err(Unsure),
+        }
+    }
+
+    fn field_patterns(&mut self, node: u32) -> Read<u32> {
+        while !self.at(Tok::Close(b'}')) {
+            if self.at(Tok::Hash) {
+                return Err(Unsure);
+            }
+            if self.at(Tok::Range) {
+                let rest = self.leaf(kind::REMAINING_FIELD_PATTERN)?;
+                self.add(node, rest, field::NO);
+            } else {
+                let part = self.open(kind::FIELD_PATTERN);
+                let marked = self.eat_word(Word::Ref)? | self.eat_word(Word::Mut)?;
+                let name = match self.tok.kind {
+                    Tok::Name => self.leaf(kind::SHORTHAND_FIELD_IDENTIFIER)?,
+                    _ => return Err(Unsure),
+                };
+                self.add(part, name, field::NAME);
+                if self.at(Tok::Colon) {
+                    if marked {
+                        return Err(Unsure);
+                    }
+                    self.tree.set_kind(name, kind::FIELD_IDENTIFIER);
+                    self.advance()?;
+                    let pattern = self.pattern()?;
+                    self.add(part, pattern, field::PATTERN);
+                }
+                self.close(part);
+                self.add(node, part, field::NO);
+            }
+            self.comma(Tok::Close(b'}'))?;
+        }
+        self.advance()?;
+        Ok(self.close(node))
+    }
+}

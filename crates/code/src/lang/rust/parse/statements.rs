@@ -1,0 +1,303 @@
+//! Blocks, statements, and what controls which of them run.
+
+use super::lex::{Tok, Word};
+use super::{Parser, field, kind};
+use crate::lang::descent::{Read, Unsure};
+
+impl Parser<'_> {
+    pub(super) fn block(&mut self) -> Read<u32> {
+        let node = self.open(kind::BLOCK);
+        self.block_in(node)
+    }
+
+    fn block_in(&mut self, node: u32) -> Read<u32> {
+        self.expect(Tok::Open(b'{'))?;
+        self.deeper(|parser| parser.inside(|parser| parser.statements(node)))?;
+        self.expect(Tok::Close(b'}'))?;
+        Ok(self.close(node))
+    }
+
+    fn add_block(&mut self, node: u32, field: u8) -> Read<()> {
+        let block = self.block()?;
+        self.add(node, block, field);
+        Ok(())
+    }
+
+    fn statements(&mut self, list: u32) -> Read<()> {
+        while !self.at(Tok::Close(b'}')) {
+            self.remarks(list, kind::LINE_COMMENT);
+            let statement = match self.outer()? {
+                Some(node) => node,
+                None => self.statement()?,
+            };
+            self.add(list, statement, field::NO);
+        }
+        self.remarks(list, kind::LINE_COMMENT);
+        Ok(())
+    }
+
+    fn statement(&mut self) -> Read<u32> {
+        if self.at_word(Word::Let) {
+            return self.let_declaration();
+        }
+        if let Some(item) = self.item()? {
+            return Ok(item);
+        }
+        let node = self.open(kind::EXPRESSION_STATEMENT);
+        let (value, ends_with_block) = match self.begins_block()? {
+            true => {
+                let block = self.block_like()?;
+                match self.tok.kind {
+                    Tok::Dot | Tok::Question => {
+                        let value = self.postfix(block)?;
+                        (self.expression_from(value)?, false)
+                    }
+                    _ => (block, true),
+                }
+            }
+            false => (self.expression()?, false),
+        };
+        match self.tok.kind {
+            Tok::Semicolon if !ends_with_block => {
+                self.add(node, value, field::NO);
+                self.mark(node, kind::SIGN_SEMICOLON, field::NO)?;
+            }
+            _ if ends_with_block => self.add(node, value, field::NO),
+            // What a block gives.
+            Tok::Close(b'}') => return Ok(value),
+            // A macro that stands for statements.
+            _ if self.tree.kind(value) == kind::MACRO_INVOCATION && self.lex.byte(self.last - 1) == b'}' => {
+                return Ok(value);
+            }
+            _ => return Err(Unsure),
+        }
+        Ok(self.close(node))
+    }
+
+    fn let_declaration(&mut self) -> Read<u32> {
+        let node = self.open(kind::LET_DECLARATION);
+        self.advance()?;
+        self.eat_word(Word::Mut)?;
+        let pattern = self.pattern()?;
+        self.add(node, pattern, field::PATTERN);
+        if self.eat(Tok::Colon)? {
+            self.add_type(node)?;
+        }
+        if self.eat(Tok::Assign)? {
+            let value = self.expression()?;
+            self.add(node, value, field::VALUE);
+        }
+        if self.eat_word(Word::Else)? {
+            self.add_block(node, field::ALTERNATIVE)?;
+        }
+        self.expect(Tok::Semicolon)?;
+        Ok(self.close(node))
+    }
+
+    /// Whether an expression begins that ends with a block, so that nothing need follow it.
+    fn begins_block(&mut self) -> Read<bool> {
+        Ok(match self.tok.kind {
+            Tok::Open(b'{') | Tok::Word(Word::If | Word::Match | Word::While | Word::Loop | Word::For) => true,
+            Tok::Lifetime => true,
+            Tok::Word(Word::Unsafe | Word::Const) => self.peek()?.kind == Tok::Open(b'{'),
+            Tok::Word(Word::Async) => self.begins_async_block()?,
+            _ => false,
+        })
+    }
+
+    fn begins_async_block(&mut self) -> Read<bool> {
+        if self.peek()?.kind != Tok::Word(Word::Move) {
+            return Ok(self.peek()?.kind == Tok::Open(b'{'));
+        }
+        let guess = self.guess();
+        self.advance()?;
+        self.advance()?;
+        let block = self.at(Tok::Open(b'{'));
+        self.go_back(guess)?;
+        Ok(block)
+    }
+
+    /// An expression that ends with a block, if one begins here.
+    pub(super) fn block_expression(&mut self) -> Read<Option<u32>> {
+        if self.begins_block()? { self.block_like().map(Some) } else { Ok(None) }
+    }
+
+    fn block_like(&mut self) -> Read<u32> {
+        self.deeper(Self::block_like_inner)
+    }
+
+    fn block_like_inner(&mut self) -> Read<u32> {
+        let node = self.open(kind::BLOCK);
+        let wrapper = match self.tok.kind {
+            Tok::Word(Word::If) => {
+                self.tree.truncate(node);
+                return self.if_expression();
+            }
+            Tok::Word(Word::Match) => {
+                self.tree.truncate(node);
+                return self.match_expression();
+            }
+            Tok::Word(Word::Unsafe) => Some(kind::UNSAFE_BLOCK),
+            Tok::Word(Word::Async) => Some(kind::ASYNC_BLOCK),
+            Tok::Word(Word::Const) => Some(kind::CONST_BLOCK),
+            _ => None,
+        };
+        if let Some(wrapper) = wrapper {
+            self.tree.set_kind(node, wrapper);
+            self.advance()?;
+            self.eat_word(Word::Move)?;
+            self.add_block(node, if wrapper == kind::CONST_BLOCK { field::BODY } else { field::NO })?;
+            return Ok(self.close(node));
+        }
+        if self.at(Tok::Lifetime) {
+            let label = self.leaf(kind::LABEL)?;
+            self.add(node, label, field::NO);
+            self.expect(Tok::Colon)?;
+        }
+        match self.tok.kind {
+            Tok::Word(Word::Loop) => {
+                self.tree.set_kind(node, kind::LOOP_EXPRESSION);
+                self.advance()?;
+            }
+            Tok::Word(Word::While) => {
+                self.tree.set_kind(node, kind::WHILE_EXPRESSION);
+                self.advance()?;
+                self.condition(node, true)?;
+            }
+            Tok::Word(Word::For) => {
+                self.tree.set_kind(node, kind::FOR_EXPRESSION);
+                self.advance()?;
+                let pattern = self.pattern()?;
+                self.add(node, pattern, field::PATTERN);
+                self.expect_word(Word::In)?;
+                let value = self.in_header(true, Self::expression)?;
+                self.add(node, value, field::VALUE);
+            }
+            _ => return self.block_in(node),
+        }
+        self.add_block(node, field::BODY)?;
+        Ok(self.close(node))
+    }
+
+    fn if_expression(&mut self) -> Read<u32> {
+        let node = self.open(kind::IF_EXPRESSION);
+        self.advance()?;
+        self.condition(node, true)?;
+        self.add_block(node, field::CONSEQUENCE)?;
+        if self.at_word(Word::Else) {
+            let otherwise = self.open(kind::ELSE_CLAUSE);
+            self.advance()?;
+            let inner = match self.at_word(Word::If) {
+                true => self.deeper(Self::if_expression)?,
+                false => self.block()?,
+            };
+            self.add(otherwise, inner, field::NO);
+            self.close(otherwise);
+            self.add(node, otherwise, field::ALTERNATIVE);
+        }
+        Ok(self.close(node))
+    }
+
+    /// What `if`, `while` and guards ask for: values, and patterns that fit values.
+    fn condition(&mut self, node: u32, header: bool) -> Read<()> {
+        let condition = self.in_header(header, |parser| {
+            let first = match parser.at_word(Word::Let) {
+                true => parser.let_condition()?,
+                false => parser.expression()?,
+            };
+            if !parser.at_and() {
+                return Ok(first);
+            }
+            let chain = parser.around(kind::LET_CHAIN, first, field::NO);
+            while parser.at_and() {
+                parser.operator(2)?;
+                let more = match parser.at_word(Word::Let) {
+                    true => parser.let_condition()?,
+                    false => parser.comparison()?,
+                };
+                parser.add(chain, more, field::NO);
+            }
+            Ok(parser.close(chain))
+        })?;
+        self.add(node, condition, field::CONDITION);
+        Ok(())
+    }
+
+    /// Whether `&&` comes next.
+    fn at_and(&self) -> bool {
+        self.at(Tok::And) && self.lex.operator(self.tok.start).0 == kind::SIGN_AND
+    }
+
+    /// `let pattern = value`.
+    fn let_condition(&mut self) -> Read<u32> {
+        let node = self.open(kind::LET_CONDITION);
+        self.advance()?;
+        let pattern = self.pattern()?;
+        self.add(node, pattern, field::PATTERN);
+        self.expect(Tok::Assign)?;
+        let value = self.comparison()?;
+        self.add(node, value, field::VALUE);
+        Ok(self.close(node))
+    }
+
+    fn match_expression(&mut self) -> Read<u32> {
+        let node = self.open(kind::MATCH_EXPRESSION);
+        self.advance()?;
+        let value = self.in_header(true, Self::expression)?;
+        self.add(node, value, field::VALUE);
+        let body = self.open(kind::MATCH_BLOCK);
+        self.expect(Tok::Open(b'{'))?;
+        self.inside(|parser| {
+            while !parser.at(Tok::Close(b'}')) {
+                let arm = parser.arm()?;
+                parser.add(body, arm, field::NO);
+            }
+            Ok(())
+        })?;
+        self.advance()?;
+        self.close(body);
+        self.add(node, body, field::BODY);
+        Ok(self.close(node))
+    }
+
+    fn arm(&mut self) -> Read<u32> {
+        let node = self.open(kind::MATCH_ARM);
+        self.attributes(node)?;
+        let pattern = self.open(kind::MATCH_PATTERN);
+        let inner = self.pattern()?;
+        self.add(pattern, inner, field::NO);
+        if self.eat_word(Word::If)? {
+            self.condition(pattern, false)?;
+        }
+        self.close(pattern);
+        self.add(node, pattern, field::PATTERN);
+        self.expect(Tok::FatArrow)?;
+        let (value, ends_with_block) = match self.block_expression()? {
+            Some(block) => match self.tok.kind {
+                Tok::Dot | Tok::Question => {
+                    let value = self.postfix(block)?;
+                    (self.expression_from(value)?, false)
+                }
+                Tok::Comma | Tok::Close(b'}') => (block, true),
+                _ if self.begins_arm() => (block, true),
+                _ => return Err(Unsure),
+            },
+            None => (self.expression()?, false),
+        };
+        self.add(node, value, field::VALUE);
+        if !self.eat(Tok::Comma)? && !ends_with_block && !self.at(Tok::Close(b'}')) {
+            return Err(Unsure);
+        }
+        Ok(self.close(node))
+    }
+
+    /// Whether what comes next can be nothing but another arm.
+    fn begins_arm(&self) -> bool {
+        match self.tok.kind {
+            Tok::Name | Tok::Blank | Tok::Hash | Tok::Path | Tok::Open(b'(' | b'[') | Tok::And | Tok::Bar => true,
+            Tok::Minus | Tok::Range | Tok::RangeClosed | Tok::Less => true,
+            Tok::Word(word) => word != Word::As,
+            _ => self.literal_kind().is_some(),
+        }
+    }
+}
