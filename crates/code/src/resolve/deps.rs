@@ -96,6 +96,15 @@ impl Changed {
         self.atoms.contains(&file)
     }
 
+    /// The same as `hits`, of many atoms in their order.
+    pub fn hits_sorted(&self, deps: &[Atom]) -> bool {
+        if self.atoms.len() * 8 > deps.len() {
+            return self.hits(deps);
+        }
+        let last = deps.last().copied();
+        self.atoms.iter().any(|atom| deps.binary_search(atom).is_ok()) || last == Some(MANY) && !self.atoms.is_empty()
+    }
+
     /// Whether an answer found with these must be found again.
     pub fn hits(&self, deps: &[Atom]) -> bool {
         !self.atoms.is_empty()
@@ -104,6 +113,20 @@ impl Changed {
                 *atom == MANY || (self.bits[word] & bit != 0 && self.atoms.contains(atom))
             })
     }
+}
+
+/// All atoms of several lists, sorted. Lists are often the same one.
+pub fn union<'a>(lists: impl Iterator<Item = &'a Arc<[Atom]>>) -> Box<[Atom]> {
+    let mut seen = FxHashSet::default();
+    let mut all: Vec<Atom> = Vec::new();
+    for list in lists {
+        if seen.insert(Arc::as_ptr(list).cast::<Atom>()) {
+            all.extend(&**list);
+        }
+    }
+    all.sort_unstable();
+    all.dedup();
+    all.into()
 }
 
 fn place(atom: Atom) -> (usize, u64) {

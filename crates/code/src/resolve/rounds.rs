@@ -5,7 +5,7 @@
 //! only what the news of the round before can alter; and when files change, each round asks again only what differs
 //! from the same round before the change.
 
-use super::deps::{Atom, Changed};
+use super::deps::{self, Atom, Changed};
 use super::eval::{Eval, LEVELS, Question};
 use super::file::File;
 use super::flow::{Caller, Flows, Give, Passing};
@@ -18,10 +18,13 @@ use crate::language::Language;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What is passed on through more functions than this is not followed.
 const ROUNDS: usize = 4;
+
+/// Up to so many changes are looked up one by one in what a whole file was found with.
+const FEW_CHANGES: usize = 1_000;
 
 /// One call as a round found it.
 #[derive(Clone, PartialEq)]
@@ -50,6 +53,24 @@ struct Answers {
     puts: Puts,
     /// What others may want to know of it, sorted.
     gives: Arc<[Give]>,
+    /// What all of them were found with, once somebody asks.
+    deps: OnceLock<Box<[Atom]>>,
+}
+
+impl Answers {
+    fn new(calls: Vec<Found>, puts: Puts, gives: Arc<[Give]>) -> Arc<Answers> {
+        Arc::new(Answers { calls, puts, gives, deps: OnceLock::new() })
+    }
+
+    /// Whether any of them may have to be found again: of few changes nearly always none, which is told at once.
+    fn sees(&self, changed: &Changed) -> bool {
+        if changed.len() > FEW_CHANGES {
+            return true;
+        }
+        changed.hits_sorted(
+            self.deps.get_or_init(|| deps::union(self.calls.iter().map(|c| &c.deps).chain([&self.puts.deps]))),
+        )
+    }
 }
 
 #[derive(Clone, Default, PartialEq)]
@@ -304,9 +325,14 @@ fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: R
         let calls: Vec<Found> = (0..calls).map(|call| find(eval, id, call)).collect();
         let puts = puts(eval, id);
         let gives = gives(eval, id, &calls, &puts).into();
-        return Arc::new(Answers { calls, puts, gives });
+        return Answers::new(calls, puts, gives);
     };
-    if matches!(redo, Redo::Nothing) {
+    let holds = match redo {
+        Redo::Nothing => true,
+        Redo::Open => false,
+        Redo::Seeing(changed) => !known.sees(changed),
+    };
+    if holds {
         return known.clone();
     }
     let stale = |found: &Found| match redo {
@@ -343,7 +369,7 @@ fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: R
     let puts = puts.unwrap_or_else(|| known.puts.clone());
     let gives = gives(eval, id, &calls, &puts);
     let gives = if *gives == *known.gives { known.gives.clone() } else { gives.into() };
-    Arc::new(Answers { calls, puts, gives })
+    Answers::new(calls, puts, gives)
 }
 
 fn find(eval: &mut Eval<'_>, file: FileId, call: CallId) -> Found {

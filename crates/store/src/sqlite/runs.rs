@@ -12,8 +12,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Bytes a run has at most, unless one thing needs more: two fill a page.
-const FULL: usize = 4000;
+/// Bytes a run has at most, unless one thing needs more: with the rest of its row it fills a page.
+const FULL: usize = 8_100;
+/// Most bytes of a thing that are neither text nor content.
+const OTHER: usize = 120;
 /// Type names in one run: they are told by a byte.
 const TYPES: usize = 255;
 
@@ -75,7 +77,12 @@ impl<'a> Packing<'a> {
             && statement.version > last
             && statement.recorded_at == recorded_at
             && self.types.len() < TYPES
-            && self.things.len() + statement.content.as_deref().map_or(0, str::len) < FULL
+            && self.len() + most(thing, statement) <= FULL
+    }
+
+    /// Bytes so far, with those that tell where things are and what types are called.
+    fn len(&self) -> usize {
+        self.things.len() + self.places.len() * PLACE + self.types.iter().map(|name| name.len() + 2).sum::<usize>()
     }
 
     fn add(&mut self, thing: &'a Thing, statement: &Statement) {
@@ -147,6 +154,14 @@ impl<'a> Packing<'a> {
 
 /// Bytes that tell where a thing is.
 const PLACE: usize = 4;
+
+/// Bytes that a thing needs at most.
+fn most(thing: &Thing, statement: &Statement) -> usize {
+    let key = thing.key.as_deref().map_or(0, str::len);
+    let discriminator = thing.ends.as_ref().map_or(0, |ends| ends.discriminator.len());
+    let content = statement.content.as_deref().map_or(0, str::len);
+    OTHER + thing.type_name.len() + key + discriminator + content
+}
 
 pub const ADD_RUNS: &str = "INSERT OR FAIL INTO runs (first, scope, things, last, recorded_at, body)
     SELECT c0, c1, c2, c3, c4, c5 FROM given_rows(?1)";
