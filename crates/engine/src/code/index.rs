@@ -17,7 +17,7 @@ use super::files::{self, DIAGNOSTICS, Diagnostic, Listed, Stamp};
 use super::git::{self, blob_id};
 use super::look::{FirstLook, first_look};
 use super::place::{self, Place};
-use super::stamps::{self, Seen, Stamps};
+use super::stamps::{self, AsOf, Kept, Seen, Stamps};
 use super::summaries::Summaries;
 use crate::coordination::{Change, ClaimOut};
 use crate::{Context, Engine};
@@ -326,7 +326,7 @@ impl Workspace {
         } else {
             not_kept(self.keep_only(&to_keep), &mut report);
         }
-        self.keep_stamps(&mut state, &mut report);
+        self.keep_stamps(&mut state, &ledger, &mut report);
         if asks {
             drop(state);
             self.summarise(engine, context, pass, &ledger, &mut report);
@@ -379,24 +379,25 @@ impl Workspace {
             return Ok(Some(view));
         }
         // Nothing was remembered yet: what an earlier process has seen will do.
-        let seen = match (&self.stamps, state.branch.is_empty()) {
+        let kept = match (&self.stamps, state.branch.is_empty()) {
             (Some(stamps), true) => stamps.read(),
-            _ => state.seen(),
+            _ => Kept { as_of: None, seen: state.seen() },
         };
-        let not_text = seen.iter().filter(|seen| seen.content.is_none());
-        state.skipped.extend(not_text.map(|s| (s.path.clone(), Skipped { stamp: Some(s.stamp), not_text: true })));
-        let stamps = stamps::contents(&seen);
+        let not_text = kept.seen.iter().filter(|seen| seen.content.is_none());
+        state.skipped.extend(not_text.map(|s| (s.path.clone(), Skipped { stamp: s.stamp, not_text: true })));
         state.known.clear();
-        state.last_valid = Time::MIN;
         state.claimed = None;
-        for found in ledger.beginning(&view, Some("FILE"), "", Fields::Content)? {
-            let (Some(path), Some(statement)) = (found.thing.key.as_deref(), &found.statement) else { continue };
-            let Some(told) = statement.content.as_deref().and_then(Told::of) else { continue };
-            // A file somebody stated by hand has no content of ours: it is left alone.
-            let Some(id) = unhex(&told.content_hash) else { continue };
-            state.last_valid = state.last_valid.max(statement.period.from);
-            let stamp = stamps.get(path).filter(|(known, _)| *known == id).map(|(_, stamp)| *stamp);
-            state.known.insert(path.to_owned(), Known { content: id, facts: told.facts.into_owned(), stamp });
+        let here = |as_of: &AsOf| as_of.branch == branch && as_of.tx == head.tx && as_of.hash == head.hash.0;
+        match kept.as_of.filter(here) {
+            Some(as_of) => {
+                state.last_valid = Time(as_of.last_valid);
+                let known = kept.seen.into_iter().filter_map(|Seen { path, content, stamp }| {
+                    let content = content?;
+                    Some((path, Known { content: content.id, facts: content.facts, stamp }))
+                });
+                state.known.extend(known);
+            }
+            None => ask_known(state, ledger, &view, &stamps::contents(&kept.seen))?,
         }
         if state.branch != branch || state.tx != head.tx {
             state.stated = false;
@@ -649,14 +650,35 @@ impl Workspace {
     }
 }
 
+/// Asks the branch what it says of files. `stamps` tells when they were written, and what they held then.
+fn ask_known(
+    state: &mut State,
+    ledger: &Ledger,
+    view: &View,
+    stamps: &FxHashMap<&str, ([u8; 20], Stamp)>,
+) -> Result<()> {
+    state.last_valid = Time::MIN;
+    for found in ledger.beginning(view, Some("FILE"), "", Fields::Content)? {
+        let (Some(path), Some(statement)) = (found.thing.key.as_deref(), &found.statement) else { continue };
+        let Some(told) = statement.content.as_deref().and_then(Told::of) else { continue };
+        // A file somebody stated by hand has no content of ours: it is left alone.
+        let Some(id) = unhex(&told.content_hash) else { continue };
+        state.last_valid = state.last_valid.max(statement.period.from);
+        let stamp = stamps.get(path).filter(|(known, _)| *known == id).map(|(_, stamp)| *stamp);
+        state.known.insert(path.to_owned(), Known { content: id, facts: told.facts.into_owned(), stamp });
+    }
+    Ok(())
+}
+
 impl State {
     /// What is known of the files as they are on disk.
     fn seen(&self) -> Vec<Seen> {
-        let known = self.known.iter().filter_map(|(path, known)| {
-            Some(Seen { path: path.clone(), content: Some(known.content), stamp: known.stamp? })
+        let known = self.known.iter().map(|(path, known)| {
+            let content = stamps::Content { id: known.content, facts: known.facts.clone() };
+            Seen { path: path.clone(), content: Some(content), stamp: known.stamp }
         });
-        let skipped = self.skipped.iter().filter(|(_, skipped)| skipped.not_text);
-        let skipped = skipped.filter_map(|(path, s)| Some(Seen { path: path.clone(), content: None, stamp: s.stamp? }));
+        let skipped = self.skipped.iter().filter(|(_, skipped)| skipped.not_text && skipped.stamp.is_some());
+        let skipped = skipped.map(|(path, s)| Seen { path: path.clone(), content: None, stamp: s.stamp });
         known.chain(skipped).collect()
     }
 

@@ -1,11 +1,11 @@
 //! When the files of a working tree were written, and what they held: kept on disk, so that a new process reads only
-//! those that were written since.
+//! those that were written since; and what a branch said of them, so that it need not be asked for each.
 //!
 //! Losing the file loses time, nothing else.
 
 use super::cache::{checksum, make_folder};
 use super::files::Stamp;
-use lukasa_model::Time;
+use lukasa_model::{Time, Tx};
 use rustc_hash::{FxHashMap, FxHasher};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -15,15 +15,41 @@ use std::path::{Path, PathBuf};
 
 /// How long a file has to be left alone: the coarsest clocks of file systems tick every two seconds.
 const SETTLED_NS: i128 = 3_000_000_000;
-const FIRST_LINE: &[u8] = b"lukasa stamps 1\n";
+const FIRST_LINE: &[u8] = b"lukasa stamps 2\n";
 const PREFIX: &str = "stamps-";
 
-/// A file as it was seen: when it was written, and the id of its content; none if it is no text.
+/// A file as it was seen: when it was written, if it was left alone since, and what it held; nothing if it is no text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     pub path: String,
-    pub content: Option<[u8; 20]>,
-    pub stamp: Stamp,
+    pub content: Option<Content>,
+    pub stamp: Option<Stamp>,
+}
+
+/// The id of a file's content, and a hash over what the branch says of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    pub id: [u8; 20],
+    pub facts: String,
+}
+
+/// Where a branch stood when it said just this of all its files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AsOf {
+    pub branch: String,
+    pub tx: Tx,
+    /// Of the whole log: nothing else leads to the same.
+    pub hash: [u8; 32],
+    /// The latest time from which one of them is valid.
+    pub last_valid: i64,
+}
+
+/// What is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// None when the branch may have said something else.
+    pub as_of: Option<AsOf>,
+    pub seen: Vec<Seen>,
 }
 
 /// Where the stamps of one working tree are kept.
@@ -42,17 +68,15 @@ impl Stamps {
     }
 
     /// What was seen last; nothing when there is no such file, or it is damaged.
-    pub fn read(&self) -> Vec<Seen> {
-        fs::read(&self.file)
-            .ok()
-            .and_then(|bytes| take_apart(&bytes))
-            .map_or(vec![], |(root, seen)| if Path::new(&root) == self.root { seen } else { vec![] })
+    pub fn read(&self) -> Kept {
+        let found = fs::read(&self.file).ok().and_then(|bytes| take_apart(&bytes));
+        found.filter(|(root, _)| Path::new(root) == self.root).map(|(_, kept)| kept).unwrap_or_default()
     }
 
-    pub fn write(&self, seen: &[Seen]) -> io::Result<()> {
+    pub fn write(&self, kept: &Kept) -> io::Result<()> {
         // A root that is no text has no stamps: it is read every time.
         let Some(root) = self.root.to_str() else { return Ok(()) };
-        let body = postcard::to_allocvec(&(root, seen)).map_err(io::Error::other)?;
+        let body = postcard::to_allocvec(&(root, kept)).map_err(io::Error::other)?;
         let folder = self.file.parent().unwrap_or(Path::new("."));
         make_folder(folder)?;
         let next = self.file.with_extension(format!("new-{}", std::process::id()));
@@ -85,14 +109,14 @@ pub fn is_settled(stamp: &Stamp, time: Time) -> bool {
     stamp.modified_ns.max(stamp.changed_ns) < i128::from(time.0) * 1_000 - SETTLED_NS
 }
 
-fn take_apart(bytes: &[u8]) -> Option<(String, Vec<Seen>)> {
+fn take_apart(bytes: &[u8]) -> Option<(String, Kept)> {
     let (sum, body) = bytes.strip_prefix(FIRST_LINE)?.split_first_chunk::<8>()?;
     (checksum(body).to_le_bytes() == *sum).then(|| postcard::from_bytes(body).ok())?
 }
 
-/// What was seen of files that are text, by path.
+/// When files that are text were written, and the ids of what they held, by path.
 pub fn contents(seen: &[Seen]) -> FxHashMap<&str, ([u8; 20], Stamp)> {
-    seen.iter().filter_map(|seen| Some((seen.path.as_str(), (seen.content?, seen.stamp)))).collect()
+    seen.iter().filter_map(|seen| Some((seen.path.as_str(), (seen.content.as_ref()?.id, seen.stamp?)))).collect()
 }
 
 #[cfg(test)]
@@ -103,23 +127,30 @@ mod tests {
 
     fn seen(path: &str, seconds: u64) -> Seen {
         let at = i128::from(seconds) * 1_000_000_000;
-        Seen { path: path.into(), content: Some([7; 20]), stamp: Stamp { size: 1, modified_ns: 5, changed_ns: at } }
+        let content = Some(Content { id: [7; 20], facts: "f".into() });
+        Seen { path: path.into(), content, stamp: Some(Stamp { size: 1, modified_ns: 5, changed_ns: at }) }
+    }
+
+    fn kept(seen: &[Seen]) -> Kept {
+        let as_of = AsOf { branch: "main".into(), tx: 3, hash: [1; 32], last_valid: 5 };
+        Kept { as_of: Some(as_of), seen: seen.to_vec() }
     }
 
     #[test]
     fn what_was_seen_is_kept_for_its_own_tree() {
         let (folder, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let stamps = Stamps::in_folder(folder.path(), root.path());
-        assert!(stamps.read().is_empty());
-        stamps.write(&[seen("a", 10), seen("b", 20)]).unwrap();
-        assert_eq!(stamps.read(), [seen("a", 10), seen("b", 20)]);
-        assert!(Stamps::in_folder(folder.path(), Path::new("/elsewhere")).read().is_empty());
+        assert_eq!(stamps.read(), Kept::default());
+        let both = kept(&[seen("a", 10), seen("b", 20)]);
+        stamps.write(&both).unwrap();
+        assert_eq!(stamps.read(), both);
+        assert_eq!(Stamps::in_folder(folder.path(), Path::new("/elsewhere")).read(), Kept::default());
     }
 
     #[test]
     fn what_was_just_written_is_not_believed() {
         let now = Time(1_000_000_000);
-        let settled = |seconds| is_settled(&seen("a", seconds).stamp, now);
+        let settled = |seconds| is_settled(&seen("a", seconds).stamp.unwrap(), now);
         assert!(settled(10) && settled(996));
         assert!(!settled(997) && !settled(999) && !settled(2_000));
     }
@@ -128,15 +159,15 @@ mod tests {
     fn a_damaged_file_counts_as_none() {
         let (folder, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let stamps = Stamps::in_folder(folder.path(), root.path());
-        stamps.write(&[seen("a", 10)]).unwrap();
+        stamps.write(&kept(&[seen("a", 10)])).unwrap();
         let whole = fs::read(&stamps.file).unwrap();
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x10;
             fs::write(&stamps.file, &bytes).unwrap();
-            assert!(stamps.read().is_empty(), "changed at {at}");
+            assert_eq!(stamps.read(), Kept::default(), "changed at {at}");
             fs::write(&stamps.file, &whole[..at]).unwrap();
-            assert!(stamps.read().is_empty(), "cut at {at}");
+            assert_eq!(stamps.read(), Kept::default(), "cut at {at}");
         }
     }
 
@@ -145,12 +176,12 @@ mod tests {
         let (folder, root, gone) =
             (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let other = Stamps::in_folder(folder.path(), gone.path());
-        other.write(&[seen("a", 10)]).unwrap();
+        other.write(&kept(&[seen("a", 10)])).unwrap();
         let stamps = Stamps::in_folder(folder.path(), root.path());
-        stamps.write(&[seen("a", 10)]).unwrap();
+        stamps.write(&kept(&[seen("a", 10)])).unwrap();
         assert!(other.file.exists());
         drop(gone);
-        stamps.write(&[seen("a", 10)]).unwrap();
+        stamps.write(&kept(&[seen("a", 10)])).unwrap();
         assert!(!other.file.exists() && stamps.file.exists());
     }
 }

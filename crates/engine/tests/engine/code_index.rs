@@ -129,6 +129,11 @@ fn a_new_process_reads_only_what_was_written_since() {
         let report = index(&mut desk);
         assert_eq!((&report["bytes"], &report["changed"]), (&json!(0), &json!(0)), "{report}");
         assert!(report["diagnostics"].to_string().contains("odd.py"), "what is wrong is told every time: {report}");
+        // What was kept of the branch counts only as long as nobody else has written.
+        desk.ok("delete", json!({"ref": "FILE:many/m9.py"}));
+        let report = index(&mut desk);
+        assert_eq!((&report["changed"], &report["removed"]), (&json!(1), &json!(0)), "{report}");
+        assert!(stated(&desk, "main").contains_key("FILE:many/m9.py"));
         // As long as before, and said to be as old as before.
         let file = folder.path().join("many/m7.py");
         let before = fs::metadata(&file).unwrap().modified().unwrap();

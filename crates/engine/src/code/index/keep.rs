@@ -1,7 +1,9 @@
 //! What a pass leaves for the next process: facts of sources, and when files were written.
 
 use super::super::cache::{Pack, Source};
+use super::super::stamps::{AsOf, Kept};
 use super::{Diagnostic, Report, State, Workspace};
+use lukasa_store::Ledger;
 use std::sync::Arc;
 
 /// So many files are read again by the next process sooner than all stamps are written.
@@ -43,10 +45,18 @@ impl Workspace {
     }
 
     /// Keeps when files were written, for the next process; a few that are missing there are read again.
-    pub(super) fn keep_stamps(&self, state: &mut State, report: &mut Report) {
+    pub(super) fn keep_stamps(&self, state: &mut State, ledger: &Ledger, report: &mut Report) {
         let Some(stamps) = self.stamps.as_ref().filter(|_| state.unkept > FEW_UNKEPT) else { return };
         state.unkept = 0;
-        if let Err(e) = stamps.write(&state.seen()) {
+        // Somebody else may have written meanwhile: then the branch is asked again.
+        let head = ledger.head().ok().filter(|head| head.tx == state.tx);
+        let as_of = head.map(|head| AsOf {
+            branch: state.branch.clone(),
+            tx: head.tx,
+            hash: head.hash.0,
+            last_valid: state.last_valid.0,
+        });
+        if let Err(e) = stamps.write(&Kept { as_of, seen: state.seen() }) {
             report.diagnostics.push(Diagnostic::new(".", format!("stamps cannot be kept for next time: {e}")));
         }
     }
