@@ -102,7 +102,10 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
 
     fn append_rows<T: Borrow<Thing>, S: Borrow<Statement>>(&self, things: &[T], statements: &[S]) -> Result<()> {
         bulk::insert(&self.connection, rows::ADD_THINGS, &rows::Things(self.scope, things)).map_err(fault)?;
-        bulk::insert(&self.connection, rows::ADD_IDS, &rows::Things(self.scope, things)).map_err(fault)?;
+        // In the order of ids neighbours go to the same page.
+        let mut by_id: Vec<&Thing> = things.iter().map(Borrow::borrow).collect();
+        by_id.sort_unstable_by_key(|thing| thing.id);
+        bulk::insert(&self.connection, rows::ADD_IDS, &rows::Things(self.scope, &by_id)).map_err(fault)?;
         bulk::insert(&self.connection, rows::ADD_STATEMENTS, &rows::Statements(self.scope, statements)).map_err(fault)
     }
 

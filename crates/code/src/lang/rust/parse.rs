@@ -316,43 +316,42 @@ impl<'t> Parser<'t> {
     fn fields(&mut self) -> Read<u32> {
         let list = self.open(kind::FIELD_DECLARATION_LIST);
         self.expect(Tok::Open(b'{'))?;
-        while !self.at(Tok::Close(b'}')) {
-            self.remarks(list, kind::LINE_COMMENT);
-            if self.at(Tok::Hash) {
-                let attribute = self.attribute_item()?;
-                self.add(list, attribute, field::NO);
-                continue;
+        self.documented(list, Tok::Close(b'}'), |parser| {
+            let node = parser.open(kind::FIELD_DECLARATION);
+            if let Some(visibility) = parser.visibility()? {
+                parser.add(node, visibility, field::NO);
             }
-            let node = self.open(kind::FIELD_DECLARATION);
-            if let Some(visibility) = self.visibility()? {
-                self.add(node, visibility, field::NO);
-            }
-            self.add_name(node, kind::FIELD_IDENTIFIER)?;
-            self.expect(Tok::Colon)?;
-            self.add_type(node)?;
-            self.close(node);
-            self.add(list, node, field::NO);
-            self.comma(Tok::Close(b'}'))?;
-        }
-        self.advance()?;
-        Ok(self.close(list))
+            parser.add_name(node, kind::FIELD_IDENTIFIER)?;
+            parser.expect(Tok::Colon)?;
+            parser.add_type(node)?;
+            parser.close(node);
+            parser.add(list, node, field::NO);
+            Ok(())
+        })
     }
 
     fn ordered_fields(&mut self) -> Read<u32> {
         let list = self.open(kind::ORDERED_FIELD_DECLARATION_LIST);
         self.advance()?;
-        while !self.at(Tok::Close(b')')) {
+        self.documented(list, Tok::Close(b')'), |parser| {
+            if let Some(visibility) = parser.visibility()? {
+                parser.add(list, visibility, field::NO);
+            }
+            parser.add_type(list)
+        })
+    }
+
+    /// A list up to its end whose parts have comments and attributes before them and commas between.
+    fn documented(&mut self, list: u32, end: Tok, mut part: impl FnMut(&mut Self) -> Read<()>) -> Read<u32> {
+        while !self.at(end) {
             self.remarks(list, kind::LINE_COMMENT);
             if self.at(Tok::Hash) {
                 let attribute = self.attribute_item()?;
                 self.add(list, attribute, field::NO);
                 continue;
             }
-            if let Some(visibility) = self.visibility()? {
-                self.add(list, visibility, field::NO);
-            }
-            self.add_type(list)?;
-            self.comma(Tok::Close(b')'))?;
+            part(self)?;
+            self.comma(end)?;
         }
         self.advance()?;
         Ok(self.close(list))
@@ -366,19 +365,11 @@ impl<'t> Parser<'t> {
         self.where_clause(node)?;
         let list = self.open(kind::ENUM_VARIANT_LIST);
         self.expect(Tok::Open(b'{'))?;
-        while !self.at(Tok::Close(b'}')) {
-            self.remarks(list, kind::LINE_COMMENT);
-            if self.at(Tok::Hash) {
-                let attribute = self.attribute_item()?;
-                self.add(list, attribute, field::NO);
-                continue;
-            }
-            let variant = self.variant()?;
-            self.add(list, variant, field::NO);
-            self.comma(Tok::Close(b'}'))?;
-        }
-        self.advance()?;
-        self.close(list);
+        self.documented(list, Tok::Close(b'}'), |parser| {
+            let variant = parser.variant()?;
+            parser.add(list, variant, field::NO);
+            Ok(())
+        })?;
         self.add(node, list, field::BODY);
         Ok(())
     }
