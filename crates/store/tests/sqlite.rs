@@ -78,7 +78,7 @@ fn a_store_of_an_older_schema_is_brought_up_to_date() {
     raw.execute_batch(
         "DROP TABLE vectors; DROP TABLE vector_models; DROP TABLE jobs; DROP TABLE marks;
          DROP TABLE access_keys; DROP TABLE runs; DROP TABLE run_ids; DROP TABLE run_keys; DROP TABLE run_ends;
-         DROP TABLE thing_ids; CREATE UNIQUE INDEX things_by_id ON things (scope, id);
+         DROP TABLE row_ids; CREATE UNIQUE INDEX things_by_id ON things (scope, id);
          DELETE FROM refinery_schema_history WHERE version > 2;",
     )
     .unwrap();
@@ -105,8 +105,8 @@ fn rows_cannot_be_changed_and_damage_is_named() {
         "DELETE FROM statements",
         "UPDATE things SET key = 'z'",
         "DELETE FROM things",
-        "UPDATE thing_ids SET tid = 0",
-        "DELETE FROM thing_ids",
+        "UPDATE row_ids SET tid = 0",
+        "DELETE FROM row_ids",
         "UPDATE transactions SET header = '{}'",
         "DELETE FROM transactions",
     ] {
@@ -123,7 +123,7 @@ fn rows_cannot_be_changed_and_damage_is_named() {
         ("DELETE FROM transactions WHERE tx = 2".to_string(), "transaction 2 is missing"),
         ("UPDATE things SET key = 'z' WHERE key = 'b'".to_string(), "the id of `Service:z` (thing 2) does not follow from its name"),
         ("DELETE FROM things WHERE key = 'a'".to_string(), "thing 1 is missing"),
-        ("DELETE FROM thing_ids WHERE id = (SELECT id FROM things WHERE key = 'b')".to_string(), "thing 2 is not found by its id"),
+        ("DELETE FROM row_ids WHERE id = (SELECT id FROM things WHERE key = 'b')".to_string(), "thing 2 is not found by its id"),
         ("UPDATE projects SET hash = zeroblob(32)".to_string(), "the head does not match the last transaction"),
         ("INSERT INTO statements SELECT tid, 7, version + 8 * 16777216, scope, recorded_at, valid_from, valid_to, number, parents, hash, content, change FROM statements LIMIT 1".to_string(), "3 statements are stored, 2 belong to the log"),
     ] {
@@ -158,6 +158,10 @@ fn what_a_load_made_cannot_be_changed_and_damage_is_named() {
             .collect()),
     ];
     ledger.load("main", &Header::default(), parts.into_iter()).unwrap();
+    let call = || PutRelationship::new("CALLS", "Service:s1", "Service:s2").into();
+    let twice: Vec<lukasa_model::Result<Vec<Write>>> = vec![Ok(vec![call()]), Ok(vec![call()])];
+    let error = ledger.load("main", &Header::default(), twice.into_iter()).unwrap_err();
+    assert!(error.message.contains("written twice in one load"), "{error:?}");
     let raw = rusqlite::Connection::open(&path).unwrap();
     let runs: i64 = raw.query_row("SELECT count(*) FROM runs", [], |r| r.get(0)).unwrap();
     assert!((3..15).contains(&runs), "199 things in {runs} rows");
@@ -200,6 +204,7 @@ fn what_a_load_made_cannot_be_changed_and_damage_is_named() {
         (format!("DELETE FROM runs {first}"), "thing 1 is missing"),
         (format!("UPDATE runs SET recorded_at = 7 {first}"), "version 1.0 has impossible times or parents"),
         ("DELETE FROM run_ids".to_string(), "thing 1 is not found by its id"),
+        ("UPDATE run_ids SET list = x'80'".to_string(), "a run of things is not readable"),
     ] {
         let copy = folder.path().join("damaged.db");
         ledger.store().copy_to(&copy).unwrap();

@@ -493,7 +493,7 @@ impl Workspace {
             not_kept(self.keep_only(to_keep), report);
             let committed = ledger.commit(&batch)?;
             report.tx = committed.tx;
-            state.tx = committed.tx.unwrap_or(state.tx);
+            state.wrote(committed.tx);
             state.claimed = batch.header.git_commit;
             return Ok(());
         }
@@ -603,7 +603,7 @@ impl Workspace {
             let stamp = stamp.map_or(before.and_then(|k| k.stamp), |(_, s)| *s);
             state.known.insert(path, Known { content, facts: digest, stamp });
         }
-        state.tx = committed.tx.unwrap_or(state.tx);
+        state.wrote(committed.tx);
         state.claimed = batch.header.git_commit;
         state.last_valid = state.last_valid.max(batch.header.valid_at.unwrap_or(committed.recorded_at));
         Ok(())
@@ -671,6 +671,13 @@ fn ask_known(
 }
 
 impl State {
+    /// Moves on to what was just written, unless somebody else wrote in between: then the branch is asked again.
+    fn wrote(&mut self, tx: Option<Tx>) {
+        if tx == Some(self.tx + 1) {
+            self.tx += 1;
+        }
+    }
+
     /// What is known of the files as they are on disk.
     fn seen(&self) -> Vec<Seen> {
         let known = self.known.iter().map(|(path, known)| {

@@ -47,3 +47,7 @@ CREATE TRIGGER run_keys_keep BEFORE UPDATE ON run_keys BEGIN SELECT RAISE(ABORT,
 CREATE TRIGGER run_keys_stay BEFORE DELETE ON run_keys BEGIN SELECT RAISE(ABORT, 'keys are never deleted'); END;
 CREATE TRIGGER run_ends_keep BEFORE UPDATE ON run_ends BEGIN SELECT RAISE(ABORT, 'ends are never changed'); END;
 CREATE TRIGGER run_ends_stay BEFORE DELETE ON run_ends BEGIN SELECT RAISE(ABORT, 'ends are never deleted'); END;
+
+-- Ids of things that are rows. A Lukasa that knows of no runs, and has the store open, finds the table no more: it would
+-- make anew what runs already hold.
+ALTER TABLE thing_ids RENAME TO row_ids;

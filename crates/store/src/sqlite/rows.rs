@@ -12,7 +12,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 /// A thing's number and its project in one integer: 40 bits are a trillion things.
-const NUMBER_BITS: u32 = 40;
+pub const NUMBER_BITS: u32 = 40;
 
 pub fn tid(scope: i64, number: ThingNo) -> i64 {
     scope << NUMBER_BITS | number as i64
@@ -71,7 +71,7 @@ impl<T: Borrow<Thing>> Rows for Things<'_, T> {
 }
 
 /// Ids of new things with their numbers, of the same rows.
-pub const ADD_IDS: &str = "INSERT OR FAIL INTO thing_ids (scope, id, tid) SELECT c1, c2, c0 FROM given_rows(?1)";
+pub const ADD_IDS: &str = "INSERT OR FAIL INTO row_ids (scope, id, tid) SELECT c1, c2, c0 FROM given_rows(?1)";
 
 /// New statements, as rows.
 pub struct Statements<'a, S>(pub i64, pub &'a [S]);

@@ -1,7 +1,7 @@
 //! Things that a load makes, many in one row: how they are packed, and read again.
 
 use super::bulk::Rows;
-use super::rows::{Names, blob, integer, number, text_of, tid};
+use super::rows::{NUMBER_BITS, Names, blob, integer, number, text_of, tid};
 use crate::Fields;
 use lukasa_model::content::ABSENT;
 use lukasa_model::json::Hash;
@@ -16,6 +16,8 @@ use uuid::Uuid;
 const FULL: usize = 8_100;
 /// Most bytes of a thing that are neither text nor content.
 const OTHER: usize = 120;
+/// Numbers of things are below this; above it would be those of another project.
+const THINGS: ThingNo = 1 << NUMBER_BITS;
 /// Type names in one run: they are told by a byte.
 const TYPES: usize = 255;
 
@@ -290,7 +292,7 @@ impl Rows for Lists {
 pub fn find_id(list: &[u8], id: &Uuid) -> Result<Option<ThingNo>> {
     let mut left = Left(list);
     while !left.0.is_empty() {
-        let (known, number) = (left.array::<16>()?, left.number()?);
+        let (known, number) = (left.array::<16>()?, left.thing()?);
         if known == *id.as_bytes() {
             return Ok(Some(number));
         }
@@ -302,7 +304,7 @@ pub fn find_id(list: &[u8], id: &Uuid) -> Result<Option<ThingNo>> {
 pub fn read_list(list: &[u8], out: &mut Vec<ThingNo>) -> Result<()> {
     let (mut left, mut at) = (Left(list), 0);
     while !left.0.is_empty() {
-        at += left.number()?;
+        at = left.number()?.checked_add(at).filter(|no| *no < THINGS).ok_or_else(damaged)?;
         out.push(at);
     }
     Ok(())
@@ -325,6 +327,9 @@ impl<'r> Packed<'r> {
         let ValueRef::Blob(body) = row.get_ref(4).map_err(fault)? else { return Err(damaged()) };
         let first = number(row.get(0).map_err(fault)?);
         let things = usize::try_from(row.get::<_, i64>(1).map_err(fault)?).map_err(|_| damaged())?;
+        if things > body.len() / PLACE {
+            return Err(damaged());
+        }
         Ok(Packed { first, things, recorded_at: Time(row.get(3).map_err(fault)?), body })
     }
 
@@ -343,8 +348,8 @@ impl<'r> Packed<'r> {
         let key = if flags & KEYED != 0 { Some(left.text()?.into()) } else { None };
         let ends = match flags & RELATED != 0 {
             true => Some(Ends {
-                src: left.number()?,
-                dst: left.number()?,
+                src: left.thing()?,
+                dst: left.thing()?,
                 discriminator: if flags & DISCRIMINATED != 0 { left.text()?.into() } else { "".into() },
             }),
             false => None,
@@ -420,7 +425,7 @@ impl<'r> Packed<'r> {
     }
 }
 
-fn damaged() -> Error {
+pub fn damaged() -> Error {
     Error::internal("a run of things is not readable").hint("restore a backup with `lukasa restore-backup`")
 }
 
@@ -466,6 +471,10 @@ impl<'r> Left<'r> {
             }
         }
         Err(damaged())
+    }
+
+    fn thing(&mut self) -> Result<ThingNo> {
+        self.number().and_then(|number| if number < THINGS { Ok(number) } else { Err(damaged()) })
     }
 
     fn text(&mut self) -> Result<&'r str> {

@@ -10,7 +10,7 @@ use lukasa_model::json::Hash;
 use lukasa_model::plan::Side;
 use lukasa_model::statement::{Provenance, Role};
 use lukasa_model::types::Declaration;
-use lukasa_model::{BranchNo, Result, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId};
+use lukasa_model::{BranchNo, Error, Result, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId};
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use std::borrow::Borrow;
 use std::cell::RefCell;
@@ -131,12 +131,16 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
         std::thread::scope(|threads| {
             let ids = threads.spawn(move || {
                 ids.sort_unstable();
-                runs::Lists::of_ids(scope, &ids)
+                // What a table of single ids would refuse by itself.
+                match ids.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+                    Some(pair) => Err(Error::internal(format!("{} is written twice in one load", pair[0].0))),
+                    None => Ok(runs::Lists::of_ids(scope, &ids)),
+                }
             });
             ends.sort_unstable();
             bulk::insert(connection, runs::ADD_ENDS, &runs::Lists::of_ends(scope, &ends)).map_err(fault)?;
             drop(ends);
-            let ids = ids.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let ids = ids.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             bulk::insert(connection, runs::ADD_IDS, &ids).map_err(fault)
         })
     }
@@ -202,11 +206,18 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
             Ok(())
         })?;
         numbers.sort_unstable();
-        let mut names = self.names.borrow_mut();
-        self.in_runs(&numbers, |run, no| {
+        self.listed(&numbers, out)
+    }
+
+    /// Things in runs that lists have led to, which must be there.
+    fn listed(&self, numbers: &[ThingNo], out: &mut Vec<Thing>) -> Result<()> {
+        let (mut names, mut found) = (self.names.borrow_mut(), 0);
+        self.in_runs(numbers, |run, no| {
+            found += 1;
             out.push(run.thing(no, &mut names)?);
             Ok(())
-        })
+        })?;
+        if found == numbers.len() { Ok(()) } else { Err(runs::damaged()) }
     }
 }
 
@@ -243,7 +254,7 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
     fn things(&mut self, ids: &[Uuid]) -> Result<Vec<Thing>> {
         let mut found = Vec::new();
         for id in ids {
-            let by_id = "SELECT tid FROM thing_ids WHERE scope = ?1 AND id = ?2";
+            let by_id = "SELECT tid FROM row_ids WHERE scope = ?1 AND id = ?2";
             self.each(by_id, params![self.scope, id.as_bytes()], |row| {
                 found.push(rows::number(row.get(0).map_err(fault)?));
                 Ok(())
@@ -425,11 +436,7 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
         }
         in_runs.sort_unstable();
         in_runs.dedup();
-        let mut names = self.names.borrow_mut();
-        self.in_runs(&in_runs, |run, no| {
-            found.push(run.thing(no, &mut names)?);
-            Ok(())
-        })?;
+        self.listed(&in_runs, &mut found)?;
         found.sort_by_key(|t| t.no);
         found.dedup_by_key(|t| t.no);
         Ok(found)

@@ -145,7 +145,7 @@ impl Workspace {
                     known.facts.clone_from(&file.digest);
                 }
             }
-            state.tx = committed.tx.unwrap_or(state.tx);
+            state.wrote(committed.tx);
             state.last_valid = state.last_valid.max(committed.recorded_at);
             last = committed.tx.or(last);
         }

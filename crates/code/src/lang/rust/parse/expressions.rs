@@ -216,7 +216,11 @@ impl Parser<'_> {
         // What goes on to the end of an expression has nothing behind it.
         if matches!(
             self.tree.kind(node),
-            kind::CLOSURE_EXPRESSION | kind::RETURN_EXPRESSION | kind::BREAK_EXPRESSION | kind::YIELD_EXPRESSION
+            kind::CLOSURE_EXPRESSION
+                | kind::RETURN_EXPRESSION
+                | kind::BREAK_EXPRESSION
+                | kind::CONTINUE_EXPRESSION
+                | kind::YIELD_EXPRESSION
         ) {
             return Ok(node);
         }

@@ -43,6 +43,15 @@ impl Parser<'_> {
         if let Some(item) = self.item()? {
             return Ok(item);
         }
+        if self.begins_macro() {
+            let path = self.simple_path()?;
+            let node = self.macro_invocation(path)?;
+            // It stands for statements, unless something is asked of what it gives.
+            if !matches!(self.tok.kind, Tok::Dot | Tok::Question) {
+                return Ok(node);
+            }
+            return self.statement_from(node);
+        }
         let node = self.open(kind::EXPRESSION_STATEMENT);
         let (value, ends_with_block) = match self.begins_block()? {
             true => {
@@ -65,13 +74,43 @@ impl Parser<'_> {
             _ if ends_with_block => self.add(node, value, field::NO),
             // What a block gives.
             Tok::Close(b'}') => return Ok(value),
-            // A macro that stands for statements.
-            _ if self.tree.kind(value) == kind::MACRO_INVOCATION && self.lex.byte(self.last - 1) == b'}' => {
-                return Ok(value);
-            }
             _ => return Err(Unsure),
         }
         Ok(self.close(node))
+    }
+
+    /// A statement whose first value was read.
+    fn statement_from(&mut self, first: u32) -> Read<u32> {
+        let value = self.postfix(first)?;
+        let value = self.expression_from(value)?;
+        if self.at(Tok::Close(b'}')) {
+            return Ok(value);
+        }
+        let node = self.around(kind::EXPRESSION_STATEMENT, value, field::NO);
+        if !self.at(Tok::Semicolon) {
+            return Err(Unsure);
+        }
+        self.mark(node, kind::SIGN_SEMICOLON, field::NO)?;
+        Ok(self.close(node))
+    }
+
+    /// Whether `path! {` comes next.
+    fn begins_macro(&self) -> bool {
+        if !matches!(self.tok.kind, Tok::Name | Tok::Path | Tok::Word(Word::Crate | Word::SelfValue | Word::Super)) {
+            return false;
+        }
+        let mut at = self.tok.start;
+        while self.lex.byte(at).is_ascii_alphanumeric() || matches!(self.lex.byte(at), b'_' | b':' | b'#') {
+            at += 1;
+        }
+        if self.lex.byte(at) != b'!' {
+            return false;
+        }
+        at += 1;
+        while self.lex.byte(at) == b' ' {
+            at += 1;
+        }
+        self.lex.byte(at) == b'{'
     }
 
     fn let_declaration(&mut self) -> Read<u32> {
@@ -145,7 +184,9 @@ impl Parser<'_> {
         if let Some(wrapper) = wrapper {
             self.tree.set_kind(node, wrapper);
             self.advance()?;
-            self.eat_word(Word::Move)?;
+            if wrapper == kind::ASYNC_BLOCK {
+                self.eat_word(Word::Move)?;
+            }
             self.add_block(node, if wrapper == kind::CONST_BLOCK { field::BODY } else { field::NO })?;
             return Ok(self.close(node));
         }
