@@ -446,7 +446,11 @@ impl Parser<'_> {
             }
             _ => self.segment()?,
         };
-        while self.eat(Tok::Path)? {
+        while self.at(Tok::Path) {
+            if self.tree.kind(path) == kind::GENERIC_FUNCTION {
+                path = self.generic_of(path)?;
+            }
+            self.advance()?;
             if self.at(Tok::Less) {
                 if !matches!(self.tree.kind(path), kind::IDENTIFIER | kind::SCOPED_IDENTIFIER) {
                     return Err(Unsure);
@@ -456,9 +460,6 @@ impl Parser<'_> {
                 self.add(node, arguments, field::TYPE_ARGUMENTS);
                 path = self.close(node);
                 continue;
-            }
-            if self.tree.kind(path) == kind::GENERIC_FUNCTION {
-                path = self.generic_of(path)?;
             }
             let name = self.segment()?;
             path = self.scoped(kind::SCOPED_IDENTIFIER, start, Some(path), name);
