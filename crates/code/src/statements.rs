@@ -220,31 +220,13 @@ pub fn objects(
     maker.objects
 }
 
-/// Which of a file's relationships.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
-    All,
-    /// What contains what, where both are of the file.
-    Within,
-    /// All others.
-    Across,
-}
-
 /// The relationships that belong to a file.
-pub fn relationships(
-    program: &Program,
-    names: &Names,
-    links: &Links,
-    file: FileId,
-    which: Which,
-) -> Vec<PutRelationship> {
+pub fn relationships(program: &Program, names: &Names, links: &Links, file: FileId) -> Vec<PutRelationship> {
     let mut maker = Maker::new(program, names, file);
-    maker.containment(links, which);
-    if which != Which::Within {
-        maker.imports(links);
-        maker.bases(links);
-        maker.calls_and_uses(links);
-    }
+    maker.containment(links);
+    maker.imports(links);
+    maker.bases(links);
+    maker.calls_and_uses(links);
     maker.relationships
 }
 
@@ -371,7 +353,7 @@ impl Maker<'_> {
         p
     }
 
-    fn containment(&mut self, links: &Links, which: Which) {
+    fn containment(&mut self, links: &Links) {
         let receivers: FxHashMap<DefId, Gid> = links.receivers.iter().copied().collect();
         let file = self.names.get(Gid { file: self.file, def: ROOT }).map(|s| s.id);
         let Some(file) = file else { return };
@@ -380,16 +362,11 @@ impl Maker<'_> {
             let Some(symbol) = self.names.get(gid) else { continue };
             let def = self.facts.def(index);
             // A method written outside its type is the type's, wherever it stands.
-            let (at, within) = match receivers.get(&index).and_then(|of| Some((*of, self.names.get(*of)?))) {
-                Some((of, within)) => (of, Some(within)),
-                None => self.names.counts_for(self.program, Gid { file: self.file, def: def.parent }),
+            let within = match receivers.get(&index).and_then(|of| self.names.get(*of)) {
+                Some(of) => Some(of),
+                None => self.names.counts_for(self.program, Gid { file: self.file, def: def.parent }).1,
             };
-            let wanted = match which {
-                Which::All => true,
-                Which::Within => at.file == self.file,
-                Which::Across => at.file != self.file,
-            };
-            let Some(within) = within.filter(|_| wanted) else { continue };
+            let Some(within) = within else { continue };
             let within = within.id;
             let id = symbol.id;
             self.edge("CONTAINS", within, id);

@@ -48,15 +48,18 @@ impl Known<'_> {
     }
 
     fn statements_of(&self, id: Uuid) -> &[Statement] {
-        self.found(id).map_or(&[], |(_, statements)| statements)
+        self.found(id).1
     }
 
-    /// A thing and all that is said of it.
-    fn found(&self, id: Uuid) -> Option<(&Thing, &[Statement])> {
+    /// A thing, if there is one, and all that is said of it.
+    fn found(&self, id: Uuid) -> (Option<&Thing>, &[Statement]) {
         if let Some(thing) = self.things.get(&id) {
-            return Some((thing, self.statements.get(&thing.no).map_or(&[], Vec::as_slice)));
+            return (Some(thing), self.statements.get(&thing.no).map_or(&[], Vec::as_slice));
         }
-        self.made?.get(&id).map(|(thing, statement)| (thing, std::slice::from_ref(statement)))
+        match self.made.and_then(|made| made.get(&id)) {
+            Some((thing, statement)) => (Some(thing), std::slice::from_ref(statement)),
+            None => (None, &[]),
+        }
     }
 }
 
@@ -247,8 +250,7 @@ impl Planner<'_> {
     }
 
     fn item(&mut self, item: &mut Item, silence: &[Period]) -> Result<()> {
-        let found = self.known.found(item.id);
-        let (thing, before) = (found.map(|(thing, _)| thing), found.map_or(&[][..], |(_, statements)| statements));
+        let (thing, before) = self.known.found(item.id);
         if let Some(thing) = thing {
             same_identity(thing, item)?;
         }
@@ -261,12 +263,12 @@ impl Planner<'_> {
         let mut last = None;
         if item.merged.is_some() || !says_already(before, self.at.lineage, item, ignored) {
             let said = item.said.take();
-            last = Some(self.record(item, found, said, item.period, ignored)?);
+            last = Some(self.record(item, (thing, before), said, item.period, ignored)?);
         }
         for period in silence {
             let line = timeline(before, self.at.lineage, *period);
             if !(covers(&line, *period) && line.iter().all(|s| s.statement.absent)) {
-                self.record(item, found, Said::Absent, *period, ignored)?;
+                self.record(item, (thing, before), Said::Absent, *period, ignored)?;
             }
         }
         self.plan.unchanged += usize::from(last.is_none());
@@ -281,14 +283,13 @@ impl Planner<'_> {
     fn record(
         &mut self,
         item: &Item,
-        found: Option<(&Thing, &[Statement])>,
+        (known, before): (Option<&Thing>, &[Statement]),
         said: Said,
         period: Period,
         ignored: &[String],
     ) -> Result<(VersionId, u32)> {
-        let before = found.map_or(&[][..], |(_, statements)| statements);
-        let thing = match found {
-            Some((thing, _)) => thing.no,
+        let thing = match known {
+            Some(thing) => thing.no,
             None => self.number_of(item)?,
         };
         let overridden = timeline(before, self.at.lineage, period);
@@ -319,7 +320,7 @@ impl Planner<'_> {
             self.plan.provenance.extend(merged.target.map(|target| row(target, Role::Target)));
             self.plan.provenance.extend(merged.bases.iter().map(|base| row(*base, Role::Base)));
         }
-        let relationship = found.map_or(item.ends.is_some(), |(t, _)| t.ends.is_some());
+        let relationship = known.map_or(item.ends.is_some(), |t| t.ends.is_some());
         *(if relationship { &mut self.plan.relationships } else { &mut self.plan.objects }) += 1;
         let branchless = self.at.registry.is_branchless(&item.type_name, relationship);
         self.plan.statements.push(Statement {
@@ -370,12 +371,12 @@ impl Planner<'_> {
 
     /// All statements about a thing as they will be once the batch is recorded.
     fn after(&self, id: Uuid) -> Cow<'_, [Statement]> {
-        let found = self.known.found(id);
-        let before = found.map_or(&[][..], |(_, statements)| statements);
-        let number = found.map(|(thing, _)| thing.no).or_else(|| self.numbers.get(&id).copied());
+        let (thing, before) = self.known.found(id);
+        let number = thing.map(|thing| thing.no).or_else(|| self.numbers.get(&id).copied());
         self.with_fresh(number, before)
     }
 
+    /// What was said of a thing, and what the batch adds to it.
     fn with_fresh<'s>(&'s self, number: Option<ThingNo>, before: &'s [Statement]) -> Cow<'s, [Statement]> {
         let Some(fresh) = number.and_then(|no| self.fresh.get(&no)) else { return Cow::Borrowed(before) };
         if before.is_empty() && fresh.more.is_empty() {
@@ -393,9 +394,9 @@ impl Planner<'_> {
         let declared = self.at.registry.relationship_type(&item.type_name);
         let lasting = self.at.registry.is_lasting(&item.type_name);
         for (side, id) in [(Side::Src, *src), (Side::Dst, *dst)] {
-            let found = self.known.found(id);
-            let new = if found.is_none() { self.numbers.get(&id).copied() } else { None };
-            let known_type = match (found.map(|(thing, _)| thing), new) {
+            let (known, before) = self.known.found(id);
+            let new = if known.is_none() { self.numbers.get(&id).copied() } else { None };
+            let known_type = match (known, new) {
                 (Some(thing), _) if thing.ends.is_some() => {
                     return Err(Error::invalid(
                         "relationship_as_end",
@@ -425,8 +426,7 @@ impl Planner<'_> {
                 )
                 .hint(format!("allowed: {}", allowed.join(", "))));
             }
-            let number = found.map(|(thing, _)| thing.no).or(new);
-            let statements = self.with_fresh(number, found.map_or(&[], |(_, statements)| statements));
+            let statements = self.with_fresh(known.map(|thing| thing.no).or(new), before);
             if !is_there(&statements, &self.lineage_after, item.period) && (!lasting || statements.is_empty()) {
                 return Err(dangling(side.name(), &self.name_of(id)));
             }

@@ -161,6 +161,7 @@ fn what_a_load_made_cannot_be_changed_and_damage_is_named() {
     let call = || PutRelationship::new("CALLS", "Service:s1", "Service:s2").into();
     let twice: Vec<lukasa_model::Result<Vec<Write>>> = vec![Ok(vec![call()]), Ok(vec![call()])];
     let error = ledger.load("main", &Header::default(), twice.into_iter()).unwrap_err();
+    assert_eq!(error.code, "duplicate_in_batch", "{error:?}");
     assert!(error.message.contains("written twice in one load"), "{error:?}");
     let raw = rusqlite::Connection::open(&path).unwrap();
     let runs: i64 = raw.query_row("SELECT count(*) FROM runs", [], |r| r.get(0)).unwrap();

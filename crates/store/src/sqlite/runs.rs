@@ -41,7 +41,7 @@ pub struct Run {
 /// Packs new things with what is first said of each. Gives what does not go with them: things that break the line,
 /// and all other statements.
 pub fn pack<'a>(things: &'a [Thing], statements: &'a [Statement]) -> (Vec<Run>, Vec<&'a Thing>, Vec<&'a Statement>) {
-    let (mut runs, mut loose, mut rest) = (vec![], vec![], vec![]);
+    let (mut runs, mut rest) = (vec![], vec![]);
     let mut packing = Packing::default();
     let mut things = things.iter().peekable();
     for statement in statements {
@@ -58,8 +58,7 @@ pub fn pack<'a>(things: &'a [Thing], statements: &'a [Statement]) -> (Vec<Run>, 
         }
     }
     runs.extend(packing.finish());
-    loose.extend(things);
-    (runs, loose, rest)
+    (runs, things.collect(), rest)
 }
 
 /// A run that is being made.
@@ -231,7 +230,7 @@ pub struct Lists {
     /// By what, one of the things, and where the list is.
     lists: Vec<(u64, ThingNo, Range<usize>)>,
     bytes: Vec<u8>,
-    /// Columns before those two, of a list's name.
+    /// The first two columns, from what a list is found by.
     name: fn(i64, u64, usize) -> i64,
 }
 

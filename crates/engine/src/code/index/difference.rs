@@ -2,7 +2,7 @@
 
 use super::{Changes, State, hex};
 use lukasa_code::resolve::{Links, Program, To};
-use lukasa_code::statements::{self, About, Names, Which};
+use lukasa_code::statements::{self, About, Names};
 use lukasa_model::{Reference, Result, ThingNo, View, Write};
 use lukasa_store::{Fields, Ledger};
 use rayon::prelude::*;
@@ -15,10 +15,7 @@ pub(super) const FEW_FILES: usize = 200;
 /// Files whose objects, or relationships, make one part of a load.
 const PART_FILES: usize = 50;
 
-/// What the files state, in parts: objects with what contains what, what is outside, all other relationships, and at the
-/// end whatever else is to be said.
-///
-/// Objects take long to make and plan, relationships to write: some of both in a part keep all who work on it busy.
+/// What the files state, in parts: objects, what is outside, relationships, and at the end whatever else is to be said.
 pub(super) struct Parts<'a> {
     pub(super) program: &'a Program,
     pub(super) names: &'a Names,
@@ -40,18 +37,14 @@ impl Iterator for Parts<'_> {
             &self.files[from..(from + PART_FILES).min(self.files.len())]
         };
         if at < per_kind {
-            let (program, names) = (self.program, self.names);
-            let made = files(at).par_iter().map(|file| match file.source {
+            let objects = files(at).par_iter().flat_map_iter(|file| match file.source {
                 Some(id) => {
                     let links = &self.links[id as usize];
-                    let objects = statements::objects(program, names, links, id, &file.about, &file.digest);
-                    (objects, statements::relationships(program, names, links, id, Which::Within))
+                    statements::objects(self.program, self.names, links, id, &file.about, &file.digest)
                 }
-                None => (vec![statements::plain_file(&file.path, &file.about)], vec![]),
+                None => vec![statements::plain_file(&file.path, &file.about)],
             });
-            let (objects, contained): (Vec<_>, Vec<_>) = made.unzip();
-            let contained = contained.into_iter().flatten().map(Write::Relationship);
-            return Some(objects.into_iter().flatten().map(Write::Object).chain(contained).collect());
+            return Some(objects.map(Write::Object).collect());
         }
         if at == per_kind {
             let sources = self.files.iter().filter_map(|file| file.source);
@@ -64,10 +57,7 @@ impl Iterator for Parts<'_> {
         let part = at - per_kind - 1;
         if part < per_kind {
             let relationships = files(part).par_iter().flat_map_iter(|file| match file.source {
-                Some(id) => {
-                    let links = &self.links[id as usize];
-                    statements::relationships(self.program, self.names, links, id, Which::Across)
-                }
+                Some(id) => statements::relationships(self.program, self.names, &self.links[id as usize], id),
                 None => vec![],
             });
             return Some(relationships.map(Write::Relationship).collect());
@@ -93,7 +83,7 @@ impl Made {
         };
         let links = &links[id as usize];
         let mut ids: FxHashSet<Uuid> = names.ids_of(id).collect();
-        for r in statements::relationships(program, names, links, id, Which::All) {
+        for r in statements::relationships(program, names, links, id) {
             if let (Reference::Id(src), Reference::Id(dst)) = (&r.src, &r.dst) {
                 let id = lukasa_model::id::relationship_id(namespace, &r.type_name, *src, *dst, &r.discriminator);
                 ids.insert(id);

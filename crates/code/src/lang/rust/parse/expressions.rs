@@ -2,7 +2,7 @@
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure};
+use crate::lang::descent::{Lex, Read, Unsure};
 
 /// How strongly operators bind.
 const OR: u8 = 2;
@@ -176,7 +176,6 @@ impl Parser<'_> {
 
     /// Whether `let` stands behind the `&&` that comes next.
     fn lets_follow(&self) -> bool {
-        use crate::lang::descent::Lex;
         let rest = self.lex.text().as_bytes().get(self.tok.start as usize + 2..).unwrap_or(&[]);
         rest.trim_ascii_start().starts_with(b"let ")
     }

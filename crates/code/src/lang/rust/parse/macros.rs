@@ -2,7 +2,7 @@
 
 use super::lex::{Piece, Tok};
 use super::{Parser, field, kind};
-use crate::lang::descent::{Read, Unsure};
+use crate::lang::descent::{Lex, Read, Unsure};
 use crate::tree::flag;
 
 impl Parser<'_> {
@@ -105,7 +105,6 @@ impl Parser<'_> {
 
     /// Takes the next token behind what was read without tokens.
     fn go_on(&mut self) -> Read<()> {
-        use crate::lang::descent::Lex;
         self.tok = self.lex.next()?;
         Ok(())
     }

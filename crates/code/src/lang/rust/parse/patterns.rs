@@ -7,24 +7,18 @@ use crate::lang::descent::{Read, Unsure};
 impl Parser<'_> {
     /// A pattern, with others beside it: `A | B`.
     pub(super) fn pattern(&mut self) -> Read<u32> {
-        let mut node = None;
-        if self.at(Tok::Bar) {
-            let or = self.open(kind::OR_PATTERN);
-            self.advance()?;
-            let first = self.pattern_alone()?;
-            self.add(or, first, field::NO);
-            node = Some(self.close(or));
-        }
-        let mut node = match node {
-            Some(node) => node,
-            None => self.pattern_alone()?,
+        let mut node = match self.at(Tok::Bar) {
+            true => {
+                let or = self.open(kind::OR_PATTERN);
+                self.advance()?;
+                self.nested_pattern(or)?
+            }
+            false => self.pattern_alone()?,
         };
         while self.at(Tok::Bar) && !matches!(self.lex.byte(self.tok.end), b'|' | b'=') {
             let or = self.around(kind::OR_PATTERN, node, field::NO);
             self.advance()?;
-            let more = self.pattern_alone()?;
-            self.add(or, more, field::NO);
-            node = self.close(or);
+            node = self.nested_pattern(or)?;
         }
         Ok(node)
     }

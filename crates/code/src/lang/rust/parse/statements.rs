@@ -43,55 +43,43 @@ impl Parser<'_> {
         if let Some(item) = self.item()? {
             return Ok(item);
         }
-        if self.begins_macro() {
-            let path = self.simple_path()?;
-            let node = self.macro_invocation(path)?;
-            // It stands for statements, unless something is asked of what it gives.
-            if !matches!(self.tok.kind, Tok::Dot | Tok::Question) {
-                return Ok(node);
-            }
-            return self.statement_from(node);
-        }
-        let node = self.open(kind::EXPRESSION_STATEMENT);
-        let (value, ends_with_block) = match self.begins_block()? {
+        let first = match self.begins_macro() {
             true => {
-                let block = self.block_like()?;
-                match self.tok.kind {
-                    Tok::Dot | Tok::Question => {
-                        let value = self.postfix(block)?;
-                        (self.expression_from(value)?, false)
-                    }
-                    _ => (block, true),
-                }
+                let path = self.simple_path()?;
+                Some(self.macro_invocation(path)?)
             }
-            false => (self.expression()?, false),
+            false => self.block_expression()?,
         };
-        match self.tok.kind {
-            Tok::Semicolon if !ends_with_block => {
-                self.add(node, value, field::NO);
-                self.mark(node, kind::SIGN_SEMICOLON, field::NO)?;
+        let (value, ends_with_block) = match first {
+            Some(first) if self.goes_on() => (self.whole(first)?, false),
+            // It stands for statements.
+            Some(first) if self.tree.kind(first) == kind::MACRO_INVOCATION => return Ok(first),
+            Some(first) => (first, true),
+            None => (self.expression()?, false),
+        };
+        // What a block gives.
+        if !ends_with_block && self.at(Tok::Close(b'}')) {
+            return Ok(value);
+        }
+        let node = self.around(kind::EXPRESSION_STATEMENT, value, field::NO);
+        if !ends_with_block {
+            if !self.at(Tok::Semicolon) {
+                return Err(Unsure);
             }
-            _ if ends_with_block => self.add(node, value, field::NO),
-            // What a block gives.
-            Tok::Close(b'}') => return Ok(value),
-            _ => return Err(Unsure),
+            self.mark(node, kind::SIGN_SEMICOLON, field::NO)?;
         }
         Ok(self.close(node))
     }
 
-    /// A statement whose first value was read.
-    fn statement_from(&mut self, first: u32) -> Read<u32> {
+    /// Whether something is asked of what a block or macro gives, which could end a statement or an arm by itself.
+    fn goes_on(&self) -> bool {
+        matches!(self.tok.kind, Tok::Dot | Tok::Question)
+    }
+
+    /// The whole expression that goes on behind a block or macro.
+    fn whole(&mut self, first: u32) -> Read<u32> {
         let value = self.postfix(first)?;
-        let value = self.expression_from(value)?;
-        if self.at(Tok::Close(b'}')) {
-            return Ok(value);
-        }
-        let node = self.around(kind::EXPRESSION_STATEMENT, value, field::NO);
-        if !self.at(Tok::Semicolon) {
-            return Err(Unsure);
-        }
-        self.mark(node, kind::SIGN_SEMICOLON, field::NO)?;
-        Ok(self.close(node))
+        self.expression_from(value)
     }
 
     /// Whether `path! {` comes next.
@@ -314,15 +302,9 @@ impl Parser<'_> {
         self.add(node, pattern, field::PATTERN);
         self.expect(Tok::FatArrow)?;
         let (value, ends_with_block) = match self.block_expression()? {
-            Some(block) => match self.tok.kind {
-                Tok::Dot | Tok::Question => {
-                    let value = self.postfix(block)?;
-                    (self.expression_from(value)?, false)
-                }
-                Tok::Comma | Tok::Close(b'}') => (block, true),
-                _ if self.begins_arm() => (block, true),
-                _ => return Err(Unsure),
-            },
+            Some(block) if self.goes_on() => (self.whole(block)?, false),
+            Some(block) if matches!(self.tok.kind, Tok::Comma | Tok::Close(b'}')) || self.begins_arm() => (block, true),
+            Some(_) => return Err(Unsure),
             None => (self.expression()?, false),
         };
         self.add(node, value, field::VALUE);
