@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failing test says where")]
 
 use lukasa_code::Language;
-use lukasa_code::resolve::{Program, Resolver, resolve};
+use lukasa_code::resolve::{Program, Resolver, To, resolve};
 use std::sync::Arc;
 
 const FILES: &[(&str, &str)] = &[
@@ -296,4 +296,39 @@ fn a_parameter_that_a_function_gets_is_followed_to_what_callers_pass() {
     let b = program.find_file("b.py").unwrap();
     assert_eq!(resolver.links()[b as usize].calls.len(), 1, "x.go() is T.go");
     assert_eq!(resolver.links(), resolve(&mut program));
+}
+
+/// Two files may say the same name for the same package: which is meant must not hang on which was read first.
+#[test]
+fn the_order_in_which_files_come_does_not_matter() {
+    let twice = [
+        ("mobile/kit/Store.java", "package app.kit;\npublic class Store { public void put(Object o) {} }\n"),
+        ("desktop/kit/Store.java", "package app.kit;\npublic class Store { public void put(Object o) {} }\n"),
+        ("mobile/Use.java", "package app;\nimport app.kit.Store;\nclass Use { void go(Store s) { s.put(this); } }\n"),
+    ];
+    let found = |files: &[(&str, &str)]| {
+        let mut program = Program::default();
+        files.iter().for_each(|(path, text)| put(&mut program, path, text));
+        let links = resolve(&mut program);
+        let mut found: Vec<String> = Vec::new();
+        for id in program.ids() {
+            for link in &links[id as usize].calls {
+                let To::Def(to) = link.to else { continue };
+                let (from, to) = (&program.file(id).path, (&program.file(to.file).path, to.def));
+                found.push(format!("{from} {} -> {to:?} {:?}", link.call, link.how));
+            }
+        }
+        found.sort();
+        found
+    };
+    let mut files: Vec<(&str, &str)> = FILES.iter().copied().chain(twice).collect();
+    let expected = found(&files);
+    assert!(expected.iter().any(|line| line.starts_with("mobile/Use.java")), "{expected:?}");
+    let mut dice = Dice(7);
+    for _ in 0..20 {
+        for at in (1..files.len()).rev() {
+            files.swap(at, dice.roll(at + 1));
+        }
+        assert_eq!(found(&files), expected, "{:?}", files.iter().map(|(path, _)| path).collect::<Vec<_>>());
+    }
 }

@@ -4,10 +4,11 @@
 //! of a fixed number of levels, so cycles end, and the answer does not depend on the order of questions: it is what
 //! can be reached within that many steps. More levels only ever add.
 
-use super::deps::{Atom, Entry, Trail};
+use super::deps::{Atom, Changed, Entry, Trail};
 use super::file::{File, constructor_function};
 use super::flow::Flows;
 use super::link::Link;
+use super::member::{Line, Overriding};
 use super::program::Program;
 use super::value::{FileId, Gid, How, Set, Sym, Value};
 use crate::facts::{
@@ -16,7 +17,6 @@ use crate::facts::{
 use crate::language::Language;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// Steps that are followed: real chains are shorter, and each costs.
@@ -50,18 +50,37 @@ pub(super) enum Question {
     Rest(Gid, u32),
 }
 
-struct Known {
-    set: Rc<Set>,
+/// What was found on the way to answers. It can be kept from round to round: what was found with nothing that is new
+/// still holds, which is looked at when it is asked for.
+#[derive(Default)]
+pub(super) struct Memo {
+    known: FxHashMap<Question, Answer>,
+    /// What can be found with so many levels, where more would be needed.
+    partly: FxHashMap<(Question, u8), Answer>,
+    pub(super) lines: FxHashMap<Gid, Arc<Line>>,
+    pub(super) overriding: FxHashMap<(Gid, Sym), Overriding>,
+    trail: RefCell<Trail>,
+}
+
+struct Answer {
+    set: Arc<Set>,
     /// Levels needed for the whole answer.
     height: u8,
     flows: bool,
+    /// The round it was found in, or found to hold.
+    round: u8,
     deps: Arc<[Atom]>,
 }
 
-struct Partly {
-    set: Rc<Set>,
-    flows: bool,
-    deps: Arc<[Atom]>,
+impl Answer {
+    /// Whether nothing it was found with is among what later rounds were told.
+    fn holds(&mut self, news: &[Changed]) -> bool {
+        let holds = !news[usize::from(self.round)..].iter().any(|news| news.hits(&self.deps));
+        if holds {
+            self.round = news.len() as u8;
+        }
+        holds
+    }
 }
 
 #[derive(Default)]
@@ -77,46 +96,46 @@ pub(super) struct Eval<'p> {
     pub program: &'p Program,
     pub link: &'p Link,
     pub flows: &'p Flows,
-    known: FxHashMap<Question, Known>,
-    partly: FxHashMap<(Question, u8), Partly>,
+    /// What each round was told that the one before was not: as many as there were rounds before this one.
+    news: &'p [Changed],
+    pub(super) memo: Memo,
     frame: Frame,
-    nothing: Rc<Set>,
-    pub(super) lines: FxHashMap<Gid, Rc<super::member::Line>>,
+    nothing: Arc<Set>,
     /// Whether instances of classes below one are made.
     pub(super) made_below: FxHashMap<Gid, bool>,
-    pub(super) overriding: FxHashMap<(Gid, Sym), super::member::Overriding>,
-    trail: RefCell<Trail>,
     /// The file noted last.
     noted: Cell<FileId>,
 }
 
 impl<'p> Eval<'p> {
     pub fn new(program: &'p Program, link: &'p Link, flows: &'p Flows) -> Eval<'p> {
+        Eval::from(program, link, flows, &[], Memo::default())
+    }
+
+    /// Goes on with what rounds before this one have found.
+    pub fn from(program: &'p Program, link: &'p Link, flows: &'p Flows, news: &'p [Changed], memo: Memo) -> Eval<'p> {
         Eval {
             program,
             link,
             flows,
-            known: FxHashMap::default(),
-            partly: FxHashMap::default(),
+            news,
+            memo,
             frame: Frame::default(),
-            nothing: Rc::new(Set::default()),
-            lines: FxHashMap::default(),
+            nothing: Arc::new(Set::default()),
             made_below: FxHashMap::default(),
-            overriding: FxHashMap::default(),
-            trail: RefCell::default(),
             noted: Cell::new(FileId::MAX),
         }
     }
 
     pub fn file(&self, file: FileId) -> &'p File {
         if self.noted.replace(file) != file {
-            self.trail.borrow_mut().push(file);
+            self.memo.trail.borrow_mut().push(file);
         }
         self.program.file(file)
     }
 
     pub(super) fn note(&self, entry: Entry) {
-        self.trail.borrow_mut().push(entry.atom());
+        self.memo.trail.borrow_mut().push(entry.atom());
     }
 
     /// Runs a question from the beginning; tells whether it depended on what is followed across calls.
@@ -128,14 +147,23 @@ impl<'p> Eval<'p> {
 
     /// Runs something of which one wants to know later whether it still holds.
     pub fn traced<R>(&mut self, run: impl FnOnce(&mut Self) -> R) -> (R, Arc<[Atom]>) {
-        self.trail.get_mut().clear();
+        self.memo.trail.get_mut().clear();
         self.noted.set(FileId::MAX);
         let answer = run(self);
-        let deps = self.trail.get_mut().end(0);
+        let deps = self.memo.trail.get_mut().end(0);
         (answer, deps)
     }
 
-    pub(super) fn nothing(&self) -> Rc<Set> {
+    /// The same, where what it was found with is gathered with that of others.
+    pub fn traced_in<R>(&mut self, with: &mut Vec<Arc<[Atom]>>, run: impl FnOnce(&mut Self) -> R) -> R {
+        let (answer, deps) = self.traced(run);
+        if with.last().is_none_or(|last| !Arc::ptr_eq(last, &deps)) {
+            with.push(deps);
+        }
+        answer
+    }
+
+    pub(super) fn nothing(&self) -> Arc<Set> {
         self.nothing.clone()
     }
 
@@ -143,44 +171,50 @@ impl<'p> Eval<'p> {
         self.frame.flows = true;
     }
 
-    pub(super) fn solve(&mut self, question: Question, levels: u8) -> Rc<Set> {
+    pub(super) fn solve(&mut self, question: Question, levels: u8) -> Arc<Set> {
         // Calls are part of the expression they stand in and cost no level.
         let step = !matches!(question, Question::CallValue(..) | Question::CallTargets(..));
         if levels == 0 {
             self.frame.cut = true;
             return self.nothing.clone();
         }
-        if let Some(known) = self.known.get(&question)
+        if let Some(known) = self.memo.known.get_mut(&question)
             && levels >= known.height
         {
-            self.frame.height = self.frame.height.max(known.height);
-            self.frame.flows |= known.flows;
-            self.trail.get_mut().extend(&known.deps);
-            return known.set.clone();
+            if known.holds(self.news) {
+                self.frame.height = self.frame.height.max(known.height);
+                self.frame.flows |= known.flows;
+                self.memo.trail.get_mut().extend(&known.deps);
+                return known.set.clone();
+            }
+            self.memo.known.remove(&question);
         }
-        if let Some(known) = self.partly.get(&(question, levels)) {
+        if let Some(known) = self.memo.partly.get_mut(&(question, levels))
+            && known.holds(self.news)
+        {
             self.frame.cut = true;
             self.frame.flows |= known.flows;
-            self.trail.get_mut().extend(&known.deps);
+            self.memo.trail.get_mut().extend(&known.deps);
             return known.set.clone();
         }
         let outer = std::mem::take(&mut self.frame);
-        let begun = self.trail.get_mut().begin();
+        let begun = self.memo.trail.get_mut().begin();
         self.noted.set(FileId::MAX);
         let left = if step { levels - 1 } else { levels };
         let set = stacker::maybe_grow(96 * 1024, 4 * 1024 * 1024, || self.compute(question, left));
-        let set = if set.is_empty() && !set.too_many { self.nothing.clone() } else { Rc::new(set) };
+        let set = if set.is_empty() && !set.too_many { self.nothing.clone() } else { Arc::new(set) };
         let inner = std::mem::replace(&mut self.frame, outer);
-        let deps = self.trail.get_mut().end(begun);
+        let deps = self.memo.trail.get_mut().end(begun);
         self.noted.set(FileId::MAX);
         self.frame.flows |= inner.flows;
+        let height = (inner.height + u8::from(step)).max(1);
+        let answer = Answer { set: set.clone(), height, flows: inner.flows, round: self.news.len() as u8, deps };
         if inner.cut {
             self.frame.cut = true;
-            self.partly.insert((question, levels), Partly { set: set.clone(), flows: inner.flows, deps });
+            self.memo.partly.insert((question, levels), answer);
         } else {
-            let height = (inner.height + u8::from(step)).max(1);
             self.frame.height = self.frame.height.max(height);
-            self.known.insert(question, Known { set: set.clone(), height, flows: inner.flows, deps });
+            self.memo.known.insert(question, answer);
         }
         set
     }

@@ -7,7 +7,7 @@ use super::value::{FileId, Gid, How, Set, Sym, Value};
 use crate::facts::{DefId, Expr, ExprId, Imported, Kind, ROOT, VarKind, flag};
 use crate::language::Language;
 use smallvec::SmallVec;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A class and what it inherits from, in the order in which members are looked for.
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub struct Line {
 }
 
 /// Methods, each with a class that has it.
-pub type Overriding = Rc<Vec<(Gid, Gid)>>;
+pub type Overriding = Arc<Vec<(Gid, Gid)>>;
 
 /// Implementations of a method beyond this are not told one by one: the declared method stands for them.
 const MOST_OVERRIDES: usize = 8;
@@ -252,20 +252,22 @@ impl<'p> Eval<'p> {
         if declared.iter().any(|m| self.def(*m).is(flag::FINAL) && !self.def(*m).is(flag::ABSTRACT)) {
             return;
         }
+        self.note(Entry::Below(class));
+        let found: Vec<(Gid, Gid)> =
+            self.overriding(class, name).iter().filter(|(method, _)| !declared.contains(method)).copied().collect();
+        // What no class below says otherwise is what runs, whichever of them are made.
+        if found.is_empty() || found.len() > MOST_OVERRIDES {
+            return;
+        }
         self.touch_flows();
         // One entry for all that is asked below: whether anything below the class is made.
-        for entry in [Entry::AnyMade, Entry::Below(class), Entry::Made(class), Entry::MadeBelow(class)] {
+        for entry in [Entry::AnyMade, Entry::Made(class), Entry::MadeBelow(class)] {
             self.note(entry);
         }
         let known = self.flows.any_made();
-        let found: Vec<(Gid, Gid)> =
-            self.overriding(class, name).iter().filter(|(method, _)| !declared.contains(method)).copied().collect();
-        if found.len() > MOST_OVERRIDES {
-            return;
-        }
-        let any_made = self.has_made_below(class);
-        // The class itself is never made, others derived from it are: then one of those is meant.
-        if known && any_made && !is_abstract && how != How::Exact && !self.flows.is_made(class) {
+        // The class itself is never made, and those below it that are say otherwise: then one of those is meant.
+        let only_below = !self.flows.is_made(class) && self.has_made_below(class);
+        if only_below && !is_abstract && how != How::Exact && !self.is_inherited(class, name, &declared) {
             for (value, how) in &mut set.values {
                 if matches!(value, Value::Method(m, _) if declared.contains(m)) {
                     *how = (*how).max(How::Possible);
@@ -292,6 +294,15 @@ impl<'p> Eval<'p> {
         }
     }
 
+    /// Whether a class below this one is made that has one of these methods, and not another of that name.
+    fn is_inherited(&mut self, class: Gid, name: Sym, declared: &[Gid]) -> bool {
+        let made = self.link.all_derived(class).into_iter().filter(|below| self.flows.is_made(*below));
+        made.collect::<Vec<Gid>>().into_iter().any(|below| {
+            let method = self.line_of(below).classes.iter().find_map(|of| self.method_in(*of, name));
+            method.is_some_and(|method| declared.contains(&method))
+        })
+    }
+
     /// A method, and those of its name beside it.
     fn with_overloads(&self, method: Gid, name: Sym) -> SmallVec<[Gid; 4]> {
         let class = Gid { file: method.file, def: self.def(method).parent };
@@ -314,7 +325,7 @@ impl<'p> Eval<'p> {
     fn overriding(&mut self, class: Gid, name: Sym) -> Overriding {
         let family = self.program.file(class.file).facts.language.family();
         self.note(Entry::Methods(family, name));
-        if let Some(known) = self.overriding.get(&(class, name)) {
+        if let Some(known) = self.memo.overriding.get(&(class, name)) {
             return known.clone();
         }
         let mut found: Vec<(Gid, Gid)> = Vec::new();
@@ -335,8 +346,8 @@ impl<'p> Eval<'p> {
                 }
             }
         }
-        let found = Rc::new(found);
-        self.overriding.insert((class, name), found.clone());
+        let found = Arc::new(found);
+        self.memo.overriding.insert((class, name), found.clone());
         found
     }
 
@@ -452,7 +463,7 @@ impl<'p> Eval<'p> {
     }
 
     /// The class and its ancestors: C3 where that works out, as in Python; else depth first.
-    pub(super) fn line(&mut self, class: Gid) -> Rc<Line> {
+    pub(super) fn line(&mut self, class: Gid) -> Arc<Line> {
         let line = self.line_of(class);
         // What a class inherits from is said where it stands.
         for file in &line.files {
@@ -461,12 +472,12 @@ impl<'p> Eval<'p> {
         line
     }
 
-    fn line_of(&mut self, class: Gid) -> Rc<Line> {
-        if let Some(line) = self.lines.get(&class) {
+    fn line_of(&mut self, class: Gid) -> Arc<Line> {
+        if let Some(line) = self.memo.lines.get(&class) {
             return line.clone();
         }
-        let line = Rc::new(self.make_line(class, &mut vec![class]));
-        self.lines.insert(class, line.clone());
+        let line = Arc::new(self.make_line(class, &mut vec![class]));
+        self.memo.lines.insert(class, line.clone());
         line
     }
 
@@ -480,9 +491,9 @@ impl<'p> Eval<'p> {
                 continue;
             }
             above.push(*base);
-            let line = match self.lines.get(base) {
+            let line = match self.memo.lines.get(base) {
                 Some(known) => known.clone(),
-                None => Rc::new(self.make_line(*base, above)),
+                None => Arc::new(self.make_line(*base, above)),
             };
             above.pop();
             external |= line.external;
@@ -514,7 +525,7 @@ impl<'p> Eval<'p> {
 
     // --- what is put into objects from outside ---
 
-    pub(super) fn put(&mut self, of: Value, name: Sym, levels: u8) -> Rc<Set> {
+    pub(super) fn put(&mut self, of: Value, name: Sym, levels: u8) -> Arc<Set> {
         self.note(Entry::Written(name));
         if self.link.is_written(name) { self.solve(Question::Write(of, name), levels) } else { self.nothing() }
     }

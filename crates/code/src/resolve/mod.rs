@@ -30,6 +30,7 @@ use rounds::{Class, Found};
 pub use rounds::{Resolver, resolve};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use std::sync::Arc;
 pub use value::{FileId, Gid, How, Value};
 
 /// What one file's names turned out to mean.
@@ -99,10 +100,9 @@ pub struct UseLink {
 // --- the result ---
 
 /// The links of a file, and what they were found with apart from the calls.
-fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found]) -> (Links, Vec<Atom>) {
+fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found]) -> (Links, Box<[Atom]>) {
     let file = eval.file(id);
-    let mut deps: FxHashSet<Atom> = FxHashSet::default();
-    deps.insert(id);
+    let mut with: Vec<Arc<[Atom]>> = vec![[id].into()];
     let mut links = Links::default();
     let mut unresolved: FxHashMap<DefId, u32> = FxHashMap::default();
     for (index, found) in found.iter().enumerate() {
@@ -115,17 +115,14 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found]) -> (Links, Vec<Atom>)
             Class::Outside => links.counts.outside += 1,
             Class::Silent => {}
             Class::Unresolved => {
-                let (only, with) = eval.traced(|e| unique_name(e, id, index as CallId));
-                deps.extend(with.iter());
-                if let Some(only) = only {
+                if let Some(only) = eval.traced_in(&mut with, |e| unique_name(e, id, index as CallId)) {
                     links.calls.push(CallLink { call: index as CallId, to: To::Def(only), how: How::UniqueName });
                 }
                 links.counts.unresolved += 1;
                 *unresolved.entry(call.owner).or_default() += 1;
             }
         }
-        let (told, with) = eval.traced(|e| e.told(&found.targets));
-        deps.extend(with.iter());
+        let told = eval.traced_in(&mut with, |e| e.told(&found.targets));
         for ((value, _), how) in found.targets.iter().zip(told) {
             let to = match value {
                 Value::Func(gid) | Value::Method(gid, _) | Value::Class(gid) => To::Def(*gid),
@@ -138,9 +135,7 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found]) -> (Links, Vec<Atom>)
     links.unresolved = unresolved.into_iter().collect();
     links.unresolved.sort_unstable();
     for index in 0..file.facts.imports.len() as u32 {
-        let (to, with) = eval.traced(|e| import_link(e, id, index));
-        deps.extend(with.iter());
-        if let Some(to) = to {
+        if let Some(to) = eval.traced_in(&mut with, |e| import_link(e, id, index)) {
             links.imports.push(ImportLink { import: index, to });
         }
     }
@@ -161,17 +156,14 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found]) -> (Links, Vec<Atom>)
     }
     let mut seen: FxHashSet<(DefId, Gid)> = FxHashSet::default();
     for used in &file.facts.uses {
-        let ((values, _), with) = eval.traced(|e| e.ask(|e| e.used(id, used.expr, used.owner)));
-        deps.extend(with.iter());
+        let (values, _) = eval.traced_in(&mut with, |e| e.ask(|e| e.used(id, used.expr, used.owner)));
         for (to, how, runs) in values {
             if seen.insert((used.owner, to)) || runs {
                 links.uses.push(UseLink { owner: used.owner, to, line: used.line, how, runs });
             }
         }
     }
-    let mut deps: Vec<Atom> = deps.into_iter().collect();
-    deps.sort_unstable();
-    (links, deps)
+    (links, deps::union(with.iter()))
 }
 
 /// A call of a method that only one type of the program has, and that no builtin type is likely to have.

@@ -91,6 +91,27 @@ impl Program {
         Some(id)
     }
 
+    /// Numbers the files in the order of their paths. Where several would do, the one with the lowest number is often
+    /// taken: that must not depend on which was read first, or another process would say something else.
+    pub fn put_in_order(&mut self) {
+        let in_order = |a: &Option<Arc<File>>, b: &Option<Arc<File>>| match (a, b) {
+            (Some(a), Some(b)) => a.path < b.path,
+            _ => false,
+        };
+        if self.files.is_sorted_by(in_order) && self.free.is_empty() {
+            return;
+        }
+        self.files.retain(Option::is_some);
+        self.files.sort_unstable_by(|a, b| a.as_ref().map(|f| &f.path).cmp(&b.as_ref().map(|f| &f.path)));
+        self.free.clear();
+        self.folder_files.iter_mut().for_each(Vec::clear);
+        for (id, file) in self.files.iter().flatten().enumerate() {
+            self.by_path.insert(file.path.clone(), id as FileId);
+            let folder = self.folders[&*file.folder];
+            self.folder_files[folder as usize].push(id as FileId);
+        }
+    }
+
     fn add_folder(&mut self, path: &str) -> DirId {
         if let Some(id) = self.folders.get(path) {
             return *id;

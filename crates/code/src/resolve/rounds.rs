@@ -6,7 +6,7 @@
 //! from the same round before the change.
 
 use super::deps::{self, Atom, Changed};
-use super::eval::{Eval, LEVELS, Question};
+use super::eval::{Eval, LEVELS, Memo, Question};
 use super::file::File;
 use super::flow::{Caller, Flows, Give, Passing};
 use super::link::Link;
@@ -99,7 +99,9 @@ struct Kept {
     manifests: BTreeMap<String, String>,
     link: Link,
     rounds: Vec<Round>,
-    link_deps: Vec<Vec<Atom>>,
+    /// What each round but the first was told that the one before it was not, if not more than that.
+    news: Vec<Changed>,
+    link_deps: Vec<Box<[Atom]>>,
 }
 
 /// Resolves everything once. The result has an entry per file id.
@@ -115,7 +117,8 @@ impl Resolver {
         &self.links
     }
 
-    /// Brings the links up to date with the program, and tells the files whose links were found again.
+    /// Brings the links up to date with the program, and tells the files whose links were found again. Files have other
+    /// numbers afterwards when some came or went.
     pub fn resolve(&mut self, program: &mut Program) -> FxHashSet<FileId> {
         let kept = self.kept.take();
         let again = kept.and_then(|mut kept| {
@@ -130,42 +133,44 @@ impl Resolver {
     }
 
     fn resolve_all(&mut self, program: &mut Program) -> FxHashSet<FileId> {
+        program.put_in_order();
         let link = Link::new(program);
         let program = &*program;
+        let mut parts = parts(program, false);
         let mut rounds: Vec<Round> = Vec::with_capacity(ROUNDS);
+        let mut news: Vec<Changed> = Vec::new();
         for number in 0..ROUNDS {
             let mut flows = rounds.last().map(|r: &Round| r.flows.clone()).unwrap_or_default();
-            let mut news = Changed::default();
             let before = number.checked_sub(2).map(|at| &rounds[at]);
             if let Some(last) = rounds.last() {
+                let mut told = Changed::default();
                 for id in program.ids() {
                     let old = before.and_then(|r| r.files[id as usize].as_ref());
                     let new = last.files[id as usize].as_ref();
                     if let Some(new) = new
                         && old.is_none_or(|old| !Arc::ptr_eq(old, new))
                     {
-                        flows.replace(old.map_or(&[], |a| &a.gives), &new.gives, &link, &mut news);
+                        flows.replace(old.map_or(&[], |a| &a.gives), &new.gives, &link, &mut told);
                     }
                 }
+                news.push(told);
             }
-            let last = rounds.last();
-            let files =
-                answer_all(program, &link, &flows, |id| match last.and_then(|r| r.files[id as usize].as_ref()) {
-                    Some(known) => (Some(known), Redo::Seeing(&news)),
-                    None => (None, Redo::Open),
-                });
+            let known = |id: FileId| match (rounds.last().and_then(|r| r.files[id as usize].as_ref()), news.last()) {
+                (Some(known), Some(told)) => (Some(known), Redo::Seeing(told)),
+                _ => (None, Redo::Open),
+            };
+            let files = answer_all(program, &link, &flows, &news, &mut parts, known);
             rounds.push(Round { flows, files });
         }
-        let ids: Vec<FileId> = program.ids().collect();
         self.links = vec![Links::default(); program.slots()];
-        let mut link_deps = vec![vec![]; program.slots()];
-        for (id, (links, deps)) in link_all(program, &link, rounds.last(), &ids) {
+        let mut link_deps = vec![Box::default(); program.slots()];
+        for (id, (links, deps)) in link_all(program, &link, rounds.last(), &news, parts, |_| true) {
             self.links[id as usize] = links;
             link_deps[id as usize] = deps;
         }
         let (files, manifests) = (all_files(program), program.manifests.clone());
-        self.kept = Some(Kept { files, manifests, link, rounds, link_deps });
-        ids.into_iter().collect()
+        self.kept = Some(Kept { files, manifests, link, rounds, news, link_deps });
+        program.ids().collect()
     }
 
     fn resolve_again(
@@ -176,30 +181,38 @@ impl Resolver {
         changed: Changed,
         files: &FxHashSet<FileId>,
     ) -> FxHashSet<FileId> {
+        let mut parts = parts(program, true);
         let mut rounds: Vec<Round> = Vec::with_capacity(ROUNDS);
         let mut seen = Changed::default();
+        let mut told_before = Changed::default();
         let mut quiet = true;
         let mut found_again: FxHashSet<FileId> = files.clone();
         for number in 0..ROUNDS {
             let mut flows = std::mem::take(&mut kept.rounds[number].flows);
-            seen = Changed::default();
-            seen.extend(&changed);
+            let mut told = Changed::default();
             if let Some(last) = rounds.last() {
                 for id in program.ids() {
                     let old = kept.rounds[number - 1].files[id as usize].as_ref();
                     if let (Some(old), Some(new)) = (old, last.files[id as usize].as_ref())
                         && !Arc::ptr_eq(old, new)
                     {
-                        flows.replace(&old.gives, &new.gives, &link, &mut seen);
+                        flows.replace(&old.gives, &new.gives, &link, &mut told);
                     }
                 }
+                // It differs from the round before in what it differed in, and where either is another now.
+                kept.news[number - 1].extend(&told_before);
+                kept.news[number - 1].extend(&told);
             }
+            seen = Changed::default();
+            seen.extend(&changed);
+            seen.extend(&told);
+            told_before = told;
             let (last, old) = (rounds.last(), &kept.rounds[number].files);
             // Nobody was told anything else than before the change, in this round and in the one before.
             let no_news = seen.len() == changed.len();
             let before = number.checked_sub(1).filter(|_| no_news && quiet).map(|at| &kept.rounds[at].files);
             quiet = no_news;
-            let answers = answer_all(program, &link, &flows, |id| {
+            let answers = answer_all(program, &link, &flows, &kept.news[..number], &mut parts, |id| {
                 if files.contains(&id) {
                     // What it said before was another text.
                     (last.and_then(|r: &Round| r.files[id as usize].as_ref()), Redo::Open)
@@ -225,9 +238,8 @@ impl Resolver {
                 found_again.insert(id);
             }
         }
-        let mut ids: Vec<FileId> = found_again.iter().copied().collect();
-        ids.sort_unstable();
-        for (id, (links, deps)) in link_all(program, &link, rounds.last(), &ids) {
+        let wanted = |id: FileId| found_again.contains(&id);
+        for (id, (links, deps)) in link_all(program, &link, rounds.last(), &kept.news, parts, wanted) {
             if self.links[id as usize] == links && !files.contains(&id) {
                 found_again.remove(&id);
             }
@@ -274,43 +286,82 @@ enum Redo<'a> {
     Seeing(&'a Changed),
 }
 
+/// Parts for each core.
+const PARTS: usize = 4;
+
+/// Files that share what is found on the way to their answers, in one round and the next.
+struct Part {
+    ids: Vec<FileId>,
+    /// What was found, unless it takes more memory than it saves time: after a change little is asked, and mostly the
+    /// same in each round.
+    memo: Option<Memo>,
+}
+
+/// The files in parts with about as many calls each: large enough that little is found twice, small enough that all
+/// cores are busy.
+fn parts(program: &Program, remember: bool) -> Vec<Part> {
+    let weight = |id: FileId| 8 + program.file(id).facts.calls.len();
+    let all: usize = program.ids().map(weight).sum();
+    let full = all.div_ceil(rayon::current_num_threads() * PARTS);
+    let (mut parts, mut filled) = (Vec::<Part>::new(), usize::MAX);
+    for id in program.ids() {
+        if filled >= full {
+            parts.push(Part { ids: vec![], memo: remember.then(Memo::default) });
+            filled = 0;
+        }
+        filled += weight(id);
+        parts.last_mut().expect("one was begun").ids.push(id);
+    }
+    parts
+}
+
 /// Finds the answers of all files on all cores, starting from what is known of each.
 fn answer_all<'a>(
     program: &Program,
     link: &Link,
     flows: &Flows,
+    news: &[Changed],
+    parts: &mut [Part],
     known: impl Fn(FileId) -> (Option<&'a Arc<Answers>>, Redo<'a>) + Sync,
 ) -> Vec<Option<Arc<Answers>>> {
-    let ids: Vec<FileId> = program.ids().collect();
-    let parts: Vec<Vec<(FileId, Arc<Answers>)>> = ids
-        .par_chunks(chunk(&ids))
-        .map(|ids| {
-            let mut eval = Eval::new(program, link, flows);
-            let answers = ids.iter().map(|id| {
+    let found: Vec<Vec<(FileId, Arc<Answers>)>> = parts
+        .par_iter_mut()
+        .with_max_len(1)
+        .map(|part| {
+            let remember = part.memo.is_some();
+            let mut eval = Eval::from(program, link, flows, news, part.memo.take().unwrap_or_default());
+            let answers = part.ids.iter().map(|id| {
                 let (known, redo) = known(*id);
                 (*id, answer(&mut eval, *id, known, redo))
             });
-            answers.collect()
+            let answers = answers.collect();
+            part.memo = remember.then_some(eval.memo);
+            answers
         })
         .collect();
     let mut all = vec![None; program.slots()];
-    for (id, answers) in parts.into_iter().flatten() {
+    for (id, answers) in found.into_iter().flatten() {
         all[id as usize] = Some(answers);
     }
     all
 }
 
-/// Files that share what they found: enough that little is found twice, few enough that all cores are busy.
-fn chunk(ids: &[FileId]) -> usize {
-    ids.len().div_ceil(rayon::current_num_threads() * 4).max(8)
-}
-
-fn link_all(program: &Program, link: &Link, last: Option<&Round>, ids: &[FileId]) -> Vec<(FileId, (Links, Vec<Atom>))> {
+/// Finds the links of the files that are wanted, by the answers of the last round.
+fn link_all(
+    program: &Program,
+    link: &Link,
+    last: Option<&Round>,
+    news: &[Changed],
+    parts: Vec<Part>,
+    wanted: impl Fn(FileId) -> bool + Sync,
+) -> Vec<(FileId, (Links, Box<[Atom]>))> {
     let Some(last) = last else { return vec![] };
-    ids.par_chunks(chunk(ids))
-        .flat_map_iter(|ids| {
-            let mut eval = Eval::new(program, link, &last.flows);
-            let found = ids.iter().filter_map(|id| {
+    parts
+        .into_par_iter()
+        .with_max_len(1)
+        .flat_map_iter(|part| {
+            let mut eval = Eval::from(program, link, &last.flows, news, part.memo.unwrap_or_default());
+            let found = part.ids.iter().filter(|id| wanted(**id)).filter_map(|id| {
                 let answers = last.files[*id as usize].as_ref()?;
                 Some((*id, links(&mut eval, *id, &answers.calls)))
             });
@@ -478,8 +529,7 @@ struct Put {
 fn puts(eval: &mut Eval<'_>, file: FileId) -> Puts {
     let here = eval.file(file);
     let mut out = Vec::new();
-    let mut deps = FxHashSet::default();
-    deps.insert(file);
+    let mut deps: Vec<Arc<[Atom]>> = vec![[file].into()];
     let made = constructs(eval, file, &mut out, &mut deps);
     for index in &here.writes {
         let bind = here.facts.binds[*index as usize];
@@ -512,19 +562,15 @@ fn puts(eval: &mut Eval<'_>, file: FileId) -> Puts {
             out.push(Put { into, name, file, value: bind.value, owner: bind.owner, function });
         }
     }
-    let mut deps: Vec<Atom> = deps.into_iter().collect();
-    deps.sort_unstable();
-    Puts { into: out.into(), made: made.into(), deps: deps.into() }
+    Puts { into: out.into(), made: made.into(), deps: deps::union(deps.iter()).into() }
 }
 
-fn asked<R>(eval: &mut Eval<'_>, deps: &mut FxHashSet<Atom>, ask: impl FnOnce(&mut Eval<'_>) -> R) -> R {
-    let ((answer, _), with) = eval.traced(|e| e.ask(ask));
-    deps.extend(with.iter());
-    answer
+fn asked<R>(eval: &mut Eval<'_>, deps: &mut Vec<Arc<[Atom]>>, ask: impl FnOnce(&mut Eval<'_>) -> R) -> R {
+    eval.traced_in(deps, |e| e.ask(ask)).0
 }
 
 /// `T{a: x}`: fields that are set as the object is made, and the types made so.
-fn constructs(eval: &mut Eval<'_>, file: FileId, out: &mut Vec<Put>, deps: &mut FxHashSet<Atom>) -> Vec<Gid> {
+fn constructs(eval: &mut Eval<'_>, file: FileId, out: &mut Vec<Put>, deps: &mut Vec<Arc<[Atom]>>) -> Vec<Gid> {
     let here = eval.file(file);
     let mut made = Vec::new();
     for expr in &here.constructs {

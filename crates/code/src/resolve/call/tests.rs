@@ -107,14 +107,14 @@ fn a_decorated_class_is_the_class() {
             ),
         ],
         &[
-            "deco.py:6 -> functools.partial 0.95",
-            "deco.py:7 -> auto.replace:3 0.98",
             "a.py:2 -> deco.py auto:2 0.95",
             "a.py:6 -> Style.__init__:4 0.98",
             "a.py:7 -> deco.py auto:2 0.95",
             "a.py:7 -> deco.py auto.replace:3 0.95",
             "a.py:10 -> Style.null:5 0.98",
             "a.py:11 -> Other.__init__:9 0.98",
+            "deco.py:6 -> functools.partial 0.95",
+            "deco.py:7 -> auto.replace:3 0.98",
         ],
     );
 }
@@ -377,8 +377,8 @@ fn methods_of_embedded_structs_are_called_through_what_embeds_them() {
     assert_eq!(
         found,
         [
-            "group.go:4 -> handle:5 0.9",
             "engine.go:8 -> group.go GET:4 0.9",
+            "group.go:4 -> handle:5 0.9",
             "use/main.go:7 -> engine.go New:7 0.95",
             "use/main.go:8 -> group.go GET:4 0.9",
             "use/main.go:10 -> group.go GET:4 0.9",

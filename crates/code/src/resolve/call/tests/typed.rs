@@ -367,6 +367,36 @@ fn main() { run(&Square); }
 }
 
 #[test]
+fn a_method_is_as_sure_as_the_classes_below_leave_it() {
+    let main = "package a;
+class Main {
+  void run(Base base) {
+    base.go();
+  }
+}
+abstract class Base { void go() {} }
+class Leaf extends Base {}
+class Use { Base make() { return new Leaf(); } }
+";
+    // Nobody says otherwise: it is what runs, though a `Base` itself is never made.
+    check(
+        &[("a/Main.java", main), ("a/Use.java", "package a; class Uses {}")],
+        &["4: Base.go() 0.9", "9: Leaf() 0.98"],
+    );
+    let found = |more: &str| {
+        let files = [("a/Main.java", main), ("a/More.java", more)];
+        calls(&files).into_iter().filter(|line| line.starts_with("4:")).collect::<Vec<_>>()
+    };
+    let other = "package a; class Other extends Base { void go() {} }";
+    assert_eq!(found(other), ["4: Base.go() 0.9", "4: Other.go() 0.45"], "an `Other` is never made");
+    let made = format!("{other} class More {{ Base make() {{ return new Other(); }} }}");
+    assert_eq!(found(&made), ["4: Base.go() 0.9", "4: Other.go() 0.6"], "a `Leaf` still runs what it inherits");
+    let over =
+        "package a; class Leaf2 extends Leaf { void go() {} } class More { Base make() { return new Leaf2(); } }";
+    assert_eq!(found(over), ["4: Base.go() 0.9", "4: Leaf2.go() 0.6"]);
+}
+
+#[test]
 fn rust_impls_of_a_generic_type_that_say_the_same_name_are_only_possible() {
     let main = "struct Maker<S>(S);
 struct Text;
