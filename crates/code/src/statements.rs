@@ -223,6 +223,8 @@ pub fn objects(
 /// The relationships that belong to a file.
 pub fn relationships(program: &Program, names: &Names, links: &Links, file: FileId) -> Vec<PutRelationship> {
     let mut maker = Maker::new(program, names, file);
+    // Symbols within others, and in their file; a few more calls than edges.
+    maker.relationships.reserve(2 * maker.facts.defs.len() + links.calls.len() + links.uses.len());
     maker.containment(links);
     maker.imports(links);
     maker.bases(links);
@@ -279,6 +281,7 @@ impl Maker<'_> {
             let (gid, _) = self.names.counts_for(self.program, Gid { file: self.file, def: *owner });
             *unresolved.entry(gid.def).or_default() += count;
         }
+        self.objects.reserve(self.facts.defs.len());
         for index in 0..self.facts.defs.len() as DefId {
             let Some(symbol) = self.names.get(Gid { file: self.file, def: index }) else { continue };
             let def = self.facts.def(index);

@@ -46,7 +46,14 @@ pub const ABSENT: Hash = Hash([0; 32]);
 impl Content {
     /// Canonical JSON: fields in alphabetical order, empty ones left out.
     pub fn canonical(&self) -> String {
-        let mut fields = Fields(String::with_capacity(128));
+        let mut text = String::with_capacity(128);
+        self.write_canonical(&mut text);
+        text
+    }
+
+    /// The same into a text that is empty.
+    pub fn write_canonical(&self, text: &mut String) {
+        let mut fields = Fields(text);
         if let Some(confidence) = self.confidence {
             write_f64(confidence, fields.next("confidence"));
         }
@@ -73,7 +80,7 @@ impl Content {
         if let Some(weight) = self.weight {
             write_f64(weight, fields.next("weight"));
         }
-        fields.finish()
+        fields.finish();
     }
 
     /// Reads stored canonical text back.
@@ -130,15 +137,15 @@ impl Content {
 }
 
 /// An object under construction.
-struct Fields(String);
+struct Fields<'t>(&'t mut String);
 
-impl Fields {
+impl Fields<'_> {
     /// Writes the name of the next field; its value is to follow.
     fn next(&mut self, name: &str) -> &mut String {
         self.0.push(if self.0.is_empty() { '{' } else { ',' });
-        write_string(name, &mut self.0);
+        write_string(name, self.0);
         self.0.push(':');
-        &mut self.0
+        self.0
     }
 
     fn text(&mut self, name: &str, value: &Option<String>) {
@@ -147,9 +154,8 @@ impl Fields {
         }
     }
 
-    fn finish(mut self) -> String {
+    fn finish(self) {
         self.0.push_str(if self.0.is_empty() { "{}" } else { "}" });
-        self.0
     }
 }
 

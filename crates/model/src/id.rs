@@ -5,6 +5,7 @@ use crate::limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha1::{Digest, Sha1};
+use smallvec::SmallVec;
 use std::{fmt, str::FromStr};
 use uuid::Uuid;
 
@@ -45,30 +46,27 @@ impl fmt::Display for Scope {
 
 /// Id of an object with a key. Types match without regard to case, so the id does too.
 pub fn object_id(namespace: Uuid, type_name: &str, key: &str) -> Uuid {
-    derive(namespace, &[b"object", type_name.to_ascii_lowercase().as_bytes(), key.as_bytes()])
+    derive(namespace, b"object", type_name, &[key.as_bytes()])
 }
 
 /// Id of a relationship; the discriminator is empty unless parallel edges are wanted.
 pub fn relationship_id(namespace: Uuid, type_name: &str, src: Uuid, dst: Uuid, discriminator: &str) -> Uuid {
-    derive(
-        namespace,
-        &[
-            b"relationship",
-            type_name.to_ascii_lowercase().as_bytes(),
-            src.as_bytes(),
-            dst.as_bytes(),
-            discriminator.as_bytes(),
-        ],
-    )
+    derive(namespace, b"relationship", type_name, &[src.as_bytes(), dst.as_bytes(), discriminator.as_bytes()])
 }
 
-fn derive(namespace: Uuid, parts: &[&[u8]]) -> Uuid {
-    let mut hash = Sha1::new_with_prefix(namespace.as_bytes());
-    for part in parts {
-        hash.update((part.len() as u32).to_be_bytes());
-        hash.update(part);
-    }
-    of_hash(hash)
+fn derive(namespace: Uuid, kind: &[u8], type_name: &str, parts: &[&[u8]]) -> Uuid {
+    // Most names are short: hashing one piece takes less than hashing many.
+    let mut name: SmallVec<[u8; 256]> = SmallVec::new();
+    let add = |name: &mut SmallVec<[u8; 256]>, part: &[u8]| {
+        name.extend_from_slice(&(part.len() as u32).to_be_bytes());
+        name.extend_from_slice(part);
+    };
+    add(&mut name, kind);
+    add(&mut name, type_name.as_bytes());
+    let spelled = name.len() - type_name.len();
+    name[spelled..].make_ascii_lowercase();
+    parts.iter().for_each(|part| add(&mut name, part));
+    named(namespace, &name)
 }
 
 /// The id a name has in a namespace: UUID version 5.

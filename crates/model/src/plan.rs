@@ -51,10 +51,18 @@ impl Known<'_> {
         self.found(id).1
     }
 
-    /// A thing, if there is one, and all that is said of it.
+    /// A thing that was there before, if there is one, and all that is said of it.
+    fn stored(&self, id: Uuid) -> (Option<&Thing>, &[Statement]) {
+        match self.things.get(&id) {
+            Some(thing) => (Some(thing), self.statements.get(&thing.no).map_or(&[], Vec::as_slice)),
+            None => (None, &[]),
+        }
+    }
+
+    /// The same, or an object that an earlier part of the load has made.
     fn found(&self, id: Uuid) -> (Option<&Thing>, &[Statement]) {
-        if let Some(thing) = self.things.get(&id) {
-            return (Some(thing), self.statements.get(&thing.no).map_or(&[], Vec::as_slice));
+        if let found @ (Some(_), _) = self.stored(id) {
+            return found;
         }
         match self.made.and_then(|made| made.get(&id)) {
             Some((thing, statement)) => (Some(thing), std::slice::from_ref(statement)),
@@ -124,16 +132,17 @@ pub struct Written {
 
 /// Decides what a batch records, or why it cannot.
 pub fn plan(mut resolved: Resolved, known: &Known<'_>, at: &Place<'_>) -> Result<Plan> {
+    let items = resolved.items.len();
     let mut planner = Planner {
         known,
         at,
-        plan: Plan::default(),
-        fresh: FxHashMap::default(),
-        numbers: FxHashMap::default(),
+        plan: Plan { things: Vec::with_capacity(items), statements: Vec::with_capacity(items), ..Plan::default() },
+        fresh: FxHashMap::with_capacity_and_hasher(items, Default::default()),
+        numbers: FxHashMap::with_capacity_and_hasher(items, Default::default()),
         lineage_after: lineage_after(at),
     };
     planner.plan.warnings = resolved.warnings;
-    planner.plan.results = vec![Written { id: Uuid::nil(), version: None, number: 0 }; resolved.items.len()];
+    planner.plan.results = vec![Written { id: Uuid::nil(), version: None, number: 0 }; items];
     for (name, id, want) in &resolved.preconditions {
         planner.expect(name, *id, *want)?;
     }
@@ -250,7 +259,8 @@ impl Planner<'_> {
     }
 
     fn item(&mut self, item: &mut Item, silence: &[Period]) -> Result<()> {
-        let (thing, before) = self.known.found(item.id);
+        // Only objects are made by parts of a load for others to speak of.
+        let (thing, before) = if item.ends.is_some() { self.known.stored(item.id) } else { self.known.found(item.id) };
         if let Some(thing) = thing {
             same_identity(thing, item)?;
         }

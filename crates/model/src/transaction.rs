@@ -72,61 +72,75 @@ impl Transaction {
     }
 }
 
+/// Bytes that are hashed at once.
+const TOGETHER: usize = 4_096;
+
 /// Adds up the hash of one transaction as its parts come by.
-pub struct Chain(Hasher);
+pub struct Chain {
+    hash: Hasher,
+    /// What comes next: many small pieces are hashed sooner together.
+    next: Vec<u8>,
+}
 
 impl Chain {
     /// The hash before the first transaction.
     pub const START: Hash = Hash([0; 32]);
 
     pub fn new(previous: Hash, tx: Tx, recorded_at: Time, branch: BranchNo, header: &Header) -> Chain {
-        let mut sha = Hasher::default();
-        sha.add(&previous.0);
-        sha.add(&tx.to_be_bytes());
-        sha.add(&recorded_at.0.to_be_bytes());
-        sha.add(&branch.to_be_bytes());
-        let header = serde_json::to_string(header).expect("a header is plain data");
-        sha.add(&(header.len() as u64).to_be_bytes());
-        sha.add(header.as_bytes());
-        Chain(sha)
+        let mut chain = Chain { hash: Hasher::default(), next: Vec::with_capacity(2 * TOGETHER) };
+        chain.add(&previous.0);
+        chain.add(&tx.to_be_bytes());
+        chain.add(&recorded_at.0.to_be_bytes());
+        chain.add(&branch.to_be_bytes());
+        chain.text(&serde_json::to_string(header).expect("a header is plain data"));
+        chain
     }
 
     /// Statements come in the order of their version ids, with the id and type of their thing.
     pub fn statement(&mut self, id: Uuid, type_name: &str, s: &Statement) {
-        self.0.add(b"s");
-        self.0.add(id.as_bytes());
+        self.add(b"s");
+        self.add(id.as_bytes());
         self.text(type_name);
-        self.0.add(&s.version.0.to_be_bytes());
-        self.0.add(&s.branch.to_be_bytes());
-        self.0.add(&s.period.from.0.to_be_bytes());
-        self.0.add(&s.period.to.0.to_be_bytes());
-        self.0.add(&s.number.to_be_bytes());
-        self.0.add(&(s.parents.len() as u64).to_be_bytes());
+        self.add(&s.version.0.to_be_bytes());
+        self.add(&s.branch.to_be_bytes());
+        self.add(&s.period.from.0.to_be_bytes());
+        self.add(&s.period.to.0.to_be_bytes());
+        self.add(&s.number.to_be_bytes());
+        self.add(&(s.parents.len() as u64).to_be_bytes());
         for parent in &s.parents {
-            self.0.add(&parent.0.to_be_bytes());
+            self.add(&parent.0.to_be_bytes());
         }
-        self.0.add(&s.hash.0);
+        self.add(&s.hash.0);
         self.text(s.change.as_deref().unwrap_or_default());
     }
 
     fn text(&mut self, text: &str) {
-        self.0.add(&(text.len() as u64).to_be_bytes());
-        self.0.add(text.as_bytes());
+        self.add(&(text.len() as u64).to_be_bytes());
+        self.add(text.as_bytes());
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        if self.next.len() > TOGETHER {
+            self.hash.add(&self.next);
+            self.next.clear();
+        }
+        self.next.extend_from_slice(bytes);
     }
 
     /// Provenance comes sorted.
     pub fn provenance(&mut self, p: &Provenance) {
-        self.0.add(b"p");
-        self.0.add(&p.thing.to_be_bytes());
-        self.0.add(&p.child.0.to_be_bytes());
-        self.0.add(&p.parent.0.to_be_bytes());
-        self.0.add(&[p.role as u8]);
+        self.add(b"p");
+        self.add(&p.thing.to_be_bytes());
+        self.add(&p.child.0.to_be_bytes());
+        self.add(&p.parent.0.to_be_bytes());
+        self.add(&[p.role as u8]);
     }
 
     pub fn finish(mut self, objects: u32, relationships: u32) -> Hash {
-        self.0.add(b"e");
-        self.0.add(&objects.to_be_bytes());
-        self.0.add(&relationships.to_be_bytes());
-        self.0.finish()
+        self.add(b"e");
+        self.add(&objects.to_be_bytes());
+        self.add(&relationships.to_be_bytes());
+        self.hash.add(&self.next);
+        self.hash.finish()
     }
 }

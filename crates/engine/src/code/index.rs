@@ -17,7 +17,7 @@ use super::files::{self, DIAGNOSTICS, Diagnostic, Listed, Stamp};
 use super::git::{self, blob_id};
 use super::look::{FirstLook, first_look};
 use super::place::{self, Place};
-use super::stamps::{self, AsOf, Kept, Seen, Stamps};
+use super::stamps::{self, AsOf, Exact, Kept, Seen, Stamps};
 use super::summaries::Summaries;
 use crate::coordination::{Change, ClaimOut};
 use crate::{Context, Engine};
@@ -73,6 +73,8 @@ struct State {
     stated: bool,
     /// The commit that was told last.
     claimed: Option<String>,
+    /// The commit that what is known of files is exactly.
+    exact: Option<Exact>,
     /// When the latest statement about a file begins.
     last_valid: Time,
     /// When the files were listed.
@@ -105,6 +107,7 @@ impl Default for State {
             again: FxHashSet::default(),
             stated: false,
             claimed: None,
+            exact: None,
             last_valid: Time::MIN,
             listed_at: Time::MIN,
             unkept: 0,
@@ -245,7 +248,7 @@ impl Workspace {
         report.diagnostics = faults;
         let first = state.known.is_empty();
 
-        let touched: Vec<&Listed> = listed.iter().filter(|l| pass.rebuild || state.is_touched(l)).collect();
+        let touched = if pass.rebuild { listed.iter().collect() } else { state.touched(&listed) };
         state.unkept += touched.len();
         let mut pack = Pack::default();
         if pass.rebuild {
@@ -287,6 +290,7 @@ impl Workspace {
         let exact = is_commit(&mut state, &changes, &place, &self.root);
         // It has large files of git's in memory, and nobody asks it any more.
         place.repository = None;
+        steps.done("git");
         if let Some(e) = place.fault.as_ref().or(exact.as_ref().err()) {
             report.diagnostics.push(Diagnostic::new(".git", format!("the commit cannot be told: {e}")));
         }
@@ -368,7 +372,7 @@ impl Workspace {
         let head = match ledger.head() {
             Ok(head) => head,
             Err(e) if e.kind == ErrorKind::NotFound => {
-                *state = State { branch: branch.to_owned(), ..std::mem::take(state) };
+                *state = State { branch: branch.to_owned(), exact: None, ..std::mem::take(state) };
                 state.known.clear();
                 return Ok(None);
             }
@@ -387,10 +391,12 @@ impl Workspace {
         state.skipped.extend(not_text.map(|s| (s.path.clone(), Skipped { stamp: s.stamp, not_text: true })));
         state.known.clear();
         state.claimed = None;
+        state.exact = None;
         let here = |as_of: &AsOf| as_of.branch == branch && as_of.tx == head.tx && as_of.hash == head.hash.0;
         match kept.as_of.filter(here) {
             Some(as_of) => {
                 state.last_valid = Time(as_of.last_valid);
+                state.exact = as_of.exact;
                 let known = kept.seen.into_iter().filter_map(|Seen { path, content, stamp }| {
                     let content = content?;
                     Some((path, Known { content: content.id, facts: content.facts, stamp }))
@@ -459,7 +465,7 @@ impl Workspace {
         let (listed, _) = files::list(&self.root)?;
         let mut state = self.state.lock();
         self.catch_up(&mut state, ledger, &view.branch_name)?;
-        let touched: Vec<&Listed> = listed.iter().filter(|l| state.is_touched(l)).collect();
+        let touched = state.touched(&listed);
         let changed = touched.par_iter().filter(|l| {
             let Some(bytes) = files::load(&self.root, &l.path, &mut vec![]) else { return false };
             if bytes[..bytes.len().min(8_000)].contains(&0) {
@@ -543,7 +549,7 @@ impl Workspace {
         }
         last.extend(ends.into_iter().map(|id| Write::End(End::new(id))));
         steps.done("differences");
-        let parts = Parts { program: &state.program, names: &names, links, files: &made, at: 0, last };
+        let parts = Parts::new(&state.program, &names, links, &made, last);
         let counted = Mutex::new(Counted::default());
         let parts = parts.inspect(|part| part.iter().for_each(|write| counted.lock().add(write)));
         let wants_look = rebuild || made_whole;
@@ -694,12 +700,16 @@ impl State {
         self.again.extend(self.resolver.resolve(&mut self.program));
     }
 
-    /// Whether a file may have another content than the branch has.
-    fn is_touched(&self, listed: &Listed) -> bool {
-        if self.skipped.get(&listed.path).is_some_and(|skipped| skipped.stamp == Some(listed.stamp)) {
-            return false;
-        }
-        self.known.get(&listed.path).is_none_or(|known| known.stamp != Some(listed.stamp))
+    /// The files that may have another content than the branch has. Both are in the order of paths.
+    fn touched<'l>(&self, listed: &'l [Listed]) -> Vec<&'l Listed> {
+        let mut known = self.known.iter().peekable();
+        let touched = listed.iter().filter(|listed| {
+            while known.next_if(|(path, _)| **path < listed.path).is_some() {}
+            let known = known.next_if(|(path, _)| **path == listed.path);
+            let skipped = || self.skipped.get(&listed.path).is_some_and(|s| s.stamp == Some(listed.stamp));
+            known.is_none_or(|(_, known)| known.stamp != Some(listed.stamp)) && !skipped()
+        });
+        touched.collect()
     }
 
     /// Whether a file must be read before anything can be resolved.
@@ -714,16 +724,26 @@ impl State {
         source || (is_manifest(&listed.path) && !self.program.manifests.contains_key(&listed.path))
     }
 
+    /// Whether a file that is there is text. What an earlier process left out may be by now.
+    fn is_text(&self, listed: &Listed) -> bool {
+        let skipped = self.skipped.get(&listed.path);
+        skipped.is_none_or(|skipped| skipped.stamp.is_some_and(|stamp| stamp != listed.stamp))
+    }
+
     /// Whether a file is there, and text.
     fn is_there(&self, listed: &[Listed], path: &str) -> bool {
-        let Ok(at) = listed.binary_search_by(|l| l.path.as_str().cmp(path)) else { return false };
-        // What an earlier process left out may be text by now.
-        self.skipped.get(path).is_none_or(|skipped| skipped.stamp.is_some_and(|stamp| stamp != listed[at].stamp))
+        let at = listed.binary_search_by(|l| l.path.as_str().cmp(path));
+        at.is_ok_and(|at| self.is_text(&listed[at]))
     }
 
     /// Files the branch has that are there no more, or are no text any more.
     fn missing(&self, listed: &[Listed]) -> BTreeSet<String> {
-        self.known.keys().filter(|path| !self.is_there(listed, path)).cloned().collect()
+        let mut there = listed.iter().peekable();
+        let missing = self.known.keys().filter(|path| {
+            while there.next_if(|listed| listed.path < **path).is_some() {}
+            !there.peek().is_some_and(|listed| listed.path == **path && self.is_text(listed))
+        });
+        missing.cloned().collect()
     }
 
     /// Drops what was read of files that are there no more, also of those that only another branch has.
@@ -768,7 +788,16 @@ struct Job<'a> {
 
 /// Whether the files are exactly those of the commit. What is not text, or is kept out, only has to be there.
 fn is_commit(state: &mut State, changes: &Changes, place: &Place, root: &Path) -> Result<bool> {
+    let before = state.exact.take();
     let (Some(repository), Some(commit)) = (&place.repository, &place.commit) else { return Ok(false) };
+    let is_there = |path: &String| root.join(path).symlink_metadata().is_ok();
+    // What was exactly this commit still is, as long as nothing has changed.
+    if let Some(before) = before.filter(|before| changes.is_empty() && before.commit == commit.id) {
+        if before.others.iter().all(is_there) {
+            state.exact = Some(before);
+        }
+        return Ok(state.exact.is_some());
+    }
     let tree = match state.tree.take() {
         Some((id, tree)) if id == commit.id => tree,
         _ => repository.tree(&commit.id)?,
@@ -786,19 +815,21 @@ fn is_commit(state: &mut State, changes: &Changes, place: &Place, root: &Path) -
     if !changes.stamps.iter().all(as_committed) {
         return Ok(false);
     }
-    let mut seen = 0;
+    let (mut seen, mut others) = (0, Vec::new());
     for (path, entry) in tree {
         match now(path) {
             Some(content) if content == entry.id => seen += 1,
             Some(_) => return Ok(false),
             None if entry.symlink => {}
-            None if root.join(path).symlink_metadata().is_ok() => {}
+            None if is_there(path) => others.push(path.clone()),
             None => return Ok(false),
         }
     }
     let new = changes.changed.keys().filter(|p| !state.known.contains_key(*p)).count();
     // Whatever else is there is not in the commit.
-    Ok(seen == state.known.len() + new - changes.removed.len())
+    let exact = seen == state.known.len() + new - changes.removed.len();
+    state.exact = exact.then(|| Exact { commit: commit.id.clone(), others });
+    Ok(exact)
 }
 
 fn commit_object(commit: &place::Commit) -> PutObject {

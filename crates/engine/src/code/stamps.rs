@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// How long a file has to be left alone: the coarsest clocks of file systems tick every two seconds.
 const SETTLED_NS: i128 = 3_000_000_000;
-const FIRST_LINE: &[u8] = b"lukasa stamps 2\n";
+const FIRST_LINE: &[u8] = b"lukasa stamps 3\n";
 const PREFIX: &str = "stamps-";
 
 /// A file as it was seen: when it was written, if it was left alone since, and what it held; nothing if it is no text.
@@ -42,6 +42,15 @@ pub struct AsOf {
     pub hash: [u8; 32],
     /// The latest time from which one of them is valid.
     pub last_valid: i64,
+    pub exact: Option<Exact>,
+}
+
+/// The commit that the files were exactly.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exact {
+    pub commit: String,
+    /// Those of its files that only have to be there: they are no text, or kept out.
+    pub others: Vec<String>,
 }
 
 /// What is kept.
@@ -132,7 +141,8 @@ mod tests {
     }
 
     fn kept(seen: &[Seen]) -> Kept {
-        let as_of = AsOf { branch: "main".into(), tx: 3, hash: [1; 32], last_valid: 5 };
+        let exact = Some(Exact { commit: "c1".into(), others: vec!["logo.png".into()] });
+        let as_of = AsOf { branch: "main".into(), tx: 3, hash: [1; 32], last_valid: 5, exact };
         Kept { as_of: Some(as_of), seen: seen.to_vec() }
     }
 

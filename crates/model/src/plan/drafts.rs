@@ -154,7 +154,7 @@ impl Drafts {
         };
         let mut types = TypeNames::default();
         let default_from = batch.header.valid_at.unwrap_or(now);
-        let mut reading = Reading { registry, types: &mut types, default_from, draw };
+        let mut reading = Reading { registry, types: &mut types, default_from, draw, text: String::new() };
         for (place, (write, content)) in writes.enumerate() {
             let draft = match write {
                 Write::Object(put) => drafts.object(put, &content, batch.system, &mut reading),
@@ -184,7 +184,7 @@ impl Drafts {
         may_be_system: bool,
         reading: &mut Reading<'_>,
     ) -> Result<Draft> {
-        let Reading { registry, types, default_from, draw } = reading;
+        let Reading { registry, types, default_from, draw, text } = reading;
         let type_name = types.read(registry, &put.type_name, false)?;
         if system::is(&type_name) && !may_be_system {
             return Err(kept_by_lukasa(&type_name));
@@ -208,7 +208,7 @@ impl Drafts {
             }
             (None, given) => (given.unwrap_or_else(draw), None),
         };
-        let said = read_content(content, registry, &type_name, false)?;
+        let said = read_content(content, registry, &type_name, false, text)?;
         let (period, then_absent) = read_period(put.valid_from, put.valid_to, put.only_this_period, *default_from)?;
         let defaulted = put.valid_from.is_none() && put.valid_to.is_none();
         self.ids.push(id);
@@ -226,9 +226,9 @@ impl Drafts {
     }
 
     fn relationship(&mut self, put: &PutRelationship, content: &Content, reading: &mut Reading<'_>) -> Result<Draft> {
-        let Reading { registry, types, default_from, .. } = reading;
+        let Reading { registry, types, default_from, text, .. } = reading;
         let type_name = types.read(registry, &put.type_name, true)?;
-        let said = read_content(content, registry, &type_name, true)?;
+        let said = read_content(content, registry, &type_name, true, text)?;
         if !put.discriminator.is_empty() {
             id::check_text("discriminator", &put.discriminator, limits::KEY_BYTES)?;
         }
@@ -546,6 +546,8 @@ struct Reading<'a> {
     default_from: Time,
     /// Gives ids to objects without key.
     draw: &'a mut dyn FnMut() -> Uuid,
+    /// Where contents are written before it is known how long they are.
+    text: String,
 }
 
 /// Type names met in a batch: each checked, spelled and admitted once.
@@ -570,12 +572,18 @@ impl TypeNames {
     }
 }
 
-fn read_content(content: &Content, registry: &Registry, type_name: &str, relationship: bool) -> Result<Said> {
-    let text = content.canonical();
+fn read_content(
+    content: &Content,
+    registry: &Registry,
+    type_name: &str,
+    relationship: bool,
+    text: &mut String,
+) -> Result<Said> {
+    text.clear();
+    content.write_canonical(text);
     content.check(text.len())?;
     registry.validate(type_name, relationship, &content.properties)?;
-    let hash = Hash::of(text.as_bytes());
-    Ok(Said::Content { text: text.into(), hash })
+    Ok(Said::Content { text: text.as_str().into(), hash: Hash::of(text.as_bytes()) })
 }
 
 fn read_period(from: Option<Time>, to: Option<Time>, only: bool, default_from: Time) -> Result<(Period, bool)> {

@@ -126,7 +126,7 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
     /// Writes where the things of runs are found, all that go into one list at once.
     fn write_lists(&mut self) -> Result<()> {
         let Some(load) = &mut self.load else { return Ok(()) };
-        let (mut ids, mut ends) = (std::mem::take(&mut load.ids), std::mem::take(&mut load.ends));
+        let (mut ids, ends) = (std::mem::take(&mut load.ids), std::mem::take(&mut load.ends));
         let (connection, scope) = (&*self.connection, self.scope);
         std::thread::scope(|threads| {
             let ids = threads.spawn(move || {
@@ -140,7 +140,7 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
                     None => Ok(runs::Lists::of_ids(scope, &ids)),
                 }
             });
-            ends.sort_unstable();
+            let ends = runs::by_end(ends);
             bulk::insert(connection, runs::ADD_ENDS, &runs::Lists::of_ends(scope, &ends)).map_err(fault)?;
             drop(ends);
             let ids = ids.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;

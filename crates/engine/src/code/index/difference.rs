@@ -12,57 +12,99 @@ use uuid::Uuid;
 
 /// Up to so many files are written as one batch, which what follows the log need not read back.
 pub(super) const FEW_FILES: usize = 200;
-/// Files whose objects, or relationships, make one part of a load.
-const PART_FILES: usize = 50;
+/// Definitions, calls and uses of the files whose objects, or relationships, make one part of a load: so few that a part
+/// stays in the processor's caches on its way through planning and writing.
+const PART: usize = 4_000;
 
 /// What the files state, in parts: objects, what is outside, relationships, and at the end whatever else is to be said.
 pub(super) struct Parts<'a> {
-    pub(super) program: &'a Program,
-    pub(super) names: &'a Names,
-    pub(super) links: &'a [Links],
-    pub(super) files: &'a [Made],
-    pub(super) at: usize,
-    pub(super) last: Vec<Write>,
+    program: &'a Program,
+    names: &'a Names,
+    links: &'a [Links],
+    files: Vec<&'a [Made]>,
+    at: usize,
+    last: Vec<Write>,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn new(
+        program: &'a Program,
+        names: &'a Names,
+        links: &'a [Links],
+        files: &'a [Made],
+        last: Vec<Write>,
+    ) -> Parts<'a> {
+        let size = |file: &Made| match file.source {
+            Some(id) => {
+                let links = &links[id as usize];
+                program.file(id).facts.defs.len() + links.calls.len() + links.uses.len()
+            }
+            None => 1,
+        };
+        let mut filled = 0;
+        let files = files.chunk_by(move |before, _| {
+            filled += size(before);
+            let goes_on = filled < PART;
+            filled = if goes_on { filled } else { 0 };
+            goes_on
+        });
+        Parts { program, names, links, files: files.collect(), at: 0, last }
+    }
+
+    fn objects(&self, file: &Made) -> Vec<Write> {
+        let objects = match file.source {
+            Some(id) => {
+                let links = &self.links[id as usize];
+                statements::objects(self.program, self.names, links, id, &file.about, &file.digest)
+            }
+            None => vec![statements::plain_file(&file.path, &file.about)],
+        };
+        objects.into_iter().map(Write::Object).collect()
+    }
+
+    fn relationships(&self, file: &Made) -> Vec<Write> {
+        let Some(id) = file.source else { return vec![] };
+        let made = statements::relationships(self.program, self.names, &self.links[id as usize], id);
+        made.into_iter().map(Write::Relationship).collect()
+    }
+
+    fn outside(&self) -> Vec<Write> {
+        let files: Vec<u32> = self.files.iter().copied().flatten().filter_map(|file| file.source).collect();
+        let all = files.par_chunks(64).map(|files| {
+            let of = |id: &u32| statements::outside(self.program, self.names, &self.links[*id as usize], *id);
+            files.iter().flat_map(of).collect::<statements::Outside>()
+        });
+        let all = all.reduce(statements::Outside::new, |mut all, more| {
+            all.extend(more);
+            all
+        });
+        all.into_values().map(Write::Object).collect()
+    }
 }
 
 impl Iterator for Parts<'_> {
     type Item = Vec<Write>;
 
     fn next(&mut self) -> Option<Vec<Write>> {
-        let per_kind = self.files.len().div_ceil(PART_FILES);
-        let at = self.at;
+        let (at, parts) = (self.at, self.files.len());
         self.at += 1;
-        let files = |part: usize| {
-            let from = part * PART_FILES;
-            &self.files[from..(from + PART_FILES).min(self.files.len())]
+        let made = |part: usize, make: fn(&Self, &Made) -> Vec<Write>| {
+            let files: Vec<Vec<Write>> = self.files[part].par_iter().map(|file| make(self, file)).collect();
+            let mut all = Vec::with_capacity(files.iter().map(Vec::len).sum());
+            files.into_iter().for_each(|mut file| all.append(&mut file));
+            all
         };
-        if at < per_kind {
-            let objects = files(at).par_iter().flat_map_iter(|file| match file.source {
-                Some(id) => {
-                    let links = &self.links[id as usize];
-                    statements::objects(self.program, self.names, links, id, &file.about, &file.digest)
-                }
-                None => vec![statements::plain_file(&file.path, &file.about)],
-            });
-            return Some(objects.map(Write::Object).collect());
+        if at < parts {
+            return Some(made(at, Parts::objects));
         }
-        if at == per_kind {
-            let sources = self.files.iter().filter_map(|file| file.source);
-            let mut outside = statements::Outside::new();
-            for id in sources {
-                outside.extend(statements::outside(self.program, self.names, &self.links[id as usize], id));
-            }
-            return Some(outside.into_values().map(Write::Object).collect());
+        if at == parts {
+            return Some(self.outside());
         }
-        let part = at - per_kind - 1;
-        if part < per_kind {
-            let relationships = files(part).par_iter().flat_map_iter(|file| match file.source {
-                Some(id) => statements::relationships(self.program, self.names, &self.links[id as usize], id),
-                None => vec![],
-            });
-            return Some(relationships.map(Write::Relationship).collect());
+        let part = at - parts - 1;
+        if part < parts {
+            return Some(made(part, Parts::relationships));
         }
-        (part == per_kind).then(|| std::mem::take(&mut self.last))
+        (part == parts).then(|| std::mem::take(&mut self.last))
     }
 }
 

@@ -55,6 +55,7 @@ impl Workspace {
             tx: head.tx,
             hash: head.hash.0,
             last_valid: state.last_valid.0,
+            exact: state.exact.clone(),
         });
         if let Err(e) = stamps.write(&Kept { as_of, seen: state.seen() }) {
             report.diagnostics.push(Diagnostic::new(".", format!("stamps cannot be kept for next time: {e}")));

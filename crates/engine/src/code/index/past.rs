@@ -168,7 +168,7 @@ impl Workspace {
             last.push(PutRelationship::new(RENAMED_FROM, new, old).into());
         }
         last.extend(ends.into_iter().map(|id| Write::End(End::new(id))));
-        let parts = Parts { program: &state.program, names: &names, links, files: &made, at: 0, last };
+        let parts = Parts::new(&state.program, &names, links, &made, last);
         let parts = parts.map(|part| part.into_iter().map(|write| within(write, at)).collect::<Vec<_>>());
         let committed = if made.len() <= FEW_FILES {
             batch.writes = parts.flatten().collect();
