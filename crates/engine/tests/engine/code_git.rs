@@ -84,6 +84,41 @@ fn a_git_branch_is_a_pinned_branch_and_only_differences_are_written() {
 }
 
 #[test]
+fn a_new_process_tells_the_commit_only_as_long_as_all_of_it_is_there() {
+    for mut desk in Desk::all() {
+        let (made, cache) = (Made::new(), tempfile::TempDir::new().unwrap());
+        let many: Vec<(String, String)> =
+            (0..60).map(|at| (format!("m{at}.py"), format!("def f{at}():\n    pass\n"))).collect();
+        let files = many.iter().map(|(path, text)| (path.as_str(), text.as_str()));
+        let files: Vec<(&str, &str)> =
+            files.chain([("logo.png", "\0PNG"), (".lukasaignore", "*.txt\n"), ("n.txt", "n\n")]).collect();
+        let first = commit(&made, "main", 1, &[], &files);
+        check_out(&made, "ref: refs/heads/main\n", &files);
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+        desk.fixture.clock.set(lukasa_model::Time((now + 60) as i64 * 1_000_000));
+        let mut told = || {
+            let clock = std::sync::Arc::clone(&desk.fixture.clock) as std::sync::Arc<dyn lukasa_store::Clock>;
+            let store = std::sync::Arc::clone(&desk.fixture.store);
+            let engine = lukasa_engine::Engine::new(store, clock, std::env::temp_dir());
+            desk.engine = engine.with_cache(cache.path().into());
+            let report = index(&desk, &made.root);
+            (report["bytes"].as_u64().unwrap(), report["commit"].as_str().map(str::to_owned))
+        };
+        let (one, nothing_read) = (Some(first.to_string()), 0);
+        assert_eq!(told().1, one);
+        assert_eq!(told(), (nothing_read, one.clone()));
+        for (path, text) in [("logo.png", "\0PNG"), ("n.txt", "n\n"), ("m7.py", "def f7():\n    pass\n")] {
+            fs::remove_file(made.root.join(path)).unwrap();
+            assert_eq!(told().1, None, "without {path}");
+            fs::write(made.root.join(path), text).unwrap();
+            assert_eq!(told().1, one, "with {path} again");
+        }
+        let second = commit(&made, "main", 2, &[first], &files);
+        assert_eq!(told().1, Some(second.to_string()), "the same files under another name");
+    }
+}
+
+#[test]
 fn a_clean_tree_claims_its_commit_and_nothing_else_does() {
     let desk = Desk::all().remove(0);
     let made = Made::new();
