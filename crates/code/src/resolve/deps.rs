@@ -45,6 +45,29 @@ pub enum Entry {
 }
 
 impl Entry {
+    /// Whether rounds may find it different: what all files said in the one before.
+    pub fn is_told(self) -> bool {
+        match self {
+            Entry::Callers(_)
+            | Entry::Receivers(_)
+            | Entry::Made(_)
+            | Entry::MadeBelow(_)
+            | Entry::AnyMade
+            | Entry::Write(..)
+            | Entry::WrittenNames(_)
+            | Entry::Owners(_) => true,
+            Entry::Derived(_)
+            | Entry::Below(_)
+            | Entry::Written(_)
+            | Entry::Star(..)
+            | Entry::Go(..)
+            | Entry::Package(..)
+            | Entry::Macro(_)
+            | Entry::Function(..)
+            | Entry::Methods(..) => false,
+        }
+    }
+
     pub fn atom(self) -> Atom {
         let mut hasher = FxHasher::default();
         self.hash(&mut hasher);

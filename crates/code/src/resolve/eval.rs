@@ -83,6 +83,15 @@ impl Answer {
     }
 }
 
+/// Which of the things that answers are found with are noted.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Traced {
+    /// Those that may differ between rounds.
+    Rounds,
+    /// Also those that differ when files change.
+    Everything,
+}
+
 #[derive(Default)]
 struct Frame {
     height: u8,
@@ -98,6 +107,7 @@ pub(super) struct Eval<'p> {
     pub flows: &'p Flows,
     /// What each round was told that the one before was not: as many as there were rounds before this one.
     news: &'p [Changed],
+    traced: Traced,
     pub(super) memo: Memo,
     frame: Frame,
     nothing: Arc<Set>,
@@ -109,16 +119,24 @@ pub(super) struct Eval<'p> {
 
 impl<'p> Eval<'p> {
     pub fn new(program: &'p Program, link: &'p Link, flows: &'p Flows) -> Eval<'p> {
-        Eval::from(program, link, flows, &[], Memo::default())
+        Eval::from(program, link, flows, &[], Traced::Rounds, Memo::default())
     }
 
     /// Goes on with what rounds before this one have found.
-    pub fn from(program: &'p Program, link: &'p Link, flows: &'p Flows, news: &'p [Changed], memo: Memo) -> Eval<'p> {
+    pub fn from(
+        program: &'p Program,
+        link: &'p Link,
+        flows: &'p Flows,
+        news: &'p [Changed],
+        traced: Traced,
+        memo: Memo,
+    ) -> Eval<'p> {
         Eval {
             program,
             link,
             flows,
             news,
+            traced,
             memo,
             frame: Frame::default(),
             nothing: Arc::new(Set::default()),
@@ -128,14 +146,16 @@ impl<'p> Eval<'p> {
     }
 
     pub fn file(&self, file: FileId) -> &'p File {
-        if self.noted.replace(file) != file {
+        if self.traced == Traced::Everything && self.noted.replace(file) != file {
             self.memo.trail.borrow_mut().push(file);
         }
         self.program.file(file)
     }
 
     pub(super) fn note(&self, entry: Entry) {
-        self.memo.trail.borrow_mut().push(entry.atom());
+        if self.traced == Traced::Everything || entry.is_told() {
+            self.memo.trail.borrow_mut().push(entry.atom());
+        }
     }
 
     /// Runs a question from the beginning; tells whether it depended on what is followed across calls.

@@ -6,7 +6,7 @@
 //! from the same round before the change.
 
 use super::deps::{self, Atom, Changed};
-use super::eval::{Eval, LEVELS, Memo, Question};
+use super::eval::{Eval, LEVELS, Memo, Question, Traced};
 use super::file::File;
 use super::flow::{Caller, Flows, Give, Passing};
 use super::link::Link;
@@ -90,13 +90,20 @@ struct Round {
 /// Resolves a program again and again as it changes.
 #[derive(Default)]
 pub struct Resolver {
-    kept: Option<Kept>,
+    /// The program that the links are of.
+    of: Resolved,
     links: Vec<Links>,
+    /// What is needed to resolve it again in part.
+    kept: Option<Kept>,
+}
+
+#[derive(Default)]
+struct Resolved {
+    files: Vec<Option<Arc<File>>>,
+    manifests: BTreeMap<String, String>,
 }
 
 struct Kept {
-    files: Vec<Option<Arc<File>>>,
-    manifests: BTreeMap<String, String>,
     link: Link,
     rounds: Vec<Round>,
     /// What each round but the first was told that the one before it was not, if not more than that.
@@ -107,7 +114,7 @@ struct Kept {
 /// Resolves everything once. The result has an entry per file id.
 pub fn resolve(program: &mut Program) -> Vec<Links> {
     let mut resolver = Resolver::default();
-    resolver.resolve(program);
+    resolver.resolve_once(program);
     resolver.links
 }
 
@@ -120,23 +127,40 @@ impl Resolver {
     /// Brings the links up to date with the program, and tells the files whose links were found again. Files have other
     /// numbers afterwards when some came or went.
     pub fn resolve(&mut self, program: &mut Program) -> FxHashSet<FileId> {
-        let kept = self.kept.take();
-        let again = kept.and_then(|mut kept| {
-            let files = kept.changed_files(program)?;
-            let (link, changed) = Link::again(&mut kept.link, program, &files, &kept.files)?;
+        let changed = self.of.changed_files(program);
+        if changed.as_ref().is_some_and(FxHashSet::is_empty) && self.links.len() == program.slots() {
+            return FxHashSet::default();
+        }
+        let again = self.kept.take().zip(changed).and_then(|(mut kept, files)| {
+            let (link, changed) = Link::again(&mut kept.link, program, &files, &self.of.files)?;
             Some((kept, link, changed, files))
         });
-        match again {
+        let (kept, found_again) = match again {
             Some((kept, link, changed, files)) => self.resolve_again(program, kept, link, changed, &files),
-            None => self.resolve_all(program),
-        }
+            None => {
+                let kept = self.resolve_all(program, Traced::Everything);
+                (kept, program.ids().collect())
+            }
+        };
+        self.kept = Some(kept);
+        self.of = Resolved::new(program);
+        found_again
     }
 
-    fn resolve_all(&mut self, program: &mut Program) -> FxHashSet<FileId> {
+    /// The same when it is not known whether anything will ever change: faster, and nothing but the links is kept, so that
+    /// after a change everything is resolved again.
+    pub fn resolve_once(&mut self, program: &mut Program) -> FxHashSet<FileId> {
+        self.kept = None;
+        self.resolve_all(program, Traced::Rounds);
+        self.of = Resolved::new(program);
+        program.ids().collect()
+    }
+
+    fn resolve_all(&mut self, program: &mut Program, traced: Traced) -> Kept {
         program.put_in_order();
         let link = Link::new(program);
         let program = &*program;
-        let mut parts = parts(program, false);
+        let mut parts = parts(program, traced, false);
         let mut rounds: Vec<Round> = Vec::with_capacity(ROUNDS);
         let mut news: Vec<Changed> = Vec::new();
         for number in 0..ROUNDS {
@@ -168,9 +192,7 @@ impl Resolver {
             self.links[id as usize] = links;
             link_deps[id as usize] = deps;
         }
-        let (files, manifests) = (all_files(program), program.manifests.clone());
-        self.kept = Some(Kept { files, manifests, link, rounds, news, link_deps });
-        program.ids().collect()
+        Kept { link, rounds, news, link_deps }
     }
 
     fn resolve_again(
@@ -180,8 +202,8 @@ impl Resolver {
         link: Link,
         changed: Changed,
         files: &FxHashSet<FileId>,
-    ) -> FxHashSet<FileId> {
-        let mut parts = parts(program, true);
+    ) -> (Kept, FxHashSet<FileId>) {
+        let mut parts = parts(program, Traced::Everything, true);
         let mut rounds: Vec<Round> = Vec::with_capacity(ROUNDS);
         let mut seen = Changed::default();
         let mut told_before = Changed::default();
@@ -246,12 +268,16 @@ impl Resolver {
             self.links[id as usize] = links;
             kept.link_deps[id as usize] = deps;
         }
-        self.kept = Some(Kept { files: all_files(program), link, rounds, ..kept });
-        found_again
+        (Kept { link, rounds, ..kept }, found_again)
     }
 }
 
-impl Kept {
+impl Resolved {
+    fn new(program: &Program) -> Resolved {
+        let files = (0..program.slots()).map(|id| program.get(id as FileId).cloned()).collect();
+        Resolved { files, manifests: program.manifests.clone() }
+    }
+
     /// The files that say something else now; none when others came or went, or what says how they are found changed.
     fn changed_files(&self, program: &Program) -> Option<FxHashSet<FileId>> {
         if self.manifests != program.manifests || self.files.len() != program.slots() {
@@ -272,10 +298,6 @@ impl Kept {
     }
 }
 
-fn all_files(program: &Program) -> Vec<Option<Arc<File>>> {
-    (0..program.slots()).map(|id| program.get(id as FileId).cloned()).collect()
-}
-
 /// What of a file's answers is to be found again.
 #[derive(Clone, Copy)]
 enum Redo<'a> {
@@ -292,6 +314,7 @@ const PARTS: usize = 4;
 /// Files that share what is found on the way to their answers, in one round and the next.
 struct Part {
     ids: Vec<FileId>,
+    traced: Traced,
     /// What was found, unless it takes more memory than it saves time: after a change little is asked, and mostly the
     /// same in each round.
     memo: Option<Memo>,
@@ -299,14 +322,14 @@ struct Part {
 
 /// The files in parts with about as many calls each: large enough that little is found twice, small enough that all
 /// cores are busy.
-fn parts(program: &Program, remember: bool) -> Vec<Part> {
+fn parts(program: &Program, traced: Traced, remember: bool) -> Vec<Part> {
     let weight = |id: FileId| 8 + program.file(id).facts.calls.len();
     let all: usize = program.ids().map(weight).sum();
     let full = all.div_ceil(rayon::current_num_threads() * PARTS);
     let (mut parts, mut filled) = (Vec::<Part>::new(), usize::MAX);
     for id in program.ids() {
         if filled >= full {
-            parts.push(Part { ids: vec![], memo: remember.then(Memo::default) });
+            parts.push(Part { ids: vec![], traced, memo: remember.then(Memo::default) });
             filled = 0;
         }
         filled += weight(id);
@@ -329,7 +352,7 @@ fn answer_all<'a>(
         .with_max_len(1)
         .map(|part| {
             let remember = part.memo.is_some();
-            let mut eval = Eval::from(program, link, flows, news, part.memo.take().unwrap_or_default());
+            let mut eval = Eval::from(program, link, flows, news, part.traced, part.memo.take().unwrap_or_default());
             let answers = part.ids.iter().map(|id| {
                 let (known, redo) = known(*id);
                 (*id, answer(&mut eval, *id, known, redo))
@@ -360,7 +383,7 @@ fn link_all(
         .into_par_iter()
         .with_max_len(1)
         .flat_map_iter(|part| {
-            let mut eval = Eval::from(program, link, &last.flows, news, part.memo.unwrap_or_default());
+            let mut eval = Eval::from(program, link, &last.flows, news, part.traced, part.memo.unwrap_or_default());
             let found = part.ids.iter().filter(|id| wanted(**id)).filter_map(|id| {
                 let answers = last.files[*id as usize].as_ref()?;
                 Some((*id, links(&mut eval, *id, &answers.calls)))

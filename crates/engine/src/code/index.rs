@@ -505,7 +505,10 @@ impl Workspace {
         }
         // Until it is written, nobody knows what was stated.
         let stated = std::mem::take(&mut state.stated) && !rebuild;
-        state.resolve();
+        match rebuild || state.known.is_empty() {
+            true => state.resolve_first(),
+            false => state.resolve(),
+        }
         let links = state.resolver.links();
         steps.done("resolve");
         let namespace = ledger.head().map_or_else(|_| self.scope.namespace(), |head| head.namespace);
@@ -698,6 +701,11 @@ impl State {
     /// Brings the links up to date with the program.
     fn resolve(&mut self) {
         self.again.extend(self.resolver.resolve(&mut self.program));
+    }
+
+    /// The same for the first time: most processes that read everything end without seeing anything change.
+    fn resolve_first(&mut self) {
+        self.again.extend(self.resolver.resolve_once(&mut self.program));
     }
 
     /// The files that may have another content than the branch has. Both are in the order of paths.
