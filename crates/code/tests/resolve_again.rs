@@ -298,6 +298,22 @@ fn a_parameter_that_a_function_gets_is_followed_to_what_callers_pass() {
     assert_eq!(resolver.links(), resolve(&mut program));
 }
 
+/// A class that gets a base is made below that base, in whichever round it turns out to be made.
+#[test]
+fn a_class_that_gets_a_base_counts_below_it_from_the_round_in_which_it_is_made() {
+    let base = "class B:\n    def go(self): pass\nclass Other: pass\ndef use(b: B):\n    b.go()\nOther()\n";
+    let derived = |of: &str| format!("from base import B\nclass D{of}:\n    def go(self): pass\n");
+    let mut program = Program::default();
+    let mut resolver = Resolver::default();
+    put(&mut program, "base.py", base);
+    put(&mut program, "make.py", "from d import D\ndef make(cls):\n    return cls()\nmake(D)\n");
+    for of in ["", "(B)", "", "(B)"] {
+        put(&mut program, "d.py", &derived(of));
+        resolver.resolve(&mut program);
+        assert_eq!(resolver.links(), resolve(&mut program), "class D{of}");
+    }
+}
+
 /// Two files may say the same name for the same package: which is meant must not hang on which was read first.
 #[test]
 fn the_order_in_which_files_come_does_not_matter() {

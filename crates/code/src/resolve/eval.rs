@@ -105,7 +105,7 @@ pub(super) struct Eval<'p> {
     pub program: &'p Program,
     pub link: &'p Link,
     pub flows: &'p Flows,
-    /// What each round was told that the one before was not: as many as there were rounds before this one.
+    /// What each round was told that the one before was not, or more: as many as there were rounds before this one.
     news: &'p [Changed],
     traced: Traced,
     pub(super) memo: Memo,

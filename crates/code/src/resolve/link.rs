@@ -96,6 +96,14 @@ pub struct Link {
     written: FxHashSet<Sym>,
 }
 
+/// What differs after files changed.
+#[derive(Default)]
+pub struct Differences {
+    pub changed: Changed,
+    /// Of that, what rounds are told: by the tables as they are now, it may become known in another round than before.
+    pub told: Changed,
+}
+
 impl Link {
     pub fn new(program: &mut Program) -> Link {
         let mut places = Places::read(program);
@@ -112,7 +120,7 @@ impl Link {
         program: &mut Program,
         files: &FxHashSet<FileId>,
         before: &[Option<Arc<File>>],
-    ) -> Option<(Link, Changed)> {
+    ) -> Option<(Link, Differences)> {
         let mut places = std::mem::take(&mut old.places);
         let language = |id: &FileId| program.file(*id).facts.language;
         if files.iter().any(|id| language(id) == Language::Rust) {
@@ -154,14 +162,14 @@ impl Link {
         {
             return None;
         }
-        let mut changed = Changed::default();
-        files.iter().for_each(|id| changed.file(*id));
-        old.compare(&link, &mut changed);
-        Some((link, changed))
+        let mut differences = Differences::default();
+        files.iter().for_each(|id| differences.changed.file(*id));
+        old.compare(&link, &mut differences);
+        Some((link, differences))
     }
 
     /// Notes which entries another has differently.
-    fn compare(&self, new: &Link, changed: &mut Changed) {
+    fn compare(&self, new: &Link, Differences { changed, told }: &mut Differences) {
         for (id, imports) in self.imports.iter().enumerate() {
             if *imports != new.imports[id] {
                 changed.file(id as FileId);
@@ -189,6 +197,7 @@ impl Link {
                 link.above(gid, |of| {
                     changed.entry(Entry::Below(of));
                     changed.entry(Entry::MadeBelow(of));
+                    told.entry(Entry::MadeBelow(of));
                 });
             }
         }

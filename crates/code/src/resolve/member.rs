@@ -544,7 +544,10 @@ impl<'p> Eval<'p> {
         self.touch_flows();
         let mut set = Set::default();
         self.note(Entry::WrittenNames(of));
-        for name in self.flows.written_names(of) {
+        // Numbers of names are given in the order in which files were read, on which nothing may depend.
+        let mut names: SmallVec<[Sym; 4]> = self.flows.written_names(of).collect();
+        names.sort_unstable_by_key(|name| self.program.text(*name));
+        for name in names {
             set.join(&self.solve(Question::Write(of, name), levels).clone());
         }
         set

@@ -9,7 +9,7 @@ use super::deps::{self, Atom, Changed};
 use super::eval::{Eval, LEVELS, Memo, Question, Traced};
 use super::file::File;
 use super::flow::{Caller, Flows, Give, Passing};
-use super::link::Link;
+use super::link::{Differences, Link};
 use super::program::Program;
 use super::value::{FileId, Gid, How, Value};
 use super::{Links, links};
@@ -132,7 +132,8 @@ impl Resolver {
             return FxHashSet::default();
         }
         let again = self.kept.take().zip(changed).and_then(|(mut kept, files)| {
-            let (link, changed) = Link::again(&mut kept.link, program, &files, &self.of.files)?;
+            let (link, Differences { changed, told }) = Link::again(&mut kept.link, program, &files, &self.of.files)?;
+            kept.news.iter_mut().for_each(|news| news.extend(&told));
             Some((kept, link, changed, files))
         });
         let (kept, found_again) = match again {
@@ -180,7 +181,7 @@ impl Resolver {
                 news.push(told);
             }
             let known = |id: FileId| match (rounds.last().and_then(|r| r.files[id as usize].as_ref()), news.last()) {
-                (Some(known), Some(told)) => (Some(known), Redo::Seeing(told)),
+                (Some(known), Some(told)) => (Some(known), Redo::Seeing { changed: told, last: None }),
                 _ => (None, Redo::Open),
             };
             let files = answer_all(program, &link, &flows, &news, &mut parts, known);
@@ -234,6 +235,7 @@ impl Resolver {
             let no_news = seen.len() == changed.len();
             let before = number.checked_sub(1).filter(|_| no_news && quiet).map(|at| &kept.rounds[at].files);
             quiet = no_news;
+            let told_since = number.checked_sub(1).map(|at| &kept.news[at]);
             let answers = answer_all(program, &link, &flows, &kept.news[..number], &mut parts, |id| {
                 if files.contains(&id) {
                     // What it said before was another text.
@@ -245,7 +247,9 @@ impl Resolver {
                     // What held in the round before holds in this one, if it is the same answer.
                     let holds = before.is_some_and(|b| same(b[at].as_ref()))
                         && last.is_some_and(|r| same(r.files[at].as_ref()));
-                    (old, if holds { Redo::Nothing } else { Redo::Seeing(&seen) })
+                    let last = last.and_then(|r| r.files[at].as_deref()).zip(told_since);
+                    let last = last.map(|(answers, told_since)| Last { answers, told_since });
+                    (old, if holds { Redo::Nothing } else { Redo::Seeing { changed: &seen, last } })
                 }
             });
             rounds.push(Round { flows, files: answers });
@@ -304,8 +308,35 @@ enum Redo<'a> {
     Nothing,
     /// Whatever may differ between rounds; without answers everything.
     Open,
-    /// What was found with something that has changed.
-    Seeing(&'a Changed),
+    /// What was found with something that has changed. Where the round before has found it already, with nothing that this
+    /// one was told and that one was not, it is taken from there.
+    Seeing {
+        changed: &'a Changed,
+        last: Option<Last<'a>>,
+    },
+}
+
+/// What the round before found, and what it was not told yet.
+#[derive(Clone, Copy)]
+struct Last<'a> {
+    answers: &'a Answers,
+    told_since: &'a Changed,
+}
+
+impl Redo<'_> {
+    fn hits(self, deps: &[Atom], open: bool) -> bool {
+        match self {
+            Redo::Nothing => false,
+            Redo::Open => open,
+            Redo::Seeing { changed, .. } => changed.hits(deps),
+        }
+    }
+
+    fn from_last<T: Clone>(self, of: impl for<'f> Fn(&'f Answers) -> (&'f T, &'f [Atom])) -> Option<T> {
+        let Redo::Seeing { last: Some(last), .. } = self else { return None };
+        let (found, deps) = of(last.answers);
+        (!last.told_since.hits(deps)).then(|| found.clone())
+    }
 }
 
 /// Parts for each core.
@@ -404,33 +435,28 @@ fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: R
     let holds = match redo {
         Redo::Nothing => true,
         Redo::Open => false,
-        Redo::Seeing(changed) => !known.sees(changed),
+        Redo::Seeing { changed, .. } => !known.sees(changed),
     };
     if holds {
         return known.clone();
     }
-    let stale = |found: &Found| match redo {
-        Redo::Nothing => false,
-        Redo::Open => found.open,
-        Redo::Seeing(changed) => changed.hits(&found.deps),
-    };
-    let put_again = match redo {
-        Redo::Nothing => false,
-        Redo::Open => true,
-        Redo::Seeing(changed) => changed.hits(&known.puts.deps),
-    };
-    let again: Vec<CallId> =
-        known.calls.iter().enumerate().filter(|(_, f)| stale(f)).map(|(call, _)| call as CallId).collect();
+    let stale = known.calls.iter().enumerate().filter(|(_, found)| redo.hits(&found.deps, found.open));
+    let again: Vec<CallId> = stale.map(|(call, _)| call as CallId).collect();
+    let put_again = redo.hits(&known.puts.deps, true);
     if again.is_empty() && !put_again {
         return known.clone();
     }
     // Mostly the same is found again: then it is kept once.
     let again: Vec<(CallId, Found)> = again
         .into_iter()
-        .map(|call| (call, find(eval, id, call)))
+        .map(|call| {
+            let last = redo.from_last(|last| (&last.calls[call as usize], &last.calls[call as usize].deps));
+            (call, last.unwrap_or_else(|| find(eval, id, call)))
+        })
         .filter(|(call, found)| known.calls[*call as usize] != *found)
         .collect();
-    let puts = put_again.then(|| puts(eval, id)).filter(|puts| known.puts != *puts);
+    let last_puts = || redo.from_last(|last| (&last.puts, &*last.puts.deps));
+    let puts = put_again.then(|| last_puts().unwrap_or_else(|| puts(eval, id))).filter(|puts| known.puts != *puts);
     let same = again.is_empty() && puts.is_none();
     // What is told of a call also depends on what its target is like, be it the same target as before.
     if same && *gives(eval, id, &known.calls, &known.puts) == *known.gives {

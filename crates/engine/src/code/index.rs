@@ -287,15 +287,15 @@ impl Workspace {
         steps.done("read");
         report.changed = changes.changed.len();
         report.removed = changes.removed.len();
-        let exact = is_commit(&mut state, &changes, &place, &self.root);
+        let exact = exactly(&mut state, &changes, &place, &self.root);
         // It has large files of git's in memory, and nobody asks it any more.
         place.repository = None;
         steps.done("git");
         if let Some(e) = place.fault.as_ref().or(exact.as_ref().err()) {
             report.diagnostics.push(Diagnostic::new(".git", format!("the commit cannot be told: {e}")));
         }
-        let exact = exact.unwrap_or(false);
-        let commit = place.commit.as_ref().filter(|_| exact);
+        let exact = exact.unwrap_or_default();
+        let commit = place.commit.as_ref().filter(|_| exact.is_some());
         report.commit = commit.map(|c| c.id.clone());
         let claimed = commit.is_none_or(|c| self.is_claimed(&state, &ledger, view.as_ref(), &c.id));
         if !changes.changed.is_empty() || !changes.removed.is_empty() || pass.rebuild || !claimed {
@@ -330,6 +330,8 @@ impl Workspace {
         } else {
             not_kept(self.keep_only(&to_keep), &mut report);
         }
+        // Only now that is what is known.
+        state.exact = exact;
         self.keep_stamps(&mut state, &ledger, &mut report);
         if asks {
             drop(state);
@@ -794,17 +796,14 @@ struct Job<'a> {
     to_keep: &'a [Source],
 }
 
-/// Whether the files are exactly those of the commit. What is not text, or is kept out, only has to be there.
-fn is_commit(state: &mut State, changes: &Changes, place: &Place, root: &Path) -> Result<bool> {
+/// The commit, if the files are exactly those of it. What is not text, or is kept out, only has to be there.
+fn exactly(state: &mut State, changes: &Changes, place: &Place, root: &Path) -> Result<Option<Exact>> {
     let before = state.exact.take();
-    let (Some(repository), Some(commit)) = (&place.repository, &place.commit) else { return Ok(false) };
+    let (Some(repository), Some(commit)) = (&place.repository, &place.commit) else { return Ok(None) };
     let is_there = |path: &String| root.join(path).symlink_metadata().is_ok();
     // What was exactly this commit still is, as long as nothing has changed.
     if let Some(before) = before.filter(|before| changes.is_empty() && before.commit == commit.id) {
-        if before.others.iter().all(is_there) {
-            state.exact = Some(before);
-        }
-        return Ok(state.exact.is_some());
+        return Ok(before.others.iter().all(is_there).then_some(before));
     }
     let tree = match state.tree.take() {
         Some((id, tree)) if id == commit.id => tree,
@@ -821,23 +820,22 @@ fn is_commit(state: &mut State, changes: &Changes, place: &Place, root: &Path) -
     let as_committed =
         |(path, (content, _)): (&String, &([u8; 20], Option<Stamp>))| tree.get(path).is_some_and(|e| e.id == *content);
     if !changes.stamps.iter().all(as_committed) {
-        return Ok(false);
+        return Ok(None);
     }
     let (mut seen, mut others) = (0, Vec::new());
     for (path, entry) in tree {
         match now(path) {
             Some(content) if content == entry.id => seen += 1,
-            Some(_) => return Ok(false),
+            Some(_) => return Ok(None),
             None if entry.symlink => {}
             None if is_there(path) => others.push(path.clone()),
-            None => return Ok(false),
+            None => return Ok(None),
         }
     }
     let new = changes.changed.keys().filter(|p| !state.known.contains_key(*p)).count();
     // Whatever else is there is not in the commit.
     let exact = seen == state.known.len() + new - changes.removed.len();
-    state.exact = exact.then(|| Exact { commit: commit.id.clone(), others });
-    Ok(exact)
+    Ok(exact.then(|| Exact { commit: commit.id.clone(), others }))
 }
 
 fn commit_object(commit: &place::Commit) -> PutObject {

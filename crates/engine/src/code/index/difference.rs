@@ -41,14 +41,18 @@ impl<'a> Parts<'a> {
             }
             None => 1,
         };
-        let mut filled = 0;
-        let files = files.chunk_by(move |before, _| {
-            filled += size(before);
-            let goes_on = filled < PART;
-            filled = if goes_on { filled } else { 0 };
-            goes_on
-        });
-        Parts { program, names, links, files: files.collect(), at: 0, last }
+        let (mut parts, mut begun, mut filled) = (Vec::new(), 0, 0);
+        for (at, file) in files.iter().enumerate() {
+            filled += size(file);
+            if filled >= PART {
+                parts.push(&files[begun..=at]);
+                (begun, filled) = (at + 1, 0);
+            }
+        }
+        if begun < files.len() {
+            parts.push(&files[begun..]);
+        }
+        Parts { program, names, links, files: parts, at: 0, last }
     }
 
     fn objects(&self, file: &Made) -> Vec<Write> {
