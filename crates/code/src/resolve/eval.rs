@@ -146,14 +146,19 @@ impl<'p> Eval<'p> {
     }
 
     pub fn file(&self, file: FileId) -> &'p File {
-        if self.traced == Traced::Everything && self.noted.replace(file) != file {
+        if self.is_traced() && self.noted.replace(file) != file {
             self.memo.trail.borrow_mut().push(file);
         }
         self.program.file(file)
     }
 
+    /// Whether it will be asked later, after files have changed, what answers were found with.
+    pub fn is_traced(&self) -> bool {
+        self.traced == Traced::Everything
+    }
+
     pub(super) fn note(&self, entry: Entry) {
-        if self.traced == Traced::Everything || entry.is_told() {
+        if self.is_traced() || entry.is_told() {
             self.memo.trail.borrow_mut().push(entry.atom());
         }
     }

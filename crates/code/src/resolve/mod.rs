@@ -22,7 +22,7 @@ mod stars;
 pub mod value;
 
 use crate::facts::{BaseKind, CallId, CallKind, DefId, Expr, Imported, Kind, ROOT, flag};
-use deps::{Atom, Entry};
+use deps::{Atom, Changed, Entry};
 use eval::{Eval, LEVELS};
 pub use file::File;
 pub use program::Program;
@@ -99,8 +99,19 @@ pub struct UseLink {
 
 // --- the result ---
 
-/// The links of a file, and what they were found with apart from the calls.
-fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found]) -> (Links, Box<[Atom]>) {
+/// What a file's uses mean, each with what that was found with.
+type Used = (SmallVec<[(Gid, How, bool); 1]>, Arc<[Atom]>);
+
+/// How the links of a file were found.
+#[derive(Clone, Default)]
+struct Linked {
+    /// With what, apart from the calls.
+    deps: Box<[Atom]>,
+    uses: Box<[Used]>,
+}
+
+/// The links of a file. `known` tells how they were found before, and what has changed since.
+fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linked, &Changed)>) -> (Links, Linked) {
     let file = eval.file(id);
     let mut with: Vec<Arc<[Atom]>> = vec![[id].into()];
     let mut links = Links::default();
@@ -155,15 +166,24 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found]) -> (Links, Box<[Atom]
         }
     }
     let mut seen: FxHashSet<(DefId, Gid)> = FxHashSet::default();
-    for used in &file.facts.uses {
-        let (values, _) = eval.traced_in(&mut with, |e| e.ask(|e| e.used(id, used.expr, used.owner)));
-        for (to, how, runs) in values {
-            if seen.insert((used.owner, to)) || runs {
-                links.uses.push(UseLink { owner: used.owner, to, line: used.line, how, runs });
+    let mut uses: Vec<Used> = Vec::new();
+    for (at, used) in file.facts.uses.iter().enumerate() {
+        let before = known.and_then(|(linked, changed)| linked.uses.get(at).filter(|(_, deps)| !changed.hits(deps)));
+        let (values, deps) = match before {
+            Some(known) => known.clone(),
+            None => eval.traced(|e| e.ask(|e| e.used(id, used.expr, used.owner)).0),
+        };
+        for (to, how, runs) in &values {
+            if seen.insert((used.owner, *to)) || *runs {
+                links.uses.push(UseLink { owner: used.owner, to: *to, line: used.line, how: *how, runs: *runs });
             }
         }
+        if eval.is_traced() {
+            uses.push((values, deps));
+        }
     }
-    (links, deps::union(with.iter()))
+    let deps = deps::union(with.iter().chain(uses.iter().map(|(_, deps)| deps)));
+    (links, Linked { deps, uses: uses.into() })
 }
 
 /// A call of a method that only one type of the program has, and that no builtin type is likely to have.

@@ -12,7 +12,7 @@ use super::flow::{Caller, Flows, Give, Passing};
 use super::link::{Differences, Link};
 use super::program::Program;
 use super::value::{FileId, Gid, How, Value};
-use super::{Links, links};
+use super::{Linked, Links, links};
 use crate::facts::{CallId, CallKind, DefId, Expr, Key, ROOT, Target, flag};
 use crate::language::Language;
 use rayon::prelude::*;
@@ -108,7 +108,7 @@ struct Kept {
     rounds: Vec<Round>,
     /// What each round but the first was told that the one before it was not, if not more than that.
     news: Vec<Changed>,
-    link_deps: Vec<Box<[Atom]>>,
+    linked: Vec<Linked>,
 }
 
 /// Resolves everything once. The result has an entry per file id.
@@ -188,12 +188,12 @@ impl Resolver {
             rounds.push(Round { flows, files });
         }
         self.links = vec![Links::default(); program.slots()];
-        let mut link_deps = vec![Box::default(); program.slots()];
-        for (id, (links, deps)) in link_all(program, &link, rounds.last(), &news, parts, |_| true) {
+        let mut linked = vec![Linked::default(); program.slots()];
+        for (id, (links, how)) in link_all(program, &link, rounds.last(), &news, parts, |_| Some(None)) {
             self.links[id as usize] = links;
-            link_deps[id as usize] = deps;
+            linked[id as usize] = how;
         }
-        Kept { link, rounds, news, link_deps }
+        Kept { link, rounds, news, linked }
     }
 
     fn resolve_again(
@@ -260,17 +260,21 @@ impl Resolver {
             let (old, new) =
                 (before.and_then(|f| f[id as usize].as_ref()), after.and_then(|f| f[id as usize].as_ref()));
             let same = matches!((old, new), (Some(old), Some(new)) if Arc::ptr_eq(old, new));
-            if !same || changed.has_file(id) || seen.hits(&kept.link_deps[id as usize]) {
+            if !same || changed.has_file(id) || seen.hits(&kept.linked[id as usize].deps) {
                 found_again.insert(id);
             }
         }
-        let wanted = |id: FileId| found_again.contains(&id);
-        for (id, (links, deps)) in link_all(program, &link, rounds.last(), &kept.news, parts, wanted) {
+        let wanted = |id: FileId| {
+            // A file that changed has other uses.
+            let known = (!files.contains(&id)).then_some((&kept.linked[id as usize], &seen));
+            found_again.contains(&id).then_some(known)
+        };
+        for (id, (links, how)) in link_all(program, &link, rounds.last(), &kept.news, parts, wanted) {
             if self.links[id as usize] == links && !files.contains(&id) {
                 found_again.remove(&id);
             }
             self.links[id as usize] = links;
-            kept.link_deps[id as usize] = deps;
+            kept.linked[id as usize] = how;
         }
         (Kept { link, rounds, ..kept }, found_again)
     }
@@ -400,24 +404,25 @@ fn answer_all<'a>(
     all
 }
 
-/// Finds the links of the files that are wanted, by the answers of the last round.
-fn link_all(
+/// Finds the links of the files that are wanted, by the answers of the last round; `wanted` tells how they were found before.
+fn link_all<'a>(
     program: &Program,
     link: &Link,
     last: Option<&Round>,
     news: &[Changed],
     parts: Vec<Part>,
-    wanted: impl Fn(FileId) -> bool + Sync,
-) -> Vec<(FileId, (Links, Box<[Atom]>))> {
+    wanted: impl Fn(FileId) -> Option<Option<(&'a Linked, &'a Changed)>> + Sync,
+) -> Vec<(FileId, (Links, Linked))> {
     let Some(last) = last else { return vec![] };
     parts
         .into_par_iter()
         .with_max_len(1)
         .flat_map_iter(|part| {
-            let mut eval = Eval::from(program, link, &last.flows, news, part.traced, part.memo.unwrap_or_default());
-            let found = part.ids.iter().filter(|id| wanted(**id)).filter_map(|id| {
-                let answers = last.files[*id as usize].as_ref()?;
-                Some((*id, links(&mut eval, *id, &answers.calls)))
+            let memo = part.memo.unwrap_or_default();
+            let mut eval = Eval::from(program, link, &last.flows, news, part.traced, memo);
+            let found = part.ids.iter().filter_map(|id| {
+                let (known, answers) = (wanted(*id)?, last.files[*id as usize].as_ref()?);
+                Some((*id, links(&mut eval, *id, &answers.calls, known)))
             });
             found.collect::<Vec<_>>()
         })
