@@ -336,7 +336,7 @@ impl Redo<'_> {
         }
     }
 
-    fn from_last<T: Clone>(self, of: impl for<'f> Fn(&'f Answers) -> (&'f T, &'f [Atom])) -> Option<T> {
+    fn found_before<T: Clone>(self, of: impl for<'f> Fn(&'f Answers) -> (&'f T, &'f [Atom])) -> Option<T> {
         let Redo::Seeing { last: Some(last), .. } = self else { return None };
         let (found, deps) = of(last.answers);
         (!last.told_since.hits(deps)).then(|| found.clone())
@@ -455,12 +455,12 @@ fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: R
     let again: Vec<(CallId, Found)> = again
         .into_iter()
         .map(|call| {
-            let last = redo.from_last(|last| (&last.calls[call as usize], &last.calls[call as usize].deps));
+            let last = redo.found_before(|last| (&last.calls[call as usize], &last.calls[call as usize].deps));
             (call, last.unwrap_or_else(|| find(eval, id, call)))
         })
         .filter(|(call, found)| known.calls[*call as usize] != *found)
         .collect();
-    let last_puts = || redo.from_last(|last| (&last.puts, &*last.puts.deps));
+    let last_puts = || redo.found_before(|last| (&last.puts, &*last.puts.deps));
     let puts = put_again.then(|| last_puts().unwrap_or_else(|| puts(eval, id))).filter(|puts| known.puts != *puts);
     let same = again.is_empty() && puts.is_none();
     // What is told of a call also depends on what its target is like, be it the same target as before.
