@@ -25,6 +25,8 @@ const TOUCHES: usize = 200;
 const SWITCHED: usize = 40;
 /// Worktrees beside the first, each with a change of its own.
 const BESIDE: usize = 10;
+/// After so long, a file that was left alone counts as written once.
+const SETTLED: Duration = Duration::from_secs(4);
 /// Between two looks whether the watcher is done.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -37,6 +39,8 @@ pub fn run(repo: &Path, as_json: bool) -> Result<(), Fault> {
     if !is_git {
         copy(&repo, &work)?;
     }
+    // What was written a moment ago is read again each time, which a working tree seldom is.
+    std::thread::sleep(SETTLED);
     // Once to warm up and to see the memory it takes by itself.
     let (first, _) = timed_index(&temp.path().join("warm.db"), &work)?;
     let peak = peak_rss_mb();
