@@ -1,9 +1,9 @@
 //! Resolves calls in rounds, and after changes only what the changes can be seen from.
 //!
 //! The first round knows what stands in the text. Each further one also knows what all files said in the one before:
-//! who calls what with what, what is put where. Every answer remembers what it was found with. So a round asks again
-//! only what the news of the round before can alter; and when files change, each round asks again only what differs
-//! from the same round before the change.
+//! who calls what with what, what is put where. Every answer remembers what it was found with, as far as rounds may find
+//! it different, and files that change where that is wanted. So a round asks again only what the news of the round before
+//! can alter; and when files change, each round asks again only what differs from the same round before the change.
 
 use super::deps::{self, Atom, Changed};
 use super::eval::{Eval, LEVELS, Memo, Question, Traced};
