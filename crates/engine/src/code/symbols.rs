@@ -213,15 +213,20 @@ impl<'a> Symbols<'a> {
         std::iter::successors(self.container(node), |at| self.container(*at)).take(LEVELS)
     }
 
-    /// The file it is in; itself if it is one.
+    /// The file it is written in; itself if it is one. A method written outside of its type is contained in the type
+    /// and defined in another file: what is nearest to the symbol decides.
     pub fn file(&self, node: Node) -> Option<Node> {
-        std::iter::once(node).chain(self.above(node)).find(|n| self.is(*n, Kind::File))
+        let written_in = |at: Node| match self.is(at, Kind::File) {
+            true => Some(at),
+            false => self.linked(at, Rel::DefinedIn, Way::Out).map(|(to, _)| to).find(|to| self.is(*to, Kind::File)),
+        };
+        std::iter::once(node).chain(self.above(node)).find_map(written_in)
     }
 
     /// A test, or written within one.
     pub fn is_test(&self, node: Node) -> bool {
-        let marked = |n: &Node| self.look.snapshot.labels(*n).iter().any(|label| &**label == "test");
-        marked(&node) || self.above(node).any(|above| marked(&above))
+        let marked = |n: Node| self.look.snapshot.labels(n).iter().any(|label| &**label == "test");
+        marked(node) || self.above(node).any(marked) || self.file(node).is_some_and(marked)
     }
 
     /// What it is a member of: its container, or the type that a method is written beside, as in Rust and Go.
@@ -256,6 +261,9 @@ impl<'a> Symbols<'a> {
             let all = self.linked(within, Rel::Contains, Way::Out).map(|(member, _)| member);
             all.filter(|member| self.kind(*member).is_some())
         };
+        if self.is(node, Kind::File) {
+            return self.written_in(node);
+        }
         let mut all: Vec<Node> = written(node).collect();
         let s = &self.look.snapshot;
         let Some(key) = s.key(node).filter(|_| self.is_type(node)) else { return all };
@@ -274,17 +282,31 @@ impl<'a> Symbols<'a> {
         all
     }
 
+    /// What stands at the top of a file: what it contains, and methods whose types are written in other files.
+    fn written_in(&self, file: Node) -> Vec<Node> {
+        let contained = self.linked(file, Rel::Contains, Way::Out).map(|(member, _)| member);
+        let mut all: Vec<Node> = contained.filter(|member| self.kind(*member).is_some()).collect();
+        let defined = self.linked(file, Rel::DefinedIn, Way::In).map(|(member, _)| member);
+        let elsewhere = |member: &Node| self.container(*member).is_none_or(|within| self.file(within) != Some(file));
+        all.extend(defined.filter(|member| self.kind(*member).is_some()).filter(elsewhere));
+        all
+    }
+
     /// The node and everything in it, at most `most`; whether that was all.
     pub fn whole(&self, node: Node, most: usize) -> (Vec<Node>, bool) {
         let mut all = vec![node];
         let mut seen = FxHashSet::from_iter([node]);
         let mut next = 0;
+        let file = self.is(node, Kind::File).then_some(node);
         while next < all.len() {
-            let members = if next == 0 {
-                self.members(node)
-            } else {
-                // A file is what is written in it, whatever is written elsewhere beside its types.
-                self.linked(all[next], Rel::Contains, Way::Out).map(|(member, _)| member).collect()
+            let members: Vec<Node> = match (next, file) {
+                (0, _) => self.members(node),
+                (_, None) => self.linked(all[next], Rel::Contains, Way::Out).map(|(member, _)| member).collect(),
+                // A file is what is written in it, whatever is written elsewhere of its types.
+                (_, Some(_)) => {
+                    let contained = self.linked(all[next], Rel::Contains, Way::Out).map(|(member, _)| member);
+                    contained.filter(|member| self.file(*member) == file).collect()
+                }
             };
             for member in members {
                 if self.kind(member).is_some() && seen.insert(member) {

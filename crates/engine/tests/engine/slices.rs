@@ -189,3 +189,77 @@ fn wrong_lines_are_never_shown() {
         assert!(gone["code"].is_null() && gone["freshness"]["differs_on_disk"].is_null());
     }
 }
+
+/// Methods that are written outside of the file of their type, in every language that allows it.
+const APART: [(&str, &str); 12] = [
+    (
+        "go/context.go",
+        "package web\n\nimport \"fmt\"\n\n// Context is a request.\ntype Context struct {\n\tname string\n}\n\nfunc (c *Context) Name() string {\n\treturn fmt.Sprint(c.name)\n}\n",
+    ),
+    (
+        "go/deprecated.go",
+        "package web\n\n// BindWith is old.\nfunc (c *Context) BindWith(to string) string {\n\thelp := c.Name()\n\treturn help + to\n}\n",
+    ),
+    ("rust/Cargo.toml", "[package]\nname = \"part\"\n"),
+    (
+        "rust/src/lib.rs",
+        "mod more;\n\npub struct Part {\n    pub size: u32,\n}\n\nimpl Part {\n    pub fn size(&self) -> u32 {\n        self.size\n    }\n}\n",
+    ),
+    (
+        "rust/src/more.rs",
+        "use crate::Part;\n\nimpl Part {\n    pub fn double(&self) -> u32 {\n        let twice = |n: u32| n * 2;\n        twice(self.size())\n    }\n}\n",
+    ),
+    ("kotlin/Shop.kt", "package shop\n\nclass Shop(val name: String) {\n    fun open() = name\n}\n"),
+    ("kotlin/Extra.kt", "package shop\n\nfun Shop.close(): String {\n    return open() + \"!\"\n}\n"),
+    ("cpp/stack.h", "#pragma once\n\nclass Stack {\npublic:\n    int depth() const;\n    void push(int value);\n};\n"),
+    (
+        "cpp/stack.cpp",
+        "#include \"stack.h\"\n\nint Stack::depth() const {\n    return 1;\n}\n\nvoid Stack::push(int value) {\n    (void)value;\n}\n",
+    ),
+    (
+        "cs/Order.cs",
+        "namespace Shop {\n    public partial class Order {\n        public int Total() { return 1; }\n    }\n}\n",
+    ),
+    (
+        "cs/OrderMore.cs",
+        "namespace Shop {\n    public static class OrderMore {\n        public static int Twice(this Order order) {\n            return order.Total() * 2;\n        }\n    }\n}\n",
+    ),
+    ("ruby/shop.rb", "class Shop\n  def open\n    1\n  end\nend\n\nclass Shop\n  def close\n    open\n  end\nend\n"),
+];
+
+#[test]
+fn every_slice_is_of_the_file_it_names() {
+    for desk in Desk::all() {
+        let folder = tempfile::tempdir().unwrap();
+        APART.iter().for_each(|(path, text)| write(folder.path(), path, text));
+        index(&desk, &folder);
+        let rows = desk.ok(
+            "cypher",
+            json!({"query": "MATCH (n) WHERE n.line IS NOT NULL RETURN n.key, n.path, n.line, n.end_line, labels(n)"}),
+        );
+        let rows = rows["rows"].as_array().unwrap();
+        for needed in
+            ["go/deprecated.go::Context::BindWith", "rust/src/more.rs::Part::double", "cpp/stack.cpp::Stack::push"]
+        {
+            assert!(rows.iter().any(|row| row[0] == needed), "{needed} is indexed");
+        }
+        for row in rows {
+            let (key, path) = (row[0].as_str().unwrap(), row[1].as_str().unwrap());
+            let (first, last) = (row[2].as_u64().unwrap() as usize, row[3].as_u64().unwrap() as usize);
+            let text = APART.iter().find(|(of, _)| *of == path).unwrap().1;
+            let expected: String = text.split_inclusive('\n').skip(first - 1).take(last + 1 - first).collect();
+            let mut types = row[4].as_array().unwrap().iter().map(|label| label.as_str().unwrap());
+            let typed = types.find(|label| label.chars().next().is_some_and(char::is_uppercase)).unwrap();
+            let symbol = format!("{typed}:{key}");
+            let out = desk.ok("semantic_slice", json!({"symbol": symbol, "profile": "debug"}));
+            assert_eq!((out["file"].as_str(), out["code"].as_str()), (Some(path), Some(&*expected)), "{key}");
+            assert_eq!(out["freshness"]["differs_on_disk"], false, "{key}");
+        }
+        // A file is what is written in it, wherever the types of its methods are.
+        let out = desk.ok("semantic_slice", json!({"symbol": "BindWith", "file": "go/deprecated.go"}));
+        assert_eq!(out["key"], "go/deprecated.go::Context::BindWith");
+        let pack = desk.ok("context_pack", json!({"task": "BindWith help", "profile": "balanced"}));
+        let mut code = pack["core_symbols"].as_array().unwrap().iter().filter_map(|symbol| symbol["code"].as_str());
+        assert!(code.any(|code| code.starts_with("func (c *Context) BindWith")), "{pack}");
+    }
+}
