@@ -57,7 +57,7 @@ fn repository(
     tasks.sort_by(|a, b| (times.get(&a.commit), &a.id).cmp(&(times.get(&b.commit), &b.id)));
     let mut files = Files::default();
     let mut figures = METHODS.map(|_| Figures::default());
-    project.engine.searching().sources.add(&tree.work)?;
+    project.engine.searching().sources.add(project.scope(), &tree.work)?;
     let began = Instant::now();
     for (at, task) in tasks.iter().enumerate() {
         if !times.contains_key(&task.commit) {

@@ -9,7 +9,7 @@ use lukasa_server::auth::Door;
 use lukasa_server::auth::guard::GuardRules;
 use lukasa_server::http::{Patience, Site, serve};
 use lukasa_server::mcp::Toolsets;
-use lukasa_server::{Front, Limits};
+use lukasa_server::{Front, Given, Limits};
 use lukasa_store::SystemClock;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -118,7 +118,7 @@ fn line(operation: &str, went: &Went, clients: usize, nodes: u64, took: f64) -> 
 fn started(project: &Project) -> Result<(tokio::runtime::Runtime, SocketAddr), Fault> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let site = Site {
-        front: Front::new(project.engine.clone(), Limits::default(), None),
+        front: Front::new(project.engine.clone(), Limits::default(), Given::default()),
         door: Arc::new(Door::open(project.scope().clone())),
         rates: None,
         guard: GuardRules { open: true, ..GuardRules::default() },

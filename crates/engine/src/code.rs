@@ -11,6 +11,7 @@ pub mod rules;
 mod stamps;
 pub mod summaries;
 pub mod symbols;
+pub mod trees;
 pub mod watch;
 
 pub use index::{Report, Workspace};

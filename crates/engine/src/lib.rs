@@ -69,6 +69,8 @@ pub struct Engine {
     memory: Arc<memory::Memory>,
     /// Requests being answered.
     answering: Arc<AtomicUsize>,
+    tree_names: Arc<code::trees::TreeNames>,
+    kept_out: Arc<code::files::KeptOut>,
 }
 
 /// Counts a request for as long as it is answered.
@@ -104,6 +106,8 @@ pub struct Context<'a> {
     /// By which it asks, where it stays connected between requests.
     pub connection: Option<String>,
     pub grants: Grants,
+    /// The working tree the caller works in, which is the project's own: requests without a view are about it.
+    pub tree: Option<PathBuf>,
     /// Under which answer, logs and record know the request.
     pub request_id: Option<String>,
     /// Set when nobody waits any more; long work looks at it now and then.
@@ -125,6 +129,7 @@ impl<'a> Context<'a> {
             session: None,
             connection: None,
             grants,
+            tree: None,
             request_id: None,
             stop,
             input: None,
@@ -163,6 +168,8 @@ impl Engine {
             coordination: Arc::default(),
             memory: Arc::default(),
             answering: Arc::default(),
+            tree_names: Arc::default(),
+            kept_out: Arc::default(),
         }
     }
 
@@ -206,6 +213,28 @@ impl Engine {
     /// What is known about who works on what.
     pub fn coordination(&self) -> &coordination::Coordination {
         &self.coordination
+    }
+
+    /// Tells working trees of this machine apart from those of others.
+    #[must_use]
+    pub fn with_tree_names(mut self, names: code::trees::TreeNames) -> Engine {
+        self.tree_names = Arc::new(names);
+        self
+    }
+
+    pub(crate) fn tree_names(&self) -> &code::trees::TreeNames {
+        &self.tree_names
+    }
+
+    /// Never indexes these, wherever they lie.
+    #[must_use]
+    pub fn with_kept_out(mut self, kept_out: code::files::KeptOut) -> Engine {
+        self.kept_out = Arc::new(kept_out);
+        self
+    }
+
+    pub(crate) fn kept_out(&self) -> &Arc<code::files::KeptOut> {
+        &self.kept_out
     }
 
     /// Keeps graphs within about this many bytes.
@@ -282,7 +311,12 @@ impl Engine {
         }
         // Asked first: what was done is not to be called undone because this could not be told.
         let kept = sensitive::kept_from(context, &self.ledger(&context.scope))?;
-        let answer = operation.run(self, context, request).map_err(|e| self.explain(context, e));
+        let followed = self.follow(context, operation, request)?;
+        let answer = operation.run(self, context, followed.request).map_err(|e| self.explain(context, e));
+        let answer = match followed.behind {
+            Some(behind) => answer.and_then(|answer| answer.with("behind", &behind)),
+            None => answer,
+        };
         match kept {
             None => answer,
             Some(registry) => match answer {
@@ -332,11 +366,11 @@ impl Engine {
     /// The working tree at or around a folder, the same for all requests, so that passes build on one another.
     pub fn workspace(&self, scope: &Scope, path: &std::path::Path) -> Result<Arc<code::Workspace>> {
         let root = code::place::Place::of(path, None)?.root;
-        self.searching.sources.add(&root)?;
+        self.searching.sources.add(scope, &root)?;
         let mut workspaces = self.workspaces.lock();
-        let made = workspaces
-            .entry((scope.clone(), root.clone()))
-            .or_insert_with(|| Arc::new(code::Workspace::new(&root, scope.clone(), self.cache.as_deref())));
+        let made = workspaces.entry((scope.clone(), root.clone())).or_insert_with(|| {
+            Arc::new(code::Workspace::new(&root, scope.clone(), self.cache.as_deref(), Arc::clone(&self.kept_out)))
+        });
         Ok(Arc::clone(made))
     }
 
@@ -362,6 +396,11 @@ impl Engine {
         let mut health: Vec<_> = own.map(|((_, root), watch)| (root.clone(), watch.health())).collect();
         health.sort_by(|a, b| a.0.cmp(&b.0));
         health
+    }
+
+    /// Whether a watcher follows a working tree and has nothing left to do.
+    pub(crate) fn is_watched_and_current(&self, scope: &Scope, root: &std::path::Path) -> bool {
+        self.watches.lock().get(&(scope.clone(), root.to_owned())).is_some_and(code::Watch::is_current)
     }
 
     pub fn summaries(&self) -> Option<Arc<code::Summaries>> {

@@ -41,8 +41,16 @@ pub struct Meta {
     pub aliases: &'static [(&'static str, &'static str)],
     /// Takes something away that cannot be had back by writing again.
     pub destructive: bool,
-    /// Request fields that name places on the machine.
+    /// Request fields that name folders of working trees on the machine.
     pub places: &'static [&'static str],
+    /// Request fields that name files and folders for data on the machine.
+    pub files: &'static [&'static str],
+    /// The request field that names the branch of the view, where the operation has one.
+    pub branch_field: &'static str,
+    /// Request fields that, when set, stand instead of a view.
+    pub instead_of_view: &'static [&'static str],
+    /// A working tree that was never indexed is indexed first.
+    pub indexes_first: bool,
     /// Request fields that only who works on this machine may set: what they name is run.
     pub local: &'static [&'static str],
     /// Paths beside `POST /v1/{name}` that lead here, as `METHOD /path/{field}`.
@@ -138,6 +146,15 @@ impl Answer {
 
     pub fn value(&self) -> Result<Value> {
         self.0.value().map_err(unwritable)
+    }
+
+    /// The same with one more field.
+    pub(crate) fn with(self, name: &str, field: &impl Serialize) -> Result<Answer> {
+        let mut value = self.value()?;
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert(name.to_owned(), serde_json::to_value(field).map_err(unwritable)?);
+        }
+        Ok(Answer::of(serde_json::to_string(&value).map_err(unwritable)?, value))
     }
 
     /// What it is made of, without its contents.

@@ -1,6 +1,8 @@
 //! Where the store is and whose facts are meant: flags first, then the environment, then the folder.
 
 use clap::ArgMatches;
+use lukasa_engine::code::files::KeptOut;
+use lukasa_engine::code::trees::TreeNames;
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use lukasa_store::postgres::PostgresConfig;
 use lukasa_store::sqlite::Durability;
@@ -102,6 +104,42 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
     let scope = scope(matches, &home)?;
     let cache = home.join(FOLDER).join("cache");
     Ok(Opened { store, clock, scope, file, home, cache, notes, runtime })
+}
+
+/// The working tree around where we are: the one of git, else the folder that the store belongs to, else where we are.
+pub fn working_tree(home: &Path) -> Result<PathBuf> {
+    let here = here()?;
+    let around = here.canonicalize().unwrap_or_else(|_| here.clone());
+    let of_git = around.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_path_buf);
+    let of_store = || around.starts_with(home.canonicalize().unwrap_or_default()).then(|| home.to_path_buf());
+    Ok(of_git.or_else(of_store).unwrap_or(around))
+}
+
+/// What tells the working trees of this machine apart; `LUKASA_TREE` names one that several machines share.
+pub fn tree_names(store: Option<&Path>, home: &Path) -> TreeNames {
+    let beside =
+        store.and_then(Path::parent).is_some_and(|folder| folder.file_name().is_some_and(|name| name == FOLDER));
+    TreeNames {
+        machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        home: beside.then(|| home.to_path_buf()),
+        name: std::env::var("LUKASA_TREE").ok().filter(|name| !name.is_empty()),
+    }
+}
+
+/// What of ours is never indexed: a store in a file with its record and keys, and files with secrets. The folder of a
+/// store is left out whole, unless the working tree itself begins there.
+pub fn kept_out(store: Option<&Path>, secrets: Vec<PathBuf>) -> KeptOut {
+    let real = |path: &Path| {
+        let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+        folder.zip(path.file_name()).map_or_else(|| path.to_path_buf(), |(folder, name)| folder.join(name))
+    };
+    let mut kept = KeptOut { exact: secrets.iter().map(|path| real(path)).collect(), beginnings: vec![] };
+    if let Some(store) = store.map(|store| real(&std::path::absolute(store).unwrap_or_else(|_| store.into()))) {
+        kept.exact.extend(store.parent().map(Path::to_path_buf));
+        kept.beginnings.push(store.with_extension("audit."));
+        kept.beginnings.push(store);
+    }
+    kept
 }
 
 /// The file of the store, there or not, where it is no PostgreSQL.

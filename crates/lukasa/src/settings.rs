@@ -11,8 +11,8 @@ use lukasa_engine::embedding::endpoint::BATCH;
 use lukasa_engine::memory::Vault;
 use lukasa_engine::model_endpoint::{EndpointConfig, Key, TIMEOUT};
 use lukasa_engine::search::RERANK_MS;
-use lukasa_model::{Error, ErrorKind, Result};
-use lukasa_server::Limits;
+use lukasa_model::{Error, ErrorKind, Result, Scope};
+use lukasa_server::{Given, Limits};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -98,6 +98,46 @@ struct ClaimSettings {
 struct ServeSettings {
     at_once: Option<u64>,
     time_seconds: Option<u64>,
+    trees: Vec<GivenFolder>,
+    folders: Vec<GivenFolder>,
+}
+
+/// A folder that a project is given.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GivenFolder {
+    tenant: String,
+    project: String,
+    path: PathBuf,
+}
+
+/// What a server gives to projects: working trees that requests of a project are about, and folders for its data.
+pub fn given() -> Result<Given> {
+    given_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
+}
+
+fn given_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Given> {
+    let ServeSettings { trees, folders, .. } = read(env)?.serve;
+    let checked = |what: &str, of: GivenFolder| -> Result<(Scope, PathBuf)> {
+        let GivenFolder { tenant, project, path } = of;
+        if !path.is_absolute() {
+            return Err(Error::invalid(
+                "invalid_settings",
+                format!("serve.{what}: `{}` is not absolute", path.display()),
+            ));
+        }
+        Ok((Scope::new(tenant, project)?, path))
+    };
+    let mut given = Given::default();
+    for tree in trees {
+        let (scope, path) = checked("trees", tree)?;
+        given = given.with_tree(scope, path);
+    }
+    for folder in folders {
+        let (scope, path) = checked("folders", folder)?;
+        given = given.with_folder(scope, path);
+    }
+    Ok(given)
 }
 
 /// How much a server takes on, where its command does not say.
@@ -106,7 +146,7 @@ pub fn limits() -> Result<Limits> {
 }
 
 fn limits_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Limits> {
-    let ServeSettings { at_once, time_seconds } = read(env)?.serve;
+    let ServeSettings { at_once, time_seconds, .. } = read(env)?.serve;
     let within = |name: &str, setting: &str, given: Option<u64>, most: u64| -> Result<Option<u64>> {
         let wrong = |said: &str| Error::invalid("invalid_settings", format!("{said} is not a number from 1 to {most}"));
         let (given, said) = match env(name) {
@@ -169,6 +209,15 @@ fn reflect_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Option<Duration>
     let millis = number("CODE_GRAPH_AUTO_REFLECT_INTERVAL_MS")?.map(Duration::from_millis);
     let every = minutes.map(|minutes| Duration::from_secs(minutes * 60)).or(millis);
     Ok(every.filter(|every| !every.is_zero()))
+}
+
+/// Files with secrets that settings name, and the settings themselves.
+pub fn secret_files() -> Result<Vec<PathBuf>> {
+    let env = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
+    let settings = read(&env)?;
+    let named = [env("LUKASA_AGENT_KEYS_FILE").map(PathBuf::from), settings.memory.agent_keys_file];
+    let audit = settings.audit.key_file.map(PathBuf::from);
+    Ok(named.into_iter().flatten().chain(audit).chain(file_from(&env)).collect())
 }
 
 /// Keys of agents, which their sensitive episodes are encrypted with.

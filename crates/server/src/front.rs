@@ -1,5 +1,6 @@
 //! The one way from a surface to the engine: who asks, how many at once, how long, and which places may be touched.
 
+use crate::given::Given;
 use crate::owner::Desk;
 use lukasa_engine::telemetry::{log, metrics};
 use lukasa_engine::{Answer, Context, Effect, Engine, Grants, Operation, registry};
@@ -24,6 +25,8 @@ pub struct Caller {
     pub grants: Grants,
     /// Under which answer, logs and record know the request.
     pub request_id: Option<String>,
+    /// The working tree it works in; of a caller from elsewhere, the one its project was given.
+    pub tree: Option<PathBuf>,
     /// Works on this machine as the person who started us, who may name any place on it.
     pub local: bool,
 }
@@ -38,6 +41,7 @@ impl Caller {
             connection: self.connection,
             grants: self.grants,
             request_id: self.request_id,
+            tree: self.tree,
             ..Context::of(self.scope, progress)
         }
     }
@@ -52,6 +56,7 @@ impl Caller {
             connection: None,
             grants: Grants::All,
             request_id: None,
+            tree: None,
             local: true,
         }
     }
@@ -95,21 +100,20 @@ pub struct Front {
     /// from the processor.
     writing: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
-    /// The working tree that is meant when none is named.
-    home: Option<PathBuf>,
+    given: Arc<Given>,
 }
 
 impl Front {
     /// Over an engine of this process alone.
-    pub fn new(engine: Engine, limits: Limits, home: Option<PathBuf>) -> Front {
-        Front::over(Desk::own(engine), limits, home)
+    pub fn new(engine: Engine, limits: Limits, given: Given) -> Front {
+        Front::over(Desk::own(engine), limits, given)
     }
 
     /// Over an engine that processes share.
-    pub fn over(desk: Desk, limits: Limits, home: Option<PathBuf>) -> Front {
+    pub fn over(desk: Desk, limits: Limits, given: Given) -> Front {
         let [reading, writing] = [(); 2].map(|()| Arc::new(Semaphore::new(limits.at_once)));
         let waiting = Arc::new(Semaphore::new(limits.at_once + limits.waiting));
-        Front { desk, limits, reading, writing, waiting, home }
+        Front { desk, limits, reading, writing, waiting, given: Arc::new(given) }
     }
 
     pub fn desk(&self) -> &Desk {
@@ -168,6 +172,7 @@ impl Front {
         progress: Option<UnboundedSender<Progress>>,
     ) -> Result<Answer> {
         let name = operation.meta.name;
+        let caller = &self.in_its_tree(caller);
         let request = self.placed(operation, caller, request).map_err(|e| self.refused(caller, operation, e))?;
         let _place = self.waiting.try_acquire().map_err(|_| self.refused(caller, operation, busy()))?;
         // First come, first served, whoever wants what.
@@ -204,38 +209,33 @@ impl Front {
         error
     }
 
-    /// Fills in the working tree that is meant, and keeps callers from elsewhere within it.
+    /// A caller from elsewhere works in the working tree that its project was given, and in no other.
+    fn in_its_tree(&self, caller: &Caller) -> Caller {
+        let given = || self.given.tree_of(&caller.scope).map(Path::to_path_buf);
+        let tree = if caller.local { caller.tree.clone().or_else(given) } else { given() };
+        Caller { tree, ..caller.clone() }
+    }
+
+    /// Fills in the working tree that is meant, and keeps callers from elsewhere within what their project was given.
     fn placed(&self, operation: &Operation, caller: &Caller, request: Value) -> Result<Value> {
         // By its own names first, or a place could come in by another one.
         let mut request = operation.read(request)?;
         let Some(fields) = request.as_object_mut() else { return Ok(request) };
-        let named = operation.meta.places.contains(&"path") && fields.contains_key("path");
-        // A look back is not brought up to date, and who may only read cannot have anything indexed.
-        let looks_back = ["as_of", "cursor"].iter().any(|field| fields.contains_key(*field));
-        let may_index = caller.grants.cover("graph:write") && !looks_back;
-        if let Some(home) = self
-            .home
-            .as_ref()
-            .filter(|_| !named && operation.meta.places.contains(&"path") && !operation.requires("path"))
-            && (operation.meta.name != "context_pack" || may_index)
-        {
-            fields.insert("path".into(), Value::String(home.display().to_string()));
+        for name in operation.meta.places.iter().filter(|name| !fields.contains_key(**name)).collect::<Vec<_>>() {
+            // What is left out would mean where this process happens to be.
+            let means_here = operation.fields().get(*name).is_some_and(|field| field["default"] == ".");
+            match &caller.tree {
+                // Requests without a path follow the tree by themselves, brought up to date where they may.
+                Some(_) if operation.meta.indexes_first => {}
+                Some(tree) if !operation.requires(name) => {
+                    fields.insert((*name).into(), Value::String(tree.display().to_string()));
+                }
+                None if means_here && !caller.local => return Err(no_tree(name)),
+                _ => {}
+            }
         }
         if caller.local {
             return Ok(request);
-        }
-        let here = operation.meta.places.iter().find(|place| {
-            // What is left out would mean where this process happens to be.
-            !fields.contains_key(**place)
-                && operation.fields().get(**place).is_some_and(|field| field["default"] == ".")
-        });
-        if let Some(name) = here {
-            return Err(Error::new(
-                ErrorKind::Forbidden,
-                "place_not_served",
-                format!("{name}: no working tree is served"),
-            )
-            .hint("serve from within one"));
         }
         if let Some(name) = operation.meta.local.iter().find(|name| fields.contains_key(**name)) {
             return Err(Error::new(
@@ -245,28 +245,33 @@ impl Front {
             )
             .hint("leave it out"));
         }
-        for name in operation.meta.places {
-            let Some(given) = fields.get(*name).and_then(Value::as_str) else { continue };
-            let within = self.home.as_deref().and_then(|home| within(home, Path::new(given)));
-            let Some(path) = within else {
-                return Err(Error::new(
-                    ErrorKind::Forbidden,
-                    "place_not_served",
-                    format!("{name}: `{given}` is not within what is served"),
-                )
-                .hint("name a place below the served working tree, or leave it out"));
-            };
-            fields.insert((*name).into(), Value::String(path.display().to_string()));
+        let trees = operation.meta.places.iter().map(|name| (*name, true));
+        for (name, tree) in trees.chain(operation.meta.files.iter().map(|name| (*name, false))) {
+            let Some(named) = fields.get(name).and_then(Value::as_str) else { continue };
+            let (scope, path) = (&caller.scope, Path::new(named));
+            // A dash is a stream, which callers from elsewhere do not have.
+            let is_path = named != "-" && !named.contains('\0');
+            let real = if tree { self.given.in_tree(scope, path) } else { self.given.in_folder(scope, path) };
+            let Some(real) = real.filter(|_| is_path) else { return Err(forbidden_path(name, named, tree)) };
+            fields.insert(name.into(), Value::String(real.display().to_string()));
         }
         Ok(request)
     }
 }
 
-/// The real place of a path below a folder; none when it is not there or leads elsewhere.
-fn within(home: &Path, path: &Path) -> Option<PathBuf> {
-    let home = home.canonicalize().ok()?;
-    let real = home.join(path).canonicalize().ok()?;
-    real.starts_with(&home).then_some(real)
+fn no_tree(field: &str) -> Error {
+    Error::new(ErrorKind::Forbidden, "forbidden_path", format!("{field}: no working tree was given to this project"))
+        .hint("the operator of the server gives projects their working trees, see docs/access.md")
+}
+
+fn forbidden_path(field: &str, named: &str, tree: bool) -> Error {
+    let what = if tree { "working trees" } else { "folders for data" };
+    Error::new(
+        ErrorKind::Forbidden,
+        "forbidden_path",
+        format!("{field}: `{named}` is not within the {what} that were given to this project"),
+    )
+    .hint("the operator of the server lists them, see docs/access.md; `-` and routes with a body need no path")
 }
 
 /// The id of a request that came without one.

@@ -3,6 +3,7 @@
 pub mod auth;
 pub mod follow;
 pub mod front;
+pub mod given;
 pub mod http;
 pub mod mcp;
 #[cfg(feature = "otel")]
@@ -11,4 +12,5 @@ pub mod owner;
 pub mod reference;
 
 pub use front::{Caller, Front, Limits};
+pub use given::Given;
 pub use owner::{Connection, Desk, Place, Role};

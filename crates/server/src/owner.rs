@@ -320,7 +320,7 @@ fn announce_when_open(opening: &Opening, connections: &Connections) {
 #[cfg(unix)]
 fn from_here(operation: &Operation, request: &Value) -> Result<Value> {
     let mut request = request.clone();
-    for name in operation.meta.places {
+    for name in operation.meta.places.iter().chain(operation.meta.files) {
         let Some(place) = request.get_mut(*name) else { continue };
         // A dash is a stream.
         let Some(path) = place.as_str().filter(|path| *path != "-") else { continue };

@@ -3,7 +3,7 @@
 
 use lukasa_engine::{Engine, Grants, operations};
 use lukasa_model::Scope;
-use lukasa_server::{Caller, Front, Limits};
+use lukasa_server::{Caller, Front, Given, Limits};
 use lukasa_store::{Clock, MemoryStore, SystemClock};
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -13,7 +13,9 @@ fn front(home: &Path) -> Front {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let store = Arc::new(MemoryStore::new(Arc::clone(&clock)));
     let engine = Engine::new(store, clock, std::env::temp_dir());
-    Front::new(engine, Limits::default(), Some(home.to_path_buf()))
+    let shop = Scope::new("local", "shop").unwrap();
+    let given = Given::default().with_tree(shop.clone(), home).with_folder(shop, home);
+    Front::new(engine, Limits::default(), given)
 }
 
 fn caller(grants: Grants) -> Caller {
@@ -44,7 +46,7 @@ async fn no_operation_is_led_outside_of_what_is_served() {
     let front = front(&home);
     let mut tried = 0;
     for operation in operations() {
-        for place in operation.meta.places {
+        for place in operation.meta.places.iter().chain(operation.meta.files) {
             for path in ["..", "../secret.txt", "/etc/passwd", "way_out/secret.txt", "./way_out", "-", "no\0where"] {
                 let mut request = Map::new();
                 for field in operation.fields().keys().filter(|field| operation.requires(field)) {
@@ -53,7 +55,7 @@ async fn no_operation_is_led_outside_of_what_is_served() {
                 request.insert((*place).into(), json!(path));
                 let asked = front.call(&caller(Grants::All), operation.meta.name, Value::Object(request), None).await;
                 let refused = asked.map(drop).unwrap_err();
-                assert_eq!(refused.code, "place_not_served", "{} {place}: {path}", operation.meta.name);
+                assert_eq!(refused.code, "forbidden_path", "{} {place}: {path}", operation.meta.name);
                 tried += 1;
             }
         }
@@ -77,12 +79,12 @@ fn every_field_that_names_a_place_is_kept_within_what_is_served() {
             if !is_text || !words.iter().any(|word| says.contains(word)) {
                 continue;
             }
-            match meta.places.contains(&name.as_str()) {
+            match meta.places.iter().chain(meta.files).any(|place| place == name) {
                 true => {}
                 false => exempt.push((meta.name, name)),
             }
         }
-        for place in meta.places {
+        for place in meta.places.iter().chain(meta.files) {
             assert!(operation.fields().contains_key(*place), "{}: {place}", meta.name);
         }
     }

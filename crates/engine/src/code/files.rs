@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 /// Patterns of what is not to be indexed, beside `.gitignore`: same syntax.
@@ -50,15 +51,34 @@ impl Diagnostic {
     }
 }
 
+/// Files of Lukasa's own that no rule can let in: stores, keys and settings that lie within a working tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptOut {
+    /// Files and whole folders.
+    pub exact: Vec<PathBuf>,
+    /// Whatever in the same folder has a name that begins so.
+    pub beginnings: Vec<PathBuf>,
+}
+
+impl KeptOut {
+    fn holds(&self, path: &Path) -> bool {
+        let begins = |with: &PathBuf| {
+            let names = path.file_name().and_then(|n| n.to_str()).zip(with.file_name().and_then(|n| n.to_str()));
+            path.parent() == with.parent() && names.is_some_and(|(name, beginning)| name.starts_with(beginning))
+        };
+        self.exact.iter().any(|kept| path == kept) || self.beginnings.iter().any(begins)
+    }
+}
+
 /// Everything below the root that no ignore rule keeps out, sorted. Links are not followed.
-pub fn list(root: &Path) -> Result<(Vec<Listed>, Vec<Diagnostic>)> {
+pub fn list(root: &Path, kept_out: &Arc<KeptOut>) -> Result<(Vec<Listed>, Vec<Diagnostic>)> {
     if !root.is_dir() {
         return Err(Error::not_found("no_folder", format!("there is no folder `{}`", root.display()))
             .hint("name the root of a repository, or run this inside one"));
     }
     let found: Mutex<Vec<Listed>> = Mutex::default();
     let faults: Mutex<Vec<Diagnostic>> = Mutex::default();
-    walker(root).build_parallel().run(|| {
+    walker(root, kept_out).build_parallel().run(|| {
         let mut own = Gather { found: &found, listed: Vec::new() };
         let faults = &faults;
         Box::new(move |entry| {
@@ -100,14 +120,16 @@ impl Drop for Gather<'_> {
     }
 }
 
-pub fn walker(root: &Path) -> WalkBuilder {
+pub fn walker(root: &Path, kept_out: &Arc<KeptOut>) -> WalkBuilder {
     let mut builder = WalkBuilder::new(root);
-    builder
-        .hidden(false)
-        .follow_links(false)
-        .require_git(false)
-        .add_custom_ignore_filename(IGNORE_FILE)
-        .filter_entry(|entry| !entry.file_name().to_str().is_some_and(is_kept_out));
+    let kept_out = Arc::clone(kept_out);
+    builder.hidden(false).follow_links(false).require_git(false).add_custom_ignore_filename(IGNORE_FILE).filter_entry(
+        move |entry| {
+            // The root was chosen by its owner.
+            let kept = entry.depth() > 0 && kept_out.holds(entry.path());
+            !kept && !entry.file_name().to_str().is_some_and(is_kept_out)
+        },
+    );
     builder
 }
 

@@ -13,12 +13,13 @@ use self::difference::{Counted, FEW_FILES, Made, Parts, affected, renames, said_
 use self::keep::not_kept;
 use self::read::Fresh;
 use super::cache::{Cache, Pack, Source};
-use super::files::{self, DIAGNOSTICS, Diagnostic, Listed, Stamp};
+use super::files::{self, DIAGNOSTICS, Diagnostic, KeptOut, Listed, Stamp};
 use super::git::{self, blob_id};
 use super::look::{FirstLook, first_look};
 use super::place::{self, Place};
 use super::stamps::{self, AsOf, Exact, Kept, Seen, Stamps};
 use super::summaries::Summaries;
+use super::trees;
 use crate::coordination::{Change, ClaimOut};
 use crate::{Context, Engine};
 use lukasa_code::Language;
@@ -47,6 +48,7 @@ use std::time::Instant;
 pub struct Workspace {
     root: PathBuf,
     scope: Scope,
+    kept_out: Arc<KeptOut>,
     cache: Option<Cache>,
     stamps: Option<Stamps>,
     state: Mutex<State>,
@@ -154,6 +156,8 @@ pub struct Pass {
     /// State everything again, also what seems unchanged, and end whatever is said no more.
     pub rebuild: bool,
     pub reason: Option<String>,
+    /// The branch is kept from this working tree from now on, whichever it was kept from before.
+    pub take_over: bool,
     /// Asked for by somebody who only wants to know how things are: what is found changed is not that caller's doing.
     pub bystander: bool,
     /// Asking a language model ends when this becomes true; everything else is finished.
@@ -164,6 +168,9 @@ pub struct Pass {
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Report {
     pub branch: String,
+    /// Why this is not the branch that is checked out: that one is kept from another clone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub apart: Option<String>,
     /// The commit the tree is exactly; none when it has changes of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
@@ -217,10 +224,10 @@ fn is_zero(n: &usize) -> bool {
 const FEW_NEEDED: usize = 20;
 
 impl Workspace {
-    pub fn new(root: &Path, scope: Scope, cache: Option<&Path>) -> Workspace {
+    pub fn new(root: &Path, scope: Scope, cache: Option<&Path>, kept_out: Arc<KeptOut>) -> Workspace {
         let stamps = cache.map(|folder| Stamps::in_folder(folder, root));
         let cache = cache.map(Cache::in_folder);
-        Workspace { root: root.to_owned(), scope, cache, stamps, state: Mutex::default() }
+        Workspace { root: root.to_owned(), scope, kept_out, cache, stamps, state: Mutex::default() }
     }
 
     pub fn root(&self) -> &Path {
@@ -234,10 +241,12 @@ impl Workspace {
         let mut state = self.state.lock();
         let ledger = engine.ledger(&self.scope);
         let mut place = Place::of(&self.root, pass.branch.as_deref())?;
-        place::ensure_branch(&ledger, &place.branch, &context.header(None))?;
+        let kept = trees::kept_on(engine, &self.scope, &place, pass.take_over)?;
+        place::ensure_branch(&ledger, &kept.branch, kept.parent(), &context.header(None))?;
+        place.branch = kept.branch.clone();
         state.listed_at = ledger.clock().now();
         let (listed, view) = std::thread::scope(|scope| {
-            let listing = scope.spawn(|| files::list(&self.root));
+            let listing = scope.spawn(|| files::list(&self.root, &self.kept_out));
             let view = self.catch_up(&mut state, &ledger, &place.branch);
             steps.done("known");
             (listing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), view)
@@ -330,6 +339,10 @@ impl Workspace {
         } else {
             not_kept(self.keep_only(&to_keep), &mut report);
         }
+        if !state.known.is_empty() {
+            trees::record(engine, &self.scope, &kept)?;
+        }
+        report.apart = kept.explanation();
         // Only now that is what is known.
         state.exact = exact;
         self.keep_stamps(&mut state, &ledger, &mut report);
@@ -464,7 +477,7 @@ impl Workspace {
 
     /// How many files differ from what a branch has: changed, added or gone.
     pub fn pending(&self, ledger: &Ledger, view: &View) -> Result<usize> {
-        let (listed, _) = files::list(&self.root)?;
+        let (listed, _) = files::list(&self.root, &self.kept_out)?;
         let mut state = self.state.lock();
         self.catch_up(&mut state, ledger, &view.branch_name)?;
         let touched = state.touched(&listed);

@@ -13,6 +13,8 @@ pub struct Place {
     pub branch: String,
     pub repository: Option<Repository>,
     pub commit: Option<Commit>,
+    /// No branch is checked out.
+    pub detached: bool,
     /// Why the commit that is checked out cannot be told.
     pub fault: Option<Error>,
 }
@@ -39,7 +41,7 @@ impl Place {
         }
         let Some(repository) = Repository::discover(&folder)? else {
             let branch = branch.unwrap_or("main").to_owned();
-            return Ok(Place { root: folder, branch, repository: None, commit: None, fault: None });
+            return Ok(Place { root: folder, branch, repository: None, commit: None, detached: false, fault: None });
         };
         let (head, mut fault) = match (repository.head(), repository.checked_out()) {
             (Ok(head), _) => (head, None),
@@ -68,7 +70,15 @@ impl Place {
             Some(branch) => branch.to_owned(),
             None => branch_name(&repository, head.branch.as_deref(), head.commit.as_deref()),
         };
-        Ok(Place { root, branch, repository: Some(repository), commit, fault })
+        Ok(Place { root, branch, repository: Some(repository), commit, detached: head.branch.is_none(), fault })
+    }
+
+    /// What all worktrees of one clone share; a detached one, and a folder outside of git, is on its own.
+    pub fn clone_dir(&self) -> &Path {
+        match &self.repository {
+            Some(repository) if !self.detached => repository.common_dir(),
+            _ => &self.root,
+        }
     }
 }
 
@@ -84,8 +94,8 @@ fn branch_name(repository: &Repository, branch: Option<&str>, commit: Option<&st
     }
 }
 
-/// Makes the branch if it is not there: pinned, so that `main` moving on never alters it.
-pub fn ensure_branch(ledger: &Ledger, name: &str, header: &Header) -> Result<bool> {
+/// Makes the branch if it is not there: pinned, so that its parent moving on never alters it.
+pub fn ensure_branch(ledger: &Ledger, name: &str, parent: &str, header: &Header) -> Result<bool> {
     if name == "main" {
         return Ok(false);
     }
@@ -100,6 +110,7 @@ pub fn ensure_branch(ledger: &Ledger, name: &str, header: &Header) -> Result<boo
     }
     let new = NewBranch {
         name: name.to_owned(),
+        parent: parent.to_owned(),
         mode: BranchMode::Pinned,
         description: Some("a git branch".into()),
         ..NewBranch::default()

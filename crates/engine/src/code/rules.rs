@@ -122,7 +122,7 @@ mod tests {
             fs::create_dir_all(place.parent().unwrap()).unwrap();
             fs::write(place, text).unwrap();
         }
-        let (listed, faults) = super::super::files::list(folder.path()).unwrap();
+        let (listed, faults) = super::super::files::list(folder.path(), &Default::default()).unwrap();
         assert!(faults.is_empty(), "{faults:?}");
         let listed: Vec<String> = listed.into_iter().map(|l| l.path).collect();
         let rules = Rules::new(files.into_iter().filter(|(path, _)| is_rules(path)));

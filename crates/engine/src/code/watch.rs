@@ -128,6 +128,15 @@ impl Watch {
     pub fn health(&self) -> Health {
         self.health.lock().clone()
     }
+
+    /// Everything that was heard of is indexed.
+    pub fn is_current(&self) -> bool {
+        let health = self.health.lock();
+        health.state == WatchState::Idle
+            && health.passes > 0
+            && health.error.is_none()
+            && !self.interrupted.load(Ordering::SeqCst)
+    }
 }
 
 impl Drop for Watch {
@@ -265,7 +274,7 @@ impl Run {
 
     /// Watches every folder that holds files to index, and where git says which branch it is. Tells whether new ones came.
     fn watch_folders(&mut self) -> Result<bool> {
-        let (listed, _) = files::list(&self.root)?;
+        let (listed, _) = files::list(&self.root, self.engine.kept_out())?;
         let mut wanted: FxHashSet<PathBuf> = FxHashSet::default();
         wanted.insert(self.root.clone());
         for file in &listed {

@@ -277,7 +277,7 @@ impl Op for Export {
         description: "As JSON lines, chain by chain, oldest first, with the hashes that link them.",
         verb: "audit export",
         positional: &["file"],
-        places: &["file"],
+        files: &["file"],
         examples: &[
             "lukasa audit export --all-projects audit.jsonl",
             "lukasa audit export --since 2026-01-01 > new.jsonl",

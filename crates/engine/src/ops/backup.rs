@@ -40,7 +40,7 @@ pub struct Response {
 impl Op for Backup {
     const META: Meta = Meta {
         name: "backup",
-        places: &["path"],
+        files: &["path"],
         summary: "Back up while others write",
         description: "To a .db file: a copy of the whole SQLite store. To a .jsonl file: a dump of this project, from \
                       any store, that restores into any store. To a folder: a file named after the time, of the kind \
@@ -205,7 +205,7 @@ impl Op for RestoreBackup {
     const META: Meta = Meta {
         name: "restore_backup",
         destructive: true,
-        places: &["path"],
+        files: &["path"],
         summary: "Restore a backup into this store",
         description: "From a dump: into this project, which must be empty. From a .db file: every project of the \
                       tenant, each of which must be empty here. Restores between SQLite and PostgreSQL either way, \

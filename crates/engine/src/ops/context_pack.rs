@@ -33,7 +33,7 @@ const POOL: usize = 120;
 pub struct Request {
     /// What is to be done: a sentence, or a whole issue of up to 32 KB.
     pub task: String,
-    /// A folder of the working tree that is brought up to date first.
+    /// A folder of another working tree than the one you work in; it is brought up to date first.
     #[serde(default)]
     pub path: Option<String>,
     /// How much to give: compact (300 tokens), balanced (1,200) or debug (everything, in pages).
@@ -79,6 +79,7 @@ impl Op for ContextPack {
     const META: Meta = Meta {
         name: "context_pack",
         places: &["path"],
+        indexes_first: true,
         summary: "Everything a task needs, in a few hundred tokens",
         description: "Reads a task, from a sentence to a whole issue with its stack trace, and hands out where to begin, the \
                       code that matters whole or by its signature, what calls it and what it calls, decisions, learnings and \

@@ -2,7 +2,7 @@
 
 use super::META;
 use crate::registry::{Meta, Op};
-use crate::{Context, Engine, Grants, Stop};
+use crate::{Context, Engine};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use lukasa_store::SqliteStore;
 use lukasa_store::sqlite::Durability;
@@ -202,19 +202,12 @@ impl Teller<'_, '_> {
 
     /// `input` is what the file holds that the command names.
     fn tell_reading(&mut self, says: &str, command: &str, operation: &str, request: Value, input: &str) -> Result<()> {
-        let mut input = input.as_bytes();
+        let (mut input, mut progress) = (input.as_bytes(), |_, _| {});
         let mut context = Context {
-            scope: Scope::new("local", "demo")?,
             author: Some("demo".into()),
             agent: self.context.agent.clone(),
-            session: None,
-            connection: None,
-            grants: Grants::All,
-            request_id: None,
-            stop: Stop::default(),
             input: Some(&mut input),
-            output: None,
-            progress: &mut |_, _| {},
+            ..Context::of(Scope::new("local", "demo")?, &mut progress)
         };
         let (response, error) = match self.engine.call(&mut context, operation, request.clone()) {
             Ok(response) => (response, Value::Null),

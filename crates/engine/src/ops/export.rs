@@ -59,7 +59,8 @@ pub struct Response {
 impl Op for Export {
     const META: Meta = Meta {
         name: "export",
-        places: &["file"],
+        files: &["file"],
+        instead_of_view: &["history"],
         summary: "Write facts to a file",
         description: "What is visible in a view, as JSON lines or node-link JSON that `import` reads again; or with \
                       `history` a dump of the whole project that gives the same answers in every view once imported.",

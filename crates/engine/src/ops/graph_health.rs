@@ -2,6 +2,7 @@
 
 use super::META;
 use crate::code::place::Place;
+use crate::code::trees;
 use crate::code::watch::{Health, WatchState};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
@@ -96,9 +97,9 @@ impl Op for GraphHealth {
         if spec.branch.is_none()
             && spec.as_of.is_none()
             && let Some(place) = &place
-            && ledger.registry()?.branch(&place.branch).is_ok()
         {
-            spec.branch = Some(place.branch.clone());
+            let branch = trees::kept_on(engine, &context.scope, place, false)?.branch;
+            spec.branch = ledger.registry()?.branch(&branch).is_ok().then_some(branch);
         }
         let view = ledger.view(&spec)?;
         let (mut languages, mut calls, mut faults, mut files) = (BTreeMap::new(), 0, Vec::new(), 0);

@@ -71,7 +71,7 @@ const LINE_BYTES: u64 = 8 << 20;
 impl Op for Import {
     const META: Meta = Meta {
         name: "import",
-        places: &["file"],
+        files: &["file"],
         summary: "Read facts from a file",
         description: "JSON lines like {\"object\": {\"type\": \"Service\", \"key\": \"auth\"}}, \
                       {\"relationship\": {\"type\": \"CALLS\", \"src\": \"Service:web\", \"dst\": \"Service:auth\"}} and \

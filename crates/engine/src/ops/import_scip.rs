@@ -75,7 +75,8 @@ const PART: usize = 256;
 impl Op for ImportScip {
     const META: Meta = Meta {
         name: "import_scip",
-        places: &["file", "path"],
+        places: &["path"],
+        files: &["file"],
         summary: "Read a SCIP index: calls and references as a compiler knows them",
         description: "Takes an index made by scip-typescript, scip-python, rust-analyzer, scip-java, scip-go or any \
                       other SCIP indexer for a folder that `lukasa index` has read, and states the calls, references \

@@ -25,6 +25,10 @@ pub struct Request {
     /// time; at most 1,000. Those that are there already are left as they are.
     #[serde(default)]
     pub history: Option<usize>,
+    /// Keep the branch from this working tree from now on, although it is kept from another clone. Without it, such a
+    /// working tree is kept on a branch of its own.
+    #[serde(default)]
+    pub take_over: bool,
     /// Why, for the log.
     #[serde(default)]
     pub reason: Option<String>,
@@ -68,7 +72,8 @@ impl Op for IndexDirectory {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let workspace = engine.workspace(&context.scope, Path::new(&request.path))?;
         request.history.map_or(Ok(()), |commits| workspace.check_history(commits))?;
-        let pass = Pass { branch: request.branch, reason: request.reason, ..Pass::default() };
+        let pass =
+            Pass { branch: request.branch, reason: request.reason, take_over: request.take_over, ..Pass::default() };
         let report = workspace.index(engine, context, &pass)?;
         let mut response = respond(report);
         // A folder of a repository stands for the repository: who named the folder is told.
@@ -112,6 +117,10 @@ pub(super) fn respond(report: Report) -> Response {
             report.removed,
             report.symbols
         )
+    };
+    let summary = match &report.apart {
+        Some(apart) => format!("{summary}; {apart}"),
+        None => summary,
     };
     let summary = match &report.model {
         Some(told) if told.left > 0 => {

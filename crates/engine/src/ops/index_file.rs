@@ -2,7 +2,6 @@
 
 use super::{WRITE, count};
 use crate::code::index::Pass;
-use crate::code::place::Place;
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::{Error, Result, Tx};
@@ -73,9 +72,8 @@ impl Op for IndexFile {
         let inside = inside.join(absolute.strip_prefix(folder).unwrap_or(Path::new("")));
         let key = crate::code::files::relative(workspace.root(), &inside)
             .ok_or_else(|| Error::invalid("outside_workspace", format!("`{}` is outside its folder", request.path)))?;
-        let branch = Place::of(workspace.root(), request.branch.as_deref())?.branch;
         let ledger = engine.ledger(&context.scope);
-        let view = ledger.view(&ViewSpec::on(&branch))?;
+        let view = ledger.view(&ViewSpec::on(&report.branch))?;
         let files = ledger.beginning(&view, Some("FILE"), &key, Fields::Header)?;
         let indexed = files.iter().any(|f| f.thing.key.as_deref() == Some(&key));
         let mut symbols = Vec::new();

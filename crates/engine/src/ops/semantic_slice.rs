@@ -439,7 +439,8 @@ impl Slice<'_> {
     fn source(&self, file: Option<Node>, contents: &Contents) -> Option<String> {
         let file = file?;
         let id = unhex(&text(contents.get(&file)?, "content_hash")?)?;
-        self.engine.searching().sources.text(&self.symbols.key(file), &id)
+        let scope = self.symbols.look.ledger.scope();
+        self.engine.searching().sources.text(scope, &self.symbols.key(file), &id)
     }
 
     /// Direct calls; making an object of a class calls its constructor.
@@ -500,7 +501,9 @@ impl Slice<'_> {
         let content = contents.get(&file);
         let id = content.and_then(|content| unhex(&text(content, "content_hash")?));
         let path = self.symbols.key(file);
-        let same = id.and_then(|id| self.engine.searching().sources.is_same_on_disk(&path, &id));
+        let same = id.and_then(|id| {
+            self.engine.searching().sources.is_same_on_disk(self.symbols.look.ledger.scope(), &path, &id)
+        });
         let mut says = match (tx, &git_commit) {
             (Some(tx), Some(commit)) => {
                 format!("indexed in transaction {tx}, commit {}", &commit[..commit.len().min(10)])

@@ -2,6 +2,7 @@
 
 use super::WRITE;
 use crate::code::place::Place;
+use crate::code::trees;
 use crate::graph::check_range;
 use crate::memory::episodes::{NewEpisode, add};
 use crate::memory::{Kind, Outcome};
@@ -118,7 +119,8 @@ impl Op for TestRun {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         check_range("timeout_seconds", request.timeout_seconds, 1, 3_600)?;
-        let place = Place::of(Path::new(&request.path), request.branch.as_deref())?;
+        let mut place = Place::of(Path::new(&request.path), request.branch.as_deref())?;
+        place.branch = trees::kept_on(engine, &context.scope, &place, false)?.branch;
         let command = match request.command.is_empty() {
             true => detect(&place.root, &request.tests)?,
             false => command::given(&request.command, &request.tests)?,

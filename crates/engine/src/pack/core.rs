@@ -228,7 +228,7 @@ impl Gathering<'_> {
         let source = texts.entry(path.clone()).or_insert_with(|| {
             let file = self.texts.file(node)?;
             let id = unhex(&text(read.content(file)?, "content_hash")?)?;
-            self.sources.text(&path, &id)
+            self.sources.text(self.look.ledger.scope(), &path, &id)
         });
         let span = number(content, "line").zip(number(content, "end_line"));
         let code = match (source, span) {

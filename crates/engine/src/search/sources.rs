@@ -1,15 +1,15 @@
 //! The text of files as they were when they were indexed: from the working tree, or from git.
 
 use crate::code::git::{self, Repository};
-use lukasa_model::Result;
+use lukasa_model::{Result, Scope};
 use parking_lot::RwLock;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Places that files may be read from.
+/// Working trees that files may be read from, each by the project it belongs to and by no other.
 #[derive(Default)]
 pub struct Sources {
-    roots: RwLock<Vec<Arc<Root>>>,
+    roots: RwLock<Vec<(Scope, Arc<Root>)>>,
 }
 
 struct Root {
@@ -18,27 +18,31 @@ struct Root {
 }
 
 impl Sources {
-    /// Reads from this folder too, and from the repository it is in.
-    pub fn add(&self, path: &Path) -> Result<()> {
-        if self.roots.read().iter().any(|root| root.path == path) {
+    /// Lets a project read from this folder too, and from the repository it is in.
+    pub fn add(&self, scope: &Scope, path: &Path) -> Result<()> {
+        if self.roots.read().iter().any(|(of, root)| of == scope && root.path == path) {
             return Ok(());
         }
         let repository = Repository::discover(path)?;
-        self.roots.write().push(Arc::new(Root { path: path.to_owned(), repository }));
+        self.roots.write().push((scope.clone(), Arc::new(Root { path: path.to_owned(), repository })));
         Ok(())
     }
 
+    fn of(&self, scope: &Scope) -> Vec<Arc<Root>> {
+        self.roots.read().iter().filter(|(of, _)| of == scope).map(|(_, root)| Arc::clone(root)).collect()
+    }
+
     /// Whether the file on disk is what has this id; none where no root has such a file.
-    pub fn is_same_on_disk(&self, path: &str, id: &[u8; 20]) -> Option<bool> {
-        let roots: Vec<Arc<Root>> = self.roots.read().clone();
+    pub fn is_same_on_disk(&self, scope: &Scope, path: &str, id: &[u8; 20]) -> Option<bool> {
+        let roots = self.of(scope);
         let on_disk = roots.iter().filter_map(|root| std::fs::read(root.path.join(path)).ok());
         on_disk.map(|bytes| git::blob_id(&bytes) == *id).reduce(|one, other| one || other)
     }
 
     /// The content with this id, as git names contents. None where no root has it any more: a text that is not the one
     /// that was indexed would put wrong lines into answers.
-    pub fn text(&self, path: &str, id: &[u8; 20]) -> Option<String> {
-        let roots: Vec<Arc<Root>> = self.roots.read().clone();
+    pub fn text(&self, scope: &Scope, path: &str, id: &[u8; 20]) -> Option<String> {
+        let roots = self.of(scope);
         let on_disk = roots.iter().filter_map(|root| std::fs::read(root.path.join(path)).ok());
         let in_git = roots.iter().filter_map(|root| root.repository.as_ref()?.blob(*id).ok());
         let bytes = on_disk.filter(|bytes| git::blob_id(bytes) == *id).chain(in_git).next()?;
@@ -76,13 +80,23 @@ mod tests {
     fn only_the_text_that_was_indexed_is_given() {
         let folder = tempfile::tempdir().expect("a folder");
         let sources = Sources::default();
-        sources.add(folder.path()).expect("added");
+        let [scope, other] = ["shop", "other"].map(|project| Scope::new("ours", project).expect("a scope"));
+        sources.add(&scope, folder.path()).expect("added");
         std::fs::write(folder.path().join("a.py"), "one\n").expect("written");
         let id = git::blob_id(b"one\n");
-        assert_eq!(sources.text("a.py", &id).as_deref(), Some("one\n"));
-        assert_eq!((sources.is_same_on_disk("a.py", &id), sources.is_same_on_disk("b.py", &id)), (Some(true), None));
+        assert_eq!(sources.text(&scope, "a.py", &id).as_deref(), Some("one\n"));
+        assert_eq!(
+            (sources.is_same_on_disk(&scope, "a.py", &id), sources.is_same_on_disk(&scope, "b.py", &id)),
+            (Some(true), None)
+        );
         std::fs::write(folder.path().join("a.py"), "two\n").expect("written");
-        assert_eq!((sources.text("a.py", &id), sources.is_same_on_disk("a.py", &id)), (None, Some(false)));
-        assert_eq!(sources.text("b.py", &id), None);
+        assert_eq!(
+            (sources.text(&scope, "a.py", &id), sources.is_same_on_disk(&scope, "a.py", &id)),
+            (None, Some(false))
+        );
+        assert_eq!(sources.text(&scope, "b.py", &id), None);
+        let two = git::blob_id(b"two\n");
+        assert_eq!(sources.text(&scope, "a.py", &two).as_deref(), Some("two\n"));
+        assert_eq!((sources.text(&other, "a.py", &two), sources.is_same_on_disk(&other, "a.py", &two)), (None, None));
     }
 }

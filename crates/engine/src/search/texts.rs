@@ -253,7 +253,9 @@ impl<'a> Reading<'a> {
             let path = self.symbols.key(wanted.file);
             let id = contents.iter().find(|(node, _)| *node == wanted.file);
             let id = id.and_then(|(_, content)| unhex(&text(content, "content_hash")?));
-            let source = id.and_then(|id| self.sources.text(&path, &id)).filter(|text| text.len() <= LONGEST);
+            let source = id
+                .and_then(|id| self.sources.text(self.look.ledger.scope(), &path, &id))
+                .filter(|text| text.len() <= LONGEST);
             let own = source.as_deref().map(|source| Owned::new(source, &contents));
             for (node, content) in contents.iter().filter(|(node, _)| wanted.nodes.binary_search(node).is_ok()) {
                 units.begin(*node);

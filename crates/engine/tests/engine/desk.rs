@@ -1,10 +1,11 @@
 //! An engine over each kind of store, and a short way to ask it.
 
-use lukasa_engine::{Context, Engine, Grants, Stop};
+use lukasa_engine::{Context, Engine, Grants};
 use lukasa_model::Error;
 use lukasa_store::Clock;
 use lukasa_testkit::{Fixture, fixtures};
 use serde_json::Value;
+use std::path::Path;
 use std::sync::Arc;
 
 /// One engine with its store.
@@ -38,20 +39,26 @@ impl Desk {
     }
 
     fn call_in(&self, session: Option<&str>, name: &str, request: Value) -> Result<Value, Error> {
-        let mut context = Context {
-            scope: self.fixture.ledger.scope().clone(),
-            author: Some("ann".into()),
-            agent: None,
-            session: session.map(str::to_owned),
-            connection: None,
-            grants: Grants::All,
-            request_id: None,
-            stop: Stop::default(),
-            input: None,
-            output: None,
-            progress: &mut |_, _| {},
-        };
+        let mut progress = |_, _| {};
+        let mut context = Context { session: session.map(str::to_owned), ..self.context(&mut progress) };
         self.engine.call(&mut context, name, request)
+    }
+
+    fn context<'a>(&self, progress: &'a mut dyn FnMut(u64, Option<u64>)) -> Context<'a> {
+        Context { author: Some("ann".into()), ..Context::of(self.fixture.ledger.scope().clone(), progress) }
+    }
+
+    /// As a caller who works in a working tree, with these grants.
+    pub fn call_from(&self, tree: &Path, grants: Grants, name: &str, request: Value) -> Result<Value, Error> {
+        let mut progress = |_, _| {};
+        let tree = Some(tree.to_path_buf());
+        let mut context = Context { tree, grants, ..self.context(&mut progress) };
+        self.engine.call(&mut context, name, request)
+    }
+
+    pub fn ok_from(&self, tree: &Path, name: &str, request: Value) -> Value {
+        let answer = self.call_from(tree, Grants::All, name, request);
+        answer.unwrap_or_else(|e| panic!("{name} on {}: {e:?}", self.fixture.name))
     }
 
     /// The code of the error.

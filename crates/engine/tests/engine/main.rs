@@ -31,3 +31,4 @@ mod slices;
 mod tasks;
 mod test_run;
 mod tools;
+mod trees;

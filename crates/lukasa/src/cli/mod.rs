@@ -17,7 +17,7 @@ use clap::ArgMatches;
 use indicatif::{ProgressBar, ProgressStyle};
 use lukasa_engine::audit::Keeps;
 use lukasa_engine::code::Summaries;
-use lukasa_engine::code::place::Place;
+use lukasa_engine::code::trees::Behind;
 use lukasa_engine::embedding::InputRules;
 use lukasa_engine::search::{Embedding, RerankEndpoint, Searching};
 use lukasa_engine::telemetry::log;
@@ -105,9 +105,6 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
     if is_export(operation) && request.get("file").is_none() {
         request["file"] = json!("-");
     }
-    if operation.meta.name == "context_pack" && request.get("path").is_none() && request.get("as_of").is_none() {
-        request["path"] = json!(".");
-    }
     if operation.meta.name == "agent_claim" && request.get("path").is_none() {
         request["path"] = json!(".");
     }
@@ -120,6 +117,7 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
         );
     }
     let answer = call(matches, operation, request.clone(), as_json)?;
+    warn_behind(&answer, as_json)?;
     // An export to standard output has used it up.
     let to_stderr = is_export(operation) && file_of(&request) == Some("-");
     let written = if to_stderr {
@@ -136,6 +134,17 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
         shown.and_then(|()| out.flush())
     };
     wrote(written)
+}
+
+/// An answer that could not be brought up to date first must not be taken for one that was.
+fn warn_behind(answer: &Answer, as_json: bool) -> Result<()> {
+    if as_json || !answer.text()?.contains("\"behind\"") {
+        return Ok(());
+    }
+    if let Ok(behind) = serde_json::from_value::<Behind>(answer.value()?["behind"].clone()) {
+        let _ = writeln!(std::io::stderr(), "note: {}", render::safe(&behind.words()));
+    }
+    Ok(())
 }
 
 /// Whoever read our output may have seen enough; any other trouble with it is told.
@@ -156,6 +165,10 @@ fn print(text: &str) -> Result<()> {
 #[derive(Clone)]
 struct Session {
     engine: Engine,
+    /// The working tree we are in.
+    tree: PathBuf,
+    /// The folder the store belongs to.
+    home: PathBuf,
     scope: Scope,
     author: Option<String>,
     agent: Option<String>,
@@ -178,19 +191,11 @@ impl Session {
             .and_then(Value::as_str)
             .filter(|_| ["code", "search"].contains(&operation.meta.toolset));
         let session = Session::open_for(matches, need, path.map(Path::new), as_json)?;
-        if matches!(operation.meta.toolset, "code" | "search") && need == Need::Existing {
-            session.read_sources(as_json);
+        // Texts are also read from the folder the store belongs to, which may be another worktree of the same clone.
+        for folder in [&session.tree, &session.home].into_iter().filter(|folder| folder.is_dir()) {
+            session.engine.searching().sources.add(&session.scope, folder)?;
         }
         Ok(session)
-    }
-
-    /// Texts are also read from the working tree we are in, which may be another one than the store is kept in. Without
-    /// them answers say that they have no lines.
-    fn read_sources(&self, as_json: bool) {
-        let added = Place::of(Path::new("."), None).and_then(|place| self.engine.searching().sources.add(&place.root));
-        if let (Err(e), false) = (added, as_json) {
-            let _ = writeln!(std::io::stderr(), "no sources from here: {}", e.message);
-        }
     }
 
     fn open_for(matches: &ArgMatches, need: Need, path: Option<&Path>, as_json: bool) -> Result<Session> {
@@ -221,20 +226,23 @@ impl Session {
         if need != Need::Nothing {
             engine = engine.with_audit(audit::recorder(&opened, keeps, port)?);
         }
-        if opened.home.is_dir() {
-            engine.searching().sources.add(&opened.home)?;
-        }
+        let tree = config::working_tree(&opened.home)?;
+        engine = engine
+            .with_tree_names(config::tree_names(opened.file.as_deref(), &opened.home))
+            .with_kept_out(config::kept_out(opened.file.as_deref(), settings::secret_files()?));
         engine = engine.with_embedding(embedding()?).with_vault(settings::vault()?);
+        let mut summaries = Summaries::new(opened.cache.clone());
         // Who only reads has nothing to ask a model for.
-        if need == Need::MayCreate {
-            let mut summaries = Summaries::new(opened.cache.clone());
-            if let Some(model) = settings::model()? {
-                summaries = summaries.with_model(&model.endpoint, model.per_pass)?;
-            }
-            engine = engine.with_summaries(summaries).with_cache(opened.cache);
+        if need == Need::MayCreate
+            && let Some(model) = settings::model()?
+        {
+            summaries = summaries.with_model(&model.endpoint, model.per_pass)?;
         }
+        engine = engine.with_summaries(summaries).with_cache(opened.cache);
         Ok(Session {
             engine,
+            tree,
+            home: opened.home,
             scope: opened.scope,
             author: config::text(matches, "author", "LUKASA_AUTHOR").or_else(|| std::env::var("USER").ok()),
             agent: config::text(matches, "agent", "LUKASA_AGENT"),
@@ -254,6 +262,7 @@ impl Session {
             session: self.session.clone(),
             connection: None,
             grants: Grants::All,
+            tree: Some(self.tree.clone()),
             request_id: Some(self.engine.clock().new_id().simple().to_string()),
             stop: Stop::default(),
             input: input.as_mut().map(|i| &mut **i as &mut dyn BufRead),

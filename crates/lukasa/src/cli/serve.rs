@@ -14,7 +14,7 @@ use lukasa_server::auth::{Door, Guarded, Tokens, jwt};
 use lukasa_server::http::{self, Patience, Site};
 use lukasa_server::mcp::{Mcp, Toolsets};
 use lukasa_server::owner::{Desk, Place};
-use lukasa_server::{Caller, Front, Limits};
+use lukasa_server::{Caller, Front, Given, Limits};
 use lukasa_store::SystemClock;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -123,6 +123,9 @@ pub fn commands() -> [Command; 2] {
 /// What is served: a store, and who is meant by us.
 struct Served {
     meant: Meant,
+    /// The working tree we are in, where it is one of git.
+    tree: Option<PathBuf>,
+    given: Given,
     matches: ArgMatches,
     watches: bool,
     /// Somebody said that changes are not to be followed.
@@ -138,11 +141,18 @@ impl Served {
         let meant = config::meant(matches)?;
         audit::hide_names(meant.file.as_deref())?;
         // Only of repositories, or a home folder would be read.
+        let tree = Some(config::working_tree(&meant.home)?).filter(|tree| tree.join(".git").exists());
+        let mut given = crate::settings::given()?;
+        if let Some(tree) = &tree {
+            given = given.with_tree(meant.scope.clone(), tree);
+        }
         let unwatched = sub.get_flag("no-watch");
-        let watches = !unwatched && meant.home.join(".git").exists();
+        let watches = !unwatched && given.trees().next().is_some();
         let embeds = !sub.get_flag("no-embed");
         Ok(Served {
             meant,
+            tree,
+            given,
             matches: matches.clone(),
             watches,
             unwatched,
@@ -155,8 +165,9 @@ impl Served {
     /// Why no working tree is indexed and followed, where somebody might wonder.
     fn follows_nothing(&self) -> Option<String> {
         (!self.watches && !self.unwatched).then(|| {
-            let home = self.meant.home.display();
-            format!("no working tree is indexed or followed: `{home}` is no git repository; `lukasa index` reads a folder once")
+            "no working tree is indexed or followed: this is no git repository, and settings give none to a project; \
+             `lukasa index` reads a folder once"
+                .to_owned()
         })
     }
 
@@ -166,6 +177,7 @@ impl Served {
             user: text("author", "LUKASA_AUTHOR").or_else(|| std::env::var("USER").ok()),
             agent: text("agent", "LUKASA_AGENT"),
             session: text("session", "LUKASA_SESSION"),
+            tree: self.tree.clone(),
             ..Caller::owner(self.meant.scope.clone())
         }
     }
@@ -174,7 +186,7 @@ impl Served {
     fn front(&self) -> Result<Front> {
         let matches = self.matches.clone();
         let (watches, embeds) = (self.watches, self.embeds);
-        let (scope, home) = (self.meant.scope.clone(), self.meant.home.clone());
+        let (scope, given) = (self.meant.scope.clone(), self.given.clone());
         let recorded = (Keeps::All, self.port);
         let reflect_every = crate::settings::reflect_every()?;
         // The database's runtime must outlive its engine, which lives as long as we do.
@@ -189,8 +201,10 @@ impl Served {
                 // The beats go first: they work on the engine.
                 kept.push((beats, session));
             }
-            if watches && let Err(e) = engine.watch(&scope, &home) {
-                let _ = writeln!(std::io::stderr(), "changes are not followed: {}", e.message);
+            for (scope, tree) in given.trees().filter(|_| watches) {
+                if let Err(e) = engine.watch(scope, tree) {
+                    let _ = writeln!(std::io::stderr(), "changes of {scope} are not followed: {}", e.message);
+                }
             }
             Ok(engine)
         };
@@ -201,7 +215,7 @@ impl Served {
             }
             None => Desk::alone(open),
         };
-        Ok(Front::over(desk, self.limits, Some(self.meant.home.clone())))
+        Ok(Front::over(desk, self.limits, self.given.clone()))
     }
 }
 

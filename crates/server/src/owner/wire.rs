@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Changes whenever a frame does. `Hello` and `Refused` stay as they are, so that any two versions can tell each other.
-const PROTOCOL: u32 = 3;
+const PROTOCOL: u32 = 4;
 /// Largest frame: answers of megabytes are no use to anybody, and a broken length must not take the memory.
 pub(super) const FRAME_BYTES: usize = 64 << 20;
 /// Codes of errors remembered; there are fewer than three hundred.
@@ -76,6 +76,7 @@ pub(super) struct Asker {
     /// None: everything.
     grants: Option<BTreeSet<String>>,
     request_id: Option<String>,
+    tree: Option<PathBuf>,
 }
 
 /// An error as it travels.
@@ -120,21 +121,21 @@ impl Hello {
 
 impl From<&Caller> for Asker {
     fn from(caller: &Caller) -> Asker {
-        let Caller { scope, user, agent, session, connection, grants, request_id, local: _ } = caller.clone();
+        let Caller { scope, user, agent, session, connection, grants, request_id, tree, local: _ } = caller.clone();
         let grants = match grants {
             Grants::All => None,
             Grants::Of(scopes) => Some(scopes),
         };
-        Asker { scope, user, agent, session, connection, grants, request_id }
+        Asker { scope, user, agent, session, connection, grants, request_id, tree }
     }
 }
 
 impl From<Asker> for Caller {
     fn from(asker: Asker) -> Caller {
-        let Asker { scope, user, agent, session, connection, grants, request_id } = asker;
+        let Asker { scope, user, agent, session, connection, grants, request_id, tree } = asker;
         // Which places it may name was decided where it asked.
         let grants = grants.map_or(Grants::All, Grants::Of);
-        Caller { scope, user, agent, session, connection, grants, request_id, local: true }
+        Caller { scope, user, agent, session, connection, grants, request_id, tree, local: true }
     }
 }
 

@@ -11,7 +11,7 @@ use lukasa_engine::search::Embedding;
 use lukasa_engine::{Engine, Grants, registry};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use lukasa_server::front::Progress;
-use lukasa_server::{Caller, Desk, Front, Limits, Place, Role};
+use lukasa_server::{Caller, Desk, Front, Given, Limits, Place, Role};
 use lukasa_store::sqlite::Durability;
 use lukasa_store::{SqliteStore, SystemClock};
 use lukasa_testkit::{FakeEndpoint, Reply};
@@ -178,7 +178,7 @@ async fn a_front_over_a_shared_engine_keeps_its_limits_and_its_grants() {
     let site = Site::new();
     let owner = site.desk();
     owning(&owner).await;
-    let front = Front::over(site.desk(), Limits::default(), None);
+    let front = Front::over(site.desk(), Limits::default(), Given::default());
     front.ready().await.unwrap();
     let reader = Caller { grants: Grants::of(["graph:read"]), ..caller() };
     let request = json!({"type": "Service", "key": "a"});

@@ -75,8 +75,8 @@ fn scopes_places_and_sizes_hold() {
     // By the operations themselves no file of the served tree is written, whoever asks.
     for file in ["there.txt", "new.txt", "../out.txt", "/tmp/out.txt"] {
         let refused = house.call(&admin, "export", &json!({"file": file})).code();
-        assert!(["file_exists", "place_not_served"].contains(&refused.as_str()), "{file}: {refused}");
+        assert!(["file_exists", "forbidden_path"].contains(&refused.as_str()), "{file}: {refused}");
     }
     assert_eq!(std::fs::read_to_string(home.path().join("there.txt")).unwrap(), "kept");
-    assert_eq!(house.call(&admin, "import", &json!({"file": "/etc/passwd"})).code(), "place_not_served");
+    assert_eq!(house.call(&admin, "import", &json!({"file": "/etc/passwd"})).code(), "forbidden_path");
 }

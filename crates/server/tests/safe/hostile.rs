@@ -6,7 +6,7 @@ use lukasa_model::Scope;
 use lukasa_server::auth::failures::{FailureLimit, Failures};
 use lukasa_server::auth::rate::{Limit, RateLimits, Rates};
 use lukasa_server::http::Patience;
-use lukasa_server::{Front, Limits};
+use lukasa_server::{Front, Given, Limits};
 use lukasa_testkit::Fixture;
 use lukasa_testkit::http::{Reply, ask, connect, reply, rest, tried};
 use serde_json::json;
@@ -35,7 +35,7 @@ fn small() -> House {
 fn limited(limits: Limits) -> House {
     House::with(Fixture::memory(), None, |site| {
         let engine = site.front.desk().engine().unwrap();
-        site.front = Front::new(engine, limits, None);
+        site.front = Front::new(engine, limits, Given::default());
     })
 }
 

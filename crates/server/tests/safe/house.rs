@@ -2,12 +2,13 @@
 
 use lukasa_engine::audit::{AuditKey, Keeps};
 use lukasa_engine::{Audit, Engine};
+use lukasa_model::Scope;
 use lukasa_server::auth::api_key::{self, NewKey};
 use lukasa_server::auth::guard::GuardRules;
 use lukasa_server::auth::{Door, Guarded};
 use lukasa_server::http::{Patience, Site, serve};
 use lukasa_server::mcp::Toolsets;
-use lukasa_server::{Front, Limits};
+use lukasa_server::{Front, Given, Limits};
 use lukasa_store::Clock;
 use lukasa_testkit::Fixture;
 use lukasa_testkit::http::{Reply, ask};
@@ -43,7 +44,7 @@ impl House {
             clock: Arc::clone(&clock),
         });
         let mut site = Site {
-            front: Front::new(engine.clone(), Limits::default(), home.map(Into::into)),
+            front: Front::new(engine.clone(), Limits::default(), given(home)),
             door: Arc::new(door.unwrap()),
             rates: None,
             guard: GuardRules::default(),
@@ -105,6 +106,12 @@ impl House {
         headers.extend(session.map(|session| ("mcp-session-id", session)));
         ask(self.address, "POST", "/mcp", &headers, &message.to_string())
     }
+}
+
+/// The working tree of the project `shop` of `ours`; nobody else has one.
+fn given(home: Option<&Path>) -> Given {
+    let shop = Scope::new("ours", "shop").unwrap();
+    home.map_or_else(Given::default, |home| Given::default().with_tree(shop, home))
 }
 
 impl Drop for House {

@@ -129,6 +129,7 @@ fn with_or_without_the_other_tenant_answers_are_the_same() {
                 // What a search leaves undone, and how long anything took, depends on how busy the machine is.
                 let busy = ["graph:search:read", "graph:admin:audit"].contains(&operation.meta.scope)
                     || !operation.meta.places.is_empty()
+                    || !operation.meta.files.is_empty()
                     // How many tokens ids cost differs from one that was drawn to the next.
                     || name == "build_context_graph";
                 if busy { reply.code() } else { plainly(&reply.all(), both) }

@@ -8,6 +8,7 @@ use crate::code::git::{self, Entry, Repository};
 use crate::code::history::{Placed, Step, place};
 use crate::code::place::{self, Place};
 use crate::code::rules::{Rules, is_rules};
+use crate::code::trees;
 use crate::{Context, Engine};
 use lukasa_code::facts::Facts;
 use lukasa_code::resolve::program::is_manifest;
@@ -83,7 +84,8 @@ impl Workspace {
         let began = Instant::now();
         let mut current = self.state.lock();
         let ledger = engine.ledger(&self.scope);
-        let place = Place::of(&self.root, pass.branch.as_deref())?;
+        let mut place = Place::of(&self.root, pass.branch.as_deref())?;
+        place.branch = trees::kept_on(engine, &self.scope, &place, pass.take_over)?.branch;
         let repository = place.repository.as_ref().ok_or_else(|| self.no_repository())?;
         let mut report = Imported::default();
         let Some(head) = &place.commit else { return Ok(report) };

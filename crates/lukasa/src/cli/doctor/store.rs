@@ -132,7 +132,7 @@ fn open(opened: Opened, checks: &mut Vec<Check>) {
     let here = Place::of(Path::new("."), None).ok();
     for root in [Some(home), here.as_ref().map(|place| place.root.clone())].into_iter().flatten() {
         // A folder that cannot be read shows as sources that are missing.
-        let _ = engine.searching().sources.add(&root);
+        let _ = engine.searching().sources.add(&scope, &root);
     }
     let mut progress = |_, _| {};
     let project = scope.project.clone();

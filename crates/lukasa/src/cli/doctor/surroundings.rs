@@ -112,7 +112,7 @@ const WATCHES: &str = "/proc/sys/fs/inotify/max_user_watches";
 /// None where there is no such limit.
 fn watching(root: &Path) -> Option<Check> {
     let limit: usize = std::fs::read_to_string(WATCHES).ok()?.trim().parse().ok()?;
-    let listed = match files::list(root) {
+    let listed = match files::list(root, &Default::default()) {
         Ok((listed, _)) => listed,
         Err(e) => return Some(Check::of("watcher", State::Fail, e)),
     };

@@ -1,0 +1,266 @@
+//! Working trees and branches: which branch a tree is kept on, and how a request without a view follows its caller's tree.
+
+use super::index::Pass;
+use super::place::Place;
+use crate::registry::{Effect, Operation};
+use crate::{Context, Engine};
+use lukasa_model::json::Hash;
+use lukasa_model::{ErrorKind, Moment, Result, Scope};
+use lukasa_store::Ledger;
+use lukasa_store::ledger::ViewSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+/// What tells working trees apart beside their folders.
+#[derive(Clone, Debug, Default)]
+pub struct TreeNames {
+    /// Name of this machine: two machines may have clones in folders of the same name.
+    pub machine: String,
+    /// The folder the store lies in. A tree that carries its store is the same tree after it was moved.
+    pub home: Option<PathBuf>,
+    /// Instead of machine and folder: a name that several share, such as the runners of one pipeline.
+    pub name: Option<String>,
+}
+
+/// Identifies the clone a working tree belongs to: all worktrees of one clone share it, because git has a branch
+/// checked out in only one of them. A detached working tree has its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeId(u64);
+
+impl TreeId {
+    pub fn of(names: &TreeNames, place: &Place) -> TreeId {
+        let text = match (&names.name, place.clone_dir()) {
+            (Some(name), _) => format!("name\0{name}"),
+            (None, folder) if names.home.as_deref().is_some_and(|home| belongs(folder, home)) => "home".to_owned(),
+            (None, folder) => format!("folder\0{}\0{}", names.machine, folder.display()),
+        };
+        let hash = Hash::of(text.as_bytes());
+        let first: [u8; 8] = hash.0[..8].try_into().expect("a hash has 32 bytes");
+        // Marks are kept as signed numbers by some stores.
+        TreeId(u64::from_le_bytes(first) >> 1)
+    }
+
+    /// Name of the mark that is set once the tree was indexed into a project.
+    fn known(self) -> String {
+        format!("tree {:016x}", self.0)
+    }
+
+    /// A few letters that tell two trees of one folder name apart.
+    fn short(self) -> String {
+        format!("{:016x}", self.0)[..4].to_owned()
+    }
+}
+
+/// Whether a shared git folder, or a folder outside of git, is that of the tree at `home`.
+fn belongs(folder: &Path, home: &Path) -> bool {
+    let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
+    folder == home || folder == home.join(".git")
+}
+
+/// Name of the mark that holds the tree a branch is kept from.
+fn keeper(branch: &str) -> String {
+    format!("tree of {branch}")
+}
+
+/// The branch a working tree is kept on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    id: TreeId,
+    pub branch: String,
+    /// The git branch, where another clone keeps that one and this tree has a branch of its own.
+    pub apart_from: Option<String>,
+}
+
+impl Kept {
+    /// What the branch is made from, where it has to be made.
+    pub fn parent(&self) -> &str {
+        self.apart_from.as_deref().unwrap_or("main")
+    }
+
+    /// In words, with what to do; nothing where the tree has the branch it stands for.
+    pub fn explanation(&self) -> Option<String> {
+        let other = self.apart_from.as_ref()?;
+        Some(format!(
+            "`{other}` is kept from another clone; this working tree is on `{}`; `lukasa index --take-over` makes it the \
+             one `{other}` is kept from",
+            self.branch
+        ))
+    }
+}
+
+/// How far the index is behind the working tree it was read from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Behind {
+    pub branch: String,
+    /// Files that were changed, added or removed since; none where they could not be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<usize>,
+    /// Why it was not brought up to date.
+    pub because: String,
+}
+
+impl Behind {
+    pub fn words(&self) -> String {
+        let files = match self.files {
+            Some(1) => "1 file behind".to_owned(),
+            Some(n) => format!("{n} files behind"),
+            None => "perhaps behind".to_owned(),
+        };
+        format!("`{}` is {files} the working tree: {}", self.branch, self.because)
+    }
+}
+
+/// The branch this tree is kept on: the git branch, unless another clone keeps that one.
+pub fn kept_on(engine: &Engine, scope: &Scope, place: &Place, take_over: bool) -> Result<Kept> {
+    let id = TreeId::of(engine.tree_names(), place);
+    let other = engine.store().derived().mark(scope, &keeper(&place.branch))?.filter(|keeper| *keeper != id.0);
+    Ok(match other {
+        Some(_) if !take_over => {
+            let folder = place.root.file_name().and_then(|name| name.to_str()).unwrap_or("tree");
+            let plain: String = folder.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+            let branch = format!("{}@{plain}-{}", place.branch, id.short());
+            Kept { id, branch, apart_from: Some(place.branch.clone()) }
+        }
+        _ => Kept { id, branch: place.branch.clone(), apart_from: None },
+    })
+}
+
+/// Records that a tree was indexed, and that its branch is kept from it.
+pub fn record(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<()> {
+    let derived = engine.store().derived();
+    for (name, value) in [(kept.id.known(), 1), (keeper(&kept.branch), kept.id.0)] {
+        if derived.mark(scope, &name)? != Some(value) {
+            derived.set_mark(scope, &name, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a tree was indexed into a project before, on whichever branch.
+pub fn is_known(engine: &Engine, scope: &Scope, place: &Place) -> Result<bool> {
+    let id = TreeId::of(engine.tree_names(), place);
+    Ok(engine.store().derived().mark(scope, &id.known())?.is_some())
+}
+
+/// A request with the view it is about, and how far that is behind.
+pub struct Followed {
+    pub request: Value,
+    pub behind: Option<Behind>,
+}
+
+impl Engine {
+    /// Lets a request without a view be about the branch that is checked out in its caller's working tree, brought up to
+    /// date first where it reads. What another project keeps, or nobody has indexed yet, is left alone.
+    pub(crate) fn follow(&self, context: &mut Context<'_>, operation: &Operation, request: Value) -> Result<Followed> {
+        let unchanged = |request| Ok(Followed { request, behind: None });
+        let reads = operation.meta.effect == Effect::Read;
+        let field = operation.meta.branch_field;
+        let Some(tree) = context.tree.clone() else { return unchanged(request) };
+        // What names a working tree is about that one.
+        if !operation.fields().contains_key(field)
+            || (!operation.meta.places.is_empty() && !operation.meta.indexes_first)
+        {
+            return unchanged(request);
+        }
+        let mut request = operation.read(request)?;
+        if operation.meta.places.iter().any(|name| request.get(name).is_some_and(is_set)) {
+            return unchanged(request);
+        }
+        let Some(given) = request.as_object_mut() else { return unchanged(request) };
+        if operation.meta.instead_of_view.iter().any(|name| given.get(*name).is_some_and(is_set)) {
+            return unchanged(request);
+        }
+        let ledger = self.ledger(&context.scope);
+        let place = match Place::of(&tree, None) {
+            Ok(place) => place,
+            Err(e) => {
+                let branch = "main".to_owned();
+                return Ok(Followed { request, behind: Some(Behind { branch, files: None, because: e.message }) });
+            }
+        };
+        if let Some(name) = given.get(field).and_then(Value::as_str) {
+            if let Some(ours) = own_name(&ledger, &place, name)? {
+                given.insert(field.into(), Value::String(ours));
+            }
+            return unchanged(request);
+        }
+        let known = is_known(self, &context.scope, &place)?;
+        if !known && !operation.meta.indexes_first {
+            return unchanged(request);
+        }
+        let back = ["as_of", "known_at", "cursor"].iter().any(|name| given.get(*name).is_some_and(is_set));
+        let mut behind = None;
+        if reads && !back {
+            behind = self.bring_up_to_date(context, &place, known)?;
+        }
+        let branch = kept_on(self, &context.scope, &place, false)?.branch;
+        if branch != "main" && exists(&ledger, &branch)? && !names_release(&ledger, given)? {
+            given.insert(field.into(), Value::String(branch));
+        }
+        Ok(Followed { request, behind })
+    }
+
+    /// Indexes what changed in a tree; where that cannot be, how far it is behind.
+    fn bring_up_to_date(&self, context: &mut Context<'_>, place: &Place, known: bool) -> Result<Option<Behind>> {
+        if known && self.is_watched_and_current(&context.scope, &place.root) {
+            return Ok(None);
+        }
+        let workspace = self.workspace(&context.scope, &place.root)?;
+        let may_index = context.grants.cover("graph:write");
+        let because = match may_index {
+            true => match workspace.index(self, context, &Pass { bystander: true, ..Pass::default() }) {
+                Ok(_) => return Ok(None),
+                // The caller gave up, or the tree was never indexed: there is nothing to answer from.
+                Err(e) if !known || context.stop.check().is_err() => return Err(e),
+                Err(e) => e.message,
+            },
+            false => "the caller may only read".to_owned(),
+        };
+        if !known {
+            return Ok(None);
+        }
+        let kept = kept_on(self, &context.scope, place, false)?;
+        let ledger = self.ledger(&context.scope);
+        let files = match ledger.view(&ViewSpec::on(&kept.branch)) {
+            Ok(view) => workspace.pending(&ledger, &view).ok(),
+            Err(_) => None,
+        };
+        match files {
+            Some(0) => Ok(None),
+            files => Ok(Some(Behind { branch: kept.branch, files, because })),
+        }
+    }
+}
+
+fn is_set(value: &Value) -> bool {
+    !matches!(value, Value::Null | Value::Bool(false))
+}
+
+fn exists(ledger: &Ledger, branch: &str) -> Result<bool> {
+    match ledger.registry() {
+        Ok(registry) => Ok(registry.branch(branch).is_ok()),
+        Err(e) if e.kind == ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// The branch that a git name of the default branch stands for, where no branch has that name.
+fn own_name(ledger: &Ledger, place: &Place, name: &str) -> Result<Option<String>> {
+    let is_default = place.repository.as_ref().is_some_and(|repository| repository.default_branch() == name);
+    Ok((is_default && name != "main" && !exists(ledger, name)?).then(|| "main".to_owned()))
+}
+
+/// Whether the moment that is asked about is a release, which fixes its branch.
+fn names_release(ledger: &Ledger, given: &Map<String, Value>) -> Result<bool> {
+    let Some(word) = given.get("as_of").and_then(Value::as_str) else { return Ok(false) };
+    // A word that cannot be read is refused later, with its reason.
+    let Ok(readings) = Moment::readings(word) else { return Ok(false) };
+    let registry = ledger.registry()?;
+    Ok(readings.iter().any(|reading| match reading {
+        Moment::Release(name) => registry.release(name).is_ok(),
+        Moment::Tag(name) => registry.tag(name).is_ok(),
+        _ => false,
+    }))
+}

@@ -1,0 +1,202 @@
+//! Requests without a view are about the working tree of their caller, and a tree is indexed into its own branch only.
+
+use crate::desk::Desk;
+use crate::made::Made;
+use gix::objs::tree::EntryKind;
+use lukasa_engine::code::files::KeptOut;
+use lukasa_engine::{Effect, Grants, operations};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+
+const BEFORE: &str = "def one():\n    return two()\n\n\ndef two():\n    pass\n";
+const AFTER: &str = "def one():\n    return three()\n\n\ndef two():\n    pass\n\n\ndef three():\n    return 3\n";
+
+/// A clone on its default branch, and the commit a branch can begin at.
+fn clone(default: &str) -> Made {
+    let made = Made::new();
+    let files = [("a.py", EntryKind::Blob, BEFORE)];
+    let first = made.commit(default, 1, &[], &files);
+    made.commit("feature/x", 2, &[first], &[("a.py", EntryKind::Blob, AFTER)]);
+    check_out(&made, default, BEFORE);
+    made
+}
+
+fn check_out(made: &Made, branch: &str, text: &str) {
+    fs::write(made.root.join("a.py"), text).unwrap();
+    made.file("HEAD", format!("ref: refs/heads/{branch}\n"));
+}
+
+fn callers(answer: &Value) -> Vec<&str> {
+    answer["callers"].as_array().unwrap().iter().map(|caller| caller["key"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn reads_follow_the_branch_that_is_checked_out_and_what_changed_since() {
+    for desk in Desk::all() {
+        let made = clone("master");
+        desk.ok_from(&made.root, "index_directory", json!({"path": made.root}));
+        desk.ok_from(&made.root, "put", json!({"type": "Service", "key": "web"}));
+        check_out(&made, "feature/x", AFTER);
+        // Never indexed, and asked about at once.
+        let out = desk.ok_from(&made.root, "get_callers", json!({"symbol": "three"}));
+        assert_eq!((callers(&out), &out["view"]["branch"]), (vec!["a.py::one"], &json!("feature/x")), "{out}");
+        assert!(out["behind"].is_null());
+        let slice = desk.ok_from(&made.root, "semantic_slice", json!({"symbol": "three"}));
+        assert_eq!(slice["code"], "def three():\n    return 3\n");
+        let rows =
+            desk.ok_from(&made.root, "cypher", json!({"query": "MATCH (f:FUNCTION) RETURN f.title ORDER BY f.title"}));
+        assert_eq!(rows["rows"], json!([["one"], ["three"], ["two"]]));
+        let found = desk.ok_from(&made.root, "search", json!({"query": "three"}));
+        assert!(found.to_string().contains("a.py::three"), "{found}");
+        let explained = desk.ok_from(&made.root, "code_explain", json!({"symbol": "three"}));
+        assert_eq!(explained["view"]["branch"], "feature/x");
+        let pack = desk.ok_from(&made.root, "context_pack", json!({"task": "what does three return"}));
+        assert!(pack["freshness"].as_str().unwrap().starts_with("feature/x"), "{pack}");
+        // Saved, and not indexed by anyone.
+        fs::write(made.root.join("a.py"), format!("{AFTER}\n\ndef four():\n    return three()\n")).unwrap();
+        let out = desk.ok_from(&made.root, "get_callers", json!({"symbol": "three"}));
+        assert_eq!(callers(&out), ["a.py::four", "a.py::one"], "{out}");
+        // What is written without a branch is seen by who reads without one.
+        desk.ok_from(&made.root, "put", json!({"type": "Service", "key": "api"}));
+        desk.ok_from(&made.root, "get", json!({"ref": "Service:api"}));
+        assert_eq!(desk.fails("get", json!({"ref": "Service:api"})), "not_found", "it is on the branch");
+        // A view that is named counts, also by the name git has for it.
+        for branch in ["main", "master"] {
+            let out = desk.ok_from(&made.root, "get_callers", json!({"symbol": "two", "branch": branch}));
+            assert_eq!((callers(&out), &out["view"]["branch"]), (vec!["a.py::one"], &json!("main")), "{branch}");
+        }
+        assert_eq!(
+            desk.call_from(&made.root, Grants::All, "get", json!({"ref": "web", "branch": "nobody"})).unwrap_err().code,
+            "unknown_branch"
+        );
+        check_out(&made, "master", BEFORE);
+        let out = desk.ok_from(&made.root, "get_callers", json!({"symbol": "two"}));
+        assert_eq!((callers(&out), &out["view"]["branch"]), (vec!["a.py::one"], &json!("main")));
+    }
+}
+
+#[test]
+fn a_release_and_a_whole_log_have_no_branch_added_to_them() {
+    for desk in Desk::all() {
+        let made = clone("main");
+        desk.ok_from(&made.root, "index_directory", json!({"path": made.root}));
+        desk.ok_from(&made.root, "release_create", json!({"name": "1.0"}));
+        check_out(&made, "feature/x", AFTER);
+        for as_of in ["release:1.0", "1.0"] {
+            let out = desk.ok_from(&made.root, "get_callers", json!({"symbol": "two", "as_of": as_of}));
+            assert_eq!((callers(&out), &out["view"]["release"]), (vec!["a.py::one"], &json!("1.0")));
+        }
+        let out = desk.ok_from(&made.root, "get_callers", json!({"symbol": "two", "as_of": "tx:1"}));
+        assert_eq!(callers(&out), ["a.py::one"], "{out}");
+        let all = made.beside("all.jsonl");
+        desk.ok_from(&made.root, "export", json!({"file": all, "history": true}));
+    }
+}
+
+#[test]
+fn who_may_only_read_is_given_what_is_there_and_how_far_it_is_behind() {
+    for desk in Desk::all() {
+        let made = clone("main");
+        let reader = || Grants::of(["graph:read", "graph:search:read"]);
+        // Nothing is indexed for a reader, also not for a pack.
+        let refused = desk.call_from(&made.root, reader(), "context_pack", json!({"task": "one"}));
+        assert!(refused.is_err() && desk.fixture.ledger.head().is_err(), "{refused:?}");
+        desk.ok_from(&made.root, "index_directory", json!({"path": made.root}));
+        let head = desk.fixture.ledger.head().unwrap().tx;
+        fs::write(made.root.join("a.py"), AFTER).unwrap();
+        fs::write(made.root.join("b.py"), "def b(): pass\n").unwrap();
+        for (operation, request) in
+            [("get_callers", json!({"symbol": "two"})), ("context_pack", json!({"task": "one calls two"}))]
+        {
+            let out = desk.call_from(&made.root, reader(), operation, request).unwrap();
+            assert_eq!(out["behind"]["files"], 2, "{operation}: {out}");
+            assert_eq!(out["behind"]["branch"], "main");
+        }
+        assert_eq!(desk.fixture.ledger.head().unwrap().tx, head, "nothing was written");
+    }
+}
+
+#[test]
+fn a_tree_that_was_never_indexed_is_left_alone_by_every_read() {
+    let desk = Desk::all().swap_remove(0);
+    desk.ok("put", json!({"type": "Service", "key": "web"}));
+    let head = desk.fixture.ledger.head().unwrap().tx;
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("secret.py"), "def secret(): pass\n").unwrap();
+    let reads = operations().iter().filter(|operation| operation.meta.effect == Effect::Read);
+    let reads: Vec<_> = reads.filter(|operation| !operation.meta.indexes_first).collect();
+    assert!(reads.len() > 40, "{}", reads.len());
+    for operation in reads {
+        let mut request = serde_json::Map::new();
+        for field in operation.fields().keys().filter(|field| operation.requires(field)) {
+            request.insert(field.clone(), json!("web"));
+        }
+        // Most refuse such a request; none may index.
+        let _ = desk.call_from(folder.path(), Grants::All, operation.meta.name, Value::Object(request));
+        assert_eq!(desk.fixture.ledger.head().unwrap().tx, head, "{}", operation.meta.name);
+    }
+}
+
+fn files(desk: &Desk, branch: &str) -> Vec<Value> {
+    let rows = desk.ok("cypher", json!({"query": "MATCH (f:FILE) RETURN f.key ORDER BY f.key", "branch": branch}));
+    rows["rows"].as_array().unwrap().iter().map(|row| row[0].clone()).collect()
+}
+
+#[test]
+fn two_clones_on_one_branch_do_not_overwrite_each_other() {
+    for desk in Desk::all() {
+        let (ours, theirs) = (clone("main"), clone("main"));
+        fs::write(theirs.root.join("b.py"), "def b(): pass\n").unwrap();
+        let index = |root: &Path| desk.ok_from(root, "index_directory", json!({"path": root}));
+        assert_eq!(index(&ours.root)["branch"], "main");
+        let second = index(&theirs.root);
+        let branch = second["branch"].as_str().unwrap().to_owned();
+        assert!(branch.starts_with("main@work-"), "{branch}");
+        assert!(second["apart"].as_str().unwrap().contains("--take-over"), "{second}");
+        let head = desk.fixture.ledger.head().unwrap().tx;
+        // Turn by turn, nothing changes any more, and each sees its own files.
+        for _ in 0..3 {
+            assert_eq!((&index(&ours.root)["tx"], &index(&theirs.root)["tx"]), (&Value::Null, &Value::Null));
+            assert_eq!(desk.ok_from(&theirs.root, "get", json!({"ref": "FILE:b.py"}))["view"]["branch"], json!(branch));
+            let missing = desk.call_from(&ours.root, Grants::All, "get", json!({"ref": "FILE:b.py"}));
+            assert_eq!(missing.unwrap_err().code, "not_found");
+        }
+        assert_eq!(desk.fixture.ledger.head().unwrap().tx, head);
+        assert_eq!((files(&desk, "main").len(), files(&desk, &branch).len()), (1, 2));
+        // Asked to, the second takes the branch over; the first goes on beside it.
+        let taken = desk.ok_from(&theirs.root, "index_directory", json!({"path": theirs.root, "take_over": true}));
+        assert_eq!((&taken["branch"], files(&desk, "main").len()), (&json!("main"), 2), "{taken}");
+        assert!(index(&ours.root)["branch"].as_str().unwrap().starts_with("main@work-"));
+    }
+}
+
+#[test]
+fn folders_outside_of_git_do_not_end_what_others_have_indexed() {
+    for desk in Desk::all() {
+        let [one, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        fs::write(one.path().join("a.py"), BEFORE).unwrap();
+        fs::write(other.path().join("b.py"), BEFORE).unwrap();
+        desk.ok("index_directory", json!({"path": one.path()}));
+        desk.ok("index_directory", json!({"path": other.path()}));
+        assert_eq!(files(&desk, "main"), [json!("a.py")], "an empty folder or another one ends nothing");
+    }
+}
+
+#[test]
+fn a_store_with_its_keys_is_never_indexed_wherever_it_lies() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    fs::create_dir(root.join("data")).unwrap();
+    for name in ["main.db", "main.db-wal", "main.audit.db", "main.audit.key", "jwt.txt", "main.go", "data/x.txt"] {
+        fs::write(root.join(name), "text\n").unwrap();
+    }
+    let kept_out = KeptOut {
+        exact: vec![root.clone(), root.join("data"), root.join("jwt.txt")],
+        beginnings: vec![root.join("main.db"), root.join("main.audit.")],
+    };
+    let mut desk = Desk::all().swap_remove(0);
+    desk.engine = desk.engine.clone().with_kept_out(kept_out);
+    desk.ok("index_directory", json!({"path": root}));
+    assert_eq!(files(&desk, "main"), [json!("main.go")]);
+}

@@ -1,0 +1,86 @@
+//! What the operator has given to projects: working trees to read, and folders for data to write and read.
+
+use lukasa_model::Scope;
+use std::path::{Path, PathBuf};
+
+/// Folders by project. Callers from elsewhere may name nothing else on this machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    trees: Vec<(Scope, PathBuf)>,
+    folders: Vec<(Scope, PathBuf)>,
+}
+
+impl Given {
+    /// A working tree that belongs to a project: its code is indexed into that project and no other.
+    #[must_use]
+    pub fn with_tree(mut self, scope: Scope, path: impl Into<PathBuf>) -> Given {
+        self.trees.push((scope, path.into()));
+        self
+    }
+
+    /// A folder for exports, imports and backups of a project.
+    #[must_use]
+    pub fn with_folder(mut self, scope: Scope, path: impl Into<PathBuf>) -> Given {
+        self.folders.push((scope, path.into()));
+        self
+    }
+
+    pub fn trees(&self) -> impl Iterator<Item = (&Scope, &Path)> {
+        self.trees.iter().map(|(scope, path)| (scope, path.as_path()))
+    }
+
+    /// The working tree that requests of a project are about; the first one that it was given.
+    pub fn tree_of(&self, scope: &Scope) -> Option<&Path> {
+        self.trees().find(|(of, _)| *of == scope).map(|(_, path)| path)
+    }
+
+    /// The real place of a folder within a working tree of the project; none where it is not there or leads elsewhere.
+    pub fn in_tree(&self, scope: &Scope, path: &Path) -> Option<PathBuf> {
+        within(&self.trees, scope, |root| root.join(path).canonicalize().ok())
+    }
+
+    /// The real place of a file within a folder of the project; the file itself need not be there yet.
+    pub fn in_folder(&self, scope: &Scope, path: &Path) -> Option<PathBuf> {
+        within(&self.folders, scope, |root| {
+            let whole = root.join(path);
+            whole.canonicalize().ok().or_else(|| Some(whole.parent()?.canonicalize().ok()?.join(whole.file_name()?)))
+        })
+    }
+}
+
+fn within(all: &[(Scope, PathBuf)], scope: &Scope, real: impl Fn(&Path) -> Option<PathBuf>) -> Option<PathBuf> {
+    let own = all.iter().filter(|(of, _)| of == scope).filter_map(|(_, root)| root.canonicalize().ok());
+    own.filter_map(|root| real(&root).filter(|path| path.starts_with(&root))).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_reaches_its_own_folders_only() {
+        let machine = tempfile::tempdir().expect("a folder");
+        let [ours, theirs] = ["ours", "theirs"].map(|name| machine.path().join(name));
+        for folder in [&ours, &theirs] {
+            std::fs::create_dir(folder).expect("made");
+            std::fs::write(folder.join("a.txt"), "x").expect("written");
+        }
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(&theirs, ours.join("out")).expect("linked");
+        let [shop, other] = ["shop", "other"].map(|project| Scope::new("acme", project).expect("a scope"));
+        let given = Given::default()
+            .with_tree(shop.clone(), &ours)
+            .with_folder(shop.clone(), &ours)
+            .with_tree(other.clone(), &theirs);
+        let real = |folder: &Path| folder.canonicalize().expect("there");
+        assert_eq!(given.in_tree(&shop, Path::new(".")), Some(real(&ours)));
+        assert_eq!(given.in_tree(&shop, &ours.join("a.txt")), Some(real(&ours).join("a.txt")));
+        assert_eq!(given.in_folder(&shop, Path::new("new.jsonl")), Some(real(&ours).join("new.jsonl")));
+        for outside in ["..", "../theirs", "out/a.txt", "/etc/passwd", "no/where", "../new.jsonl", "out/new.jsonl"] {
+            assert_eq!(given.in_tree(&shop, Path::new(outside)), None, "{outside}");
+            assert_eq!(given.in_folder(&shop, Path::new(outside)), None, "{outside}");
+        }
+        assert_eq!((given.in_folder(&other, Path::new("a.txt")), given.tree_of(&other)), (None, Some(&*theirs)));
+        assert_eq!(given.tree_of(&Scope::new("evil", "shop").expect("a scope")), None);
+    }
+}
