@@ -1,5 +1,6 @@
 //! Working trees and their indexes: from files on disk to facts on a branch.
 
+pub mod beneath;
 mod cache;
 pub mod files;
 pub mod git;

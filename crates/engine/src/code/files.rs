@@ -1,5 +1,6 @@
 //! The files of a working tree that are worth indexing, and their texts.
 
+use super::beneath;
 use ignore::{WalkBuilder, WalkState};
 use lukasa_code::Language;
 use lukasa_model::{Error, ErrorKind, Result};
@@ -222,22 +223,10 @@ pub fn read(path: &str, bytes: Vec<u8>, faults: &mut Vec<Diagnostic>) -> Content
 
 /// A file's bytes from disk; what cannot be read is told, never a failure of the whole.
 pub fn load(root: &Path, path: &str, faults: &mut Vec<Diagnostic>) -> Option<Vec<u8>> {
-    let place = root.join(path);
-    match std::fs::metadata(&place) {
-        Ok(metadata) if metadata.len() > FILE_BYTES => {
-            faults.push(Diagnostic::new(path, format!("{} bytes: too large to read", metadata.len())));
-            return None;
-        }
-        Ok(_) => {}
-        Err(e) => {
-            faults.push(Diagnostic::new(path, format!("cannot be read: {e}")));
-            return None;
-        }
-    }
-    match std::fs::read(&place) {
+    match beneath::read(root, path, FILE_BYTES) {
         Ok(bytes) => Some(bytes),
-        Err(e) => {
-            faults.push(Diagnostic::new(path, format!("cannot be read: {e}")));
+        Err(unread) => {
+            faults.push(Diagnostic::new(path, unread.to_string()));
             None
         }
     }

@@ -1,6 +1,7 @@
 //! `import_scip`: what a compiler knows about a working tree, from an index its tools have written.
 
 use super::{WRITE, count};
+use crate::code::beneath;
 use crate::code::files::{self, Content, DIAGNOSTICS, Diagnostic};
 use crate::code::index::hex;
 use crate::registry::{Meta, Op};
@@ -233,7 +234,7 @@ impl Tree {
         document: &Document<'_>,
     ) -> std::result::Result<(String, lukasa_code::Language), String> {
         // An index must not make anything be read that is not part of the working tree.
-        if path.split('/').any(|part| matches!(part, "" | "." | "..")) || path.contains(['\\', '\0']) {
+        if !beneath::is_beneath(path) || path.contains('\\') {
             return Err("not a path below the root".into());
         }
         let place = self.root.join(path);

@@ -1,6 +1,7 @@
 //! `test_run`: runs the project's tests, and remembers how they went.
 
 use super::WRITE;
+use crate::code::beneath;
 use crate::code::place::Place;
 use crate::code::trees;
 use crate::graph::check_range;
@@ -208,7 +209,7 @@ fn files_of(tests: &[String], failed: &[String], root: &Path) -> Vec<String> {
         .iter()
         .chain(failed)
         .map(|test| test.split("::").next().unwrap_or(test))
-        .filter(|file| !file.is_empty() && root.join(file).is_file())
+        .filter(|file| beneath::is_beneath(file) && root.join(file).is_file())
         .map(str::to_owned)
         .collect();
     files.sort();

@@ -1,5 +1,7 @@
 //! The text of files as they were when they were indexed: from the working tree, or from git.
 
+use crate::code::beneath;
+use crate::code::files::FILE_BYTES;
 use crate::code::git::{self, Repository};
 use lukasa_model::{Result, Scope};
 use parking_lot::RwLock;
@@ -17,6 +19,14 @@ struct Root {
     repository: Option<Repository>,
 }
 
+impl Root {
+    /// Keys of files come from facts, which anybody who may write can state: what they name is not read unless it is a file
+    /// of this folder, of a size that would be indexed.
+    fn read(&self, path: &str) -> Option<Vec<u8>> {
+        beneath::read(&self.path, path, FILE_BYTES).ok()
+    }
+}
+
 impl Sources {
     /// Lets a project read from this folder too, and from the repository it is in.
     pub fn add(&self, scope: &Scope, path: &Path) -> Result<()> {
@@ -32,19 +42,25 @@ impl Sources {
         self.roots.read().iter().filter(|(of, _)| of == scope).map(|(_, root)| Arc::clone(root)).collect()
     }
 
-    /// Whether the file on disk is what has this id; none where no root has such a file.
+    /// Whether the file on disk is what has this id; none where no root has a file of this name that may be read.
     pub fn is_same_on_disk(&self, scope: &Scope, path: &str, id: &[u8; 20]) -> Option<bool> {
         let roots = self.of(scope);
-        let on_disk = roots.iter().filter_map(|root| std::fs::read(root.path.join(path)).ok());
+        let on_disk = roots.iter().filter_map(|root| root.read(path));
         on_disk.map(|bytes| git::blob_id(&bytes) == *id).reduce(|one, other| one || other)
     }
 
     /// The content with this id, as git names contents. None where no root has it any more: a text that is not the one
     /// that was indexed would put wrong lines into answers.
     pub fn text(&self, scope: &Scope, path: &str, id: &[u8; 20]) -> Option<String> {
+        if !beneath::is_beneath(path) {
+            return None;
+        }
         let roots = self.of(scope);
-        let on_disk = roots.iter().filter_map(|root| std::fs::read(root.path.join(path)).ok());
-        let in_git = roots.iter().filter_map(|root| root.repository.as_ref()?.blob(*id).ok());
+        let on_disk = roots.iter().filter_map(|root| root.read(path));
+        let in_git = roots.iter().filter_map(|root| {
+            let repository = root.repository.as_ref()?;
+            repository.blob_size(*id).is_ok_and(|bytes| bytes <= FILE_BYTES).then(|| repository.blob(*id).ok())?
+        });
         let bytes = on_disk.filter(|bytes| git::blob_id(bytes) == *id).chain(in_git).next()?;
         Some(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
     }
@@ -98,5 +114,23 @@ mod tests {
         let two = git::blob_id(b"two\n");
         assert_eq!(sources.text(&scope, "a.py", &two).as_deref(), Some("two\n"));
         assert_eq!((sources.text(&other, "a.py", &two), sources.is_same_on_disk(&other, "a.py", &two)), (None, None));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_key_that_leads_out_of_the_root_is_as_good_as_no_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().join("root");
+        std::fs::create_dir(&root).expect("made");
+        let outside = folder.path().join("outside.py");
+        std::fs::write(&outside, "one\n").expect("written");
+        std::os::unix::fs::symlink(&outside, root.join("link.py")).expect("linked");
+        let sources = Sources::default();
+        let scope = Scope::new("ours", "shop").expect("a scope");
+        sources.add(&scope, &root).expect("added");
+        let id = git::blob_id(b"one\n");
+        for key in ["../outside.py", outside.to_str().expect("text"), "link.py", "", "/dev/zero", "/dev/ptmx"] {
+            assert_eq!((sources.text(&scope, key, &id), sources.is_same_on_disk(&scope, key, &id)), (None, None), "{key}");
+        }
     }
 }

@@ -32,3 +32,4 @@ mod tasks;
 mod test_run;
 mod tools;
 mod trees;
+mod unread_files;

@@ -101,6 +101,16 @@ impl House {
         session
     }
 
+    /// What a tool answers in a session, as programs read it.
+    pub fn tool(&self, key: &str, session: &str, name: &str, arguments: Value) -> Value {
+        let call = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
+        let reply = self.say(key, Some(session), &call);
+        assert_eq!(reply.status, 200, "{}", reply.all());
+        let line = reply.body.lines().find_map(|line| line.strip_prefix("data: ").filter(|line| line.starts_with('{')));
+        let answer: Value = serde_json::from_str(line.unwrap_or(&reply.body)).unwrap();
+        answer["result"]["structuredContent"].clone()
+    }
+
     pub fn say(&self, key: &str, session: Option<&str>, message: &Value) -> Reply {
         let mut headers = vec![("x-api-key", key), ("accept", "application/json, text/event-stream")];
         headers.extend(session.map(|session| ("mcp-session-id", session)));

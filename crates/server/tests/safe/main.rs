@@ -4,6 +4,7 @@
 mod bulk;
 mod debugging;
 mod events;
+mod files;
 mod hostile;
 mod house;
 mod requests;

@@ -1,0 +1,242 @@
+//! Reads files by names that come from facts or requests: regular files beneath a root, through no link, up to a size.
+
+use super::files::is_kept_out;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Why a file is not read.
+#[derive(Debug)]
+pub enum Unread {
+    /// The name cannot be one of a file beneath the root.
+    Name,
+    /// A link, a folder, a device or a pipe, or something on the way to the file is no folder.
+    NoFile,
+    /// Bytes of the file.
+    TooLarge(u64),
+    Failed(io::Error),
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unread::Name => f.write_str("not a path below the root"),
+            Unread::NoFile => f.write_str("cannot be read: no regular file"),
+            Unread::TooLarge(bytes) => write!(f, "{bytes} bytes: too large to read"),
+            Unread::Failed(error) => write!(f, "cannot be read: {error}"),
+        }
+    }
+}
+
+impl From<io::Error> for Unread {
+    fn from(error: io::Error) -> Unread {
+        Unread::Failed(error)
+    }
+}
+
+/// The bytes of the file that a key names, `most` of them at most. Never waits for a writer of a pipe, and never takes a
+/// terminal.
+pub fn read(root: &Path, key: &str, most: u64) -> Result<Vec<u8>, Unread> {
+    let (file, size) = open(root, key)?;
+    if size > most {
+        return Err(Unread::TooLarge(size));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+    // A file may grow while it is read.
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 {
+        size if size > most => Err(Unread::TooLarge(size)),
+        _ => Ok(bytes),
+    }
+}
+
+/// The file that a key names, open for reading, and its size.
+fn open(root: &Path, key: &str) -> Result<(File, u64), Unread> {
+    if !is_beneath(key) {
+        return Err(Unread::Name);
+    }
+    let file = system::open(root, key)?;
+    // Of the open file: what the name stands for now may be something else.
+    let about = file.metadata()?;
+    match about.is_file() {
+        true => Ok((file, about.len())),
+        false => Err(Unread::NoFile),
+    }
+}
+
+/// Whether a key can be the path of a file beneath a root, written as an index writes it: relative, with `/`, and in no folder
+/// that is never indexed.
+pub fn is_beneath(key: &str) -> bool {
+    let plain = |part: &str| !matches!(part, "" | "." | "..") && !is_kept_out(&part.to_ascii_lowercase());
+    // Where `\` and `:` lead elsewhere they are part of no name.
+    let foreign = cfg!(windows) && key.contains(['\\', ':']);
+    !foreign && !key.contains('\0') && key.split('/').all(plain)
+}
+
+#[cfg(unix)]
+mod system {
+    use super::Unread;
+    use rustix::fs::{CWD, Mode, OFlags, openat};
+    use rustix::io::Errno;
+    use std::fs::File;
+    use std::os::fd::{AsFd, OwnedFd};
+    use std::path::Path;
+
+    /// Neither waits for the other end of a pipe nor makes a terminal ours.
+    const READ: OFlags =
+        OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::NOFOLLOW);
+    const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
+
+    pub fn open(root: &Path, key: &str) -> Result<File, Unread> {
+        let root = openat(CWD, root, FOLDER, Mode::empty()).map_err(unread)?;
+        #[cfg(target_os = "linux")]
+        if let Some(opened) = at_once(&root, key) {
+            return opened.map(File::from).map_err(unread);
+        }
+        step_by_step(root, key).map(File::from).map_err(unread)
+    }
+
+    /// The kernel itself keeps the whole path beneath the root. None where it cannot: older than 5.6, or not allowed to.
+    #[cfg(target_os = "linux")]
+    fn at_once(root: &OwnedFd, key: &str) -> Option<Result<OwnedFd, Errno>> {
+        use rustix::fs::{ResolveFlags, openat2};
+        let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        match openat2(root, key, READ, Mode::empty(), within) {
+            Err(Errno::NOSYS | Errno::PERM | Errno::INVAL | Errno::TOOBIG | Errno::AGAIN) => None,
+            opened => Some(opened),
+        }
+    }
+
+    /// One folder after another, following no link.
+    pub(super) fn step_by_step(root: OwnedFd, key: &str) -> Result<OwnedFd, Errno> {
+        let mut folder = root;
+        let mut rest = key;
+        while let Some((first, behind)) = rest.split_once('/') {
+            folder = openat(folder.as_fd(), first, FOLDER.union(OFlags::NOFOLLOW), Mode::empty())?;
+            rest = behind;
+        }
+        openat(folder.as_fd(), rest, READ, Mode::empty())
+    }
+
+    fn unread(error: Errno) -> Unread {
+        match error {
+            // A link, something that is no folder on the way, or a device or socket that nobody is behind.
+            Errno::LOOP | Errno::XDEV | Errno::NOTDIR | Errno::NXIO | Errno::NODEV => Unread::NoFile,
+            error => Unread::Failed(error.into()),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn open_step_by_step(root: &Path, key: &str) -> Result<File, Unread> {
+        let root = openat(CWD, root, FOLDER, Mode::empty()).map_err(unread)?;
+        step_by_step(root, key).map(File::from).map_err(unread)
+    }
+}
+
+#[cfg(not(unix))]
+mod system {
+    use super::Unread;
+    use std::fs::File;
+    use std::path::Path;
+
+    /// Without a system that refuses links by itself every part is looked at before the file is opened.
+    pub fn open(root: &Path, key: &str) -> Result<File, Unread> {
+        let mut place = root.to_owned();
+        let mut parts = key.split('/').peekable();
+        while let Some(part) = parts.next() {
+            place.push(part);
+            let about = std::fs::symlink_metadata(&place)?;
+            let fits = if parts.peek().is_some() { about.is_dir() } else { about.is_file() };
+            if !fits {
+                return Err(Unread::NoFile);
+            }
+        }
+        Ok(File::open(place)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+    use super::*;
+
+    fn outcome(read: Result<Vec<u8>, Unread>) -> String {
+        match read {
+            Ok(bytes) => String::from_utf8(bytes).unwrap(),
+            Err(Unread::Name) => "name".into(),
+            Err(Unread::NoFile) => "no file".into(),
+            Err(Unread::TooLarge(bytes)) => format!("{bytes} bytes"),
+            Err(Unread::Failed(error)) => format!("{:?}", error.kind()),
+        }
+    }
+
+    #[test]
+    fn names_that_lead_elsewhere_are_refused_before_anything_is_opened() {
+        for key in [
+            "", "/etc/passwd", "..", "../x", "a/../../x", "a/./b", "a//b", "a/", "./a", "a\0b", ".git/config",
+            "vendored/.git/config", ".GIT/config", ".lukasa/lukasa.db", "a/.Lukasa/lukasa.audit.key",
+        ] {
+            assert!(!is_beneath(key), "{key:?}");
+        }
+        for key in ["a", "a/b.rs", ".github/x.yml", "a..b", "...", "a b/ü.py", ".gitignore", "git/.lukasaignore"] {
+            assert!(is_beneath(key), "{key:?}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_limited() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "12345").unwrap();
+        assert_eq!(outcome(read(folder.path(), "a", 5)), "12345");
+        assert_eq!(outcome(read(folder.path(), "a", 4)), "5 bytes");
+        assert_eq!(outcome(read(folder.path(), "b", 5)), "NotFound");
+        assert_eq!(outcome(read(&folder.path().join("none"), "a", 5)), "NotFound");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_regular_files_beneath_the_root_are_read() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let (root, outside) = (folder.path().join("root"), folder.path().join("outside"));
+        std::fs::create_dir_all(root.join("sub")).unwrap();
+        std::fs::create_dir_all(&outside).unwrap();
+        std::fs::write(outside.join("secret"), "secret").unwrap();
+        std::fs::write(root.join("sub/a"), "inside").unwrap();
+        symlink(outside.join("secret"), root.join("link")).unwrap();
+        symlink(&outside, root.join("way")).unwrap();
+        symlink("sub/a", root.join("within")).unwrap();
+        symlink("/dev/zero", root.join("zero")).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(root.join("pipe")).status().unwrap().success());
+        let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
+        let stepwise = |key: &str| -> Result<Vec<u8>, Unread> {
+            let mut bytes = Vec::new();
+            let file = system::open_step_by_step(&root, key)?;
+            if !file.metadata()?.is_file() {
+                return Err(Unread::NoFile);
+            }
+            file.take(99).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        for (key, due) in [
+            ("sub/a", "inside"),
+            ("link", "no file"),
+            ("way/secret", "no file"),
+            ("within", "no file"),
+            ("zero", "no file"),
+            ("pipe", "no file"),
+            ("socket", "no file"),
+            ("sub", "no file"),
+            ("sub/a/b", "no file"),
+            ("sub/none", "NotFound"),
+        ] {
+            assert_eq!(outcome(read(&root, key, 99)), due, "{key}");
+            assert_eq!(outcome(stepwise(key)), due, "{key}, where the kernel does not help");
+        }
+        // A root that is reached by a link is the operator's choice.
+        symlink(&root, folder.path().join("alias")).unwrap();
+        assert_eq!(outcome(read(&folder.path().join("alias"), "sub/a", 99)), "inside");
+    }
+}
