@@ -59,6 +59,10 @@ pub struct AuditNote {
     pub truncated: bool,
     pub took_us: u64,
     pub request_id: Option<String>,
+    /// From where it came, of somebody who was turned away. Not part of the text of entries without one, whose hashes are
+    /// older.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
 }
 
 /// A note in its place.

@@ -3,7 +3,7 @@
 //! Like [`crate::Derived`] they are no facts: in no log, no dump and no hash. Unlike it they cannot be made again.
 
 use lukasa_model::json::Hash;
-use lukasa_model::{Error, Result, Time};
+use lukasa_model::{Error, ErrorKind, Result, Time};
 use std::collections::BTreeSet;
 
 /// Keys of many tenants.
@@ -43,6 +43,8 @@ pub struct AccessKey {
     /// Whom the key speaks for.
     pub user: String,
     pub scopes: BTreeSet<String>,
+    /// Agents it may act as; none named: those of its user.
+    pub agents: BTreeSet<String>,
     pub created_at: Time,
     /// None: never.
     pub expires_at: Option<Time>,
@@ -58,6 +60,20 @@ impl AccessKey {
 
     pub(crate) fn scopes_of(text: &str) -> BTreeSet<String> {
         text.split_whitespace().map(ToString::to_string).collect()
+    }
+
+    /// Agents as they are kept: a JSON list, or nothing for none.
+    pub(crate) fn agent_text(&self) -> Option<String> {
+        // A list of texts can always be written.
+        (!self.agents.is_empty()).then(|| serde_json::to_string(&self.agents).unwrap_or_default())
+    }
+
+    /// What is no such list any more must not widen what the key may do.
+    pub(crate) fn agents_of(text: Option<&str>) -> Result<BTreeSet<String>> {
+        let Some(text) = text else { return Ok(BTreeSet::new()) };
+        serde_json::from_str(text).map_err(|e| {
+            Error::new(ErrorKind::Internal, "corrupt_store", format!("the agents of an access key cannot be read: {e}"))
+        })
     }
 }
 

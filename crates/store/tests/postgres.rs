@@ -41,6 +41,7 @@ fn access_key(id: &str, tenant: &str) -> AccessKey {
         project: None,
         user: "ada".into(),
         scopes: ["graph:read".to_string()].into(),
+        agents: Default::default(),
         created_at: lukasa_model::Time(0),
         expires_at: None,
         revoked_at: None,
@@ -75,6 +76,7 @@ fn audit_note(tenant: &str) -> AuditNote {
         truncated: false,
         took_us: 1,
         request_id: None,
+        address: None,
     }
 }
 

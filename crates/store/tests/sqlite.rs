@@ -383,6 +383,7 @@ mod record {
                 truncated: false,
                 took_us: 9,
                 request_id: None,
+                address: None,
             })
             .collect();
         store.audit().append(server, &notes, &Key, true).unwrap();

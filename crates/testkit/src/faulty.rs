@@ -4,24 +4,72 @@ use lukasa_model::{Error, ErrorKind, Result, Scope};
 use lukasa_store::audit::{AuditEntry, AuditFind, AuditHead, AuditNote, Seals};
 use lukasa_store::{AccessKeys, AuditTrail, Derived, Reader, Store, Writer};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 
-/// Passes everything on, but refuses to open writers while `broken` is set, and to record while `deaf` is.
+/// Passes everything on, but refuses to open writers while `broken` is set, and to record while `deaf` is. Whoever comes to
+/// a `gate` that is shut waits there.
 pub struct FaultyStore {
     inner: Arc<dyn Store>,
     pub broken: AtomicBool,
     pub deaf: AtomicBool,
+    /// Of readers.
+    pub gate: Gate,
+}
+
+/// Holds threads up while it is shut.
+#[derive(Default)]
+pub struct Gate {
+    state: Mutex<Shut>,
+    opened: Condvar,
+}
+
+#[derive(Default)]
+struct Shut {
+    /// For one project, or for all and for questions about the store as a whole.
+    project: Option<Option<String>>,
+    waiting: usize,
+}
+
+impl Gate {
+    /// For readers of this project only, or for everybody.
+    pub fn shut(&self, project: Option<&str>) {
+        self.lock().project = Some(project.map(str::to_owned));
+    }
+
+    pub fn open(&self) {
+        self.lock().project = None;
+        self.opened.notify_all();
+    }
+
+    /// Threads that are held up.
+    pub fn waiting(&self) -> usize {
+        self.lock().waiting
+    }
+
+    fn pass(&self, project: Option<&str>) {
+        let mut state = self.lock();
+        state.waiting += 1;
+        while state.project.as_ref().is_some_and(|only| only.is_none() || only.as_deref() == project) {
+            state = self.opened.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+        state.waiting -= 1;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Shut> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
 }
 
 impl FaultyStore {
     pub fn new(inner: Arc<dyn Store>) -> FaultyStore {
-        FaultyStore { inner, broken: AtomicBool::new(false), deaf: AtomicBool::new(false) }
+        FaultyStore { inner, broken: AtomicBool::new(false), deaf: AtomicBool::new(false), gate: Gate::default() }
     }
 }
 
 impl Store for FaultyStore {
     fn read<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Reader + 'a>> {
+        self.gate.pass(Some(&scope.project));
         self.inner.read(scope)
     }
 
@@ -45,6 +93,7 @@ impl Store for FaultyStore {
     }
 
     fn projects(&self, tenant: &str) -> Result<Vec<String>> {
+        self.gate.pass(None);
         self.inner.projects(tenant)
     }
 

@@ -10,7 +10,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Transaction};
 
 const ENTRY: &str = "tenant, server, number, at, project, username, agent, operation, scopes, request, status, counts, \
-                     truncated, took_us, request_id, previous, hash";
+                     truncated, took_us, request_id, previous, hash, address";
 
 fn entry(row: &Row) -> Result<AuditEntry> {
     Ok(AuditEntry {
@@ -30,6 +30,7 @@ fn entry(row: &Row) -> Result<AuditEntry> {
             truncated: row.get(12),
             took_us: row.get::<_, i64>(13) as u64,
             request_id: row.get(14),
+            address: row.get(17),
         },
         previous: hash(row.get(15))?,
         hash: hash(row.get(16))?,
@@ -69,9 +70,9 @@ async fn add(transaction: &Transaction<'_>, head: &AuditHead, entries: &[AuditEn
         "INSERT INTO lukasa.audit ({ENTRY})
          SELECT $1, $2, * FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[],
              $9::text[], $10::text[], $11::text[], $12::text[], $13::boolean[], $14::bigint[], $15::text[],
-             $16::bytea[], $17::bytea[])"
+             $16::bytea[], $17::bytea[], $18::text[])"
     );
-    let values: [&(dyn ToSql + Sync); 17] = [
+    let values: [&(dyn ToSql + Sync); 18] = [
         &head.tenant,
         &head.server,
         &numbers(|e| e.number as i64),
@@ -89,6 +90,7 @@ async fn add(transaction: &Transaction<'_>, head: &AuditHead, entries: &[AuditEn
         &perhaps(|e| &e.note.request_id),
         &hashes(|e| &e.previous),
         &hashes(|e| &e.hash),
+        &perhaps(|e| &e.note.address),
     ];
     transaction.execute(&sql, &values).await.map_err(fault)?;
     let sql =

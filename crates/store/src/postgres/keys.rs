@@ -7,7 +7,8 @@ use lukasa_model::{Result, Scope, Time};
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 
-const KEY: &str = "id, secret, tenant, project, username, scopes, created_at, expires_at, revoked_at, last_used";
+const KEY: &str =
+    "id, secret, tenant, project, username, scopes, created_at, expires_at, revoked_at, last_used, agents";
 
 fn key(row: &Row) -> Result<AccessKey> {
     let time = |column: usize| row.get::<_, Option<i64>>(column).map(Time);
@@ -22,6 +23,7 @@ fn key(row: &Row) -> Result<AccessKey> {
         expires_at: time(7),
         revoked_at: time(8),
         last_used: time(9),
+        agents: AccessKey::agents_of(row.get(10))?,
     })
 }
 
@@ -37,8 +39,8 @@ impl AccessKeys for PostgresStore {
         let session = self.as_tenant(&key.tenant)?;
         let time = |time: Option<Time>| time.map(|time| time.0);
         let sql = "INSERT INTO lukasa.access_keys
-                       (tenant, project, id, secret, username, scopes, created_at, expires_at, revoked_at, last_used)
-                   SELECT $1, $3, $4, $5, $6, $7, $8, $9, $10, $11 WHERE $2 = ''";
+                       (tenant, project, id, secret, username, scopes, created_at, expires_at, revoked_at, last_used, agents)
+                   SELECT $1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 WHERE $2 = ''";
         // Not ON CONFLICT DO NOTHING: it would have to see the row of another tenant.
         let added = session.try_rows(
             sql,
@@ -52,6 +54,7 @@ impl AccessKeys for PostgresStore {
                 &time(key.expires_at),
                 &time(key.revoked_at),
                 &time(key.last_used),
+                &key.agent_text(),
             ],
         );
         match added {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const ENTRY: &str = "tenant, server, number, at, project, user, agent, operation, scopes, request, status, counts, \
-                     truncated, took_us, request_id, previous, hash";
+                     truncated, took_us, request_id, previous, hash, address";
 
 /// What commands leave behind before it is moved over: some sixty entries.
 const LOG_BYTES: u64 = 2 << 20;
@@ -42,6 +42,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
             truncated: row.get(12)?,
             took_us: number(13)?,
             request_id: row.get(14)?,
+            address: row.get(17)?,
         },
         previous: hash(row, 15)?,
         hash: hash(row, 16)?,
@@ -91,6 +92,8 @@ impl SqliteStore {
         if path.metadata().map_or(0, |m| m.len()) == 0 {
             return Ok(None);
         }
+        // It may be of an older version; the one who appends brings it up to date.
+        drop(self.audit_writer()?);
         let at = |e: rusqlite::Error| fault(e).at(path.display());
         // Not read-only: the last one to leave a file with a log behind it may have been killed.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -125,7 +128,7 @@ impl AuditTrail for SqliteStore {
         {
             let sql = format!(
                 "INSERT INTO audit ({ENTRY})
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)"
             );
             let mut insert = transaction.prepare_cached(&sql).map_err(fault)?;
             for AuditEntry { server, number, note, previous, hash } in chains.iter().flat_map(|(_, entries)| entries) {
@@ -147,7 +150,8 @@ impl AuditTrail for SqliteStore {
                         note.took_us as i64,
                         note.request_id,
                         previous.0,
-                        hash.0
+                        hash.0,
+                        note.address
                     ])
                     .map_err(fault)?;
             }

@@ -4,10 +4,11 @@ use super::{Alone, SqliteStore, fault};
 use crate::keys::{AccessKey, AccessKeys, key_exists};
 use lukasa_model::json::Hash;
 use lukasa_model::{Result, Time};
+use rusqlite::types::Type;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
 use std::time::Duration;
 
-const KEY: &str = "id, secret, tenant, project, user, scopes, created_at, expires_at, revoked_at, last_used";
+const KEY: &str = "id, secret, tenant, project, user, scopes, created_at, expires_at, revoked_at, last_used, agents";
 
 fn key(row: &Row<'_>) -> rusqlite::Result<AccessKey> {
     let time = |column: usize| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(Time));
@@ -22,6 +23,8 @@ fn key(row: &Row<'_>) -> rusqlite::Result<AccessKey> {
         expires_at: time(7)?,
         revoked_at: time(8)?,
         last_used: time(9)?,
+        agents: AccessKey::agents_of(row.get::<_, Option<String>>(10)?.as_deref())
+            .map_err(|e| rusqlite::Error::FromSqlConversionFailure(10, Type::Text, e.message.into()))?,
     })
 }
 
@@ -43,7 +46,7 @@ impl AccessKeys for SqliteStore {
     fn add(&self, key: &AccessKey) -> Result<()> {
         let time = |time: Option<Time>| time.map(|time| time.0);
         let added = self.change_keys(|connection| {
-            let sql = format!("INSERT INTO access_keys ({KEY}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING");
+            let sql = format!("INSERT INTO access_keys ({KEY}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING");
             connection
                 .execute(
                     &sql,
@@ -57,7 +60,8 @@ impl AccessKeys for SqliteStore {
                         key.created_at.0,
                         time(key.expires_at),
                         time(key.revoked_at),
-                        time(key.last_used)
+                        time(key.last_used),
+                        key.agent_text()
                     ],
                 )
                 .map_err(fault)

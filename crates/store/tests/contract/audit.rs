@@ -39,6 +39,7 @@ fn note(tenant: &str, operation: &str, second: i64) -> AuditNote {
         truncated: second % 2 == 0,
         took_us: 1_234,
         request_id: Some(format!("id-{second}")),
+        address: None,
     }
 }
 
@@ -59,6 +60,7 @@ pub fn entries_form_a_chain_for_each_server_and_tenant(f: &Fixture) {
     let bare = AuditNote {
         user: None,
         request_id: None,
+        address: Some("2001:db8::1".into()),
         agent: Some("ä\"'\n".into()),
         counts: BTreeMap::new(),
         ..note("a", "put", 4)

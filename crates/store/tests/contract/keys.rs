@@ -17,6 +17,7 @@ fn key(id: &str, tenant: &str, made: i64) -> AccessKey {
         project: None,
         user: "ada".into(),
         scopes: ["graph:read", "graph:search:*"].map(String::from).into(),
+        agents: Default::default(),
         created_at: at(made),
         expires_at: None,
         revoked_at: None,
@@ -34,7 +35,8 @@ pub fn keys_are_found_by_id_and_listed_by_tenant(f: &Fixture) {
     assert_eq!(keys.find("a1").unwrap(), None);
     assert_eq!(keys.find("").unwrap(), None);
     assert_eq!(keys.of_tenant("a").unwrap(), []);
-    let full = AccessKey { project: Some("shop".into()), expires_at: Some(at(9)), ..key("a1", "a", 2) };
+    let agents = ["Claude Code", "team/*", "ä\"'"].map(String::from).into();
+    let full = AccessKey { project: Some("shop".into()), expires_at: Some(at(9)), agents, ..key("a1", "a", 2) };
     let bare = AccessKey { scopes: Default::default(), ..key("a3", "a", 1) };
     for key in [&full, &key("b1", "b", 0), &key("a2", "a", 1), &bare] {
         keys.add(key).unwrap();
