@@ -9,10 +9,10 @@ pub use key::AuditKey;
 pub use queue::AuditState;
 
 use crate::outline::Outline;
-use crate::registry::{Effect, Operation};
+use crate::registry::{self, Effect, Operation};
 use crate::{Context, Grants};
 use lukasa_model::json::canonical;
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, ErrorKind, Result};
 use lukasa_store::audit::AuditNote;
 use lukasa_store::{Clock, Store};
 use queue::{Place, Queue};
@@ -77,8 +77,20 @@ impl Audit {
         }
         let place = self.queue.place(!reads)?;
         let note = self.told(context, operation.meta.name, request);
-        let clock = Arc::clone(&self.clock);
-        Ok(Some(Recording { note: Some(note), place: Some(place), began: Instant::now(), clock }))
+        let (clock, address) = (Arc::clone(&self.clock), context.address.clone());
+        Ok(Some(Recording { note: Some(note), place: Some(place), began: Instant::now(), clock, address }))
+    }
+
+    /// Records what was refused before it began: nobody waits for it.
+    pub(crate) fn refused(&self, context: &Context<'_>, what: &'static str, error: &Error) -> Result<()> {
+        let reads = registry::find(what).is_some_and(|operation| operation.meta.effect == Effect::Read);
+        if self.keeps == Keeps::Nothing || self.keeps == Keeps::Writes && reads && !is_refusal(error) {
+            return Ok(());
+        }
+        let address = context.address.clone().filter(|_| is_refusal(error));
+        let note = AuditNote { status: error.code.into(), address, ..self.told(context, what, &Value::Null) };
+        self.queue.place(false)?.fill(note);
+        Ok(())
     }
 
     /// Records something that was done by hand and is no operation, such as making a key.
@@ -112,8 +124,14 @@ impl Audit {
             truncated: false,
             took_us: 0,
             request_id: context.request_id.as_deref().map(short),
+            address: None,
         }
     }
+}
+
+/// Of whom it is kept from where they came.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Unauthenticated)
 }
 
 /// A name as others gave it, in a form that every store keeps.
@@ -128,6 +146,8 @@ pub(crate) struct Recording {
     place: Option<Place>,
     began: Instant,
     clock: Arc<dyn Clock>,
+    /// From where it was asked.
+    address: Option<String>,
 }
 
 impl Recording {
@@ -140,7 +160,10 @@ impl Recording {
                     note.counts = outline.counts();
                     note.truncated = outline.truncated();
                 }
-                Err(error) => note.status = error.code.into(),
+                Err(error) => {
+                    note.status = error.code.into();
+                    note.address = self.address.take().filter(|_| is_refusal(error));
+                }
             }
         }
         self.fill();

@@ -1,6 +1,9 @@
 //! Who may do what, and when to stop: what surfaces know of a caller beside the request.
 
+use crate::registry::{Operation, snake_case};
 use lukasa_model::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,6 +52,118 @@ impl Grants {
     }
 }
 
+/// Agents that a caller may act as: write, remember and hold claims under their name, and read what only they may read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Agents {
+    /// Whoever owns the store, or may say so for everybody: all of them.
+    #[default]
+    Any,
+    Of {
+        names: BTreeSet<String>,
+        /// Beginnings of names, each with a `/` at its end.
+        within: BTreeSet<String>,
+    },
+}
+
+impl Agents {
+    /// Those that a credential names: `*` stands for all, `team/*` for all whose name begins with `team/`.
+    pub fn bound<S: AsRef<str>>(named: impl IntoIterator<Item = S>) -> Agents {
+        let (mut names, mut within) = (BTreeSet::new(), BTreeSet::new());
+        for name in named {
+            match name.as_ref() {
+                "*" => return Agents::Any,
+                name => {
+                    match name.strip_suffix('*').filter(|beginning| beginning.ends_with('/') && beginning.len() > 1) {
+                        Some(beginning) => within.insert(beginning.to_owned()),
+                        None => names.insert(name.to_owned()),
+                    }
+                }
+            };
+        }
+        Agents::Of { names, within }
+    }
+
+    /// Those of a user whose credential names none: one of the user's own name, and all whose name begins with it and a `/`.
+    /// A `/` in the name of the user is written `%2F`, so that no user is within another.
+    pub fn of_user(user: &str) -> Agents {
+        let own = user.replace('%', "%25").replace('/', "%2F");
+        Agents::Of { within: BTreeSet::from([format!("{own}/")]), names: BTreeSet::from([own]) }
+    }
+
+    pub fn cover(&self, agent: &str) -> bool {
+        match self {
+            Agents::Any => true,
+            Agents::Of { names, within } => {
+                let is_within = |beginning: &String| agent.len() > beginning.len() && agent.starts_with(&**beginning);
+                names.contains(agent) || within.iter().any(is_within)
+            }
+        }
+    }
+
+    /// The agent of a caller that calls itself so, or nothing: under its own name where it may have it, else within what is
+    /// the caller's own. None where it is left open, and the request must name one.
+    pub fn known_as(&self, called: Option<&str>) -> Option<String> {
+        let called = called.map(str::trim).filter(|called| !called.is_empty());
+        match (self, called) {
+            (_, Some(called)) if self.cover(called) => Some(called.to_owned()),
+            (Agents::Of { names, within }, called) => match (names.first(), within.first(), called) {
+                (Some(only), None, _) if names.len() == 1 => Some(only.clone()),
+                (_, Some(beginning), Some(called)) if within.len() == 1 => Some(format!("{beginning}{called}")),
+                _ => None,
+            },
+            (Agents::Any, _) => None,
+        }
+    }
+
+    /// Refuses an agent that is somebody else's.
+    pub fn check(&self, agent: &str) -> Result<()> {
+        if self.cover(agent) {
+            return Ok(());
+        }
+        let own = match self {
+            Agents::Any => vec![],
+            Agents::Of { names, within } => names
+                .iter()
+                .cloned()
+                .chain(within.iter().map(|beginning| format!("{beginning}*")))
+                .take(NAMED)
+                .collect(),
+        };
+        Err(Error::new(ErrorKind::Forbidden, "forbidden_agent", format!("this token or key does not act as `{agent}`"))
+            .hint(format!("leave `agent_id` out, or name one of: {}", own.join(", "))))
+    }
+
+    /// Refuses a request that names somebody else's agent as the one that acts, also within a list of several.
+    pub(crate) fn check_request(&self, operation: &Operation, request: &Value) -> Result<()> {
+        if *self == Agents::Any || operation.meta.of_any_agent {
+            return Ok(());
+        }
+        let Some(fields) = request.as_object() else { return Ok(()) };
+        for (name, value) in fields {
+            let snake = snake_case(name);
+            let alias = operation.meta.aliases.iter().find(|(alias, _)| *alias == snake);
+            match (alias.map_or(&*snake, |(_, field)| *field), value) {
+                (AGENT, Value::String(agent)) => self.check(agent)?,
+                // Only what the operation itself reads: contents of facts are free.
+                (field, Value::Array(several)) if operation.meta.several == Some(field) => {
+                    for one in several.iter().filter_map(Value::as_object).flatten() {
+                        if let (AGENT, Value::String(agent)) = (&*snake_case(one.0), one.1) {
+                            self.check(agent)?;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The field of a request that names the agent that acts.
+const AGENT: &str = "agent_id";
+/// Agents that an error names.
+const NAMED: usize = 8;
+
 /// Tells long work that nobody waits for it any more. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
@@ -73,6 +188,54 @@ impl Stop {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn agents_are_those_of_the_credential_or_the_users_own() {
+        let bound = Agents::bound(["claude", "team/*", "*/x", "/*"]);
+        for (agent, covered) in [
+            ("claude", true),
+            ("team/a", true),
+            ("team/a/b", true),
+            ("team/", false),
+            ("team", false),
+            ("claude2", false),
+            ("", false),
+            ("*/x", true),
+            ("a/x", false),
+            ("/a", false),
+        ] {
+            assert_eq!(bound.cover(agent), covered, "{agent}");
+        }
+        assert_eq!(Agents::bound(["a", "*"]), Agents::Any);
+        let ada = Agents::of_user("ada");
+        assert!(ada.cover("ada") && ada.cover("ada/claude") && !ada.cover("bob") && !ada.cover("adam"));
+        assert!(!ada.cover("ada%2Fbob") && Agents::of_user("ada/bob").cover("ada%2Fbob/x"), "nobody is within another");
+        assert!(!Agents::of_user("ada/bob").cover("ada/bob") && !Agents::of_user("*").cover("ada"));
+        let refused = ada.check("bob").unwrap_err();
+        assert_eq!((refused.kind, refused.code), (ErrorKind::Forbidden, "forbidden_agent"));
+        assert!(refused.hint.unwrap().contains("ada/*"));
+    }
+
+    #[test]
+    fn a_caller_is_known_by_a_name_that_is_its_own() {
+        let known = |agents: &Agents, called: Option<&str>| agents.known_as(called);
+        let some = |name: &str| Some(name.to_owned());
+        assert_eq!((known(&Agents::Any, Some("claude")), known(&Agents::Any, None)), (some("claude"), None));
+        let one = Agents::bound(["claude"]);
+        assert_eq!((known(&one, Some("other")), known(&one, None)), (some("claude"), some("claude")));
+        let two = Agents::bound(["claude", "codex"]);
+        assert_eq!(
+            (known(&two, Some("codex")), known(&two, Some("other")), known(&two, None)),
+            (some("codex"), None, None)
+        );
+        let ada = Agents::of_user("ada");
+        assert_eq!(
+            (known(&ada, Some("claude")), known(&ada, Some("ada")), known(&ada, None)),
+            (some("ada/claude"), some("ada"), None)
+        );
+        let team = Agents::bound(["team/*"]);
+        assert_eq!((known(&team, Some("x")), known(&team, Some("  "))), (some("team/x"), None));
+    }
 
     #[test]
     fn scopes_cover_themselves_what_they_begin_and_admin_all() {

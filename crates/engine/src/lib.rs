@@ -27,7 +27,7 @@ pub mod testing;
 pub mod tool;
 
 pub use audit::Audit;
-pub use caller::{Grants, Stop};
+pub use caller::{Agents, Grants, Stop};
 pub use registry::{Answer, Effect, Meta, Operation, operations};
 
 use graph::Graphs;
@@ -108,8 +108,12 @@ pub struct Context<'a> {
     pub grants: Grants,
     /// The working tree the caller works in, which is the project's own: requests without a view are about it.
     pub tree: Option<PathBuf>,
+    /// Whom `agent`, and `agent_id` of a request, may be.
+    pub agents: Agents,
     /// Under which answer, logs and record know the request.
     pub request_id: Option<String>,
+    /// From where it asks, by network.
+    pub address: Option<String>,
     /// Set when nobody waits any more; long work looks at it now and then.
     pub stop: Stop,
     pub input: Option<&'a mut dyn BufRead>,
@@ -130,7 +134,9 @@ impl<'a> Context<'a> {
             connection: None,
             grants,
             tree: None,
+            agents: Agents::Any,
             request_id: None,
+            address: None,
             stop,
             input: None,
             output: None,
@@ -294,18 +300,18 @@ impl Engine {
         self.ledgers.lock().keys().cloned().collect()
     }
 
-    /// Records an operation that a surface refused before it came here.
-    pub fn refused(&self, context: &Context<'_>, operation: &Operation, error: &Error) {
-        // What cannot be recorded now has been refused anyway; that recording fails is told where it does.
-        if let Some(Ok(Some(recording))) =
-            self.audit.as_ref().map(|audit| audit.begin(context, operation, &Value::Null))
-        {
-            recording.end(Err(error));
+    /// Records something that a surface refused before it came here: an operation, or to let somebody in.
+    pub fn refused(&self, context: &Context<'_>, what: &'static str, error: &Error) {
+        if let Some(audit) = &self.audit {
+            // What cannot be recorded now has been refused anyway; that recording fails is told where it does.
+            let _ = audit.refused(context, what, error);
         }
     }
 
     fn permitted(&self, context: &mut Context<'_>, operation: &Operation, request: Value) -> Result<Answer> {
         context.grants.check(operation.meta.name, operation.meta.scope)?;
+        context.agent.iter().try_for_each(|agent| context.agents.check(agent))?;
+        context.agents.check_request(operation, &request)?;
         if let (Some(connection), Some(agent)) = (&context.connection, &context.agent) {
             self.coordination.presence().note(connection, agent, context.session.as_deref());
         }

@@ -53,6 +53,11 @@ pub struct Meta {
     pub indexes_first: bool,
     /// Request fields that only who works on this machine may set: what they name is run.
     pub local: &'static [&'static str],
+    /// Its `agent_id` chooses whose shared facts are read, and may be anybody's. Elsewhere it says who acts, and must be an
+    /// agent that the caller may act as.
+    pub of_any_agent: bool,
+    /// The request field that lists several requests of this kind.
+    pub several: Option<&'static str>,
     /// Paths beside `POST /v1/{name}` that lead here, as `METHOD /path/{field}`.
     pub rest: &'static [&'static str],
     /// Commands as a user types them.

@@ -175,8 +175,21 @@ mod tests {
     #[test]
     fn names_that_lead_elsewhere_are_refused_before_anything_is_opened() {
         for key in [
-            "", "/etc/passwd", "..", "../x", "a/../../x", "a/./b", "a//b", "a/", "./a", "a\0b", ".git/config",
-            "vendored/.git/config", ".GIT/config", ".lukasa/lukasa.db", "a/.Lukasa/lukasa.audit.key",
+            "",
+            "/etc/passwd",
+            "..",
+            "../x",
+            "a/../../x",
+            "a/./b",
+            "a//b",
+            "a/",
+            "./a",
+            "a\0b",
+            ".git/config",
+            "vendored/.git/config",
+            ".GIT/config",
+            ".lukasa/lukasa.db",
+            "a/.Lukasa/lukasa.audit.key",
         ] {
             assert!(!is_beneath(key), "{key:?}");
         }

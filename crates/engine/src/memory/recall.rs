@@ -603,7 +603,8 @@ impl Weighing<'_> {
     fn sensitive(&self, context: &Context<'_>, at: usize, warnings: &mut Vec<String>) -> Result<Vec<Weighed>> {
         let s = &self.look.snapshot;
         // Who is known by the way it came in asks for itself, whatever name it gives.
-        let asking = context.agent.as_deref().or(self.ask.agent_id.as_deref());
+        let named = self.ask.agent_id.as_deref().filter(|agent| context.agents.cover(agent));
+        let asking = context.agent.as_deref().or(named);
         let labelled = |node: &Node| s.labels(*node).iter().any(|label| &**label == super::names::SENSITIVE);
         let nodes: Vec<Node> = s.nodes().into_iter().filter(|node| labelled(node) && self.is_wanted(*node)).collect();
         let read = Read::of(self.look, &nodes)?;

@@ -53,6 +53,7 @@ impl Op for AgentStatus {
         toolset: "coordination",
         positional: &["agent_id"],
         examples: &["lukasa agent ada"],
+        of_any_agent: true,
         ..META
     };
     type Request = Request;

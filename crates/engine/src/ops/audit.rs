@@ -107,6 +107,9 @@ pub struct EntryOut {
     pub took_us: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+    /// From where it was asked, of what was forbidden.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
     pub hash: String,
 }
 
@@ -128,6 +131,7 @@ impl From<AuditEntry> for EntryOut {
             truncated: note.truncated,
             took_us: note.took_us,
             request_id: note.request_id,
+            address: note.address,
             hash: hash.to_string(),
         }
     }

@@ -79,6 +79,7 @@ impl Op for BlockingIssues {
         positional: &["task_id"],
         aliases: &[("feature", "feature_id"), ("track_id", "feature_id")],
         examples: &["lukasa task blockers", "lukasa task blockers 12"],
+        of_any_agent: true,
         ..META
     };
     type Request = Request;

@@ -123,6 +123,7 @@ impl Op for EpisodeAdd {
             "lukasa remember \"refresh() swallows the first error\" --entities src/auth.ts::refresh",
             "lukasa remember \"ran the login tests\" --type TEST_RESULT --metadata '{\"passed\": 9, \"failed\": 1, \"test_files\": [\"t/login.ts\"]}'",
         ],
+        several: Some("episodes"),
         ..WRITE
     };
     type Request = Request;

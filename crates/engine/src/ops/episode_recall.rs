@@ -147,6 +147,7 @@ impl Op for EpisodeRecall {
             "lukasa recall \"why do tokens expire after an hour\"",
             "lukasa recall \"what failed last week\" --types ERROR --types TEST_RESULT",
         ],
+        of_any_agent: true,
         ..META
     };
     type Request = Request;
@@ -217,6 +218,7 @@ impl Op for DecisionQuery {
         positional: &["query"],
         aliases: &[("entities", "affected_files")],
         examples: &["lukasa decisions \"session tokens\" --affected-files src/auth.ts"],
+        of_any_agent: true,
         ..META
     };
     type Request = Decisions;

@@ -109,6 +109,8 @@ const META: Meta = Meta {
     instead_of_view: &[],
     indexes_first: false,
     local: &[],
+    of_any_agent: false,
+    several: None,
     rest: &[],
     examples: &[],
 };

@@ -79,6 +79,10 @@ metrics! {
     expansion_truncated: Counter "expansion_truncated" ["reason"] &[], "Expansions of searches that met a limit.";
     expansion_boost: Histogram "expansion_boost_total" ["intent"] SHARES, "What relationships added to scores.";
     collapsed: Counter "expansion_duplicate_neighbor_collapsed" [] &[], "Neighbours that several results led to.";
+    // Who comes, and who works.
+    access_refused: Counter "access_refused_total" ["code"] &[], "Callers that were not let in, and requests for what the caller may not do, by code.";
+    workers_stuck: Gauge "workers_stuck" [] &[], "Workers that go on though they were told to stop some time ago.";
+    workers_stuck_total: Counter "workers_stuck_total" ["operation"] &[], "Workers that were ever found stuck.";
     // The record of operations.
     audit_entries: Counter "audit_entries_total" [] &[], "Operations recorded.";
     audit_failures: Counter "audit_append_failures_total" [] &[], "Tries to record that failed; what could not be recorded waits.";

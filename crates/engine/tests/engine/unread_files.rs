@@ -74,6 +74,9 @@ fn what_is_no_file_of_the_working_tree_is_neither_shown_nor_compared() {
             assert!(out.contains("leaked") && !out.contains(MARK) && !out.contains("root:x:0"), "{operation}: {out}");
         }
         let own = desk.ok("semantic_slice", json!({"symbol": "a.py::one"}));
-        assert_eq!((&own["code"], &own["freshness"]["differs_on_disk"]), (&json!("def one():\n    return 1\n"), &json!(false)));
+        assert_eq!(
+            (&own["code"], &own["freshness"]["differs_on_disk"]),
+            (&json!("def one():\n    return 1\n"), &json!(false))
+        );
     }
 }
