@@ -7,10 +7,11 @@ use lukasa_testkit::http::{Reply, ask, connect, tried};
 use lukasa_testkit::{TestDatabase, git, has_git};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Read};
-use std::net::SocketAddr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -290,4 +291,113 @@ fn vectors_come_by_themselves_unless_they_are_not_wanted() {
     let server = Server::start(folder.path(), "lukasa.db", &["--no-embed"]);
     assert_eq!(server.call("put", &note("rice")).status, 200);
     assert_eq!(server.call("embed", &json!({})).json()["embedded"], 1, "nobody else did");
+}
+
+/// Between a server and its database; what is paused passes nothing on, and closes nothing.
+struct Between {
+    port: u16,
+    paused: Arc<AtomicBool>,
+}
+
+impl Between {
+    fn of(url: &str) -> (Between, String) {
+        let (before, rest) = url.rsplit_once('@').unwrap();
+        let (target, database) = rest.split_once('/').unwrap();
+        let (target, paused) = (target.to_owned(), Arc::new(AtomicBool::new(false)));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let stops = Arc::clone(&paused);
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let Ok(server) = TcpStream::connect(&target) else { return };
+                let ways = [
+                    (client.try_clone().unwrap(), server.try_clone().unwrap()),
+                    (server.try_clone().unwrap(), client.try_clone().unwrap()),
+                ];
+                for (from, to) in ways {
+                    let stops = Arc::clone(&stops);
+                    std::thread::spawn(move || pass(from, to, &stops));
+                }
+            }
+        });
+        let url = format!("{before}@127.0.0.1:{port}/{database}");
+        (Between { port, paused }, url)
+    }
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream, paused: &AtomicBool) {
+    let mut bytes = [0; 8_192];
+    while let Ok(read @ 1..) = from.read(&mut bytes) {
+        while paused.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        if to.write_all(&bytes[..read]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(std::net::Shutdown::Both);
+}
+
+/// Waits for the end of a process, and no longer than for ever.
+fn ended(child: &mut Child) -> std::process::ExitStatus {
+    let began = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        assert!(began.elapsed() < NEVER, "the process does not end");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_server_whose_database_is_paused_is_not_ready_and_ends_when_told() {
+    let Some(database) = TestDatabase::new() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (between, url) = Between::of(&database.app_url);
+    assert!(url.contains(&between.port.to_string()));
+    let mut server = Server::start(folder.path(), &url, &["--no-watch", "--no-embed", "--time-limit", "2"]);
+    let put = |key: &str| json!({"type": "Service", "key": key});
+    assert_eq!(server.call("put", &put("a")).status, 200);
+    assert_eq!(ask(server.address, "GET", "/readyz", &[], "").status, 200);
+    between.paused.store(true, Ordering::SeqCst);
+    // As many as have a place, and more.
+    let address = server.address;
+    let waiting: Vec<_> = (0..24)
+        .map(|n| {
+            let request = put(&format!("b{n}")).to_string();
+            std::thread::spawn(move || tried(address, "POST", "/v1/put", &[], &request).ok().flatten())
+        })
+        .collect();
+    let refused = ask(address, "GET", "/readyz", &[], "");
+    assert_eq!(refused.status, 503, "{}", refused.all());
+    assert_eq!(ask(address, "GET", "/healthz", &[], "").status, 200);
+    for one in waiting {
+        let reply = one.join().unwrap().expect("an answer");
+        assert!(reply.status >= 400, "{}", reply.all());
+    }
+    assert!(Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status().unwrap().success());
+    ended(&mut server.child);
+    // Whoever comes next goes on from there.
+    between.paused.store(false, Ordering::SeqCst);
+    let server = Server::start(folder.path(), &database.app_url, &["--no-watch", "--no-embed"]);
+    assert_eq!(server.call("get", &json!({"ref": "Service:a"})).status, 200);
+}
+
+#[test]
+fn without_the_key_of_the_record_a_server_is_not_ready() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("lukasa.db");
+    let server = Server::start(folder.path(), store.to_str().unwrap(), &["--no-watch", "--no-embed"]);
+    assert_eq!(server.call("put", &json!({"type": "Service", "key": "a"})).status, 200);
+    let ready = || ask(server.address, "GET", "/readyz", &[], "");
+    assert_eq!(ready().status, 200);
+    let (key, away) = (folder.path().join("lukasa.audit.key"), folder.path().join("away"));
+    std::fs::rename(&key, &away).unwrap();
+    let refused = ready();
+    assert_eq!((refused.status, refused.code().as_str()), (503, "keys_unreadable"), "{}", refused.all());
+    std::fs::write(&key, "short").unwrap();
+    assert_ne!(ready().status, 200);
+    std::fs::rename(&away, &key).unwrap();
+    assert_eq!(ready().status, 200);
 }

@@ -13,7 +13,7 @@ use crate::Caller;
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, HeaderName};
 use jwks::KeySource;
-use lukasa_engine::Grants;
+use lukasa_engine::{Agents, Grants};
 use lukasa_model::id::check_text;
 use lukasa_model::{Error, ErrorKind, Result, Scope, limits};
 use lukasa_store::{Clock, Store};
@@ -67,6 +67,21 @@ struct Known {
     project: Option<String>,
     user: String,
     grants: Grants,
+    agents: Agents,
+}
+
+/// Somebody who is not let in.
+#[derive(Debug)]
+pub struct TurnedAway {
+    pub error: Error,
+    /// Who it was, where the credential itself was right.
+    pub known: Option<Box<Caller>>,
+}
+
+impl From<Error> for TurnedAway {
+    fn from(error: Error) -> TurnedAway {
+        TurnedAway { error, known: None }
+    }
 }
 
 impl Door {
@@ -97,11 +112,26 @@ impl Door {
     }
 
     /// Who comes. Looks into the store where a key is sent, so not on a thread of an asynchronous runtime.
-    pub fn let_in(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<Caller> {
-        match &self.0 {
-            Way::Open(scope) => open_to(scope, headers, peer),
-            Way::Guarded(guarded) => guarded.let_in(headers),
+    pub fn let_in(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<Caller, TurnedAway> {
+        let address = Some(peer.ip().to_canonical().to_string());
+        let caller = match &self.0 {
+            Way::Open(scope) => open_to(scope, headers, peer)?,
+            Way::Guarded(guarded) => guarded.let_in(headers)?,
+        };
+        Ok(Caller { address, ..caller })
+    }
+
+    /// Whether whoever comes can be told apart at all: the keys of tokens, and the store that has access keys, can be read.
+    pub fn check(&self) -> Result<()> {
+        let Way::Guarded(guarded) = &self.0 else { return Ok(()) };
+        if let Some(tokens) = &guarded.tokens {
+            tokens.keys.current()?;
         }
+        if let Some(keys) = &guarded.keys {
+            // Of a key that cannot be: its id is too short.
+            keys.access_keys().find("-").map_err(|e| e.at("access keys"))?;
+        }
+        Ok(())
     }
 }
 
@@ -123,33 +153,54 @@ fn open_to(scope: &Scope, headers: &HeaderMap, peer: SocketAddr) -> Result<Calle
 }
 
 impl Guarded {
-    fn let_in(&self, headers: &HeaderMap) -> Result<Caller> {
+    fn let_in(&self, headers: &HeaderMap) -> Result<Caller, TurnedAway> {
         let sent = credential(headers)?.ok_or_else(|| {
             refused("missing_token", "neither a token nor a key was sent")
                 .hint("send `Authorization: Bearer …` or `x-api-key: …`")
         })?;
-        let known = self.recognise(sent)?;
-        let scope = self.scope(&known, one(headers, &PROJECT)?)?;
-        let (user, grants) = (Some(known.user), known.grants);
-        Ok(Caller { user, grants, local: false, ..Caller::owner(scope) })
+        let (known, still) = self.recognise(sent)?;
+        let scope = still.and_then(|()| self.scope(&known, one(headers, &PROJECT)?));
+        // A name that cannot be a project's is recorded under the one that is the credential's own, or the usual one.
+        let own = known.project.as_deref().or(self.project.as_deref()).unwrap_or("any");
+        let of = |scope: Scope| Caller {
+            user: Some(known.user.clone()),
+            grants: known.grants.clone(),
+            agent: known.agents.known_as(None),
+            agents: known.agents.clone(),
+            local: false,
+            ..Caller::owner(scope)
+        };
+        match scope {
+            Ok(scope) => Ok(of(scope)),
+            Err(error) => {
+                Err(TurnedAway { error, known: Scope::new(&*known.tenant, own).ok().map(|scope| Box::new(of(scope))) })
+            }
+        }
     }
 
-    fn recognise(&self, sent: &str) -> Result<Known> {
+    /// Who holds a credential that is right, and whether it still opens the door.
+    fn recognise(&self, sent: &str) -> Result<(Known, Result<()>)> {
         let now = self.clock.now();
         if sent.starts_with(api_key::PREFIX) {
             let keys = self.keys.as_ref().ok_or_else(|| refused("invalid_key", "access keys do not open this door"))?;
-            let key = api_key::check(keys.access_keys(), sent, now)?;
+            let key = api_key::find(keys.access_keys(), sent)?;
+            let still = api_key::check(keys.access_keys(), &key, now);
             let grants = Grants::of(key.scopes);
-            return Ok(Known { tenant: key.tenant, project: key.project, user: key.user, grants });
+            let agents = if key.agents.is_empty() { Agents::of_user(&key.user) } else { Agents::bound(key.agents) };
+            return Ok((Known { tenant: key.tenant, project: key.project, user: key.user, grants, agents }, still));
         }
         let tokens = self.tokens.as_ref().ok_or_else(|| refused("invalid_token", "tokens do not open this door"))?;
-        let jwt::Claims { user, tenant, project, scopes } =
+        let jwt::Claims { user, tenant, project, scopes, agents } =
             jwt::verify(sent, &*tokens.keys.current()?, &tokens.rules, now)?;
         // Names that no project can have are the token's fault.
         Scope::new(&*tenant, project.as_deref().unwrap_or("any"))
             .and_then(|_| check_text("user", &user, limits::REF_NAME_BYTES))
+            .and_then(|()| {
+                agents.iter().flatten().try_for_each(|agent| check_text("agent", agent, limits::REF_NAME_BYTES))
+            })
             .map_err(|e| refused("invalid_token", e.message))?;
-        Ok(Known { tenant, project, user, grants: Grants::of(scopes) })
+        let agents = agents.map_or_else(|| Agents::of_user(&user), Agents::bound);
+        Ok((Known { tenant, project, user, grants: Grants::of(scopes), agents }, Ok(())))
     }
 
     /// What key or token say comes first; a header may repeat it, and chooses where they leave it open.

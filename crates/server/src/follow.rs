@@ -1,6 +1,7 @@
 //! Tells who listens what happens, as it happens.
 
 use crate::front::{Caller, Front};
+use crate::shares::One;
 use lukasa_engine::happenings::Heard;
 use lukasa_model::Result;
 use serde_json::{Map, Value, json};
@@ -38,16 +39,18 @@ pub struct Follower {
     after: String,
     /// There was more than was told.
     more: bool,
+    _counted: One,
 }
 
 impl Follower {
     /// From now on, or from where one left off. Asking the first time is an operation like any other, and refused like one.
     pub async fn start(front: &Front, caller: Caller, kinds: Vec<String>, after: Option<String>) -> Result<Follower> {
+        let _counted = front.listener(&caller)?;
         let request = json!({"limit": 1, "kinds": kinds});
         let now = front.call(&caller, "event_list", request, None).await?.value()?;
         let now = now["cursor"].as_str().unwrap_or_default().to_owned();
         let after = after.unwrap_or(now);
-        Ok(Follower { front: front.clone(), caller, kinds, after, more: true })
+        Ok(Follower { front: front.clone(), caller, kinds, after, more: true, _counted })
     }
 
     /// What happened next, each with where to go on from after it, as far as one can; waits until something has.

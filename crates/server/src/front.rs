@@ -1,15 +1,15 @@
 //! The one way from a surface to the engine: who asks, how many at once, how long, and which places may be touched.
 
 use crate::given::Given;
-use crate::owner::Desk;
+use crate::owner::{Desk, Probe};
+use crate::shares::{Counted, Holder, One, Turn, Turns};
 use lukasa_engine::telemetry::{log, metrics};
-use lukasa_engine::{Answer, Context, Effect, Engine, Grants, Operation, registry};
+use lukasa_engine::{Agents, Answer, Context, Effect, Engine, Grants, Operation, registry};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 use uuid::Uuid;
 
@@ -23,10 +23,14 @@ pub struct Caller {
     /// By which it asks, where it stays connected between requests.
     pub connection: Option<String>,
     pub grants: Grants,
+    /// Whom `agent`, and `agent_id` of a request, may be.
+    pub agents: Agents,
     /// Under which answer, logs and record know the request.
     pub request_id: Option<String>,
     /// The working tree it works in; of a caller from elsewhere, the one its project was given.
     pub tree: Option<PathBuf>,
+    /// From where it asks, by network.
+    pub address: Option<String>,
     /// Works on this machine as the person who started us, who may name any place on it.
     pub local: bool,
 }
@@ -40,8 +44,10 @@ impl Caller {
             session: self.session,
             connection: self.connection,
             grants: self.grants,
+            agents: self.agents,
             request_id: self.request_id,
             tree: self.tree,
+            address: self.address,
             ..Context::of(self.scope, progress)
         }
     }
@@ -55,8 +61,10 @@ impl Caller {
             session: None,
             connection: None,
             grants: Grants::All,
+            agents: Agents::Any,
             request_id: None,
             tree: None,
+            address: None,
             local: true,
         }
     }
@@ -83,6 +91,13 @@ impl Default for Limits {
     }
 }
 
+/// Event streams and subscriptions at the same time: each asks for news several times a second.
+const LISTENERS: usize = 1_024;
+const LISTENERS_EACH: usize = 64;
+/// Bodies of exports and imports under way: each keeps a thread for as long as the other side takes.
+const BODIES: usize = 64;
+const BODIES_EACH: usize = 8;
+
 /// How far work has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
@@ -95,11 +110,13 @@ pub struct Progress {
 pub struct Front {
     desk: Desk,
     limits: Limits,
-    reading: Arc<Semaphore>,
+    reading: Turns,
     /// Who writes stands in the same line, and then waits for the disk and for other writers without keeping readers
     /// from the processor.
-    writing: Arc<Semaphore>,
-    waiting: Arc<Semaphore>,
+    writing: Turns,
+    listeners: Counted,
+    bodies: Counted,
+    probe: Arc<Probe>,
     given: Arc<Given>,
 }
 
@@ -111,31 +128,58 @@ impl Front {
 
     /// Over an engine that processes share.
     pub fn over(desk: Desk, limits: Limits, given: Given) -> Front {
-        let [reading, writing] = [(); 2].map(|()| Arc::new(Semaphore::new(limits.at_once)));
-        let waiting = Arc::new(Semaphore::new(limits.at_once + limits.waiting));
-        Front { desk, limits, reading, writing, waiting, given: Arc::new(given) }
+        let [reading, writing] = [(); 2].map(|()| Turns::new(limits.at_once, limits.waiting));
+        let (listeners, bodies) = (Counted::new(LISTENERS, LISTENERS_EACH), Counted::new(BODIES, BODIES_EACH));
+        Front { desk, limits, reading, writing, listeners, bodies, probe: Arc::default(), given: Arc::new(given) }
     }
 
     pub fn desk(&self) -> &Desk {
         &self.desk
     }
 
-    /// Whether requests would be answered: the store itself is asked, by whichever process has it open.
-    pub async fn ready(&self) -> Result<()> {
+    /// Whether requests would be answered: the store itself is asked, by whichever process has it open, and whatever else
+    /// must be there (`more`). Answers in a few seconds whatever hangs, and needs none of the threads that requests are
+    /// worked on.
+    pub async fn ready(&self, more: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {
+        let (own, all) = (self.desk.engine(), self.limits.at_once);
+        let engine = own.clone();
+        self.probe
+            .ask(move || {
+                more()?;
+                crate::owner::workers().check(all)?;
+                let Some(engine) = engine else { return Ok(()) };
+                // Asked of the store itself: nobody's operation, and so not recorded.
+                engine.store().projects(&Scope::new("local", "any")?.tenant)?;
+                match engine.audit().and_then(|audit| audit.state().fault) {
+                    Some(fault) => Err(fault.at("the record of operations")),
+                    None => Ok(()),
+                }
+            })
+            .await?;
+        if own.is_some() {
+            return Ok(());
+        }
         let operation = registry::find("projects").ok_or_else(|| unknown("projects"))?;
         let caller = Caller::owner(Scope::new("local", "any")?);
-        let Some(engine) = self.desk.engine() else {
-            return self.desk.call(&caller, operation, json!({}), None).await.map(drop);
-        };
-        // Asked of the store itself: nobody's operation, and so not recorded.
-        let asked = tokio::task::spawn_blocking(move || {
-            engine.store().projects(&caller.scope.tenant)?;
-            match engine.audit().and_then(|audit| audit.state().fault) {
-                Some(fault) => Err(fault.at("the record of operations")),
-                None => Ok(()),
-            }
-        });
-        asked.await.unwrap_or_else(|panic| Err(Error::internal(format!("asking the store broke off: {panic}"))))
+        let asked = tokio::time::timeout(Probe::PATIENCE, self.desk.call(&caller, operation, json!({}), None)).await;
+        asked.unwrap_or_else(|_| Err(Probe::unanswered())).map(drop)
+    }
+
+    /// Somebody begins to listen; counted until it is dropped.
+    pub(crate) fn listener(&self, caller: &Caller) -> Result<One> {
+        self.listeners.take(Holder::from(caller)).ok_or_else(|| {
+            Error::new(
+                ErrorKind::RateLimited,
+                "too_many_listeners",
+                "too many event streams and subscriptions are open",
+            )
+            .hint(format!("end some of them; one user may have {}", self.listeners.each()))
+        })
+    }
+
+    /// A long body begins to go out or come in; counted until it is dropped.
+    pub(crate) fn body(&self, caller: &Caller) -> Result<One> {
+        self.bodies.take(Holder::from(caller)).ok_or_else(busy)
     }
 
     pub fn limits(&self) -> &Limits {
@@ -154,7 +198,7 @@ impl Front {
         let caller = Caller { request_id: Some(caller.request_id.clone().unwrap_or_else(new_id)), ..caller.clone() };
         let began = Instant::now();
         let answer = self.run(&caller, operation, request, progress).await;
-        ended(&caller, operation, answer.as_ref().map_or_else(|error| error.code, |_| "ok"), began.elapsed());
+        ended(&caller, operation, answer.as_ref().err(), began.elapsed());
         answer
     }
 
@@ -174,17 +218,12 @@ impl Front {
         let name = operation.meta.name;
         let caller = &self.in_its_tree(caller);
         let request = self.placed(operation, caller, request).map_err(|e| self.refused(caller, operation, e))?;
-        let _place = self.waiting.try_acquire().map_err(|_| self.refused(caller, operation, busy()))?;
-        // First come, first served, whoever wants what.
-        let turn = self.reading.acquire().await.map_err(|_| busy())?;
-        let _turn = match operation.meta.effect {
-            Effect::Read => turn,
-            _ => {
-                drop(turn);
-                self.writing.acquire().await.map_err(|_| busy())?
-            }
+        let place = match tokio::time::timeout(self.limits.time, self.turn(caller, operation)).await {
+            Ok(Some(place)) => place,
+            Ok(None) | Err(_) => return Err(self.refused(caller, operation, busy())),
         };
-        let work = self.desk.call(caller, operation, request, progress);
+        // The place goes with the work: work that does not stop when it is told to keeps it, and not one thread more.
+        let work = self.desk.call_holding(caller, operation, request, progress, place);
         match tokio::time::timeout(self.limits.time, work).await {
             Ok(answer) => answer,
             Err(_) => Err(Error::new(
@@ -196,16 +235,19 @@ impl Front {
         }
     }
 
-    /// Records what does not reach the engine, where the engine is ours; else the log tells.
-    fn refused(&self, caller: &Caller, operation: &'static Operation, error: Error) -> Error {
-        if let Some(engine) = self.desk.engine() {
-            let (caller, error) = (caller.clone(), error.clone());
-            // Recording may have to wait, which is not for this thread.
-            drop(tokio::task::spawn_blocking(move || {
-                let mut progress = |_, _| {};
-                engine.refused(&caller.context(&mut progress), operation, &error);
-            }));
+    /// A place to work at, when it is the caller's turn; none where too many wait.
+    async fn turn(&self, caller: &Caller, operation: &Operation) -> Option<Turn> {
+        let place = self.reading.take(Holder::from(caller)).await.ok()?;
+        if operation.meta.effect == Effect::Read {
+            return Some(place);
         }
+        drop(place);
+        self.writing.take(Holder::from(caller)).await.ok()
+    }
+
+    /// Records what does not reach the engine.
+    fn refused(&self, caller: &Caller, operation: &'static Operation, error: Error) -> Error {
+        self.desk.refused(caller, operation.meta.name, &error);
         error
     }
 
@@ -214,6 +256,25 @@ impl Front {
         let given = || self.given.tree_of(&caller.scope).map(Path::to_path_buf);
         let tree = if caller.local { caller.tree.clone().or_else(given) } else { given() };
         Caller { tree, ..caller.clone() }
+    }
+
+    /// Records and counts a request for what the caller may not do, where a surface refused it by itself.
+    pub(crate) fn turned_down(&self, caller: &Caller, operation: &'static Operation, error: Error) -> Error {
+        if !is_refusal(&error) {
+            return error;
+        }
+        metrics().access_refused.inc_of(&[error.code]);
+        self.refused(caller, operation, error)
+    }
+
+    /// Records and counts somebody who was not let in; `caller`: as far as it is known who that was.
+    pub(crate) fn turned_away(&self, caller: &Caller, error: &Error) {
+        metrics().access_refused.inc_of(&[error.code]);
+        // Who brings nothing tries nothing, and whoever is not listened to has been recorded often enough.
+        let tried = !matches!(error.code, "missing_token" | "too_many_failures" | "rate_limited");
+        if tried && is_refusal(error) {
+            self.desk.refused(caller, LOGIN, error);
+        }
     }
 
     /// Fills in the working tree that is meant, and keeps callers from elsewhere within what their project was given.
@@ -279,9 +340,20 @@ pub(crate) fn new_id() -> String {
     Uuid::now_v7().simple().to_string()
 }
 
+/// What an attempt to come in is called in the record.
+pub(crate) const LOGIN: &str = "login";
+
+/// Whether an error says that somebody may not do what was asked.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Unauthenticated)
+}
+
 /// Figures and a line of the log for every request, whichever process works on it.
-fn ended(caller: &Caller, operation: &Operation, status: &'static str, took: Duration) {
-    let name = operation.meta.name;
+fn ended(caller: &Caller, operation: &Operation, error: Option<&Error>, took: Duration) {
+    let (name, status) = (operation.meta.name, error.map_or("ok", |error| error.code));
+    if let Some(error) = error.filter(|error| is_refusal(error)) {
+        metrics().access_refused.inc_of(&[error.code]);
+    }
     metrics().queries.inc_of(&[name, status]);
     metrics().latency.record_of(&[name], took.as_secs_f64());
     #[cfg(feature = "otel")]

@@ -23,25 +23,27 @@ pub(crate) use sessions::SESSION;
 use crate::auth::failures::Failures;
 use crate::auth::guard::{self, GuardRules};
 use crate::auth::rate::{Rates, Taken};
-use crate::auth::{Door, challenge};
+use crate::auth::{Door, TurnedAway, challenge};
 use crate::front::{Caller, Front};
 use crate::mcp::{Mcp, Toolsets};
 use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
+use lukasa_engine::Grants;
 use lukasa_engine::telemetry::{self, log, metrics};
-use lukasa_model::{Error, ErrorKind};
+use lukasa_model::{Error, ErrorKind, Result, Scope};
 use lukasa_store::Clock;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -60,7 +62,19 @@ pub struct Site {
     /// How often somebody may be turned away; none: as often as they like.
     pub failures: Option<Arc<Failures>>,
     pub patience: Patience,
+    /// Whose record has who was not let in, where nobody knows who that was.
+    pub record: Scope,
+    /// What must be right, beside store and keys, to be ready.
+    pub checks: Vec<Check>,
 }
+
+/// Looks at one thing that serving depends on.
+pub type Check = Arc<dyn Fn() -> Result<()> + Send + Sync>;
+
+/// Credentials looked up at the same time; each takes a thread for as long as the store takes.
+const LOOKUPS: usize = 32;
+/// How long somebody waits to be known.
+const LOOKUP: Duration = Duration::from_secs(10);
 
 /// The id of a request, for its answer and the logs.
 #[derive(Clone, Debug)]
@@ -84,16 +98,17 @@ pub fn router(site: Site) -> Router {
             .disable_allowed_hosts()
             .disable_allowed_origins()
             .with_max_request_body_bytes(site.front.limits().bytes);
-        let sessions = Arc::new(LocalSessionManager::default());
+        let known = Arc::new(sessions::Sessions::new(sessions::manager()));
+        let manager = Arc::clone(known.manager());
         let service =
-            StreamableHttpService::new(move || Ok(Mcp::of_anyone(front.clone(), toolsets.clone())), sessions, config);
+            StreamableHttpService::new(move || Ok(Mcp::of_anyone(front.clone(), toolsets.clone())), manager, config);
         let time = site.patience.body;
         Router::new()
             .route_service("/mcp", service)
             .layer(axum::middleware::map_request(move |request: Request| async move {
                 request.map(|body| body::within(body, time))
             }))
-            .layer(from_fn_with_state(Arc::<sessions::Sessions>::default(), sessions::own))
+            .layer(from_fn_with_state(known, sessions::own))
     };
     let inside = routes::all()
         .route("/v1/events", get(events::events))
@@ -120,14 +135,21 @@ pub fn router(site: Site) -> Router {
 }
 
 /// Gives every request an id, and turns away what came under a false name.
-async fn greet(State(site): State<Site>, mut request: Request, next: Next) -> Response {
+async fn greet(
+    State(site): State<Site>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let given = request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(|id| is_id(id));
     let id = RequestId(given.map_or_else(|| Uuid::now_v7().simple().to_string(), str::to_owned));
     request.extensions_mut().insert(id.clone());
     let authority = request.uri().authority().map(|authority| authority.to_string());
     let mut response = match guard::check(&site.guard, request.headers(), authority.as_deref()) {
         Ok(()) => next.run(request).await,
-        Err(error) => turned_away(&error, &id),
+        Err(error) => {
+            turned_away(&site, Caller { local: false, ..Caller::owner(site.record.clone()) }, &error, &id, peer)
+        }
     };
     if let Ok(value) = HeaderValue::from_str(&id.0) {
         response.headers_mut().insert(REQUEST_ID, value);
@@ -143,21 +165,15 @@ async fn admit(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let (door, headers) = (Arc::clone(&site.door), request.headers().clone());
+    let headers = request.headers().clone();
     let admitted = async {
         if let Some(failures) = &site.failures {
             failures.check(peer.ip(), site.clock.now())?;
         }
-        let caller = match door.is_open() {
-            true => door.let_in(&headers, peer)?,
-            // A key is looked up in the store.
-            false => tokio::task::spawn_blocking(move || door.let_in(&headers, peer))
-                .await
-                .map_err(|e| Error::internal(format!("nobody was let in: {e}")))??,
-        };
+        let caller = known(&site, &headers, peer).await?;
         let now = site.clock.now();
         let taken = site.rates.as_ref().map(|rates| rates.take(&caller, now)).transpose()?;
-        Ok::<_, Error>((caller, taken))
+        Ok::<_, TurnedAway>((caller, taken))
     };
     match admitted.await {
         Ok((caller, taken)) => {
@@ -167,21 +183,58 @@ async fn admit(
             response.headers_mut().extend(taken.iter().flat_map(Taken::headers));
             response
         }
-        Err(error) => {
+        Err(TurnedAway { error, known }) => {
             // Who brings nothing guesses nothing.
             let guessed = error.kind == ErrorKind::Unauthenticated && error.code != "missing_token";
             if let Some(failures) = site.failures.as_ref().filter(|_| guessed) {
                 failures.note(peer.ip(), site.clock.now());
             }
-            turned_away(&error, &id_of(&request))
+            let id = id_of(&request);
+            let caller = known.map_or_else(
+                || Caller { grants: Grants::of::<&str>([]), local: false, ..Caller::owner(site.record.clone()) },
+                |known| *known,
+            );
+            turned_away(&site, caller, &error, &id, peer)
         }
     }
 }
 
-/// Who did not come in is nobody's request: only the log tells.
-fn turned_away(error: &Error, id: &RequestId) -> Response {
-    let told = [("request_id", json!(id.0)), ("status", json!(error.kind.http_status())), ("code", json!(error.code))];
+/// Who comes, by what was sent.
+async fn known(site: &Site, headers: &HeaderMap, peer: SocketAddr) -> Result<Caller, TurnedAway> {
+    static PLACES: Semaphore = Semaphore::const_new(LOOKUPS);
+    let door = Arc::clone(&site.door);
+    if door.is_open() {
+        return door.let_in(headers, peer);
+    }
+    let headers = headers.clone();
+    let looked_up = async {
+        let place = PLACES.acquire().await.map_err(|_| Error::internal("nobody is looked up any more"))?;
+        // A key is looked up in the store. Where that hangs, its thread keeps the place.
+        let looking = tokio::task::spawn_blocking(move || {
+            let caller = door.let_in(&headers, peer);
+            drop(place);
+            caller
+        });
+        looking.await.map_err(|e| Error::internal(format!("nobody was let in: {e}")))?
+    };
+    tokio::time::timeout(LOOKUP, looked_up).await.unwrap_or_else(|_| {
+        let message = format!("the key was not found or missed within {} s", LOOKUP.as_secs());
+        Err(Error::new(ErrorKind::Unavailable, "keys_unreadable", message).hint("try again").into())
+    })
+}
+
+/// Tells who did not come in, and has it logged, counted and recorded.
+fn turned_away(site: &Site, caller: Caller, error: &Error, id: &RequestId, peer: SocketAddr) -> Response {
+    let address = peer.ip().to_canonical().to_string();
+    let told = [
+        ("request_id", json!(id.0)),
+        ("status", json!(error.kind.http_status())),
+        ("code", json!(error.code)),
+        ("address", json!(address)),
+    ];
     log::event(log::Level::Warn, "door.refused", &told);
+    let caller = Caller { request_id: Some(id.0.clone()), address: Some(address), ..caller };
+    site.front.turned_away(&caller, error);
     refusal(error, id)
 }
 
@@ -229,9 +282,11 @@ async fn not_that_way(request: Request) -> Response {
     response
 }
 
-/// Ready when the store answers.
+/// Ready when store and keys can be read.
 async fn ready(State(site): State<Site>, request: Request) -> Response {
-    match site.front.ready().await {
+    let (door, checks) = (Arc::clone(&site.door), site.checks.clone());
+    let all = move || door.check().and_then(|()| checks.iter().try_for_each(|check| check()));
+    match site.front.ready(all).await {
         Ok(()) => axum::Json(json!({"status": "ready"})).into_response(),
         Err(error) => refusal(&error, &id_of(&request)),
     }

@@ -10,6 +10,7 @@ pub mod mcp;
 pub mod otel;
 pub mod owner;
 pub mod reference;
+pub mod shares;
 
 pub use front::{Caller, Front, Limits};
 pub use given::Given;

@@ -60,7 +60,8 @@ impl Mcp {
             .or_else(|| self.caller.clone())
             .ok_or_else(|| ErrorData::internal_error("nobody knows who asks", None))?;
         if caller.agent.is_none() {
-            caller.agent = context.peer.peer_info().map(|info| info.client_info.name.clone());
+            let called = context.peer.peer_info().map(|info| info.client_info.name.clone());
+            caller.agent = caller.agents.known_as(called.as_deref());
         }
         caller.connection = stays.then(|| self.connection.get_or_init(|| self.front.desk().connect()).id().to_owned());
         // Made here, so that it can be told whatever comes of the request.

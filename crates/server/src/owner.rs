@@ -9,6 +9,7 @@ mod line;
 mod opening;
 #[cfg(unix)]
 mod place;
+mod probe;
 #[cfg(unix)]
 mod serve;
 #[cfg(unix)]
@@ -16,6 +17,7 @@ mod watched;
 #[cfg(unix)]
 mod wire;
 mod work;
+mod workers;
 
 #[cfg(not(unix))]
 pub use elsewhere::{Owner, Place};
@@ -23,6 +25,8 @@ pub use elsewhere::{Owner, Place};
 pub use place::{Owner, Place};
 
 pub use connections::Connection;
+pub use probe::Probe;
+pub(crate) use workers::workers;
 
 use crate::front::{Caller, Progress};
 use connections::Connections;
@@ -34,6 +38,7 @@ use lukasa_engine::{Answer, Engine, Operation};
 use lukasa_model::{Error, ErrorKind, Result};
 use opening::{Open, Opening};
 use serde_json::Value;
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
@@ -149,6 +154,18 @@ impl Desk {
         request: Value,
         progress: Option<UnboundedSender<Progress>>,
     ) -> Result<Answer> {
+        self.call_holding(caller, operation, request, progress, ()).await
+    }
+
+    /// The same; `held` is dropped when the work has ended, whether or not somebody still waits for it.
+    pub async fn call_holding(
+        &self,
+        caller: &Caller,
+        operation: &'static Operation,
+        request: Value,
+        progress: Option<UnboundedSender<Progress>>,
+        held: impl Any + Send,
+    ) -> Result<Answer> {
         #[cfg(unix)]
         let mut sendings = 0;
         loop {
@@ -166,7 +183,8 @@ impl Desk {
                     let written = |answer: Answer| Ok(Answer::written(answer.text()?));
                     #[cfg(unix)]
                     let asked = watched::lasts(operation).then(|| from_here(operation, &request)).transpose()?;
-                    let answer = Work { caller: caller.clone(), operation, request }.run(engine, tell, written).await?;
+                    let work = Work { caller: caller.clone(), operation, request, held: Box::new(held) };
+                    let answer = work.run(engine, tell, written).await?;
                     #[cfg(unix)]
                     if let Some(asked) = asked {
                         self.0.watched.note(caller, &asked);
@@ -197,6 +215,17 @@ impl Desk {
                 State::Refused(error) => return Err(error),
                 State::Seeking => return Err(Error::internal("nobody looks for the owner of the store any more")),
             }
+        }
+    }
+
+    /// Has it recorded that something was refused before it came to an engine: an operation, or to let somebody in.
+    pub(crate) fn refused(&self, caller: &Caller, what: &'static str, error: &Error) {
+        match &*self.0.state.borrow() {
+            State::Own(opening) => refuse(opening.clone(), caller.clone(), what, error.clone()),
+            #[cfg(unix)]
+            State::Attached(line) => line.refused(caller, what, error),
+            // Nobody is there who could record it; the log has it.
+            _ => {}
         }
     }
 
@@ -243,6 +272,19 @@ impl Desk {
             .hint("try again; if it stays so, end that process")),
         }
     }
+}
+
+/// Records what was refused, once the engine is open. Recording may have to wait, which is not for this thread.
+fn refuse(opening: Opening, caller: Caller, what: &'static str, error: Error) {
+    tokio::spawn(async move {
+        let Ok(engine) = opening.engine().await else { return };
+        let recorded = tokio::task::spawn_blocking(move || {
+            let mut progress = |_, _| {};
+            engine.refused(&caller.context(&mut progress), what, &error);
+        });
+        // One that broke off has told so by its panic.
+        let _ = recorded.await;
+    });
 }
 
 fn role(state: &State) -> Role {

@@ -38,9 +38,7 @@ pub fn hide_names(store: Option<&Path>) -> Result<()> {
 /// The key of a store's record, made when there is none: in the file that is named, else beside the store, else beside the
 /// settings.
 pub fn key(named: Option<PathBuf>, store: Option<&Path>) -> Result<AuditKey> {
-    let beside = store.map(|store| store.with_extension(KEY_FILE));
-    let beside = beside.or_else(|| Some(settings::file()?.parent()?.join(KEY_FILE)));
-    let Some(path) = named.or(beside) else {
+    let Some(path) = place(named, store) else {
         // Nowhere to keep one: names are hidden all the same, but not under the same hash the next time.
         return AuditKey::new(&random()?);
     };
@@ -62,6 +60,26 @@ pub fn key(named: Option<PathBuf>, store: Option<&Path>) -> Result<AuditKey> {
         },
         Err(e) => Err(fault(e)),
     }
+}
+
+fn place(named: Option<PathBuf>, store: Option<&Path>) -> Option<PathBuf> {
+    let beside = store.map(|store| store.with_extension(KEY_FILE));
+    named.or(beside).or_else(|| Some(settings::file()?.parent()?.join(KEY_FILE)))
+}
+
+/// Looks whether the key of the record, as it is on disk now, can still be read: without it the next process could not go on
+/// with the chains of this one. None where no file has it.
+pub fn key_check(store: Option<&Path>) -> Result<Option<impl Fn() -> Result<()> + Send + Sync + use<>>> {
+    let path = place(settings::audit()?.key_file, store).filter(|path| path.exists());
+    Ok(path.map(|path| {
+        move || {
+            let text = std::fs::read_to_string(&path).map_err(|e| {
+                Error::new(ErrorKind::Unavailable, "keys_unreadable", format!("`{}`: {e}", path.display()))
+                    .hint("put the key of the record back")
+            })?;
+            AuditKey::new(text.trim().as_bytes()).map(drop).map_err(|e| e.at(path.display()))
+        }
+    }))
 }
 
 /// Written whole under another name first, so that nobody reads half a key.

@@ -29,6 +29,14 @@ pub fn command() -> Command {
                 .required(true)
                 .help("What it may do, for example graph:read or graph:search:*; several times or with commas"),
         )
+        .arg(
+            Arg::new("acts-as")
+                .long("acts-as")
+                .value_name("AGENT")
+                .action(ArgAction::Append)
+                .value_delimiter(',')
+                .help("Agents it may act as, several times or with commas; `team/*` for all within, `*` for any [default: USER and USER/*]"),
+        )
         .arg(Arg::new("all-projects").long("all-projects").action(ArgAction::SetTrue).help("For every project of the tenant"))
         .arg(Arg::new("expires").long("expires").value_name("TIME").help("Until when, for example 2027-01-31 [default: for good]"));
     let revoke = Command::new("revoke")
@@ -71,6 +79,7 @@ fn create(opened: &Opened, sub: &ArgMatches, as_json: bool) -> Result<()> {
         project: (!all_projects).then(|| opened.scope.project.clone()),
         user: sub.get_one::<String>("user").cloned().unwrap_or_default(),
         scopes: sub.get_many::<String>("scope").into_iter().flatten().map(|scope| scope.trim().to_string()).collect(),
+        agents: sub.get_many::<String>("acts-as").into_iter().flatten().map(|agent| agent.trim().to_string()).collect(),
         expires_at: sub.get_one::<String>("expires").map(|text| Time::parse(text)).transpose()?,
     };
     let (token, key) = api_key::create(opened.store.access_keys(), new, opened.clock.now())?;
@@ -116,6 +125,7 @@ fn about(key: &AccessKey) -> Value {
         "project": key.project,
         "user": key.user,
         "scopes": key.scopes,
+        "agents": key.agents,
         "created_at": key.created_at,
         "expires_at": key.expires_at,
         "revoked_at": key.revoked_at,

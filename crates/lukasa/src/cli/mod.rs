@@ -3,6 +3,7 @@
 mod audit;
 mod command;
 mod doctor;
+mod ending;
 mod generate;
 mod key;
 mod render;
@@ -21,7 +22,7 @@ use lukasa_engine::code::trees::Behind;
 use lukasa_engine::embedding::InputRules;
 use lukasa_engine::search::{Embedding, RerankEndpoint, Searching};
 use lukasa_engine::telemetry::log;
-use lukasa_engine::{Answer, Context, Effect, Engine, Grants, Operation, Stop};
+use lukasa_engine::{Agents, Answer, Context, Effect, Engine, Grants, Operation, Stop};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use serde_json::{Value, json};
 use std::cell::OnceCell;
@@ -263,7 +264,9 @@ impl Session {
             connection: None,
             grants: Grants::All,
             tree: Some(self.tree.clone()),
+            agents: Agents::Any,
             request_id: Some(self.engine.clock().new_id().simple().to_string()),
+            address: None,
             stop: Stop::default(),
             input: input.as_mut().map(|i| &mut **i as &mut dyn BufRead),
             output: output.as_mut().map(|o| &mut **o as &mut dyn Write),

@@ -1,6 +1,6 @@
 //! `lukasa mcp` and `lukasa serve`: the engine kept running, for agents and programs.
 
-use super::{Session, audit};
+use super::{Session, audit, ending};
 use crate::config::{self, Meant, Need};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use lukasa_engine::audit::Keeps;
@@ -228,6 +228,7 @@ pub fn mcp(matches: &ArgMatches, sub: &ArgMatches) -> Result<()> {
         let running = rmcp::serve_server(server, rmcp::transport::stdio()).await;
         let running = running.map_err(|e| unavailable("no_client", format!("the agent did not begin: {e}")))?;
         let ended = running.waiting().await.map(drop);
+        ending::within(Duration::ZERO);
         recorded(&front).await;
         ended.map_err(|e| Error::internal(format!("serving broke off: {e}")))
     })
@@ -294,8 +295,11 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
     spans()?;
     config::runtime()?.block_on(async {
         let (front, clock) = (served.front()?, Arc::new(SystemClock));
-        let site =
-            Site { front: front.clone(), door: Arc::new(door), rates, guard, toolsets, clock, failures, patience };
+        let record = served.meant.scope.clone();
+        let key = audit::key_check(served.meant.file.as_deref())?;
+        let checks = key.map(|check| Arc::new(check) as http::Check).into_iter().collect();
+        let (front_of, door) = (front.clone(), Arc::new(door));
+        let site = Site { front: front_of, door, rates, guard, toolsets, clock, failures, patience, record, checks };
         let listener = tokio::net::TcpListener::bind(address).await.map_err(|e| {
             unavailable("cannot_listen", format!("`{address}`: {e}"))
                 .hint("name another with --listen; port 0 takes any")
@@ -307,11 +311,12 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
         if let Some(why) = served.follows_nothing() {
             let _ = writeln!(std::io::stderr(), "{why}");
         }
-        let ended = async {
+        let ended = async move {
             tokio::select! {
                 () = interrupted() => {}
                 () = terminated() => {}
             }
+            ending::within(patience.ending);
         };
         let ended = http::serve(site, listener, ended).await;
         recorded(&front).await;

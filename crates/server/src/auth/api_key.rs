@@ -27,6 +27,8 @@ pub struct NewKey {
     pub project: Option<String>,
     pub user: String,
     pub scopes: BTreeSet<String>,
+    /// Agents it may act as; none named: those of its user.
+    pub agents: BTreeSet<String>,
     pub expires_at: Option<Time>,
 }
 
@@ -89,6 +91,7 @@ pub fn create(keys: &dyn AccessKeys, new: NewKey, now: Time) -> Result<(Token, A
                 .hint("scopes look like graph:read or graph:search:*"));
         }
     }
+    new.agents.iter().try_for_each(|agent| check_text("agent", agent, limits::REF_NAME_BYTES))?;
     if new.expires_at.is_some_and(|end| end <= now) {
         return Err(Error::invalid("invalid_time", "the key would have expired before it was made"));
     }
@@ -100,6 +103,7 @@ pub fn create(keys: &dyn AccessKeys, new: NewKey, now: Time) -> Result<(Token, A
         project: new.project,
         user: new.user,
         scopes: new.scopes,
+        agents: new.agents,
         created_at: now,
         expires_at: new.expires_at,
         revoked_at: None,
@@ -109,16 +113,20 @@ pub fn create(keys: &dyn AccessKeys, new: NewKey, now: Time) -> Result<(Token, A
     Ok((token, key))
 }
 
-/// The key that was sent, if it opens the door now. Whether there is a key of this id is told to nobody who does not
-/// have its secret.
-pub fn check(keys: &dyn AccessKeys, text: &str, now: Time) -> Result<AccessKey> {
+/// The key that was sent, whether or not it opens the door any more. Whether there is a key of this id is told to nobody who
+/// does not have its secret.
+pub fn find(keys: &dyn AccessKeys, text: &str) -> Result<AccessKey> {
     let unknown = || refused("invalid_key", "the key is not one of ours").hint("`lukasa key create` makes one");
     let token = Token::parse(text).ok_or_else(unknown)?;
     let found = keys.find(&token.id)?;
     // Compared with something in any case, so that an unknown id takes as long as a wrong secret.
     let kept = found.as_ref().map_or([0; 32], |key| key.secret.0);
     let same = bool::from(kept.ct_eq(&token.hash().0));
-    let key = found.filter(|_| same).ok_or_else(unknown)?;
+    found.filter(|_| same).ok_or_else(unknown)
+}
+
+/// Refuses a key that has ended; notes the use of one that has not.
+pub fn check(keys: &dyn AccessKeys, key: &AccessKey, now: Time) -> Result<()> {
     if key.revoked_at.is_some() {
         return Err(refused("revoked_key", format!("the key `{}` was revoked", key.id)));
     }
@@ -131,5 +139,5 @@ pub fn check(keys: &dyn AccessKeys, text: &str, now: Time) -> Result<AccessKey> 
         // If the store is busy the next use tells.
         keys.note_use(&key.tenant, &key.id, hour)?;
     }
-    Ok(key)
+    Ok(())
 }

@@ -28,6 +28,8 @@ pub struct Claims {
     pub tenant: String,
     pub project: Option<String>,
     pub scopes: BTreeSet<String>,
+    /// Agents it may act as; none where the token does not speak of agents.
+    pub agents: Option<BTreeSet<String>>,
 }
 
 #[derive(Deserialize)]
@@ -45,6 +47,8 @@ struct Body {
     project: Option<String>,
     scope: Option<String>,
     scopes: Option<Vec<String>>,
+    agent_id: Option<String>,
+    agents: Option<Vec<String>>,
     exp: Option<f64>,
     nbf: Option<f64>,
     iss: Option<String>,
@@ -91,7 +95,11 @@ pub fn verify(token: &str, keys: &KeySet, rules: &Rules, now: Time) -> Result<Cl
     let listed = body.scopes.unwrap_or_default();
     let spaced = body.scope.unwrap_or_default();
     let scopes = spaced.split(' ').map(ToString::to_string).chain(listed).filter(|scope| !scope.is_empty()).collect();
-    Ok(Claims { user, tenant, project: named(body.project), scopes })
+    let agents = match (named(body.agent_id), body.agents) {
+        (None, None) => None,
+        (one, several) => Some(one.into_iter().chain(several.unwrap_or_default()).collect()),
+    };
+    Ok(Claims { user, tenant, project: named(body.project), scopes, agents })
 }
 
 /// The body of a token that one of the keys signed.

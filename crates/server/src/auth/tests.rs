@@ -94,6 +94,7 @@ fn good_tokens_say_who_comes() {
         tenant: "acme".into(),
         project: Some("shop".into()),
         scopes: ["graph:read", "graph:search:*"].map(String::from).into(),
+        agents: None,
     };
     assert_eq!(verify(&hs256(&shared(), &good(), SECRET)).unwrap(), due);
     assert_eq!(verify(&ed25519(&json!({"alg": "EdDSA", "kid": "ed"}), &good())).unwrap(), due);
@@ -313,7 +314,7 @@ fn far() -> SocketAddr {
 
 impl House {
     fn comes(&self, list: &[(&'static str, &str)]) -> Result<Caller> {
-        self.door.let_in(&headers(list), far())
+        self.door.let_in(&headers(list), far()).map_err(|refused| refused.error)
     }
 
     fn code(&self, list: &[(&'static str, &str)]) -> &'static str {
@@ -332,6 +333,7 @@ fn for_bob() -> NewKey {
         project: Some("shop".into()),
         user: "bob".into(),
         scopes: ["graph:read".to_string()].into(),
+        agents: Default::default(),
         expires_at: None,
     }
 }
@@ -402,8 +404,32 @@ fn a_guarded_door_stays_shut_otherwise() {
     let keys_only =
         Guarded { tokens: None, keys: Some(house.store.clone()), project: None, clock: house.clock.clone() };
     let door = Door::guarded(keys_only).unwrap();
-    assert_eq!(door.let_in(&headers(&[("authorization", &bearer)]), far()).unwrap_err().code, "invalid_token");
+    assert_eq!(door.let_in(&headers(&[("authorization", &bearer)]), far()).unwrap_err().error.code, "invalid_token");
     assert!(door.let_in(&headers(&[("x-api-key", &key)]), far()).is_ok());
+}
+
+#[test]
+fn agents_come_from_the_token_or_the_key() {
+    let house = house(None);
+    let token = |more: Value| format!("Bearer {}", hs256(&shared(), &but(more), SECRET));
+    let agents = |more: Value| house.comes(&[("authorization", &token(more))]).unwrap().agents;
+    assert_eq!(agents(json!({})), Agents::of_user("ada"));
+    assert_eq!(agents(json!({"agent_id": "claude"})), Agents::bound(["claude"]));
+    assert_eq!(agents(json!({"agent_id": "claude", "agents": ["team/*"]})), Agents::bound(["claude", "team/*"]));
+    assert_eq!(agents(json!({"agents": []})), Agents::bound::<&str>([]), "to none, and not to those of its user");
+    assert_eq!(agents(json!({"agents": ["*"]})), Agents::Any);
+    assert_eq!(house.code(&[("authorization", &token(json!({"agents": ["a\u{0}"]})))]), "invalid_token");
+    let (bound, _) = house.key(NewKey { agents: ["Claude Code".to_string()].into(), ..for_bob() });
+    let (free, _) = house.key(for_bob());
+    let caller = house.comes(&[("x-api-key", &bound)]).unwrap();
+    assert_eq!((caller.agent.as_deref(), caller.agents), (Some("Claude Code"), Agents::bound(["Claude Code"])));
+    let caller = house.comes(&[("x-api-key", &free)]).unwrap();
+    assert_eq!((caller.agent, caller.agents), (None, Agents::of_user("bob")));
+    let new = NewKey { agents: [String::new()].into(), ..for_bob() };
+    assert_eq!(
+        api_key::create(house.store.access_keys(), new, house.clock.now()).map(|_| ()).unwrap_err().code,
+        "empty_name"
+    );
 }
 
 #[test]
@@ -481,7 +507,7 @@ fn an_open_door_is_open_to_this_machine_alone() {
     let door = Door::open(Scope::new("local", "shop").unwrap());
     assert!(door.is_open() && !house(None).door.is_open());
     let comes = |peer: &str, list: &[(&'static str, &str)]| {
-        door.let_in(&headers(list), peer.parse().unwrap()).map_or_else(|e| e.code, |_| "ok")
+        door.let_in(&headers(list), peer.parse().unwrap()).map_or_else(|e| e.error.code, |_| "ok")
     };
     for peer in ["127.0.0.1:1", "127.8.8.8:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
         assert_eq!(comes(peer, &[]), "ok", "{peer}");

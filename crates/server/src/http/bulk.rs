@@ -42,6 +42,7 @@ pub async fn export(
 
 async fn exported(site: &Site, caller: Caller, query: Option<String>) -> Result<Response> {
     let (operation, mut request) = asked("export", &caller, query.as_deref())?;
+    let counted = site.front.body(&caller)?;
     let kind = match request.get("format").and_then(Value::as_str) {
         Some("node-link") => "application/json",
         _ => LINES,
@@ -51,6 +52,7 @@ async fn exported(site: &Site, caller: Caller, query: Option<String>) -> Result<
     site.front.call(&ours(caller), operation.meta.name, Value::Object(request), None).await?;
     let (send, receive) = mpsc::channel::<std::io::Result<Bytes>>(WAITING);
     tokio::task::spawn_blocking(move || {
+        let _counted = counted;
         let mut file = File::open(spool.path());
         loop {
             let part = file.as_mut().map_err(|e| std::io::Error::new(e.kind(), e.to_string())).and_then(|file| {
@@ -82,6 +84,7 @@ pub async fn import(
 
 async fn imported(site: &Site, caller: Caller, query: Option<String>, body: Body) -> Result<Response> {
     let (operation, mut request) = asked("import", &caller, query.as_deref())?;
+    let _counted = site.front.body(&caller)?;
     let spool = blocking(Spool::new).await?;
     let spool = taken(spool, body, site).await?;
     request.insert("file".into(), Value::String(spool.path().display().to_string()));

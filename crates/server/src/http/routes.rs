@@ -100,8 +100,9 @@ struct Asked<'a> {
     tenant: &'a str,
 }
 
-async fn answered(site: &Site, caller: &Caller, operation: &Operation, asked: Asked<'_>) -> Result<Response> {
-    let request = read(operation, &asked)?;
+async fn answered(site: &Site, caller: &Caller, operation: &'static Operation, asked: Asked<'_>) -> Result<Response> {
+    // Who names another tenant leaves a trace of it.
+    let request = read(operation, &asked).map_err(|error| site.front.turned_down(caller, operation, error))?;
     let answer = site.front.call(caller, operation.meta.name, request, None).await?;
     let text = answer.text()?;
     let mut headers = HeaderMap::new();

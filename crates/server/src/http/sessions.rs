@@ -1,75 +1,192 @@
-//! Whose an MCP session is: one that somebody began is nobody else's, whoever learns its id.
+//! MCP sessions: whose each is, how many there may be, and how long one may be idle.
+//!
+//! One that somebody began is nobody else's, whoever learns its id.
 
 use super::{id_of, refusal};
 use crate::front::Caller;
+use crate::shares::Holder;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName};
 use axum::middleware::Next;
 use axum::response::Response;
-use lukasa_model::Error;
+use lukasa_model::{Error, ErrorKind};
 use parking_lot::Mutex;
-use std::collections::{HashMap, VecDeque};
+use rmcp::transport::streamable_http_server::session::SessionManager;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-/// Sessions remembered; the oldest are forgotten, and those who had them begin anew.
-const MOST: usize = 16_384;
+/// Sessions at the same time: an idle one takes some 70 KiB.
+const MOST: usize = 1_024;
+/// Of one user. Whoever begins more ends the one of theirs that was used least lately.
+const EACH: usize = 64;
+/// A session that nothing comes from for so long ends.
+const IDLE: Duration = Duration::from_secs(300);
 
-#[derive(Default)]
-pub struct Sessions(Mutex<Known>);
+/// What keeps sessions.
+pub fn manager() -> Arc<LocalSessionManager> {
+    let mut manager = LocalSessionManager::default();
+    manager.session_config.keep_alive = Some(IDLE);
+    Arc::new(manager)
+}
+
+pub struct Sessions {
+    known: Mutex<Known>,
+    manager: Arc<LocalSessionManager>,
+    most: usize,
+    each: usize,
+}
 
 #[derive(Default)]
 struct Known {
-    owners: HashMap<String, Owner>,
-    /// In the order they began.
-    began: VecDeque<String>,
+    sessions: HashMap<String, Session>,
+    /// Counts requests: which session was used before which.
+    uses: u64,
 }
 
-/// Tenant, project and user.
-type Owner = (String, String, Option<String>);
+struct Session {
+    owner: Owner,
+    used: u64,
+}
+
+/// Tenant and user, and the project.
+type Owner = (Holder, String);
 
 impl Sessions {
-    fn is_of(&self, session: &str, owner: &Owner) -> bool {
-        self.0.lock().owners.get(session) == Some(owner)
+    pub fn new(manager: Arc<LocalSessionManager>) -> Sessions {
+        Sessions { known: Mutex::default(), manager, most: MOST, each: EACH }
     }
 
-    fn begin(&self, session: String, owner: Owner) {
-        let mut known = self.0.lock();
-        if known.began.len() == MOST
-            && let Some(oldest) = known.began.pop_front()
-        {
-            known.owners.remove(&oldest);
+    pub fn manager(&self) -> &Arc<LocalSessionManager> {
+        &self.manager
+    }
+
+    /// Whether a session is the owner's own; if so it is used now.
+    fn is_of(&self, session: &str, owner: &Owner) -> bool {
+        let mut known = self.known.lock();
+        known.uses += 1;
+        let now = known.uses;
+        known.sessions.get_mut(session).filter(|known| known.owner == *owner).map(|known| known.used = now).is_some()
+    }
+
+    /// Takes in a new session. What must end for it: one of the same user, or itself where there are too many of others.
+    async fn begin(&self, session: &str, owner: Owner) -> Option<String> {
+        let crowded = {
+            let mut known = self.known.lock();
+            known.uses += 1;
+            let used = known.uses;
+            known.sessions.insert(session.to_owned(), Session { owner: owner.clone(), used });
+            self.is_crowded(&known, &owner.0)
+        };
+        if !crowded {
+            return None;
         }
-        known.began.push_back(session.clone());
-        known.owners.insert(session, owner);
+        // Some may have ended by themselves.
+        let open: HashSet<String> = self.manager.sessions.read().await.keys().map(ToString::to_string).collect();
+        let mut known = self.known.lock();
+        known.sessions.retain(|id, _| open.contains(id));
+        if !self.is_crowded(&known, &owner.0) {
+            return None;
+        }
+        let own = known.sessions.iter().filter(|(_, session)| session.owner.0 == owner.0);
+        let ends = own.min_by_key(|(_, session)| session.used).map(|(id, _)| id.clone())?;
+        known.sessions.remove(&ends);
+        Some(ends)
+    }
+
+    fn is_crowded(&self, known: &Known, holder: &Holder) -> bool {
+        let own = known.sessions.values().filter(|session| session.owner.0 == *holder).count();
+        known.sessions.len() > self.most || holder.user.is_some() && own > self.each
+    }
+
+    async fn end(&self, session: &str) {
+        // One that has ended by itself needs no end.
+        let _ = self.manager.close_session(&session.into()).await;
     }
 }
 
 /// Lets through what names no session, or one of the caller's own. Another's is as unknown as one that never was.
 pub async fn own(State(sessions): State<Arc<Sessions>>, request: Request, next: Next) -> Response {
-    let owner = request.extensions().get::<Caller>().map(|caller| {
-        let scope = &caller.scope;
-        (scope.tenant.to_string(), scope.project.to_string(), caller.user.clone())
-    });
-    let Some(owner) = owner else {
+    let caller = request.extensions().get::<Caller>();
+    let Some(owner) = caller.map(|caller| (Holder::from(caller), caller.scope.project.to_string())) else {
         return refusal(&Error::internal("nobody knows who asks"), &id_of(&request));
     };
-    let named = named(request.headers());
+    let (named, id) = (named(request.headers()), id_of(&request));
     if let Some(session) = &named
         && !sessions.is_of(session, &owner)
     {
         let error = Error::not_found("unknown_session", "there is no such session").hint("begin with `initialize`");
-        return refusal(&error, &id_of(&request));
+        return refusal(&error, &id);
     }
     let response = next.run(request).await;
-    if named.is_none()
-        && let Some(session) = self::named(response.headers())
-    {
-        sessions.begin(session, owner);
+    let Some(begun) = self::named(response.headers()).filter(|_| named.is_none()) else { return response };
+    let Some(ends) = sessions.begin(&begun, owner).await else { return response };
+    sessions.end(&ends).await;
+    if ends != begun {
+        return response;
     }
-    response
+    let error = Error::new(ErrorKind::RateLimited, "too_many_sessions", "too many sessions are open")
+        .hint("end sessions that are not needed (DELETE /mcp), or try again later");
+    refusal(&error, &id)
 }
 
 fn named(headers: &HeaderMap) -> Option<String> {
     headers.get(SESSION).map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner(tenant: &str, user: &str) -> Owner {
+        let user = (!user.is_empty()).then(|| user.to_owned());
+        (Holder { tenant: tenant.into(), user }, "shop".into())
+    }
+
+    /// A session as the manager keeps it.
+    async fn opened(sessions: &Sessions) -> String {
+        let (id, _) = sessions.manager.create_session().await.expect("a session");
+        id.to_string()
+    }
+
+    #[tokio::test]
+    async fn a_user_ends_the_session_used_least_lately_and_nobody_elses() {
+        let sessions = Sessions { most: 4, each: 2, ..Sessions::new(manager()) };
+        let (ada, bob) = (owner("a", "ada"), owner("a", "bob"));
+        let (first, second, third) = (opened(&sessions).await, opened(&sessions).await, opened(&sessions).await);
+        assert_eq!(sessions.begin(&first, ada.clone()).await, None);
+        assert_eq!(sessions.begin(&second, ada.clone()).await, None);
+        assert!(sessions.is_of(&first, &ada) && !sessions.is_of(&first, &bob), "used once more, and by its owner only");
+        assert_eq!(sessions.begin(&third, ada.clone()).await, Some(second.clone()));
+        sessions.end(&second).await;
+        assert!(!sessions.is_of(&second, &ada) && sessions.is_of(&third, &ada));
+        let others = [opened(&sessions).await, opened(&sessions).await];
+        for session in &others {
+            assert_eq!(sessions.begin(session, bob.clone()).await, None);
+        }
+        // All there may be are others': a newcomer finds no room.
+        let (late, cid) = (opened(&sessions).await, owner("b", "cid"));
+        assert_eq!(sessions.begin(&late, cid.clone()).await, Some(late.clone()));
+        sessions.end(&late).await;
+        // Those that ended by themselves are not counted.
+        sessions.end(&others[0]).await;
+        let again = opened(&sessions).await;
+        assert_eq!(sessions.begin(&again, cid.clone()).await, None);
+        assert!(sessions.is_of(&again, &cid) && !sessions.is_of(&others[0], &bob));
+    }
+
+    #[tokio::test]
+    async fn without_users_all_share_what_there_is() {
+        let sessions = Sessions { most: 3, each: 1, ..Sessions::new(manager()) };
+        let mut begun = Vec::new();
+        for _ in 0..3 {
+            let session = opened(&sessions).await;
+            assert_eq!(sessions.begin(&session, owner("local", "")).await, None);
+            begun.push(session);
+        }
+        let more = opened(&sessions).await;
+        assert_eq!(sessions.begin(&more, owner("local", "")).await, Some(begun[0].clone()));
+    }
 }

@@ -1,7 +1,7 @@
 //! The attached side: a connection to the owner that many requests share.
 
 use super::place::{Place, own_user};
-use super::wire::{self, Asker, Frame, Hello, Request};
+use super::wire::{self, Asker, Frame, Hello, Refusal, Request};
 use crate::front::{Caller, Progress};
 use lukasa_engine::Operation;
 use lukasa_model::{Error, ErrorKind};
@@ -138,6 +138,15 @@ impl Line {
     pub fn here(&self, connections: BTreeSet<String>) {
         if let Ok(bytes) = wire::written(&Frame::Here { connections }) {
             // Without a connection to the owner there is nobody to tell; the next one is told anew.
+            let _ = self.0.out.send(Outgoing { id: 0, bytes, request: false });
+        }
+    }
+
+    /// Has the owner record what was refused here.
+    pub fn refused(&self, caller: &Caller, what: &str, error: &Error) {
+        let refusal = Refusal { caller: Asker::from(caller), what: what.into(), error: error.clone().into() };
+        if let Ok(bytes) = wire::written(&Frame::Refusal(refusal)) {
+            // Without a connection to the owner there is nobody who records it; the log has it.
             let _ = self.0.out.send(Outgoing { id: 0, bytes, request: false });
         }
     }

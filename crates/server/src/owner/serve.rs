@@ -2,8 +2,9 @@
 
 use super::opening::Opening;
 use super::place::{Place, own_user};
-use super::wire::{self, Frame, Hello, Request, Told};
+use super::wire::{self, Frame, Hello, Refusal, Request, Told};
 use super::work::Work;
+use crate::front::LOGIN;
 use lukasa_engine::coordination::Source;
 use lukasa_engine::{Answer, Engine, registry};
 use lukasa_model::{Error, ErrorKind, Result};
@@ -101,6 +102,10 @@ impl Host {
                     attached.engine.coordination().presence().here(attached.source, connections);
                 }
                 Frame::Request(request) => self.take(request, &out, &running),
+                Frame::Refusal(Refusal { caller, what, error }) => {
+                    let what = registry::find(&what).map_or(LOGIN, |operation| operation.meta.name);
+                    super::refuse(self.opening.clone(), caller.into(), what, error.into());
+                }
                 Frame::Cancel { id } => running.stop(id),
                 // Nothing else is said in this direction.
                 _ => return,
@@ -118,7 +123,7 @@ impl Host {
             let answer = match busy {
                 true => Err(Error::new(ErrorKind::RateLimited, "too_busy", "too many requests are waiting")
                     .hint("try again in a second")),
-                false => answer(request, &opening, &turns, out.clone()).await,
+                false => answer(request, &opening, turns, out.clone()).await,
             };
             let bytes = answer.or_else(|error| wire::written(&Frame::Failed { id, error: Told::from(error) }));
             if let Ok(bytes) = bytes {
@@ -132,12 +137,17 @@ impl Host {
 }
 
 /// The frame that answers a request.
-async fn answer(request: Request, opening: &Opening, turns: &Semaphore, out: mpsc::Sender<Vec<u8>>) -> Result<Vec<u8>> {
+async fn answer(
+    request: Request,
+    opening: &Opening,
+    turns: Arc<Semaphore>,
+    out: mpsc::Sender<Vec<u8>>,
+) -> Result<Vec<u8>> {
     let Request { id, caller, operation: name, request } = request;
     let operation =
         registry::find(&name).ok_or_else(|| Error::not_found("unknown_operation", format!("no operation `{name}`")))?;
     let engine = opening.engine().await?;
-    let _turn = turns.acquire().await.map_err(|_| Error::internal("the owner has ended"))?;
+    let turn = turns.acquire_owned().await.map_err(|_| Error::internal("the owner has ended"))?;
     let mut last: Option<Instant> = None;
     let tell = move |done, of| {
         if last.is_some_and(|last| last.elapsed() < BETWEEN_PROGRESS) {
@@ -152,7 +162,8 @@ async fn answer(request: Request, opening: &Opening, turns: &Semaphore, out: mps
     let raw = |answer: Answer| {
         RawValue::from_string(answer.text()?).map_err(|e| Error::internal(format!("an answer is not JSON: {e}")))
     };
-    let answer = Work { caller: caller.into(), operation, request }.run(engine, tell, raw).await?;
+    let work = Work { caller: caller.into(), operation, request, held: Box::new(turn) };
+    let answer = work.run(engine, tell, raw).await?;
     wire::written(&Frame::Answer { id, answer })
 }
 

@@ -53,7 +53,8 @@ impl Watched {
         tokio::spawn(async move {
             let Ok(engine) = opening.engine().await else { return };
             for (caller, request) in all {
-                let _ = Work { caller, operation, request }.run(engine.clone(), |_, _| (), |_| Ok(())).await;
+                let work = Work { caller, operation, request, held: Box::new(()) };
+                let _ = work.run(engine.clone(), |_, _| (), |_| Ok(())).await;
             }
         });
     }

@@ -1,7 +1,7 @@
 //! What owner and attached processes say to each other: frames of JSON, each behind its length.
 
 use crate::front::Caller;
-use lukasa_engine::Grants;
+use lukasa_engine::{Agents, Grants};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Changes whenever a frame does. `Hello` and `Refused` stay as they are, so that any two versions can tell each other.
-const PROTOCOL: u32 = 4;
+const PROTOCOL: u32 = 5;
 /// Largest frame: answers of megabytes are no use to anybody, and a broken length must not take the memory.
 pub(super) const FRAME_BYTES: usize = 64 << 20;
 /// Codes of errors remembered; there are fewer than three hundred.
@@ -31,6 +31,8 @@ pub(super) enum Frame {
         connections: BTreeSet<String>,
     },
     Request(Request),
+    /// What the attached process refused by itself, to be recorded.
+    Refusal(Refusal),
     Cancel {
         id: u64,
     },
@@ -65,6 +67,14 @@ pub(super) struct Request {
     pub request: Value,
 }
 
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Refusal {
+    pub caller: Asker,
+    /// The operation, or what it was instead.
+    pub what: String,
+    pub error: Told,
+}
+
 /// A caller as it travels. Both ends belong to one user, so what an attached process grants is believed.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Asker {
@@ -75,7 +85,9 @@ pub(super) struct Asker {
     connection: Option<String>,
     /// None: everything.
     grants: Option<BTreeSet<String>>,
+    agents: Agents,
     request_id: Option<String>,
+    address: Option<String>,
     tree: Option<PathBuf>,
 }
 
@@ -121,21 +133,22 @@ impl Hello {
 
 impl From<&Caller> for Asker {
     fn from(caller: &Caller) -> Asker {
-        let Caller { scope, user, agent, session, connection, grants, request_id, tree, local: _ } = caller.clone();
+        let Caller { scope, user, agent, session, connection, grants, agents, request_id, address, tree, local: _ } =
+            caller.clone();
         let grants = match grants {
             Grants::All => None,
             Grants::Of(scopes) => Some(scopes),
         };
-        Asker { scope, user, agent, session, connection, grants, request_id, tree }
+        Asker { scope, user, agent, session, connection, grants, agents, request_id, address, tree }
     }
 }
 
 impl From<Asker> for Caller {
     fn from(asker: Asker) -> Caller {
-        let Asker { scope, user, agent, session, connection, grants, request_id, tree } = asker;
+        let Asker { scope, user, agent, session, connection, grants, agents, request_id, address, tree } = asker;
         // Which places it may name was decided where it asked.
         let grants = grants.map_or(Grants::All, Grants::Of);
-        Caller { scope, user, agent, session, connection, grants, request_id, tree, local: true }
+        Caller { scope, user, agent, session, connection, grants, agents, request_id, address, tree, local: true }
     }
 }
 
@@ -236,10 +249,11 @@ mod tests {
 
     #[test]
     fn grants_travel_with_the_caller() {
-        let caller = Caller { grants: Grants::of(["graph:read"]), ..Caller::owner(Scope::new("local", "p").unwrap()) };
+        let (grants, agents) = (Grants::of(["graph:read"]), Agents::of_user("ada"));
+        let caller = Caller { grants, agents, ..Caller::owner(Scope::new("local", "p").unwrap()) };
         let text = serde_json::to_string(&Asker::from(&caller)).unwrap();
         let there: Caller = serde_json::from_str::<Asker>(&text).unwrap().into();
-        assert_eq!(there.grants, caller.grants);
+        assert_eq!((there.grants, there.agents), (caller.grants, caller.agents));
     }
 
     #[test]

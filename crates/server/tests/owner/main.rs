@@ -179,7 +179,7 @@ async fn a_front_over_a_shared_engine_keeps_its_limits_and_its_grants() {
     let owner = site.desk();
     owning(&owner).await;
     let front = Front::over(site.desk(), Limits::default(), Given::default());
-    front.ready().await.unwrap();
+    front.ready(|| Ok(())).await.unwrap();
     let reader = Caller { grants: Grants::of(["graph:read"]), ..caller() };
     let request = json!({"type": "Service", "key": "a"});
     let refused = front.call(&reader, "put", request.clone(), None).await.err().unwrap();

@@ -52,6 +52,8 @@ impl House {
             clock,
             failures: None,
             patience: Patience::default(),
+            record: Scope::new("served", "shop").unwrap(),
+            checks: vec![],
         };
         change(&mut site);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -61,13 +63,19 @@ impl House {
         House { address, fixture, engine, runtime: Some(runtime) }
     }
 
-    /// A key of a user for one project.
+    /// A key of a user for every project, who may act as any agent.
     pub fn key(&self, tenant: &str, user: &str, scopes: &[&str]) -> String {
+        self.key_of(tenant, user, scopes, &["*"])
+    }
+
+    /// A key that is bound to these agents.
+    pub fn key_of(&self, tenant: &str, user: &str, scopes: &[&str], agents: &[&str]) -> String {
         let new = NewKey {
             tenant: tenant.into(),
             project: None,
             user: user.into(),
             scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+            agents: agents.iter().map(|agent| (*agent).to_owned()).collect(),
             expires_at: None,
         };
         let keys = self.fixture.store.access_keys();

@@ -1,0 +1,162 @@
+//! Threads at work for requests, and a watchdog that reports those that go on though they were told to stop.
+
+use crate::front::Caller;
+use lukasa_engine::Stop;
+use lukasa_engine::telemetry::{log, metrics};
+use lukasa_model::{Error, ErrorKind, Result, Scope};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, Once};
+use std::time::{Duration, Instant};
+
+/// How long work may go on after it was told to stop: because of the time limit, or because nobody waits.
+const GRACE: Duration = Duration::from_secs(5);
+/// How often the watchdog looks.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The workers of this process.
+pub(crate) fn workers() -> &'static Workers {
+    static ALL: LazyLock<Workers> = LazyLock::new(Workers::default);
+    static WATCHDOG: Once = Once::new();
+    WATCHDOG.call_once(|| {
+        let watching = std::thread::Builder::new().name("watchdog".into()).spawn(|| {
+            loop {
+                std::thread::sleep(EVERY);
+                ALL.look(Instant::now());
+            }
+        });
+        if let Err(e) = watching {
+            log::event(log::Level::Error, "watchdog.failed", &[("message", json!(e.to_string()))]);
+        }
+    });
+    &ALL
+}
+
+#[derive(Default)]
+pub(crate) struct Workers(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    last: u64,
+    all: BTreeMap<u64, Worker>,
+}
+
+struct Worker {
+    operation: &'static str,
+    scope: Scope,
+    request_id: Option<String>,
+    began: Instant,
+    stop: Stop,
+    /// When it was first seen to have been told.
+    told: Option<Instant>,
+    stuck: bool,
+}
+
+/// A thread that works; ends when it is dropped.
+pub(crate) struct Working<'a> {
+    workers: &'a Workers,
+    id: u64,
+}
+
+impl Workers {
+    pub fn begin(&self, caller: &Caller, operation: &'static str, stop: Stop) -> Working<'_> {
+        let mut state = self.0.lock();
+        state.last += 1;
+        let worker = Worker {
+            operation,
+            scope: caller.scope.clone(),
+            request_id: caller.request_id.clone(),
+            began: Instant::now(),
+            stop,
+            told: None,
+            stuck: false,
+        };
+        let id = state.last;
+        state.all.insert(id, worker);
+        Working { workers: self, id }
+    }
+
+    /// Reports workers that are newly stuck; how many are.
+    fn look(&self, now: Instant) -> usize {
+        let mut state = self.0.lock();
+        for worker in state.all.values_mut().filter(|worker| worker.stop.is_stopped()) {
+            let told = *worker.told.get_or_insert(now);
+            if !worker.stuck && now.saturating_duration_since(told) >= GRACE {
+                worker.stuck = true;
+                metrics().workers_stuck_total.inc_of(&[worker.operation]);
+                log::event(log::Level::Error, "worker.stuck", &worker.told());
+            }
+        }
+        let stuck = state.all.values().filter(|worker| worker.stuck).count();
+        metrics().workers_stuck.set(stuck as f64);
+        stuck
+    }
+
+    /// Refuses where so many are stuck that there may be nobody left to work.
+    pub fn check(&self, all: usize) -> Result<()> {
+        let stuck = self.0.lock().all.values().filter(|worker| worker.stuck).count();
+        if stuck < all {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Unavailable,
+            "workers_stuck",
+            format!("{stuck} workers do not stop, of {all} that read"),
+        )
+        .hint("the log names what they work on (`worker.stuck`); start the server again"))
+    }
+}
+
+impl Worker {
+    fn told(&self) -> [(&'static str, Value); 5] {
+        let Scope { tenant, project } = &self.scope;
+        [
+            ("request_id", json!(self.request_id)),
+            ("operation", json!(self.operation)),
+            ("tenant", json!(tenant)),
+            ("project", json!(project)),
+            ("seconds", json!(self.began.elapsed().as_secs())),
+        ]
+    }
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        let ended = self.workers.0.lock().all.remove(&self.id);
+        if let Some(worker) = ended.filter(|worker| worker.stuck) {
+            log::event(log::Level::Info, "worker.freed", &worker.told());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+    use super::*;
+
+    #[test]
+    fn who_goes_on_after_it_was_told_to_stop_is_stuck() {
+        let (workers, now) = (Workers::default(), Instant::now());
+        let caller = Caller::owner(Scope::new("local", "shop").unwrap());
+        let (long, told) = (Stop::default(), Stop::default());
+        let _working = workers.begin(&caller, "search", long);
+        let stuck = workers.begin(&caller, "cypher", told.clone());
+        let counted = |operation: &str| {
+            let text = metrics().text(None);
+            let line = format!("workers_stuck_total{{operation=\"{operation}\"}}");
+            text.lines().any(|found| found.starts_with(&line))
+        };
+        assert_eq!(workers.look(now + 100 * GRACE), 0, "long work that is waited for is no fault");
+        told.stop();
+        assert_eq!(workers.look(now), 0, "it may need a moment");
+        assert!(workers.check(1).is_ok() && !counted("cypher"));
+        assert_eq!(workers.look(now + GRACE), 1);
+        assert!(counted("cypher") && !counted("search"));
+        assert_eq!((workers.check(1).unwrap_err().code, workers.check(2).is_ok()), ("workers_stuck", true));
+        drop(stuck);
+        assert_eq!(workers.look(now + 2 * GRACE), 0);
+        assert!(workers.check(1).is_ok());
+    }
+}

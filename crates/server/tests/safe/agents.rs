@@ -1,0 +1,112 @@
+//! Whose agent a caller is comes from the token or key: nobody reads, writes or releases anything as somebody else's.
+
+use crate::house::House;
+use lukasa_engine::{Agents, Context, operations};
+use lukasa_model::Scope;
+use lukasa_testkit::fixtures;
+use serde_json::{Value, json};
+
+/// Stands in what only its agent may read.
+const MARK: &str = "quartzmarmot";
+const SCOPES: [&str; 4] = ["graph:read", "graph:write", "graph:search:read", "graph:sensitive:read"];
+
+/// A project in which the agent `claude` of ada has remembered something sensitive and claimed a file.
+fn claimed(house: &House) -> String {
+    let ada = house.key_of("ours", "ada", &SCOPES, &["claude"]);
+    house.ok(&ada, "put", json!({"type": "FILE", "key": "src/a.py", "properties": {"path": "src/a.py"}}));
+    let kept = house.ok(&ada, "episode_add", json!({"content": format!("the word is {MARK}"), "sensitive": true}));
+    assert!(kept["episode_id"].is_string(), "{kept}");
+    let claim = house.ok(&ada, "agent_claim", json!({"target_id": "src/a.py", "intent": "mend it"}));
+    assert_eq!(claim["status"], "ok", "{claim}");
+    ada
+}
+
+fn recalled() -> Value {
+    json!({"query": "the word", "agent_id": "claude", "include_sensitive": true})
+}
+
+#[test]
+fn a_key_acts_as_its_own_agents_and_nobody_elses() {
+    for fixture in fixtures() {
+        let house = House::of(fixture, None);
+        let ada = claimed(&house);
+        let kind = house.fixture.name;
+        // Without an agent of its own: within its user's name.
+        let eve = house.key_of("ours", "eve", &SCOPES, &[]);
+        for (operation, request) in [
+            ("agent_release", json!({"target_id": "src/a.py", "agent_id": "claude"})),
+            ("agent_release", json!({"target_id": "src/a.py", "agentId": "claude", "force": true, "reason": "x"})),
+            ("episode_add", json!({"content": "x", "agent_id": "claude"})),
+            (
+                "episode_add",
+                json!({"episodes": [{"content": "x", "agent_id": "eve"}, {"content": "x", "agentId": "claude"}]}),
+            ),
+            ("decision_add", json!({"title": "x", "rationale": "x", "agent_id": "claude"})),
+            ("agent_claim", json!({"target_id": "src/a.py", "intent": "x", "agent_id": "eve2"})),
+        ] {
+            let refused = house.call(&eve, operation, &request);
+            assert_eq!(
+                (refused.status, refused.code().as_str()),
+                (403, "forbidden_agent"),
+                "{kind} {request}: {}",
+                refused.all()
+            );
+            let session = house.session(&eve, "claude");
+            let told = house.tool(&eve, &session, operation, request);
+            assert_eq!(told["errorCode"], "forbidden_agent", "{kind}: {told}");
+        }
+        // Whoever calls itself so over MCP is still the user's own.
+        let session = house.session(&eve, "claude");
+        let told = house.tool(&eve, &session, "agent_release", json!({"target_id": "src/a.py"}));
+        assert_eq!(told["errorCode"], "not_holder", "{kind}: {told}");
+        assert!(told["summary"].as_str().unwrap().contains("eve/claude"), "{told}");
+        for (way, text) in [
+            ("REST", house.ok(&eve, "episode_recall", recalled()).to_string()),
+            ("MCP", house.tool(&eve, &session, "episode_recall", recalled()).to_string()),
+        ] {
+            assert!(!text.contains(MARK), "{kind} {way}: {text}");
+        }
+        for agent in ["eve", "eve/codex"] {
+            house.ok(&eve, "episode_add", json!({"content": "x", "agent_id": agent}));
+        }
+        // Its own agent sees and ends what is its own, whatever the client calls itself.
+        let session = house.session(&ada, "some client");
+        for (way, text) in [
+            ("REST", house.ok(&ada, "episode_recall", recalled()).to_string()),
+            ("MCP", house.tool(&ada, &session, "episode_recall", recalled()).to_string()),
+        ] {
+            assert!(text.contains(MARK), "{kind} {way}: {text}");
+        }
+        assert_eq!(
+            house.call(&ada, "episode_add", &json!({"content": "x", "agent_id": "ada"})).code(),
+            "forbidden_agent"
+        );
+        let told = house.tool(&ada, &session, "agent_release", json!({"target_id": "src/a.py"}));
+        assert_eq!(told["ok"], true, "{kind}: {told}");
+    }
+}
+
+#[test]
+fn every_operation_that_an_agent_can_be_named_to_asks_whose_it_is() {
+    let house = House::of(lukasa_testkit::Fixture::memory(), None);
+    // Of the engine itself: surfaces may refuse some of them for other reasons.
+    let code = |name: &str| {
+        let (mut progress, scope) = (|_, _| (), Scope::new("ours", "shop").unwrap());
+        let mut eve = Context { agents: Agents::of_user("eve"), ..Context::of(scope, &mut progress) };
+        house.engine.call(&mut eve, name, json!({"agent_id": "somebody"})).map_or_else(|e| e.code, |_| "ok")
+    };
+    let (mut open, mut checked) = (Vec::new(), 0);
+    for operation in operations().iter().filter(|operation| operation.fields().contains_key("agent_id")) {
+        match code(operation.meta.name) == "forbidden_agent" {
+            true => checked += 1,
+            false => open.push(operation.meta.name),
+        }
+    }
+    assert!(checked >= 8, "{checked}");
+    open.sort_unstable();
+    assert_eq!(
+        open,
+        ["agent_status", "blocking_issues", "decision_query", "episode_recall"],
+        "these read what is shared"
+    );
+}

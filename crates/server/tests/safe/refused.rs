@@ -1,0 +1,95 @@
+//! Those who are turned away leave a trace: in the record, with their address, and in the figures.
+
+use crate::house::House;
+use lukasa_engine::telemetry::metrics;
+use lukasa_server::auth::api_key::{self, NewKey};
+use lukasa_store::Clock;
+use lukasa_store::audit::{AuditEntry, AuditFind};
+use lukasa_testkit::fixtures;
+use lukasa_testkit::http::ask;
+use serde_json::json;
+
+/// The first entry of a status, once it is recorded.
+fn recorded(house: &House, tenant: &str, status: &str) -> AuditEntry {
+    let find = AuditFind { status: Some(status.into()), ..AuditFind::default() };
+    for _ in 0..2_000 {
+        house.engine.audit().unwrap().flush().unwrap();
+        if let Some(entry) = house.fixture.store.audit().find(tenant, &find, 1).unwrap().pop() {
+            return entry;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    panic!("{}: no `{status}` of {tenant}", house.fixture.name);
+}
+
+fn counted(code: &str) -> bool {
+    let line = format!("access_refused_total{{code=\"{code}\"}}");
+    metrics().text(None).lines().any(|found| found.starts_with(&line))
+}
+
+#[test]
+fn refused_logins_and_attempts_on_other_tenants_and_projects_are_recorded() {
+    for fixture in fixtures() {
+        let house = House::of(fixture, None);
+        let kind = house.fixture.name;
+        let bob = house.key("ours", "bob", &["graph:read", "graph:search:read"]);
+        house.call(&bob, "projects", &json!({}));
+        // A guess belongs to nobody, so to whoever serves.
+        let guess = format!("{}{}", &bob[..20], "A".repeat(43));
+        assert_eq!(house.call(&guess, "projects", &json!({})).code(), "invalid_key");
+        let entry = recorded(&house, "served", "invalid_key").note;
+        assert_eq!(
+            (entry.operation.as_str(), entry.address.as_deref(), entry.user),
+            ("login", Some("127.0.0.1"), None),
+            "{kind}"
+        );
+        // Another tenant.
+        let request = json!({"query": "x", "tenant_id": "theirs"});
+        assert_eq!(house.call(&bob, "search", &request).code(), "forbidden_tenant");
+        let entry = recorded(&house, "ours", "forbidden_tenant").note;
+        assert_eq!((entry.operation.as_str(), entry.address.as_deref()), ("search", Some("127.0.0.1")), "{kind}");
+        assert!(entry.user.is_some());
+        // Another project, over REST and MCP.
+        let new = NewKey {
+            tenant: "ours".into(),
+            project: Some("shop".into()),
+            user: "cid".into(),
+            scopes: ["graph:read".to_owned()].into(),
+            agents: Default::default(),
+            expires_at: None,
+        };
+        let (token, key) = api_key::create(house.fixture.store.access_keys(), new, house.fixture.clock.now()).unwrap();
+        let sent = token.reveal();
+        for (path, id) in [("/v1/projects", "request-by-rest"), ("/mcp", "request-by-mcp")] {
+            let headers = [("x-api-key", sent.as_str()), ("x-project-id", "other"), ("x-request-id", id)];
+            assert_eq!(ask(house.address, "POST", path, &headers, "{}").code(), "forbidden_project");
+            // The latest is the first that is found.
+            let entry = recorded(&house, "ours", "forbidden_project").note;
+            assert_eq!((entry.operation.as_str(), entry.address.as_deref()), ("login", Some("127.0.0.1")), "{kind}");
+            assert!(entry.user.is_some() && entry.project == "shop", "{kind}: {entry:?}");
+            house.fixture.clock.advance(1);
+        }
+        // A key that has ended is its tenant's.
+        house.fixture.store.access_keys().revoke("ours", &key.id, house.fixture.clock.now()).unwrap();
+        assert_eq!(house.call(&sent, "projects", &json!({})).code(), "revoked_key");
+        assert_eq!(recorded(&house, "ours", "revoked_key").note.address.as_deref(), Some("127.0.0.1"), "{kind}");
+        // A scope that is missing.
+        assert_eq!(house.call(&bob, "put", &json!({"type": "A", "key": "b"})).code(), "missing_scope");
+        assert_eq!(recorded(&house, "ours", "missing_scope").note.address.as_deref(), Some("127.0.0.1"), "{kind}");
+        for code in ["invalid_key", "forbidden_tenant", "forbidden_project", "revoked_key", "missing_scope"] {
+            assert!(counted(code), "{kind}: {code}");
+        }
+        // Of what was allowed no address is kept, and the chain is whole.
+        let fine = AuditFind { status: Some("ok".into()), ..AuditFind::default() };
+        let fine = house.fixture.store.audit().find("ours", &fine, 100).unwrap();
+        assert!(!fine.is_empty() && fine.iter().all(|entry| entry.note.address.is_none()), "{kind}");
+        let admin = house.key("ours", "ann", &["admin"]);
+        house.ok(&admin, "audit_verify", json!({}));
+        let listed = house.ok(&admin, "audit_list", json!({"status": "forbidden_tenant"}));
+        assert_eq!(listed["entries"][0]["address"], "127.0.0.1", "{kind}");
+        // Who brings nothing tries nothing.
+        assert_eq!(ask(house.address, "POST", "/v1/projects", &[], "{}").code(), "missing_token");
+        let find = AuditFind { status: Some("missing_token".into()), ..AuditFind::default() };
+        assert!(counted("missing_token") && house.fixture.store.audit().find("served", &find, 1).unwrap().is_empty());
+    }
+}

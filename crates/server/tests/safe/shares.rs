@@ -1,0 +1,142 @@
+//! What one user has under way or open is no reason for another to wait, on every store.
+
+use crate::house::House;
+use lukasa_server::{Front, Limits};
+use lukasa_store::Store;
+use lukasa_testkit::http::{ask, connect, tried};
+use lukasa_testkit::{FaultyStore, Fixture, fixtures};
+use serde_json::json;
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+const READER: [&str; 2] = ["graph:read", "graph:write"];
+/// Longer than anything here takes, so that nothing is given up.
+const LONG: Duration = Duration::from_secs(600);
+
+/// A server over a store whose readers can be held up.
+fn held_up(mut fixture: Fixture, limits: Limits) -> (House, Arc<FaultyStore>) {
+    let faulty = Arc::new(FaultyStore::new(Arc::clone(&fixture.store)));
+    fixture.store = Arc::clone(&faulty) as Arc<dyn Store>;
+    let store = Arc::clone(&faulty);
+    let house = House::with(fixture, None, move |site| {
+        let engine = site.front.desk().engine().unwrap();
+        assert!(engine.store().describe().starts_with("faulty"), "{}", store.describe());
+        site.front = Front::new(engine, limits, None);
+    });
+    (house, faulty)
+}
+
+fn until(what: &str, holds: impl Fn() -> bool) {
+    for _ in 0..6_000 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("never: {what}");
+}
+
+#[test]
+fn another_users_request_is_answered_while_one_users_are_held() {
+    for fixture in fixtures() {
+        let limits = Limits { at_once: 4, time: LONG, ..Limits::default() };
+        let (house, store) = held_up(fixture, limits);
+        let (ada, bob) = (house.key("ours", "ada", &READER), house.key("ours", "bob", &READER));
+        let other = house.key("theirs", "cid", &READER);
+        let headers = [("x-api-key", ada.as_str()), ("x-project-id", "slow")];
+        let put = json!({"type": "Service", "key": "a"}).to_string();
+        assert_eq!(ask(house.address, "POST", "/v1/put", &headers, &put).status, 200);
+        house.ok(&bob, "put", json!({"type": "Service", "key": "a"}));
+        house.ok(&other, "put", json!({"type": "Service", "key": "a"}));
+        let session = house.session(&bob, "agent");
+        store.gate.shut(Some("slow"));
+        std::thread::scope(|scope| {
+            let held: Vec<_> = (0..24)
+                .map(|_| {
+                    let (address, key) = (house.address, ada.clone());
+                    scope.spawn(move || {
+                        let headers = [("x-api-key", key.as_str()), ("x-project-id", "slow")];
+                        tried(address, "POST", "/v1/get", &headers, &json!({"ref": "Service:a"}).to_string())
+                    })
+                })
+                .collect();
+            until("her share is under way", || store.gate.waiting() == 2);
+            for n in 0..3 {
+                let request = json!({"ref": "Service:a"});
+                assert_eq!(house.call(&bob, "get", &request).status, 200, "{n}");
+                assert_eq!(house.tool(&bob, &session, "get", request.clone())["ok"], true, "{n}");
+                assert_eq!(house.call(&other, "get", &request).status, 200, "{n}");
+                house.ok(&bob, "put", json!({"type": "Service", "key": format!("b{n}")}));
+            }
+            assert_eq!(store.gate.waiting(), 2, "hers are still held, and no more than her share");
+            store.gate.open();
+            for one in held {
+                assert_eq!(one.join().unwrap().unwrap().unwrap().status, 200, "each has its turn");
+            }
+        });
+    }
+}
+
+#[test]
+fn what_does_not_stop_keeps_its_place_and_no_more_threads() {
+    let limits = Limits { at_once: 4, waiting: 100, time: Duration::from_millis(50), ..Limits::default() };
+    let (house, store) = held_up(Fixture::sqlite(), limits);
+    let (ada, bob) = (house.key("ours", "ada", &READER), house.key("ours", "bob", &READER));
+    // Written without the server, whose time is short.
+    let mut progress = |_, _| ();
+    for project in ["slow", "shop"] {
+        let scope = lukasa_model::Scope::new("ours", project).unwrap();
+        let mut owner = lukasa_engine::Context::of(scope, &mut progress);
+        house.engine.call(&mut owner, "put", json!({"type": "Service", "key": "a"})).unwrap();
+    }
+    store.gate.shut(Some("slow"));
+    let headers = [("x-api-key", ada.as_str()), ("x-project-id", "slow")];
+    let codes: Vec<String> = (0..12)
+        .map(|_| ask(house.address, "POST", "/v1/get", &headers, &json!({"ref": "Service:a"}).to_string()).code())
+        .collect();
+    assert_eq!(codes[..2], ["timeout", "timeout"], "told to stop, which they cannot");
+    assert!(codes[2..].iter().all(|code| code == "too_busy"), "{codes:?}");
+    assert_eq!(store.gate.waiting(), 2, "one thread for each place");
+    // Its time is short: once it is in memory it is quick enough.
+    until("another user is served", || house.call(&bob, "get", &json!({"ref": "Service:a"})).status == 200);
+    store.gate.open();
+    until("places come back", || {
+        ask(house.address, "POST", "/v1/get", &headers, &json!({"ref": "Service:a"}).to_string()).status == 200
+    });
+}
+
+#[test]
+fn sessions_of_one_user_have_an_end() {
+    let house = House::of(Fixture::memory(), None);
+    let (ada, bob) = (house.key("ours", "ada", &READER), house.key("ours", "bob", &READER));
+    house.ok(&bob, "put", json!({"type": "Service", "key": "a"}));
+    let others = house.session(&bob, "agent");
+    let all: Vec<String> = (0..66).map(|_| house.session(&ada, "agent")).collect();
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let status = |key: &str, session: &str| house.say(key, Some(session), &ping).status;
+    assert_eq!((status(&ada, &all[0]), status(&ada, &all[1])), (404, 404), "the oldest two ended");
+    assert_eq!((status(&ada, &all[2]), status(&ada, &all[65])), (200, 200));
+    assert_eq!(status(&bob, &others), 200, "nobody else's did");
+}
+
+#[test]
+fn event_streams_of_one_user_have_an_end() {
+    let house = House::of(Fixture::memory(), None);
+    let (ada, bob) = (house.key("ours", "ada", &READER), house.key("ours", "bob", &READER));
+    house.ok(&bob, "put", json!({"type": "Service", "key": "a"}));
+    let listen = |key: &str| {
+        let mut stream = connect(house.address);
+        write!(stream, "GET /v1/events HTTP/1.1\r\nhost: {}\r\nx-api-key: {key}\r\n\r\n", house.address).unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).unwrap();
+        (String::from_utf8(head[9..].to_vec()).unwrap(), stream)
+    };
+    let open: Vec<_> = (0..64).map(|_| listen(&ada)).collect();
+    assert!(open.iter().all(|(status, _)| status == "200"));
+    assert_eq!(listen(&ada).0, "429");
+    assert_eq!(house.get(&ada, "/v1/events").code(), "too_many_listeners");
+    assert_eq!(listen(&bob).0, "200");
+    drop(open);
+    until("those that ended are not counted", || listen(&ada).0 == "200");
+}
