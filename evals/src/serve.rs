@@ -126,6 +126,8 @@ fn started(project: &Project) -> Result<(tokio::runtime::Runtime, SocketAddr), F
         clock: Arc::new(SystemClock),
         failures: None,
         patience: Patience::default(),
+        record: project.scope().clone(),
+        checks: vec![],
     };
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))?;
     let address = listener.local_addr()?;

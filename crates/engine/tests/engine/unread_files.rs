@@ -67,7 +67,7 @@ fn what_is_no_file_of_the_working_tree_is_neither_shown_nor_compared() {
             assert!(out["code"].is_null() && out["freshness"]["differs_on_disk"].is_null(), "{kind} {key}: {out}");
         }
         for (operation, request) in [
-            ("search", json!({"query": "leaked", "limit": 50})),
+            ("search", json!({"query": "leaked", "limit": 40})),
             ("context_pack", json!({"task": "mend leaked", "profile": "debug"})),
         ] {
             let out = desk.ok(operation, request).to_string();
