@@ -3,7 +3,7 @@
 use crate::house::House;
 use lukasa_server::auth::jwks::KeySource;
 use lukasa_server::auth::{Door, Guarded, Tokens, jwt};
-use lukasa_server::{Front, Limits};
+use lukasa_server::{Front, Given, Limits};
 use lukasa_store::{Clock, Store};
 use lukasa_testkit::http::ask;
 use lukasa_testkit::{FaultyStore, Fixture, fixtures};
@@ -24,7 +24,7 @@ fn a_store_that_hangs_is_not_ready_and_is_again_when_it_goes_on() {
         let kind = fixture.name;
         let house = House::with(fixture, None, |site| {
             let engine = site.front.desk().engine().unwrap();
-            site.front = Front::new(engine, Limits { time: Duration::from_millis(50), ..Limits::default() }, None);
+            site.front = Front::new(engine, Limits { time: Duration::from_millis(50), ..Limits::default() }, Given::default());
         });
         let bob = house.key("ours", "bob", &["graph:read"]);
         assert_eq!(ready(&house), (200, "ok".into()), "{kind}");

@@ -1,7 +1,7 @@
 //! What one user has under way or open is no reason for another to wait, on every store.
 
 use crate::house::House;
-use lukasa_server::{Front, Limits};
+use lukasa_server::{Front, Given, Limits};
 use lukasa_store::Store;
 use lukasa_testkit::http::{ask, connect, tried};
 use lukasa_testkit::{FaultyStore, Fixture, fixtures};
@@ -22,7 +22,7 @@ fn held_up(mut fixture: Fixture, limits: Limits) -> (House, Arc<FaultyStore>) {
     let house = House::with(fixture, None, move |site| {
         let engine = site.front.desk().engine().unwrap();
         assert!(engine.store().describe().starts_with("faulty"), "{}", store.describe());
-        site.front = Front::new(engine, limits, None);
+        site.front = Front::new(engine, limits, Given::default());
     });
     (house, faulty)
 }
