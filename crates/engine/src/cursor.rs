@@ -12,6 +12,8 @@ use sha2::Sha256;
 pub struct Cursor {
     pub branch: BranchNo,
     pub known: Tx,
+    /// Of that transaction's hash: another log may have another transaction of this number.
+    pub digest: u64,
     pub valid: Time,
     /// The page begins here, or ends here when it is read backwards.
     pub place: u32,
@@ -22,8 +24,8 @@ pub struct Cursor {
     pub request: [u8; 8],
 }
 
-const FORM: u8 = 1;
-const BODY: usize = 1 + 4 + 8 + 8 + 4 + 1 + 8;
+const FORM: u8 = 2;
+const BODY: usize = 1 + 4 + 8 + 8 + 8 + 4 + 1 + 8;
 const TAG: usize = 16;
 
 impl Cursor {
@@ -32,7 +34,8 @@ impl Cursor {
         short.copy_from_slice(&request.0[..8]);
         let place = u32::try_from(place).unwrap_or(u32::MAX);
         let (branch, known, valid) = (view.branch, view.known, view.valid);
-        Cursor { branch, known, valid, place, backwards, spared: 0, request: short }
+        let digest = view.position().digest();
+        Cursor { branch, known, digest, valid, place, backwards, spared: 0, request: short }
     }
 
     #[must_use]
@@ -47,6 +50,7 @@ impl Cursor {
         bytes.push(FORM);
         bytes.extend(self.branch.to_be_bytes());
         bytes.extend(self.known.to_be_bytes());
+        bytes.extend(self.digest.to_be_bytes());
         bytes.extend(self.valid.0.to_be_bytes());
         bytes.extend(self.place.to_be_bytes());
         bytes.push(u8::from(self.backwards) | self.spared << 1);
@@ -72,6 +76,7 @@ impl Cursor {
         Ok(Cursor {
             branch: u32::from_be_bytes(take(&mut rest)),
             known: u64::from_be_bytes(take(&mut rest)),
+            digest: u64::from_be_bytes(take(&mut rest)),
             valid: Time(i64::from_be_bytes(take(&mut rest))),
             place: u32::from_be_bytes(take(&mut rest)),
             backwards: rest[0] & 1 == 1,
@@ -115,8 +120,9 @@ mod tests {
         let (key, request) = (Hash::of(b"project"), Hash::of(b"request"));
         let mut short = [0; 8];
         short.copy_from_slice(&request.0[..8]);
-        let cursor =
-            Cursor { branch: 3, known: 42, valid: Time(-7), place: 50, backwards: true, spared: 0x55, request: short };
+        let (place, backwards, spared) = (50, true, 0x55);
+        let (branch, known, digest, valid) = (3, 42, 7, Time(-7));
+        let cursor = Cursor { branch, known, digest, valid, place, backwards, spared, request: short };
         let sealed = cursor.seal(&key);
         assert_eq!(Cursor::open(&sealed, &key).unwrap(), cursor);
         assert!(cursor.check(&request).is_ok());

@@ -30,7 +30,8 @@ pub use communities::{COMMUNITY, CommunityOut, Kept, options};
 /// Graphs held in memory, and what is derived from them.
 pub struct Graphs {
     pub projections: Projections,
-    keys: Mutex<FxHashMap<Scope, Hash>>,
+    /// By project and epoch of its log.
+    keys: Mutex<FxHashMap<Scope, (u64, Hash)>>,
     derived: communities::Derived,
 }
 
@@ -47,7 +48,8 @@ impl Graphs {
     /// elsewhere begins with the same one. It keeps damaged and foreign cursors out; whoever can read the project's log
     /// could make one, and gain nothing by it.
     pub fn cursor_key(&self, ledger: &Ledger) -> Result<Hash> {
-        if let Some(key) = self.keys.lock().get(ledger.scope()) {
+        let epoch = ledger.epoch();
+        if let Some((_, key)) = self.keys.lock().get(ledger.scope()).filter(|(of, _)| *of == epoch) {
             return Ok(*key);
         }
         let first = ledger.transactions(1, 1, 1)?.pop();
@@ -55,7 +57,7 @@ impl Graphs {
         let Scope { tenant, project } = ledger.scope();
         // Names hold no such byte.
         let key = Hash::of(&[&first.0[..], tenant.as_bytes(), &[0], project.as_bytes()].concat());
-        self.keys.lock().insert(ledger.scope().clone(), key);
+        self.keys.lock().insert(ledger.scope().clone(), (epoch, key));
         Ok(key)
     }
 }
@@ -85,6 +87,13 @@ impl Engine {
         let mut view = ledger.view(spec)?;
         if (view.branch, view.known, view.valid) != (cursor.branch, cursor.known, cursor.valid) {
             view = ledger.view_fixed(cursor.branch, cursor.known, cursor.valid)?;
+        }
+        if (view.known, view.position().digest()) != (cursor.known, cursor.digest) {
+            return Err(Error::invalid(
+                "cursor_of_a_replaced_log",
+                "the log that this cursor was given for is there no more",
+            )
+            .hint("the database was restored or failed over; ask again without a cursor"));
         }
         let head = spec.as_of.is_none() && spec.known_at.is_none();
         self.look_at(context, view, head)

@@ -6,8 +6,8 @@
 use crate::Engine;
 use crate::context_graph::is_sensitive;
 use crate::coordination::Denied;
-use lukasa_model::{Content, Result, Statement, Thing, ThingNo, Time, Transaction, Tx};
-use lukasa_store::Ledger;
+use lukasa_model::{Content, Position, Result, Statement, Thing, ThingNo, Time, Transaction, Tx};
+use lukasa_store::{Head, Ledger};
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,10 +31,14 @@ pub enum Kind {
     Task,
     /// An episode, a decision or a learning was recorded.
     Episode,
+    /// The database was restored or failed over, and the log is another one after `tx`: what was reported of later
+    /// transactions is void. Reported whichever kinds are asked for.
+    Replaced,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 5] = [Kind::Transaction, Kind::Claim, Kind::Conflict, Kind::Task, Kind::Episode];
+    pub const ALL: [Kind; 6] =
+        [Kind::Transaction, Kind::Claim, Kind::Conflict, Kind::Task, Kind::Episode, Kind::Replaced];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -43,6 +47,7 @@ impl Kind {
             Kind::Conflict => "conflict",
             Kind::Task => "task",
             Kind::Episode => "episode",
+            Kind::Replaced => "replaced",
         }
     }
 
@@ -64,6 +69,9 @@ pub struct Happening {
     /// The transaction it belongs to; none for a conflict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tx: Option<Tx>,
+    /// Of a transaction: the hash of the log up to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
     pub at: Time,
     /// `Type:key` of what it is about.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
@@ -102,6 +110,7 @@ impl Happening {
         Happening {
             kind,
             tx: None,
+            hash: None,
             at,
             reference: None,
             agent: None,
@@ -118,20 +127,26 @@ impl Happening {
     }
 }
 
-/// How far somebody has listened: `42` or `42~1700000000000001`.
+/// How far a client has listened: `42`, `42.1f0a96b2c4d5e6f7` or `42.1f0a96b2c4d5e6f7~1700000000000001`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     pub tx: Tx,
+    /// Of the hash of that transaction; whichever log is there when left out.
+    pub digest: Option<u64>,
     /// The last conflict; from now on when left out.
     pub conflict: Option<u64>,
 }
 
 impl fmt::Display for Heard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.conflict {
-            Some(conflict) => write!(f, "{}~{conflict}", self.tx),
-            None => write!(f, "{}", self.tx),
+        write!(f, "{}", self.tx)?;
+        if let Some(digest) = self.digest {
+            write!(f, ".{digest:016x}")?;
         }
+        if let Some(conflict) = self.conflict {
+            write!(f, "~{conflict}")?;
+        }
+        Ok(())
     }
 }
 
@@ -139,12 +154,36 @@ impl FromStr for Heard {
     type Err = std::num::ParseIntError;
 
     fn from_str(text: &str) -> std::result::Result<Heard, Self::Err> {
-        let (tx, conflict) = match text.split_once('~') {
-            Some((tx, conflict)) => (tx, Some(conflict.parse()?)),
+        let (position, conflict) = match text.split_once('~') {
+            Some((position, conflict)) => (position, Some(conflict.parse()?)),
             None => (text, None),
         };
-        Ok(Heard { tx: tx.parse()?, conflict })
+        let (tx, digest) = match position.split_once('.') {
+            Some((tx, digest)) => (tx, Some(u64::from_str_radix(digest, 16)?)),
+            None => (position, None),
+        };
+        Ok(Heard { tx: tx.parse()?, digest, conflict })
     }
+}
+
+/// Where to go on from in the log as it is: behind what was heard, or, where that is not in it, behind what both logs are
+/// known to have in common, with what to report of it.
+fn resume(ledger: &Ledger, heard: Heard, head: &Head) -> Result<(Tx, Option<Happening>)> {
+    let common = match heard.digest {
+        Some(digest) => ledger.common_with(heard.tx, digest)?,
+        None => Some(heard.tx.min(head.tx)),
+    };
+    if common == Some(heard.tx) {
+        return Ok((heard.tx, None));
+    }
+    let reason = match common {
+        Some(_) => "the log was replaced by another after this transaction; what was reported after it is void",
+        None => "the log was replaced by another, from an unknown transaction on; read the project again",
+    };
+    let from = common.unwrap_or(head.tx);
+    let replaced =
+        Happening { tx: Some(from), reason: Some(reason.into()), ..Happening::new(Kind::Replaced, head.recorded_at) };
+    Ok((from, Some(replaced)))
 }
 
 /// What happened since, oldest first; of each transaction what it is about before the transaction itself.
@@ -156,14 +195,20 @@ pub fn since(
     transactions: usize,
 ) -> Result<(Vec<Happening>, Heard)> {
     let wanted = |kind: Kind| kinds.is_empty() || kinds.contains(&kind);
-    let head = ledger.head()?.tx;
-    let log = match heard.tx < head {
-        true => ledger.transactions(heard.tx + 1, head, transactions)?,
+    let head = ledger.head()?;
+    let (from, replaced) = resume(ledger, heard, &head)?;
+    let log = match from < head.tx {
+        true => ledger.transactions(from + 1, head.tx, transactions)?,
         false => vec![],
     };
-    let to = log.last().map_or(heard.tx, |last| last.tx);
+    let to = match log.last() {
+        Some(last) => last.position(),
+        None if from == head.tx => head.position(),
+        // It stays as it was heard.
+        None => ledger.transactions(from, from, 1)?.first().map_or(Position::START, Transaction::position),
+    };
     let registry = ledger.registry()?;
-    let mut all = Vec::new();
+    let mut all: Vec<Happening> = replaced.into_iter().collect();
     for transaction in log {
         let branch = registry.branch_name(transaction.branch).to_string();
         if [Kind::Claim, Kind::Task, Kind::Episode].into_iter().any(wanted) && transaction.objects <= MOST_STATED {
@@ -178,7 +223,7 @@ pub fn since(
     if wanted(Kind::Conflict) {
         all.extend(refused.into_iter().map(conflict));
     }
-    Ok((all, Heard { tx: to, conflict: Some(last) }))
+    Ok((all, Heard { tx: to.tx, digest: Some(to.digest()), conflict: Some(last) }))
 }
 
 fn conflict(denied: Denied) -> Happening {
@@ -197,6 +242,7 @@ fn committed(transaction: Transaction, branch: String) -> Happening {
     let kind = serde_json::to_value(header.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned));
     Happening {
         tx: Some(transaction.tx),
+        hash: Some(transaction.hash.to_string()),
         agent: header.agent,
         session: header.session,
         branch: Some(branch),
@@ -209,7 +255,7 @@ fn committed(transaction: Transaction, branch: String) -> Happening {
 
 /// What a transaction says about claims, tasks and episodes.
 fn stated(ledger: &Ledger, transaction: &Transaction, branch: &str) -> Result<Vec<Happening>> {
-    let changes = ledger.changes(transaction.tx - 1, transaction.tx)?;
+    let changes = ledger.stated_by(transaction)?;
     let mut things: FxHashMap<ThingNo, Thing> = changes.things.into_iter().map(|thing| (thing.no, thing)).collect();
     let missing: FxHashSet<ThingNo> =
         changes.statements.iter().map(|s| s.thing).filter(|no| !things.contains_key(no)).collect();
@@ -261,10 +307,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_far_somebody_listened_is_a_word() {
-        for (text, heard) in [("42", Heard { tx: 42, conflict: None }), ("42~7", Heard { tx: 42, conflict: Some(7) })] {
+    fn how_far_a_client_listened_is_a_word() {
+        let heard = |digest, conflict| Heard { tx: 42, digest, conflict };
+        for (text, heard) in [
+            ("42", heard(None, None)),
+            ("42~7", heard(None, Some(7))),
+            ("42.00000000000000ff", heard(Some(255), None)),
+            ("42.00000000000000ff~7", heard(Some(255), Some(7))),
+        ] {
             assert_eq!((text.parse::<Heard>().unwrap(), heard.to_string()), (heard, text.to_owned()));
         }
-        assert!("x".parse::<Heard>().is_err() && "4~".parse::<Heard>().is_err() && "".parse::<Heard>().is_err());
+        for bad in ["x", "4~", "", "4.", "4.x", ".ff"] {
+            assert!(bad.parse::<Heard>().is_err(), "{bad}");
+        }
     }
 }

@@ -36,7 +36,7 @@ use lukasa_model::{Error, Result, Scope};
 use lukasa_store::{Clock, Ledger, Store};
 use outline::Outline;
 use parking_lot::Mutex;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use serde_json::Value;
 use std::collections::hash_map::Entry;
 use std::io::{BufRead, Write};
@@ -57,8 +57,8 @@ pub struct Engine {
     cache: Option<PathBuf>,
     ledgers: Arc<Mutex<FxHashMap<Scope, Ledger>>>,
     graphs: Arc<Graphs>,
-    /// Projects known to have the types of the `agent` pack.
-    packed: Arc<Mutex<FxHashSet<Scope>>>,
+    /// What was declared in projects when they were last known to have the types of the `agent` pack.
+    packed: Arc<Mutex<FxHashMap<Scope, Arc<lukasa_model::Registry>>>>,
     workspaces: ByRoot<Arc<code::Workspace>>,
     watches: ByRoot<code::Watch>,
     summaries: Option<Arc<code::Summaries>>,
@@ -156,6 +156,7 @@ impl Context<'_> {
 impl Engine {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, temp_dir: PathBuf) -> Engine {
         lukasa_store::ledger::observe(events::committed);
+        lukasa_store::ledger::observe_replaced(events::log_replaced);
         let graphs = Arc::new(Graphs::new(GRAPH_MEMORY));
         Engine {
             store,

@@ -46,15 +46,27 @@ impl Engine {
     }
 
     fn know_agents_in(&self, scope: &Scope, header: &Header) -> Result<()> {
-        if self.packed.lock().contains(scope) {
+        let ledger = self.ledger(scope);
+        // What was declared may be lost: the log can be replaced by another, which has to be known before something is
+        // written whose type must be there first.
+        let declared = match ledger.registry() {
+            Ok(registry) => Some(registry),
+            Err(error) if error.code == "unknown_project" => None,
+            Err(error) => return Err(error),
+        };
+        let known = self.packed.lock().get(scope).cloned();
+        if let (Some(known), Some(declared)) = (known, &declared)
+            && std::sync::Arc::ptr_eq(&known, declared)
+        {
             return Ok(());
         }
-        self.ledger(scope).install(agent()?, header)?;
+        ledger.install(agent()?, header)?;
+        let registry = ledger.registry()?;
         let mut packed = self.packed.lock();
         if packed.len() >= crate::LEDGERS {
             packed.clear();
         }
-        packed.insert(scope.clone());
+        packed.insert(scope.clone(), registry);
         Ok(())
     }
 }

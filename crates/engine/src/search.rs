@@ -106,13 +106,13 @@ impl Searching {
     pub fn given_lately(&self, context: &Context<'_>, look: &Look, now: Time, nodes: &[Node]) -> FxHashSet<ThingNo> {
         let Some(session) = &context.session else { return FxHashSet::default() };
         let things: Vec<ThingNo> = nodes.iter().map(|node| look.snapshot.thing(*node)).collect();
-        self.given.lately(&context.scope, session, now, &things).into_iter().collect()
+        self.given.lately(&look.ledger, session, now, &things).into_iter().collect()
     }
 
     /// Remembers what the asking session is given in full.
-    pub fn give(&self, context: &Context<'_>, now: Time, things: &[ThingNo]) {
+    pub fn give(&self, context: &Context<'_>, look: &Look, now: Time, things: &[ThingNo]) {
         if let Some(session) = &context.session {
-            self.given.give(&context.scope, session, now, things);
+            self.given.give(&look.ledger, session, now, things);
         }
     }
 }

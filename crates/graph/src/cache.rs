@@ -3,7 +3,7 @@
 use crate::projection::Projection;
 use crate::snapshot::Snapshot;
 use lukasa_model::types::Registry;
-use lukasa_model::{BranchNo, Result, Scope, Time, Tx, View};
+use lukasa_model::{BranchNo, Position, Result, Scope, Time, Tx, View};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::ViewSpec;
 use parking_lot::Mutex;
@@ -34,7 +34,7 @@ struct Key {
     scope: Scope,
     branch: BranchNo,
     /// What was known, and the moment asked about; none for the head of the branch, now.
-    past: Option<(Tx, Time)>,
+    past: Option<(Position, Time)>,
 }
 
 #[derive(Default)]
@@ -109,7 +109,7 @@ impl Projections {
     /// The graph at a fixed view.
     pub fn at(&self, ledger: &Ledger, view: &View, progress: Progress<'_>) -> Result<Arc<Snapshot>> {
         self.forget_what_is_sensitive(ledger)?;
-        let key = Key { scope: ledger.scope().clone(), branch: view.branch, past: Some((view.known, view.valid)) };
+        let key = Key { scope: ledger.scope().clone(), branch: view.branch, past: Some((view.position(), view.valid)) };
         let entry = self.entry_or_older(&key);
         let mut held = entry.held.lock();
         self.note(!matches!(*held, Held::Nothing));
@@ -157,7 +157,7 @@ impl Projections {
 
     /// Keeps a snapshot for who comes back to read on. It shares with the head what has not changed since.
     pub fn pin(&self, scope: &Scope, view: &View, snapshot: &Arc<Snapshot>) {
-        let key = Key { scope: scope.clone(), branch: view.branch, past: Some((view.known, view.valid)) };
+        let key = Key { scope: scope.clone(), branch: view.branch, past: Some((view.position(), view.valid)) };
         if self.entries.lock().contains_key(&key) {
             return;
         }
@@ -212,7 +212,7 @@ impl Projections {
             .map(|(key, entry)| Use {
                 scope: key.scope.clone(),
                 branch: key.branch,
-                past: key.past,
+                past: key.past.map(|(known, valid)| (known.tx, valid)),
                 bytes: entry.total(),
             })
             .collect();
@@ -258,7 +258,7 @@ impl Projections {
             let mut entries = self.entries.lock();
             let older = |(other, entry): &(&Key, &Arc<Entry>)| {
                 (&other.scope, other.branch) == (&key.scope, key.branch)
-                    && other.past.is_some_and(|(k, v)| k < known && v == valid)
+                    && other.past.is_some_and(|(k, v)| k.tx < known.tx && v == valid)
                     && entry.pinned.is_none()
             };
             if !entries.contains_key(key)

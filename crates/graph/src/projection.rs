@@ -33,11 +33,11 @@ impl Projection {
     }
 
     /// Moves on to a later view of the same branch. `false` when that cannot be done by following (a fork was
-    /// moved, a type became lasting, the view is an earlier one): build anew. After an error it must not be
-    /// used again.
+    /// moved, a type became lasting, the view is an earlier one or of another log): build it again. After an
+    /// error it must not be used again.
     pub fn advance(&mut self, ledger: &Ledger, view: &View) -> Result<bool> {
         let old = &self.snapshot.view;
-        if view.known == old.known && view.lineage == old.lineage && view.valid < self.snapshot.until {
+        if view.position() == old.position() && view.lineage == old.lineage && view.valid < self.snapshot.until {
             if view.valid < old.valid {
                 return Ok(false);
             }
@@ -53,7 +53,7 @@ impl Projection {
         Arc::make_mut(&mut self.snapshot).registry = registry;
         let old = &self.snapshot.view;
         let next_thing = ledger.head()?.next_thing;
-        let changes = ledger.changes(old.known, view.known)?;
+        let Some(changes) = ledger.changes(old.position(), view.position())? else { return Ok(false) };
         let mut at_hand: FxHashMap<ThingNo, Thing> = changes.things.into_iter().map(|t| (t.no, t)).collect();
         let mut said: FxHashMap<ThingNo, Statement> = FxHashMap::default();
         let mut ask: FxHashSet<ThingNo> = FxHashSet::default();

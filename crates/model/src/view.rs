@@ -3,6 +3,8 @@
 use crate::branch::Lineage;
 use crate::error::{Error, Result};
 use crate::id::{BranchNo, Tx};
+use crate::json::Hash;
+use crate::position::Position;
 use crate::time::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +16,8 @@ pub struct View {
     pub branch_name: String,
     /// Only what was recorded at or before this transaction counts.
     pub known: Tx,
+    /// The hash of that transaction: the view is one of the log that has it.
+    pub hash: Hash,
     /// The moment asked about.
     pub valid: Time,
     pub lineage: Lineage,
@@ -32,6 +36,11 @@ pub struct ViewEcho {
 }
 
 impl View {
+    /// Where in the log its knowledge ends.
+    pub fn position(&self) -> Position {
+        Position { tx: self.known, hash: self.hash }
+    }
+
     pub fn echo(&self) -> ViewEcho {
         ViewEcho {
             branch: self.branch_name.clone(),

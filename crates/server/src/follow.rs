@@ -3,7 +3,8 @@
 use crate::front::{Caller, Front};
 use crate::shares::One;
 use lukasa_engine::happenings::Heard;
-use lukasa_model::Result;
+use lukasa_model::json::Hash;
+use lukasa_model::{Position, Result};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -23,12 +24,18 @@ fn marked(events: Vec<Map<String, Value>>, before: Option<Heard>, after: &str) -
         let tx = event.get("tx").and_then(Value::as_u64).filter(|_| event.get("kind") == Some(&json!("transaction")));
         let id = match tx {
             _ if at == last => Some(after.to_owned()),
-            Some(tx) => before.map(|before| Heard { tx, ..before }.to_string()),
+            Some(tx) => before.map(|before| Heard { tx, digest: digest(&event), ..before }.to_string()),
             None => None,
         };
         (event, id)
     };
     events.into_iter().enumerate().map(mark).collect()
+}
+
+/// Of the hash of the transaction that an event reports.
+fn digest(event: &Map<String, Value>) -> Option<u64> {
+    let hash = Hash::parse(event.get("hash")?.as_str()?)?;
+    Some(Position { tx: 0, hash }.digest())
 }
 
 /// Somebody who listens, and how far they have heard.
@@ -90,13 +97,13 @@ mod tests {
         let ids = |list: Value, before: Option<Heard>| -> Vec<Option<String>> {
             marked(events(list), before, "42~9").into_iter().map(|(_, id)| id).collect()
         };
-        let before = Some(Heard { tx: 40, conflict: Some(7) });
+        let before = Some(Heard { tx: 40, digest: Some(1), conflict: Some(7) });
         let all = json!([
             {"kind": "claim", "tx": 41}, {"kind": "transaction", "tx": 41},
-            {"kind": "transaction", "tx": 42}, {"kind": "conflict"}
+            {"kind": "transaction", "tx": 42, "hash": format!("sha256:{}", "0f".repeat(32))}, {"kind": "conflict"}
         ]);
         let some = |id: &str| Some(id.to_owned());
-        assert_eq!(ids(all.clone(), before), [None, some("41~7"), some("42~7"), some("42~9")]);
+        assert_eq!(ids(all.clone(), before), [None, some("41~7"), some("42.0f0f0f0f0f0f0f0f~7"), some("42~9")]);
         assert_eq!(ids(json!([{"kind": "claim", "tx": 41}]), before), [some("42~9")], "whatever kinds are asked for");
         assert_eq!(ids(all, None), [None, None, None, some("42~9")]);
         assert_eq!(ids(json!([]), before), []);

@@ -26,7 +26,7 @@ use lukasa_model::json::Hash;
 use lukasa_model::plan::Side;
 use lukasa_model::statement::Provenance;
 use lukasa_model::types::Declaration;
-use lukasa_model::{BranchNo, Result, Scope, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId};
+use lukasa_model::{BranchNo, Position, Result, Scope, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId};
 use std::ops::Range;
 use std::path::Path;
 use uuid::Uuid;
@@ -122,6 +122,19 @@ pub trait Reader {
     /// Log entries `from..=to`, ascending, at most `limit`.
     fn transactions(&mut self, from: Tx, to: Tx, limit: usize) -> Result<Vec<Transaction>>;
 
+    /// The position of a transaction; `None` where the log has no such transaction.
+    fn position(&mut self, tx: Tx) -> Result<Option<Position>> {
+        if tx == 0 {
+            return Ok(Some(Position::START));
+        }
+        Ok(self.transactions(tx, tx, 1)?.first().map(Transaction::position))
+    }
+
+    /// Whether the log has a position, and so is the one that was read there or goes on from it.
+    fn holds(&mut self, position: Position) -> Result<bool> {
+        Ok(self.position(position.tx)? == Some(position))
+    }
+
     /// Log entries that match, newest first, at most `limit`.
     fn find_transactions(&mut self, find: &Find, limit: usize) -> Result<Vec<Transaction>>;
 
@@ -184,8 +197,14 @@ pub struct Head {
     pub hash: Hash,
     pub next_thing: ThingNo,
     /// The last transaction that stated a system object.
-    pub declared: Tx,
+    pub declared: Position,
     pub namespace: Uuid,
+}
+
+impl Head {
+    pub fn position(&self) -> Position {
+        Position { tx: self.tx, hash: self.hash }
+    }
 }
 
 /// Rows of one transaction, all of them or a part.

@@ -13,7 +13,7 @@ use lukasa_model::statement::Provenance;
 use lukasa_model::transaction::Chain;
 use lukasa_model::types::{Declaration, system};
 use lukasa_model::{
-    BranchNo, Error, ErrorKind, Result, Scope, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId,
+    BranchNo, Error, ErrorKind, Position, Result, Scope, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId,
 };
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ impl Rows {
 /// Where the log of a new project stands.
 pub(crate) fn empty_head(scope: &Scope) -> Head {
     let (hash, namespace) = (Chain::START, scope.namespace());
-    Head { tx: 0, recorded_at: Time::MIN, hash, next_thing: 1, declared: 0, namespace }
+    Head { tx: 0, recorded_at: Time::MIN, hash, next_thing: 1, declared: Position::START, namespace }
 }
 
 pub(crate) fn unknown_project(scope: &Scope) -> Error {

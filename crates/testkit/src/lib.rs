@@ -11,6 +11,7 @@ pub mod history;
 pub mod http;
 mod postgres;
 pub mod questions;
+mod swapped;
 
 pub use agent::Agent;
 pub use clock::ManualClock;
@@ -19,3 +20,4 @@ pub use faulty::FaultyStore;
 pub use fixture::{Fixture, fixtures};
 pub use git::{git, has_git};
 pub use postgres::TestDatabase;
+pub use swapped::SwappedStore;

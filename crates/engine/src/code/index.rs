@@ -28,8 +28,8 @@ use lukasa_code::resolve::{Links, Program, Resolver};
 use lukasa_code::statements::{self, About, Names};
 use lukasa_model::batch::{End, PutObject, PutRelationship};
 use lukasa_model::types::RENAMED_FROM;
-use lukasa_model::{Batch, ErrorKind, Reference, Result, Scope, Time, TransactionKind, Tx, View, Write};
-use lukasa_store::ledger::ViewSpec;
+use lukasa_model::{Batch, ErrorKind, Position, Reference, Result, Scope, Time, TransactionKind, Tx, View, Write};
+use lukasa_store::ledger::{Committed, ViewSpec};
 use lukasa_store::{Fields, Ledger};
 use parking_lot::Mutex;
 use rayon::prelude::*;
@@ -56,9 +56,9 @@ pub struct Workspace {
 
 /// What is remembered between passes. All of it can be read anew.
 struct State {
-    /// The branch and transaction `known` is true for.
+    /// The branch and position `known` is true for.
     branch: String,
-    tx: Tx,
+    at: Position,
     known: BTreeMap<String, Known>,
     program: Program,
     /// Files that are not text or cannot be read.
@@ -98,7 +98,7 @@ impl Default for State {
     fn default() -> State {
         State {
             branch: String::new(),
-            tx: 0,
+            at: Position::START,
             known: BTreeMap::new(),
             program: Program::default(),
             skipped: FxHashMap::default(),
@@ -394,7 +394,7 @@ impl Workspace {
             Err(e) => return Err(e),
         };
         let view = ledger.view(&ViewSpec::on(branch))?;
-        if state.tx == head.tx && state.branch == branch && head.tx > 0 {
+        if state.at == head.position() && state.branch == branch && head.tx > 0 {
             return Ok(Some(view));
         }
         // Nothing was remembered yet: what an earlier process has seen will do.
@@ -420,11 +420,11 @@ impl Workspace {
             }
             None => ask_known(state, ledger, &view, &stamps::contents(&kept.seen))?,
         }
-        if state.branch != branch || state.tx != head.tx {
+        if state.branch != branch || state.at != head.position() {
             state.stated = false;
         }
         state.branch = branch.to_owned();
-        state.tx = head.tx;
+        state.at = head.position();
         Ok(Some(view))
     }
 
@@ -514,7 +514,7 @@ impl Workspace {
             not_kept(self.keep_only(to_keep), report);
             let committed = ledger.commit(&batch)?;
             report.tx = committed.tx;
-            state.wrote(committed.tx);
+            state.wrote(&committed);
             state.claimed = batch.header.git_commit;
             return Ok(());
         }
@@ -627,7 +627,7 @@ impl Workspace {
             let stamp = stamp.map_or(before.and_then(|k| k.stamp), |(_, s)| *s);
             state.known.insert(path, Known { content, facts: digest, stamp });
         }
-        state.wrote(committed.tx);
+        state.wrote(&committed);
         state.claimed = batch.header.git_commit;
         state.last_valid = state.last_valid.max(batch.header.valid_at.unwrap_or(committed.recorded_at));
         Ok(())
@@ -695,10 +695,10 @@ fn ask_known(
 }
 
 impl State {
-    /// Moves on to what was just written, unless somebody else wrote in between: then the branch is asked again.
-    fn wrote(&mut self, tx: Option<Tx>) {
-        if tx == Some(self.tx + 1) {
-            self.tx += 1;
+    /// Moves on to what was just written, unless another writer came between: then the branch is read again.
+    fn wrote(&mut self, committed: &Committed) {
+        if let Some(after) = committed.after.filter(|_| committed.before == self.at) {
+            self.at = after;
         }
     }
 

@@ -7,7 +7,7 @@ use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
 use lukasa_model::claims::{BOARD, Decision, HELD, Held, Relation, Target, decide, held_in};
 use lukasa_model::transaction::Header;
-use lukasa_model::{Batch, Content, Error, ErrorKind, Reference, Result, Scope, Time, Tx, View};
+use lukasa_model::{Batch, Content, Error, ErrorKind, Position, Reference, Result, Scope, Time, View};
 use lukasa_store::ledger::{State, ViewSpec};
 use lukasa_store::{Fields, Ledger};
 use serde_json::{Map, Value, json};
@@ -18,11 +18,11 @@ pub const TARGETS: &str = "TARGETS";
 /// Times a board is read again because somebody else was faster. Each time somebody else got something.
 const TRIES: usize = 256;
 
-/// What is held, as of a transaction, by board. Empty boards are left out.
+/// What is held, as of a position of the log, by board. Empty boards are left out.
 #[derive(Default)]
 pub(super) struct Boards {
     /// None: nothing was read yet.
-    tx: Option<Tx>,
+    at: Option<Position>,
     held: BTreeMap<String, Vec<Held>>,
 }
 
@@ -207,21 +207,26 @@ impl Engine {
     /// Reads what was stated since the last time, and tells what it means.
     pub(super) fn catch_up(&self, ledger: &Ledger) -> Result<()> {
         let head = match ledger.head() {
-            Ok(head) => head.tx,
+            Ok(head) => head.position(),
             Err(e) if e.kind == ErrorKind::NotFound => return Ok(()),
             Err(e) => return Err(e),
         };
         let boards = self.coordination.boards(ledger.scope());
         let mut boards = boards.lock();
-        let known = boards.tx;
-        if known.is_some_and(|tx| tx >= head) {
+        if boards.at == Some(head) {
             return Ok(());
         }
         let view = ledger.view(&ViewSpec::default())?;
-        let states = match known {
+        let (at, to) = (boards.at, view.position());
+        let touched = at.map_or(Ok(None), |at| ledger.stated_project_wide(at, to))?;
+        let known = touched.is_some();
+        if !known {
+            // Nothing was read yet, or it was read from a log that is there no more.
+            boards.held.clear();
+        }
+        let states = match touched {
             None => ledger.beginning(&view, Some(BOARD), "", Fields::Content)?,
-            Some(tx) => {
-                let touched = ledger.stated_project_wide(tx, view.known)?;
+            Some(touched) => {
                 let states = ledger.states_whole(&view, &touched, Fields::Content)?;
                 states.into_iter().filter(|state| state.thing.type_name.eq_ignore_ascii_case(BOARD)).collect()
             }
@@ -230,14 +235,14 @@ impl Engine {
         for state in states {
             let (key, held) = (state.thing.key.as_deref().unwrap_or_default().to_owned(), read_board(&state)?);
             let before = if held.is_empty() { boards.held.remove(&key) } else { boards.held.insert(key, held.clone()) };
-            if known.is_some() {
+            if known {
                 let before = before.unwrap_or_default();
                 let is_in = |claim: &Held, list: &[Held]| list.iter().any(|other| other.claim_id == claim.claim_id);
                 taken.extend(held.iter().filter(|claim| !is_in(claim, &before)).cloned());
                 gone.extend(before.iter().filter(|claim| !is_in(claim, &held)).cloned());
             }
         }
-        boards.tx = Some(view.known);
+        boards.at = Some(to);
         let mut told: Vec<Happening> = Vec::new();
         if !gone.is_empty() {
             let ids: Vec<String> = gone.iter().map(|claim| claim.claim_id.clone()).collect();

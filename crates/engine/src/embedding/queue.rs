@@ -5,10 +5,10 @@ use super::kind;
 use super::objects::{Object, PAGE, each_page, on_branch, view_now};
 use lukasa_model::id::{MAIN, PROJECT_WIDE};
 use lukasa_model::types::{EmbeddingPolicy, Registry};
-use lukasa_model::{BranchNo, Error, Result, ThingNo, Time, Tx, VersionId};
+use lukasa_model::{BranchNo, Error, Position, Result, ThingNo, Time, Tx, VersionId};
 use lukasa_search::embed::Model;
-use lukasa_store::Ledger;
 use lukasa_store::derived::{Lane, NewJob};
+use lukasa_store::{Head, Ledger};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -110,13 +110,24 @@ impl Queue {
         let (derived, scope) = (self.ledger.store().derived(), self.ledger.scope());
         let head = self.ledger.head()?;
         let done = match derived.mark(scope, &self.kind)? {
-            Some(mark) if mark >= head.tx => return Ok(Enqueued::default()),
-            Some(mark) if mark >= head.declared => self.since(mark, head.tx, now)?,
+            Some(mark) if mark == head.position().mark() => return Ok(Enqueued::default()),
+            Some(mark) if self.follows(mark, &head)? => self.since(Position::tx_of_mark(mark), head.tx, now)?,
             _ => self.catch_up(now)?,
         };
         // Only now: what is looked at twice costs little, what is never looked at is lost.
-        derived.set_mark(scope, &self.kind, head.tx)?;
+        derived.set_mark(scope, &self.kind, head.position().mark())?;
         Ok(done)
+    }
+
+    /// Whether what came after a mark is all there is to look at: the log has the position it was set at, and no type was
+    /// declared since.
+    fn follows(&self, mark: u64, head: &Head) -> Result<bool> {
+        let tx = Position::tx_of_mark(mark);
+        if tx > head.tx || tx < head.declared.tx {
+            return Ok(false);
+        }
+        let position = self.ledger.store().read(self.ledger.scope())?.position(tx)?;
+        Ok(position.is_some_and(|position| position.mark() == mark))
     }
 
     /// Looks at what transactions `after+1..=to` touched.

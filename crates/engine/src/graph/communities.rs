@@ -8,7 +8,8 @@ use lukasa_graph::Node;
 use lukasa_graph::community::{self, Algorithm, Options, Undirected, describe, detect};
 use lukasa_model::id::object_id;
 use lukasa_model::json::Hash;
-use lukasa_model::{BranchNo, Error, ErrorKind, Result, Scope, ThingNo, Tx};
+use lukasa_model::{BranchNo, Error, ErrorKind, Position, Result, Scope, ThingNo, Tx};
+use lukasa_store::Ledger;
 use lukasa_store::ledger::ViewSpec;
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -28,7 +29,7 @@ const TOLD: usize = 40;
 
 /// The communities of a branch as they were found at a transaction.
 pub struct Kept {
-    pub tx: Tx,
+    pub at: Position,
     pub options: Options,
     pub modularity: f64,
     pub communities: Vec<CommunityOut>,
@@ -86,10 +87,16 @@ pub(super) struct Derived {
 const KEPT: usize = 256;
 
 impl Graphs {
-    /// The communities last found on a branch, if they were found this way and are not from later than `known`.
-    pub fn kept(&self, scope: &Scope, branch: BranchNo, known: Tx, options: &Options) -> Option<Arc<Kept>> {
-        let kept = self.derived.kept.lock();
-        kept.get(&(scope.clone(), branch)).filter(|k| k.options == *options && k.tx <= known).cloned()
+    /// The communities last found on a branch, if they were found this way, are not from later than `known`, and were found
+    /// in the log as it is.
+    pub fn kept(&self, ledger: &Ledger, branch: BranchNo, known: Tx, options: &Options) -> Result<Option<Arc<Kept>>> {
+        let place = (ledger.scope().clone(), branch);
+        let Some(kept) = self.derived.kept.lock().get(&place).cloned() else { return Ok(None) };
+        if !ledger.holds(kept.at)? {
+            self.derived.kept.lock().remove(&place);
+            return Ok(None);
+        }
+        Ok(Some(kept).filter(|kept| kept.options == *options && kept.at.tx <= known))
     }
 
     fn keep(&self, scope: &Scope, branch: BranchNo, found: &Arc<Kept>) {
@@ -98,7 +105,7 @@ impl Graphs {
             kept.clear();
         }
         let slot = kept.entry((scope.clone(), branch)).or_insert_with(|| Arc::clone(found));
-        if slot.tx <= found.tx {
+        if slot.at.tx <= found.at.tx {
             *slot = Arc::clone(found);
         }
     }
@@ -141,8 +148,8 @@ impl Engine {
         };
         let mut communities: Vec<CommunityOut> = described.into_iter().map(told).collect();
         self.sum_up(look, &mut communities, &members);
-        let (tx, modularity) = (look.view.known, found.modularity);
-        let kept = Arc::new(Kept { tx, options: *options, modularity, communities, members });
+        let (at, modularity) = (look.view.position(), found.modularity);
+        let kept = Arc::new(Kept { at, options: *options, modularity, communities, members });
         if keep {
             self.graphs().keep(look.ledger.scope(), look.view.branch, &kept);
         }
@@ -191,7 +198,7 @@ impl Engine {
     /// The communities of what is looked at: those kept for its branch, else found now.
     pub fn communities(&self, look: &Look, options: &Options) -> Result<Arc<Kept>> {
         let head = look.is_head;
-        let at_hand = self.graphs().kept(look.ledger.scope(), look.view.branch, look.view.known, options);
+        let at_hand = self.graphs().kept(&look.ledger, look.view.branch, look.view.known, options)?;
         match at_hand.filter(|_| head) {
             Some(kept) => Ok(kept),
             None => self.find_communities(look, options, head),

@@ -17,36 +17,41 @@ const EPISODES: usize = 1_000_000;
 /// The last episode of a session on a branch, once it was looked up. Held while the next one is written.
 pub type Last = Arc<Mutex<Option<Option<Uuid>>>>;
 
+/// By project, epoch of its log, branch and session.
 #[derive(Default)]
-pub struct Chains(Mutex<FxHashMap<(Scope, String, String), Last>>);
+pub struct Chains(Mutex<FxHashMap<(Scope, u64, String, String), Last>>);
 
 impl Chains {
     /// Of a session on a branch.
-    pub fn of(&self, scope: &Scope, branch: &str, session: &str) -> Last {
+    pub fn of(&self, ledger: &Ledger, branch: &str, session: &str) -> Last {
         let mut all = self.0.lock();
         if all.len() >= SESSIONS {
             // Those that are held just now are written by who holds them.
             all.clear();
         }
-        Arc::clone(all.entry((scope.clone(), branch.to_owned(), session.to_owned())).or_default())
+        Arc::clone(
+            all.entry((ledger.scope().clone(), ledger.epoch(), branch.to_owned(), session.to_owned())).or_default(),
+        )
     }
 }
 
-/// Agents and sessions that this process has stated, by key: they need not be stated with every episode.
+/// Agents and sessions that this process has stated, by project, epoch of its log, and key: they need not be stated with
+/// every episode.
 #[derive(Default)]
-pub struct People(Mutex<FxHashSet<(Scope, String)>>);
+pub struct People(Mutex<FxHashSet<(Scope, u64, String)>>);
 
 impl People {
-    pub fn are_known(&self, scope: &Scope, key: &str) -> bool {
-        self.0.lock().contains(&(scope.clone(), key.to_owned()))
+    pub fn are_known(&self, ledger: &Ledger, key: &str) -> bool {
+        self.0.lock().contains(&(ledger.scope().clone(), ledger.epoch(), key.to_owned()))
     }
 
-    pub fn know(&self, scope: &Scope, keys: impl IntoIterator<Item = String>) {
+    pub fn know(&self, ledger: &Ledger, keys: impl IntoIterator<Item = String>) {
         let mut all = self.0.lock();
         if all.len() >= SESSIONS {
             all.clear();
         }
-        all.extend(keys.into_iter().map(|key| (scope.clone(), key)));
+        let (scope, epoch) = (ledger.scope(), ledger.epoch());
+        all.extend(keys.into_iter().map(|key| (scope.clone(), epoch, key)));
     }
 }
 

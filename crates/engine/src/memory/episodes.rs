@@ -440,7 +440,7 @@ impl Recording<'_, '_> {
         // In one order for everybody, so that nobody waits for who waits for him.
         sessions.sort();
         sessions.dedup();
-        let slots: Vec<_> = sessions.iter().map(|session| chains.of(&self.context.scope, branch, session)).collect();
+        let slots: Vec<_> = sessions.iter().map(|session| chains.of(self.ledger, branch, session)).collect();
         let mut held: Vec<_> = slots.iter().map(|slot| slot.lock()).collect();
         let mut last: FxHashMap<&str, Option<Reference>> = FxHashMap::default();
         for (session, slot) in sessions.iter().zip(&mut held) {
@@ -457,11 +457,11 @@ impl Recording<'_, '_> {
         }
         let people: Vec<PutObject> = people(&episodes)
             .into_iter()
-            .filter(|put| !self.engine.memory().people.are_known(&self.context.scope, put.key.as_deref().unwrap_or("")))
+            .filter(|put| !self.engine.memory().people.are_known(self.ledger, put.key.as_deref().unwrap_or("")))
             .collect();
         batch.writes.extend(people.iter().cloned().map(Write::from));
         let done = if batch.writes.is_empty() { None } else { Some(self.ledger.commit(&batch)?) };
-        self.engine.memory().people.know(&self.context.scope, people.into_iter().filter_map(|put| put.key));
+        self.engine.memory().people.know(self.ledger, people.into_iter().filter_map(|put| put.key));
         if let Some(done) = &done {
             // The last of each session, as it is known now.
             for (session, slot) in sessions.iter().zip(&mut held) {

@@ -236,7 +236,7 @@ impl Op for CodeExplain {
                 .collect(),
             total_members,
             importance: importance(&symbols, node),
-            community: community(engine, &look, node),
+            community: community(engine, &look, node)?,
             history: history(&look, node)?,
             truncated,
             view: look.view.echo(),
@@ -381,12 +381,14 @@ fn importance(symbols: &Symbols<'_>, node: Node) -> ImportanceOut {
 }
 
 /// Only where communities are at hand: to find them takes longer than everything else here.
-fn community(engine: &Engine, look: &Look, node: Node) -> Option<CommunityOut> {
+fn community(engine: &Engine, look: &Look, node: Node) -> Result<Option<CommunityOut>> {
     let known = look.view.known;
-    let kept = engine.graphs().kept(look.ledger.scope(), look.view.branch, known, &Options::default());
-    let kept = kept.filter(|_| look.is_head)?;
-    let found = &kept.communities[kept.of(look.snapshot.thing(node))?];
-    Some(CommunityOut { key: found.key.clone(), summary: found.summary.clone(), size: found.size })
+    let kept = engine.graphs().kept(&look.ledger, look.view.branch, known, &Options::default())?;
+    let Some(kept) = kept.filter(|_| look.is_head) else { return Ok(None) };
+    let found = kept.of(look.snapshot.thing(node)).map(|at| &kept.communities[at]);
+    let out =
+        |c: &crate::graph::CommunityOut| CommunityOut { key: c.key.clone(), summary: c.summary.clone(), size: c.size };
+    Ok(found.map(out))
 }
 
 fn history(look: &Look, node: Node) -> Result<Option<HistoryOut>> {

@@ -140,8 +140,8 @@ fn answer(look: &Look, kept: &Arc<Kept>, chosen: Option<usize>, limit: usize) ->
         members,
         truncated,
         modularity: kept.modularity,
-        computed_at: kept.tx,
-        transactions_since: look.view.known - kept.tx.min(look.view.known),
+        computed_at: kept.at.tx,
+        transactions_since: look.view.known - kept.at.tx.min(look.view.known),
         view: look.view.echo(),
     }
 }

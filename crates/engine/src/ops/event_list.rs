@@ -19,7 +19,8 @@ pub struct Request {
     /// How far one has listened: `cursor` of the last answer, or a transaction. The latest happenings when left out.
     #[serde(default)]
     pub after: Option<String>,
-    /// Only of these kinds: transaction, claim, conflict, task, episode; all when left out.
+    /// Only of these kinds: transaction, claim, conflict, task, episode; all when left out. That the log was replaced by
+    /// another, after a restore or a fail-over of the database, is reported in any case.
     #[serde(default)]
     pub kinds: Vec<Kind>,
     /// Most transactions to tell of, 1 to 1,000.
@@ -76,7 +77,7 @@ impl Op for EventList {
                 Error::invalid("invalid_argument", format!("after: `{after}` is neither a cursor nor a transaction"))
                     .hint("give the `cursor` of the last answer, or a number such as 41")
             })?,
-            None => Heard { tx: head.saturating_sub(request.limit as Tx), conflict: Some(0) },
+            None => Heard { tx: head.saturating_sub(request.limit as Tx), digest: None, conflict: Some(0) },
         };
         let (events, heard) = since(engine, &ledger, heard, &request.kinds, request.limit)?;
         let mut by_kind: BTreeMap<Kind, usize> = BTreeMap::new();

@@ -386,8 +386,8 @@ fn global(look: &Look, kept: &Kept, request: &Request) -> GlobalOut {
         rows: scores.into_iter().map(row).collect(),
         total,
         communities: kept.communities.len(),
-        computed_at: kept.tx,
-        transactions_since: look.view.known - kept.tx.min(look.view.known),
+        computed_at: kept.at.tx,
+        transactions_since: look.view.known - kept.at.tx.min(look.view.known),
     }
 }
 

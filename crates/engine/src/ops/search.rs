@@ -477,7 +477,7 @@ impl Op for Search {
         figures(look, &found, &costs, &steps, intent, response.meta.rerank.as_ref(), used);
         let given: Vec<_> =
             shown.items.iter().filter(|item| item.role != Role::Reference).map(|item| item.thing).collect();
-        searching.give(context, now, &given);
+        searching.give(context, look, now, &given);
         let page = shown.page;
         response.next_cursor = (page.end < found.candidates.len()).then(|| seal(page.end, false));
         response.previous_cursor = (way_back && page.start > 0).then(|| seal(page.start, true));

@@ -1,6 +1,7 @@
 //! What a session was given lately, so that it is not given again in full.
 
 use lukasa_model::{Scope, ThingNo, Time};
+use lukasa_store::Ledger;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -11,24 +12,24 @@ const LATELY_MICROS: i64 = 10 * 60 * 1_000_000;
 const SESSIONS: usize = 1_024;
 const THINGS: usize = 512;
 
-/// Things given by session.
+/// Things given, by project, epoch of its log, and session: another log may number other things the same.
 #[derive(Default)]
 pub struct Given {
-    sessions: Mutex<FxHashMap<(Scope, String), Things>>,
+    sessions: Mutex<FxHashMap<(Scope, u64, String), Things>>,
 }
 
 type Things = VecDeque<(ThingNo, Time)>;
 
 impl Given {
     /// Which of these the session was given lately.
-    pub fn lately(&self, scope: &Scope, session: &str, now: Time, things: &[ThingNo]) -> Vec<ThingNo> {
+    pub fn lately(&self, ledger: &Ledger, session: &str, now: Time, things: &[ThingNo]) -> Vec<ThingNo> {
         let sessions = self.sessions.lock();
-        let Some(given) = sessions.get(&(scope.clone(), session.to_owned())) else { return vec![] };
+        let Some(given) = sessions.get(&place(ledger, session)) else { return vec![] };
         let fresh = |thing: &ThingNo| given.iter().any(|(no, at)| no == thing && now.0 - at.0 < LATELY_MICROS);
         things.iter().copied().filter(fresh).collect()
     }
 
-    pub fn give(&self, scope: &Scope, session: &str, now: Time, things: &[ThingNo]) {
+    pub fn give(&self, ledger: &Ledger, session: &str, now: Time, things: &[ThingNo]) {
         let mut sessions = self.sessions.lock();
         if sessions.len() >= SESSIONS {
             sessions.retain(|_, given| given.back().is_some_and(|(_, at)| now.0 - at.0 < LATELY_MICROS));
@@ -36,7 +37,7 @@ impl Given {
         if sessions.len() >= SESSIONS {
             sessions.clear();
         }
-        let given = sessions.entry((scope.clone(), session.to_owned())).or_default();
+        let given = sessions.entry(place(ledger, session)).or_default();
         given.retain(|(no, at)| now.0 - at.0 < LATELY_MICROS && !things.contains(no));
         given.extend(things.iter().map(|no| (*no, now)));
         while given.len() > THINGS {
@@ -45,18 +46,29 @@ impl Given {
     }
 }
 
+fn place(ledger: &Ledger, session: &str) -> (Scope, u64, String) {
+    (ledger.scope().clone(), ledger.epoch(), session.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lukasa_store::{MemoryStore, SystemClock};
+    use std::sync::Arc;
 
     #[test]
     fn what_was_given_is_known_for_a_while() {
-        let (given, scope) = (Given::default(), Scope::new("t", "p").expect("a name"));
+        let of = |project: &str| {
+            let clock = Arc::new(SystemClock);
+            let store = Arc::new(MemoryStore::new(Arc::clone(&clock) as _));
+            Ledger::new(store, clock, Scope::new("t", project).expect("a name"))
+        };
+        let (given, ledger) = (Given::default(), of("p"));
         let at = |seconds: i64| Time(seconds * 1_000_000);
-        given.give(&scope, "s", at(0), &[1, 2]);
-        assert_eq!(given.lately(&scope, "s", at(60), &[2, 3]), [2]);
-        assert!(given.lately(&scope, "t", at(60), &[2]).is_empty());
-        assert!(given.lately(&Scope::new("t", "q").expect("a name"), "s", at(60), &[2]).is_empty());
-        assert!(given.lately(&scope, "s", at(601), &[2]).is_empty());
+        given.give(&ledger, "s", at(0), &[1, 2]);
+        assert_eq!(given.lately(&ledger, "s", at(60), &[2, 3]), [2]);
+        assert!(given.lately(&ledger, "t", at(60), &[2]).is_empty());
+        assert!(given.lately(&of("q"), "s", at(60), &[2]).is_empty());
+        assert!(given.lately(&ledger, "s", at(601), &[2]).is_empty());
     }
 }

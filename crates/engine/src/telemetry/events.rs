@@ -4,7 +4,7 @@ use super::{log, metrics};
 use crate::Context;
 use crate::outline::Outline;
 use lukasa_model::Error;
-use lukasa_store::ledger::Stated;
+use lukasa_store::ledger::{Replaced, Stated};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -233,6 +233,23 @@ fn search(context: &Context<'_>, ended: &Ended<'_>, answer: Result<&Outline, &Er
 
 fn rounded(millis: f64) -> Value {
     json!((millis * 1e3).round() / 1e3)
+}
+
+/// Reports a log that was replaced by another. To be called by the ledger.
+pub fn log_replaced(replaced: &Replaced) {
+    metrics().log_replaced.inc_of(&[&replaced.scope.tenant]);
+    log::event(
+        log::Level::Error,
+        "store.log_replaced",
+        &[
+            ("scope", json!(format!("{}/{}", replaced.scope.tenant, replaced.scope.project))),
+            ("common_tx", json!(replaced.common.tx)),
+            ("lost_tx", json!(replaced.lost.tx)),
+            ("lost_hash", json!(replaced.lost.hash)),
+            ("head_tx", json!(replaced.found.tx)),
+            ("head_hash", json!(replaced.found.hash)),
+        ],
+    );
 }
 
 /// Counts what commits state. To be told by the ledger.

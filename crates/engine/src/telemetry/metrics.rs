@@ -45,6 +45,7 @@ metrics! {
     total_nodes: Gauge "graph_total_nodes" ["entity_type", "tenant_id"] &[], "Objects of the graphs in memory that follow a branch.";
     total_relationships: Gauge "graph_total_relationships" ["rel_type", "tenant_id"] &[], "Relationships of the graphs in memory that follow a branch.";
     branch_fallback_depth: Histogram "branch_fallback_depth" [] DEPTHS, "How many branches up what was looked up is stated; 0: on the branch itself.";
+    log_replaced: Counter "graph_log_replaced_total" ["tenant_id"] &[], "Times that the log of a project turned out to be another one, after a restore or a fail-over of the database.";
     release_size: Histogram "release_snapshot_size" [] SIZES, "Things that releases froze.";
     release_ms: Histogram "release_snapshot_duration_ms" [] MILLIS, "How long releases took to make.";
     merge_conflicts: Counter "merge_conflicts_count" ["field", "tenant_id"] &[], "Conflicts that merges told, by the first part of the path.";

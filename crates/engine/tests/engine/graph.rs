@@ -440,7 +440,7 @@ fn communities_are_found_named_and_never_written() {
         desk.ok("batch", json!({"kind": "full_rebuild", "writes": writes}));
         desk.engine.graphs().settle();
         let head = desk.fixture.ledger.head().unwrap();
-        let kept = desk.engine.graphs().kept(desk.fixture.ledger.scope(), 1, head.tx, &Default::default());
+        let kept = desk.engine.graphs().kept(&desk.fixture.ledger, 1, head.tx, &Default::default()).unwrap();
         assert!(kept.is_some(), "{}: found in the background after a rebuild", desk.fixture.name);
         let found = desk.ok("communities", json!({}));
         assert_eq!(found["total"], 2, "who is alone is in none");

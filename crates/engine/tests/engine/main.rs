@@ -24,6 +24,7 @@ mod memory;
 mod mentions;
 mod operations;
 mod patterns;
+mod replaced;
 mod scip;
 mod search;
 mod search_rules;

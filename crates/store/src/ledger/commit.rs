@@ -7,7 +7,9 @@ use lukasa_model::json::Hash;
 use lukasa_model::plan::{self, Drafts, Known, Place, Plan, Resolved, Written};
 use lukasa_model::transaction::{Chain, Header};
 use lukasa_model::types::Registry;
-use lukasa_model::{Batch, BranchNo, Error, ErrorKind, Lineage, Result, Thing, ThingNo, Time, Transaction, Tx};
+use lukasa_model::{
+    Batch, BranchNo, Error, ErrorKind, Lineage, Position, Result, Thing, ThingNo, Time, Transaction, Tx,
+};
 use uuid::Uuid;
 
 /// What a commit did.
@@ -15,6 +17,10 @@ use uuid::Uuid;
 pub struct Committed {
     /// `None` when the batch said nothing new, so no transaction was made.
     pub tx: Option<Tx>,
+    /// Where the log stood when the batch was planned.
+    pub before: Position,
+    /// Where it stood after the transaction that was made.
+    pub after: Option<Position>,
     pub recorded_at: Time,
     pub objects: u32,
     pub relationships: u32,
@@ -27,10 +33,19 @@ pub struct Committed {
 }
 
 impl Committed {
-    pub(super) fn nothing(recorded_at: Time) -> Committed {
-        let (objects, relationships, unchanged) = (0, 0, 0);
-        let (warnings, written) = (vec![], vec![]);
-        Committed { tx: None, recorded_at, objects, relationships, unchanged, repeated: false, warnings, written }
+    pub(super) fn nothing(before: Position, recorded_at: Time) -> Committed {
+        Committed {
+            tx: None,
+            before,
+            after: None,
+            recorded_at,
+            objects: 0,
+            relationships: 0,
+            unchanged: 0,
+            repeated: false,
+            warnings: vec![],
+            written: vec![],
+        }
     }
 }
 
@@ -61,28 +76,29 @@ impl Target<'_> {
 impl Ledger {
     /// Records a batch whole or not at all. Durable when it returns.
     pub fn commit(&self, batch: &Batch) -> Result<Committed> {
-        let mut writer = self.store.write(&self.scope)?;
-        let (committed, plan) = self.commit_in(&mut *writer, batch)?;
+        let (mut writer, head) = self.open_to_write()?;
+        let (committed, plan) = self.commit_in(&mut *writer, head, batch)?;
         if committed.tx.is_some() || batch.header.client_id.is_some() && !committed.repeated {
             writer.commit()?;
         }
-        if let Some(tx) = committed.tx.filter(|_| !committed.repeated) {
+        if let Some(after) = committed.after {
+            let before = committed.before;
+            self.wrote(before, after);
             let mut observed = Observed::new(&self.scope, &batch.header);
             observed.add(&plan.things, &plan.statements);
             observed.done();
-            self.tail.lock().add(tx, &plan.things, &plan.statements);
-            self.recent.lock().add(tx, plan.things, plan.statements);
+            self.tail.lock().add(before, after, &plan.things, &plan.statements);
+            self.recent.lock().add(before, after, plan.things, plan.statements);
         }
         Ok(committed)
     }
 
-    pub(super) fn commit_in(&self, writer: &mut dyn Writer, batch: &Batch) -> Result<(Committed, Plan)> {
-        let head = writer.head()?;
+    pub(super) fn commit_in(&self, writer: &mut dyn Writer, head: Head, batch: &Batch) -> Result<(Committed, Plan)> {
         let digest = batch.header.client_id.as_ref().map(|_| digest(batch));
         if let (Some(client_id), Some(digest)) = (&batch.header.client_id, digest)
             && let Some(earlier) = writer.client_batch(client_id)?
         {
-            return Ok((repeated(writer, client_id, digest, earlier)?, Plan::default()));
+            return Ok((repeated(writer, head, client_id, digest, earlier)?, Plan::default()));
         }
         check_header(&batch.header)?;
         let now = writer.now()?.max(head.recorded_at);
@@ -98,7 +114,7 @@ impl Ledger {
     /// Loads what the drafts touch and decides about them.
     pub(super) fn prepare(&self, reader: &mut dyn Reader, drafts: Drafts, target: &Target<'_>) -> Result<Plan> {
         let mut known = Known::default();
-        let unknown = self.recent.lock().fill(target.head.tx, unique(drafts.ids.clone()), &mut known);
+        let unknown = self.recent.lock().fill(target.head.position(), unique(drafts.ids.clone()), &mut known);
         learn_named(reader, &mut known, &unknown, &drafts)?;
         let resolved = drafts.resolve(&known, &target.lineage, target.now)?;
         learn_targets(reader, &mut known, &resolved, target)?;
@@ -182,6 +198,8 @@ pub(super) fn append(
     let remember = |tx| client_batch.map(|(id, digest)| (id, ClientBatch { digest, tx, unchanged }));
     let mut committed = Committed {
         tx: None,
+        before: target.head.position(),
+        after: None,
         recorded_at: target.now,
         objects: plan.objects,
         relationships: plan.relationships,
@@ -217,7 +235,7 @@ pub(super) fn append(
         recorded_at: target.now,
         hash,
         next_thing: target.head.next_thing + plan.things.len() as u64,
-        declared: if declares { tx } else { target.head.declared },
+        declared: if declares { Position { tx, hash } } else { target.head.declared },
         namespace: target.head.namespace,
     };
     writer.append(&Entry {
@@ -229,6 +247,7 @@ pub(super) fn append(
         head,
     })?;
     committed.tx = Some(tx);
+    committed.after = Some(Position { tx, hash });
     Ok(committed)
 }
 
@@ -251,7 +270,13 @@ fn chain_hash(reader: &mut dyn Reader, target: &Target<'_>, header: &Header, pla
     Ok(chain.finish(plan.objects, plan.relationships))
 }
 
-fn repeated(writer: &mut dyn Writer, client_id: &str, digest: Hash, earlier: ClientBatch) -> Result<Committed> {
+fn repeated(
+    writer: &mut dyn Writer,
+    head: Head,
+    client_id: &str,
+    digest: Hash,
+    earlier: ClientBatch,
+) -> Result<Committed> {
     if digest != earlier.digest {
         return Err(Error::conflict("client_id_reused", format!("another batch was sent as `{client_id}` before"))
             .hint("give every new batch an id of its own"));
@@ -262,7 +287,9 @@ fn repeated(writer: &mut dyn Writer, client_id: &str, digest: Hash, earlier: Cli
     };
     Ok(Committed {
         tx: earlier.tx,
-        recorded_at: first.as_ref().map_or(writer.head()?.recorded_at, |t| t.recorded_at),
+        before: head.position(),
+        after: None,
+        recorded_at: first.as_ref().map_or(head.recorded_at, |t| t.recorded_at),
         objects: first.as_ref().map_or(0, |t| t.objects),
         relationships: first.as_ref().map_or(0, |t| t.relationships),
         unchanged: earlier.unchanged as usize,

@@ -205,32 +205,26 @@ impl Ledger {
         }
         pack.object_types.iter().try_for_each(check_object_type)?;
         pack.relationship_types.iter().try_for_each(check_relationship_type)?;
-        let mut writer = self.store.write(&self.scope)?;
-        let head = writer.head()?;
+        let (mut writer, head) = self.open_to_write()?;
         let registry = self.registry_in(&mut *writer, &head)?;
         let used = used_types(&mut *writer)?;
         let writes = missing(&registry, pack, &label, &|name| used.contains(&name.to_lowercase()));
         let header = Header { kind: TransactionKind::Type, reason: Some(format!("pack {label}")), ..header.clone() };
         let batch = Batch { header, system: true, writes, ..Batch::on("main") };
-        let (committed, _) = self.commit_in(&mut *writer, &batch)?;
-        if committed.tx.is_some() {
-            writer.commit()?;
-        }
-        Ok(committed.tx)
+        Ok(self.commit_declared(writer, head, &batch)?.tx)
     }
 
     /// Declares an object type, or declares it anew; facts already stated are not checked again.
     pub fn declare_object_type(&self, declared: &ObjectType, header: &Header) -> Result<Committed> {
         check_object_type(declared)?;
-        let mut writer = self.store.write(&self.scope)?;
-        let head = writer.head()?;
+        let (mut writer, head) = self.open_to_write()?;
         let registry = self.registry_in(&mut *writer, &head)?;
         let known = registry.object_type(&declared.name);
         let key = known.map_or(declared.name.clone(), |t| t.name.clone());
         if known.is_some_and(|t| t.branchless) != declared.branchless {
             refuse_if_used(&mut *writer, &key)?;
         }
-        self.declare_in(writer, TransactionKind::Type, header, |registry, _| {
+        self.declare_in(writer, head, TransactionKind::Type, header, |registry, _| {
             check_names(&key, &declared.aliases, |n| registry.object_type(n).map(|t| t.name.as_str()))?;
             Ok(state(system::OBJECT_TYPE, &key, &ObjectType { name: key.clone(), ..declared.clone() }, None))
         })
@@ -238,15 +232,14 @@ impl Ledger {
 
     pub fn declare_relationship_type(&self, declared: &RelationshipType, header: &Header) -> Result<Committed> {
         check_relationship_type(declared)?;
-        let mut writer = self.store.write(&self.scope)?;
-        let head = writer.head()?;
+        let (mut writer, head) = self.open_to_write()?;
         let registry = self.registry_in(&mut *writer, &head)?;
         let known = registry.relationship_type(&declared.name);
         let key = known.map_or(declared.name.clone(), |t| t.name.clone());
         if known.is_some_and(|t| t.branchless) != declared.branchless {
             refuse_if_used(&mut *writer, &key)?;
         }
-        self.declare_in(writer, TransactionKind::Type, header, |registry, _| {
+        self.declare_in(writer, head, TransactionKind::Type, header, |registry, _| {
             check_names(&key, &declared.aliases, |n| registry.relationship_type(n).map(|t| t.name.as_str()))?;
             Ok(state(
                 system::RELATIONSHIP_TYPE,
@@ -270,24 +263,31 @@ impl Ledger {
         header: &Header,
         decide: impl FnOnce(&Registry, &Head) -> Result<lukasa_model::Write>,
     ) -> Result<Committed> {
-        self.declare_in(self.store.write(&self.scope)?, kind, header, decide)
+        let (writer, head) = self.open_to_write()?;
+        self.declare_in(writer, head, kind, header, decide)
     }
 
     fn declare_in(
         &self,
         mut writer: Box<dyn Writer + '_>,
+        head: Head,
         kind: TransactionKind,
         header: &Header,
         decide: impl FnOnce(&Registry, &Head) -> Result<lukasa_model::Write>,
     ) -> Result<Committed> {
-        let head = writer.head()?;
         let registry = self.registry_in(&mut *writer, &head)?;
         let write = decide(&registry, &head)?;
         let header = Header { kind, ..header.clone() };
         let batch = Batch { header, system: true, ..Batch::on("main") }.write(write);
-        let (committed, _) = self.commit_in(&mut *writer, &batch)?;
-        if committed.tx.is_some() {
+        self.commit_declared(writer, head, &batch)
+    }
+
+    /// Records what was decided on.
+    fn commit_declared(&self, mut writer: Box<dyn Writer + '_>, head: Head, batch: &Batch) -> Result<Committed> {
+        let (committed, _) = self.commit_in(&mut *writer, head, batch)?;
+        if let Some(after) = committed.after {
             writer.commit()?;
+            self.wrote(committed.before, after);
         }
         Ok(committed)
     }

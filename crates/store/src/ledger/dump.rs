@@ -136,8 +136,7 @@ impl Ledger {
 
     /// Reads a dump into this project, which must be empty. All or nothing.
     pub fn restore(&self, input: &mut dyn BufRead, progress: &mut dyn FnMut(Tx, Tx)) -> Result<RestoreReport> {
-        let mut writer = self.store.write(&self.scope)?;
-        let head = writer.head()?;
+        let (mut writer, head) = self.open_to_write()?;
         if head.tx != 0 || head.next_thing != 1 {
             return Err(Error::conflict("project_not_empty", format!("project `{}` is not empty", self.scope.project))
                 .hint("restore into a new project or a new store"));
@@ -165,6 +164,7 @@ impl Ledger {
         let report =
             RestoreReport { tx: restore.head.tx, things: restore.things_seen, statements: restore.statements_seen };
         writer.commit()?;
+        self.wrote(head.position(), restore.head.position());
         Ok(report)
     }
 }
@@ -254,7 +254,7 @@ impl Restore {
                 let (_, type_name) =
                     check_statement(&statement, &self.known, due, statement.recorded_at).map_err(|e| bad(e.message))?;
                 if system::is(type_name) {
-                    self.head.declared = due.tx();
+                    self.head.declared.tx = due.tx();
                 }
                 self.statements_seen += 1;
                 self.bytes += statement.content.as_ref().map_or(0, |c| c.len());
@@ -298,6 +298,9 @@ impl Restore {
                     return Err(bad(format!("transaction {} does not match its hash", t.tx)));
                 }
                 (self.head.hash, self.head.recorded_at) = (t.hash, t.recorded_at);
+                if self.head.declared.tx == t.tx {
+                    self.head.declared.hash = t.hash;
+                }
                 self.flush(writer, Some(&transaction))?;
                 progress(transaction.tx, self.last);
             }

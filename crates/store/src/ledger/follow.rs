@@ -1,12 +1,12 @@
 //! For read models that follow the log: what was stated after a transaction, and how things stand in a view.
 
 use super::{Ledger, by_thing};
-use crate::Fields;
+use crate::{Fields, Reader};
 use lukasa_model::id::{PROJECT_WIDE, object_id};
 use lukasa_model::plan::Side;
 use lukasa_model::timeline::{next_border, visible};
 use lukasa_model::types::Registry;
-use lukasa_model::{Error, Result, Statement, Thing, ThingNo, Time, Tx, VersionId, View};
+use lukasa_model::{Error, Position, Result, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId, View};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -44,12 +44,19 @@ const KEPT_TRANSACTIONS: usize = 4_096;
 #[derive(Default)]
 pub(super) struct Tail {
     /// In order of transactions.
-    entries: VecDeque<(Tx, Arc<Changes>)>,
+    entries: VecDeque<Written>,
     statements: usize,
 }
 
+/// One transaction of this process.
+struct Written {
+    before: Position,
+    after: Position,
+    changes: Arc<Changes>,
+}
+
 impl Tail {
-    pub fn add(&mut self, tx: Tx, things: &[Thing], statements: &[Statement]) {
+    pub fn add(&mut self, before: Position, after: Position, things: &[Thing], statements: &[Statement]) {
         if statements.len() > KEPT_EACH {
             return;
         }
@@ -57,27 +64,43 @@ impl Tail {
         self.statements += statements.len();
         let changes = Arc::new(Changes { things: things.to_vec(), statements });
         // Two writers may come by in either order.
-        let later = self.entries.iter().rev().take_while(|(other, _)| *other > tx).count();
-        self.entries.insert(self.entries.len() - later, (tx, changes));
+        let later = self.entries.iter().rev().take_while(|other| other.after.tx > after.tx).count();
+        self.entries.insert(self.entries.len() - later, Written { before, after, changes });
         while self.statements > KEPT || self.entries.len() > KEPT_TRANSACTIONS {
-            let Some((_, oldest)) = self.entries.pop_front() else { break };
-            self.statements -= oldest.statements.len();
+            let Some(oldest) = self.entries.pop_front() else { break };
+            self.statements -= oldest.changes.statements.len();
         }
     }
 
-    /// All of `after+1..=to`, or `None` when one of them is not here.
-    fn get(&self, after: Tx, to: Tx) -> Option<Vec<Arc<Changes>>> {
-        let place = |tx: Tx| self.entries.partition_point(|(other, _)| *other <= tx);
-        let found = self.entries.range(place(after)..place(to));
-        (found.len() as u64 == to - after).then(|| found.map(|(_, changes)| Arc::clone(changes)).collect())
+    /// Everything between two positions, or `None` when a part of it is not here.
+    fn get(&self, after: Position, to: Position) -> Option<Vec<Arc<Changes>>> {
+        let place = |tx: Tx| self.entries.partition_point(|other| other.after.tx <= tx);
+        let mut at = after;
+        let mut found = Vec::new();
+        for written in self.entries.range(place(after.tx)..place(to.tx)) {
+            if written.before != at {
+                return None;
+            }
+            at = written.after;
+            found.push(Arc::clone(&written.changes));
+        }
+        (at == to).then_some(found)
+    }
+
+    /// What the transaction that leads to a position stated, if it is here.
+    fn one(&self, position: Position) -> Option<Arc<Changes>> {
+        self.entries.iter().rev().find(|written| written.after == position).map(|written| Arc::clone(&written.changes))
     }
 }
 
 impl Ledger {
-    /// What transactions `after+1..=to` stated.
-    pub fn changes(&self, after: Tx, to: Tx) -> Result<Changes> {
-        if after >= to {
-            return Ok(Changes::default());
+    /// What was stated between two positions; `None` where the log does not lead from the one to the other.
+    pub fn changes(&self, after: Position, to: Position) -> Result<Option<Changes>> {
+        if after == to {
+            return Ok(Some(Changes::default()));
+        }
+        if after.tx >= to.tx {
+            return Ok(None);
         }
         let kept = self.tail.lock().get(after, to);
         if let Some(kept) = kept {
@@ -86,18 +109,24 @@ impl Ledger {
                 all.things.extend_from_slice(&changes.things);
                 all.statements.extend_from_slice(&changes.statements);
             }
-            return Ok(all);
+            return Ok(Some(all));
         }
         let mut reader = self.store.read(&self.scope)?;
-        let mut statements: Vec<Statement> = Vec::new();
-        let mut last = VersionId::last_of(after);
-        loop {
-            let page = reader.statements_after(last, PAGE)?;
-            let full = page.len() == PAGE;
-            last = page.last().map_or(last, |s| s.version);
-            statements.extend(page.into_iter().filter(|s| s.version.tx() <= to));
-            if !full || last.tx() > to {
-                return Ok(Changes { things: vec![], statements });
+        if !reader.holds(after)? {
+            return Ok(None);
+        }
+        Ok(Some(Changes { things: vec![], statements: stated(&mut *reader, after.tx, to.tx)? }))
+    }
+
+    /// What one transaction of the log stated.
+    pub fn stated_by(&self, transaction: &Transaction) -> Result<Changes> {
+        let position = transaction.position();
+        let kept = self.tail.lock().one(position);
+        match kept {
+            Some(changes) => Ok(Changes::clone(&changes)),
+            None => {
+                let mut reader = self.store.read(&self.scope)?;
+                Ok(Changes { things: vec![], statements: stated(&mut *reader, position.tx - 1, position.tx)? })
             }
         }
     }
@@ -160,9 +189,14 @@ impl Ledger {
         Ok(states.collect())
     }
 
-    /// Numbers of things that hold for the whole project and were stated in transactions `after+1..=to`.
-    pub fn stated_project_wide(&self, after: Tx, to: Tx) -> Result<Vec<ThingNo>> {
-        self.store.read(&self.scope)?.touched(PROJECT_WIDE, after + 1, to)
+    /// Numbers of things that hold for the whole project and were stated between two positions; `None` where the log does
+    /// not lead from the one to the other.
+    pub fn stated_project_wide(&self, after: Position, to: Position) -> Result<Option<Vec<ThingNo>>> {
+        let mut reader = self.store.read(&self.scope)?;
+        if after.tx > to.tx || !reader.holds(after)? {
+            return Ok(None);
+        }
+        reader.touched(PROJECT_WIDE, after.tx + 1, to.tx).map(Some)
     }
 
     /// Objects visible in a view whose key begins with the text, of one type or of any, ordered by key.
@@ -192,6 +226,21 @@ impl Ledger {
     }
 }
 
+/// What transactions `after+1..=to` stated, in order of recording.
+fn stated(reader: &mut dyn Reader, after: Tx, to: Tx) -> Result<Vec<Statement>> {
+    let mut statements: Vec<Statement> = Vec::new();
+    let mut last = VersionId::last_of(after);
+    loop {
+        let page = reader.statements_after(last, PAGE)?;
+        let full = page.len() == PAGE;
+        last = page.last().map_or(last, |s| s.version);
+        statements.extend(page.into_iter().filter(|s| s.version.tx() <= to));
+        if !full || last.tx() > to {
+            return Ok(statements);
+        }
+    }
+}
+
 /// Takes the sensitive properties of a thing out of what is stated about it; gives their names.
 pub fn hide(registry: &Registry, thing: &Thing, statement: &mut Statement) -> Result<Vec<Box<str>>> {
     let names = registry.sensitive(&thing.type_name, thing.ends.is_some());
@@ -214,33 +263,55 @@ pub fn hide(registry: &Registry, thing: &Thing, statement: &mut Statement) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lukasa_model::json::Hash;
 
-    fn places(tail: &Tail, after: Tx, to: Tx) -> Option<Vec<ThingNo>> {
+    /// The position of a transaction in the log of that name.
+    fn at(log: &str, tx: Tx) -> Position {
+        if tx == 0 { Position::START } else { Position { tx, hash: Hash::of(format!("{log} {tx}").as_bytes()) } }
+    }
+
+    fn add(tail: &mut Tail, tx: Tx) {
+        let thing = Thing { no: tx, id: Uuid::nil(), type_name: "Note".into(), key: None, ends: None };
+        tail.add(at("log", tx - 1), at("log", tx), &[thing], &[]);
+    }
+
+    fn places(tail: &Tail, after: Position, to: Position) -> Option<Vec<ThingNo>> {
         let found = tail.get(after, to)?;
         Some(found.iter().map(|changes| changes.things[0].no).collect())
+    }
+
+    fn between(tail: &Tail, after: Tx, to: Tx) -> Option<Vec<ThingNo>> {
+        places(tail, at("log", after), at("log", to))
     }
 
     #[test]
     fn the_last_transactions_are_kept_in_order() {
         let mut tail = Tail::default();
-        let add = |tail: &mut Tail, tx: Tx| {
-            let thing = Thing { no: tx, id: Uuid::nil(), type_name: "Note".into(), key: None, ends: None };
-            tail.add(tx, &[thing], &[]);
-        };
         for tx in [1, 3, 2, 4, 7, 6] {
             add(&mut tail, tx);
         }
-        assert_eq!(places(&tail, 0, 4), Some(vec![1, 2, 3, 4]));
-        assert_eq!(places(&tail, 2, 3), Some(vec![3]));
-        assert_eq!(places(&tail, 3, 6), None, "5 is not here");
+        assert_eq!(between(&tail, 0, 4), Some(vec![1, 2, 3, 4]));
+        assert_eq!(between(&tail, 2, 3), Some(vec![3]));
+        assert_eq!(between(&tail, 3, 6), None, "5 is not here");
         add(&mut tail, 5);
-        assert_eq!(places(&tail, 3, 7), Some(vec![4, 5, 6, 7]));
+        assert_eq!(between(&tail, 3, 7), Some(vec![4, 5, 6, 7]));
         for tx in 8..KEPT_TRANSACTIONS as Tx + 20 {
             add(&mut tail, tx);
         }
-        assert_eq!(places(&tail, 0, 9), None, "too long ago");
+        assert_eq!(between(&tail, 0, 9), None, "too long ago");
         assert_eq!(tail.entries.len(), KEPT_TRANSACTIONS);
         let last = KEPT_TRANSACTIONS as Tx + 19;
-        assert_eq!(places(&tail, last - 2, last), Some(vec![last - 1, last]));
+        assert_eq!(between(&tail, last - 2, last), Some(vec![last - 1, last]));
+    }
+
+    #[test]
+    fn transactions_of_another_log_are_not_taken_for_those_of_this_one() {
+        let mut tail = Tail::default();
+        for tx in 1..=4 {
+            add(&mut tail, tx);
+        }
+        assert_eq!(places(&tail, at("other", 2), at("log", 4)), None);
+        assert_eq!(places(&tail, at("log", 2), at("other", 4)), None);
+        assert_eq!(places(&tail, at("other", 2), at("other", 4)), None);
     }
 }

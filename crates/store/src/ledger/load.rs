@@ -32,8 +32,7 @@ impl Ledger {
                 "a load has no client id: repeating it writes nothing new",
             ));
         }
-        let mut writer = self.store.write(&self.scope)?;
-        let head = writer.head()?;
+        let (mut writer, head) = self.open_to_write()?;
         let now = writer.now()?.max(head.recorded_at);
         let registry = self.registry_in(&mut *writer, &head)?;
         let target = open_branch(&registry, branch, head, now)?;
@@ -60,8 +59,9 @@ impl Ledger {
             load.finish(&mut *writer, chain)
         })?;
         let (written, observed) = written;
-        if written.tx.is_some() {
+        if let Some(after) = written.after {
             writer.commit()?;
+            self.wrote(written.before, after);
             observed.done();
         }
         Ok(written)
@@ -208,7 +208,7 @@ struct Load<'a> {
 
 impl<'a> Load<'a> {
     fn new(target: &'a Target<'a>, header: &'a Header, observed: Observed) -> Load<'a> {
-        let done = Committed::nothing(target.now);
+        let done = Committed::nothing(target.head.position(), target.now);
         Load { target, header, head: target.head, done, statements: 0, observed }
     }
 
@@ -259,6 +259,7 @@ impl<'a> Load<'a> {
             head: self.head,
         })?;
         self.done.tx = Some(tx);
+        self.done.after = Some(self.head.position());
         Ok((self.done, self.observed))
     }
 }

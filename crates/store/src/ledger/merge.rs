@@ -105,18 +105,19 @@ impl Ledger {
         check_header(&request.header)?;
         // A merge must not be what makes a project.
         self.head()?;
-        let mut writer = self.store.write(&self.scope)?;
+        let (mut writer, head) = self.open_to_write()?;
         let now = writer.now()?;
         let (mut report, plan) = self.merge_plan(&mut *writer, request, now)?;
         let Some(mut plan) = plan else { return Ok(report) };
-        let head = writer.head()?;
         let registry = self.registry_in(&mut *writer, &head)?;
         let target = open_branch(&registry, &request.target, head, now.max(head.recorded_at))?;
         let mut header = Header { kind: TransactionKind::Merge, ..request.header.clone() };
         header.reason.get_or_insert_with(|| format!("merge of {}", request.source));
-        report.tx = append(&mut *writer, &mut plan, &target, &header, false, None)?.tx;
-        if report.tx.is_some() {
+        let committed = append(&mut *writer, &mut plan, &target, &header, false, None)?;
+        report.tx = committed.tx;
+        if let Some(after) = committed.after {
             writer.commit()?;
+            self.wrote(committed.before, after);
         }
         Ok(report)
     }
@@ -155,7 +156,8 @@ impl Ledger {
     }
 
     fn chosen(&self, reader: &mut dyn Reader, request: &MergeRequest) -> Result<FxHashSet<ThingNo>> {
-        let view = self.view_in(reader, &super::ViewSpec::on(&request.source))?;
+        let head = reader.head()?;
+        let view = self.view_in(reader, head, &super::ViewSpec::on(&request.source))?;
         let mut lookup = self.lookup(reader, &view)?;
         request.keys.iter().map(|reference| Ok(lookup.any(reference)?.no)).collect()
     }

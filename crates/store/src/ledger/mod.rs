@@ -11,6 +11,7 @@ mod merge;
 mod observe;
 mod recent;
 mod stream;
+mod trail;
 mod verify;
 mod views;
 
@@ -23,17 +24,19 @@ pub use follow::{Changes, State, hide};
 pub use merge::{Conflict, MergeCounts, MergeItem, MergeReport, MergeRequest};
 pub use observe::{Restated, Stated, observe};
 pub use stream::{HeadRow, HeadStream};
+pub use trail::{Replaced, observe_replaced};
 pub use verify::VerifyReport;
 pub use views::ViewSpec;
 
 use crate::{Clock, Head, Reader, Store};
 use follow::Tail;
 use lukasa_model::types::{Declaration, Registry};
-use lukasa_model::{Result, Scope, Statement, Thing, ThingNo, Transaction, Tx};
+use lukasa_model::{Position, Result, Scope, Statement, Thing, ThingNo, Transaction, Tx};
 use parking_lot::Mutex;
 use recent::Recent;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use trail::Trail;
 
 /// One project in a store. Cheap to clone; safe to share.
 #[derive(Clone)]
@@ -44,19 +47,28 @@ pub struct Ledger {
     declared: Arc<Mutex<Option<Declared>>>,
     recent: Arc<Mutex<Recent>>,
     tail: Arc<Mutex<Tail>>,
+    trail: Arc<Mutex<Trail>>,
 }
 
 /// What was declared up to a transaction, kept until the next declaration.
 #[derive(Clone)]
 struct Declared {
-    tx: Tx,
+    at: Position,
     declarations: Arc<Vec<Declaration>>,
     registry: Arc<Registry>,
 }
 
 impl Ledger {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, scope: Scope) -> Ledger {
-        Ledger { store, clock, scope, declared: Arc::default(), recent: Arc::default(), tail: Arc::default() }
+        Ledger {
+            store,
+            clock,
+            scope,
+            declared: Arc::default(),
+            recent: Arc::default(),
+            tail: Arc::default(),
+            trail: Arc::default(),
+        }
     }
 
     pub fn scope(&self) -> &Scope {
@@ -72,7 +84,7 @@ impl Ledger {
     }
 
     pub fn head(&self) -> Result<Head> {
-        self.store.read(&self.scope)?.head()
+        Ok(self.open()?.1)
     }
 
     /// Log entries `from..=to`, oldest first, at most `limit`.
@@ -82,8 +94,7 @@ impl Ledger {
 
     /// Everything declared so far.
     pub fn registry(&self) -> Result<Arc<Registry>> {
-        let mut reader = self.store.read(&self.scope)?;
-        let head = reader.head()?;
+        let (mut reader, head) = self.open()?;
         self.registry_in(&mut *reader, &head)
     }
 
@@ -95,8 +106,7 @@ impl Ledger {
 
     /// Everything declared up to a transaction, as a view that knows it sees it.
     pub fn registry_known(&self, known: Tx) -> Result<Arc<Registry>> {
-        let mut reader = self.store.read(&self.scope)?;
-        let head = reader.head()?;
+        let (mut reader, head) = self.open()?;
         self.registry_at(&mut *reader, &head, known)
     }
 
@@ -107,21 +117,21 @@ impl Ledger {
     /// Everything declared up to a transaction.
     fn registry_at(&self, reader: &mut dyn Reader, head: &Head, known: Tx) -> Result<Arc<Registry>> {
         let declared = self.declared_in(reader, head)?;
-        if known >= declared.tx {
+        if known >= declared.at.tx {
             return Ok(declared.registry);
         }
         Registry::at(&declared.declarations, known).map(Arc::new)
     }
 
     fn declared_in(&self, reader: &mut dyn Reader, head: &Head) -> Result<Declared> {
-        if let Some(declared) = self.declared.lock().as_ref().filter(|d| d.tx == head.declared) {
+        if let Some(declared) = self.declared.lock().as_ref().filter(|d| d.at == head.declared) {
             return Ok(declared.clone());
         }
         let mut declarations = reader.declarations()?;
         // A reader may already see more than the head it was asked about.
-        declarations.retain(|d| d.tx <= head.declared);
-        let registry = Arc::new(Registry::at(&declarations, head.declared)?);
-        let declared = Declared { tx: head.declared, declarations: Arc::new(declarations), registry };
+        declarations.retain(|d| d.tx <= head.declared.tx);
+        let registry = Arc::new(Registry::at(&declarations, head.declared.tx)?);
+        let declared = Declared { at: head.declared, declarations: Arc::new(declarations), registry };
         *self.declared.lock() = Some(declared.clone());
         Ok(declared)
     }

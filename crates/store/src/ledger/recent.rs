@@ -1,7 +1,7 @@
 //! Things written lately by this ledger, so that a bulk load need not look up what it has just written.
 
 use lukasa_model::plan::Known;
-use lukasa_model::{Statement, Thing, ThingNo, Tx};
+use lukasa_model::{Position, Statement, Thing, ThingNo};
 use rustc_hash::{FxHashMap, FxHashSet};
 use uuid::Uuid;
 
@@ -10,19 +10,19 @@ const THINGS: usize = 1 << 17;
 /// A thing with a longer history than this is read from the store.
 const STATEMENTS: usize = 4;
 
-/// Holds for one transaction number. Whoever else writes moves the log on, and all of it is forgotten.
+/// Holds for one position of the log. Another writer moves the log on, and all of it is forgotten.
 #[derive(Default)]
 pub struct Recent {
-    tx: Tx,
+    at: Option<Position>,
     things: FxHashMap<Uuid, (Thing, Vec<Statement>)>,
 }
 
 impl Recent {
-    /// Fills in what is known at `tx`, and gives back the ids that must be looked up.
-    pub fn fill(&mut self, tx: Tx, ids: Vec<Uuid>, known: &mut Known<'_>) -> Vec<Uuid> {
-        if self.tx != tx {
+    /// Fills in what is known at a position, and gives back the ids that must be looked up.
+    pub fn fill(&mut self, at: Position, ids: Vec<Uuid>, known: &mut Known<'_>) -> Vec<Uuid> {
+        if self.at != Some(at) {
             self.things.clear();
-            self.tx = tx;
+            self.at = Some(at);
         }
         if self.things.is_empty() {
             return ids;
@@ -41,12 +41,12 @@ impl Recent {
         missing
     }
 
-    /// Takes over what transaction `tx` has added, if nothing came between.
-    pub fn add(&mut self, tx: Tx, things: Vec<Thing>, statements: Vec<Statement>) {
-        if self.tx + 1 != tx {
+    /// Takes over what the transaction between two positions has added, if nothing came between.
+    pub fn add(&mut self, before: Position, after: Position, things: Vec<Thing>, statements: Vec<Statement>) {
+        if self.at != Some(before) {
             return;
         }
-        self.tx = tx;
+        self.at = Some(after);
         if self.things.len() + things.len() > THINGS {
             self.things.clear();
         }

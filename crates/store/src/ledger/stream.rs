@@ -46,8 +46,7 @@ pub struct HeadStream {
 
 impl Ledger {
     pub fn heads(&self, view: &View, fields: Fields) -> Result<HeadStream> {
-        let mut reader = self.store.read(&self.scope)?;
-        let head = reader.head()?;
+        let (mut reader, head) = self.open()?;
         let registry = self.registry_at(&mut *reader, &head, view.known)?;
         Ok(HeadStream {
             store: Arc::clone(&self.store),

@@ -1,7 +1,8 @@
 //! Recomputes every hash, chain and count of a project and names the first thing that is wrong.
 
+use super::views::hash_at;
 use super::{Ledger, by_thing};
-use crate::{Fields, Reader};
+use crate::{Fields, Head, Reader};
 use lukasa_model::content::ABSENT;
 use lukasa_model::id::{object_id, relationship_id};
 use lukasa_model::json::Hash;
@@ -43,7 +44,7 @@ impl Ledger {
         let declared = Declared::count(&mut *reader, head.tx)?;
         report.things = things.len() as u64 - 1;
         let stated = check_log(&mut *reader, &things, &head, &mut report, progress)?;
-        if declared != stated || stated.last != head.declared {
+        if declared != stated || stated.last != head.declared.tx {
             return Err(wrong("branches, releases, tags or types are not found by the marks they should have".into()));
         }
         let counts = reader.counts()?;
@@ -60,18 +61,20 @@ impl Ledger {
         let registry = self.registry_at(&mut *reader, &head, head.tx)?;
         drop(reader);
         for release in registry.releases() {
-            self.check_release(&registry, release)?;
+            self.check_release(&registry, &head, release)?;
             report.releases += 1;
         }
         report.warnings = self.broken_multiplicity(&registry, head.tx)?;
         Ok(report)
     }
 
-    fn check_release(&self, registry: &Arc<Registry>, release: &Release) -> Result<()> {
+    fn check_release(&self, registry: &Arc<Registry>, head: &Head, release: &Release) -> Result<()> {
+        let hash = hash_at(&mut *self.store.read(&self.scope)?, head, release.tx)?;
         let view = View {
             branch: release.branch,
             branch_name: registry.branch_name(release.branch).into(),
             known: release.tx,
+            hash,
             valid: release.valid_at,
             lineage: registry.lineage(release.branch, release.tx)?,
             release: Some(release.name.clone()),

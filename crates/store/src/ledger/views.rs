@@ -2,6 +2,7 @@
 
 use super::Ledger;
 use crate::{Find, Head, Reader};
+use lukasa_model::json::Hash;
 use lukasa_model::types::Registry;
 use lukasa_model::{BranchNo, Error, Lineage, Moment, Result, Time, Transaction, TransactionKind, Tx, View};
 use schemars::JsonSchema;
@@ -40,15 +41,14 @@ const COMMIT_MATCHES: usize = 1_000;
 
 impl Ledger {
     pub fn view(&self, spec: &ViewSpec) -> Result<View> {
-        let mut reader = self.store.read(&self.scope)?;
-        self.view_in(&mut *reader, spec)
+        let (mut reader, head) = self.open()?;
+        self.view_in(&mut *reader, head, spec)
     }
 
     /// The branch as it stood at a moment: what was known then, about then. For comparing with now; `as_of` a
     /// time or commit would look at that time with today's knowledge.
     pub fn view_since(&self, branch: Option<&str>, moment: &str) -> Result<View> {
-        let mut reader = self.store.read(&self.scope)?;
-        let head = reader.head()?;
+        let (mut reader, head) = self.open()?;
         let registry = self.registry_in(&mut *reader, &head)?;
         let named = registry.branch(branch.unwrap_or("main"))?;
         let lineage = registry.lineage(named.number, head.tx)?;
@@ -63,21 +63,22 @@ impl Ledger {
             None => (ask.knowledge(&format!("time:{}", at.valid))?, at.valid),
         };
         let lineage = registry.lineage(named.number, known)?;
-        Ok(View { branch: named.number, branch_name: named.name.clone(), known, valid, lineage, release: None })
+        let hash = hash_at(&mut *reader, &head, known)?;
+        Ok(View { branch: named.number, branch_name: named.name.clone(), known, hash, valid, lineage, release: None })
     }
 
-    /// The view of a branch at a state of knowledge and a moment that were told before.
+    /// The view of a branch at a state of knowledge and a moment that were named before.
     pub fn view_fixed(&self, branch: BranchNo, known: Tx, valid: Time) -> Result<View> {
-        let mut reader = self.store.read(&self.scope)?;
-        let head = reader.head()?;
+        let (mut reader, head) = self.open()?;
         let registry = self.registry_in(&mut *reader, &head)?;
         let branch_name = registry.branch_name(branch).to_string();
-        let lineage = registry.lineage(branch, known.min(head.tx))?;
-        Ok(View { branch, branch_name, known: known.min(head.tx), valid, lineage, release: None })
+        let known = known.min(head.tx);
+        let lineage = registry.lineage(branch, known)?;
+        let hash = hash_at(&mut *reader, &head, known)?;
+        Ok(View { branch, branch_name, known, hash, valid, lineage, release: None })
     }
 
-    pub(super) fn view_in(&self, reader: &mut dyn Reader, spec: &ViewSpec) -> Result<View> {
-        let head = reader.head()?;
+    pub(super) fn view_in(&self, reader: &mut dyn Reader, head: Head, spec: &ViewSpec) -> Result<View> {
         let registry = self.registry_in(reader, &head)?;
         let branch = registry.branch(spec.branch.as_deref().unwrap_or("main"))?;
         let lineage = registry.lineage(branch.number, head.tx)?;
@@ -100,6 +101,7 @@ impl Ledger {
                 branch: release.branch,
                 branch_name: registry.branch_name(release.branch).into(),
                 known: release.tx,
+                hash: hash_at(ask.reader, &head, release.tx)?,
                 valid: release.valid_at,
                 lineage: registry.lineage(release.branch, release.tx)?,
                 release: Some(release.name.clone()),
@@ -113,11 +115,24 @@ impl Ledger {
             branch: branch.number,
             branch_name: branch.name.clone(),
             known,
+            hash: hash_at(ask.reader, &head, known)?,
             valid: at.valid,
             lineage: registry.lineage(branch.number, known)?,
             release: None,
         })
     }
+}
+
+/// The hash of a transaction that the log has.
+pub(super) fn hash_at(reader: &mut dyn Reader, head: &Head, tx: Tx) -> Result<Hash> {
+    if tx == head.tx {
+        return Ok(head.hash);
+    }
+    let position = reader.position(tx)?.ok_or_else(|| {
+        Error::not_found("unknown_transaction", format!("no transaction {tx}"))
+            .hint(format!("the last one is {}", head.tx))
+    })?;
+    Ok(position.hash)
 }
 
 struct At {

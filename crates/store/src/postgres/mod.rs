@@ -11,7 +11,6 @@ mod session;
 
 pub use policies::setup;
 
-use crate::memory::unknown_project;
 use crate::{AccessKeys, AuditTrail, Clock, Derived, Reader, Store, Writer};
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
@@ -116,9 +115,7 @@ fn place_of(settings: &tokio_postgres::Config) -> String {
 impl Store for PostgresStore {
     fn read<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Reader + 'a>> {
         let mut session = self.session(scope, false)?;
-        if session.try_head()?.is_none() {
-            return Err(unknown_project(scope));
-        }
+        session.fix_head()?;
         Ok(Box::new(session))
     }
 

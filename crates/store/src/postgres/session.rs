@@ -10,8 +10,8 @@ use lukasa_model::plan::Side;
 use lukasa_model::statement::{Provenance, Role};
 use lukasa_model::types::{Declaration, system};
 use lukasa_model::{
-    BranchNo, Ends, Error, ErrorKind, Period, Result, Scope, Statement, Thing, ThingNo, Time, Transaction, Tx,
-    VersionId,
+    BranchNo, Ends, Error, ErrorKind, Period, Position, Result, Scope, Statement, Thing, ThingNo, Time, Transaction,
+    Tx, VersionId,
 };
 use std::ops::Range;
 use tokio::runtime::Handle;
@@ -26,6 +26,8 @@ pub struct Session<'a> {
     runtime: &'a Handle,
     scope: Scope,
     clock: Option<&'a dyn Clock>,
+    /// Of a reader, which sees one moment throughout.
+    head: Option<Head>,
     /// The project has outgrown what the planner was told about it.
     outgrown: bool,
     _permit: Option<OwnedSemaphorePermit>,
@@ -68,7 +70,7 @@ async fn begin_write(client: &Object, scope: &Scope) -> Result<()> {
                     &head.recorded_at.0,
                     &&head.hash.0[..],
                     &(head.next_thing as i64),
-                    &(head.declared as i64),
+                    &(head.declared.tx as i64),
                 ],
             )
             .await
@@ -101,7 +103,7 @@ impl<'a> Session<'a> {
         clock: Option<&'a dyn Clock>,
         permit: Option<OwnedSemaphorePermit>,
     ) -> Session<'a> {
-        Session { client: Some(client), runtime, scope, clock, outgrown: false, _permit: permit }
+        Session { client: Some(client), runtime, scope, clock, head: None, outgrown: false, _permit: permit }
     }
 
     pub fn begin(&self, write: bool) -> Result<()> {
@@ -158,9 +160,19 @@ impl<'a> Session<'a> {
         })
     }
 
+    /// Reads the head once for all: a reader's does not change.
+    pub fn fix_head(&mut self) -> Result<()> {
+        let scope = self.scope.clone();
+        self.head = Some(self.try_head()?.ok_or_else(|| crate::memory::unknown_project(&scope))?);
+        Ok(())
+    }
+
     pub fn try_head(&mut self) -> Result<Option<Head>> {
-        let sql =
-            format!("SELECT tx, recorded_at, hash, next_thing, declared, namespace FROM lukasa.projects WHERE {OWN}");
+        let sql = format!(
+            "SELECT tx, recorded_at, hash, next_thing, declared, namespace,
+                    (SELECT t.hash FROM lukasa.transactions t WHERE t.tenant = $1 AND t.project = $2 AND t.tx = p.declared)
+             FROM lukasa.projects p WHERE {OWN}"
+        );
         let rows = self.rows(&sql, &[])?;
         let read = |row: &Row| {
             Ok(Head {
@@ -168,7 +180,10 @@ impl<'a> Session<'a> {
                 recorded_at: Time(row.get(1)),
                 hash: hash(row.get(2))?,
                 next_thing: row.get::<_, i64>(3) as u64,
-                declared: row.get::<_, i64>(4) as u64,
+                declared: Position {
+                    tx: row.get::<_, i64>(4) as u64,
+                    hash: row.get::<_, Option<&[u8]>>(6).map_or(Ok(Position::START.hash), hash)?,
+                },
                 namespace: row.get(5),
             })
         };
@@ -292,8 +307,20 @@ fn numbers(list: &[ThingNo]) -> Vec<i64> {
 
 impl Reader for Session<'_> {
     fn head(&mut self) -> Result<Head> {
+        if let Some(head) = self.head {
+            return Ok(head);
+        }
         let scope = self.scope.clone();
         self.try_head()?.ok_or_else(|| crate::memory::unknown_project(&scope))
+    }
+
+    fn position(&mut self, tx: Tx) -> Result<Option<Position>> {
+        if tx == 0 {
+            return Ok(Some(Position::START));
+        }
+        let sql = format!("SELECT hash FROM lukasa.transactions WHERE {OWN} AND tx = $3");
+        let rows = self.rows(&sql, &[&(tx as i64)])?;
+        rows.first().map(|row| Ok(Position { tx, hash: hash(row.get(0))? })).transpose()
     }
 
     fn things(&mut self, ids: &[Uuid]) -> Result<Vec<Thing>> {
@@ -588,7 +615,7 @@ impl Writer for Session<'_> {
                 &head.recorded_at.0,
                 &&head.hash.0[..],
                 &(head.next_thing as i64),
-                &(head.declared as i64),
+                &(head.declared.tx as i64),
             ],
         )?;
         Ok(())

@@ -266,7 +266,7 @@ fn create_project(connection: &Connection, scope: &Scope) -> Result<i64> {
                 head.recorded_at.0,
                 head.hash.0,
                 head.next_thing as i64,
-                head.declared as i64
+                head.declared.tx as i64
             ],
         )
         .map_err(fault)?;

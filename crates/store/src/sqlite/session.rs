@@ -10,7 +10,7 @@ use lukasa_model::json::Hash;
 use lukasa_model::plan::Side;
 use lukasa_model::statement::{Provenance, Role};
 use lukasa_model::types::Declaration;
-use lukasa_model::{BranchNo, Error, Result, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId};
+use lukasa_model::{BranchNo, Error, Position, Result, Statement, Thing, ThingNo, Time, Transaction, Tx, VersionId};
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use std::borrow::Borrow;
 use std::cell::RefCell;
@@ -237,7 +237,9 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
     fn head(&mut self) -> Result<Head> {
         self.connection
             .prepare_cached(
-                "SELECT tx, recorded_at, hash, next_thing, declared, namespace FROM projects WHERE scope = ?1",
+                "SELECT tx, recorded_at, hash, next_thing, declared, namespace,
+                        (SELECT t.hash FROM transactions t WHERE t.scope = projects.scope AND t.tx = declared)
+                 FROM projects WHERE scope = ?1",
             )
             .and_then(|mut q| {
                 q.query_row([self.scope], |row| {
@@ -246,7 +248,10 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
                         recorded_at: Time(row.get(1)?),
                         hash: Hash(row.get(2)?),
                         next_thing: row.get::<_, i64>(3)? as u64,
-                        declared: row.get::<_, i64>(4)? as u64,
+                        declared: Position {
+                            tx: row.get::<_, i64>(4)? as u64,
+                            hash: row.get::<_, Option<_>>(6)?.map_or(Position::START.hash, Hash),
+                        },
                         namespace: Uuid::from_bytes(row.get(5)?),
                     })
                 })
@@ -637,7 +642,7 @@ impl<C: Deref<Target = Connection>> Writer for Session<'_, C> {
                     entry.head.recorded_at.0,
                     entry.head.hash.0,
                     entry.head.next_thing as i64,
-                    entry.head.declared as i64
+                    entry.head.declared.tx as i64
                 ])
             })
             .map_err(fault)?;

@@ -2,6 +2,7 @@
 
 use lukasa_model::branch::{Branch, BranchMode};
 use lukasa_model::content::Content;
+use lukasa_model::transaction::Chain;
 use lukasa_model::{BranchNo, Statement, Thing, Time, Tx, View};
 use lukasa_store::ledger::Ledger;
 use lukasa_store::{Fields, Reader};
@@ -19,8 +20,16 @@ pub fn all_views(l: &Ledger) -> BTreeMap<(String, Tx, Time), Seen> {
             for valid in times(l) {
                 let lineage = registry.lineage(branch.number, known).unwrap();
                 let name = branch.name.clone();
-                let view =
-                    View { branch: branch.number, branch_name: name.clone(), known, valid, lineage, release: None };
+                let hash = l.transactions(known, known, 1).unwrap().pop().map_or(Chain::START, |t| t.hash);
+                let view = View {
+                    branch: branch.number,
+                    branch_name: name.clone(),
+                    known,
+                    hash,
+                    valid,
+                    lineage,
+                    release: None,
+                };
                 let rows = l.heads(&view, Fields::Header).unwrap();
                 let seen = rows.map(Result::unwrap).map(|r| (r.thing.id, r.statement.version.to_string())).collect();
                 views.insert((name, known, valid), seen);

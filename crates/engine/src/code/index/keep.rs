@@ -49,7 +49,7 @@ impl Workspace {
         let Some(stamps) = self.stamps.as_ref().filter(|_| state.unkept > FEW_UNKEPT) else { return };
         state.unkept = 0;
         // Somebody else may have written meanwhile: then the branch is asked again.
-        let head = ledger.head().ok().filter(|head| head.tx == state.tx);
+        let head = ledger.head().ok().filter(|head| head.position() == state.at);
         let as_of = head.map(|head| AsOf {
             branch: state.branch.clone(),
             tx: head.tx,

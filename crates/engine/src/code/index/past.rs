@@ -123,9 +123,7 @@ impl Workspace {
             report.objects += u64::from(committed.objects);
             report.relationships += u64::from(committed.relationships);
             // Nothing visible now has changed, so what is remembered of it stays right.
-            if committed.tx == Some(current.tx + 1) {
-                current.tx += 1;
-            }
+            current.wrote(&committed);
         }
         report.parsed = past.parsed;
         report.diagnostics.extend(past.faults);

@@ -145,7 +145,7 @@ impl Workspace {
                     known.facts.clone_from(&file.digest);
                 }
             }
-            state.wrote(committed.tx);
+            state.wrote(&committed);
             state.last_valid = state.last_valid.max(committed.recorded_at);
             last = committed.tx.or(last);
         }
