@@ -10,7 +10,25 @@ use lukasa_model::types::Registry;
 use lukasa_model::{
     Batch, BranchNo, Error, ErrorKind, Lineage, Position, Result, Thing, ThingNo, Time, Transaction, Tx,
 };
+use std::time::Duration;
 use uuid::Uuid;
+
+/// The code of a transaction that the store gave up in favour of another: nothing was written, and it may be tried again.
+pub const CONFLICT: &str = "store_conflict";
+/// Times that a transaction is tried, and the first pause between two of them; each further one is twice as long.
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Does a whole transaction again when the store gave it up.
+pub(super) fn retried<T>(work: impl Fn() -> Result<T>) -> Result<T> {
+    for again in 0..TRIES - 1 {
+        match work() {
+            Err(error) if error.code == CONFLICT => std::thread::sleep(PAUSE * 2_u32.pow(again)),
+            done => return done,
+        }
+    }
+    work()
+}
 
 /// What a commit did.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +94,10 @@ impl Target<'_> {
 impl Ledger {
     /// Records a batch whole or not at all. Durable when it returns.
     pub fn commit(&self, batch: &Batch) -> Result<Committed> {
+        retried(|| self.commit_once(batch))
+    }
+
+    fn commit_once(&self, batch: &Batch) -> Result<Committed> {
         let (mut writer, head) = self.open_to_write()?;
         let (committed, plan) = self.commit_in(&mut *writer, head, batch)?;
         if committed.tx.is_some() || batch.header.client_id.is_some() && !committed.repeated {

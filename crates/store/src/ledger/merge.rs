@@ -1,6 +1,6 @@
 //! Merges one branch into another: finds what differs, decides thing by thing, records one transaction.
 
-use super::commit::{Target, append, check_header, open_branch};
+use super::commit::{Target, append, check_header, open_branch, retried};
 use super::{Ledger, by_thing, end_names, unique};
 use crate::{Fields, Reader};
 use lukasa_model::branch::Lineage;
@@ -98,6 +98,10 @@ const CHUNK: usize = 1_000;
 impl Ledger {
     /// Conflicts are reported, not raised: see [`MergeReport::refusal`].
     pub fn merge(&self, request: &MergeRequest) -> Result<MergeReport> {
+        retried(|| self.merge_once(request))
+    }
+
+    fn merge_once(&self, request: &MergeRequest) -> Result<MergeReport> {
         if request.dry_run {
             let mut reader = self.store.read(&self.scope)?;
             return self.merge_plan(&mut *reader, request, self.clock.now()).map(|(report, _)| report);

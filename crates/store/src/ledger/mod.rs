@@ -15,7 +15,7 @@ mod trail;
 mod verify;
 mod views;
 
-pub use commit::Committed;
+pub use commit::{CONFLICT, Committed};
 pub use declare::{NewBranch, NewRelease};
 pub use diff::{Change, ChangeClass, Difference};
 pub use dump::{DumpReport, RestoreReport};

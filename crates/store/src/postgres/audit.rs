@@ -122,7 +122,7 @@ impl AuditTrail for PostgresStore {
     fn append(&self, server: &str, notes: &[AuditNote], seals: &dyn Seals, durable: bool) -> Result<()> {
         // In the order of tenants, so that two who append never wait for each other in a circle.
         let tenants: BTreeSet<&str> = notes.iter().map(|note| note.tenant.as_str()).collect();
-        self.runtime.block_on(async {
+        let appended = self.runtime.block_on(async {
             let mut client = self.pool.get().await.map_err(pool_fault)?;
             // Rolled back when dropped.
             let transaction = client.transaction().await.map_err(fault)?;
@@ -138,7 +138,8 @@ impl AuditTrail for PostgresStore {
                 add(&transaction, &head, &entries).await?;
             }
             transaction.commit().await.map_err(fault)
-        })
+        });
+        self.seen(appended)
     }
 
     fn heads(&self, tenant: &str) -> Result<Vec<AuditHead>> {

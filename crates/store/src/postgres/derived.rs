@@ -1,7 +1,7 @@
 //! Derived data in PostgreSQL: every call is a short transaction that takes no project's lock.
 
+use super::PostgresStore;
 use super::session::{OWN, Session, hash};
-use super::{PostgresStore, pool_fault};
 use crate::derived::{
     Derived, Failure, Job, JobCounts, Lane, NewJob, Vector, VectorCount, check_priorities, last_of_each,
 };
@@ -16,10 +16,7 @@ const PAGE: i64 = 4_096;
 impl PostgresStore {
     /// A transaction of its own, without the project's lock: workers wait neither for writers nor for each other.
     pub(super) fn beside(&self, scope: &Scope) -> Result<Box<Session<'_>>> {
-        let client = self.runtime.block_on(async { self.pool.get().await.map_err(pool_fault) })?;
-        let session = Session::new(client, &self.runtime, scope.clone(), self.clock.as_deref(), None);
-        session.begin_beside()?;
-        Ok(Box::new(session))
+        self.begun(scope, false, |session| session.begin_beside()).map(Box::new)
     }
 
     fn looking<T>(&self, scope: &Scope, read: impl FnOnce(&Session<'_>) -> Result<T>) -> Result<T> {
@@ -28,9 +25,8 @@ impl PostgresStore {
 
     fn changing<T>(&self, scope: &Scope, change: impl FnOnce(&Session<'_>) -> Result<T>) -> Result<T> {
         let session = self.beside(scope)?;
-        let done = change(&session)?;
-        session.end()?;
-        Ok(done)
+        let done = change(&session).and_then(|done| session.end().map(|()| done));
+        self.seen(done)
     }
 
     fn writing<T>(&self, scope: &Scope, change: impl FnOnce(&Session<'_>) -> Result<T>) -> Result<T> {

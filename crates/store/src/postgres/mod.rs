@@ -4,24 +4,26 @@
 //! therefore not be called from one of that runtime's own threads.
 
 mod audit;
+mod connect;
 mod derived;
 mod keys;
 mod policies;
 mod session;
+mod tls;
 
 pub use policies::setup;
 
+use crate::ledger::CONFLICT;
 use crate::{AccessKeys, AuditTrail, Clock, Derived, Reader, Store, Writer};
+use connect::Target;
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use session::Session;
 use std::path::Path;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_postgres::NoTls;
 use tokio_postgres::error::SqlState;
 
 /// How to reach the server.
@@ -53,20 +55,22 @@ pub struct PostgresStore {
 
 /// How long to wait for a connection, or for the project's lock.
 const WAIT: Duration = Duration::from_secs(30);
+/// Connections tried before a failure is reported: a stale one, one that was in use meanwhile, and one that was made for this.
+const TRIES: usize = 3;
 
 impl PostgresStore {
     /// Connects as the application role and checks schema, role and policies.
     pub fn open(config: &PostgresConfig, runtime: Handle, clock: Option<Arc<dyn Clock>>) -> Result<PostgresStore> {
-        let mut settings = parse_url(&config.url)?;
-        settings.connect_timeout(Duration::from_secs(10));
+        let mut target = Target::parse(&config.url)?;
         // Every query here has its index. A plan made while a table was small must not read it whole later.
-        settings.options("-c enable_seqscan=off -c jit=off");
-        let place = place_of(&settings);
-        let manager = Manager::from_config(settings, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+        target.config.options("-c enable_seqscan=off -c jit=off");
+        let (place, patience) = (place_of(&target.config), target.patience());
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = Manager::from_connect(target.config.clone(), target, recycling);
         let pool = Pool::builder(manager)
             .max_size(config.connections)
             .wait_timeout(Some(WAIT))
-            .create_timeout(Some(Duration::from_secs(10)))
+            .create_timeout(Some(patience))
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(|e| Error::internal(format!("no connection pool: {e}")))?;
@@ -81,7 +85,10 @@ impl PostgresStore {
                 "policy_drift",
                 format!("tenants are not safe from one another: {}", drift.join("; ")),
             )
-            .hint("run `lukasa setup-postgres` with an administrator's URL, then connect as the application role"));
+            .hint(
+                "run `lukasa setup-postgres` with an administrator's URL, take memberships and tables from the application \
+                 role that it must not have, then connect as that role",
+            ));
         }
         let writers = Arc::new(Semaphore::new((config.connections / 2).max(1)));
         Ok(PostgresStore { pool, runtime, clock, writers, place, warnings: drift })
@@ -93,23 +100,18 @@ impl PostgresStore {
     }
 }
 
-fn parse_url(url: &str) -> Result<tokio_postgres::Config> {
-    tokio_postgres::Config::from_str(url).map_err(|e| {
-        Error::invalid("invalid_url", format!("the PostgreSQL URL cannot be read: {e}"))
-            .hint("it looks like postgres://user:password@host:5432/database")
-    })
-}
-
-/// Where the server is, without the password.
+/// Where the servers are, without the password.
 fn place_of(settings: &tokio_postgres::Config) -> String {
-    let host = match settings.get_hosts().first() {
-        Some(tokio_postgres::config::Host::Tcp(host)) => host.clone(),
+    let ports = settings.get_ports();
+    let port = |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(5432);
+    let place = |(at, host): (usize, &tokio_postgres::config::Host)| match host {
+        tokio_postgres::config::Host::Tcp(host) => format!("{host}:{}", port(at)),
         #[cfg(unix)]
-        Some(tokio_postgres::config::Host::Unix(path)) => path.display().to_string(),
-        None => "localhost".into(),
+        tokio_postgres::config::Host::Unix(path) => format!("{}:{}", path.display(), port(at)),
     };
-    let port = settings.get_ports().first().copied().unwrap_or(5432);
-    format!("postgres {host}:{port}/{}", settings.get_dbname().unwrap_or_default())
+    let hosts: Vec<String> = settings.get_hosts().iter().enumerate().map(place).collect();
+    let hosts = if hosts.is_empty() { format!("localhost:{}", port(0)) } else { hosts.join(",") };
+    format!("postgres {hosts}/{}", settings.get_dbname().unwrap_or_default())
 }
 
 impl Store for PostgresStore {
@@ -152,14 +154,46 @@ impl Store for PostgresStore {
 
 impl PostgresStore {
     fn session(&self, scope: &Scope, write: bool) -> Result<Session<'_>> {
-        let (client, permit) = self.runtime.block_on(async {
-            let permit = if write { Some(self.writer_permit().await?) } else { None };
-            Ok::<_, Error>((self.pool.get().await.map_err(pool_fault)?, permit))
-        })?;
-        // From here on a failure is rolled back by the session's drop.
-        let session = Session::new(client, &self.runtime, scope.clone(), self.clock.as_deref(), permit);
-        session.begin(write)?;
-        Ok(session)
+        self.begun(scope, write, |session| session.begin(write))
+    }
+
+    /// A session that has begun. Nothing was asked for by then, so a connection that turns out to be broken, or to lead to a
+    /// server that takes no writes any more, is given up for another one.
+    fn begun(&self, scope: &Scope, write: bool, begin: impl Fn(&Session<'_>) -> Result<()>) -> Result<Session<'_>> {
+        let mut tries = 0;
+        loop {
+            let (client, permit) = self.runtime.block_on(async {
+                let permit = if write { Some(self.writer_permit().await?) } else { None };
+                Ok::<_, Error>((self.pool.get().await.map_err(pool_fault)?, permit))
+            })?;
+            // From here on a failure is rolled back by the session's drop.
+            let session = Session::new(client, &self.runtime, scope.clone(), self.clock.as_deref(), permit);
+            match begin(&session) {
+                Err(error) if is_stale(&error) => {
+                    session.discard();
+                    self.forget_connections();
+                    tries += 1;
+                    if tries == TRIES {
+                        return Err(error);
+                    }
+                }
+                begun => return begun.map(|()| session),
+            }
+        }
+    }
+
+    /// Has connections made again that nobody uses just now: after a fail-over they lead to where nothing is written.
+    fn forget_connections(&self) {
+        self.pool.retain(|_, _| false);
+    }
+
+    /// Passes on what came of a connection, and sees to it that a server which takes no writes is not used again.
+    fn seen<T>(&self, done: Result<T>) -> Result<T> {
+        done.inspect_err(|error| {
+            if is_stale(error) {
+                self.forget_connections();
+            }
+        })
     }
 
     /// Writers that wait for a project must not hold every connection: readers never wait for them.
@@ -180,6 +214,11 @@ fn pool_fault(error: deadpool_postgres::PoolError) -> Error {
                 .hint("check that the server runs and takes connections")
         }
     }
+}
+
+/// Whether a connection failed with this because it leads nowhere, or to a server that takes no writes.
+fn is_stale(error: &Error) -> bool {
+    matches!(error.code, "store_unreachable" | "read_only_store")
 }
 
 /// What PostgreSQL says, in the words of Lukasa.
@@ -205,6 +244,16 @@ pub(crate) fn fault(error: tokio_postgres::Error) -> Error {
             Error::new(ErrorKind::Unavailable, "store_busy", "another writer holds the project")
                 .hint("try again in a moment")
         }
+        SqlState::READ_ONLY_SQL_TRANSACTION => {
+            Error::new(ErrorKind::Unavailable, "read_only_store", format!("PostgreSQL takes no writes: {message}"))
+                .hint("it is a standby, or was made read-only: name all servers in the URL, and try again in a moment")
+        }
+        SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED => Error::new(
+            ErrorKind::Unavailable,
+            CONFLICT,
+            format!("PostgreSQL gave up this transaction in favour of another: {message}"),
+        )
+        .hint("nothing was written; try again in a moment"),
         SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
             Error::new(ErrorKind::Unavailable, "store_login_failed", format!("PostgreSQL refused the login: {message}"))
                 .hint("check user and password in the URL")

@@ -1,10 +1,11 @@
 //! Row-level security: how it is set up by an administrator, and the check that it is exactly so.
 
-use super::{fault, parse_url, place_of};
+use super::connect::Target;
+use super::{fault, place_of};
 use crate::sqlite::newer_schema;
 use lukasa_model::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
 mod embedded {
     refinery::embed_migrations!("migrations/postgres");
@@ -47,11 +48,10 @@ fn may_write(sees: &'static str) -> &'static str {
 /// Brings schema, policies and the application's login role up to date. `admin_url` may do all that;
 /// `app_url` names the role and its password. Safe to repeat, and from many servers at once.
 pub async fn setup(admin_url: &str, app_url: &str) -> Result<()> {
-    let admin = parse_url(admin_url)?;
-    let app = parse_url(app_url)?;
-    let place = place_of(&admin);
-    let (mut client, connection) = admin.connect(NoTls).await.map_err(|e| fault(e).at(&place))?;
-    let pump = tokio::spawn(connection);
+    let admin = Target::parse(admin_url)?;
+    let app = Target::parse(app_url)?.config;
+    let place = place_of(&admin.config);
+    let (mut client, pump) = admin.connect(&admin.config).await.map_err(|e| fault(e).at(&place))?;
     let done = run_setup(&mut client, &app, &place).await;
     drop(client);
     // The connection ends with its client; how it ended says nothing more than `done`.

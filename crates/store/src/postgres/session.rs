@@ -17,6 +17,7 @@ use std::ops::Range;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -123,6 +124,11 @@ impl<'a> Session<'a> {
             self.client().batch_execute(begin).await.map_err(fault)?;
             set_scope(self.client(), &self.scope).await
         })
+    }
+
+    /// Ends the connection too.
+    pub fn discard(mut self) {
+        self.client.take().map(Object::take);
     }
 
     /// Commits what was done beside the facts. It may be repeated, so an unknown outcome is only a failure.
@@ -280,6 +286,12 @@ impl<'a> Session<'a> {
         };
         self.rows(&sql, params)?.iter().map(read).collect()
     }
+}
+
+/// Whether the server said that it did not commit. One that is going down may have done so before it said anything.
+fn is_refusal(error: &tokio_postgres::Error) -> bool {
+    let going = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
+    error.code().is_some_and(|code| !going.contains(code) && !code.code().starts_with("08"))
 }
 
 impl Drop for Session<'_> {
@@ -632,7 +644,7 @@ impl Writer for Session<'_> {
                     }
                     Ok(())
                 }
-                Err(e) if e.as_db_error().is_some() => {
+                Err(e) if is_refusal(&e) => {
                     drop(Object::take(client));
                     Err(fault(e))
                 }

@@ -1,0 +1,294 @@
+//! TLS to PostgreSQL, with the modes and files that its own clients have: `sslmode`, `sslrootcert`, `sslcert`, `sslkey`.
+
+use lukasa_model::{Error, Result};
+use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::Socket;
+use tokio_postgres::config::SslMode;
+use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream as Encrypted;
+use tokio_rustls::rustls::client::WebPkiServerVerifier;
+use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error as TlsError, RootCertStore, SignatureScheme,
+};
+
+/// What of the server's certificate is checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Mode {
+    Disable,
+    /// Encrypted where the server offers it, without a check. What PostgreSQL's own clients do unless told otherwise.
+    #[default]
+    Prefer,
+    /// Encrypted or not at all, without a check.
+    Require,
+    /// Signed by an authority that is trusted.
+    VerifyCa,
+    /// The same, for the host that was asked for.
+    VerifyFull,
+}
+
+impl Mode {
+    pub fn parse(text: &str) -> Result<Mode> {
+        Ok(match text {
+            "disable" => Mode::Disable,
+            "prefer" => Mode::Prefer,
+            "require" => Mode::Require,
+            "verify-ca" => Mode::VerifyCa,
+            "verify-full" => Mode::VerifyFull,
+            other => {
+                return Err(Error::invalid("invalid_url", format!("`{other}` is no sslmode"))
+                    .hint("use disable, prefer, require, verify-ca or verify-full"));
+            }
+        })
+    }
+
+    /// As far as it concerns whether there is TLS at all.
+    pub fn wanted(self) -> SslMode {
+        match self {
+            Mode::Disable => SslMode::Disable,
+            Mode::Prefer => SslMode::Prefer,
+            Mode::Require | Mode::VerifyCa | Mode::VerifyFull => SslMode::Require,
+        }
+    }
+}
+
+/// What a URL says about TLS.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub mode: Mode,
+    /// A file of certificates that are trusted, or `system` for those of the machine, which count without it.
+    pub roots: Option<PathBuf>,
+    /// Files of the client's own certificate and key.
+    pub certificate: Option<PathBuf>,
+    pub key: Option<PathBuf>,
+}
+
+/// Makes connections encrypted.
+#[derive(Clone)]
+pub(super) struct Tls(Option<Arc<ClientConfig>>);
+
+impl Tls {
+    pub fn new(wanted: &Wanted) -> Result<Tls> {
+        if wanted.mode == Mode::Disable {
+            return Ok(Tls(None));
+        }
+        let provider = Arc::new(ring::default_provider());
+        let verifier = verifier(wanted, &provider)?;
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|e| Error::internal(format!("TLS cannot be set up: {e}")))?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        let mut config = match (&wanted.certificate, &wanted.key) {
+            (None, None) => builder.with_no_client_auth(),
+            (Some(certificate), Some(key)) => {
+                let chain = certificates(certificate)?;
+                let key = PrivateKeyDer::from_pem_file(key).map_err(|e| unreadable(key, &e))?;
+                builder.with_client_auth_cert(chain, key).map_err(|e| {
+                    Error::invalid("invalid_certificate", format!("sslcert and sslkey do not fit together: {e}"))
+                })?
+            }
+            _ => {
+                return Err(Error::invalid("invalid_url", "of sslcert and sslkey one is missing")
+                    .hint("give both files, or neither"));
+            }
+        };
+        config.alpn_protocols = vec![b"postgresql".to_vec()];
+        Ok(Tls(Some(Arc::new(config))))
+    }
+}
+
+fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Error {
+    Error::invalid("invalid_certificate", format!("`{}` cannot be read: {why}", path.display()))
+        .hint("it must be a PEM file that this process may read")
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let all = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<std::result::Result<Vec<_>, _>>);
+    let all = all.map_err(|e| unreadable(path, &e))?;
+    if all.is_empty() { Err(unreadable(path, &"it has no certificate")) } else { Ok(all) }
+}
+
+fn verifier(wanted: &Wanted, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>> {
+    // As in PostgreSQL's own clients: who names a root wants it checked.
+    let mode = match (wanted.mode, &wanted.roots) {
+        (Mode::Require, Some(_)) => Mode::VerifyCa,
+        (mode, _) => mode,
+    };
+    if !matches!(mode, Mode::VerifyCa | Mode::VerifyFull) {
+        return Ok(Arc::new(Unchecked(Arc::clone(provider))));
+    }
+    let mut roots = RootCertStore::empty();
+    match wanted.roots.as_deref().filter(|path| *path != Path::new("system")) {
+        Some(path) => {
+            for certificate in certificates(path)? {
+                roots.add(certificate).map_err(|e| unreadable(path, &e))?;
+            }
+        }
+        None => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+    }
+    if roots.is_empty() {
+        return Err(Error::invalid("invalid_certificate", "there are no trusted certificates on this machine")
+            .hint("name a file of them with sslrootcert"));
+    }
+    let chain = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+        .build()
+        .map_err(|e| Error::internal(format!("TLS cannot be set up: {e}")))?;
+    Ok(if mode == Mode::VerifyFull { chain } else { Arc::new(ForAnyHost(chain)) })
+}
+
+/// Takes any certificate: encrypted, but whoever is in between could read along.
+#[derive(Debug)]
+struct Unchecked(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Unchecked {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, TlsError> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, TlsError> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, TlsError> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Checks who signed a certificate, but not for which host.
+#[derive(Debug)]
+struct ForAnyHost(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for ForAnyHost {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        host: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, TlsError> {
+        match self.0.verify_server_cert(certificate, between, host, ocsp, now) {
+            // The name is looked at once everything else is right.
+            Err(TlsError::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            checked => checked,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, TlsError> {
+        self.0.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, TlsError> {
+        self.0.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+impl MakeTlsConnect<Socket> for Tls {
+    type Stream = Stream;
+    type TlsConnect = Handshake;
+    type Error = io::Error;
+
+    fn make_tls_connect(&mut self, host: &str) -> io::Result<Handshake> {
+        // A socket file has no host, and never asks for one.
+        let host = if host.is_empty() { "localhost" } else { host };
+        let host = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+        Ok(Handshake { config: self.0.clone(), host })
+    }
+}
+
+pub(super) struct Handshake {
+    config: Option<Arc<ClientConfig>>,
+    host: ServerName<'static>,
+}
+
+impl TlsConnect<Socket> for Handshake {
+    type Stream = Stream;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Stream>> + Send>>;
+
+    fn connect(self, socket: Socket) -> Self::Future {
+        Box::pin(async move {
+            let config = self.config.ok_or_else(|| io::Error::other("TLS was not asked for"))?;
+            TlsConnector::from(config).connect(self.host, socket).await.map(Stream)
+        })
+    }
+}
+
+/// An encrypted connection.
+pub(super) struct Stream(Encrypted<Socket>);
+
+impl TlsStream for Stream {
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, to: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, to)
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
