@@ -237,6 +237,59 @@ fn drift_keeps_a_strict_store_from_starting() {
     assert!(error.message.contains("superuser"), "{}", error.message);
 }
 
+/// What the login role is a member of, owns, or may do beyond what was granted by the set-up.
+#[test]
+fn a_login_role_that_may_do_more_keeps_a_strict_store_from_starting() {
+    let Some(database) = TestDatabase::new() else { return };
+    let role = database.as_app("SELECT current_user").unwrap().remove(0);
+    for (sql, undo, says) in [
+        (
+            "CREATE ROLE {r}_root SUPERUSER; GRANT {r}_root TO {r}",
+            "DROP ROLE {r}_root",
+            "is a member of `{r}_root`, which is a superuser",
+        ),
+        (
+            "CREATE ROLE {r}_in; CREATE ROLE {r}_past BYPASSRLS; GRANT {r}_past TO {r}_in; GRANT {r}_in TO {r}",
+            "DROP ROLE {r}_in; DROP ROLE {r}_past",
+            "is a member of `{r}_past`, which may bypass row-level security",
+        ),
+        (
+            "CREATE ROLE {r}_own; ALTER TABLE lukasa.things OWNER TO {r}_own; GRANT {r}_own TO {r}",
+            "ALTER TABLE lukasa.things OWNER TO CURRENT_USER; DROP ROLE {r}_own",
+            "is a member of `{r}_own`, which owns a part of the schema",
+        ),
+        (
+            "GRANT pg_write_all_data TO {r}",
+            "REVOKE pg_write_all_data FROM {r}",
+            "is a member of `pg_write_all_data`, which reaches beyond what is granted",
+        ),
+        (
+            "ALTER TABLE lukasa.statements OWNER TO {r}",
+            "ALTER TABLE lukasa.statements OWNER TO CURRENT_USER",
+            "owns table `statements`",
+        ),
+        ("ALTER SCHEMA lukasa OWNER TO {r}", "ALTER SCHEMA lukasa OWNER TO CURRENT_USER", "owns schema `lukasa`"),
+        ("ALTER ROLE {r} CREATEROLE", "", "may make roles and join them"),
+        ("GRANT TRUNCATE ON lukasa.transactions TO {r}", "", "may TRUNCATE on `transactions`"),
+        ("GRANT DELETE ON lukasa.audit TO PUBLIC", "", "may DELETE on `audit`"),
+        ("GRANT UPDATE ON lukasa.statements TO {r}", "", "may UPDATE on `statements`"),
+        ("GRANT UPDATE (content) ON lukasa.statements TO {r}", "", "may UPDATE on `statements.content`"),
+        ("GRANT UPDATE (scopes) ON lukasa.access_keys TO {r}", "", "may UPDATE on `access_keys.scopes`"),
+        ("GRANT INSERT ON lukasa.refinery_schema_history TO {r}", "", "may INSERT on `refinery_schema_history`"),
+        ("GRANT CREATE ON SCHEMA lukasa TO PUBLIC", "", "may make tables in the schema `lukasa`"),
+    ] {
+        let [sql, undo, says] = [sql, undo, says].map(|text| text.replace("{r}", &role));
+        database.as_admin(&sql);
+        let error = database.open(None).err().unwrap_or_else(|| panic!("{sql} goes unnoticed"));
+        assert_eq!(error.code, "policy_drift", "{sql}");
+        assert!(error.message.contains(&says), "{sql}: {}", error.message);
+        database.as_admin(&undo);
+        database.setup_again().unwrap();
+        let left = database.open(None).err().map(|e| e.message);
+        assert_eq!(left, None, "set-up mends it: {sql}");
+    }
+}
+
 #[test]
 fn databases_that_are_newer_or_not_set_up_are_told() {
     let Some(database) = TestDatabase::new() else { return };

@@ -83,6 +83,7 @@ async fn run_setup(client: &mut Client, app: &tokio_postgres::Config, place: &st
         app.get_password().map_or_else(String::new, |p| format!("PASSWORD {}", literal(&String::from_utf8_lossy(p))));
     sql += &format!("ALTER ROLE {role_name} LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE {password};");
     sql += &format!("REVOKE ALL ON ALL TABLES IN SCHEMA {SCHEMA} FROM {role_name}, PUBLIC;");
+    sql += &format!("REVOKE ALL ON SCHEMA {SCHEMA} FROM {role_name}, PUBLIC;");
     sql += &format!("GRANT USAGE ON SCHEMA {SCHEMA} TO {role_name};");
     sql += &format!("GRANT SELECT ON {SCHEMA}.refinery_schema_history TO {role_name};");
     sql += &format!("GRANT EXECUTE ON FUNCTION {SCHEMA}.refresh_statistics() TO {role_name};");
@@ -152,16 +153,7 @@ async fn refuse_newer(client: &Client, place: &str) -> Result<i64> {
 
 /// Everything about role and policies that is not exactly as it must be.
 pub async fn drift(client: &Client) -> Result<Vec<String>> {
-    let mut found = Vec::new();
-    let role = client
-        .query_one("SELECT rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user", &[])
-        .await
-        .map_err(fault)?;
-    for (column, what) in ["is a superuser", "may bypass row-level security"].iter().enumerate() {
-        if role.get::<_, bool>(column) {
-            found.push(format!("the login role {what}"));
-        }
-    }
+    let mut found = role_drift(client).await?;
     let sql = "SELECT c.relname, c.relrowsecurity, c.relforcerowsecurity FROM pg_class c
                JOIN pg_namespace n ON n.oid = c.relnamespace
                WHERE n.nspname = $1 AND c.relkind IN ('r', 'p') AND c.relname <> 'refinery_schema_history'";
@@ -200,6 +192,103 @@ pub async fn drift(client: &Client) -> Result<Vec<String>> {
     found.extend(due.keys().map(|(table, policy)| format!("policy `{policy}` on `{table}` is missing")));
     Ok(found)
 }
+
+/// What the login role is, belongs to, owns or may do beyond what it must.
+async fn role_drift(client: &Client) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    let role = client
+        .query_one("SELECT rolsuper, rolbypassrls, rolcreaterole FROM pg_roles WHERE rolname = current_user", &[])
+        .await
+        .map_err(fault)?;
+    let powers = ["is a superuser", "may bypass row-level security", "may make roles and join them"];
+    for (column, what) in powers.iter().enumerate() {
+        if role.get::<_, bool>(column) {
+            found.push(format!("the login role {what}"));
+        }
+    }
+    if role.get::<_, bool>(0) {
+        // It has every right there is; that was reported.
+        return Ok(found);
+    }
+    let rows = client.query(POWERFUL_ROLES, &[&SCHEMA]).await.map_err(fault)?;
+    found.extend(rows.iter().map(|row| {
+        let (name, why): (String, String) = (row.get(0), row.get(1));
+        format!("the login role is a member of `{name}`, which {why}")
+    }));
+    let rows = client.query(OWNED, &[&SCHEMA]).await.map_err(fault)?;
+    found.extend(rows.iter().map(|row| format!("the login role owns {}", row.get::<_, String>(0))));
+    let may_create =
+        client.query_one("SELECT has_schema_privilege(current_user, $1, 'CREATE')", &[&SCHEMA]).await.map_err(fault)?;
+    if may_create.get::<_, bool>(0) {
+        found.push(format!("the login role may make tables in the schema `{SCHEMA}`"));
+    }
+    let rows = client.query(GRANTED, &[&SCHEMA]).await.map_err(fault)?;
+    for row in rows {
+        let (table, right, column): (String, String, Option<String>) = (row.get(0), row.get(1), row.get(2));
+        let due = TABLES.iter().find(|(name, ..)| *name == table).map_or("SELECT", |(.., rights)| rights);
+        if !is_granted(due, &right, column.as_deref()) {
+            let at = column.map_or(table.clone(), |column| format!("{table}.{column}"));
+            found.push(format!("the login role may {right} on `{at}`"));
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a list of rights as in [`TABLES`] has one, of the whole table or of a column.
+fn is_granted(rights: &str, right: &str, column: Option<&str>) -> bool {
+    // Of a right on columns the list names these behind it.
+    let (whole, columns) = match rights.split_once('(') {
+        Some((whole, columns)) => (whole, columns.trim_end_matches(')')),
+        None => (rights, ""),
+    };
+    let mut names: Vec<&str> = whole.split(',').map(str::trim).collect();
+    let of_columns = if columns.is_empty() { None } else { names.pop() };
+    let listed = |column: &str| columns.split(',').any(|name| name.trim() == column);
+    names.contains(&right) || of_columns == Some(right) && column.is_some_and(listed)
+}
+
+/// Roles the login role is a member of, directly or through others, that may do what it must not.
+const POWERFUL_ROLES: &str = "
+    SELECT r.rolname::text,
+           CASE WHEN r.rolsuper THEN 'is a superuser'
+                WHEN r.rolbypassrls THEN 'may bypass row-level security'
+                WHEN r.rolcreaterole THEN 'may make roles and join them'
+                WHEN r.rolname LIKE 'pg\\_%' THEN 'reaches beyond what is granted on tables'
+                ELSE 'owns a part of the schema' END
+    FROM pg_roles r
+    WHERE r.rolname <> current_user AND pg_has_role(current_user, r.oid, 'MEMBER')
+      AND (r.rolsuper OR r.rolbypassrls OR r.rolcreaterole
+           OR r.rolname IN ('pg_read_all_data', 'pg_write_all_data', 'pg_read_server_files', 'pg_write_server_files',
+                            'pg_execute_server_program')
+           OR EXISTS (SELECT 1 FROM pg_namespace n WHERE n.nspname = $1 AND n.nspowner = r.oid)
+           OR EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                      WHERE n.nspname = $1 AND c.relowner = r.oid))
+    ORDER BY 1";
+
+/// What the login role owns: an owner may switch off what is forced on others.
+const OWNED: &str = "
+    SELECT 'table `' || c.relname || '`' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = $1 AND c.relkind IN ('r', 'p') AND pg_get_userbyid(c.relowner) = current_user
+    UNION ALL
+    SELECT 'schema `' || nspname || '`' FROM pg_namespace WHERE nspname = $1 AND pg_get_userbyid(nspowner) = current_user
+    UNION ALL
+    SELECT 'database `' || datname || '`' FROM pg_database
+    WHERE datname = current_database() AND pg_get_userbyid(datdba) = current_user
+    ORDER BY 1";
+
+/// Rights of the login role by which rows change or go, on tables and, where it has none on the whole, on columns; however
+/// it came by them.
+const GRANTED: &str = "
+    SELECT c.relname::text, p.name, NULL::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    CROSS JOIN unnest(ARRAY['INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) AS p(name)
+    WHERE n.nspname = $1 AND c.relkind IN ('r', 'p') AND has_table_privilege(current_user, c.oid, p.name)
+    UNION ALL
+    SELECT c.relname::text, p.name, a.attname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    CROSS JOIN unnest(ARRAY['INSERT', 'UPDATE', 'REFERENCES']) AS p(name)
+    WHERE n.nspname = $1 AND c.relkind IN ('r', 'p') AND NOT has_table_privilege(current_user, c.oid, p.name)
+      AND has_column_privilege(current_user, c.oid, a.attnum, p.name)
+    ORDER BY 1, 2, 3";
 
 /// An expression without what servers write differently: white space, brackets, casts to text.
 fn plain(expression: &str) -> String {
