@@ -8,7 +8,7 @@ mod walk;
 pub use walk::{AuditFault, AuditFlaw, ChainReport, Seals, walk};
 
 use lukasa_model::json::Hash;
-use lukasa_model::{Result, Time};
+use lukasa_model::{Error, ErrorKind, Result, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -20,6 +20,8 @@ use std::collections::BTreeMap;
 /// - Any number of processes may append at once. Numbers of a chain are 1, 2, 3, … without holes.
 /// - Nobody who appends waits for a writer of facts, nor a writer of facts for them.
 /// - No method changes or removes an entry. A tenant sees its own.
+/// - A chain whose end does not carry the seal of a known key is not appended to (`foreign_seal`): a new seal would hide
+///   what was done to it.
 pub trait AuditTrail: Send + Sync {
     fn append(&self, server: &str, notes: &[AuditNote], seals: &dyn Seals, durable: bool) -> Result<()>;
 
@@ -142,13 +144,13 @@ fn digest(value: &impl Serialize) -> Hash {
     Hash::of(&serde_json::to_vec(value).unwrap_or_default())
 }
 
-/// Notes as entries after the ends of their chains, and where the chains end then. `end` tells where the chain of a tenant
-/// has ended so far; it is asked once for each.
+/// Notes as entries after the ends of their chains, and where the chains end then. `end` returns the present end of the
+/// chain of a tenant; it is asked once for each.
 pub(crate) fn linked(
     server: &str,
     notes: &[AuditNote],
     seals: &dyn Seals,
-    mut end: impl FnMut(&str) -> Result<Option<(u64, Hash)>>,
+    mut end: impl FnMut(&str) -> Result<Option<AuditHead>>,
 ) -> Result<Vec<(AuditHead, Vec<AuditEntry>)>> {
     let mut by_tenant: BTreeMap<&str, Vec<&AuditNote>> = BTreeMap::new();
     for note in notes {
@@ -157,7 +159,11 @@ pub(crate) fn linked(
     let mut chains = Vec::with_capacity(by_tenant.len());
     // In the order of tenants, so that two who append wait for each other at most in one direction.
     for (tenant, notes) in by_tenant {
-        let (mut number, mut hash) = end(tenant)?.unwrap_or_else(|| (0, AuditEntry::start(tenant, server)));
+        let (mut number, mut hash) = match end(tenant)? {
+            None => (0, AuditEntry::start(tenant, server)),
+            Some(head) if seals.holds(&head) == Some(true) => (head.number, head.hash),
+            Some(_) => return Err(foreign_seal(server)),
+        };
         let mut entries = Vec::with_capacity(notes.len());
         for note in notes {
             let entry = AuditEntry::after(server, number, hash, note);
@@ -176,6 +182,14 @@ pub(crate) fn linked(
         chains.push((head, entries));
     }
     Ok(chains)
+}
+
+fn foreign_seal(server: &str) -> Error {
+    let message = format!("the chain `{server}` of the record does not end with the seal of a key that is known here");
+    Error::new(ErrorKind::Unavailable, "foreign_seal", message).hint(
+        "name the file of the key it was sealed with in audit.known_key_files (LUKASA_AUDIT_KNOWN_KEY_FILES), \
+         or name other chains with LUKASA_SERVER_ID",
+    )
 }
 
 /// Counts as they are kept.

@@ -15,6 +15,8 @@ const DIGITS: usize = 32;
 pub struct AuditKey {
     mac: Hmac<Sha256>,
     id: String,
+    /// Keys whose seals are accepted beside our own, for example the one before a change of keys.
+    known: Vec<AuditKey>,
 }
 
 impl AuditKey {
@@ -28,9 +30,16 @@ impl AuditKey {
         }
         let mac = Hmac::<Sha256>::new_from_slice(bytes)
             .map_err(|e| Error::internal(format!("a key of any length should do: {e}")))?;
-        let mut key = AuditKey { mac, id: String::new() };
+        let mut key = AuditKey { mac, id: String::new(), known: Vec::new() };
         key.id = key.of(&["id"]).digits(16);
         Ok(key)
+    }
+
+    /// Accepts seals of these keys too. They seal nothing.
+    #[must_use]
+    pub fn knowing(mut self, keys: impl IntoIterator<Item = AuditKey>) -> AuditKey {
+        self.known.extend(keys);
+        self
     }
 
     /// The same user is another one in another tenant.
@@ -61,6 +70,11 @@ impl Seals for AuditKey {
 
     fn key_id(&self) -> &str {
         &self.id
+    }
+
+    fn holds(&self, head: &AuditHead) -> Option<bool> {
+        let key = std::iter::once(self).chain(&self.known).find(|key| key.id == head.seal_key)?;
+        Some(key.seal(head) == head.seal)
     }
 }
 

@@ -7,7 +7,7 @@ use super::AuditKey;
 use crate::telemetry::{log, metrics};
 use lukasa_model::{Error, ErrorKind, Result};
 use lukasa_store::Store;
-use lukasa_store::audit::AuditNote;
+use lukasa_store::audit::{AuditNote, Seals};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde_json::json;
 use std::collections::VecDeque;
@@ -48,7 +48,8 @@ pub(super) struct Queue {
 
 struct Shared {
     store: Arc<dyn Store>,
-    server: String,
+    /// The chains that are appended to.
+    server: Mutex<String>,
     key: Arc<AuditKey>,
     state: Mutex<State>,
     /// Something for the thread to do.
@@ -74,7 +75,8 @@ struct State {
 impl Queue {
     pub fn new(store: Arc<dyn Store>, server: &str, key: Arc<AuditKey>) -> Queue {
         let state = Mutex::default();
-        let shared = Shared { store, server: server.into(), key, state, work: Condvar::new(), news: Condvar::new() };
+        let shared =
+            Shared { store, server: Mutex::new(server.into()), key, state, work: Condvar::new(), news: Condvar::new() };
         Queue { shared: Arc::new(shared), thread: Mutex::default() }
     }
 
@@ -203,7 +205,7 @@ impl Shared {
             let durable = group.iter().any(|(_, durable)| *durable);
             let notes: Vec<AuditNote> = group.iter().map(|(note, _)| note.clone()).collect();
             let began = Instant::now();
-            let appended = self.store.audit().append(&self.server, &notes, &*self.key, durable);
+            let appended = self.append(&notes, durable);
             let mut state = self.state.lock();
             match appended {
                 Ok(()) => {
@@ -241,6 +243,31 @@ impl Shared {
                     pause = LONGEST_PAUSE.min(pause * 2);
                 }
             }
+        }
+    }
+
+    /// Appends to our chains; where one ends with a seal that is not of a known key, to new ones from now on. The old
+    /// chain stays as it is, so that `audit verify` still finds what is wrong with it.
+    fn append(&self, notes: &[AuditNote], durable: bool) -> Result<()> {
+        let server = self.server.lock().clone();
+        let trail = self.store.audit();
+        match trail.append(&server, notes, &*self.key, durable) {
+            Err(fault) if fault.code == "foreign_seal" => {
+                let own = format!("+{}", self.key.key_id());
+                if server.ends_with(&own) {
+                    return Err(fault);
+                }
+                let next = server + &own;
+                trail.append(&next, notes, &*self.key, durable)?;
+                log::event(
+                    log::Level::Warn,
+                    "audit.foreign_seal",
+                    &[("message", json!(fault.message)), ("appends_to", json!(next))],
+                );
+                *self.server.lock() = next;
+                Ok(())
+            }
+            appended => appended,
         }
     }
 

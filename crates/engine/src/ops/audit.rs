@@ -7,7 +7,7 @@ use crate::telemetry::metrics;
 use crate::{Context, Engine};
 use lukasa_model::json::Hash;
 use lukasa_model::{Error, ErrorKind, Result, Time};
-use lukasa_store::audit::{AuditEntry, AuditFind, ChainReport, walk};
+use lukasa_store::audit::{AuditEntry, AuditFind, AuditFlaw, ChainReport, walk};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -228,19 +228,21 @@ impl Op for Verify {
         let chains = walked.map_err(|fault| {
             let message = format!("entry {} of `{}` {}", fault.number, fault.server, fault.flaw.describe());
             Error::new(ErrorKind::Internal, "audit_broken", message)
-                .hint("compare with an export or a backup that was made before")
+                .hint(match fault.flaw {
+                    AuditFlaw::UnknownSeal => {
+                        "if the key was changed on purpose, name the file of the old one in \
+                                               audit.known_key_files (LUKASA_AUDIT_KNOWN_KEY_FILES)"
+                    }
+                    _ => "compare with an export or a backup that was made before",
+                })
                 .details(json!(fault))
         })?;
         let entries = chains.iter().map(|chain| chain.entries).sum::<u64>();
-        let unsealed = chains.iter().filter(|chain| !chain.sealed).count();
-        let mut summary = format!(
+        let summary = format!(
             "all is well: {} in {}",
             count(entries as usize, "entry").replace("entrys", "entries"),
             count(chains.len(), "chain")
         );
-        if unsealed > 0 {
-            summary += &format!("; {} sealed with a key that is not known here", count(unsealed, "chain"));
-        }
         Ok(VerifyResponse { summary, entries, chains })
     }
 }

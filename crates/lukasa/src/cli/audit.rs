@@ -6,6 +6,7 @@ use lukasa_engine::Audit;
 use lukasa_engine::audit::{AuditKey, Keeps};
 use lukasa_engine::telemetry::log;
 use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_store::private;
 use ring::rand::SecureRandom;
 use std::io::{ErrorKind as Io, Write};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,8 @@ pub fn recorder(opened: &Opened, keeps: Keeps, port: Option<u16>) -> Result<Audi
         (None, Some(_)) => "local".into(),
         (None, None) => port.map_or_else(host, |port| format!("{}:{port}", host())),
     };
-    let key = Arc::new(key(wishes.key_file, opened.file.as_deref())?);
+    let known = wishes.known_key_files.iter().map(|path| read_key(path)).collect::<Result<Vec<_>>>()?;
+    let key = Arc::new(key(wishes.key_file, opened.file.as_deref())?.knowing(known));
     log::set_key(Arc::clone(&key));
     let keeps = wishes.keep.unwrap_or(keeps);
     Ok(Audit::new(Arc::clone(&opened.store), Arc::clone(&opened.clock), &server, key, keeps))
@@ -82,19 +84,25 @@ pub fn key_check(store: Option<&Path>) -> Result<Option<impl Fn() -> Result<()> 
     }))
 }
 
+/// A key that must be there.
+fn read_key(path: &Path) -> Result<AuditKey> {
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        Error::new(ErrorKind::Unavailable, "file_failure", format!("`{}`: {e}", path.display()))
+            .hint("audit.known_key_files (LUKASA_AUDIT_KNOWN_KEY_FILES) names files of keys that are there")
+    })?;
+    AuditKey::new(text.trim().as_bytes()).map_err(|e| e.at(path.display()))
+}
+
 /// Written whole under another name first, so that nobody reads half a key.
 fn make(path: &Path) -> std::io::Result<String> {
     let drawn = || random().map_err(|e| std::io::Error::other(e.message));
     let text: String = drawn()?.iter().map(|b| format!("{b:02x}")).collect();
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
+        private::create_dir_all(folder)?;
     }
     let part = path.with_extension(format!("{:02x?}.part", &drawn()?[..8]).replace(['[', ']', ',', ' '], ""));
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&part).and_then(|mut file| writeln!(file, "{text}").and_then(|()| file.sync_all()));
+    let written =
+        private::create_new(&part).and_then(|mut file| writeln!(file, "{text}").and_then(|()| file.sync_all()));
     // Unlike a rename, a link does not replace what is there.
     let linked = written.and_then(|()| std::fs::hard_link(&part, path));
     std::fs::remove_file(&part)?;

@@ -13,8 +13,13 @@ const PAGE: usize = 2_000;
 pub trait Seals {
     fn seal(&self, head: &AuditHead) -> Hash;
 
-    /// Names the key without telling of it.
+    /// Names the key without revealing it.
     fn key_id(&self) -> &str;
+
+    /// Whether the seal of an end holds; `None` when it was made with a key that is not known here.
+    fn holds(&self, head: &AuditHead) -> Option<bool> {
+        (head.seal_key == self.key_id()).then(|| self.seal(head) == head.seal)
+    }
 }
 
 /// A chain that was walked to its end.
@@ -27,7 +32,7 @@ pub struct ChainReport {
     pub last_at: Option<Time>,
     /// Of the last entry. Kept elsewhere it shows later whether entries up to it are still there.
     pub head: String,
-    /// The end carries the seal of the key that is known here; false: it was sealed with another key.
+    /// The end carries the seal of a key that is known here. A chain without such a seal is an error.
     pub sealed: bool,
 }
 
@@ -54,6 +59,8 @@ pub enum AuditFlaw {
     Added,
     /// The end of the chain is not the one that was sealed.
     WrongSeal,
+    /// The end of the chain was sealed with a key that is not known here.
+    UnknownSeal,
     /// There are entries, but nothing tells where they end.
     NoHead,
     /// The entry whose hash was noted elsewhere is another one now, or gone.
@@ -69,6 +76,7 @@ impl AuditFlaw {
             AuditFlaw::CutOff => "is the last one left; what came after it was cut off",
             AuditFlaw::Added => "was added by other means",
             AuditFlaw::WrongSeal => "is the end of a chain whose seal is wrong",
+            AuditFlaw::UnknownSeal => "is the end of a chain that was sealed with a key that is not known here",
             AuditFlaw::NoHead => "has no end of its chain any more",
             AuditFlaw::NotAsNoted => "is not the one that was noted",
         }
@@ -163,9 +171,10 @@ impl Chain<'_> {
         if at_head != Some(head.hash) {
             return Ok(Err((head.number, AuditFlaw::Changed)));
         }
-        let ours = head.seal_key == seals.key_id();
-        if ours && seals.seal(head) != head.seal {
-            return Ok(Err((head.number, AuditFlaw::WrongSeal)));
+        match seals.holds(head) {
+            Some(true) => {}
+            Some(false) => return Ok(Err((head.number, AuditFlaw::WrongSeal))),
+            None => return Ok(Err((head.number, AuditFlaw::UnknownSeal))),
         }
         if number > head.number {
             // Whoever appends moves the end along with it.
@@ -179,7 +188,7 @@ impl Chain<'_> {
             entries: number,
             last_at,
             head: format!("{}@{number}={hash}", self.server),
-            sealed: ours,
+            sealed: true,
         };
         Ok(Ok(report))
     }

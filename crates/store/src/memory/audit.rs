@@ -13,7 +13,7 @@ impl AuditTrail for MemoryStore {
         let mut chains = self.audit.lock();
         let end = |tenant: &str| {
             let chain = chains.get(&(tenant.to_string(), server.to_string()));
-            Ok(chain.map(|(head, _)| (head.number, head.hash)))
+            Ok(chain.map(|(head, _)| head.clone()))
         };
         for (head, entries) in linked(server, notes, seals, end)? {
             let key = (head.tenant.clone(), head.server.clone());

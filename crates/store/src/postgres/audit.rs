@@ -45,14 +45,28 @@ async fn as_tenant(transaction: &Transaction<'_>, tenant: &str) -> Result<()> {
 }
 
 /// Where the chain ends, and keeps others from adding to it meanwhile.
-async fn end_of(transaction: &Transaction<'_>, tenant: &str, server: &str) -> Result<Option<(u64, Hash)>> {
+async fn end_of(transaction: &Transaction<'_>, tenant: &str, server: &str) -> Result<Option<AuditHead>> {
     as_tenant(transaction, tenant).await?;
     // Also keeps out whoever begins the same chain; a row that is not there yet cannot be locked.
     let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1 || chr(10) || $2, 7813502))";
     transaction.query_one(lock, &[&tenant, &server]).await.map_err(fault)?;
-    let sql = "SELECT number, hash FROM lukasa.audit_heads WHERE tenant = $1 AND server = $2";
-    let end = transaction.query_opt(sql, &[&tenant, &server]).await.map_err(fault)?;
-    end.map(|row| Ok((row.get::<_, i64>(0) as u64, hash(row.get(1))?))).transpose()
+    let sql = format!("SELECT {HEAD} FROM lukasa.audit_heads WHERE tenant = $1 AND server = $2");
+    let end = transaction.query_opt(&sql, &[&tenant, &server]).await.map_err(fault)?;
+    end.as_ref().map(head).transpose()
+}
+
+const HEAD: &str = "tenant, server, number, hash, seal, seal_key";
+
+/// Of the columns of [`HEAD`].
+fn head(row: &Row) -> Result<AuditHead> {
+    Ok(AuditHead {
+        tenant: row.get(0),
+        server: row.get(1),
+        number: row.get::<_, i64>(2) as u64,
+        hash: hash(row.get(3))?,
+        seal: hash(row.get(4))?,
+        seal_key: row.get(5),
+    })
 }
 
 async fn add(transaction: &Transaction<'_>, head: &AuditHead, entries: &[AuditEntry]) -> Result<()> {
@@ -133,7 +147,7 @@ impl AuditTrail for PostgresStore {
             for tenant in tenants {
                 ends.insert(tenant, end_of(&transaction, tenant, server).await?);
             }
-            let end = |tenant: &str| Ok(ends.get(tenant).copied().flatten());
+            let end = |tenant: &str| Ok(ends.get_mut(tenant).and_then(Option::take));
             for (head, entries) in linked(server, notes, seals, end)? {
                 add(&transaction, &head, &entries).await?;
             }
@@ -143,19 +157,8 @@ impl AuditTrail for PostgresStore {
     }
 
     fn heads(&self, tenant: &str) -> Result<Vec<AuditHead>> {
-        let sql = "SELECT tenant, server, number, hash, seal, seal_key FROM lukasa.audit_heads
-                   WHERE tenant = $1 ORDER BY server";
-        let head = |row: &Row| {
-            Ok(AuditHead {
-                tenant: row.get(0),
-                server: row.get(1),
-                number: row.get::<_, i64>(2) as u64,
-                hash: hash(row.get(3))?,
-                seal: hash(row.get(4))?,
-                seal_key: row.get(5),
-            })
-        };
-        self.audit_rows(tenant, sql, &[&tenant])?.iter().map(head).collect()
+        let sql = format!("SELECT {HEAD} FROM lukasa.audit_heads WHERE tenant = $1 ORDER BY server");
+        self.audit_rows(tenant, &sql, &[&tenant])?.iter().map(head).collect()
     }
 
     fn servers(&self, tenant: &str) -> Result<Vec<String>> {

@@ -49,6 +49,20 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
     })
 }
 
+const HEAD: &str = "tenant, server, number, hash, seal, seal_key";
+
+/// Of the columns of [`HEAD`].
+fn head(row: &Row<'_>) -> rusqlite::Result<AuditHead> {
+    Ok(AuditHead {
+        tenant: row.get(0)?,
+        server: row.get(1)?,
+        number: row.get::<_, i64>(2)? as u64,
+        hash: hash(row, 3)?,
+        seal: hash(row, 4)?,
+        seal_key: row.get(5)?,
+    })
+}
+
 /// A hash that has another length is no hash, and equal to none that was kept.
 fn hash(row: &Row<'_>, column: usize) -> rusqlite::Result<Hash> {
     let bytes: Vec<u8> = row.get(column)?;
@@ -118,11 +132,10 @@ impl AuditTrail for SqliteStore {
         connection.execute_batch(synchronous).map_err(fault)?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault)?;
         let chains = linked(server, notes, seals, |tenant| {
-            let sql = "SELECT number, hash FROM audit_heads WHERE tenant = ?1 AND server = ?2";
-            let end = |row: &Row<'_>| Ok((row.get::<_, i64>(0)? as u64, hash(row, 1)?));
+            let sql = format!("SELECT {HEAD} FROM audit_heads WHERE tenant = ?1 AND server = ?2");
             transaction
-                .prepare_cached(sql)
-                .and_then(|mut query| query.query_row([tenant, server], end).optional())
+                .prepare_cached(&sql)
+                .and_then(|mut query| query.query_row([tenant, server], head).optional())
                 .map_err(fault)
         })?;
         {
@@ -169,19 +182,9 @@ impl AuditTrail for SqliteStore {
 
     fn heads(&self, tenant: &str) -> Result<Vec<AuditHead>> {
         let Some(connection) = self.audit_reader()? else { return Ok(Vec::new()) };
-        let sql =
-            "SELECT tenant, server, number, hash, seal, seal_key FROM audit_heads WHERE tenant = ?1 ORDER BY server";
-        let mut query = connection.prepare(sql).map_err(fault)?;
-        let rows = query.query_map([tenant], |row| {
-            Ok(AuditHead {
-                tenant: row.get(0)?,
-                server: row.get(1)?,
-                number: row.get::<_, i64>(2)? as u64,
-                hash: hash(row, 3)?,
-                seal: hash(row, 4)?,
-                seal_key: row.get(5)?,
-            })
-        });
+        let sql = format!("SELECT {HEAD} FROM audit_heads WHERE tenant = ?1 ORDER BY server");
+        let mut query = connection.prepare(&sql).map_err(fault)?;
+        let rows = query.query_map([tenant], head);
         rows.map_err(fault)?.collect::<Result<_, _>>().map_err(fault)
     }
 

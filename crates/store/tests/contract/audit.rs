@@ -159,9 +159,23 @@ pub fn a_seal_is_made_with_a_key(f: &Fixture) {
     append(trail, "s1", &[note("a", "get", 1)]);
     let by = |key: &Key| walk(trail, "a", key, &[], &mut |_| {}).unwrap();
     assert!(by(&KEY).unwrap()[0].sealed);
-    // A key that is known by another name cannot tell; one that goes by the same name must be the same.
-    assert!(!by(&Key("2 secret")).unwrap()[0].sealed);
+    assert_eq!(by(&Key("2 secret")).unwrap_err().flaw, AuditFlaw::UnknownSeal);
     assert_eq!(by(&Key("1 guess")).unwrap_err().flaw, AuditFlaw::WrongSeal);
+}
+
+pub fn a_chain_with_a_foreign_seal_is_not_sealed_again(f: &Fixture) {
+    let trail = f.store.audit();
+    append(trail, "s1", &[note("a", "get", 1)]);
+    let before = trail.heads("a").unwrap();
+    for key in [Key("2 secret"), Key("1 guess")] {
+        // One tenant whose chain is sealed by another key keeps the whole group from being appended.
+        let refused = trail.append("s1", &[note("a", "put", 2), note("b", "put", 2)], &key, true).unwrap_err();
+        assert_eq!(refused.code, "foreign_seal");
+    }
+    assert_eq!(trail.heads("a").unwrap(), before, "the end and its seal are as they were");
+    assert_eq!(trail.servers("b").unwrap(), Vec::<String>::new());
+    append(trail, "s1", &[note("a", "put", 2)]);
+    assert_eq!(walked(trail, "a")[0].entries, 2);
 }
 
 pub fn the_record_is_no_fact(f: &Fixture) {

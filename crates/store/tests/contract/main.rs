@@ -134,6 +134,7 @@ contract! {
         appending_waits_for_no_writer,
         what_was_noted_elsewhere_is_compared,
         a_seal_is_made_with_a_key,
+        a_chain_with_a_foreign_seal_is_not_sealed_again,
         the_record_is_no_fact,
     }
     dumps { a_dump_restores_into_any_store, damage_is_named, a_broken_dump_restores_nothing }
