@@ -32,6 +32,7 @@ struct Settings {
     audit: AuditSettings,
     log: LogSettings,
     claims: ClaimSettings,
+    clock: ClockSettings,
     memory: MemorySettings,
     serve: ServeSettings,
 }
@@ -76,6 +77,7 @@ struct RerankSettings {
 struct AuditSettings {
     keep: Option<String>,
     key_file: Option<String>,
+    known_key_files: Vec<PathBuf>,
     server: Option<String>,
 }
 
@@ -163,6 +165,25 @@ fn limits_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Limits> {
         limits.time = Duration::from_secs(seconds);
     }
     Ok(limits)
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ClockSettings {
+    jump: Option<String>,
+}
+
+/// Whether times are recorded although the clock went forward by more than a day on its own.
+pub fn allows_clock_jump() -> Result<bool> {
+    clock_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
+}
+
+fn clock_from(env: &dyn Fn(&str) -> Option<String>) -> Result<bool> {
+    match env("LUKASA_CLOCK_JUMP").or(read(env)?.clock.jump).as_deref() {
+        None | Some("refuse") => Ok(false),
+        Some("allow") => Ok(true),
+        Some(word) => Err(Error::invalid("invalid_settings", format!("clock.jump: `{word}` is not refuse or allow"))),
+    }
 }
 
 /// How claims are treated.
@@ -253,6 +274,8 @@ fn vault_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Vault> {
 pub struct AuditWishes {
     pub keep: Option<Keeps>,
     pub key_file: Option<PathBuf>,
+    /// Files of keys whose seals are accepted too: of other servers, or from before the key was changed.
+    pub known_key_files: Vec<PathBuf>,
     /// The name of this server's chains.
     pub server: Option<String>,
 }
@@ -262,7 +285,7 @@ pub fn audit() -> Result<AuditWishes> {
 }
 
 fn audit_from(env: &dyn Fn(&str) -> Option<String>) -> Result<AuditWishes> {
-    let AuditSettings { keep, key_file, server } = read(env)?.audit;
+    let AuditSettings { keep, key_file, known_key_files, server } = read(env)?.audit;
     let keep = env("LUKASA_AUDIT").or(keep).map(|word| match word.as_str() {
         "all" | "on" => Ok(Keeps::All),
         "writes" => Ok(Keeps::Writes),
@@ -272,6 +295,8 @@ fn audit_from(env: &dyn Fn(&str) -> Option<String>) -> Result<AuditWishes> {
     Ok(AuditWishes {
         keep: keep.transpose()?,
         key_file: env("LUKASA_AUDIT_KEY_FILE").or(key_file).map(PathBuf::from),
+        known_key_files: env("LUKASA_AUDIT_KNOWN_KEY_FILES")
+            .map_or(known_key_files, |list| std::env::split_paths(&list).collect()),
         server: env("LUKASA_SERVER_ID").or(server),
     })
 }

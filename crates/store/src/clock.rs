@@ -1,6 +1,6 @@
 //! Time and new ids come from outside, so that tests are deterministic.
 
-use lukasa_model::Time;
+use lukasa_model::{Result, Time};
 use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 
@@ -8,6 +8,12 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Time;
     /// An id for an object without key.
     fn new_id(&self) -> Uuid;
+
+    /// Refuses a time that is about to be recorded and cannot be right.
+    fn check(&self, recorded_at: Time) -> Result<()> {
+        let _ = recorded_at;
+        Ok(())
+    }
 }
 
 pub struct SystemClock;

@@ -7,15 +7,18 @@
 pub mod audit;
 pub mod clock;
 pub mod derived;
+pub mod guarded_clock;
 pub mod keys;
 pub mod ledger;
 pub mod memory;
 pub mod postgres;
+pub mod private;
 pub mod sqlite;
 
 pub use audit::AuditTrail;
 pub use clock::{Clock, SystemClock};
 pub use derived::Derived;
+pub use guarded_clock::GuardedClock;
 pub use keys::{AccessKey, AccessKeys};
 pub use ledger::Ledger;
 pub use memory::MemoryStore;

@@ -111,6 +111,7 @@ impl Ledger {
         self.head()?;
         let (mut writer, head) = self.open_to_write()?;
         let now = writer.now()?;
+        self.clock.check(now)?;
         let (mut report, plan) = self.merge_plan(&mut *writer, request, now)?;
         let Some(mut plan) = plan else { return Ok(report) };
         let registry = self.registry_in(&mut *writer, &head)?;

@@ -1,0 +1,155 @@
+//! A clock that refuses to have a time recorded when it went forward by more than a day on its own.
+//!
+//! Times of transactions never go back, so one that lies years ahead would stay the time of everything after it. A project
+//! that nobody wrote to for a month is no jump: wall time is compared with a clock that runs on through sleep and that
+//! nobody can set. Readings of both are kept beside a store in a file, so that a new process has one to compare with, as long
+//! as the machine was not started again since. A database server's time is compared with that of this machine.
+
+use crate::{Clock, private};
+use lukasa_model::{Error, ErrorKind, Result, Time};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Forward by more than this is a jump. Clocks that are set right after an hour or two of drift are none.
+pub const LONGEST_STEP: i64 = 24 * 3_600 * 1_000_000;
+/// Readings before 2026 are of a clock that was not set yet: going forward from there puts it right.
+const UNSET: Time = Time(1_767_225_600_000_000);
+/// How often the readings in the file are replaced.
+const KEPT_FOR: i64 = 60 * 1_000_000;
+/// Of the file with the readings.
+const FORMAT: u32 = 1;
+
+/// A clock that cannot be set: microseconds since an unknown moment, the same while the machine runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Steady {
+    /// Another one each time the machine is started.
+    pub boot: String,
+    pub micros: i64,
+}
+
+/// Both clocks at one moment.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Reading {
+    format: u32,
+    boot: String,
+    steady_us: i64,
+    wall_us: i64,
+}
+
+type SteadySource = Box<dyn Fn() -> Option<Steady> + Send + Sync>;
+type Report = Box<dyn Fn(&Error) + Send + Sync>;
+
+pub struct GuardedClock {
+    clock: Arc<dyn Clock>,
+    steady: SteadySource,
+    /// Where readings are kept for the next process.
+    file: Option<PathBuf>,
+    /// Jumps are reported, and recorded all the same.
+    allows: bool,
+    report: Report,
+    last: Mutex<Last>,
+}
+
+#[derive(Default)]
+struct Last {
+    reading: Option<Reading>,
+    /// Wall time of the readings in the file.
+    kept: Option<i64>,
+}
+
+impl GuardedClock {
+    /// `report` is called with every jump, whether it is allowed or refused.
+    pub fn new(clock: Arc<dyn Clock>, allows: bool, report: impl Fn(&Error) + Send + Sync + 'static) -> GuardedClock {
+        let report = Box::new(report);
+        GuardedClock { clock, steady: Box::new(steady), file: None, allows, report, last: Mutex::default() }
+    }
+
+    /// Keeps readings beside this store.
+    #[must_use]
+    pub fn beside(mut self, store: &Path) -> GuardedClock {
+        self.file = Some(store.with_extension("clock"));
+        self
+    }
+
+    /// Compares with another steady clock than that of the system.
+    #[must_use]
+    pub fn with_steady(mut self, steady: impl Fn() -> Option<Steady> + Send + Sync + 'static) -> GuardedClock {
+        self.steady = Box::new(steady);
+        self
+    }
+
+    fn jumped(&self, by: i64, what: &str) -> Result<()> {
+        let hours = by / 3_600_000_000;
+        let error = Error::new(ErrorKind::Unavailable, "clock_jumped", format!("{what} by {hours} hours")).hint(
+            "set the clock right; if it is right now, allow this once with LUKASA_CLOCK_JUMP=allow (clock.jump = \"allow\")",
+        );
+        (self.report)(&error);
+        if self.allows { Ok(()) } else { Err(error) }
+    }
+
+    fn read(&self) -> Option<Reading> {
+        let text = std::fs::read_to_string(self.file.as_ref()?).ok()?;
+        serde_json::from_str(&text).ok().filter(|reading: &Reading| reading.format == FORMAT)
+    }
+
+    /// What cannot be kept is kept at the next write: a process then has nothing to compare its first write with.
+    fn keep(&self, reading: &Reading) -> std::io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let part = file.with_extension(format!("clock-{}", std::process::id()));
+        private::write(&part, serde_json::to_vec(reading)?)?;
+        std::fs::rename(&part, file)
+    }
+}
+
+impl Clock for GuardedClock {
+    fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    fn new_id(&self) -> Uuid {
+        self.clock.new_id()
+    }
+
+    fn check(&self, recorded_at: Time) -> Result<()> {
+        let wall = self.clock.now().0;
+        let ahead = recorded_at.0.saturating_sub(wall);
+        if ahead > LONGEST_STEP {
+            self.jumped(ahead, "the database server's clock is ahead of this machine's")?;
+        }
+        let Some(Steady { boot, micros }) = (self.steady)() else { return Ok(()) };
+        let mut last = self.last.lock();
+        let before = last.reading.take().or_else(|| self.read());
+        let comparable = before.as_ref().filter(|r| r.boot == boot && r.wall_us >= UNSET.0);
+        let jump = comparable.map_or(0, |r| wall - (r.wall_us + (micros - r.steady_us)));
+        if jump > LONGEST_STEP
+            && let Err(e) = self.jumped(jump, "the clock went forward")
+        {
+            // The next write is compared with the same reading.
+            last.reading = before;
+            return Err(e);
+        }
+        let reading = Reading { format: FORMAT, boot, steady_us: micros, wall_us: wall };
+        if last.kept.is_none_or(|kept| (wall - kept).abs() > KEPT_FOR) && self.keep(&reading).is_ok() {
+            last.kept = Some(wall);
+        }
+        last.reading = Some(reading);
+        Ok(())
+    }
+}
+
+/// Linux counts the time since the machine was started, sleep included. Elsewhere there is no such clock to be read.
+#[cfg(target_os = "linux")]
+fn steady() -> Option<Steady> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_string();
+    let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
+    let seconds: f64 = uptime.split(' ').next()?.parse().ok()?;
+    Some(Steady { boot, micros: (seconds * 1e6) as i64 })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn steady() -> Option<Steady> {
+    None
+}
