@@ -1,7 +1,9 @@
 //! The one error type: a kind that surfaces map to a status, a finer code, a message and a hint.
 
+use crate::shown::without_credentials;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -58,7 +60,7 @@ pub struct Error {
 
 impl Error {
     pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
-        Error { kind, code, message: message.into(), hint: None, details: Box::new(Value::Null) }
+        Error { kind, code, message: shown(message.into()), hint: None, details: Box::new(Value::Null) }
     }
 
     pub fn invalid(code: &'static str, message: impl Into<String>) -> Self {
@@ -83,21 +85,38 @@ impl Error {
 
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(shown(hint.into()));
         self
     }
 
     #[must_use]
     pub fn details(mut self, details: Value) -> Self {
-        self.details = Box::new(details);
+        self.details = Box::new(shown_value(details));
         self
     }
 
     /// Puts where it happened in front of the message, for example `line 12`.
     #[must_use]
     pub fn at(mut self, place: impl fmt::Display) -> Self {
-        self.message = format!("{place}: {}", self.message);
+        self.message = shown(format!("{place}: {}", self.message));
         self
+    }
+}
+
+/// Errors are printed, logged and sent to callers: whatever a URL in one has for a password stays here.
+fn shown(text: String) -> String {
+    match without_credentials(&text) {
+        Cow::Owned(text) => text,
+        Cow::Borrowed(_) => text,
+    }
+}
+
+fn shown_value(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(shown(text)),
+        Value::Array(items) => items.into_iter().map(shown_value).collect(),
+        Value::Object(map) => Value::Object(map.into_iter().map(|(name, value)| (name, shown_value(value))).collect()),
+        other => other,
     }
 }
 
@@ -108,3 +127,20 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn no_part_of_an_error_has_the_password_of_a_url() {
+        let url = "postgres://ann:HIDDEN@db/shop";
+        let error = Error::invalid("invalid_argument", format!("--store: `{url}` is not true or false"))
+            .hint(format!("use {url}"))
+            .at(url)
+            .details(json!({"given": [url]}));
+        let text = serde_json::to_string(&error).expect("plain data");
+        assert!(!text.contains("HIDDEN") && text.matches("[redacted]@db/shop").count() == 4, "{text}");
+    }
+}

@@ -1,9 +1,12 @@
-//! Canonical JSON, its hash, RFC 6901 pointers and the checks that keep JSON storable.
+//! Canonical JSON (RFC 8785), its hash, RFC 6901 pointers and the checks that keep JSON storable.
+
+pub mod rule;
 
 use crate::error::{Error, Result};
 use crate::limits;
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
+use std::cmp::Ordering;
 use std::fmt;
 
 /// SHA-256, printed as `sha256:…`.
@@ -76,7 +79,8 @@ impl Hasher {
     }
 }
 
-/// Keys sorted by their bytes, no white space, whole numbers without fraction: equal values, equal text.
+/// RFC 8785: keys sorted by their UTF-16 units, no white space, numbers as ECMAScript writes them: equal values, equal text.
+/// Unlike there, integers that fit 64 bits keep their digits also beyond 2^53.
 pub fn canonical(value: &Value) -> String {
     let mut out = String::with_capacity(64);
     write_canonical(value, &mut out);
@@ -105,10 +109,9 @@ pub fn write_canonical(value: &Value, out: &mut String) {
 }
 
 pub fn write_map(map: &Map<String, Value>, out: &mut String) {
-    // serde_json's map is sorted unless some crate in the build turns `preserve_order` on.
     let mut entries: Vec<_> = map.iter().collect();
-    if !entries.is_sorted_by(|a, b| a.0 <= b.0) {
-        entries.sort_by(|a, b| a.0.cmp(b.0));
+    if !entries.is_sorted_by(|a, b| key_order(a.0, b.0).is_le()) {
+        entries.sort_by(|a, b| key_order(a.0, b.0));
     }
     out.push('{');
     for (i, (key, value)) in entries.into_iter().enumerate() {
@@ -122,23 +125,41 @@ pub fn write_map(map: &Map<String, Value>, out: &mut String) {
     out.push('}');
 }
 
+/// The order of texts by their UTF-16 units. It is that of their bytes, but for characters from U+10000 on, which are two
+/// units below U+E000: they come before U+E000 to U+FFFF.
+pub fn key_order(a: &str, b: &str) -> Ordering {
+    let place = |byte: u8| if matches!(byte, 0xee | 0xef) { 0x100 + u16::from(byte) } else { u16::from(byte) };
+    match a.bytes().zip(b.bytes()).find(|(x, y)| x != y) {
+        Some((x, y)) => place(x).cmp(&place(y)),
+        None => a.len().cmp(&b.len()),
+    }
+}
+
 fn write_number(number: &Number, out: &mut String) {
     use fmt::Write;
-    let written = match number.as_f64() {
-        _ if number.is_i64() || number.is_u64() => write!(out, "{number}"),
-        // 2^53: below it every whole float is exactly that integer.
-        Some(float) if float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0 => {
-            write!(out, "{}", float as i64)
-        }
-        _ => write!(out, "{number}"),
-    };
-    written.expect("writing to a String cannot fail");
+    match number.as_f64().filter(|_| number.is_f64()) {
+        Some(float) => write_f64(float, out),
+        None => write!(out, "{number}").expect("writing to a String cannot fail"),
+    }
 }
 
 pub fn write_f64(number: f64, out: &mut String) {
-    match Number::from_f64(number) {
-        Some(number) => write_number(&number, out),
-        None => out.push_str("null"),
+    if number.is_finite() {
+        out.push_str(ryu_js::Buffer::new().format_finite(number));
+    } else {
+        out.push_str("null");
+    }
+}
+
+/// Writes JSON as serde_json does, with floats as its release 1.0.154 prints them: for hashes that were kept before
+/// canonical text had a rule of its own.
+pub struct FrozenFloats;
+
+impl serde_json::ser::Formatter for FrozenFloats {
+    fn write_f64<W: ?Sized + std::io::Write>(&mut self, writer: &mut W, value: f64) -> std::io::Result<()> {
+        let mut text = String::new();
+        rule::write_f64_first(value, true, &mut text);
+        writer.write_all(text.as_bytes())
     }
 }
 
@@ -199,15 +220,32 @@ pub fn check(value: &Value) -> Result<()> {
     check_depth(value, limits::JSON_DEPTH)
 }
 
+/// Refuses text that not every store can keep. PostgreSQL has no NUL characters, and what one store keeps all must keep.
+pub fn check_text(text: &str) -> Result<()> {
+    match text.contains('\0') {
+        true => Err(Error::invalid("nul_byte", "the text contains a NUL character").hint("leave it out")),
+        false => Ok(()),
+    }
+}
+
+/// The same for every text in a value, names included. Depth is no matter here.
+pub fn check_texts(value: &Value) -> Result<()> {
+    match value {
+        Value::String(text) => check_text(text),
+        Value::Array(items) => items.iter().try_for_each(check_texts),
+        Value::Object(map) => map.iter().try_for_each(|(name, item)| check_text(name).and_then(|()| check_texts(item))),
+        _ => Ok(()),
+    }
+}
+
 fn check_depth(value: &Value, left: usize) -> Result<()> {
-    let nul = || Error::invalid("nul_byte", "the JSON contains a NUL character");
     let deeper = || {
         left.checked_sub(1).ok_or_else(|| {
             Error::too_large("json_too_deep", format!("the JSON is nested deeper than {} levels", limits::JSON_DEPTH))
         })
     };
     match value {
-        Value::String(text) if text.contains('\0') => Err(nul()),
+        Value::String(text) => check_text(text),
         Value::Array(items) => {
             let left = deeper()?;
             items.iter().try_for_each(|item| check_depth(item, left))
@@ -215,9 +253,7 @@ fn check_depth(value: &Value, left: usize) -> Result<()> {
         Value::Object(map) => {
             let left = deeper()?;
             map.iter().try_for_each(|(key, item)| {
-                if key.contains('\0') {
-                    return Err(nul());
-                }
+                check_text(key)?;
                 check_depth(item, left)
             })
         }
@@ -258,6 +294,63 @@ pub(crate) mod tests {
         );
     }
 
+    /// Of RFC 8785, appendix B, without those that are no numbers.
+    #[test]
+    fn floats_are_those_of_rfc_8785() {
+        for (bits, text) in [
+            (0x0000_0000_0000_0000_u64, "0"),
+            (0x8000_0000_0000_0000, "0"),
+            (0x0000_0000_0000_0001, "5e-324"),
+            (0x8000_0000_0000_0001, "-5e-324"),
+            (0x7fef_ffff_ffff_ffff, "1.7976931348623157e+308"),
+            (0xffef_ffff_ffff_ffff, "-1.7976931348623157e+308"),
+            (0x4340_0000_0000_0000, "9007199254740992"),
+            (0xc340_0000_0000_0000, "-9007199254740992"),
+            (0x4430_0000_0000_0000, "295147905179352830000"),
+            (0x44b5_2d02_c7e1_4af5, "9.999999999999997e+22"),
+            (0x44b5_2d02_c7e1_4af6, "1e+23"),
+            (0x44b5_2d02_c7e1_4af7, "1.0000000000000001e+23"),
+            (0x444b_1ae4_d6e2_ef4e, "999999999999999700000"),
+            (0x444b_1ae4_d6e2_ef4f, "999999999999999900000"),
+            (0x444b_1ae4_d6e2_ef50, "1e+21"),
+            (0x3eb0_c6f7_a0b5_ed8c, "9.999999999999997e-7"),
+            (0x3eb0_c6f7_a0b5_ed8d, "0.000001"),
+            (0x41b3_de43_5555_5553, "333333333.3333332"),
+            (0x41b3_de43_5555_5554, "333333333.33333325"),
+            (0x41b3_de43_5555_5555, "333333333.3333333"),
+            (0x41b3_de43_5555_5556, "333333333.3333334"),
+            (0x41b3_de43_5555_5557, "333333333.33333343"),
+            (0xbecb_f647_612f_3696, "-0.0000033333333333333333"),
+            (0x4314_3ff3_c1cb_0959, "1424953923781206.2"),
+        ] {
+            assert_eq!(canonical(&json!(f64::from_bits(bits))), text, "{bits:#018x}");
+        }
+        assert_eq!(canonical(&json!(f64::NAN)), "null", "what is no number is none here either");
+    }
+
+    /// Of RFC 8785, sections 3.2.2 and 3.2.3.
+    #[test]
+    fn values_are_those_of_rfc_8785() {
+        let given = r#"{"numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
+            "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/", "literals": [null, true, false]}"#;
+        let want = "{\"literals\":[null,true,false],\"numbers\":[333333333.3333333,1e+30,4.5,0.002,1e-27],\
+                    \"string\":\"€$\\u000f\\nA'B\\\"\\\\\\\\\\\"/\"}";
+        assert_eq!(canonical(&serde_json::from_str(given).unwrap()), want);
+        let given = json!({"\u{20ac}": "Euro Sign", "\r": "Carriage Return", "\u{fb33}": "Hebrew Letter Dalet With Dagesh",
+            "1": "One", "\u{1f600}": "Emoji: Grinning Face", "\u{80}": "Control", "\u{f6}": "Latin Small Letter O With Diaeresis"});
+        let text = canonical(&given);
+        let sorted = ["Carriage Return", "One", "Control", "Latin", "Euro", "Emoji", "Hebrew"];
+        let places: Vec<_> = sorted.iter().map(|name| text.find(name).unwrap()).collect();
+        assert!(places.is_sorted(), "{text}");
+    }
+
+    #[test]
+    fn integers_keep_their_digits() {
+        for text in ["9007199254740993", "-9223372036854775808", "18446744073709551615"] {
+            assert_eq!(canonical(&serde_json::from_str(text).unwrap()), text);
+        }
+    }
+
     #[test]
     fn bombs_and_nul_are_refused() {
         let mut bomb = json!(1);
@@ -275,6 +368,11 @@ pub(crate) mod tests {
             let text = canonical(&value);
             let back: Value = serde_json::from_str(&text).unwrap();
             prop_assert_eq!(canonical(&back), text);
+        }
+
+        #[test]
+        fn keys_are_in_the_order_of_their_utf16_units(a in "[a-z\u{e000}-\u{10ffff}é]{0,3}", b in "[a-z\u{e000}-\u{10ffff}é]{0,3}") {
+            prop_assert_eq!(key_order(&a, &b), a.encode_utf16().cmp(b.encode_utf16()));
         }
 
         #[test]

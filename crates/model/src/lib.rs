@@ -15,6 +15,7 @@ pub mod merge;
 pub mod plan;
 pub mod position;
 pub mod sensitive;
+pub mod shown;
 pub mod statement;
 pub mod three_way;
 pub mod time;

@@ -3,6 +3,7 @@
 use crate::branch::Lineage;
 use crate::content::{ABSENT, Content};
 use crate::id::VersionId;
+use crate::json::rule::present;
 use crate::json::{Hash, canonical};
 use crate::statement::{Provenance, Role, Statement};
 use crate::three_way::{self, Clash, Strategies};
@@ -120,18 +121,18 @@ fn merge_piece(ancestry: &Ancestry<'_>, piece: &Piece<'_>, strategies: &Strategi
         && ordinary
         && taken != Some(s.version)
     {
-        if !t.period.holds(now) && t.hash != s.hash {
+        if !t.period.holds(now) && t.present_hash() != s.present_hash() {
             remember(t);
         }
         return;
     }
     let bases = t.map_or_else(Vec::new, |t| ancestry.bases(s.version, t.version));
-    let target_hash = t.map_or(ABSENT, |t| t.hash);
+    let (source_hash, target_hash) = (s.present_hash(), t.map_or(ABSENT, Statement::present_hash));
     // No common ancestor stands for one empty base.
     let equals_every_base = |hash: Hash| {
         if bases.is_empty() { hash == ABSENT } else { bases.iter().all(|base| ancestry.hash(*base) == hash) }
     };
-    if s.hash == target_hash {
+    if source_hash == target_hash {
         return t.into_iter().for_each(remember);
     }
     let mut write = |class: Class, content: Option<Box<str>>, hash: Hash| {
@@ -141,9 +142,9 @@ fn merge_piece(ancestry: &Ancestry<'_>, piece: &Piece<'_>, strategies: &Strategi
     };
     if equals_every_base(target_hash) {
         let class = if t.is_none() { Class::Added } else { Class::FastForward };
-        return write(class, s.content.clone(), s.hash);
+        return write(class, s.content.as_deref().map(|text| present(text).into()), source_hash);
     }
-    if equals_every_base(s.hash) || (ordinary && t.is_some_and(|t| t.period.holds(now))) {
+    if equals_every_base(source_hash) || (ordinary && t.is_some_and(|t| t.period.holds(now))) {
         return;
     }
     let whole = |outcome: &mut Outcome| {
@@ -266,7 +267,7 @@ impl<'a> Ancestry<'a> {
     }
 
     fn hash(&self, version: VersionId) -> Hash {
-        self.statements.get(&version).map_or(ABSENT, |s| s.hash)
+        self.statements.get(&version).map_or(ABSENT, |s| s.present_hash())
     }
 
     fn value(&self, version: VersionId) -> Option<Value> {

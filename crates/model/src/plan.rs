@@ -549,7 +549,10 @@ fn says_already(before: &[Statement], lineage: &Lineage, item: &Item, ignored: &
     };
     let line = timeline(before, lineage, window);
     let same = |s: &Statement| {
-        s.hash == item.said.hash() || (!ignored.is_empty() && !s.absent && same_but_for(s, item.said.text(), ignored))
+        let hash = item.said.hash();
+        s.hash == hash
+            || s.present_hash() == hash
+            || (!ignored.is_empty() && !s.absent && same_but_for(s, item.said.text(), ignored))
     };
     match item.said {
         // Silence is as good as absence.

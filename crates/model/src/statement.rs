@@ -4,6 +4,7 @@ use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::id::{BranchNo, ThingNo, VersionId};
 use crate::json::Hash;
+use crate::json::rule::present_hash;
 use crate::time::{Period, Time};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -82,6 +83,12 @@ impl Statement {
             hash: self.hash,
             absent: self.absent,
         }
+    }
+
+    /// The hash of its content under the present rule of canonical text, where the content is at hand. Equal contents have
+    /// equal ones, whichever rule they were written under.
+    pub fn present_hash(&self) -> Hash {
+        present_hash(self.content.as_deref(), self.hash)
     }
 
     /// The content as a value; absence reads as empty.

@@ -1,6 +1,7 @@
 //! Entries of a project's log, and the chain of hashes that shows tampering.
 
 use crate::id::{BranchNo, Tx};
+use crate::json::rule::Rule;
 use crate::json::{Hash, Hasher};
 use crate::statement::{Provenance, Statement};
 use crate::time::Time;
@@ -51,6 +52,10 @@ pub struct Header {
     pub files: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// By which rule the contents of this transaction became canonical text. The ledger sets it.
+    #[serde(skip_serializing_if = "Rule::is_first")]
+    #[schemars(skip)]
+    pub rule: Rule,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -142,5 +147,49 @@ impl Chain {
         self.add(&relationships.to_be_bytes());
         self.hash.add(&self.next);
         self.hash.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is chained was written before, and is written elsewhere: neither may change.
+    #[test]
+    fn the_text_of_a_header_is_pinned() {
+        let text = |header: &Header| serde_json::to_string(header).unwrap();
+        assert_eq!(text(&Header::default()), r#"{"kind":"api"}"#);
+        let full = Header {
+            kind: TransactionKind::AgentEdit,
+            author: Some("ann \"a\"\n\u{1}\u{7f}é".into()),
+            agent: Some("a".into()),
+            session: Some("s".into()),
+            reason: Some("r".into()),
+            git_commit: Some("0123456".into()),
+            valid_at: Some(Time(1_767_225_600_000_000)),
+            client_id: Some("c".into()),
+            files: vec!["f".into()],
+            duration_ms: Some(7),
+            rule: Rule::Second,
+        };
+        assert_eq!(
+            text(&full),
+            concat!(
+                r#"{"kind":"agent_edit","author":"ann \"a\"\n\u0001"#,
+                "\u{7f}é",
+                r#"","agent":"a","session":"s","reason":"r","git_commit":"0123456","#,
+                r#""valid_at":"2026-01-01T00:00:00Z","client_id":"c","files":["f"],"duration_ms":7,"rule":2}"#
+            )
+        );
+        assert_eq!(serde_json::from_str::<Header>(r#"{"kind":"api"}"#).unwrap().rule, Rule::First);
+    }
+
+    #[test]
+    fn the_hash_of_a_transaction_is_pinned() {
+        let chain = Chain::new(Chain::START, 1, Time(0), 1, &Header::default());
+        assert_eq!(
+            chain.finish(0, 0).to_string(),
+            "sha256:b26e6e9e8e143fb5a6c43e3648186d7ca2647b424ea547f514433034a02475b1"
+        );
     }
 }

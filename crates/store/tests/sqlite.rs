@@ -476,3 +476,141 @@ mod record {
         assert!(verify(&copy).unwrap().is_empty());
     }
 }
+
+mod clock {
+    use super::*;
+    use lukasa_model::{Error, Result, Time};
+    use lukasa_store::guarded_clock::{LONGEST_STEP, Steady};
+    use lukasa_store::{Clock, GuardedClock};
+    use lukasa_testkit::ManualClock;
+    use parking_lot::Mutex;
+    use std::sync::atomic::AtomicI64;
+
+    /// A machine with a wall clock that can be set, and a steady one.
+    struct Machine {
+        wall: Arc<ManualClock>,
+        steady: Arc<AtomicI64>,
+        boot: Arc<Mutex<String>>,
+        reported: Arc<Mutex<Vec<Error>>>,
+        folder: tempfile::TempDir,
+    }
+
+    impl Machine {
+        fn new() -> Machine {
+            let folder = tempfile::tempdir().unwrap();
+            let boot = Arc::new(Mutex::new("first".to_string()));
+            Machine { wall: Arc::default(), steady: Arc::default(), boot, reported: Arc::default(), folder }
+        }
+
+        /// A process that opens the store.
+        fn process(&self, allows: bool) -> Ledger {
+            let path = self.folder.path().join("lukasa.db");
+            let (steady, boot, reported) =
+                (Arc::clone(&self.steady), Arc::clone(&self.boot), Arc::clone(&self.reported));
+            let wall = Arc::clone(&self.wall) as Arc<dyn Clock>;
+            let clock = GuardedClock::new(wall, allows, move |jump| reported.lock().push(jump.clone()))
+                .with_steady(move || Some(Steady { boot: boot.lock().clone(), micros: steady.load(Ordering::SeqCst) }))
+                .beside(&path);
+            let clock: Arc<dyn Clock> = Arc::new(clock);
+            let store = SqliteStore::open(&path, Arc::clone(&clock), Durability::Full).unwrap();
+            Ledger::new(Arc::new(store), clock, Scope::new("local", "shop").unwrap())
+        }
+
+        fn passes(&self, hours: i64) {
+            self.steady.fetch_add(hours * 3_600_000_000, Ordering::SeqCst);
+            self.wall.advance(hours * 3_600);
+        }
+    }
+
+    fn code(written: Result<()>) -> Option<&'static str> {
+        written.err().map(|e| e.code)
+    }
+
+    #[test]
+    fn a_clock_that_jumps_forward_is_refused_and_nothing_is_recorded() {
+        let machine = Machine::new();
+        let ledger = machine.process(false);
+        put(&ledger, "a", 1).unwrap();
+        machine.passes(24 * 90);
+        put(&ledger, "b", 1).unwrap();
+        let head = ledger.head().unwrap();
+        machine.wall.advance(25 * 3_600);
+        assert_eq!(code(put(&ledger, "c", 1)), Some("clock_jumped"));
+        assert_eq!(code(put(&machine.process(false), "c", 1)), Some("clock_jumped"), "another process knows as well");
+        assert_eq!((ledger.head().unwrap(), machine.reported.lock().len()), (head, 2));
+        let loaded =
+            ledger.load("main", &Header::default(), std::iter::once(Ok(vec![PutObject::new("S", "d").into()])));
+        assert_eq!(loaded.unwrap_err().code, "clock_jumped");
+        machine.wall.advance(-25 * 3_600);
+        put(&ledger, "c", 1).unwrap();
+        // An hour or a day is no jump: that is how clocks are set right.
+        machine.wall.advance(23 * 3_600);
+        put(&ledger, "d", 1).unwrap();
+    }
+
+    #[test]
+    fn a_project_that_rested_and_a_machine_that_was_off_are_no_jump() {
+        let machine = Machine::new();
+        put(&machine.process(false), "a", 1).unwrap();
+        machine.passes(24 * 400);
+        put(&machine.process(false), "b", 1).unwrap();
+        // Off for a month: the steady clock begins again.
+        *machine.boot.lock() = "second".into();
+        machine.steady.store(0, Ordering::SeqCst);
+        machine.wall.advance(30 * 24 * 3_600);
+        put(&machine.process(false), "c", 1).unwrap();
+        assert!(machine.reported.lock().is_empty());
+    }
+
+    #[test]
+    fn a_clock_that_was_not_set_yet_may_be_set() {
+        let machine = Machine::new();
+        machine.wall.set(Time(0));
+        let ledger = machine.process(false);
+        put(&ledger, "a", 1).unwrap();
+        machine.wall.set(ManualClock::START);
+        put(&ledger, "b", 1).unwrap();
+    }
+
+    #[test]
+    fn a_jump_that_is_allowed_is_reported_once() {
+        let machine = Machine::new();
+        let ledger = machine.process(true);
+        put(&ledger, "a", 1).unwrap();
+        machine.wall.advance(48 * 3_600);
+        put(&ledger, "b", 1).unwrap();
+        put(&ledger, "c", 1).unwrap();
+        let reported: Vec<_> = machine.reported.lock().iter().map(|jump| jump.message.clone()).collect();
+        assert_eq!(reported, ["the clock went forward by 48 hours"]);
+    }
+
+    #[test]
+    fn a_server_far_ahead_of_this_machine_is_refused() {
+        let wall: Arc<ManualClock> = Arc::default();
+        let clock = GuardedClock::new(Arc::clone(&wall) as Arc<dyn Clock>, false, |_| ()).with_steady(|| None);
+        assert!(clock.check(Time(ManualClock::START.0 + LONGEST_STEP)).is_ok());
+        let ahead = clock.check(Time(ManualClock::START.0 + LONGEST_STEP + 1)).unwrap_err();
+        assert_eq!((ahead.code, ahead.kind.http_status()), ("clock_jumped", 503));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn files_of_a_store_are_readable_by_their_owner_alone() {
+    use lukasa_store::private;
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let deep = folder.path().join("made/by us");
+    private::create_dir_all(&deep).unwrap();
+    let path = deep.join("lukasa.db");
+    let ledger = open(&path).unwrap();
+    put(&ledger, "a", 1).unwrap();
+    ledger.store().copy_to(&deep.join("copy.db")).unwrap();
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&deep), mode(deep.parent().unwrap())), (0o700, 0o700));
+    let files: Vec<_> = std::fs::read_dir(&deep).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.iter().any(|file| file.ends_with("lukasa.db-wal")) && files.len() >= 3, "{files:?}");
+    for file in &files {
+        assert_eq!(mode(file), 0o600, "{}", file.display());
+    }
+}

@@ -3,13 +3,15 @@
 use super::observe::Observed;
 use super::{Ledger, unique};
 use crate::{ClientBatch, Entry, Fields, Head, Reader, Writer};
-use lukasa_model::json::Hash;
+use lukasa_model::json::rule::Rule;
+use lukasa_model::json::{FrozenFloats, Hash};
 use lukasa_model::plan::{self, Drafts, Known, Place, Plan, Resolved, Written};
 use lukasa_model::transaction::{Chain, Header};
 use lukasa_model::types::Registry;
 use lukasa_model::{
     Batch, BranchNo, Error, ErrorKind, Lineage, Position, Result, Thing, ThingNo, Time, Transaction, Tx,
 };
+use serde::Serialize;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -123,7 +125,7 @@ impl Ledger {
             return Ok((repeated(writer, head, client_id, digest, earlier)?, Plan::default()));
         }
         check_header(&batch.header)?;
-        let now = writer.now()?.max(head.recorded_at);
+        let now = self.time_of(writer, &head)?;
         let registry = self.registry_in(writer, &head)?;
         let target = open_branch(&registry, &batch.branch, head, now)?;
         let drafts = Drafts::read(batch, &registry, head.namespace, now, &mut || self.clock.new_id())?;
@@ -131,6 +133,13 @@ impl Ledger {
         let client_batch = batch.header.client_id.as_deref().zip(digest);
         let committed = append(writer, &mut plan, &target, &batch.header, batch.system, client_batch)?;
         Ok((committed, plan))
+    }
+
+    /// When a transaction that begins now is recorded: never before the last one, and only at a time that can be right.
+    pub(super) fn time_of(&self, writer: &mut dyn Writer, head: &Head) -> Result<Time> {
+        let now = writer.now()?;
+        self.clock.check(now)?;
+        Ok(now.max(head.recorded_at))
     }
 
     /// Loads what the drafts touch and decides about them.
@@ -215,6 +224,7 @@ pub(super) fn append(
     declares: bool,
     client_batch: Option<(&str, Hash)>,
 ) -> Result<Committed> {
+    let header = &of_present_rule(header);
     let says_nothing = plan.statements.is_empty() && plan.provenance.is_empty();
     let unchanged = u32::try_from(plan.unchanged).unwrap_or(u32::MAX);
     let remember = |tx| client_batch.map(|(id, digest)| (id, ClientBatch { digest, tx, unchanged }));
@@ -273,6 +283,11 @@ pub(super) fn append(
     Ok(committed)
 }
 
+/// Everything that is written now becomes canonical text by the present rule, whatever a header said.
+pub(super) fn of_present_rule(header: &Header) -> Header {
+    Header { rule: Rule::PRESENT, ..header.clone() }
+}
+
 fn chain_hash(reader: &mut dyn Reader, target: &Target<'_>, header: &Header, plan: &Plan, tx: Tx) -> Result<Hash> {
     let first_new = target.head.next_thing;
     let old = unique(plan.statements.iter().map(|s| s.thing).filter(|no| *no < first_new).collect());
@@ -322,8 +337,12 @@ fn repeated(
 }
 
 fn digest(batch: &Batch) -> Hash {
-    let text = serde_json::to_string(&(&batch.branch, &batch.header, &batch.writes, &batch.preconditions));
-    Hash::of(text.expect("a batch is plain data").as_bytes())
+    let mut text = Vec::new();
+    let mut writer = serde_json::Serializer::with_formatter(&mut text, FrozenFloats);
+    (&batch.branch, &batch.header, &batch.writes, &batch.preconditions)
+        .serialize(&mut writer)
+        .expect("a batch is plain data");
+    Hash::of(&text)
 }
 
 pub(super) fn check_header(header: &Header) -> Result<()> {

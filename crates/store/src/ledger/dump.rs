@@ -18,8 +18,8 @@ use std::io::{BufRead, Read, Write};
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Of the format, not of Lukasa.
-const FORMAT: u32 = 1;
+/// Of the format, not of Lukasa. 2: headers of transactions name the rule of canonical text.
+const FORMAT: u32 = 2;
 /// Things read at a time, and the most rows written at a time.
 const CHUNK: usize = 10_000;
 /// Statements are read with their contents, which may be large.

@@ -1,7 +1,7 @@
 //! Records a large load as one transaction, part by part: one is made while the one before it is planned and the one
 //! before that is written.
 
-use super::commit::{Committed, Target, check_header, learn_named, learn_targets, open_branch};
+use super::commit::{Committed, Target, check_header, learn_named, learn_targets, of_present_rule, open_branch};
 use super::observe::Observed;
 use super::{Ledger, unique};
 use crate::{Entry, Head, Reader, Writer};
@@ -32,8 +32,9 @@ impl Ledger {
                 "a load has no client id: repeating it writes nothing new",
             ));
         }
+        let header = &of_present_rule(header);
         let (mut writer, head) = self.open_to_write()?;
-        let now = writer.now()?.max(head.recorded_at);
+        let now = self.time_of(&mut *writer, &head)?;
         let registry = self.registry_in(&mut *writer, &head)?;
         let target = open_branch(&registry, branch, head, now)?;
         writer.expect_many()?;

@@ -238,6 +238,10 @@ fn check_log(
                 let Some(statement) = page.pop_if(|s| s.version.tx() <= due) else { break };
                 after = statement.version;
                 let (id, type_name) = check_statement(&statement, things, VersionId::new(due, place), t.recorded_at)?;
+                if statement.content.as_deref().is_some_and(|text| !t.header.rule.holds(text)) {
+                    let rule = u8::from(t.header.rule);
+                    return Err(wrong(format!("the content of version {due} is not canonical text of rule {rule}")));
+                }
                 chain.statement(*id, type_name, &statement);
                 if system::is(type_name) {
                     stated = Declared { count: stated.count + 1, last: due };

@@ -88,7 +88,7 @@ pub fn a_broken_dump_restores_nothing(f: &Fixture) {
     swapped.swap(1, 2);
     let mut garbage = lines.clone();
     garbage[3] = "{oops";
-    let newer = text.replacen("\"format\":1", "\"format\":99", 1);
+    let newer = text.replacen("\"format\":2", "\"format\":99", 1);
     for (broken, code, place) in [
         (String::new(), "truncated_dump", ""),
         (cut, "truncated_dump", ""),

@@ -1,0 +1,313 @@
+//! Versions of the rule by which a value becomes canonical text, and what the first of them wrote.
+//!
+//! A content is stored as its canonical text and known by the hash of it, so the rule can never change for what was written;
+//! a transaction records the rule it was written under. Contents are compared under the present rule, whichever they were
+//! written under, so that a new rule alone makes no new versions.
+
+use super::{Hash, canonical, write_string};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Number, Value};
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Which rule canonical text was written by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "u8", try_from = "u8")]
+pub enum Rule {
+    /// Keys by their bytes; floats as some releases of a library printed them: with an exponent from 1e16 on, and below
+    /// 1e-5. Exponents had a plus sign or not, as that library changed.
+    #[default]
+    First,
+    /// RFC 8785: keys by their UTF-16 units, floats as ECMAScript prints them. Integers keep all their digits.
+    Second,
+}
+
+impl Rule {
+    /// What new transactions are written by.
+    pub const PRESENT: Rule = Rule::Second;
+
+    pub fn is_first(&self) -> bool {
+        *self == Rule::First
+    }
+
+    /// Whether a content is canonical text of this rule.
+    pub fn holds(self, text: &str) -> bool {
+        if !depends_on_rule(text) {
+            return true;
+        }
+        let Ok(value) = serde_json::from_str::<Value>(text) else { return false };
+        match self {
+            Rule::First => [Plus::Written, Plus::Omitted].iter().any(|plus| canonical_first(&value, *plus) == text),
+            Rule::Second => canonical(&value) == text,
+        }
+    }
+}
+
+impl From<Rule> for u8 {
+    fn from(rule: Rule) -> u8 {
+        match rule {
+            Rule::First => 1,
+            Rule::Second => 2,
+        }
+    }
+}
+
+impl TryFrom<u8> for Rule {
+    type Error = Error;
+
+    fn try_from(number: u8) -> Result<Rule> {
+        match number {
+            1 => Ok(Rule::First),
+            2 => Ok(Rule::Second),
+            _ => Err(Error::new(
+                crate::ErrorKind::Unsupported,
+                "newer_format",
+                format!("canonical text of rule {number} is not known here"),
+            )
+            .hint("use the newer Lukasa that wrote it")),
+        }
+    }
+}
+
+/// Canonical text under the present rule, from canonical text under any.
+pub fn present(text: &str) -> Cow<'_, str> {
+    match depends_on_rule(text).then(|| serde_json::from_str::<Value>(text)) {
+        Some(Ok(value)) => Cow::Owned(canonical(&value)),
+        _ => Cow::Borrowed(text),
+    }
+}
+
+/// The hash a content has under the present rule, from its text and hash under any.
+pub fn present_hash(text: Option<&str>, hash: Hash) -> Hash {
+    match text.map(present) {
+        Some(Cow::Owned(text)) => Hash::of(text.as_bytes()),
+        _ => hash,
+    }
+}
+
+/// Whether rules may write this value differently, at a glance over its text: by a float with an exponent or a bare zero
+/// behind its point, or by names with characters that UTF-8 and UTF-16 order differently.
+fn depends_on_rule(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let (mut late, mut beyond) = (false, false);
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => {
+                at += 1;
+                while at < bytes.len() && bytes[at] != b'"' {
+                    match bytes[at] {
+                        b'\\' => at += 1,
+                        0xee | 0xef => late = true,
+                        0xf0.. => beyond = true,
+                        _ => {}
+                    }
+                    at += 1;
+                }
+                at += 1;
+            }
+            b'-' | b'0'..=b'9' => {
+                let end =
+                    bytes[at..].iter().position(|b| matches!(b, b',' | b']' | b'}')).map_or(bytes.len(), |n| at + n);
+                let number = &bytes[at..end];
+                if number.contains(&b'e') || number.ends_with(b".0") {
+                    return true;
+                }
+                at = end;
+            }
+            _ => at += 1,
+        }
+    }
+    late && beyond
+}
+
+/// Whether exponents above zero have a plus sign.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Plus {
+    Written,
+    Omitted,
+}
+
+fn canonical_first(value: &Value, plus: Plus) -> String {
+    let mut out = String::with_capacity(64);
+    write_first(value, plus, &mut out);
+    out
+}
+
+fn write_first(value: &Value, plus: Plus, out: &mut String) {
+    match value {
+        Value::Number(number) => write_number_first(number, plus, out),
+        Value::Array(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                write_first(item, plus, out);
+            }
+            out.push(']');
+        }
+        Value::Object(map) => write_map_first(map, plus, out),
+        Value::String(text) => write_string(text, out),
+        Value::Null | Value::Bool(_) => super::write_canonical(value, out),
+    }
+}
+
+fn write_map_first(map: &Map<String, Value>, plus: Plus, out: &mut String) {
+    let mut entries: Vec<_> = map.iter().collect();
+    entries.sort_by(|a, b| a.0.cmp(b.0));
+    out.push('{');
+    for (i, (key, value)) in entries.into_iter().enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        write_string(key, out);
+        out.push(':');
+        write_first(value, plus, out);
+    }
+    out.push('}');
+}
+
+fn write_number_first(number: &Number, plus: Plus, out: &mut String) {
+    match number.as_f64().filter(|_| number.is_f64()) {
+        // 2^53: below it every whole float was written as that integer.
+        Some(float) if float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0 => {
+            write!(out, "{}", float as i64).expect("writing to a String cannot fail");
+        }
+        Some(float) => write_f64_first(float, plus == Plus::Written, out),
+        None => write!(out, "{number}").expect("writing to a String cannot fail"),
+    }
+}
+
+/// A finite float as serde_json 1.0.154 prints it: the shortest digits that read back as the same float, with a point up to
+/// 1e16 and from 1e-5 on.
+pub(super) fn write_f64_first(float: f64, plus: bool, out: &mut String) {
+    let mut buffer = ryu_js::Buffer::new();
+    let shortest = buffer.format_finite(float);
+    // ECMAScript has no negative zero in its text.
+    let sign = if float.is_sign_negative() { "-" } else { "" };
+    let text = shortest.strip_prefix('-').unwrap_or(shortest);
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    let exponent: i32 = exponent.parse().expect("an exponent is a number");
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = format!("{whole}{fraction}");
+    let leading = all.bytes().take_while(|b| *b == b'0').count();
+    let digits = all.trim_start_matches('0').trim_end_matches('0');
+    // Of the first digit that is not zero.
+    let exponent = if digits.is_empty() { 0 } else { whole.len() as i32 - 1 - leading as i32 + exponent };
+    let digits = if digits.is_empty() { "0" } else { digits };
+    let count = digits.len() as i32;
+    out.push_str(sign);
+    let written = match exponent {
+        0..=15 if count <= exponent + 1 => write!(out, "{digits}{}.0", "0".repeat((exponent + 1 - count) as usize)),
+        0..=15 => {
+            let (before, after) = digits.split_at(exponent as usize + 1);
+            write!(out, "{before}.{after}")
+        }
+        -5..=-1 => write!(out, "0.{}{digits}", "0".repeat((-exponent - 1) as usize)),
+        _ => {
+            let (first, rest) = digits.split_at(1);
+            let point = if rest.is_empty() { "" } else { "." };
+            let plus = if exponent > 0 && plus { "+" } else { "" };
+            write!(out, "{first}{point}{rest}e{plus}{exponent}")
+        }
+    };
+    written.expect("writing to a String cannot fail");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::tests::any_json;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn first(float: f64) -> String {
+        let mut out = String::new();
+        write_f64_first(float, true, &mut out);
+        out
+    }
+
+    #[test]
+    fn floats_of_the_first_rule_are_pinned() {
+        for (bits, text) in [
+            (0x0000_0000_0000_0000_u64, "0.0"),
+            (0x8000_0000_0000_0000, "-0.0"),
+            (0x0000_0000_0000_0001, "5e-324"),
+            (0x7fef_ffff_ffff_ffff, "1.7976931348623157e+308"),
+            (0xffef_ffff_ffff_ffff, "-1.7976931348623157e+308"),
+            (0x4340_0000_0000_0000, "9007199254740992.0"),
+            (0x4341_c379_37e0_8000, "1e+16"),
+            (0x4415_af1d_78b5_8c40, "1e+20"),
+            (0x444b_1ae4_d6e2_ef50, "1e+21"),
+            (0x44b5_2d02_c7e1_4af5, "9.999999999999997e+22"),
+            (0x44b5_2d02_c7e1_4af6, "1e+23"),
+            (0x3eb0_c6f7_a0b5_ed8d, "1e-6"),
+            (0x3e7a_d7f2_9abc_af48, "1e-7"),
+            (0x3ee4_f8b5_88e3_68f1, "0.00001"),
+            (0x41b3_de43_5555_5553, "333333333.3333332"),
+            (0xbecb_f647_612f_3696, "-3.3333333333333333e-6"),
+            (0x4314_3ff3_c1cb_0959, "1424953923781206.2"),
+            (0x3ff8_0000_0000_0000, "1.5"),
+        ] {
+            assert_eq!(first(f64::from_bits(bits)), text, "{bits:#018x}");
+        }
+    }
+
+    #[test]
+    fn contents_of_the_first_rule_are_pinned() {
+        let value = json!({"\u{10000}": 1, "\u{e000}": [1, 1.0, 1.5, -0.0, 1e300, 1e16, 1e-6], "a": 18_446_744_073_709_551_615_u64});
+        let text = canonical_first(&value, Plus::Written);
+        assert_eq!(text, "{\"a\":18446744073709551615,\"\u{e000}\":[1,1,1.5,0,1e+300,1e+16,1e-6],\"\u{10000}\":1}");
+        assert!(Rule::First.holds(&text) && !Rule::Second.holds(&text));
+        assert!(Rule::First.holds(&text.replace("e+", "e")), "as releases before printed it");
+        assert!(!Rule::First.holds(&text.replace("1e+16", "10000000000000000.0")));
+        let now = present(&text);
+        assert_eq!(
+            now,
+            "{\"a\":18446744073709551615,\"\u{10000}\":1,\"\u{e000}\":[1,1,1.5,0,1e+300,10000000000000000,0.000001]}"
+        );
+        assert!(Rule::Second.holds(&now) && matches!(present(&now), Cow::Owned(ref again) if *again == now));
+    }
+
+    #[test]
+    fn most_texts_are_the_same_under_every_rule() {
+        for text in [
+            "{}",
+            "null",
+            r#"{"a":"1e16, \"2.0\"","b":[true,false,null,-12,0.25]}"#,
+            "{\"é\u{e000}\":1}",
+            "{\"x\":\"\u{1f600}\"}",
+        ] {
+            assert!(matches!(present(text), Cow::Borrowed(_)), "{text}");
+        }
+        for text in ["[1e16]", "[1e+16]", "[9007199254740992.0]", "[1e-7,2]", "1e300"] {
+            assert!(depends_on_rule(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_is_not_known_is_refused() {
+        assert_eq!(serde_json::to_string(&[Rule::First, Rule::Second]).unwrap(), "[1,2]");
+        assert!(serde_json::from_str::<Rule>("3").unwrap_err().to_string().contains("rule 3"));
+    }
+
+    proptest! {
+        #[test]
+        fn what_one_rule_wrote_is_the_same_content_under_the_present_one(value in any_json()) {
+            let value: Value = serde_json::from_str(&canonical(&value)).unwrap();
+            let old = canonical_first(&value, Plus::Written);
+            prop_assert_eq!(present(&old), canonical(&value));
+            prop_assert!(Rule::First.holds(&old));
+            prop_assert!(Rule::Second.holds(&canonical(&value)));
+        }
+
+        #[test]
+        fn digits_are_those_that_read_back(bits in any::<u64>()) {
+            let float = f64::from_bits(bits);
+            prop_assume!(float.is_finite());
+            prop_assert_eq!(first(float).parse::<f64>().unwrap().to_bits(), float.to_bits());
+        }
+    }
+}

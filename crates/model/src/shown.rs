@@ -1,0 +1,183 @@
+//! Text from elsewhere as it may be shown to people: nothing that steers a terminal, and no credentials of URLs.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Stands where credentials were.
+pub const REDACTED: &str = "[redacted]";
+
+/// Names of parameters whose values are credentials, in URLs and in connection strings.
+const SECRET_PARAMETERS: [&str; 2] = ["password=", "sslpassword="];
+
+/// Characters that steer a terminal or change how the text around them is read: controls, line separators, marks and
+/// overrides of the direction of writing, and others that cannot be seen.
+pub fn misleads(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'
+                | '\u{200e}'
+                | '\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+/// Text that cannot steer a terminal: what misleads is shown by its number.
+pub fn safe(text: &str) -> Cow<'_, str> {
+    if !text.contains(misleads) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match misleads(c) {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// The same for JSON text, which stays JSON for the same value. Line breaks and tabs between values stay.
+pub fn safe_json(text: &str) -> Cow<'_, str> {
+    let escaped = |c: char| misleads(c) && !matches!(c, '\n' | '\r' | '\t');
+    if !text.contains(escaped) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if !escaped(c) {
+            out.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            write!(out, "\\u{unit:04x}").expect("writing to a String cannot fail");
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Text in which no URL has a user or a password any more, and no connection string a password.
+pub fn without_credentials(text: &str) -> Cow<'_, str> {
+    let has_parameter = || SECRET_PARAMETERS.iter().any(|name| text.contains(name));
+    if !text.contains("://") && !has_parameter() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        out.push_str(before);
+        let end = after.find(ends_url).unwrap_or(after.len());
+        let (url, beyond) = after.split_at(end);
+        out.push_str(&without_user(url, is_database(before)));
+        rest = beyond;
+    }
+    out.push_str(rest);
+    Cow::Owned(without_parameters(&out))
+}
+
+/// Whatever cannot be part of a URL in a sentence.
+fn ends_url(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '`' | '<' | '>')
+}
+
+fn is_database(before: &str) -> bool {
+    before.ends_with("postgres://") || before.ends_with("postgresql://")
+}
+
+/// `url`: what comes after the scheme. In URLs of databases, passwords are often written without escapes, so that
+/// everything up to the last `@` counts.
+fn without_user(url: &str, database: bool) -> Cow<'_, str> {
+    let authority = url.find(['/', '?', '#']).unwrap_or(url.len());
+    let at = if database { url.rfind('@') } else { url[..authority].rfind('@') };
+    match at {
+        Some(at) => Cow::Owned(format!("{REDACTED}{}", &url[at..])),
+        None => Cow::Borrowed(url),
+    }
+}
+
+fn without_parameters(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    // `sslpassword=` ends with the other name.
+    while let Some(at) = rest.find(SECRET_PARAMETERS[0]) {
+        let (before, after) = rest.split_at(at + SECRET_PARAMETERS[0].len());
+        out.push_str(before);
+        let end = match after.strip_prefix('\'') {
+            Some(quoted) => quoted.find('\'').map_or(after.len(), |end| end + 2),
+            None => {
+                after.find(|c: char| ends_url(c) || matches!(c, '&' | '#' | '\'' | ',' | ';')).unwrap_or(after.len())
+            }
+        };
+        if end > 0 {
+            out.push_str(REDACTED);
+        }
+        rest = &after[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_misleads_is_shown_by_its_number() {
+        assert_eq!(safe("if admin\u{202e} // check \u{2066}"), "if admin\\u{202e} // check \\u{2066}");
+        assert_eq!(safe("a\u{1b}[31mb\u{200f}\u{9b}2J"), "a\\u{1b}[31mb\\u{200f}\\u{9b}2J");
+        for c in ('\u{202a}'..='\u{202e}').chain('\u{2066}'..='\u{2069}').chain(['\u{200e}', '\u{200f}', '\u{61c}']) {
+            assert!(misleads(c), "{c:?}");
+        }
+        for text in ["Grüße, 世界 שלום مرحبا", "👩\u{200d}💻", "a b", ""] {
+            assert_eq!(safe(text), text, "letters of every script stay");
+        }
+    }
+
+    #[test]
+    fn json_stays_json_for_the_same_value() {
+        let value = serde_json::json!({"a\u{202e}": ["\u{9b}2J", "\u{e0041}x", "plain"]});
+        for text in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
+            let shown = safe_json(&text);
+            assert!(!shown.replace('\n', "").contains(misleads), "{shown}");
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+        }
+    }
+
+    #[test]
+    fn urls_lose_their_credentials() {
+        for (text, shown) in [
+            ("postgres://ann:HIDDEN@db:5432/shop", "postgres://[redacted]@db:5432/shop"),
+            (
+                "`postgresql://ann:p@ss/HIDDEN@db/shop` is not a number",
+                "`postgresql://[redacted]@db/shop` is not a number",
+            ),
+            (
+                "--store: postgres://HIDDEN@db/x, then https://u:HIDDEN@h/p",
+                "--store: postgres://[redacted]@db/x, then https://[redacted]@h/p",
+            ),
+            (
+                "postgres:///shop?host=/tmp&user=ann&password=HIDDEN&x=1",
+                "postgres:///shop?host=/tmp&user=ann&password=[redacted]&x=1",
+            ),
+            ("host=db password='HID DEN' user=ann", "host=db password=[redacted] user=ann"),
+            ("host=db sslpassword=HIDDEN user=ann", "host=db sslpassword=[redacted] user=ann"),
+            (
+                "git clone https://x-token:HIDDEN@example.org/a.git failed",
+                "git clone https://[redacted]@example.org/a.git failed",
+            ),
+        ] {
+            assert_eq!(without_credentials(text), shown);
+        }
+        for text in ["https://example.org/@user/a?b=c@d", "no address: a@b", "://", "postgres://db/shop", ""] {
+            assert_eq!(without_credentials(text), text);
+        }
+    }
+}
