@@ -6,6 +6,7 @@ pub mod files;
 pub mod git;
 pub mod history;
 pub mod index;
+pub mod left_out;
 pub mod look;
 pub mod place;
 pub mod rules;

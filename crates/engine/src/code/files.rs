@@ -1,6 +1,8 @@
 //! The files of a working tree that are worth indexing, and their texts.
 
 use super::beneath;
+use super::left_out;
+use ignore::gitignore::Gitignore;
 use ignore::{WalkBuilder, WalkState};
 use lukasa_code::Language;
 use lukasa_model::{Error, ErrorKind, Result};
@@ -17,6 +19,8 @@ pub const IGNORE_FILE: &str = ".lukasaignore";
 pub const SOURCE_BYTES: u64 = 2 << 20;
 /// Larger files are not read at all.
 pub const FILE_BYTES: u64 = 32 << 20;
+/// So much of a file tells whether it is text.
+pub const HEAD_BYTES: usize = 8_000;
 /// Told one by one up to here; beyond, they are counted.
 pub const DIAGNOSTICS: usize = 100;
 
@@ -71,15 +75,26 @@ impl KeptOut {
     }
 }
 
-/// Everything below the root that no ignore rule keeps out, sorted. Links are not followed.
-pub fn list(root: &Path, kept_out: &Arc<KeptOut>) -> Result<(Vec<Listed>, Vec<Diagnostic>)> {
+/// What is below a root.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Sorted.
+    pub files: Vec<Listed>,
+    pub faults: Vec<Diagnostic>,
+    /// Folders that no rule keeps out, of what others wrote or a build made, sorted.
+    pub left_out: Vec<String>,
+}
+
+/// Everything below the root that no ignore rule keeps out. Links are not followed.
+pub fn list(root: &Path, kept_out: &Arc<KeptOut>) -> Result<Listing> {
     if !root.is_dir() {
         return Err(Error::not_found("no_folder", format!("there is no folder `{}`", root.display()))
             .hint("name the root of a repository, or run this inside one"));
     }
     let found: Mutex<Vec<Listed>> = Mutex::default();
     let faults: Mutex<Vec<Diagnostic>> = Mutex::default();
-    walker(root, kept_out).build_parallel().run(|| {
+    let left_out: Arc<Mutex<Vec<String>>> = Arc::default();
+    walker(root, kept_out, Arc::clone(&left_out)).build_parallel().run(|| {
         let mut own = Gather { found: &found, listed: Vec::new() };
         let faults = &faults;
         Box::new(move |entry| {
@@ -106,7 +121,9 @@ pub fn list(root: &Path, kept_out: &Arc<KeptOut>) -> Result<(Vec<Listed>, Vec<Di
     found.par_sort_unstable_by(|a, b| a.path.cmp(&b.path));
     let mut faults = faults.into_inner();
     faults.sort();
-    Ok((found, faults))
+    let mut left_out = std::mem::take(&mut *left_out.lock());
+    left_out.sort();
+    Ok(Listing { files: found, faults, left_out })
 }
 
 /// What one thread has found; handed in when the thread ends.
@@ -121,17 +138,44 @@ impl Drop for Gather<'_> {
     }
 }
 
-pub fn walker(root: &Path, kept_out: &Arc<KeptOut>) -> WalkBuilder {
+/// `left_out` receives the folders that are left out though no rule says so.
+fn walker(root: &Path, kept_out: &Arc<KeptOut>, left_out: Arc<Mutex<Vec<String>>>) -> WalkBuilder {
     let mut builder = WalkBuilder::new(root);
     let kept_out = Arc::clone(kept_out);
+    let (at, taken_in) = (root.to_owned(), TakenIn::below(root));
     builder.hidden(false).follow_links(false).require_git(false).add_custom_ignore_filename(IGNORE_FILE).filter_entry(
         move |entry| {
+            let Some(name) = entry.file_name().to_str() else { return true };
+            let (depth, path) = (entry.depth(), entry.path());
             // The root was chosen by its owner.
-            let kept = entry.depth() > 0 && kept_out.holds(entry.path());
-            !kept && !entry.file_name().to_str().is_some_and(is_kept_out)
+            if is_kept_out(name) || (depth > 0 && kept_out.holds(path)) {
+                return false;
+            }
+            let is_beside = |file: &str| path.with_file_name(file).is_file();
+            let is_folder = depth > 0 && entry.file_type().is_some_and(|t| t.is_dir());
+            if !is_folder || !left_out::folder(name, depth == 1, is_beside) || taken_in.has(path) {
+                return true;
+            }
+            left_out.lock().extend(relative(&at, path));
+            false
         },
     );
     builder
+}
+
+/// Folders that `.lukasaignore` at the root takes in though they are left out by name.
+struct TakenIn(Option<Gitignore>);
+
+impl TakenIn {
+    fn below(root: &Path) -> TakenIn {
+        let file = root.join(IGNORE_FILE);
+        // A pattern that cannot be read counts as none, as everywhere.
+        TakenIn(file.is_file().then(|| Gitignore::new(&file).0))
+    }
+
+    fn has(&self, folder: &Path) -> bool {
+        self.0.as_ref().is_some_and(|rules| rules.matched(folder, true).is_whitelist())
+    }
 }
 
 /// Folders of programs that keep versions, this one's included: never indexed, whatever the rules say.
@@ -199,7 +243,7 @@ pub enum Content {
 
 /// Reads bytes as what they are; says what is wrong with them.
 pub fn read(path: &str, bytes: Vec<u8>, faults: &mut Vec<Diagnostic>) -> Content {
-    let head = &bytes[..bytes.len().min(8_000)];
+    let head = &bytes[..bytes.len().min(HEAD_BYTES)];
     if head.contains(&0) {
         if Language::of(path, "").is_some() {
             faults.push(Diagnostic::new(path, "not text, though its name is that of a source: left out"));

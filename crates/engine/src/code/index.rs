@@ -15,6 +15,7 @@ use self::read::Fresh;
 use super::cache::{Cache, Pack, Source};
 use super::files::{self, DIAGNOSTICS, Diagnostic, KeptOut, Listed, Stamp};
 use super::git::{self, blob_id};
+use super::left_out::LeftOut;
 use super::look::{FirstLook, first_look};
 use super::place::{self, Place};
 use super::stamps::{self, AsOf, Exact, Kept, Seen, Stamps};
@@ -181,6 +182,9 @@ pub struct Report {
     /// Files left out in this pass because they are not text; `diagnostics` tells of those named like a source.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_text: usize,
+    /// Files read in this pass whose text is not searched, because no person wrote it, by why; their facts count.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<LeftOut, usize>,
     pub lines: u64,
     pub bytes: u64,
     pub changed: usize,
@@ -251,11 +255,15 @@ impl Workspace {
             steps.done("known");
             (listing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), view)
         });
-        let ((listed, faults), view) = (listed?, view?);
+        let (listing, view) = (listed?, view?);
+        let listed = listing.files;
         steps.done("list");
         let mut report = Report { branch: place.branch.clone(), files: listed.len(), ..Report::default() };
-        report.diagnostics = faults;
+        report.diagnostics = listing.faults;
         let first = state.known.is_empty();
+        if first || pass.rebuild {
+            report.diagnostics.extend(listing.left_out.iter().map(|folder| folder_left_out(folder)));
+        }
 
         let touched = if pass.rebuild { listed.iter().collect() } else { state.touched(&listed) };
         state.unkept += touched.len();
@@ -435,6 +443,9 @@ impl Workspace {
         let mut sources = Vec::new();
         for file in fresh {
             report.not_text += usize::from(file.not_text);
+            if let Some(why) = file.left_out {
+                *report.left_out.entry(why).or_default() += 1;
+            }
             let stamp = Some(file.stamp).filter(|stamp| stamps::is_settled(stamp, state.listed_at));
             if file.skipped {
                 let not_text = file.not_text && file.faults.is_empty();
@@ -477,13 +488,13 @@ impl Workspace {
 
     /// How many files differ from what a branch has: changed, added or gone.
     pub fn pending(&self, ledger: &Ledger, view: &View) -> Result<usize> {
-        let (listed, _) = files::list(&self.root, &self.kept_out)?;
+        let listed = files::list(&self.root, &self.kept_out)?.files;
         let mut state = self.state.lock();
         self.catch_up(&mut state, ledger, &view.branch_name)?;
         let touched = state.touched(&listed);
         let changed = touched.par_iter().filter(|l| {
             let Some(bytes) = files::load(&self.root, &l.path, &mut vec![]) else { return false };
-            if bytes[..bytes.len().min(8_000)].contains(&0) {
+            if bytes[..bytes.len().min(files::HEAD_BYTES)].contains(&0) {
                 return false;
             }
             let content = blob_id(&bytes);
@@ -849,6 +860,12 @@ fn exactly(state: &mut State, changes: &Changes, place: &Place, root: &Path) -> 
     // Whatever else is there is not in the commit.
     let exact = seen == state.known.len() + new - changes.removed.len();
     Ok(exact.then(|| Exact { commit: commit.id.clone(), others }))
+}
+
+/// A folder that no rule keeps out and that is not indexed all the same.
+fn folder_left_out(folder: &str) -> Diagnostic {
+    let what = "a folder of dependencies or of what a build made: left out";
+    Diagnostic::new(folder, format!("{what}; `!{folder}/` in .lukasaignore takes it in"))
 }
 
 fn commit_object(commit: &place::Commit) -> PutObject {

@@ -1,8 +1,9 @@
 //! Ignore rules of a tree that is not on disk: which of its files a working tree of it would list.
 
 use super::files::{IGNORE_FILE, is_kept_out};
+use super::left_out;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::{Path, PathBuf};
 
 /// Files that say what to ignore; the first of them that speaks of a path decides, as on disk.
@@ -41,21 +42,40 @@ impl Rules {
     /// Those of the paths, in order, that no rule keeps out, neither themselves nor a folder above them.
     pub fn listed<'a, T>(&self, files: impl Iterator<Item = (&'a String, T)>) -> Vec<(&'a String, T)> {
         let mut kept_out: FxHashMap<&str, bool> = FxHashMap::default();
-        files.filter(|(path, _)| !self.is_out(path, false, &mut kept_out)).collect()
+        let files: Vec<(&'a String, T)> = files.collect();
+        let all: FxHashSet<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
+        files.into_iter().filter(|(path, _)| !self.is_out(path, false, &all, &mut kept_out)).collect()
     }
 
-    fn is_out<'a>(&self, path: &'a str, is_dir: bool, known: &mut FxHashMap<&'a str, bool>) -> bool {
+    fn is_out<'a>(
+        &self,
+        path: &'a str,
+        is_dir: bool,
+        all: &FxHashSet<&str>,
+        known: &mut FxHashMap<&'a str, bool>,
+    ) -> bool {
         if let Some(out) = known.get(path).filter(|_| is_dir) {
             return *out;
         }
         let (above, name) = path.rsplit_once('/').map_or((None, path), |(above, name)| (Some(above), name));
-        let out = above.is_some_and(|above| self.is_out(above, true, known))
+        let is_beside = |file: &str| match above {
+            Some(above) => all.contains(format!("{above}/{file}").as_str()),
+            None => all.contains(file),
+        };
+        let out = above.is_some_and(|above| self.is_out(above, true, all, known))
             || is_kept_out(name)
-            || self.is_ignored(path, is_dir);
+            || self.is_ignored(path, is_dir)
+            || (is_dir && left_out::folder(name, above.is_none(), is_beside) && !self.is_taken_in(path));
         if is_dir {
             known.insert(path, out);
         }
         out
+    }
+
+    /// Whether the rules at the root take in a folder that is left out by its name.
+    fn is_taken_in(&self, path: &str) -> bool {
+        let rules = self.folders.get("").and_then(|kinds| kinds[0].as_ref());
+        rules.is_some_and(|rules| rules.matched(rooted(path), true).is_whitelist())
     }
 
     fn is_ignored(&self, path: &str, is_dir: bool) -> bool {
@@ -92,7 +112,7 @@ mod tests {
     fn a_tree_lists_what_its_folder_does() {
         let files = [
             (".gitignore", "*.log\n/build\n!keep.log\nnested/only.txt\n# note\n"),
-            (".lukasaignore", "vendor/\n*.min.js\n!src/lib.min.js\n"),
+            (".lukasaignore", "vendor/\n*.min.js\n!src/lib.min.js\n!kept/node_modules/\n"),
             (".ignore", "dumps\n"),
             ("a.log", ""),
             ("keep.log", ""),
@@ -115,6 +135,13 @@ mod tests {
             ("src/nested/only.txt", ""),
             (".lukasa/store", ""),
             ("src/.hidden", ""),
+            ("node_modules/left/pad.js", ""),
+            ("src/dist/bundle.js", ""),
+            ("target/debug/x.rs", ""),
+            ("src/target/by_name.rs", ""),
+            ("tool/Cargo.toml", ""),
+            ("tool/target/x.rs", ""),
+            ("kept/node_modules/own.js", ""),
         ];
         let folder = tempfile::tempdir().unwrap();
         for (path, text) in files {
@@ -122,15 +149,18 @@ mod tests {
             fs::create_dir_all(place.parent().unwrap()).unwrap();
             fs::write(place, text).unwrap();
         }
-        let (listed, faults) = super::super::files::list(folder.path(), &Default::default()).unwrap();
-        assert!(faults.is_empty(), "{faults:?}");
-        let listed: Vec<String> = listed.into_iter().map(|l| l.path).collect();
+        let listing = super::super::files::list(folder.path(), &Default::default()).unwrap();
+        assert!(listing.faults.is_empty(), "{listing:?}");
+        assert_eq!(listing.left_out, ["node_modules", "src/dist", "target", "tool/target"]);
+        let listed: Vec<String> = listing.files.into_iter().map(|l| l.path).collect();
         let rules = Rules::new(files.into_iter().filter(|(path, _)| is_rules(path)));
         let mut paths: Vec<String> = files.iter().map(|(path, _)| (*path).to_owned()).collect();
         paths.sort();
         let found: Vec<String> =
             rules.listed(paths.iter().map(|p| (p, ()))).into_iter().map(|(p, ())| p.clone()).collect();
         assert_eq!(found, listed);
-        assert!(found.contains(&"src/a.log".to_owned()) && !found.contains(&"vendor/a/b.py".to_owned()));
+        let has = |path: &str| found.iter().any(|found| found == path);
+        assert!(has("src/a.log") && !has("vendor/a/b.py"));
+        assert!(has("src/target/by_name.rs") && has("kept/node_modules/own.js"), "{found:?}");
     }
 }

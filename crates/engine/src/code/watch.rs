@@ -274,7 +274,7 @@ impl Run {
 
     /// Watches every folder that holds files to index, and where git says which branch it is. Tells whether new ones came.
     fn watch_folders(&mut self) -> Result<bool> {
-        let (listed, _) = files::list(&self.root, self.engine.kept_out())?;
+        let listed = files::list(&self.root, self.engine.kept_out())?.files;
         let mut wanted: FxHashSet<PathBuf> = FxHashSet::default();
         wanted.insert(self.root.clone());
         for file in &listed {

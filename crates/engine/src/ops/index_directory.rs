@@ -129,7 +129,19 @@ pub(super) fn respond(report: Report) -> Response {
         Some(told) if told.summaries > 0 => format!("{summary}; {} by {}", summaries(told.summaries), told.model),
         _ => summary,
     };
+    let summary = match left_out(&report) {
+        Some(left_out) => format!("{summary}; not searched: {left_out}"),
+        None => summary,
+    };
     Response { summary, report, history: None }
+}
+
+/// Files whose text is not searched, of those that were read in this pass.
+fn left_out(report: &Report) -> Option<String> {
+    let binary = (report.not_text > 0).then(|| format!("{} binary", report.not_text));
+    let others = report.left_out.iter().map(|(why, files)| format!("{files} {}", why.name()));
+    let all: Vec<String> = binary.into_iter().chain(others).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 fn summaries(number: usize) -> String {

@@ -52,6 +52,8 @@ const MENTIONS: &str = "MENTIONS";
 const NEXT: [&str; 2] = ["NEXT", crate::memory::names::NEXT_EPISODE];
 /// Against a mention a walk counts half.
 const BACKWARDS: f64 = 0.5;
+/// What a file counts whose text is not searched and whose name the question has: as much as the best text.
+const NAMED: f64 = 1.0;
 /// Best by words that are looked at to tell what is asked about.
 const TASTE: usize = 20;
 
@@ -145,7 +147,12 @@ impl Finding<'_> {
     }
 
     fn nearest(&self) -> Nearest {
-        if self.ask.vector { self.ask.nearest.clone() } else { Nearest::default() }
+        if !self.ask.vector {
+            return Nearest::default();
+        }
+        let Nearest { found, base } = &self.ask.nearest;
+        let found = found.iter().copied().filter(|(node, _)| !self.texts.is_left_out(*node)).collect();
+        Nearest { found, base: *base }
     }
 
     fn answered(
@@ -216,7 +223,9 @@ impl Finding<'_> {
         let indexes = CodeIndexes { files, paths, units, defined };
         let recipe = CodeRecipe::default();
         let in_file = |node: Node| self.texts.file(node);
-        let located = code::locate(&indexes, &task, &recipe, vec![], in_file, self.order);
+        let named = self.texts.named_all_the_same(self.ask.text).into_iter().map(|node| (node, 1.0)).collect();
+        let named = Channel { name: "named", weight: NAMED, found: named };
+        let located = code::locate(&indexes, &task, &recipe, vec![named], in_file, self.order);
         let candidates = self.symbols_by_file(&symbols, &located);
         let mut answered = self.answered(Recipe::Code, task.terms(), candidates, located.channels);
         answered.files = located.files;

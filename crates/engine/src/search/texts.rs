@@ -2,6 +2,7 @@
 
 use super::sources::Sources;
 use crate::code::index::unhex;
+use crate::code::left_out;
 use crate::code::symbols::{Symbols, keys, number, text};
 use crate::context_graph::is_sensitive;
 use crate::graph::Look;
@@ -44,6 +45,8 @@ pub struct Texts {
     pub speakers: TextIndex,
     /// Files whose source was not at hand.
     pub without_source: FxHashSet<Node>,
+    /// Files whose text is not searched because no person wrote it, with their names in lower case.
+    left_out: Arc<FxHashMap<Node, Box<str>>>,
     /// The file of each symbol and file.
     homes: Arc<Vec<Node>>,
     touches: u64,
@@ -72,6 +75,29 @@ impl Texts {
         self.homes.get(node as usize).copied().filter(|file| *file != NOWHERE)
     }
 
+    /// Whether it is, or is in, a file whose text is not searched.
+    pub fn is_left_out(&self, node: Node) -> bool {
+        self.file(node).is_some_and(|file| self.left_out.contains_key(&file))
+    }
+
+    /// Files that are not searched and that a question names.
+    pub fn named_all_the_same(&self, question: &str) -> Vec<Node> {
+        if self.left_out.is_empty() {
+            return vec![];
+        }
+        let question = question.to_lowercase();
+        let goes_on = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+        let names = |name: &str| {
+            question
+                .match_indices(name)
+                .any(|(at, _)| !question[..at].ends_with(goes_on) && !question[at + name.len()..].starts_with(goes_on))
+        };
+        let mut named: Vec<Node> =
+            self.left_out.iter().filter(|(_, name)| names(name)).map(|(node, _)| *node).collect();
+        named.sort_unstable();
+        named
+    }
+
     /// How often nodes had been touched when it was made.
     pub fn touches(&self) -> u64 {
         self.touches
@@ -91,6 +117,7 @@ impl Texts {
             names: TextIndex::build(read.names),
             speakers: TextIndex::build(read.speakers),
             without_source: read.without_source,
+            left_out: Arc::new(read.left_out),
             touches: look.snapshot.touches(),
         })
     }
@@ -108,6 +135,12 @@ impl Texts {
             without_source.remove(node);
         });
         without_source.extend(read.without_source);
+        let mut left_out = Arc::clone(&self.left_out);
+        if !read.left_out.is_empty() || touched.iter().any(|node| left_out.contains_key(node)) {
+            let left_out = Arc::make_mut(&mut left_out);
+            touched.iter().for_each(|node| drop(left_out.remove(node)));
+            left_out.extend(read.left_out);
+        }
         // A place may hold something of another kind now: it goes from all, and comes back where it belongs.
         let homes = homes(&self.homes, &touched, &read.homes, look.snapshot.node_places());
         Ok(Some(Texts {
@@ -121,6 +154,7 @@ impl Texts {
             names: self.names.with(&touched, read.names),
             speakers: self.speakers.with(&touched, read.speakers),
             without_source,
+            left_out,
             touches: look.snapshot.touches(),
         }))
     }
@@ -153,6 +187,7 @@ struct Read {
     names: Vec<Gathered>,
     speakers: Vec<Gathered>,
     without_source: FxHashSet<Node>,
+    left_out: FxHashMap<Node, Box<str>>,
 }
 
 impl Read {
@@ -166,6 +201,7 @@ impl Read {
         self.names.extend(other.names);
         self.speakers.extend(other.speakers);
         self.without_source.extend(other.without_source);
+        self.left_out.extend(other.left_out);
     }
 }
 
@@ -253,9 +289,15 @@ impl<'a> Reading<'a> {
             let path = self.symbols.key(wanted.file);
             let id = contents.iter().find(|(node, _)| *node == wanted.file);
             let id = id.and_then(|(_, content)| unhex(&text(content, "content_hash")?));
-            let source = id
-                .and_then(|id| self.sources.text(self.look.ledger.scope(), &path, &id))
-                .filter(|text| text.len() <= LONGEST);
+            let source = id.and_then(|id| self.sources.text(self.look.ledger.scope(), &path, &id)).filter(|text| text.len() <= LONGEST);
+            if left_out::file(&path, source.as_deref()).is_some() {
+                if wanted.nodes.binary_search(&wanted.file).is_ok() {
+                    let name = path.rsplit('/').next().unwrap_or(&path);
+                    read.left_out.insert(wanted.file, name.to_lowercase().into());
+                    self.define(&mut defined, wanted.file);
+                }
+                continue;
+            }
             let own = source.as_deref().map(|source| Owned::new(source, &contents));
             for (node, content) in contents.iter().filter(|(node, _)| wanted.nodes.binary_search(node).is_ok()) {
                 units.begin(*node);
@@ -281,17 +323,22 @@ impl<'a> Reading<'a> {
                     paths.begin(*node);
                     paths.add(Field::Name, name.rsplit_once('.').map_or(name, |(stem, _)| stem));
                     paths.add(Field::Path, folders);
-                    defined.begin(*node);
-                    for member in self.symbols.whole(*node, usize::MAX).0 {
-                        let name = keys::name(&self.symbols.key(member)).trim_matches(['_', '$', '#']).to_owned();
-                        defined.add_word(Field::Name, &tokens::folded(&name));
-                    }
+                    self.define(&mut defined, *node);
                 }
             }
         }
         [read.units, read.files, read.paths, read.defined] =
             [units, whole, paths, defined].map(|gathered| vec![gathered]);
         Ok(read)
+    }
+
+    /// Adds the names of what a file defines.
+    fn define(&self, defined: &mut Gathered, file: Node) {
+        defined.begin(file);
+        for member in self.symbols.whole(file, usize::MAX).0 {
+            let name = keys::name(&self.symbols.key(member)).trim_matches(['_', '$', '#']).to_owned();
+            defined.add_word(Field::Name, &tokens::folded(&name));
+        }
     }
 
     fn objects(&self, nodes: &[Node]) -> Result<Read> {

@@ -3,6 +3,7 @@
 use super::super::cache::Pack;
 use super::super::files::{self, Content, Diagnostic, Listed, Stamp};
 use super::super::git::blob_id;
+use super::super::left_out::{self, LeftOut};
 use super::{State, Workspace};
 use crate::Context;
 use lukasa_code::facts::Facts;
@@ -32,6 +33,8 @@ pub(super) struct Fresh {
     /// Not text, or cannot be read.
     pub(super) skipped: bool,
     pub(super) not_text: bool,
+    /// Why its text is not searched.
+    pub(super) left_out: Option<LeftOut>,
     pub(super) faults: Vec<Diagnostic>,
 }
 
@@ -48,6 +51,7 @@ impl Fresh {
             manifest: None,
             skipped: false,
             not_text: false,
+            left_out: None,
             faults: vec![],
         }
     }
@@ -119,6 +123,8 @@ impl Workspace {
         if same && all.is_none() {
             return fresh;
         }
+        let head = &bytes[..bytes.len().min(files::HEAD_BYTES)];
+        fresh.left_out = left_out::file(path, Some(&String::from_utf8_lossy(head)));
         if is_manifest(path) {
             fresh.manifest = Some(String::from_utf8_lossy(&bytes).into_owned());
         }
@@ -133,7 +139,9 @@ impl Workspace {
                     fresh.parsed = true;
                 }
                 Content::Text => {}
-                Content::Binary => (fresh.skipped, fresh.not_text) = (true, true),
+                Content::Binary => {
+                    (fresh.skipped, fresh.not_text, fresh.left_out) = (true, true, None);
+                }
             }
         }
         fresh

@@ -113,7 +113,7 @@ const WATCHES: &str = "/proc/sys/fs/inotify/max_user_watches";
 fn watching(root: &Path) -> Option<Check> {
     let limit: usize = std::fs::read_to_string(WATCHES).ok()?.trim().parse().ok()?;
     let listed = match files::list(root, &Default::default()) {
-        Ok((listed, _)) => listed,
+        Ok(listing) => listing.files,
         Err(e) => return Some(Check::of("watcher", State::Fail, e)),
     };
     let folders: BTreeSet<&Path> = listed.iter().flat_map(|file| Path::new(&file.path).ancestors().skip(1)).collect();

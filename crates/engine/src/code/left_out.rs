@@ -1,0 +1,169 @@
+//! Files and folders that nobody wrote: their facts count, but their text is not what a search is about.
+
+use serde::Serialize;
+
+/// Why the text of a file is not searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LeftOut {
+    /// Written by a program from something else.
+    Generated,
+    /// Versions of dependencies.
+    Lock,
+    Minified,
+    SourceMap,
+    VectorGraphics,
+}
+
+impl LeftOut {
+    /// For a count of such files.
+    pub fn name(self) -> &'static str {
+        match self {
+            LeftOut::Generated => "generated",
+            LeftOut::Lock => "lock",
+            LeftOut::Minified => "minified",
+            LeftOut::SourceMap => "source map",
+            LeftOut::VectorGraphics => "vector graphics",
+        }
+    }
+}
+
+const LOCKS: [&str; 9] = [
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "pnpm-lock.yaml",
+    "packages.lock.json",
+    "gradle.lockfile",
+    "package.resolved",
+    "go.sum",
+    "go.work.sum",
+    "module.bazel.lock",
+];
+/// How names of such files end.
+const ENDINGS: [(&str, LeftOut); 21] = [
+    (".lock", LeftOut::Lock),
+    (".min.js", LeftOut::Minified),
+    (".min.mjs", LeftOut::Minified),
+    (".min.css", LeftOut::Minified),
+    (".map", LeftOut::SourceMap),
+    (".svg", LeftOut::VectorGraphics),
+    (".pb.go", LeftOut::Generated),
+    (".pb.gw.go", LeftOut::Generated),
+    (".pb.cc", LeftOut::Generated),
+    (".pb.h", LeftOut::Generated),
+    (".pb.swift", LeftOut::Generated),
+    ("_pb2.py", LeftOut::Generated),
+    ("_pb2.pyi", LeftOut::Generated),
+    ("_pb2_grpc.py", LeftOut::Generated),
+    ("_pb.js", LeftOut::Generated),
+    ("_pb.d.ts", LeftOut::Generated),
+    (".g.dart", LeftOut::Generated),
+    (".freezed.dart", LeftOut::Generated),
+    (".g.cs", LeftOut::Generated),
+    (".designer.cs", LeftOut::Generated),
+    (".eps", LeftOut::VectorGraphics),
+];
+/// What a file says that was generated stands in its first lines, behind licences.
+const FIRST_LINES: usize = 40;
+const COMMENTS: [&str; 11] = ["//", "#", "/*", "*", "--", ";", "%", "<!--", "(*", "\"\"\"", "{-"];
+
+/// Why a file is left out, by its name and, where it is at hand, its text.
+pub fn file(path: &str, text: Option<&str>) -> Option<LeftOut> {
+    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    if LOCKS.contains(&name.as_str()) {
+        return Some(LeftOut::Lock);
+    }
+    if let Some((_, why)) = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)) {
+        return Some(*why);
+    }
+    let stem = name.split_once('.').map_or(name.as_str(), |(stem, _)| stem);
+    let named = stem.ends_with("_generated") || name.contains(".generated.") || name.starts_with("zz_generated.");
+    let says = || text.is_some_and(|text| text.lines().take(FIRST_LINES).any(says_generated));
+    (named || says()).then_some(LeftOut::Generated)
+}
+
+/// Whether a line is a comment by which generators mark what they write.
+fn says_generated(line: &str) -> bool {
+    let line = line.trim();
+    let Some(comment) = COMMENTS.iter().find_map(|mark| line.strip_prefix(mark)) else { return false };
+    let marked = comment.match_indices("@generated").any(|(at, _)| {
+        let before = comment[..at].chars().next_back();
+        before.is_none_or(|c| c.is_whitespace() || c == '*' || c == '/')
+    });
+    if marked {
+        return true;
+    }
+    let comment = comment.to_ascii_lowercase();
+    comment.contains("generated")
+        && ["do not edit", "do not modify", "don't edit"].iter().any(|no| comment.contains(no))
+}
+
+/// Folders of what others wrote or a build made, wherever they are.
+const ALWAYS: [&str; 9] =
+    ["node_modules", "bower_components", "dist", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".gradle"];
+/// The same at the root, or beside one of these files; elsewhere the name may mean anything.
+const BESIDE: [(&str, &[&str]); 2] = [
+    ("target", &["Cargo.toml", "pom.xml", "build.sbt"]),
+    ("vendor", &["go.mod", "composer.json", "Gemfile", "Cargo.toml", "package.json"]),
+];
+
+/// Whether a folder is left out unless `.lukasaignore` takes it in: by its name, whether it is at the root, and which
+/// files are beside it.
+pub fn folder(name: &str, at_root: bool, is_beside: impl Fn(&str) -> bool) -> bool {
+    ALWAYS.contains(&name)
+        || BESIDE.iter().any(|(other, files)| *other == name && (at_root || files.iter().any(|file| is_beside(file))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_left_out_by_name_or_by_what_they_say() {
+        for (path, why) in [
+            ("package-lock.json", LeftOut::Lock),
+            ("web/yarn.lock", LeftOut::Lock),
+            ("go.sum", LeftOut::Lock),
+            ("static/jquery.min.js", LeftOut::Minified),
+            ("static/app.js.map", LeftOut::SourceMap),
+            ("docs/Logo.SVG", LeftOut::VectorGraphics),
+            ("api/user.pb.go", LeftOut::Generated),
+            ("src/schema_generated.rs", LeftOut::Generated),
+            ("src/schema.generated.ts", LeftOut::Generated),
+        ] {
+            assert_eq!(file(path, None), Some(why), "{path}");
+        }
+        for path in ["lock.rs", "src/min.js", "map.go", "generated.py", "src/generated/hand.py", "svg.rs", "a/clock.py"]
+        {
+            assert_eq!(file(path, None), None, "{path}");
+        }
+        for text in [
+            "// Code generated by stringer; DO NOT EDIT.\n\npackage a\n",
+            "// Copyright\n// Licence\n\n// Code generated by protoc-gen-go. DO NOT EDIT.\n",
+            "# @generated by a tool\nx = 1\n",
+            "/**\n * @generated SignedSource<<abc>>\n */\n",
+            "<!-- GENERATED FILE - DO NOT MODIFY BY HAND -->\n<a/>\n",
+        ] {
+            assert_eq!(file("x.go", Some(text)), Some(LeftOut::Generated), "{text}");
+        }
+        for text in [
+            "// Writes code; what it writes is generated.\npackage a\n",
+            "const head = \"// Code generated by us. DO NOT EDIT.\"\n",
+            "// Looks for the mark `@generated`.\n",
+            "package a\n",
+        ] {
+            assert_eq!(file("x.go", Some(text)), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn folders_of_builds_are_told_from_those_of_the_same_name() {
+        let nothing = |_: &str| false;
+        assert!(folder("node_modules", false, nothing) && folder("dist", false, nothing));
+        assert!(folder("target", true, nothing) && folder("vendor", true, nothing));
+        assert!(!folder("target", false, nothing) && !folder("src", true, nothing));
+        assert!(
+            folder("target", false, |file| file == "Cargo.toml") && !folder("target", false, |file| file == "go.mod")
+        );
+    }
+}
