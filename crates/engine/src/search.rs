@@ -21,7 +21,7 @@ use crate::graph::Look;
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::{Result, Scope, ThingNo, Time};
-use lukasa_search::ladder::{Costs, Step, shed};
+use lukasa_search::ladder::{Averages, Costs, Step};
 use lukasa_search::rerank::{Closeness, Reranker};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -35,7 +35,9 @@ const PATIENCE_MS: f64 = 300.0;
 pub struct Searching {
     pub sources: Sources,
     reranker: Arc<dyn Reranker>,
-    costs: Mutex<Costs>,
+    costs: Mutex<Averages>,
+    /// Counts the indexes that were made whole in this process.
+    wholes: AtomicU64,
     /// What an answer may take before work is shed.
     patience_ms: f64,
     given: session::Given,
@@ -51,6 +53,7 @@ impl Default for Searching {
             sources: Sources::default(),
             reranker: Arc::new(Closeness),
             costs: Mutex::default(),
+            wholes: AtomicU64::default(),
             patience_ms: PATIENCE_MS,
             given: session::Given::default(),
             vectors: AtomicU64::default(),
@@ -76,7 +79,7 @@ impl Searching {
 
     /// What is shed of a request, going by what those before it took.
     pub fn shed(&self, reranks: bool) -> Vec<Step> {
-        shed(&self.costs.lock(), self.patience_ms, reranks)
+        self.costs.lock().shed(self.patience_ms, reranks)
     }
 
     pub fn reranker(&self) -> Arc<dyn Reranker> {
@@ -97,6 +100,17 @@ impl Searching {
         self.vectors.load(Ordering::Relaxed)
     }
 
+    /// Notes that an index is made whole: what requests take meanwhile is not what they usually take.
+    fn made_whole(&self) {
+        self.wholes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many indexes were made whole so far.
+    pub fn wholes(&self) -> u64 {
+        self.wholes.load(Ordering::Relaxed)
+    }
+
+    /// Learns from what the stages of a request took, without what was only made ready for them.
     pub fn learn(&self, seen: &Costs, shed: &[Step]) {
         let mut costs = self.costs.lock();
         *costs = costs.after(seen, shed);
@@ -137,7 +151,10 @@ impl Engine {
         };
         let texts = match followed {
             Some(texts) => texts,
-            None => Texts::build(look, &searching.sources, context.progress)?,
+            None => {
+                searching.made_whole();
+                Texts::build(look, &searching.sources, context.progress)?
+            }
         };
         let millis = began.elapsed().as_secs_f64() * 1e3;
         crate::telemetry::metrics().fts_update_ms.record_of(&[amount(changed)], millis);

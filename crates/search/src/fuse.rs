@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use std::cmp::Ordering;
 
 /// Changes whenever the same raw scores would give other normalised ones.
-pub const NORMALIZATION: &str = "zscore_v1";
+pub const NORMALIZATION: &str = "zscore_v2";
 /// Scores further from the mean than so many deviations count as that.
 const CLAMP: f64 = 4.0;
 /// Fewer scores than this have no spread worth the name.
@@ -33,15 +33,16 @@ impl Spread {
         Spread { count, mean, std: variance.sqrt(), min, max }
     }
 
-    /// A score between 0 and 1: by deviations from the mean, or between the smallest and the largest where there are few.
+    /// A score between 0 and 1: by deviations from the mean, or as a share of the largest where there are few. The range of
+    /// a few scores says nothing: the second of two would count nothing, however good it is.
     pub fn normal(&self, score: f64) -> f64 {
         if self.count >= FEW {
             let z = (score - self.mean) / (self.std + 1e-9);
             (z.clamp(-CLAMP, CLAMP) + CLAMP) / (2.0 * CLAMP)
+        } else if self.max > 0.0 {
+            (score / self.max).clamp(0.0, 1.0)
         } else {
-            let range = self.max - self.min;
-            // A single candidate is the best there is.
-            if range > 0.0 { (score - self.min) / range } else { 1.0 }
+            0.0
         }
     }
 }
@@ -200,10 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn few_scores_are_normalised_by_their_range() {
+    fn few_scores_are_normalised_by_the_best() {
         let spread = Spread::of([2.0, 4.0, 3.0].into_iter());
-        assert_eq!([2.0, 3.0, 4.0].map(|s| spread.normal(s)), [0.0, 0.5, 1.0]);
+        assert_eq!([2.0, 3.0, 4.0].map(|s| spread.normal(s)), [0.5, 0.75, 1.0]);
         assert_eq!(Spread::of([7.0].into_iter()).normal(7.0), 1.0);
+        assert_eq!(Spread::of([7.0, 7.0].into_iter()).normal(7.0), 1.0, "equal scores are all the best");
+        for nothing in [0.0, -0.25] {
+            assert_eq!(Spread::of([nothing].into_iter()).normal(nothing), 0.0, "a score of nothing is no score");
+        }
     }
 
     #[test]

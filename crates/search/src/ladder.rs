@@ -33,6 +33,18 @@ impl Step {
         Step::ORDER.into_iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1).map(|(_, step)| step).collect()
     }
 
+    /// What is left out, for people.
+    pub fn left_out(self) -> &'static str {
+        match self {
+            Step::RerankPoolReduced => "part of the second look",
+            Step::RerankDisabledPerf => "the second look",
+            Step::ExpansionTrimmed => "half of the neighbours",
+            Step::PathsDisabledPerf => "paths",
+            Step::CandidatePoolReduced => "a quarter of the candidates",
+            Step::VectorDisabledPerf => "vectors",
+        }
+    }
+
     pub fn warning(self) -> &'static str {
         match self {
             Step::RerankPoolReduced => "rerank_pool_reduced",
@@ -57,38 +69,60 @@ pub struct Costs {
     pub rest_ms: f64,
 }
 
-/// What the newest request counts in an average.
-const NEWEST: f64 = 0.2;
-
 impl Costs {
     pub fn total(&self) -> f64 {
         self.lexical_ms + self.vector_ms + self.expansion_ms + self.paths_ms + self.rerank_ms + self.rest_ms
     }
+}
 
+/// What the newest request counts in an average.
+const NEWEST: f64 = 0.2;
+/// The first requests of a process also pay for what is loaded once: of so many the fastest counts, stage by stage, and
+/// nothing is shed before.
+const SETTLING: u32 = 3;
+
+/// What the stages of a request take on average.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Averages {
+    costs: Costs,
+    requests: u32,
+}
+
+impl Averages {
     /// The averages after one more request. Stages that were left out keep theirs, slowly forgotten, so that they are
     /// tried again.
     #[must_use]
-    pub fn after(&self, seen: &Costs, shed: &[Step]) -> Costs {
+    pub fn after(&self, seen: &Costs, shed: &[Step]) -> Averages {
         let left_out = |step: Step| shed.contains(&step);
         let average = |old: f64, new: f64, skipped: bool| match skipped {
             true => old * (1.0 - NEWEST / 4.0),
             false if old == 0.0 => new,
+            false if self.requests < SETTLING => old.min(new),
             false => old * (1.0 - NEWEST) + new * NEWEST,
         };
-        Costs {
-            lexical_ms: average(self.lexical_ms, seen.lexical_ms, false),
-            vector_ms: average(self.vector_ms, seen.vector_ms, left_out(Step::VectorDisabledPerf)),
-            expansion_ms: average(self.expansion_ms, seen.expansion_ms, false),
-            paths_ms: average(self.paths_ms, seen.paths_ms, left_out(Step::PathsDisabledPerf)),
-            rerank_ms: average(self.rerank_ms, seen.rerank_ms, left_out(Step::RerankDisabledPerf)),
-            rest_ms: average(self.rest_ms, seen.rest_ms, false),
+        let old = &self.costs;
+        let costs = Costs {
+            lexical_ms: average(old.lexical_ms, seen.lexical_ms, false),
+            vector_ms: average(old.vector_ms, seen.vector_ms, left_out(Step::VectorDisabledPerf)),
+            expansion_ms: average(old.expansion_ms, seen.expansion_ms, false),
+            paths_ms: average(old.paths_ms, seen.paths_ms, left_out(Step::PathsDisabledPerf)),
+            rerank_ms: average(old.rerank_ms, seen.rerank_ms, left_out(Step::RerankDisabledPerf)),
+            rest_ms: average(old.rest_ms, seen.rest_ms, false),
+        };
+        Averages { costs, requests: self.requests.saturating_add(1) }
+    }
+
+    /// The steps to take, from the first on, until the projected time is within the budget. Steps that would spare nothing
+    /// because their work was not asked for are left out.
+    pub fn shed(&self, budget_ms: f64, reranks: bool) -> Vec<Step> {
+        if self.requests < SETTLING {
+            return vec![];
         }
+        shed(&self.costs, budget_ms, reranks)
     }
 }
 
-/// The steps to take, from the first on, until the projected time is within the budget. Steps that would spare nothing
-/// because their work was not asked for are left out.
-pub fn shed(averages: &Costs, budget_ms: f64, reranks: bool) -> Vec<Step> {
+fn shed(averages: &Costs, budget_ms: f64, reranks: bool) -> Vec<Step> {
     let mut left = *averages;
     if !reranks {
         left.rerank_ms = 0.0;
@@ -150,16 +184,32 @@ mod tests {
 
     #[test]
     fn averages_follow_and_what_was_shed_is_tried_again() {
-        let slow = costs(0.0, 2_000.0);
-        let mut averages = slow;
+        let mut averages = Averages { costs: costs(0.0, 2_000.0), requests: SETTLING };
         let mut turns = 0;
-        while shed(&averages, 300.0, false).contains(&Step::VectorDisabledPerf) {
+        while averages.shed(300.0, false).contains(&Step::VectorDisabledPerf) {
             averages = averages.after(&costs(0.0, 0.0), &[Step::VectorDisabledPerf]);
             turns += 1;
             assert!(turns < 200);
         }
         assert!(turns > 3);
         let fast = averages.after(&costs(0.0, 5.0), &[]);
-        assert!(fast.vector_ms < averages.vector_ms);
+        assert!(fast.costs.vector_ms < averages.costs.vector_ms);
+    }
+
+    #[test]
+    fn what_is_loaded_once_sheds_nothing() {
+        let mut averages = Averages::default();
+        for vector_ms in [2_000.0, 5.0, 900.0] {
+            assert!(averages.shed(300.0, true).is_empty());
+            averages = averages.after(&costs(0.0, vector_ms), &[]);
+        }
+        assert!((averages.costs.vector_ms - 5.0).abs() < 1e-9, "the fastest of the first counts");
+        assert!(averages.shed(300.0, true).is_empty());
+        // What stays slow is shed.
+        let mut slow = Averages::default();
+        for _ in 0..SETTLING {
+            slow = slow.after(&costs(0.0, 900.0), &[]);
+        }
+        assert!(slow.shed(300.0, true).contains(&Step::VectorDisabledPerf));
     }
 }

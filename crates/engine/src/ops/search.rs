@@ -298,8 +298,10 @@ impl Op for Search {
             Some(_) => Step::of_bits(paging.spared),
         };
         let mut costs = Costs::default();
+        let wholes = searching.wholes();
         let texts = engine.texts(context, look)?;
-        // Making indexes is not what answers usually take.
+        // Making indexes, and loading how tokens are counted, is not what answers usually take.
+        tokens("");
         let mut timer = Timer(Instant::now());
         let intent = request.intent.or_else(|| detect(&request.query));
         let wanted = |name: &str| request.channels.is_empty() || request.channels.iter().any(|c| c == name);
@@ -313,7 +315,7 @@ impl Op for Search {
             }
             false => Meaning::default(),
         };
-        costs.vector_ms = timer.lap();
+        costs.vector_ms = (timer.lap() - meaning.preparing_ms).max(0.0);
         let mut found = find(
             look,
             &texts,
@@ -411,7 +413,7 @@ impl Op for Search {
         });
         // All but the items, with figures at least as long as those that are filled in last.
         let mut response = Response {
-            summary: summary(&request, &found, best, total),
+            summary: summary(&request, &found, best, total, &steps),
             items: vec![],
             path_summaries: vec![],
             total,
@@ -471,7 +473,10 @@ impl Op for Search {
             way_back = false;
         }
         costs.paths_ms = timer.lap();
-        searching.learn(&costs, &steps);
+        // Where an index was made whole, whatever else the request reads is read for the first time too.
+        if searching.wholes() == wholes {
+            searching.learn(&costs, &steps);
+        }
         let tokens = around + shown.tokens;
         let used = tokens as f64 / request.max_token_budget as f64;
         figures(look, &found, &costs, &steps, intent, response.meta.rerank.as_ref(), used);
@@ -715,11 +720,24 @@ fn second_look(
     out
 }
 
-/// `best` is the first that is shown on any page, and its title.
-fn summary(request: &Request, found: &Answered, best: Option<(String, Option<String>)>, total: usize) -> String {
-    let Some((reference, title)) = best else {
-        return format!("nothing found for `{}`; other words, or fewer filters, may help", request.query);
+/// `best` is the first that is shown on any page, and its title. What was shed is part of it: no profile leaves it out.
+fn summary(
+    request: &Request,
+    found: &Answered,
+    best: Option<(String, Option<String>)>,
+    total: usize,
+    steps: &[Step],
+) -> String {
+    let summary = match best {
+        None => format!("nothing found for `{}`; other words, or fewer filters, may help", request.query),
+        Some((reference, title)) => {
+            let name = title.map_or(reference.clone(), |title| format!("{title} ({reference})"));
+            format!("{total} found by {}; the best: {name}", found.recipe.name())
+        }
     };
-    let name = title.map_or(reference.clone(), |title| format!("{title} ({reference})"));
-    format!("{total} found by {}; the best: {name}", found.recipe.name())
+    if steps.is_empty() {
+        return summary;
+    }
+    let left_out: Vec<&str> = steps.iter().map(|step| step.left_out()).collect();
+    format!("{summary}; answers take long, so without {}", left_out.join(", "))
 }

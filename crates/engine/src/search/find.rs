@@ -13,6 +13,7 @@ use lukasa_search::question::{self, Task};
 use lukasa_search::recall::{self, Nearest, RecallIndexes, RecallRecipe, Ties};
 use lukasa_search::text::{Scoring, Term, TextIndex};
 use lukasa_search::titles;
+use lukasa_search::vectors::trust;
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -171,8 +172,7 @@ impl Finding<'_> {
         Answered { recipe, fusion, terms, said, candidates, channels, files: vec![], expanded: Expanded::default() }
     }
 
-    /// Code and everything else by their own recipes, each counting by how much of the question its best has the words of;
-    /// only one of them where the other has nothing.
+    /// Code and everything else by their own recipes, in one list; only one of them where the other has nothing.
     fn mixed(&self, both: bool) -> Answered {
         let terms = question::terms(self.ask.text);
         let Said { terms: prose, found: said } = self.said();
@@ -190,16 +190,16 @@ impl Finding<'_> {
             let by_meaning = code == 0.0 && !self.nearest().found.is_empty();
             return if by_meaning { self.objects_only() } else { mixed };
         }
-        let of_others = if self.are_tied(&own) { self.recall() } else { self.objects_only() };
+        let mut of_others = if self.are_tied(&own) { self.recall() } else { self.objects_only() };
         if code == 0.0 && !both {
             return of_others;
         }
+        // Code is in the list already, by a recipe made for it: what only sounds alike is not to take its place.
+        of_others.candidates.retain(|candidate| symbols.kind(candidate.node).is_none());
         let most = code.max(others).max(f64::MIN_POSITIVE);
-        scale(&mut mixed.candidates, code / most);
-        let mut of_others = of_others;
-        scale(&mut of_others.candidates, others / most);
-        let there: FxHashSet<Node> = mixed.candidates.iter().map(|candidate| candidate.node).collect();
-        mixed.candidates.extend(of_others.candidates.into_iter().filter(|c| !there.contains(&c.node)));
+        by_place(&mut mixed.candidates, (code / most).max(CODE_LEAST));
+        by_place(&mut of_others.candidates, others / most);
+        mixed.candidates.extend(of_others.candidates);
         lukasa_search::fuse::sort(&mut mixed.candidates, self.order);
         mixed.channels.extend(of_others.channels);
         mixed.fusion = format!("{} + {}", mixed.fusion, of_others.fusion);
@@ -302,15 +302,15 @@ impl Finding<'_> {
             channels.push(Channel { name: "lexical", weight: template.lexical, found });
         }
         let near: Vec<_> = self.nearest().found.into_iter().filter(|(node, _)| (self.ask.allowed)(*node)).collect();
-        channels.push(Channel {
-            name: "vector",
-            weight: template.vector,
-            found: best(near, self.ask.pool, self.order),
-        });
+        let found = best(near, self.ask.pool, self.order);
+        let trusted = trust(found.first().map_or(0.0, |(_, likeness)| *likeness));
+        channels.push(Channel { name: "vector", weight: template.vector, found });
         channels.retain(|channel| !channel.found.is_empty());
         if let [only] = &mut channels[..] {
             only.weight = 1.0;
         }
+        // The nearest of what is not near has a score like any other; what it counts depends on how alike it is.
+        channels.iter_mut().filter(|channel| channel.name == "vector").for_each(|channel| channel.weight *= trusted);
         let candidates = fuse(&channels, self.ask.fusion, self.order);
         let mut terms = terms;
         terms.extend(self.said().terms.iter().cloned());
@@ -328,11 +328,20 @@ fn covered(index: &TextIndex, found: &[(Node, f64)], terms: &[Term]) -> f64 {
     found.iter().map(|(node, _)| of(*node)).fold(0.0, f64::max)
 }
 
-/// Makes the best of a list count so much, and the others by their share of it.
-fn scale(all: &mut [Candidate], best: f64) {
-    let top = all.first().map_or(0.0, Candidate::score);
-    if top > 0.0 {
-        all.iter_mut().flat_map(|c| &mut c.reasons).for_each(|reason| reason.score *= best / top);
+/// What code counts in a mixed list at least: one word that no code has must not put all of it behind everything that is
+/// somehow like the question.
+const CODE_LEAST: f64 = 0.5;
+/// How fast later places of a mixed list count less: a list of half the weight has a place after three of the other, then
+/// every third.
+const HEAD: f64 = 3.0;
+
+/// Makes a list count by its places, the first so much: scores of two recipes cannot be compared. Reasons keep their
+/// shares.
+fn by_place(all: &mut Vec<Candidate>, first: f64) {
+    all.retain(|candidate| candidate.score() > 0.0);
+    for (place, candidate) in all.iter_mut().enumerate() {
+        let share = first * HEAD / (HEAD + place as f64) / candidate.score();
+        candidate.reasons.iter_mut().for_each(|reason| reason.score *= share);
     }
 }
 

@@ -12,7 +12,7 @@ use lukasa_model::{Error, Result, Scope, ThingNo};
 use lukasa_search::embed::builtin::Builtin;
 use lukasa_search::embed::{EmbedError, Embedder, Model, Purpose};
 use lukasa_search::recall::Nearest;
-use lukasa_search::vectors::{Quantised, Vectors};
+use lukasa_search::vectors::{LEAST_LIKENESS, Quantised, Vectors};
 use lukasa_store::Fields;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -119,6 +119,8 @@ pub struct Meaning {
     pub model: Option<String>,
     /// Many vectors are still to be made by the model in use; those of another are there.
     pub backlog: bool,
+    /// How long it took to bring the vectors up to date, which is no part of comparing them.
+    pub preparing_ms: f64,
     embedded: Option<Arc<Embedded>>,
 }
 
@@ -216,6 +218,17 @@ impl Embedded {
     }
 }
 
+/// What is near enough to be found. Of few, all may be near; of many, only what is nearer than the last that is looked at.
+fn nearest(all: &[(Node, f32)]) -> Nearest {
+    let found: Vec<(Node, f64)> = all
+        .iter()
+        .map(|(node, likeness)| (*node, f64::from(*likeness)))
+        .filter(|(_, likeness)| *likeness >= LEAST_LIKENESS)
+        .collect();
+    let last = all.get(NEAR - 1).map_or(LEAST_LIKENESS, |(_, likeness)| f64::from(*likeness));
+    Nearest { found, base: last.max(LEAST_LIKENESS) }
+}
+
 impl Engine {
     /// What is near a question in meaning, of what is allowed. Never fails for want of a model: what is missing is told.
     pub fn nearest(
@@ -234,12 +247,15 @@ impl Engine {
             let backlog = models.iter().any(|model| *model != in_use);
             return Ok(Meaning { backlog, ..Meaning::default() });
         }
+        let began = Instant::now();
         let embedded = self.embedded(context, look, &using, &reads)?;
+        let preparing_ms = began.elapsed().as_secs_f64() * 1e3;
         let behind = models.len() > 1 && embedded.share() < 1.0 - BACKLOG;
         let mut meaning = Meaning {
             share: embedded.share(),
             backlog: reads != in_use || behind,
             embedded: Some(Arc::clone(&embedded)),
+            preparing_ms,
             ..Meaning::default()
         };
         if embedded.vectors.is_empty() {
@@ -248,21 +264,12 @@ impl Engine {
         meaning.model = Some(reads);
         match using.question(question) {
             Ok(vector) => {
-                let half = embedded.vectors.len().div_ceil(2);
                 let near = match allowed {
-                    None => embedded.vectors.nearest(&vector, NEAR.min(half), |_| true),
+                    None => embedded.vectors.nearest(&vector, NEAR, |_| true),
                     Some(allowed) => embedded.vectors.nearest(&vector, NEAR, allowed),
                 };
                 match near {
-                    Ok(mut near) => {
-                        if allowed.is_some() && near.len() < NEAR {
-                            // All that is allowed: of few things the nearer half is near, as without a filter.
-                            near.truncate(near.len().div_ceil(2));
-                        }
-                        meaning.nearest.base = near.last().map_or(0.0, |(_, score)| f64::from(*score));
-                        meaning.nearest.found =
-                            near.into_iter().map(|(node, score)| (node, f64::from(score))).collect();
-                    }
+                    Ok(near) => meaning.nearest = nearest(&near),
                     Err(e) => meaning.warning = Some(format!("no search by meaning: {e}")),
                 }
             }
@@ -295,6 +302,7 @@ impl Engine {
                 next
             }
             _ => {
+                self.searching().made_whole();
                 let mut fresh = Embedded::new(reads, using.embedder.model().dimensions);
                 fresh.touches = snapshot.touches();
                 fresh.learn(look, &using.rules, &snapshot.nodes())?;

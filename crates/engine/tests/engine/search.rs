@@ -1,7 +1,9 @@
 //! Searching and packing on every store: what is found, why, within which limits, and what is told.
 
 use crate::desk::Desk;
+use lukasa_engine::pack::Profile;
 use lukasa_engine::search::Searching;
+use lukasa_engine::tool::{Wish, shape};
 use lukasa_engine::{Context, Grants};
 use lukasa_search::count::count;
 use lukasa_search::rerank::Reranker;
@@ -460,13 +462,164 @@ fn work_is_shed_in_order_when_answers_take_too_long_and_told() {
     desk.engine = desk.engine.clone().with_searching(Searching::default().with_patience(1e-9));
     note(&desk, "decision:1", "Discounts", "Discounts are rounded.");
     let ask = || desk.ok("search", json!({"query": "discounts", "rerank": true}));
-    assert!(ask()["meta"]["warnings"].is_null(), "nothing is known of how long it takes");
+    // The first makes the index; of the next three nobody knows what was loaded once.
+    for turn in 0..4 {
+        assert!(ask()["meta"]["warnings"].is_null(), "turn {turn}");
+    }
     let second = ask();
+    let summary = second["summary"].as_str().unwrap();
+    assert!(summary.contains("without the second look") && summary.contains("candidates"), "{summary}");
+    for profile in [Profile::Compact, Profile::Balanced, Profile::Debug] {
+        let shaped = shape(second.clone(), Wish { profile, page: 1 }).unwrap();
+        assert!(shaped["summary"].as_str().unwrap().contains("without the second look"), "{shaped}");
+    }
     let warnings: Vec<_> = second["meta"]["warnings"].as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
     assert_eq!(warnings[0], "rerank_disabled_perf", "{warnings:?}");
     assert!(warnings.contains(&"candidate_pool_reduced"), "{warnings:?}");
     assert_eq!(second["meta"]["rerank"]["applied"], false);
     assert_eq!(refs(&second), ["Decision:decision:1"], "still answered");
+}
+
+/// Making the indexes and loading the model is no reason to shed anything afterwards.
+#[test]
+fn the_first_search_sheds_nothing_of_the_next() {
+    let mut desk = Desk::all().remove(0);
+    desk.engine = desk.engine.clone().with_searching(Searching::default().with_patience(f64::INFINITY));
+    let _folder = indexed(&desk);
+    note(&desk, "decision:1", "Discounts", "Discounts are rounded.");
+    desk.ok("embed", json!({}));
+    let before = desk.engine.searching().wholes();
+    desk.ok("search", json!({"query": "discounts"}));
+    assert_eq!(desk.engine.searching().wholes(), before + 2, "the texts and the vectors were made");
+    desk.ok("search", json!({"query": "discounts"}));
+    note(&desk, "decision:2", "Refunds", "Refunds are rounded.");
+    desk.ok("search", json!({"query": "discounts"}));
+    assert_eq!(desk.engine.searching().wholes(), before + 2, "and followed since");
+}
+
+/// What has the word comes before what is only nearest by meaning, however few there are.
+#[test]
+fn a_likeness_of_nothing_does_not_outrank_a_word() {
+    for desk in Desk::all() {
+        for (key, title, text) in [
+            ("hours", "Opening hours", "The shop opens at nine in the morning."),
+            ("parking", "Parking", "Cars stand behind the house."),
+            ("auth", "Auth", "Tokens are checked at the gateway."),
+        ] {
+            note(&desk, key, title, text);
+        }
+        note(&desk, "island", "Voyage", "We sail to zanzibar next year and take the long way round the cape.");
+        desk.ok("embed", json!({}));
+        for recipe in ["auto", "objects"] {
+            let answer =
+                desk.ok("search", json!({"query": "zanzibar", "recipe": recipe, "neighbor": {"per_primary_limit": 0}}));
+            assert_eq!(refs(&answer)[0], "Decision:island", "{recipe}: {answer}");
+            for item in answer["items"].as_array().unwrap() {
+                let near = item["explanation"].as_str().unwrap();
+                assert!(!near.contains("(0.0"), "{recipe}: not near at all: {item}");
+            }
+        }
+    }
+}
+
+/// Everything that is embedded is looked at, not the nearer half.
+#[test]
+fn all_that_is_near_is_found_by_meaning() {
+    for desk in Desk::all() {
+        for (key, text) in [
+            ("a", "Customers get their money back within two weeks."),
+            ("b", "A refund is paid to the card that was charged."),
+            ("c", "Refunds of more than a hundred are approved by a manager."),
+        ] {
+            note(&desk, key, "Refunds", text);
+        }
+        desk.ok("embed", json!({}));
+        let request = json!({"query": "how do I get a refund", "channels": ["vector"], "recipe": "objects"});
+        let answer = desk.ok("search", request);
+        assert_eq!(refs(&answer).len(), 3, "{answer}");
+        assert_eq!(answer["meta"]["vector_considered"], 3);
+    }
+}
+
+/// A decision with a word that no code has is not to hide the code.
+#[test]
+fn one_rare_word_does_not_hide_the_code() {
+    for desk in Desk::all() {
+        let folder = TempDir::new().unwrap();
+        write(
+            folder.path(),
+            "net/retry.py",
+            "class RetryPolicy:\n    \"\"\"Retries a request that failed.\"\"\"\n\n    def retry(self, request):\n        \"\"\"Sends the request again.\"\"\"\n        return request.send()\n",
+        );
+        for n in 0..12 {
+            let text = format!(
+                "def close_{n}(spider):\n    \"\"\"Closes a spider and waits for it.\"\"\"\n    return spider.wait({n})\n"
+            );
+            write(folder.path(), &format!("spiders/close_{n}.py"), &text);
+        }
+        desk.ok("index_directory", json!({"path": folder.path()}));
+        note(&desk, "decision:1", "Use exponential backoff", "When a call fails we retry with backoff and jitter.");
+        for n in 2..14 {
+            note(&desk, &format!("decision:{n}"), "Waiting", &format!("We wait for spider {n} before we close."));
+        }
+        desk.ok("embed", json!({}));
+        let ask = |recipe: &str| {
+            let request = json!({"query": "retry with backoff", "recipe": recipe, "limit": 12, "neighbor": {"per_primary_limit": 0}});
+            desk.ok("search", request)
+        };
+        let code = refs(&ask("code"));
+        assert!(code[0].contains("net/retry.py"), "{code:?}");
+        let mixed = ask("auto");
+        let found = refs(&mixed);
+        assert_eq!(mixed["meta"]["recipe"], "mixed");
+        assert_eq!(found[0], "Decision:decision:1", "{found:?}");
+        let first = found.iter().position(|name| *name == code[0]);
+        assert!(first.is_some_and(|place| place <= 3), "{found:?}");
+        assert!(code.iter().take(2).all(|name| found.contains(name)), "{found:?} of {code:?}");
+        assert!(!found.iter().any(|name| name.contains("close_")), "what only sounds alike stays out: {found:?}");
+    }
+}
+
+/// What no person wrote is known and not searched, unless it is named.
+#[test]
+fn what_was_generated_is_known_and_not_searched() {
+    for desk in Desk::all() {
+        let folder = TempDir::new().unwrap();
+        let root = folder.path();
+        write(
+            root,
+            "shop/till.go",
+            "package shop\n\n// Charge takes a payment.\nfunc Charge(cents int) int {\n\treturn EncodePayment(cents)\n}\n",
+        );
+        write(
+            root,
+            "shop/wire.go",
+            "// Code generated by wiregen. DO NOT EDIT.\n\npackage shop\n\n// EncodePayment encodes a payment payment payment.\nfunc EncodePayment(cents int) int {\n\treturn cents\n}\n",
+        );
+        write(root, "package-lock.json", "{\"payment\": \"payment payment\"}\n");
+        write(root, "logo.svg", "<svg><title>payment</title></svg>\n");
+        write(root, "node_modules/pay/index.js", "export function payment() { return 'payment' }\n");
+        let report = desk.ok("index_directory", json!({"path": root}));
+        assert_eq!(report["left_out"], json!({"generated": 1, "lock": 1, "vector_graphics": 1}), "{report}");
+        assert!(report["summary"].as_str().unwrap().contains("not searched: 1 generated, 1 lock"), "{report}");
+        let folders: Vec<&Value> = report["diagnostics"].as_array().unwrap().iter().map(|d| &d["path"]).collect();
+        assert_eq!(folders, ["node_modules"]);
+        let again = desk.ok("index_directory", json!({"path": root}));
+        assert!(again["left_out"].is_null() && again["diagnostics"] == json!([]), "once: {again}");
+        let found = |query: &str| {
+            refs(&desk.ok("search", json!({"query": query, "recipe": "code", "neighbor": {"per_primary_limit": 0}})))
+        };
+        let payment = found("payment");
+        assert_eq!(payment[0], "FUNCTION:shop/till.go::Charge", "{payment:?}");
+        let left_out = ["wire.go", "package-lock", "logo.svg", "node_modules"];
+        assert!(!payment.iter().any(|name| left_out.iter().any(|out| name.contains(out))), "{payment:?}");
+        let task = json!({"task": "payment is charged twice", "profile": "debug"});
+        assert!(!desk.ok("context_pack", task).to_string().contains("package-lock.json"));
+        assert!(found("what does package-lock.json say of payment").contains(&"FILE:package-lock.json".to_owned()));
+        assert!(found("where is EncodePayment from").contains(&"FILE:shop/wire.go".to_owned()));
+        let callers = desk.ok("get_callers", json!({"symbol": "shop/wire.go::EncodePayment"}));
+        assert!(callers.to_string().contains("shop/till.go::Charge"), "calls into it count: {callers}");
+    }
 }
 
 #[test]
