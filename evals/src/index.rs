@@ -292,7 +292,7 @@ fn clone(repo: &Path, to: &Path) -> Result<(), Fault> {
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), Fault> {
-    let (listed, _) = lukasa_engine::code::files::list(from, &Default::default())?;
+    let listed = lukasa_engine::code::files::list(from, &Default::default())?.files;
     for file in listed {
         let place = to.join(&file.path);
         if let Some(folder) = place.parent() {
@@ -304,7 +304,8 @@ fn copy(from: &Path, to: &Path) -> Result<(), Fault> {
 }
 
 fn sources(work: &Path) -> Vec<(PathBuf, Language)> {
-    let Ok((listed, _)) = lukasa_engine::code::files::list(work, &Default::default()) else { return vec![] };
+    let Ok(listing) = lukasa_engine::code::files::list(work, &Default::default()) else { return vec![] };
+    let listed = listing.files;
     let fits = |size: u64| size <= lukasa_engine::code::files::SOURCE_BYTES;
     listed
         .into_iter()

@@ -63,6 +63,27 @@ pub fn meant(matches: &ArgMatches) -> Result<Meant> {
     Ok(Meant { file, scope: scope(matches, &home)?, home })
 }
 
+/// The store in a file that is meant, where there is one already and this process works on the tree it belongs to. `near`
+/// as for [`open`].
+pub fn there(matches: &ArgMatches, near: Option<&Path>) -> Result<Option<Meant>> {
+    let named = text(matches, "store", "LUKASA_STORE");
+    if named.as_deref().is_some_and(is_postgres) {
+        return Ok(None);
+    }
+    let path = file_of(named, near)?;
+    if path.metadata().map_or(0, |m| m.len()) == 0 {
+        return Ok(None);
+    }
+    let home = home_of(&path);
+    // Another process reads sources from the tree of the store; those of another worktree only this one knows of.
+    let tree = here()?.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_path_buf);
+    let same = |tree: PathBuf| tree.canonicalize().ok() == home.canonicalize().ok();
+    if !tree.is_none_or(same) {
+        return Ok(None);
+    }
+    Ok(Some(Meant { file: Some(path), scope: scope(matches, &home)?, home }))
+}
+
 fn scope(matches: &ArgMatches, home: &Path) -> Result<Scope> {
     let tenant = text(matches, "tenant", "LUKASA_TENANT").unwrap_or_else(|| "local".into());
     let project = text(matches, "project", "LUKASA_PROJECT");

@@ -220,3 +220,35 @@ fn what_one_agent_did_the_next_one_knows() {
             .is_empty()
     );
 }
+
+/// A command that cannot open an engine of its own still has its answer from the one that is running.
+#[test]
+fn a_command_asks_the_process_that_has_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ada = agent(folder.path(), "ada");
+    ada.ok("put", json!({"type": "Service", "key": "auth", "title": "Login"}));
+    let run = |arguments: &[&str], spoiled: bool| {
+        let mut command = lukasa(folder.path());
+        if spoiled {
+            // Read by who opens an engine, and by nobody else.
+            command.env("LUKASA_GRAPH_MEMORY_MB", "none");
+        }
+        let done = command.args(arguments).stderr(Stdio::piped()).output().unwrap();
+        (done.status.success(), String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap())
+    };
+    let (ok, out, _) = run(&["--json", "get", "Service:auth"], true);
+    assert!(ok && out.contains("Login"), "{out}");
+    let (ok, ..) = run(&["--author", "bea", "--agent", "cli", "put", "Service", "mail"], true);
+    assert!(ok, "writes too");
+    let log = ada.ok("log", json!({"limit": 1, "profile": "debug"})).to_string();
+    assert!(log.contains("bea") && log.contains("cli"), "the caller travels with the request: {log}");
+    let (ok, _, told) = run(&["get", "Service:nothing"], true);
+    assert!(!ok && told.contains("nothing"), "errors too: {told}");
+    let (ok, out, _) = run(&["export"], false);
+    assert!(ok && out.contains("Login"), "what is a stream is read here: {out}");
+    drop(ada);
+    let (ok, _, told) = run(&["get", "Service:auth"], true);
+    assert!(!ok && told.contains("LUKASA_GRAPH_MEMORY_MB"), "nobody is there to ask any more: {told}");
+    let (ok, out, _) = run(&["get", "Service:auth"], false);
+    assert!(ok && out.contains("Login"), "{out}");
+}

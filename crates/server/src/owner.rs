@@ -287,6 +287,45 @@ fn refuse(opening: Opening, caller: Caller, what: &'static str, error: Error) {
     });
 }
 
+/// Has the owner of a store answer one request; none where nobody owns it, or whoever does cannot be attached to: then the
+/// store is the caller's to open. A read whose owner ends midway is also the caller's; what writes may have been done.
+#[cfg(unix)]
+pub async fn ask(
+    place: &Place,
+    caller: &Caller,
+    operation: &Operation,
+    request: &Value,
+    progress: Option<UnboundedSender<Progress>>,
+) -> Result<Option<Answer>> {
+    // One that cannot be attached to, of another version for example, was no hindrance before either.
+    let Ok((line, moving)) = line::attach(place).await else { return Ok(None) };
+    let request = from_here(operation, request)?;
+    let mut calling = std::pin::pin!(line.call(caller, operation, &request, progress));
+    let reply = tokio::select! {
+        reply = &mut calling => reply,
+        // When the connection ends, whatever waits for an answer gets to know.
+        () = moving => calling.await,
+    };
+    match reply {
+        Reply::Answer(text) => read(text).await.map(Some),
+        Reply::Failed(error) => Err(error),
+        Reply::Lost { sent: true } if operation.meta.effect != Effect::Read => Err(owner_changed(operation)),
+        Reply::Lost { .. } => Ok(None),
+    }
+}
+
+/// Processes do not share a store here.
+#[cfg(not(unix))]
+pub async fn ask(
+    _: &Place,
+    _: &Caller,
+    _: &Operation,
+    _: &Value,
+    _: Option<UnboundedSender<Progress>>,
+) -> Result<Option<Answer>> {
+    Ok(None)
+}
+
 fn role(state: &State) -> Role {
     match state {
         State::Own(_) => Role::Owner,

@@ -1,5 +1,6 @@
 //! The command line: one verb per operation, derived from the registry.
 
+mod attached;
 mod audit;
 mod command;
 mod doctor;
@@ -186,12 +187,7 @@ impl Session {
             ("restore_backup" | "context_pack", _) | (_, Effect::Write) => Need::MayCreate,
             _ => Need::Existing,
         };
-        // What is about a working tree is kept beside it.
-        let path = request
-            .get("path")
-            .and_then(Value::as_str)
-            .filter(|_| ["code", "search"].contains(&operation.meta.toolset));
-        let session = Session::open_for(matches, need, path.map(Path::new), as_json)?;
+        let session = Session::open_for(matches, need, near(operation, request), as_json)?;
         // Texts are also read from the folder the store belongs to, which may be another worktree of the same clone.
         for folder in [&session.tree, &session.home].into_iter().filter(|folder| folder.is_dir()) {
             session.engine.searching().sources.add(&session.scope, folder)?;
@@ -245,7 +241,7 @@ impl Session {
             tree,
             home: opened.home,
             scope: opened.scope,
-            author: config::text(matches, "author", "LUKASA_AUTHOR").or_else(|| std::env::var("USER").ok()),
+            author: author(matches),
             agent: config::text(matches, "agent", "LUKASA_AGENT"),
             session: config::text(matches, "session", "LUKASA_SESSION"),
             _runtime: opened.runtime.map(Arc::new),
@@ -253,9 +249,7 @@ impl Session {
     }
 
     fn ask(&self, operation: &Operation, request: Value, input: &mut Input, output: &mut Output) -> Result<Answer> {
-        // What takes long before a query is answered is that the graph is read.
-        let reading = operation.meta.name == command::SHELL.0;
-        let bar = Bar::new(if reading { "Reading the graph" } else { operation.meta.summary });
+        let bar = Bar::of(operation);
         let mut context = Context {
             scope: self.scope.clone(),
             author: self.author.clone(),
@@ -286,7 +280,21 @@ fn embedding() -> Result<Embedding> {
     }
 }
 
+/// What is about a working tree is kept beside it.
+fn near<'r>(operation: &Operation, request: &'r Value) -> Option<&'r Path> {
+    let of_trees = ["code", "search"].contains(&operation.meta.toolset);
+    request.get("path").and_then(Value::as_str).filter(|_| of_trees).map(Path::new)
+}
+
+/// Who asks, by flags and environment.
+fn author(matches: &ArgMatches) -> Option<String> {
+    config::text(matches, "author", "LUKASA_AUTHOR").or_else(|| std::env::var("USER").ok())
+}
+
 fn call(matches: &ArgMatches, operation: &Operation, request: Value, as_json: bool) -> Result<Answer> {
+    if let Some(answer) = attached::answer(matches, operation, &request)? {
+        return Ok(answer);
+    }
     let session = Session::open(matches, operation, &request, as_json)?;
     let (mut input, mut output) = streams(operation, &request)?;
     let answer = session.ask(operation, request.clone(), &mut input, &mut output);
@@ -350,7 +358,10 @@ struct Bar {
 }
 
 impl Bar {
-    fn new(what: &'static str) -> Bar {
+    fn of(operation: &Operation) -> Bar {
+        // What takes long before a query is answered is that the graph is read.
+        let reading = operation.meta.name == command::SHELL.0;
+        let what = if reading { "Reading the graph" } else { operation.meta.summary };
         Bar { what, bar: OnceCell::new() }
     }
 

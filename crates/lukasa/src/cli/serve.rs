@@ -209,14 +209,17 @@ impl Served {
             Ok(engine)
         };
         let desk = match &self.meant.file {
-            Some(file) => {
-                let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
-                Desk::start(Place::of(file, runtime.as_deref(), &std::env::temp_dir())?, open)
-            }
+            Some(file) => Desk::start(place(file)?, open),
             None => Desk::alone(open),
         };
         Ok(Front::over(desk, self.limits, self.given.clone()))
     }
+}
+
+/// Where the owner of a store is found.
+pub fn place(file: &Path) -> Result<Place> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+    Place::of(file, runtime.as_deref(), &std::env::temp_dir())
 }
 
 /// Answers one agent until it hangs up.

@@ -1,0 +1,48 @@
+//! Requests answered by the process that has the store open already, where there is one: its graphs and indexes are made.
+
+use super::{Bar, author, near, serve};
+use crate::config;
+use clap::ArgMatches;
+use lukasa_engine::{Answer, Operation};
+use lukasa_model::{Error, Result};
+use lukasa_server::{Caller, owner};
+use lukasa_store::{Clock, SystemClock};
+use serde_json::Value;
+
+/// Operations that bring a store of their own, or read and write streams of this process.
+const LOCAL: [&str; 4] = ["demo", "import", "export", "audit_export"];
+
+/// The owner's answer; none where nobody owns the store, which is then opened here without delay.
+pub fn answer(matches: &ArgMatches, operation: &Operation, request: &Value) -> Result<Option<Answer>> {
+    if LOCAL.contains(&operation.meta.name) {
+        return Ok(None);
+    }
+    let Some(meant) = config::there(matches, near(operation, request))? else { return Ok(None) };
+    let Some(file) = &meant.file else { return Ok(None) };
+    let place = serve::place(file)?;
+    if place.owner().is_none_or(|owner| owner.fault.is_some()) {
+        return Ok(None);
+    }
+    let caller = Caller {
+        user: author(matches),
+        agent: config::text(matches, "agent", "LUKASA_AGENT"),
+        session: config::text(matches, "session", "LUKASA_SESSION"),
+        request_id: Some(SystemClock.new_id().simple().to_string()),
+        ..Caller::owner(meant.scope)
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Error::internal(format!("no runtime: {e}")))?;
+    runtime.block_on(async {
+        let bar = Bar::of(operation);
+        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+        let mut asking = std::pin::pin!(owner::ask(&place, &caller, operation, request, Some(sender)));
+        loop {
+            tokio::select! {
+                answer = &mut asking => return answer,
+                Some(progress) = receiver.recv() => bar.show(progress.done, progress.of),
+            }
+        }
+    })
+}
