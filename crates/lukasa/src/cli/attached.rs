@@ -28,6 +28,7 @@ pub fn answer(matches: &ArgMatches, operation: &Operation, request: &Value) -> R
         agent: config::text(matches, "agent", "LUKASA_AGENT"),
         session: config::text(matches, "session", "LUKASA_SESSION"),
         request_id: Some(SystemClock.new_id().simple().to_string()),
+        tree: Some(config::working_tree(&meant.home)?),
         ..Caller::owner(meant.scope)
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
