@@ -148,6 +148,39 @@ fn a_server_on_postgres_killed_under_load_loses_nothing_it_acknowledged() {
     killed_under_load(folder.path(), &database.app_url);
 }
 
+/// Serves, answers, and ends by itself at a signal.
+fn ends_at_a_signal(folder: &Path, store: &str) {
+    for signal in ["-TERM", "-INT"] {
+        let mut command = lukasa(folder, store);
+        command.args(["serve", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped());
+        let mut server = Server::of(command);
+        assert_eq!(server.call("put", &json!({"type": "Service", "key": signal})).status, 200);
+        let sent = Command::new("kill").args([signal, &server.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        let mut told = String::new();
+        server.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+        let status = server.child.wait().unwrap();
+        assert_eq!(status.code(), Some(0), "{signal}: {told}");
+        assert!(!told.contains("panicked"), "{told}");
+    }
+    let listed = lukasa(folder, store).args(["audit", "verify"]).output().unwrap();
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+}
+
+#[test]
+fn a_server_ends_with_success_at_a_signal() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("lukasa.db");
+    ends_at_a_signal(folder.path(), store.to_str().unwrap());
+}
+
+#[test]
+fn a_server_on_postgres_ends_with_success_at_a_signal() {
+    let Some(database) = TestDatabase::new() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    ends_at_a_signal(folder.path(), &database.app_url);
+}
+
 #[test]
 fn a_thousand_idle_connections_keep_nobody_out() {
     use rustix::process::{Resource, getrlimit, setrlimit};

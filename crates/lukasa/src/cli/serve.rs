@@ -4,6 +4,7 @@ use super::{Session, audit, ending};
 use crate::config::{self, Meant, Need};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use lukasa_engine::audit::Keeps;
+use lukasa_engine::beat::Beat;
 use lukasa_engine::{coordination, embedding, memory};
 use lukasa_model::{Error, ErrorKind, Result};
 use lukasa_server::auth::failures::{FailureLimit, Failures};
@@ -134,7 +135,12 @@ struct Served {
     /// Where a server listens.
     port: Option<u16>,
     limits: Limits,
+    kept: Kept,
 }
+
+/// Sessions that were opened, each with its periodic work, which goes first. They are dropped with [`Served`], after the
+/// runtime of the surfaces: a session on PostgreSQL has a runtime of its own, which cannot be dropped from async code.
+type Kept = Arc<Mutex<Vec<(Vec<Beat>, Session)>>>;
 
 impl Served {
     fn new(matches: &ArgMatches, sub: &ArgMatches) -> Result<Served> {
@@ -159,6 +165,7 @@ impl Served {
             embeds,
             port: None,
             limits: crate::settings::limits()?,
+            kept: Kept::default(),
         })
     }
 
@@ -189,8 +196,7 @@ impl Served {
         let (scope, given) = (self.meant.scope.clone(), self.given.clone());
         let recorded = (Keeps::All, self.port);
         let reflect_every = crate::settings::reflect_every()?;
-        // The database's runtime must outlive its engine, which lives as long as we do.
-        let kept = Mutex::new(Vec::new());
+        let kept = Arc::clone(&self.kept);
         let open = move || {
             let session = Session::open_as(&matches, Need::MayCreate, None, true, recorded)?;
             let engine = session.engine.clone();
@@ -198,7 +204,6 @@ impl Served {
             beats.extend(embeds.then(|| embedding::keep(&engine, std::slice::from_ref(&scope))));
             beats.extend(reflect_every.map(|every| memory::reflect::keep(&engine, &scope, every)));
             if let Ok(mut kept) = kept.lock() {
-                // The beats go first: they work on the engine.
                 kept.push((beats, session));
             }
             for (scope, tree) in given.trees().filter(|_| watches) {
