@@ -32,7 +32,7 @@ pub use registry::{Answer, Effect, Meta, Operation, operations};
 
 use graph::Graphs;
 use lukasa_model::transaction::Header;
-use lukasa_model::{Error, Result, Scope};
+use lukasa_model::{Error, Result, Scope, json};
 use lukasa_store::{Clock, Ledger, Store};
 use outline::Outline;
 use parking_lot::Mutex;
@@ -146,6 +146,22 @@ impl<'a> Context<'a> {
 }
 
 impl Context<'_> {
+    /// Refuses names of who asks that not every store can keep.
+    fn check(&self) -> Result<()> {
+        let Scope { tenant, project } = &self.scope;
+        for (what, name) in [
+            ("tenant", Some(tenant)),
+            ("project", Some(project)),
+            ("author", self.author.as_ref()),
+            ("agent", self.agent.as_ref()),
+            ("session", self.session.as_ref()),
+            ("connection", self.connection.as_ref()),
+        ] {
+            name.map_or(Ok(()), |name| json::check_text(name)).map_err(|e| e.at(what))?;
+        }
+        Ok(())
+    }
+
     /// A header with who is asking.
     pub fn header(&self, reason: Option<String>) -> Header {
         let (author, agent, session) = (self.author.clone(), self.agent.clone(), self.session.clone());
@@ -311,6 +327,7 @@ impl Engine {
 
     fn permitted(&self, context: &mut Context<'_>, operation: &Operation, request: Value) -> Result<Answer> {
         context.grants.check(operation.meta.name, operation.meta.scope)?;
+        context.check()?;
         context.agent.iter().try_for_each(|agent| context.agents.check(agent))?;
         context.agents.check_request(operation, &request)?;
         if let (Some(connection), Some(agent)) = (&context.connection, &context.agent) {

@@ -4,7 +4,7 @@ pub mod fields;
 
 use crate::outline::Outline;
 use crate::{Context, Engine, ops};
-use lukasa_model::{Error, Result};
+use lukasa_model::{Error, Result, json};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
@@ -221,7 +221,8 @@ impl Operation {
         (self.run)(engine, context, self.read(request)?)
     }
 
-    /// A request by the names of its fields: accepts camelCase and other names, refuses fields that do not exist.
+    /// A request by the names of its fields: accepts camelCase and other names, refuses fields that do not exist and
+    /// texts that not every store can keep.
     pub fn read(&self, request: Value) -> Result<Value> {
         let Value::Object(given) = request else {
             return Err(Error::invalid("invalid_request", "a request is a JSON object"));
@@ -229,6 +230,8 @@ impl Operation {
         let fields = self.fields();
         let mut read = Map::new();
         for (name, value) in given {
+            json::check_text(&name)?;
+            json::check_texts(&value).map_err(|e| e.at(&name).details(json!({"field": name})))?;
             let mut snake = snake_case(&name);
             if let Some((_, field)) = self.meta.aliases.iter().find(|(alias, _)| *alias == snake) {
                 snake = (*field).to_string();

@@ -34,6 +34,29 @@ fn every_operation_is_named_once_and_explained() {
     }
 }
 
+#[test]
+fn a_nul_character_anywhere_in_a_request_is_invalid_input_on_every_store() {
+    for desk in Desk::all() {
+        desk.ok("put", json!({"type": "Service", "key": "web"}));
+        let refused = |name: &str, request: Value| {
+            let error =
+                desk.call(name, request.clone()).map(|answer| panic!("{name} {request}: {answer}")).unwrap_err();
+            let told = (error.code, error.kind.http_status());
+            assert_eq!(told, ("nul_byte", 400), "{name} {request} on {}: {error:?}", desk.fixture.name);
+        };
+        for operation in operations() {
+            for field in operation.fields().keys() {
+                for value in [json!("a\0b"), json!(["x", "\0"]), json!({"a": {"b\0": 1}})] {
+                    refused(operation.meta.name, json!({field: value}));
+                }
+            }
+        }
+        // What is made only when a query runs.
+        let made = desk.call("cypher", json!({"query": "MATCH (n) WHERE n.key = 'a\\u0000' RETURN n"}));
+        assert!(made.map_or_else(|e| e.kind.http_status() == 400, |rows| rows["rows"] == json!([])));
+    }
+}
+
 /// A tool that agents know by its name, the fields it is asked by, and those it answers with: a path, and of which kind it
 /// is. A `?` stands behind what is told only where there is something to tell.
 type KnownTool = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);

@@ -148,3 +148,37 @@ fn prompts_and_resources_have_an_end() {
     assert_eq!(first["nextPage"], 2, "{}", first["truncated"]);
     assert_ne!(first["data"], second["data"]);
 }
+
+#[test]
+fn texts_that_no_store_should_keep_are_invalid_input_over_rest_and_mcp() {
+    for fixture in lukasa_testkit::fixtures() {
+        let name = fixture.name;
+        let house = House::of(fixture, None);
+        let key = house.key("test", "ada", &["graph:*", "memory:*", "agent:*"]);
+        let session = house.session(&key, "robot");
+        for (operation, request) in [
+            ("put", json!({"type": "Service", "key": "a\0"})),
+            ("get", json!({"ref": "\0"})),
+            ("search", json!({"query": "a\0b"})),
+            ("branch_create", json!({"name": "a\0"})),
+            ("cypher", json!({"query": "RETURN $a", "parameters": {"a\0": 1}})),
+        ] {
+            let reply = house.call(&key, operation, &request);
+            assert_eq!(
+                (reply.status, reply.code().as_str()),
+                (400, "nul_byte"),
+                "{operation} on {name}: {}",
+                reply.body
+            );
+            let said = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": {"name": operation, "arguments": request}});
+            let told = house.say(&key, Some(&session), &said).all();
+            assert!(told.contains("nul_byte"), "{operation} on {name}: {told}");
+        }
+        // Half of a pair of surrogates is no character.
+        let body = r#"{"type": "Service", "key": "\ud800"}"#;
+        let reply = ask(house.address, "POST", "/v1/put", &[("x-api-key", &key)], body);
+        assert_eq!(reply.status, 400, "{name}: {}", reply.body);
+        assert_eq!(house.get(&key, "/v1/get?ref=a%00b").status, 400, "{name}");
+    }
+}

@@ -240,6 +240,9 @@ pub(crate) fn fault(error: tokio_postgres::Error) -> Error {
             Error::new(ErrorKind::Unavailable, "disk_full", "the database's disk is full, nothing was written")
                 .hint("make room and repeat the write")
         }
+        SqlState::CHARACTER_NOT_IN_REPERTOIRE | SqlState::UNTRANSLATABLE_CHARACTER => {
+            Error::invalid("nul_byte", format!("PostgreSQL cannot keep a character: {message}")).hint("leave it out")
+        }
         SqlState::LOCK_NOT_AVAILABLE | SqlState::QUERY_CANCELED => {
             Error::new(ErrorKind::Unavailable, "store_busy", "another writer holds the project")
                 .hint("try again in a moment")
