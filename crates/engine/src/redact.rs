@@ -1,16 +1,17 @@
 //! Takes what looks like a secret out of text before it is sent anywhere.
 
+use lukasa_model::shown::{REDACTED, without_credentials};
 use regex::{Captures, Regex};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// Stands where a secret was.
-pub const GONE: &str = "[redacted]";
+pub const GONE: &str = REDACTED;
 
 /// Keys, tokens and passwords are replaced. Rather too much than too little: neither a sentence about
 /// code nor a vector of it needs any of them.
 pub fn redact(text: &str) -> Cow<'_, str> {
-    let mut text = Cow::Borrowed(text);
+    let mut text = without_credentials(text);
     for (rule, with) in &*RULES {
         if let Cow::Owned(changed) = rule.replace_all(&text, *with) {
             text = Cow::Owned(changed);
@@ -48,8 +49,6 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         ),
         // Our own access keys; what names them may stay.
         (r"\b(lk_[0-9a-f]{16}_)[A-Za-z0-9_-]{20,}", "${1}[redacted]"),
-        // Passwords in addresses.
-        (r"(://[^\s/:@'\x22]*:)[^\s/@'\x22]+@", "${1}[redacted]@"),
         (r"(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{16,}", "$1 [redacted]"),
         // A literal that is given to something called a password: by assignment, as an entry, as an argument.
         (

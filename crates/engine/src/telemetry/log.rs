@@ -1,6 +1,7 @@
 //! Events as lines on standard error: JSON, or text for people. Each tells which request it belongs to.
 
 use crate::audit::AuditKey;
+use lukasa_model::shown::{safe_json, without_credentials};
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -115,7 +116,7 @@ fn line(
         all.extend(request.iter().map(|(name, value)| (name.clone(), value.clone())));
         let told = fields.iter().filter(|(_, value)| !value.is_null());
         all.extend(told.map(|(name, value)| ((*name).to_string(), value.clone())));
-        return format!("{}\n", Value::Object(all));
+        return format!("{}\n", shown(&Value::Object(all).to_string()));
     }
     let mut text = format!("{now} {:<5} {name}", level.name());
     let all = request.iter().map(|(name, value)| (name.as_str(), value)).chain(fields.iter().map(|(n, v)| (*n, v)));
@@ -123,11 +124,17 @@ fn line(
         match value.as_str().filter(|text| text.chars().all(|c| c.is_alphanumeric() || "-_.:*/".contains(c))) {
             // Anything else is quoted, so that a line break in a name is no new line.
             Some(plain) if !plain.is_empty() => drop(write!(text, " {name}={plain}")),
-            _ => drop(write!(text, " {name}={value}")),
+            _ => drop(write!(text, " {name}={}", safe_json(&value.to_string()))),
         }
     }
+    let mut text = without_credentials(&text).into_owned();
     text.push('\n');
     text
+}
+
+/// JSON of a line, as it may be seen.
+fn shown(json: &str) -> String {
+    safe_json(&without_credentials(json)).into_owned()
 }
 
 #[cfg(test)]
@@ -154,6 +161,17 @@ mod tests {
             (&json!("graph.expand"), &json!("r1"), &json!(3))
         );
         assert!(read.get("none").is_none());
+    }
+
+    #[test]
+    fn an_event_has_no_credentials_and_nothing_that_steers_a_terminal() {
+        let fields =
+            [("message", json!("postgres://ann:HIDDEN@db/shop: \u{202e}no")), ("url", json!("http://a:HIDDEN@b"))];
+        for format in [Format::Text, Format::Json] {
+            let line = line(format, "now", Level::Warn, "store.lost", &Map::new(), &fields);
+            assert!(!line.contains("HIDDEN") && !line.contains('\u{202e}'), "{line}");
+            assert!(line.contains("postgres://[redacted]@db/shop") && line.contains("\\u202e"), "{line}");
+        }
     }
 
     #[test]

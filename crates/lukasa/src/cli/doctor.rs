@@ -5,6 +5,7 @@ mod surroundings;
 
 use super::print;
 use clap::{ArgMatches, Command};
+use lukasa_model::shown::{safe_json, without_credentials};
 use lukasa_model::{Error, ErrorKind, Result};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -69,7 +70,7 @@ pub fn run(matches: &ArgMatches, as_json: bool) -> Result<()> {
     let summary = format!("{} checks: {} ok, {warned} to look at, {failed} failed", checks.len(), count(State::Ok));
     if as_json {
         let text = serde_json::to_string(&Answer { summary, checks }).map_err(|e| Error::internal(e.to_string()))?;
-        print(&format!("{text}\n"))?;
+        print(&format!("{}\n", safe_json(&without_credentials(&text))))?;
     } else {
         let mut text = String::new();
         for Check { what, state, found, mend } in &checks {
@@ -83,7 +84,7 @@ pub fn run(matches: &ArgMatches, as_json: bool) -> Result<()> {
                 let _ = writeln!(text, "      mend: {}", super::render::safe(mend));
             }
         }
-        print(&format!("{text}{summary}\n"))?;
+        print(&format!("{}{summary}\n", without_credentials(&text)))?;
     }
     if failed > 0 {
         return Err(Error::new(ErrorKind::Unavailable, "checks_failed", format!("{failed} checks failed")));

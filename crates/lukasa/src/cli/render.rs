@@ -462,8 +462,7 @@ fn exact(value: &Value) -> String {
 
 /// Text that cannot steer the terminal.
 pub fn safe(text: &str) -> String {
-    let show = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    if text.contains(char::is_control) { text.chars().map(show).collect() } else { text.to_string() }
+    lukasa_model::shown::safe(text).into_owned()
 }
 
 /// Lines of `code` as they stand, with their numbers from `start_line` on.

@@ -3,6 +3,7 @@
 use super::{Session, render};
 use lukasa_engine::code::Watch;
 use lukasa_engine::code::watch::DEBOUNCE;
+use lukasa_model::shown::safe_json;
 use lukasa_model::{Error, ErrorKind, Result};
 use serde_json::json;
 use std::io::Write;
@@ -23,7 +24,7 @@ pub fn run(session: &Session, path: &Path, as_json: bool) -> Result<()> {
         // Whoever read our output may have gone; the index stays right all the same.
         let _ = match pass {
             Ok(report) if report.tx.is_none() && (told.is_none() || !as_json) => Ok(()),
-            Ok(report) if as_json => writeln!(out, "{}", json!(report)),
+            Ok(report) if as_json => writeln!(out, "{}", safe_json(&json!(report).to_string())),
             Ok(report) => writeln!(
                 out,
                 "transaction {} on {}: {} changed, {} removed, {} files written, {} ms",
@@ -34,7 +35,7 @@ pub fn run(session: &Session, path: &Path, as_json: bool) -> Result<()> {
                 report.written_files,
                 report.took_ms
             ),
-            Err(e) if as_json => writeln!(out, "{}", json!({"error": e})),
+            Err(e) if as_json => writeln!(out, "{}", safe_json(&json!({"error": e}).to_string())),
             Err(e) => render::error(&mut out, e),
         };
         if let Some((told, tx)) = told.and_then(|told| Some((told, told.tx?)))

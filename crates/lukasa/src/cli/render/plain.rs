@@ -35,4 +35,11 @@ mod tests {
         writeln!(plain, "a\tb\n\n{red}é{clear}").expect("a vector takes everything");
         assert_eq!(String::from_utf8_lossy(&out), "a\tb\n\n\\u{1b}[31mé\\u{9b}2J\\r\\u{7f}\n");
     }
+
+    #[test]
+    fn marks_of_direction_are_named() {
+        let mut out = Vec::new();
+        write!(Plain(&mut out), "is_admin\u{202e}\u{2066} שלום").expect("a vector takes everything");
+        assert_eq!(String::from_utf8_lossy(&out), "is_admin\\u{202e}\\u{2066} שלום");
+    }
 }
