@@ -72,7 +72,7 @@ pub struct Request {
     pub session_id: Option<String>,
     /// Keep it, so that it can be shown again and linked to what came of it; on by default.
     #[serde(default = "yes")]
-    pub store: bool,
+    pub keep: bool,
     /// Show one that was kept, exactly as it was: its id.
     #[serde(default)]
     pub replay: Option<String>,
@@ -142,6 +142,7 @@ impl Op for BuildContextGraph {
         verb: "context-graph",
         toolset: "memory",
         positional: &["anchors"],
+        aliases: &[("store", "keep")],
         examples: &[
             "lukasa context-graph task:12 src/auth.ts",
             "lukasa context-graph decision:42 --mode semantic --max-nodes 40",
@@ -168,7 +169,7 @@ impl Op for BuildContextGraph {
         }
         let look = engine.look(context, &request.view)?;
         let mut response = build(engine, context, &look, &request)?;
-        if request.store {
+        if request.keep {
             response.context_graph_id = Some(keep(engine, context, &request, &response)?);
         }
         Ok(response)

@@ -215,6 +215,31 @@ mod tests {
         }
     }
 
+    #[test]
+    fn no_field_of_an_operation_has_the_name_of_a_global_flag() {
+        let root = build();
+        let global: Vec<String> = root
+            .get_arguments()
+            .filter(|arg| arg.is_global_set())
+            .flat_map(|arg| {
+                let names = arg.get_long().into_iter().chain(arg.get_all_aliases().unwrap_or_default());
+                names.map(str::to_owned).chain([arg.get_id().to_string()]).collect::<Vec<_>>()
+            })
+            .collect();
+        assert!(["store", "project", "json"].iter().all(|name| global.iter().any(|g| g == name)), "{global:?}");
+        let mut shared = Vec::new();
+        for operation in operations() {
+            for field in fields(operation) {
+                // One that is typed without a flag has the id of its argument in common all the same.
+                let names = [field.name.clone(), field.flag()];
+                shared.extend(
+                    names.into_iter().filter(|n| global.contains(n)).map(|n| format!("{} --{n}", operation.meta.verb)),
+                );
+            }
+        }
+        assert_eq!(shared, Vec::<String>::new());
+    }
+
     /// As a shell would take a line apart: words, and text in quotes.
     fn words(line: &str) -> Vec<String> {
         let (mut all, mut word, mut quote) = (vec![], String::new(), None);
