@@ -1,12 +1,16 @@
 //! Where the store is and whose facts are meant: flags first, then the environment, then the folder.
 
+use crate::settings;
 use clap::ArgMatches;
 use lukasa_engine::code::files::KeptOut;
 use lukasa_engine::code::trees::TreeNames;
+use lukasa_engine::telemetry::log;
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use lukasa_store::postgres::PostgresConfig;
+use lukasa_store::private;
 use lukasa_store::sqlite::Durability;
-use lukasa_store::{Clock, MemoryStore, PostgresStore, SqliteStore, Store, SystemClock};
+use lukasa_store::{Clock, GuardedClock, MemoryStore, PostgresStore, SqliteStore, Store, SystemClock};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,7 +53,7 @@ pub struct Meant {
 
 /// Which store is meant; one in a file has its folder made, so that its owner can be agreed on.
 pub fn meant(matches: &ArgMatches) -> Result<Meant> {
-    let named = text(matches, "store", "LUKASA_STORE");
+    let named = named_store(matches)?;
     let (file, home) = match named {
         Some(url) if is_postgres(&url) => (None, home(&start(None)?)),
         named => {
@@ -92,8 +96,17 @@ fn scope(matches: &ArgMatches, home: &Path) -> Result<Scope> {
 
 /// `near`: a folder whose store is meant, instead of where we are.
 pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Opened> {
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let named = text(matches, "store", "LUKASA_STORE");
+    let guarded = |store: Option<&Path>| -> Result<Arc<dyn Clock>> {
+        let clock = GuardedClock::new(Arc::new(SystemClock), settings::allows_clock_jump()?, |jump| {
+            log::event(log::Level::Warn, "clock.jumped", &[("message", json!(jump.message))]);
+        });
+        Ok(Arc::new(match store {
+            Some(store) => clock.beside(store),
+            None => clock,
+        }))
+    };
+    let mut clock = guarded(None)?;
+    let named = named_store(matches)?;
     let mut notes = Vec::new();
     let mut file = None;
     let (store, runtime, home): (Arc<dyn Store>, _, _) = match (need, named) {
@@ -117,6 +130,7 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
                 create_folder(&path)?;
                 notes.push(format!("created {}", path.display()));
             }
+            clock = guarded(Some(&path))?;
             let store = SqliteStore::open(&path, Arc::clone(&clock), Durability::Full)?;
             file = Some(path);
             (Arc::new(store), None, home)
@@ -165,7 +179,19 @@ pub fn kept_out(store: Option<&Path>, secrets: Vec<PathBuf>) -> KeptOut {
 
 /// The file of the store, there or not, where it is no PostgreSQL.
 pub fn store_file(matches: &ArgMatches, near: Option<&Path>) -> Result<PathBuf> {
-    file_of(text(matches, "store", "LUKASA_STORE"), near)
+    file_of(named_store(matches)?, near)
+}
+
+/// What names the store, if anything does. A URL of something else than PostgreSQL is no file name.
+fn named_store(matches: &ArgMatches) -> Result<Option<String>> {
+    let named = text(matches, "store", "LUKASA_STORE");
+    match named {
+        Some(url) if url.contains("://") && !is_postgres(&url) => {
+            Err(Error::invalid("invalid_url", format!("`{url}` is neither a file nor a PostgreSQL URL"))
+                .hint("a store is a file, or looks like postgres://user:password@host:5432/database"))
+        }
+        named => Ok(named),
+    }
 }
 
 fn file_of(named: Option<String>, near: Option<&Path>) -> Result<PathBuf> {
@@ -270,10 +296,10 @@ fn create_folder(path: &Path) -> Result<()> {
         Error::new(ErrorKind::Unavailable, "read_only_store", format!("`{}` cannot be made: {e}", folder.display()))
             .hint("check the permissions of the folder, or name another place with --store")
     };
-    std::fs::create_dir_all(folder).map_err(fault)?;
+    private::create_dir_all(folder).map_err(fault)?;
     if folder.file_name().is_some_and(|n| n == FOLDER) {
         // Facts are not sources: keep them out of commits.
-        std::fs::write(folder.join(".gitignore"), "*\n").map_err(fault)?;
+        private::write(&folder.join(".gitignore"), "*\n").map_err(fault)?;
     }
     Ok(())
 }

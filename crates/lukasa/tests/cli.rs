@@ -830,3 +830,81 @@ fn nothing_that_is_shown_steers_the_terminal() {
         assert!(!text.contains('\u{1b}'), "{words:?}: {text:?}");
     }
 }
+
+#[test]
+fn no_error_and_no_check_shows_the_password_of_a_database() {
+    let desk = Desk { store: Some("postgres://ann:HIDDEN@127.0.0.1:1/shop".into()), ..Desk::new() };
+    let url = desk.store.clone().unwrap();
+    for args in [
+        &["context-graph", "auth"][..],
+        &["get", "auth"],
+        &["doctor"],
+        &["doctor", "--json"],
+        &["--store", &url, "context-graph", "auth"],
+        &["list", "--limit", &url],
+        &["search", "--nosuch", &url],
+        &["--store", "mysql://ann:HIDDEN@127.0.0.1/shop", "list"],
+        &["serve", "--listen", &url],
+        &["setup-postgres", "--admin-url", &url, "--app-url", "postgres://bob:HIDDEN@127.0.0.1:x/y"],
+    ] {
+        let out = desk.run(args);
+        let shown = text(&out.stdout) + &text(&out.stderr);
+        assert!(!out.status.success() && !shown.is_empty(), "{args:?}");
+        assert!(!shown.contains("HIDDEN"), "{args:?}: {shown}");
+    }
+    let refused = desk.run(&["--store", "mysql://ann:HIDDEN@127.0.0.1/shop", "put", "Service", "a"]);
+    assert!(text(&refused.stderr).contains("invalid_url"), "{}", text(&refused.stderr));
+    assert_eq!(std::fs::read_dir(desk.folder.path()).unwrap().count(), 0, "no file was made for a URL");
+}
+
+#[test]
+fn a_context_graph_is_made_in_the_store_that_is_named() {
+    let desk = Desk::new();
+    let store = desk.path("elsewhere.db");
+    desk.ok(&["--store", &store, "put", "Service", "auth"]);
+    let made = desk.ok(&["--store", &store, "context-graph", "Service:auth"]);
+    assert!(made["context_graph_id"].is_string(), "{made}");
+    let unkept = desk.ok(&["context-graph", "Service:auth", "--keep", "false", "--store", &store]);
+    assert!(unkept["context_graph_id"].is_null(), "{unkept}");
+    assert!(!Path::new(&desk.path("false")).exists());
+}
+
+#[test]
+fn what_misleads_does_not_reach_a_terminal() {
+    let desk = Desk::new();
+    let title = "is_admin\u{202e} }\u{2066}\u{9b}2J";
+    desk.ok(&["put", "Service", "auth", "--title", title]);
+    for args in [&["get", "auth"][..], &["get", "auth", "--json"], &["list"], &["list", "--json"], &["get", title]] {
+        let out = desk.run(args);
+        let shown = text(&out.stdout) + &text(&out.stderr);
+        assert!(shown.contains("is_admin"), "{args:?}: {shown}");
+        assert!(!shown.contains(['\u{202e}', '\u{2066}', '\u{9b}']), "{args:?}: {shown}");
+    }
+    assert_eq!(desk.ok(&["get", "auth"])["thing"]["title"], title, "it is the same value");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_made_is_readable_by_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = Desk::new();
+    desk.write("shop.py", "def price():\n    return 1\n");
+    desk.ok(&["index"]);
+    desk.ok(&["backup", &desk.path("backups/one.db")]);
+    desk.ok(&["backup", &desk.path("backups/one.jsonl")]);
+    desk.ok(&["export", &desk.path("export.jsonl")]);
+    desk.ok(&["audit", "export", &desk.path("audit.jsonl")]);
+    let mut left = vec![desk.folder.path().join(".lukasa"), desk.folder.path().join("backups")];
+    left.extend(["export.jsonl", "audit.jsonl"].map(|name| desk.folder.path().join(name)));
+    let mut seen = 0;
+    while let Some(path) = left.pop() {
+        let found = path.symlink_metadata().unwrap();
+        let mode = found.permissions().mode() & 0o777;
+        assert_eq!(mode, if found.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
+        if found.is_dir() {
+            left.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+        seen += 1;
+    }
+    assert!(seen >= 12, "{seen}");
+}

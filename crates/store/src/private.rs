@@ -30,7 +30,7 @@ pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
     create(path)?.write_all(contents.as_ref())
 }
 
-/// Makes sure that there is a file, for whoever opens it next by other means.
+/// Makes sure that there is a file, for code that opens it next by other means.
 pub fn touch(path: &Path) -> Result<()> {
     match create_new(path) {
         Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(()),

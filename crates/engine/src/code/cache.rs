@@ -5,6 +5,7 @@
 //! damaged, and all after it, count as not there. Losing the file loses time, nothing else.
 
 use lukasa_code::facts::Facts;
+use lukasa_store::private;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::fs::{self, File, OpenOptions};
@@ -69,7 +70,7 @@ impl Cache {
         }
         // Readers have the old file or the new one, never a part.
         let next = self.file.with_extension(format!("new-{}", std::process::id()));
-        let mut file = File::create(&next)?;
+        let mut file = private::create(&next)?;
         file.write_all(first_line(0).as_bytes())?;
         write(&mut file, sources)?;
         let size = file.stream_position()?;
@@ -89,8 +90,8 @@ impl Cache {
 
 /// A folder for what can be made again: no part of anybody's sources.
 pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    fs::write(folder.join(".gitignore"), "*\n")
+    private::create_dir_all(folder)?;
+    private::write(&folder.join(".gitignore"), "*\n")
 }
 
 fn first_line(size: u64) -> String {

@@ -6,6 +6,7 @@
 use super::cache::{checksum, make_folder};
 use super::files::Stamp;
 use lukasa_model::{Time, Tx};
+use lukasa_store::private;
 use rustc_hash::{FxHashMap, FxHasher};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -89,7 +90,7 @@ impl Stamps {
         let folder = self.file.parent().unwrap_or(Path::new("."));
         make_folder(folder)?;
         let next = self.file.with_extension(format!("new-{}", std::process::id()));
-        fs::write(&next, [FIRST_LINE, &checksum(&body).to_le_bytes(), &body].concat())?;
+        private::write(&next, [FIRST_LINE, &checksum(&body).to_le_bytes(), &body].concat())?;
         fs::rename(&next, &self.file)?;
         self.forget_gone(folder);
         Ok(())

@@ -6,7 +6,7 @@ use crate::registry::{Effect, Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use lukasa_store::sqlite::Durability;
-use lukasa_store::{Ledger, SqliteStore, Store};
+use lukasa_store::{Ledger, SqliteStore, Store, private};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -67,7 +67,7 @@ impl Op for Backup {
         let folder = named_as_folder.then(|| request.path.clone());
         let home = folder.clone().or_else(|| request.path.parent().map(Path::to_path_buf));
         if let Some(home) = home.filter(|h| !h.as_os_str().is_empty()) {
-            std::fs::create_dir_all(&home).map_err(|e| file_fault(&home, &e))?;
+            private::create_dir_all(&home).map_err(|e| file_fault(&home, &e))?;
         }
         let path = match &folder {
             Some(folder) => {
@@ -112,7 +112,7 @@ impl Op for Backup {
 }
 
 fn dump(ledger: &Ledger, path: &Path, progress: &mut dyn FnMut(u64, Option<u64>)) -> Result<()> {
-    let file = File::create_new(path).map_err(|e| file_fault(path, &e))?;
+    let file = private::create_new(path).map_err(|e| file_fault(path, &e))?;
     let mut out = BufWriter::with_capacity(1 << 16, file);
     ledger.dump(&mut out, &mut |tx, of| progress(tx, Some(of)))?;
     out.flush().map_err(|e| file_fault(path, &e))?;
@@ -133,7 +133,7 @@ fn check(engine: &Engine, path: &Path, scope: &Scope) -> Result<()> {
     if is_dump(path)? {
         // Restoring it into a store that is thrown away checks every hash and count.
         let folder = engine.temp_dir.join(format!("lukasa-check-{}", engine.clock().new_id()));
-        std::fs::create_dir_all(&folder).map_err(|e| file_fault(&folder, &e))?;
+        private::create_dir_all(&folder).map_err(|e| file_fault(&folder, &e))?;
         let checked = open(engine, &folder.join("check.db")).and_then(|store| {
             let ledger = Ledger::new(store, Arc::clone(engine.clock()), scope.clone());
             ledger.restore(&mut reader(path)?, &mut |_, _| {})?;

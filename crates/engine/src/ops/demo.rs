@@ -4,8 +4,8 @@ use super::META;
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
-use lukasa_store::SqliteStore;
 use lukasa_store::sqlite::Durability;
+use lukasa_store::{SqliteStore, private};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ impl Op for Demo {
 
     fn run(engine: &Engine, context: &mut Context<'_>, _: Request) -> Result<Response> {
         let folder = engine.temp_dir.join(format!("lukasa-demo-{}", engine.clock().new_id()));
-        std::fs::create_dir_all(&folder)
+        private::create_dir_all(&folder)
             .map_err(|e| Error::new(ErrorKind::Unavailable, "file_failure", format!("`{}`: {e}", folder.display())))?;
         let told = SqliteStore::open(&folder.join("demo.db"), Arc::clone(engine.clock()), Durability::Rebuildable)
             .and_then(|store| {

@@ -7,7 +7,7 @@ use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_model::types::Registry;
 use lukasa_model::{Error, ErrorKind, Result, ThingNo, View, Write as Fact};
 use lukasa_store::ledger::{HeadRow, ViewSpec, hide};
-use lukasa_store::{Fields, Ledger};
+use lukasa_store::{Fields, Ledger, private};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -122,7 +122,7 @@ pub(super) fn made(context: &Context<'_>, file: &str) -> Result<Option<BufWriter
     if context.output.is_some() || file == "-" {
         return Ok(None);
     }
-    let made = File::create_new(file).map_err(|e| super::backup::file_fault(Path::new(file), &e))?;
+    let made = private::create_new(Path::new(file)).map_err(|e| super::backup::file_fault(Path::new(file), &e))?;
     Ok(Some(BufWriter::new(made)))
 }
 

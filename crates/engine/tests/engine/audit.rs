@@ -56,7 +56,7 @@ fn whatever_ends_is_recorded_with_how_and_without_what() {
         let mut progress = |_, _| {};
         let scope = Scope::new("b", "shop").unwrap();
         let mut context = Context { agent: Some("x\0y".into()), ..Context::of(scope, &mut progress) };
-        engine.call(&mut context, "projects", json!({})).unwrap();
+        assert_eq!(engine.call(&mut context, "projects", json!({})).unwrap_err().code, "nul_byte");
         let all = recorded(&engine);
         let told: Vec<_> = all.iter().map(|e| (e.note.operation.as_str(), e.note.status.as_str())).collect();
         let want =
@@ -81,6 +81,40 @@ fn whatever_ends_is_recorded_with_how_and_without_what() {
         assert_eq!(again["entries"], 6, "the check itself is recorded when it has ended");
         let wrong = json!({"noted": [noted.as_str().unwrap().replace("@5", "@4")]});
         assert_eq!(ask(&engine, "a", Grants::All, "audit_verify", wrong).unwrap_err().code, "audit_broken");
+    }
+}
+
+#[test]
+fn a_chain_sealed_with_an_unknown_key_fails_verification_and_is_not_sealed_again() {
+    let verify = |engine: &Engine| ask(engine, "a", Grants::All, "audit_verify", json!({}));
+    let key = |byte: u8| AuditKey::new(&[byte; 32]).unwrap();
+    for Fixture { store, name, .. } in &fixtures() {
+        let with = |key: AuditKey| {
+            let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+            let audit = Audit::new(Arc::clone(store), Arc::clone(&clock), "s1", Arc::new(key), Keeps::All);
+            Engine::new(Arc::clone(store), clock, std::env::temp_dir()).with_audit(audit)
+        };
+        let first = with(key(7));
+        put(&first, "x").unwrap();
+        verify(&first).unwrap();
+        drop(first);
+        // Somebody replaced the key: neither checking nor going on to work makes that good.
+        let replaced = with(key(8));
+        for _ in 0..2 {
+            let error = verify(&replaced).unwrap_err();
+            assert_eq!((error.code, &error.details["flaw"]), ("audit_broken", &json!("unknown_seal")), "{name}");
+            assert!(error.hint.unwrap().contains("LUKASA_AUDIT_KNOWN_KEY_FILES"));
+            put(&replaced, "y").unwrap();
+        }
+        drop(replaced);
+        let changed = with(key(8).knowing([key(7)]));
+        let verified = verify(&changed).unwrap();
+        let told: Vec<_> =
+            verified["chains"].as_array().unwrap().iter().map(|chain| chain["entries"].as_u64()).collect();
+        assert_eq!(told, [Some(2), Some(4)], "what was recorded meanwhile is in a chain of its own: {verified}");
+        put(&changed, "z").unwrap();
+        drop(changed);
+        assert_eq!(verify(&with(key(7))).unwrap_err().code, "audit_broken", "the old chain goes on under the new key");
     }
 }
 

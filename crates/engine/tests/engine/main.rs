@@ -16,6 +16,7 @@ mod embedding;
 mod embedding_endpoint;
 mod embedding_engine;
 mod events;
+mod formats;
 mod git;
 mod graph;
 mod lineage;

@@ -24,7 +24,9 @@ use lukasa_engine::embedding::InputRules;
 use lukasa_engine::search::{Embedding, RerankEndpoint, Searching};
 use lukasa_engine::telemetry::log;
 use lukasa_engine::{Agents, Answer, Context, Effect, Engine, Grants, Operation, Stop};
+use lukasa_model::shown::{safe_json, without_credentials};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
+use lukasa_store::private;
 use serde_json::{Value, json};
 use std::cell::OnceCell;
 use std::fs::File;
@@ -35,7 +37,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub fn run() -> ExitCode {
-    let matches = command::build().get_matches();
+    let matches = match command::build().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => return misunderstood(&error),
+    };
     let as_json = matches.get_flag("json");
     match dispatch(&matches, as_json) {
         Ok(()) => ExitCode::SUCCESS,
@@ -44,11 +49,27 @@ pub fn run() -> ExitCode {
         Err(error) => {
             let mut out = std::io::stderr().lock();
             // When nobody listens any more there is nobody to tell.
-            let _ =
-                if as_json { writeln!(out, "{}", json!({"error": error})) } else { render::error(&mut out, &error) };
+            let _ = if as_json {
+                writeln!(out, "{}", safe_json(&json!({"error": error}).to_string()))
+            } else {
+                render::error(&mut out, &error)
+            };
             ExitCode::FAILURE
         }
     }
+}
+
+/// Prints help and version as they are, and what is wrong with a command without the credentials that were typed.
+fn misunderstood(error: &clap::Error) -> ExitCode {
+    // When nobody listens any more there is nobody to tell.
+    let _ = if error.use_stderr() {
+        let text = error.render();
+        let text = if std::io::stderr().is_terminal() { text.ansi().to_string() } else { text.to_string() };
+        std::io::stderr().write_all(without_credentials(&text).as_bytes())
+    } else {
+        error.print()
+    };
+    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
 /// What is told on standard error: flags first, then the environment, then the settings file.
@@ -127,7 +148,7 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
     } else {
         let mut out = BufWriter::new(std::io::stdout().lock());
         let shown = if as_json {
-            writeln!(out, "{}", answer.text()?)
+            writeln!(out, "{}", safe_json(&answer.text()?))
         } else if operation.meta.name == command::SHELL.0 && sub.get_flag("tree") {
             render::cypher::tree(&mut out, &answer.value()?)
         } else {
@@ -210,7 +231,7 @@ impl Session {
         let opened = config::open(matches, need, path)?;
         if !as_json {
             for note in &opened.notes {
-                let _ = writeln!(std::io::stderr(), "{note}");
+                let _ = writeln!(std::io::stderr(), "{}", render::safe(&without_credentials(note)));
             }
         }
         let mut engine = Engine::new(Arc::clone(&opened.store), Arc::clone(&opened.clock), std::env::temp_dir())
@@ -341,7 +362,7 @@ fn streams(operation: &Operation, request: &Value) -> Result<(Input, Output)> {
         ("import", path) => (Some(Box::new(BufReader::with_capacity(1 << 16, File::open(path).map_err(fault)?))), None),
         ("export" | "audit_export", "-") => (None, Some(Box::new(BufWriter::new(std::io::stdout())))),
         ("export" | "audit_export", path) => {
-            (None, Some(Box::new(BufWriter::with_capacity(1 << 16, File::create(part_of(path)).map_err(fault)?))))
+            (None, Some(Box::new(BufWriter::with_capacity(1 << 16, private::create(&part_of(path)).map_err(fault)?))))
         }
         _ => (None, None),
     })

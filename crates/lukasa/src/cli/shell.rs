@@ -3,6 +3,7 @@
 use super::{Session, render};
 use lukasa_engine::Operation;
 use lukasa_engine::ops::cypher::{is_unfinished, words};
+use lukasa_model::shown::safe_json;
 use lukasa_model::{Error, ErrorKind, Result};
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
@@ -190,7 +191,7 @@ impl Shell<'_> {
             }
         }
         if let Some(file) = history {
-            let saved = file.parent().map_or(Ok(()), std::fs::create_dir_all);
+            let saved = file.parent().map_or(Ok(()), lukasa_store::private::create_dir_all);
             let saved =
                 saved.map_err(|e| e.to_string()).and_then(|()| editor.save_history(&file).map_err(|e| e.to_string()));
             if let Err(e) = saved {
@@ -256,7 +257,7 @@ impl Shell<'_> {
         let answer = self.ask(query)?;
         let value = answer.value()?;
         written(match self.look {
-            Look::Json => writeln!(out, "{}", answer.text()?),
+            Look::Json => writeln!(out, "{}", safe_json(&answer.text()?)),
             Look::Tree => render::cypher::tree(out, &value),
             Look::Table => render::answer(out, self.operation.meta.name, &value),
         })?;

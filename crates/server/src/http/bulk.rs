@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
 use lukasa_engine::{Operation, registry};
 use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_store::private;
 use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -98,7 +99,7 @@ async fn imported(site: &Site, caller: Caller, query: Option<String>, body: Body
 async fn taken(spool: Spool, body: Body, site: &Site) -> Result<Spool> {
     let (send, mut receive) = mpsc::channel::<Bytes>(WAITING);
     let writing = tokio::task::spawn_blocking(move || {
-        let mut file = File::create_new(spool.path()).map_err(|e| unkept(&e))?;
+        let mut file = private::create_new(&spool.path()).map_err(|e| unkept(&e))?;
         while let Some(part) = receive.blocking_recv() {
             file.write_all(&part).map_err(|e| unkept(&e))?;
         }

@@ -2,8 +2,9 @@
 
 use lukasa_model::id::named;
 use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_store::private as private_file;
 use serde::{Deserialize, Serialize};
-use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{DirBuilder, File, Permissions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -74,7 +75,7 @@ impl Place {
             Error::new(ErrorKind::Unavailable, "cannot_lock", format!("`{}`: {e}", self.lock.display()))
                 .hint("the store's folder must be writable and on a file system that has locks")
         };
-        let lock = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&self.lock);
+        let lock = private_file::options().read(true).write(true).create(true).truncate(false).open(&self.lock);
         let lock = lock.map_err(fault)?;
         match lock.try_lock() {
             Ok(()) => {}

@@ -114,6 +114,7 @@ fn refuse_foreign(path: &Path) -> Result<()> {
 fn connect(path: &Path, durability: Durability) -> Result<Connection> {
     let at = |e: rusqlite::Error| fault(e).at(path.display());
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    make_private(path);
     let connection = Connection::open_with_flags(path, flags).map_err(at)?;
     connection.busy_timeout(BUSY).map_err(at)?;
     let synchronous = match durability {
@@ -131,6 +132,12 @@ fn connect(path: &Path, durability: Durability) -> Result<Connection> {
     connection.set_prepared_statement_cache_capacity(64);
     bulk::load(&connection).map_err(at)?;
     Ok(connection)
+}
+
+/// SQLite makes files that others can read. It gives its log and the index of that the mode of the file they belong to.
+/// Where the file cannot be made, SQLite reports why when it tries.
+fn make_private(path: &Path) {
+    let _ = crate::private::touch(path);
 }
 
 fn migrate(connection: &mut Connection, path: &Path, runner: refinery::Runner) -> Result<()> {
@@ -226,6 +233,7 @@ impl Store for SqliteStore {
             );
         }
         let source = self.reader()?;
+        make_private(path);
         let mut target = Connection::open(path).map_err(|e| fault(e).at(path.display()))?;
         // Pages are copied inside one read transaction, so writers neither wait nor make it start over.
         source.execute_batch("BEGIN; SELECT count(*) FROM projects;").map_err(fault)?;

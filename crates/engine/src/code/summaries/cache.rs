@@ -2,10 +2,11 @@
 
 use lukasa_code::statements::Summary;
 use lukasa_model::{Error, ErrorKind, Result};
+use lukasa_store::private;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -118,7 +119,7 @@ impl Cache {
             serde_json::to_writer(&mut lines, &line).map_err(|e| failed(e.into()))?;
             lines.push(b'\n');
         }
-        let mut file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(failed)?;
+        let mut file = private::options().read(true).append(true).create(true).open(&path).map_err(failed)?;
         file.lock().map_err(failed)?;
         let end = file.seek(SeekFrom::End(0)).map_err(failed)?;
         if end > 0 {
@@ -148,7 +149,7 @@ impl Cache {
         let path = self.folder.join("complete");
         // Losing a race costs one look at everything, so that no lock is needed; half a file never shows.
         let part = self.folder.join(format!("complete.{}.part", std::process::id()));
-        std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &path)).map_err(|e| fault(&path, &e))
+        private::write(&part, text).and_then(|()| std::fs::rename(&part, &path)).map_err(|e| fault(&path, &e))
     }
 
     fn complete(&self) -> Vec<String> {
@@ -165,8 +166,8 @@ impl Cache {
             return Ok(());
         }
         let keep_out = self.folder.join(".gitignore");
-        std::fs::create_dir_all(&self.folder)
-            .and_then(|()| std::fs::write(keep_out, "*\n"))
+        private::create_dir_all(&self.folder)
+            .and_then(|()| private::write(&keep_out, "*\n"))
             .map_err(|e| fault(&self.folder, &e))
     }
 }
@@ -233,7 +234,7 @@ mod tests {
         assert!(!place.exists(), "nothing is made before there is something to keep");
         one.add(&[(unit("FUNCTION:a", 1), said("One.", "m"))]).unwrap();
         let file = place.join("summaries.jsonl");
-        let mut torn = OpenOptions::new().append(true).open(&file).unwrap();
+        let mut torn = std::fs::OpenOptions::new().append(true).open(&file).unwrap();
         torn.write_all(b"{\"name\":\"FUNCTION:b\",\"con").unwrap();
         other.refresh().unwrap();
         assert_eq!(other.get(&unit("FUNCTION:a", 1), Some("m")).unwrap().text, "One.".into());
