@@ -186,7 +186,7 @@ fn race(
         order.swap(place, (dice % (place as u64 + 1)) as usize);
     }
     for target in order {
-        let request = json!({"target_id": target, "intent": format!("work of {name}"), "agent_id": name});
+        let request = json!({"target_id": target, "intent": format!("work of {name}"), "agent_id": name, "new": true});
         let began = Instant::now();
         let answer = (0..AGAIN).find_map(|_| match process.call("agent_claim", request.clone()) {
             Ok(answer) => Some(answer),

@@ -321,6 +321,10 @@ impl Maker<'_> {
         set("language", json!(self.facts.language.name()));
         if index == ROOT {
             set("lines", json!(self.facts.lines));
+            // A package may be called otherwise than its folder.
+            if !self.facts.package.is_empty() {
+                set("package", json!(self.facts.package));
+            }
         } else {
             set("line", json!(def.span.line));
             set("end_line", json!(def.span.end_line));

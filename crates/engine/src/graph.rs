@@ -3,14 +3,16 @@
 use crate::context_graph::is_sensitive;
 use crate::cursor::Cursor;
 use crate::memory::links;
-use crate::{Context, Engine};
+use crate::names::Origin;
+use crate::{Context, Engine, code};
+use lukasa_code::statements::RELATIONSHIP_TYPES;
 use lukasa_graph::cache::Projections;
 use lukasa_graph::contents::known;
 use lukasa_graph::walk::Filter;
 use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_model::json::Hash;
 use lukasa_model::types::Registry;
-use lukasa_model::{Content, Error, Reference, Result, Scope, ThingNo, View};
+use lukasa_model::{Content, Error, Result, Scope, ThingNo, View};
 use lukasa_store::ledger::ViewSpec;
 use lukasa_store::{Fields, Ledger};
 use parking_lot::Mutex;
@@ -71,6 +73,8 @@ pub struct Look {
     pub registry: Arc<Registry>,
     /// It is the head of a branch, now.
     pub is_head: bool,
+    /// What paths in names are relative to.
+    pub origin: Origin,
 }
 
 impl Engine {
@@ -78,7 +82,8 @@ impl Engine {
     pub fn look(&self, context: &mut Context<'_>, spec: &ViewSpec) -> Result<Look> {
         let ledger = self.ledger(&context.scope);
         let (view, snapshot) = self.graphs().projections.look(&ledger, spec, context.progress)?;
-        Ok(Look::new(ledger, view, snapshot, spec.as_of.is_none() && spec.known_at.is_none()))
+        let head = spec.as_of.is_none() && spec.known_at.is_none();
+        Ok(Look::new(ledger, view, snapshot, head).seen_from(Origin::of(context)))
     }
 
     /// The graph in the view in which a cursor was given, whatever has happened since.
@@ -103,33 +108,20 @@ impl Engine {
     pub fn look_at(&self, context: &mut Context<'_>, view: View, was_head: bool) -> Result<Look> {
         let ledger = self.ledger(&context.scope);
         let snapshot = self.graphs().projections.at(&ledger, &view, context.progress)?;
-        Ok(Look::new(ledger, view, snapshot, was_head))
+        Ok(Look::new(ledger, view, snapshot, was_head).seen_from(Origin::of(context)))
     }
 }
 
 impl Look {
     fn new(ledger: Ledger, view: View, snapshot: Arc<Snapshot>, is_head: bool) -> Look {
         let registry = Arc::clone(&snapshot.registry);
-        Look { ledger, view, snapshot, registry, is_head }
+        Look { ledger, view, snapshot, registry, is_head, origin: Origin::default() }
     }
 
-    /// The node that a name stands for.
-    pub fn node(&self, name: &str) -> Result<Node> {
-        let found = self.ledger.find(&self.view, &Reference::from(name)).map_err(|e| {
-            if e.code == "not_found" && name.starts_with(communities::PREFIX) {
-                e.hint("a community can be a root of traverse, expand, graph-traverse and subgraph, and a seed of rank")
-            } else {
-                e
-            }
-        })?;
-        if found.thing.ends.is_some() {
-            return Err(
-                Error::invalid("not_an_object", format!("`{name}` is a relationship")).hint("name one of its ends")
-            );
-        }
-        self.snapshot.find(found.thing.no).ok_or_else(|| {
-            Error::invalid("not_in_the_graph", format!("`{name}` is kept by Lukasa itself and is not in the graph"))
-        })
+    /// The same for a caller elsewhere in a working tree.
+    #[must_use]
+    pub fn seen_from(self, origin: Origin) -> Look {
+        Look { origin, ..self }
     }
 
     /// A filter by types and labels; empty lists let everything pass. A type that nobody has stated or declared is
@@ -145,6 +137,18 @@ impl Look {
             label_sets: some(labels).then(|| Filter::label_sets(&self.snapshot, labels)),
             min_confidence: None,
         })
+    }
+
+    /// The spellings of a type of objects or of relationships; one that is neither is refused.
+    pub fn spelled_types(&self, name: &str) -> Result<Vec<String>> {
+        let asked = [name.to_owned()];
+        let checks = [self.check_types(&asked, false), self.check_types(&asked, true)];
+        let known = code::symbols::Kind::of_type(name).is_some()
+            || RELATIONSHIP_TYPES.iter().any(|t| t.eq_ignore_ascii_case(name));
+        if let ([Err(e), Err(_)], false) = (checks, known) {
+            return Err(e);
+        }
+        Ok([false, true].map(|kind| self.registry.spelling(name, kind).to_owned()).to_vec())
     }
 
     fn check_types(&self, asked: &[String], relationships: bool) -> Result<()> {

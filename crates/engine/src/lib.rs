@@ -13,6 +13,7 @@ pub mod happenings;
 pub mod lineage;
 pub mod memory;
 pub mod model_endpoint;
+pub mod names;
 pub mod ops;
 pub mod outline;
 pub mod pack;
@@ -116,6 +117,12 @@ pub struct Context<'a> {
     pub address: Option<String>,
     /// Set when nobody waits any more; long work looks at it now and then.
     pub stop: Stop,
+    /// The root of the working tree that the caller works in, where one is known.
+    pub tree: Option<PathBuf>,
+    /// The folder in it that paths may be written from.
+    pub folder: Option<PathBuf>,
+    /// What names of the request were taken for.
+    pub taken: names::TakenNames,
     pub input: Option<&'a mut dyn BufRead>,
     pub output: Option<&'a mut dyn Write>,
     /// Told how far long work has come: done, of how many if that is known.
@@ -138,6 +145,9 @@ impl<'a> Context<'a> {
             request_id: None,
             address: None,
             stop,
+            tree: None,
+            folder: None,
+            taken: names::TakenNames::default(),
             input: None,
             output: None,
             progress,

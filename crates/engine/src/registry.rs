@@ -2,6 +2,7 @@
 
 pub mod fields;
 
+use crate::names::{self, Taken};
 use crate::outline::Outline;
 use crate::{Context, Engine, ops};
 use lukasa_model::{Error, Result, json};
@@ -41,6 +42,8 @@ pub struct Meta {
     pub aliases: &'static [(&'static str, &'static str)],
     /// Takes something away that cannot be had back by writing again.
     pub destructive: bool,
+    /// Request fields that name objects, or lists of such names: every form that `names` resolves is accepted there.
+    pub names: &'static [&'static str],
     /// Request fields that name folders of working trees on the machine.
     pub places: &'static [&'static str],
     /// Request fields that name files and folders for data on the machine.
@@ -168,6 +171,36 @@ impl Answer {
     }
 }
 
+/// An answer with what names of its request were taken for.
+#[derive(Serialize)]
+struct Explained<T> {
+    #[serde(flatten)]
+    response: T,
+    resolved: Vec<Taken>,
+}
+
+/// The schema of answers as they are written: what may be left out is not required.
+fn response_schema<O: Op>() -> Schema {
+    let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let resolved = generator.subschema_for::<Vec<Taken>>();
+    let mut schema = generator.into_root_schema_for::<O::Response>();
+    if O::META.names.is_empty() {
+        return schema;
+    }
+    let mut resolved = resolved.to_value();
+    if let Some(field) = resolved.as_object_mut() {
+        field.insert(
+            "description".into(),
+            json!("What names were taken for that are no keys, no `Type:key` and no ids."),
+        );
+    }
+    let properties = schema.ensure_object().entry("properties").or_insert_with(|| json!({}));
+    if let Some(properties) = properties.as_object_mut() {
+        properties.insert(names::RESOLVED.into(), resolved);
+    }
+    schema
+}
+
 fn unwritable(e: serde_json::Error) -> Error {
     Error::internal(format!("an answer cannot be written: {e}"))
 }
@@ -185,11 +218,7 @@ impl Operation {
         Operation {
             meta: O::META,
             request: schemars::schema_for!(O::Request),
-            // As it is written: what may be left out is not required.
-            response: SchemaSettings::draft2020_12()
-                .for_serialize()
-                .into_generator()
-                .into_root_schema_for::<O::Response>(),
+            response: response_schema::<O>(),
             run: |engine, context, request| {
                 let request = serde_json::from_value(request).map_err(|e| {
                     let error =
@@ -200,7 +229,11 @@ impl Operation {
                         error
                     }
                 })?;
-                O::run(engine, context, request).map(|response| Answer(Box::new(response)))
+                let response = O::run(engine, context, request)?;
+                Ok(Answer(match context.taken.take() {
+                    resolved if resolved.is_empty() => Box::new(response),
+                    resolved => Box::new(Explained { response, resolved }),
+                }))
             },
         }
     }

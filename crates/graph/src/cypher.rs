@@ -152,11 +152,16 @@ pub struct Place<'a> {
 /// because a graph knows no texts.
 pub type Search = Arc<dyn Fn(&str, usize) -> ModelResult<Vec<(crate::Node, f64)>> + Send + Sync>;
 
+/// The node that a name stands for, in every form that callers write names. It comes from outside as well, because a graph
+/// knows no working tree.
+pub type Resolve = Arc<dyn Fn(&str) -> ModelResult<crate::Node> + Send + Sync>;
+
 /// A query that can be run in the place it was prepared for.
 pub struct Prepared<'a> {
     place: Place<'a>,
     compiled: Compiled,
     search: Option<Search>,
+    resolve: Option<Resolve>,
     /// It has been run, so that what it asked for has been read.
     ran: std::sync::atomic::AtomicBool,
 }
@@ -188,7 +193,7 @@ pub fn prepare_parsed<'a>(parsed: &Query, parameters: &Parameters, place: Place<
     let around = Surroundings { now: place.now, longest_list: LONGEST_LIST };
     let frame = Frame { snapshot: place.snapshot, parameters, silent_type: place.silent_type, around: &around };
     let compiled = compile(parsed, &frame)?;
-    Ok(Prepared { place, compiled, search: None, ran: false.into() })
+    Ok(Prepared { place, compiled, search: None, resolve: None, ran: false.into() })
 }
 
 impl Prepared<'_> {
@@ -219,6 +224,13 @@ impl Prepared<'_> {
         self
     }
 
+    /// With what names stand for; without it, seeds are named by key or `Type:key`.
+    #[must_use]
+    pub fn resolving(mut self, resolve: Resolve) -> Self {
+        self.resolve = Some(resolve);
+        self
+    }
+
     /// Only the plan is wanted.
     pub fn only_explains(&self) -> bool {
         self.compiled.mode == Mode::Explain
@@ -238,6 +250,7 @@ impl Prepared<'_> {
             Exec::new(snapshot, self.place.ledger, around, limits, (compiled.steps, compiled.slots), profile);
         exec.silent_type = self.place.silent_type;
         exec.search.clone_from(&self.search);
+        exec.resolve.clone_from(&self.resolve);
         let mut rows: Vec<Vec<Value>> = Vec::new();
         let mut truncated = false;
         let mut row = vec![Value::Null; compiled.slots];

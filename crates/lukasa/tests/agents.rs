@@ -39,7 +39,7 @@ fn who_subscribes_is_told_what_others_do() {
     bob.request("resources/unsubscribe", json!({"uri": uri})).unwrap();
     let uri = "lukasa://project/claims";
     bob.request("resources/subscribe", json!({"uri": uri})).unwrap();
-    ada.ok("agent_claim", json!({"target_id": "src/auth.ts", "intent": "mend it"}));
+    ada.ok("agent_claim", json!({"target_id": "src/auth.ts", "intent": "mend it", "new": true}));
     assert_eq!(bob.notice("notifications/resources/updated")["uri"], uri);
     let read = bob.request("resources/read", json!({"uri": uri})).unwrap();
     let text = read["contents"][0]["text"].as_str().unwrap();

@@ -303,9 +303,10 @@ fn remembered(desk: &Desk) {
 /// Two agents side by side, as a person sees them.
 fn coordinated(desk: &Desk) {
     desk.ok(&["task", "update", "12", "--title", "Add a timeout", "--agent", "ada"]);
-    let held = desk.ok(&["claim", "src/auth.ts", "--intent", "fix the retry", "--agent", "ada", "--task-id", "12"]);
+    let held =
+        desk.ok(&["claim", "src/auth.ts", "--intent", "fix the retry", "--agent", "ada", "--task-id", "12", "--new"]);
     assert_eq!(held["status"], "ok", "{held}");
-    let refused = desk.run(&["claim", "src/auth.ts::login", "--intent", "add a timeout", "--agent", "bob"]);
+    let refused = desk.run(&["claim", "src/auth.ts::login", "--intent", "add a timeout", "--agent", "bob", "--new"]);
     let shown = text(&refused.stdout);
     assert!(refused.status.success(), "a conflict is an answer");
     assert!(shown.starts_with("CONFLICT: `src/auth.ts::login` is taken by ada"), "{shown}");
@@ -544,7 +545,7 @@ fn questions_about_code_are_answered_in_tables() {
     }
     let few = text(&desk.run(&["symbol", "e", "--limit", "1"]).stdout);
     assert!(few.contains("raise --limit"), "{few}");
-    assert_eq!(desk.code(&["callers", "nothing_like_it"]), "unknown_symbol");
+    assert_eq!(desk.code(&["callers", "nothing_like_it"]), "not_found");
 }
 
 #[test]
@@ -581,7 +582,7 @@ fn slices_patterns_and_questions_are_answered_for_people() {
     desk.write("auth.py", "def login(user):\n    pass\n");
     let fresh = text(&desk.run(&["slice", "login"]).stdout);
     assert!(fresh.contains("the file on disk is the same") && fresh.contains("2 |     pass"), "{fresh}");
-    assert_eq!(desk.code(&["slice", "lgoin"]), "unknown_symbol");
+    assert_eq!(desk.code(&["slice", "lgoin"]), "not_found");
     assert_eq!(desk.code(&["pattern", "FUNCTION -CALLS->"]), "invalid_pattern");
     desk.ok(&["put", "Person", "ada", "--title", "Ada Byron", "--set", "text=Wrote to Charles Babbage"]);
     desk.ok(&["put", "Person", "charles", "--title", "Charles Babbage", "--set", "text=Knew Ada Byron"]);
@@ -768,7 +769,7 @@ fn steering(desk: &Desk) {
         "--status",
         "blocked",
     ]);
-    desk.ok(&["claim", "shop.py", "--intent", &odd, "--agent-id", "ann"]);
+    desk.ok(&["claim", "shop.py", "--intent", &odd, "--agent-id", "ann", "--new"]);
     desk.ok(&["decide", &odd, "--rationale", &odd, "--tradeoffs", &odd, "--agent-id", "ann"]);
     desk.ok(&["remember", &odd, "--agent-id", "ann"]);
 }

@@ -610,11 +610,12 @@ fn lost_race(name: &str, expected: u32, actual: u32) -> Error {
         .details(json!({"expected": expected, "actual": actual}))
 }
 
-pub fn ambiguous<'a>(key: &str, readings: impl Iterator<Item = &'a Thing>) -> Error {
-    let mut readings: Vec<_> =
-        readings.map(|t| format!("{}:{}", t.type_name, t.key.as_deref().unwrap_or_default())).collect();
-    readings.sort();
-    Error::invalid("ambiguous_key", format!("`{key}` names more than one object"))
-        .hint(format!("say which: {}", readings.join(", ")))
-        .details(json!({"readings": readings}))
+pub fn ambiguous<'a>(key: &str, candidates: impl Iterator<Item = &'a Thing>) -> Error {
+    let mut candidates: Vec<_> =
+        candidates.map(|t| format!("{}:{}", t.type_name, t.key.as_deref().unwrap_or_default())).collect();
+    candidates.sort();
+    let listed: Vec<_> = candidates.iter().map(|name| json!({"ref": name})).collect();
+    Error::invalid("ambiguous", format!("`{key}` fits {} objects", candidates.len()))
+        .hint(format!("name one of: {}", candidates.join(", ")))
+        .details(json!({"candidates": listed, "total": candidates.len()}))
 }

@@ -1,5 +1,4 @@
-//! Symbols of the code index in a graph: what kind they are, what they are called, where they are, and which one a
-//! name stands for.
+//! Symbols of the code index in a graph: what kind they are, what they are called, and where they are.
 
 mod calls;
 mod fuzzy;
@@ -12,17 +11,13 @@ pub use keys::{local, name, path};
 use crate::graph::Look;
 use lukasa_code::statements::{OBJECT_TYPES, RELATIONSHIP_TYPES};
 use lukasa_graph::{Edge, Node};
-use lukasa_model::{Content, Error, ErrorKind, Result};
+use lukasa_model::{Content, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::borrow::Cow;
-use std::cmp::Reverse;
 
-/// Readings told of a name that is not clear, and near names offered for one that is unknown.
-const READINGS: usize = 10;
-const OFFERED: usize = 5;
 /// Containers above one another, at most.
 const LEVELS: usize = 32;
 
@@ -77,12 +72,25 @@ impl Kind {
 
     /// Which of several things of one name is meant first: what has a body or members, then data, then what is known
     /// by name only.
-    fn preference(self) -> u8 {
+    pub fn preference(self) -> u8 {
         match self {
             Kind::Variable => 1,
             kind if kind.outside() => 2,
             _ => 0,
         }
+    }
+
+    /// What is no symbol is meant last.
+    pub const LAST_PREFERENCE: u8 = 3;
+
+    /// Whether callers name both by the same word: a method is a function, an interface is a type.
+    pub fn is_like(self, other: Kind) -> bool {
+        let group = |kind: Kind| match kind {
+            Kind::Method => Kind::Function,
+            Kind::Interface | Kind::Type => Kind::Class,
+            kind => kind,
+        };
+        group(self) == group(other)
     }
 }
 
@@ -348,110 +356,6 @@ impl<'a> Symbols<'a> {
             line: content.and_then(|c| number(c, "line")),
             key,
         }
-    }
-
-    // --- names ---
-
-    /// The symbol that a name stands for: an exact key, `Type:key` or id; else the one symbol of that name, or whose
-    /// key ends so.
-    pub fn find(&self, text: &str) -> Result<Node> {
-        let told = match self.look.node(text) {
-            Err(e) if e.kind == ErrorKind::NotFound && e.code == "not_found" => e,
-            other => return other,
-        };
-        let found = self.named(text);
-        match found[..] {
-            [one] => Ok(one),
-            [] => Err(self.unknown(text, &told)),
-            _ => Err(self.ambiguous(text, found)),
-        }
-    }
-
-    /// The same among the symbols of a file.
-    pub fn find_in(&self, file: Node, text: &str) -> Result<Node> {
-        let inside = self.whole(file, usize::MAX).0;
-        let found = self.named_among(text, inside.clone());
-        match found[..] {
-            [one] => Ok(one),
-            [] => {
-                let there: FxHashSet<Node> = inside.into_iter().collect();
-                let near = self.near(text, |node| there.contains(&node));
-                let error =
-                    Error::not_found("unknown_symbol", format!("no symbol is named `{text}` in `{}`", self.key(file)));
-                Err(match near.is_empty() {
-                    false => error.hint(format!("the closest there are {}", near.join(", "))),
-                    true => error.hint("`lukasa explain` lists what is in a file"),
-                })
-            }
-            _ => Err(self.ambiguous(text, found)),
-        }
-    }
-
-    /// Every symbol of a name, the kinds that are meant first alone.
-    fn named(&self, text: &str) -> Vec<Node> {
-        self.named_among(text, self.look.snapshot.nodes())
-    }
-
-    fn named_among(&self, text: &str, nodes: Vec<Node>) -> Vec<Node> {
-        let (kind, wanted) = self.typed(text);
-        let s = &self.look.snapshot;
-        let all: Vec<(Node, &str, Kind)> = nodes
-            .into_iter()
-            .filter_map(|node| Some((node, s.key(node)?, self.kind(node)?)))
-            .filter(|(_, _, k)| kind.is_none_or(|only| only == *k))
-            .collect();
-        let dotted = keys::Dotted::new(wanted);
-        let mut found: Vec<_> = all.iter().filter(|(_, key, _)| keys::ends_so(key, wanted)).collect();
-        if found.is_empty() {
-            found = all.iter().filter(|(_, key, _)| dotted.fits(key)).collect();
-        }
-        let Some(best) = found.iter().map(|(_, _, kind)| kind.preference()).min() else { return vec![] };
-        found.retain(|(_, _, kind)| kind.preference() == best);
-        // A constructor bears the name of its class: the class is meant.
-        let prefixes: Vec<String> = found.iter().map(|(_, key, _)| format!("{key}::")).collect();
-        found.retain(|(_, key, _)| !prefixes.iter().any(|above| key.starts_with(above)));
-        found.into_iter().map(|(node, _, _)| *node).collect()
-    }
-
-    /// `FUNCTION:login` asks for functions only.
-    fn typed<'t>(&self, text: &'t str) -> (Option<Kind>, &'t str) {
-        match text.split_once(':') {
-            Some((before, after)) if !after.starts_with(':') => {
-                match OBJECT_TYPES.iter().position(|t| before.eq_ignore_ascii_case(t)) {
-                    Some(at) => (Some(Kind::ALL[at]), after),
-                    None => (None, text),
-                }
-            }
-            _ => (None, text),
-        }
-    }
-
-    fn ambiguous(&self, text: &str, mut found: Vec<Node>) -> Error {
-        let s = &self.look.snapshot;
-        found.sort_by_cached_key(|n| (Reverse(self.callers(*n)), s.name(*n)));
-        let total = found.len();
-        let readings: Vec<String> = found.iter().take(READINGS).map(|n| s.name(*n)).collect();
-        let more = if total > READINGS { format!(", and {} more", total - READINGS) } else { String::new() };
-        Error::invalid("ambiguous_symbol", format!("`{text}` names {total} symbols"))
-            .hint(format!("say which: {}{more}", readings.join(", ")))
-            .details(json!({"readings": readings, "total": total}))
-    }
-
-    fn unknown(&self, text: &str, told: &Error) -> Error {
-        let error = Error::not_found("unknown_symbol", format!("no symbol is named `{text}` in this view"));
-        let gone = told.hint.as_deref().filter(|hint| hint.contains("lukasa history"));
-        let near = self.near(text, |_| true);
-        match (gone, near.is_empty()) {
-            (Some(gone), _) => error.hint(gone),
-            (None, false) => error.hint(format!("the closest are {}", near.join(", "))),
-            (None, true) => error.hint("`lukasa symbol` searches by parts of names; `lukasa index` reads a folder"),
-        }
-    }
-
-    /// Names that may have been meant.
-    fn near(&self, text: &str, allowed: impl Fn(Node) -> bool + Sync) -> Vec<String> {
-        let found = self.like(&Query::new(self.typed(text).1), allowed);
-        found.into_iter().take(OFFERED).map(|found| format!("`{}`", self.look.snapshot.name(found.node))).collect()
     }
 }
 

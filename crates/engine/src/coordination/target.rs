@@ -1,11 +1,14 @@
 //! From what an agent says to what it means: names to targets, targets to objects and their versions.
 
 use crate::code::place::Place;
-use crate::code::symbols::Symbols;
+use crate::graph::Look;
+use crate::names::Origin;
 use crate::{Context, Engine};
 use lukasa_model::claims::{ClaimType, Held, Target};
-use lukasa_model::{Content, Error, Reference, Result};
-use lukasa_store::ledger::{Found, ViewSpec};
+use lukasa_model::id::check_text;
+use lukasa_model::limits::KEY_BYTES;
+use lukasa_model::{Content, Error, ErrorKind, Result};
+use lukasa_store::ledger::ViewSpec;
 use lukasa_store::{Fields, Ledger};
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
@@ -31,101 +34,91 @@ impl Worktree {
         Ok(Worktree { folder, root: Some(place.root), branch: Some(place.branch) })
     }
 
-    /// A path as the project knows it: from the root of the working tree.
-    fn rooted(&self, text: &str) -> Result<String> {
-        let (path, symbol) = text.split_once("::").map_or((text, None), |(path, symbol)| (path, Some(symbol)));
-        let Some(root) = &self.root else {
-            if Path::new(path).is_absolute() {
-                return Err(outside(path));
-            }
-            return Ok(text.to_owned());
-        };
-        let whole = |path: &str| match symbol {
-            Some(symbol) => format!("{path}::{symbol}"),
-            None => path.to_owned(),
-        };
-        if Path::new(path).is_absolute() {
-            let real = Path::new(path).canonicalize().unwrap_or_else(|_| PathBuf::from(path));
-            let inside = real.strip_prefix(root).or_else(|_| Path::new(path).strip_prefix(root));
-            return inside.map(|inside| whole(&inside.to_string_lossy())).map_err(|_| outside(path));
-        }
-        // Named from the folder it works in, where that is another one than the root and the file is there.
-        if let Some(folder) = self.folder.as_ref().filter(|folder| *folder != root)
-            && !root.join(path).exists()
-            && let Ok(real) = folder.join(path).canonicalize()
-            && let Ok(inside) = real.strip_prefix(root)
-        {
-            return Ok(whole(&inside.to_string_lossy()));
-        }
-        Ok(text.to_owned())
+    /// What paths of a caller are relative to who works here.
+    fn origin(&self, context: &Context<'_>) -> Origin {
+        Origin::of(context).moved(self.root.as_deref(), self.folder.as_deref())
     }
 }
 
-fn outside(path: &str) -> Error {
-    Error::invalid("invalid_target", format!("`{path}` is not within the working tree"))
-        .hint("name files by their path from the root of the repository")
-}
-
-/// The target that is meant. What has the form of a path or a key need not exist yet; a bare name must.
+/// The target that a name stands for. Tasks and features, and files of the working tree that are not indexed, need not
+/// be in the graph; anything else must be, unless `new` says that it is yet to be made.
 pub fn meant(
     engine: &Engine,
     context: &mut Context<'_>,
     text: &str,
     kind: Option<ClaimType>,
+    new: bool,
     place: &Worktree,
 ) -> Result<Target> {
     let text = text.trim();
-    if let Ok(id) = Uuid::try_parse(text) {
-        let ledger = engine.ledger(&context.scope);
-        let found = find(&ledger, &Reference::Id(id), place)?;
-        return of_found(&found, text);
+    check_text("target", text, KEY_BYTES)?;
+    if let Some(target) = work(text, kind) {
+        return Ok(target);
     }
-    let absolute = Path::new(text).is_absolute();
-    if let Some(target) = if absolute { None } else { Target::read(text, kind)? } {
-        return match target.kind {
-            ClaimType::File | ClaimType::Function => Target::code(&place.rooted(&target.name)?),
-            _ => Ok(target),
-        };
+    let origin = place.origin(context);
+    let unknown = match look(engine, context, place)? {
+        Some(look) => match look.seen_from(origin.clone()).named_target(text) {
+            Err(e) if e.kind == ErrorKind::NotFound => Some(e),
+            other => return other,
+        },
+        None => None,
+    };
+    let target = match Target::read(&origin.spelled(text)?, kind) {
+        Ok(target) => target,
+        // `a.go:name` has the form of `Type:key`.
+        Err(_) if text.split(':').next().is_some_and(|word| word.contains(['.', '/'])) => None,
+        Err(e) => return Err(e),
+    };
+    match target {
+        Some(target) if new || (target.kind == ClaimType::File && origin.has_file(&target.name)) => Ok(target),
+        target => Err(nothing(text, target.is_some(), unknown)),
     }
-    if absolute {
-        return Target::code(&place.rooted(text)?);
-    }
-    let ledger = engine.ledger(&context.scope);
-    // Its own key may be such a word: a file without a dot.
-    if let Ok(found) = find(&ledger, &Reference::exact("FILE", text), place) {
-        return of_found(&found, text);
-    }
-    let look = engine.look(context, &ViewSpec { branch: place.branch.clone(), ..ViewSpec::default() })?;
-    let symbols = Symbols::new(&look);
-    let node = symbols.find(text).map_err(|e| match e.code {
-        "not_found" | "unknown_symbol" => {
-            Error::not_found("unknown_target", format!("nothing here is called `{text}`")).hint(
-                e.hint.unwrap_or_else(|| {
-                    "name a file by its path, a function as path::name, or task:… or feature:…".into()
-                }),
-            )
-        }
-        _ => e,
-    })?;
-    let key = symbols.key(node);
-    Target::of_object(look.snapshot.type_name(node), &key).ok_or_else(|| unclaimable(text))
 }
 
-fn find(ledger: &Ledger, reference: &Reference, place: &Worktree) -> Result<Found> {
-    let spec = ViewSpec { branch: place.branch.clone(), ..ViewSpec::default() };
-    // The branch of a working tree that was never indexed is not known.
-    let view = ledger.view(&spec).or_else(|_| ledger.view(&ViewSpec::default()))?;
-    ledger.find(&view, reference)
+impl Look {
+    fn named_target(&self, text: &str) -> Result<Target> {
+        let node = self.node(text)?;
+        let target = self.snapshot.key(node).and_then(|key| Target::of_object(self.snapshot.type_name(node), key));
+        target.ok_or_else(|| {
+            Error::invalid("invalid_target", format!("`{text}` is nothing that can be claimed"))
+                .hint("claims are on files, functions and other symbols of files, tasks and features")
+        })
+    }
 }
 
-fn of_found(found: &Found, text: &str) -> Result<Target> {
-    let key = found.thing.key.as_deref().ok_or_else(|| unclaimable(text))?;
-    Target::of_object(&found.thing.type_name, key).ok_or_else(|| unclaimable(text))
+/// A task or a feature by any of its names.
+fn work(text: &str, kind: Option<ClaimType>) -> Option<Target> {
+    let word =
+        text.split_once(':').filter(|(_, rest)| !rest.is_empty() && !rest.starts_with(':')).map(|(word, _)| word);
+    let is = |name: &str| word.is_some_and(|word| word.eq_ignore_ascii_case(name));
+    match kind {
+        Some(ClaimType::Task) => Some(Target::task(text)),
+        Some(ClaimType::Feature) => Some(Target::feature(text)),
+        _ if is("task") => Some(Target::task(text)),
+        _ if is("feature") => Some(Target::feature(text)),
+        _ => None,
+    }
 }
 
-fn unclaimable(text: &str) -> Error {
-    Error::invalid("invalid_target", format!("`{text}` is nothing that can be claimed"))
-        .hint("claims are on files, functions and other symbols of files, tasks and features")
+/// The graph that a working tree is indexed into; the project's own where its branch was never indexed, none where
+/// nothing was.
+fn look(engine: &Engine, context: &mut Context<'_>, place: &Worktree) -> Result<Option<Look>> {
+    let known = match engine.ledger(&context.scope).registry() {
+        Ok(registry) => place.branch.clone().filter(|name| registry.branch(name).is_ok()),
+        Err(e) if e.kind == ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    engine.look(context, &ViewSpec { branch: known, ..ViewSpec::default() }).map(Some)
+}
+
+fn nothing(text: &str, may_be_made: bool, found: Option<Error>) -> Error {
+    let near = found.and_then(|e| e.hint).filter(|hint| hint.starts_with("closest"));
+    let way = match may_be_made {
+        true => "set `new` (--new) to claim what does not exist yet",
+        false => "name a file by its path, a function as path::name, or task:… or feature:…",
+    };
+    let hint = near.map_or_else(|| way.to_owned(), |near| format!("{near}; {way}"));
+    Error::not_found("unknown_target", format!("nothing here is called `{text}`")).hint(hint)
 }
 
 impl Engine {

@@ -8,6 +8,8 @@ use super::names::{
 };
 use super::{Kind, Outcome, chain, kinds};
 use crate::coordination::guard_targets;
+use crate::names::Origin;
+use crate::registry::snake_case;
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
 use lukasa_model::claims::{Target, claimed, in_the_way};
@@ -29,6 +31,13 @@ pub const CONTENT_BYTES: usize = 256 << 10;
 pub const SKEW: i64 = 5 * 60 * 1_000_000;
 /// Most episodes of one call.
 pub const AT_ONCE: usize = 1_000;
+/// Metadata that lists files.
+const AFFECTED_FILES: &str = "affected_files";
+const TEST_FILES: &str = "test_files";
+/// The property that lists names which fitted nothing when an episode was recorded.
+const UNLINKED: &str = "unlinked";
+/// How to name what is not there.
+const MAKE: &str = "set `new` (--new) to name what does not exist yet";
 /// Most entities of one episode.
 pub const ENTITIES: usize = 200;
 
@@ -66,6 +75,8 @@ pub struct NewEpisode {
     pub facts: Vec<NewFact>,
     /// The task that it came of, where it does not belong to one.
     pub came_of: Option<String>,
+    /// What it names may not exist yet: such names are kept, and linked to nothing.
+    pub new: bool,
     /// Says anew what is kept under its id already, instead of refusing.
     pub anew: bool,
     /// Belongs to no session: a conclusion, not something that happened in one.
@@ -139,7 +150,12 @@ pub fn add_all(
     let branch = if branch.is_empty() { "main" } else { branch };
     let view = ledger.view(&ViewSpec::on(branch))?;
     let many = episodes.len() > 1;
-    let recording = Recording { engine, context, ledger: &ledger, view: &view };
+    let mut episodes = episodes;
+    for episode in &mut episodes {
+        by_key(engine, context, branch, episode)?;
+    }
+    let origin = Origin::of(context);
+    let recording = Recording { engine, context, ledger: &ledger, view: &view, origin };
     let mut prepared: Vec<Prepared> = Vec::with_capacity(episodes.len());
     for (at, new) in episodes.into_iter().enumerate() {
         let one = recording.prepare(new);
@@ -156,6 +172,35 @@ struct Recording<'a, 'c> {
     context: &'a Context<'c>,
     ledger: &'a Ledger,
     view: &'a View,
+    origin: Origin,
+}
+
+/// Puts exact names in the place of those that an episode is given by. What fits nothing stays as it is, and is judged
+/// where it is linked.
+fn by_key(engine: &Engine, context: &mut Context<'_>, branch: &str, new: &mut NewEpisode) -> Result<()> {
+    let spec = ViewSpec::on(branch);
+    let mut exact = |name: &str| match engine.reference(context, &spec, name) {
+        Ok(Reference::Id(id)) => Ok(Some(id)),
+        Ok(_) => Ok(None),
+        Err(e) if e.kind == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e),
+    };
+    for name in new.entities.iter_mut().chain(&mut new.derived_from).chain(&mut new.supersedes) {
+        if let Some(id) = exact(name)? {
+            *name = id.to_string();
+        }
+    }
+    let ledger = engine.ledger(&context.scope);
+    let view = ledger.view(&spec)?;
+    for file in files_in(&mut new.metadata) {
+        let Some(name) = file.as_str() else { continue };
+        if let Ok(Reference::Id(id)) = engine.reference(context, &spec, name)
+            && let Some(key) = ledger.find(&view, &Reference::Id(id))?.thing.key
+        {
+            *file = key.to_string().into();
+        }
+    }
+    Ok(())
 }
 
 /// What a name means.
@@ -228,7 +273,7 @@ impl Recording<'_, '_> {
             None => format!("{}{}", kind.prefix(), self.engine.clock().new_id()),
         };
         let mut links = Vec::new();
-        let entities = self.entities(&new, &metadata, &mut links, &mut warnings)?;
+        let (entities, unlinked) = self.entities(&new, &metadata, &mut links, &mut warnings)?;
         let came_of = new.task_id.as_ref().or(new.came_of.as_ref()).filter(|_| kind.lasts());
         let task_node = came_of.and_then(|task| self.task(task));
         let named = [(DERIVED_FROM, &new.derived_from), (SUPERSEDES, &new.supersedes)];
@@ -237,7 +282,10 @@ impl Recording<'_, '_> {
             let thing = self.ledger.find(self.view, &Reference::from(name.as_str()))?.thing;
             links.push(Linked { type_name, id: thing.id, code_hash: None });
         }
-        let content = plain(&new, &metadata, [("agent_id", &agent), ("session_id", &session), ("task_id", &task)])?;
+        let mut content = plain(&new, &metadata, [("agent_id", &agent), ("session_id", &session), ("task_id", &task)])?;
+        if !unlinked.is_empty() {
+            content.properties.insert(UNLINKED.into(), json!(unlinked));
+        }
         let repeated = new.id.is_some() && !new.anew && self.is_repeated(kind, &key, &content)?;
         let (content, encrypted) = match agent.as_deref().filter(|_| new.sensitive) {
             Some(agent) if self.engine.memory().vault.has(agent) => (self.seal(agent, &key, content)?, true),
@@ -326,14 +374,16 @@ impl Recording<'_, '_> {
         }
     }
 
-    /// What it involves. Names that were given must mean something; files that metadata speaks of are linked if they do.
+    /// What it involves, and the names that fit nothing where that is allowed. Names that were given must fit something,
+    /// and so must the files that a decision affects, or lie in the working tree; files that other metadata names are
+    /// linked if they do.
     fn entities(
         &self,
         new: &NewEpisode,
         metadata: &Map<String, Value>,
         links: &mut Vec<Linked>,
         warnings: &mut Vec<String>,
-    ) -> Result<Vec<EntityOut>> {
+    ) -> Result<(Vec<EntityOut>, Vec<String>)> {
         if new.entities.len() > ENTITIES {
             let message = format!("{} entities, {ENTITIES} are allowed", new.entities.len());
             return Err(Error::too_large("too_many_entities", message));
@@ -354,20 +404,27 @@ impl Recording<'_, '_> {
                 Err(error) => return Err(error),
             }
         }
-        if !unknown.is_empty() {
-            return Err(no_such_entities(&unknown));
-        }
-        for name in spoken_of(metadata) {
+        let unlinked = |name: &str| format!("`{name}` is not in the graph, so nothing is linked to it");
+        let decides = new.kind == Kind::Decision;
+        for (name, affected) in spoken_of(metadata) {
             match self.entity(name) {
                 Ok(entity) => take(entity),
-                Err(_) => warnings.push(format!("`{name}` is not in the graph, so nothing is linked to it")),
+                Err(error) if decides && affected && !new.new && !self.origin.has_file(name) => {
+                    unknown.push((name.to_owned(), error));
+                }
+                Err(_) => warnings.push(unlinked(name)),
             }
         }
+        if !unknown.is_empty() && !new.new {
+            return Err(no_such_entities(&unknown));
+        }
+        let unknown: Vec<String> = unknown.into_iter().map(|(name, _)| name).collect();
+        warnings.extend(unknown.iter().map(|name| unlinked(name)));
         new.mentions.iter().filter_map(|name| self.entity(name).ok()).for_each(&mut take);
         if let Some(entity) = new.task_id.as_ref().and_then(|task| self.task(task)) {
             take(entity);
         }
-        Ok(found)
+        Ok((found, unknown))
     }
 
     /// A task by its name, as far as it is known.
@@ -596,11 +653,23 @@ fn check_content(content: &str) -> Result<()> {
     Ok(())
 }
 
-/// Files that metadata speaks of.
-fn spoken_of(metadata: &Map<String, Value>) -> impl Iterator<Item = &str> {
-    let one = metadata.get("file").and_then(Value::as_str);
-    let lists = ["affected_files", "test_files"].into_iter().filter_map(|name| metadata.get(name)?.as_array());
-    one.into_iter().chain(lists.flatten().filter_map(Value::as_str))
+/// Files that metadata names, and whether it is said that they are affected.
+fn spoken_of(metadata: &Map<String, Value>) -> impl Iterator<Item = (&str, bool)> {
+    let one = metadata.get("file").and_then(Value::as_str).map(|file| (file, false));
+    let lists = [(AFFECTED_FILES, true), (TEST_FILES, false)].into_iter();
+    let lists = lists.filter_map(|(name, affected)| Some((metadata.get(name)?.as_array()?, affected)));
+    let listed =
+        lists.flat_map(|(list, affected)| list.iter().filter_map(move |file| Some((file.as_str()?, affected))));
+    one.into_iter().chain(listed)
+}
+
+/// The same files, to be written in another way. Callers may write the names of metadata in camel case.
+fn files_in(metadata: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> {
+    let own = |name: &str| [AFFECTED_FILES, TEST_FILES, "file"].contains(&snake_case(name).as_str());
+    metadata.iter_mut().filter(move |(name, _)| own(name)).flat_map(|(_, value)| match value {
+        Value::Array(list) => list.iter_mut().collect::<Vec<_>>(),
+        other => vec![other],
+    })
 }
 
 fn no_such_entities(unknown: &[(String, Error)]) -> Error {
@@ -615,8 +684,8 @@ fn no_such_entities(unknown: &[(String, Error)]) -> Error {
     let error = Error::not_found("unknown_entity", format!("nothing is named {}", names.join(", ")));
     let error = error.details(json!({"unknown": unknown.iter().map(|(name, _)| name).collect::<Vec<_>>()}));
     match near.is_empty() {
-        true => error.hint("name entities by key, for example `src/auth.ts::login`; `lukasa search` finds them"),
-        false => error.hint(format!("closest {}", near.join("; "))),
+        true => error.hint(format!("name entities by key, for example `src/auth.ts::login`; {MAKE}")),
+        false => error.hint(format!("closest {}; {MAKE}", near.join("; "))),
     }
 }
 

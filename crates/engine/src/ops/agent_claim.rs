@@ -17,10 +17,12 @@ pub struct AgentClaim;
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
     /// A file by its path, a function or another symbol as path::name or by a name that only it has, task:… or feature:….
-    /// A path that does not exist yet can be claimed too.
     pub target_id: String,
     /// What is to be done there, for others to read.
     pub intent: String,
+    /// Claim a file or a symbol that does not exist yet.
+    #[serde(default)]
+    pub new: bool,
     /// What the target is, where its name leaves that open.
     #[serde(default)]
     pub claim_type: Option<ClaimType>,
@@ -79,13 +81,14 @@ impl Op for AgentClaim {
         summary: "Claim a file, function, task or feature before working on it",
         description: "Says what an agent is about to work on. If another agent has claimed it, or the file around it, or \
                       something within it, the answer is CONFLICT with who, what for and since when, and nothing is claimed. \
-                      A claim holds for the whole project whatever the branch. It ends by `agent_release`, when somebody \
+                      What does not exist is refused, unless `new` says that it is yet to be made. A claim holds for the whole project whatever the branch. It ends by `agent_release`, when somebody \
                       else changes the code, when its task is completed, and when the connection it was made by has been \
                       closed for a minute; claims by single requests (REST, command line) end by release only. Claiming \
                       again what one has changes its intent.",
         verb: "claim",
         toolset: "coordination",
         positional: &["target_id"],
+        names: &["target_id"],
         aliases: &[("target", "target_id"), ("type", "claim_type"), ("worktree", "path")],
         examples: &[
             "lukasa claim src/auth.ts --intent \"add a timeout\" --agent ada",
@@ -102,7 +105,7 @@ impl Op for AgentClaim {
         let agent = asking(request.agent_id.as_deref(), context)?;
         check_text("agent_id", &agent, NAME_BYTES)?;
         let place = Worktree::of(request.path.as_deref(), request.branch.as_deref())?;
-        let target = meant(engine, context, &request.target_id, request.claim_type, &place)?;
+        let target = meant(engine, context, &request.target_id, request.claim_type, request.new, &place)?;
         let wish = Wish {
             target: target.clone(),
             agent,

@@ -61,6 +61,7 @@ impl Op for AgentRelease {
         verb: "release-claim",
         toolset: "coordination",
         positional: &["claim_id"],
+        names: &["claim_id"],
         aliases: &[("target_id", "claim_id"), ("target", "claim_id")],
         examples: &[
             "lukasa release-claim claim:0198c9c6-0000-7000-8000-000000000000 --outcome \"timeout added\"",
@@ -146,7 +147,11 @@ fn held(engine: &Engine, context: &mut Context<'_>, ledger: &Ledger, name: &str)
     if is_id(&id) {
         return Ok(None);
     }
-    let target = meant(engine, context, name, None, &Worktree::default())?;
+    if let Some(held) = all.iter().find(|held| held.target == name.trim()) {
+        return Ok(Some(held.clone()));
+    }
+    // What was claimed may be gone, or may never have been made.
+    let target = meant(engine, context, name, None, true, &Worktree::default())?;
     let found = all.into_iter().find(|held| held.target == target.name);
     found.map(Some).ok_or_else(|| {
         Error::not_found("no_claim", format!("nobody has claimed `{}`", target.name))

@@ -11,7 +11,7 @@ use crate::search::{Ask, Read, Recipe, find};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_graph::walk::Filter;
-use lukasa_model::batch::{PutObject, Reference};
+use lukasa_model::batch::PutObject;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Batch, Error, Result};
 use lukasa_search::fuse::Fusion;
@@ -141,6 +141,7 @@ impl Op for BuildContextGraph {
                       and `context_graph_usage` links it to the calls it had a part in. Sensitive things are left out.",
         verb: "context-graph",
         toolset: "memory",
+        names: &["anchors", "policies", "replay"],
         positional: &["anchors"],
         aliases: &[("store", "keep")],
         examples: &[
@@ -366,7 +367,7 @@ fn keep(engine: &Engine, context: &Context<'_>, request: &Request, response: &Re
 fn replay(engine: &Engine, context: &mut Context<'_>, id: &str, spec: &ViewSpec) -> Result<Response> {
     let ledger = engine.ledger(&context.scope);
     let view = ledger.view(spec)?;
-    let found = ledger.find(&view, &Reference::from(id))?;
+    let found = ledger.find(&view, &engine.reference(context, spec, id)?)?;
     let kept = ledger.states(&view, &[found.thing.no], Fields::Content)?.pop().and_then(|state| state.statement);
     let content = kept.map(|statement| statement.parsed()).transpose()?;
     let graph = content.and_then(|content| content.properties.get("graph").cloned());

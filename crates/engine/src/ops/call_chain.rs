@@ -99,6 +99,7 @@ impl Op for CallChain {
                       no chain, it is said whether there is one in the other direction, or by calls less sure.",
         verb: "call-chain",
         toolset: "code",
+        names: &["from", "to"],
         positional: &["from", "to"],
         examples: &["lukasa call-chain main save", "lukasa call-chain src/web.py Database::commit --max-depth 12"],
         ..META
@@ -112,7 +113,7 @@ impl Op for CallChain {
         check_confidence(request.min_confidence)?;
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);
-        let (from, to) = (symbols.find(&request.from)?, symbols.find(&request.to)?);
+        let (from, to) = (look.node(&request.from)?, look.node(&request.to)?);
         let (sources, targets) = (symbols.whole(from, MEMBERS).0, symbols.whole(to, MEMBERS).0);
         let depth = request.max_depth;
         let (mut found, mut truncated) = shortest(&symbols, &sources, &targets, depth, request.min_confidence);

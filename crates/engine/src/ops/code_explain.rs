@@ -170,6 +170,7 @@ impl Op for CodeExplain {
                       is, and when it was last changed.",
         verb: "explain",
         toolset: "code",
+        names: &["ref"],
         positional: &["ref"],
         aliases: &[("symbol", "ref"), ("node_id", "ref")],
         examples: &["lukasa explain login", "lukasa explain src/auth.py --limit 30"],
@@ -182,7 +183,7 @@ impl Op for CodeExplain {
         check_limit(request.limit)?;
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);
-        let node = symbols.find(&request.reference)?;
+        let node = look.node(&request.reference)?;
         let around = Around::new(&symbols, node);
         let (mut dependencies, mut dependents) = (around.dependencies(), around.dependents());
         let mut members = symbols.members(node);

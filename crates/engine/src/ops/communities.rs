@@ -83,6 +83,7 @@ impl Op for Communities {
                       and never stated: --fresh finds them now.",
         verb: "communities",
         toolset: "graph",
+        names: &["of"],
         positional: &["community"],
         examples: &["lukasa communities", "lukasa communities auth", "lukasa communities --of src/auth.ts::login"],
         ..META

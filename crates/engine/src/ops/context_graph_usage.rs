@@ -60,6 +60,7 @@ impl Op for ContextGraphUsage {
                       came of it, so that `trace_decision_lineage` tells what was known when it was made.",
         verb: "context-graph-usage",
         toolset: "memory",
+        names: &["context_graph_id", "result"],
         positional: &["context_graph_id", "tool_call_id"],
         examples: &["lukasa context-graph-usage context:0198… call-7 --nodes-used decision:42"],
         ..WRITE
@@ -71,7 +72,7 @@ impl Op for ContextGraphUsage {
         engine.know_agents(context)?;
         let ledger = engine.ledger(&context.scope);
         let view = ledger.view(&ViewSpec::default())?;
-        let graph = ledger.find(&view, &Reference::from(request.context_graph_id.as_str()))?;
+        let graph = ledger.find(&view, &engine.reference(context, &ViewSpec::default(), &request.context_graph_id)?)?;
         if !graph.thing.type_name.eq_ignore_ascii_case(CONTEXT_GRAPH) {
             let message = format!("`{}` is not a context graph that was kept", request.context_graph_id);
             return Err(Error::invalid("not_a_context_graph", message));
@@ -110,7 +111,7 @@ impl Op for ContextGraphUsage {
             .write(put)
             .write(to_call);
         if let Some(result) = &request.result {
-            batch = batch.write(link(Reference::from(result.as_str())));
+            batch = batch.write(link(engine.reference(context, &ViewSpec::default(), result)?));
         }
         commit(engine, context, batch, &format!("{} had a part in call {call}", request.context_graph_id))
     }

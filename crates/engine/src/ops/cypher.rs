@@ -103,7 +103,8 @@ impl Op for Cypher {
         description: "Read-only openCypher over the objects and relationships of a view: any branch, any time. The \
                       labels of a node are its type and its labels; its properties are those stated, and `key`, \
                       `title`, `status`, `subtype`; a relationship also has `confidence`, `weight` and `derivation`. \
-                      CALL db.schema() tells what there is. A query ends at its timeout, and an answer that was cut \
+                      CALL db.schema() lists what there is, CALL lukasa.node('Class.method') YIELD node finds one by \
+                      name. A query ends at its timeout, and an answer that was cut \
                       says so.",
         verb: "cypher",
         toolset: "graph",
@@ -132,6 +133,8 @@ impl Op for Cypher {
         let mut start = Instant::now();
         let mut prepared =
             prepare(&request.query, &parameters, place).map_err(|f| hinted(f.into_error(&request.query)))?;
+        let named = look.clone();
+        prepared = prepared.resolving(Arc::new(move |name| named.node(name)));
         let mut searcher = None;
         if prepared.searches() && !prepared.only_explains() {
             let made = Searcher::new(engine, context, &look)?;

@@ -24,12 +24,15 @@ pub struct Request {
     /// What was weighed against it, and what it costs.
     #[serde(default)]
     pub tradeoffs: Vec<String>,
-    /// Files it affects; linked where they are in the graph.
+    /// Files it affects; linked where they are in the graph, else they must lie in the working tree.
     #[serde(default)]
     pub affected_files: Vec<String>,
     /// Keys of what it is about.
     #[serde(default)]
     pub entities: Vec<String>,
+    /// Files and names that do not exist yet are kept, and linked to nothing, instead of refused.
+    #[serde(default)]
+    pub new: bool,
     /// Decisions it replaces.
     #[serde(default)]
     pub supersedes: Vec<String>,
@@ -78,6 +81,7 @@ impl Op for DecisionAdd {
                       code it is about, and `trace_decision_lineage` tells what led to it and what came of it.",
         verb: "decide",
         toolset: "memory",
+        names: &["affected_files", "entities", "supersedes"],
         positional: &["title"],
         examples: &[
             "lukasa decide \"Tokens last an hour\" --rationale \"stolen ones must die soon\" --affected-files src/auth.ts",
@@ -97,6 +101,7 @@ impl Op for DecisionAdd {
             id: request.id,
             status: Some(request.status),
             entities: request.entities,
+            new: request.new,
             outcome: request.outcome,
             metadata,
             agent_id: request.agent_id,

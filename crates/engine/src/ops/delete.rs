@@ -4,7 +4,8 @@ use super::{WRITE, WriteOut, commit};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::batch::End;
-use lukasa_model::{Batch, Reference, Result, Time};
+use lukasa_model::{Batch, Result, Time};
+use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -41,6 +42,7 @@ impl Op for Delete {
         description: "States that a thing is absent from now on, or from another time. Nothing is removed: earlier \
                       times still show it, and `restore` brings it back.",
         verb: "delete",
+        names: &["ref"],
         positional: &["ref"],
         examples: &["lukasa delete Service:legacy", "lukasa delete Service:legacy --from 2026-01-31"],
         ..WRITE
@@ -49,13 +51,13 @@ impl Op for Delete {
     type Response = WriteOut;
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<WriteOut> {
+        let branch = request.branch.unwrap_or_else(|| "main".into());
         let end = End {
-            reference: Reference::from(request.reference.as_str()),
+            reference: engine.reference(context, &ViewSpec::on(&branch), &request.reference)?,
             from: request.from,
             to: request.to,
             expected_version: request.expected_version,
         };
-        let branch = request.branch.unwrap_or_default();
         let batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }.write(end);
         commit(engine, context, batch, &format!("delete {}", request.reference))
     }

@@ -24,6 +24,9 @@ pub struct Request {
     /// Keys of what it involves, for example `src/auth.ts::login`; up to 200.
     #[serde(default)]
     pub entities: Vec<String>,
+    /// Names that do not exist yet are kept, and linked to nothing, instead of refused.
+    #[serde(default)]
+    pub new: bool,
     /// success, failure or partial.
     #[serde(default)]
     pub outcome: Option<Outcome>,
@@ -74,6 +77,8 @@ struct One {
     #[serde(default)]
     entities: Vec<String>,
     #[serde(default)]
+    new: bool,
+    #[serde(default)]
     outcome: Option<Outcome>,
     #[serde(default)]
     metadata: Map<String, Value>,
@@ -117,6 +122,7 @@ impl Op for EpisodeAdd {
                       is sure, else both stay and are shown.",
         verb: "remember",
         toolset: "memory",
+        names: &["entities"],
         positional: &["content"],
         aliases: &[("kind", "type"), ("timestamp", "time"), ("episode_id", "id")],
         examples: &[
@@ -165,6 +171,7 @@ fn read(request: Request) -> Result<Vec<NewEpisode>> {
         id: request.id,
         title: request.title,
         entities: request.entities,
+        new: request.new,
         outcome: request.outcome,
         metadata: request.metadata,
         sensitive: request.sensitive,
@@ -192,6 +199,7 @@ fn one_of(at: usize, value: Value) -> Result<NewEpisode> {
         id: one.id,
         title: one.title,
         entities: one.entities,
+        new: one.new,
         outcome: one.outcome,
         metadata: one.metadata,
         sensitive: one.sensitive,

@@ -142,6 +142,7 @@ impl Op for EpisodeRecall {
         scope: "graph:search:read",
         verb: "recall",
         toolset: "memory",
+        names: &["entities"],
         positional: &["query"],
         examples: &[
             "lukasa recall \"why do tokens expire after an hour\"",
@@ -215,6 +216,7 @@ impl Op for DecisionQuery {
         scope: "graph:search:read",
         verb: "decisions",
         toolset: "memory",
+        names: &["affected_files"],
         positional: &["query"],
         aliases: &[("entities", "affected_files")],
         examples: &["lukasa decisions \"session tokens\" --affected-files src/auth.ts"],

@@ -160,6 +160,7 @@ impl Op for Expand {
                       relationships. Each relationship is told with the score by which neighbours are chosen.",
         verb: "expand",
         toolset: "graph",
+        names: &["roots"],
         positional: &["roots"],
         aliases: &[("relationship_types", "edge_types"), ("object_types", "node_types"), ("max_nodes", "limit_nodes")],
         examples: &[

@@ -4,9 +4,9 @@ use super::{META, shape};
 use crate::registry::{Meta, Op};
 use crate::telemetry::metrics;
 use crate::{Context, Engine};
+use lukasa_model::Result;
 use lukasa_model::plan::Side;
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Reference, Result};
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,6 +66,7 @@ impl Op for Get {
         description: "Shows what is visible under a name in a view, and what it is connected to. Follows renames. \
                       `as_of` and `known_at` look back; `branch` looks elsewhere.",
         verb: "get",
+        names: &["ref"],
         positional: &["ref"],
         examples: &[
             "lukasa get Service:auth",
@@ -80,7 +81,7 @@ impl Op for Get {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let ledger = engine.ledger(&context.scope);
         let view = ledger.view(&request.view)?;
-        let found = ledger.find(&view, &Reference::from(request.reference.as_str()))?;
+        let found = ledger.find(&view, &engine.reference(context, &request.view, &request.reference)?)?;
         if let Some(above) = view.lineage.entries().iter().position(|(branch, _)| *branch == found.statement.branch) {
             metrics().branch_fallback_depth.record(above as f64);
         }

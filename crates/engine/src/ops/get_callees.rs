@@ -3,6 +3,7 @@
 use super::calls::{Followed, Request, follow, is_zero, missing, told};
 use super::{META, count};
 use crate::code::symbols::{CallOut, Kind, Placed, Reach, Reached, Symbols, ThroughOut, Way, number, through};
+use crate::names::Resolved;
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
@@ -52,6 +53,7 @@ impl Op for GetCallees {
                       outside of itself.",
         verb: "callees",
         toolset: "code",
+        names: &["ref"],
         positional: &["ref"],
         aliases: &[("symbol", "ref"), ("node_id", "ref")],
         examples: &["lukasa callees main --depth 2", "lukasa callees src/auth.py::Session::close"],
@@ -64,8 +66,9 @@ impl Op for GetCallees {
         request.check()?;
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);
-        let symbol = symbols.find(&request.reference)?;
-        let (roots, whole) = symbols.whole(symbol, MEMBERS);
+        let Resolved { node: symbol, overloads, .. } = look.resolve(&request.reference)?;
+        let (mut roots, whole) = symbols.whole(symbol, MEMBERS);
+        roots.extend(overloads);
         let how = request.reach(Way::Out);
         let Followed { found, complete, recursive, less_sure } = follow(&symbols, &roots, &[symbol], &how);
         let is_outside = |r: &Reached| symbols.kind(r.node).is_some_and(Kind::outside);

@@ -3,6 +3,7 @@
 use super::calls::{Followed, Request, follow, is_zero, missing, told};
 use super::{META, count};
 use crate::code::symbols::{CallOut, Placed, Reach, Reached, Symbols, ThroughOut, UnresolvedOut, Way, through};
+use crate::names::Resolved;
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
@@ -47,6 +48,7 @@ impl Op for GetCallers {
                       body or members goes before fields and variables, and those before names of packages.",
         verb: "callers",
         toolset: "code",
+        names: &["ref"],
         positional: &["ref"],
         aliases: &[("symbol", "ref"), ("node_id", "ref")],
         examples: &["lukasa callers login", "lukasa callers Session::close --depth 3 --include-tests false"],
@@ -59,8 +61,9 @@ impl Op for GetCallers {
         request.check()?;
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);
-        let symbol = symbols.find(&request.reference)?;
-        let roots = symbols.with_constructors(symbol)?;
+        let Resolved { node: symbol, overloads, .. } = look.resolve(&request.reference)?;
+        let mut roots = symbols.with_constructors(symbol)?;
+        roots.extend(overloads);
         let how = request.reach(Way::In);
         let Followed { found, complete, recursive, less_sure } = follow(&symbols, &roots, &roots, &how);
         let through = overridden(&symbols, symbol, &found, &how, request.limit)?;

@@ -71,6 +71,7 @@ impl Op for GetEntityNeighbors {
                       `build_context_graph` has them. `neighbors` has more to choose from.",
         verb: "entity-neighbors",
         toolset: "memory",
+        names: &["node_id"],
         positional: &["node_id"],
         aliases: &[("ref", "node_id"), ("radius", "depth"), ("relationship_types", "edge_types")],
         examples: &["lukasa entity-neighbors decision:42 --edge-types INVOLVES"],

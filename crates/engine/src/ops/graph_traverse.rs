@@ -144,6 +144,7 @@ impl Op for GraphTraverse {
                       one whose confidences have the largest product. Also names the documents that were reached.",
         verb: "graph-traverse",
         toolset: "graph",
+        names: &["entry_entity_ids"],
         positional: &["entry_entity_ids"],
         aliases: &[("entry_entities", "entry_entity_ids")],
         examples: &["lukasa graph-traverse Product:shop --max-hops 3 --min-confidence 0.7"],

@@ -6,7 +6,7 @@ use crate::{Context, Engine};
 use lukasa_model::change::ChangeSummary;
 use lukasa_model::statement::Role;
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Error, Reference, Result, Time, VersionId};
+use lukasa_model::{Error, Result, Time, VersionId};
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,7 @@ impl Op for History {
         description: "Lists the versions along the line of a branch, oldest first, with valid time, recording, what \
                       changed, and where a merge took it from.",
         verb: "history",
+        names: &["ref"],
         positional: &["ref"],
         examples: &["lukasa history Service:auth", "lukasa history Service:auth --changes --json"],
         ..META
@@ -94,8 +95,8 @@ impl Op for History {
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let ledger = engine.ledger(&context.scope);
         let view = ledger.view(&request.view)?;
-        let (thing, entries) =
-            ledger.history(&view, &Reference::from(request.reference.as_str()), request.all_branches)?;
+        let reference = engine.reference(context, &request.view, &request.reference)?;
+        let (thing, entries) = ledger.history(&view, &reference, request.all_branches)?;
         let versions = entries
             .into_iter()
             .map(|entry| {

@@ -4,7 +4,8 @@ use super::{WRITE, WriteOut, commit, read_set};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::batch::PutRelationship;
-use lukasa_model::{Batch, Reference, Result, Time};
+use lukasa_model::{Batch, Result, Time};
+use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -75,6 +76,7 @@ impl Op for LinkOp {
         description: "States the whole content of a relationship from now on, or for a period. Both ends must exist \
                       at some time in it. Type rules and multiplicity are checked.",
         verb: "link",
+        names: &["src", "dst"],
         positional: &["src", "type", "dst"],
         examples: &["lukasa link checkout CALLS auth --confidence 0.9 --derivation import"],
         ..WRITE
@@ -86,10 +88,12 @@ impl Op for LinkOp {
         let what = format!("link {} {} {}", request.src, request.type_name, request.dst);
         let mut properties = request.properties;
         read_set(&request.set, &mut properties)?;
+        let branch = request.branch.unwrap_or_else(|| "main".into());
+        let on = ViewSpec::on(&branch);
         let put = PutRelationship {
             type_name: request.type_name,
-            src: Reference::from(request.src.as_str()),
-            dst: Reference::from(request.dst.as_str()),
+            src: engine.reference(context, &on, &request.src)?,
+            dst: engine.reference(context, &on, &request.dst)?,
             discriminator: request.discriminator,
             properties,
             evidence: request.evidence,
@@ -104,7 +108,6 @@ impl Op for LinkOp {
             expected_version: request.expected_version,
             ..PutRelationship::default()
         };
-        let branch = request.branch.unwrap_or_default();
         let batch = Batch { header: context.header(request.reason), ..Batch::on(&branch) }.write(put);
         commit(engine, context, batch, &what)
     }

@@ -4,10 +4,10 @@ use super::{WRITE, overtaken};
 use crate::coordination::{Change, Edits};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
+use lukasa_model::Result;
 use lukasa_model::claims::{Target, claimed, in_the_way};
-use lukasa_model::{Reference, Result};
 use lukasa_store::Ledger;
-use lukasa_store::ledger::{MergeReport, MergeRequest};
+use lukasa_store::ledger::{MergeReport, MergeRequest, ViewSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -51,6 +51,7 @@ impl Op for Merge {
         description: "Three-way by path, from the common ancestors of each thing. With any conflict nothing is \
                       written and all are listed; merge strategies of the type may decide a path.",
         verb: "merge",
+        names: &["key"],
         positional: &["source"],
         toolset: "branches",
         examples: &["lukasa merge feature/payments --dry-run", "lukasa merge main --into release/1 --key Service:auth"],
@@ -61,10 +62,14 @@ impl Op for Merge {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let target = request.into.unwrap_or_else(|| "main".into());
+        let mut keys = Vec::with_capacity(request.key.len());
+        for key in &request.key {
+            keys.push(engine.reference(context, &ViewSpec::on(&request.source), key)?);
+        }
         let asked = MergeRequest {
             source: request.source.clone(),
             target: target.clone(),
-            keys: request.key.iter().map(|k| Reference::from(k.as_str())).collect(),
+            keys,
             dry_run: request.dry_run,
             header: context.header(request.reason),
         };

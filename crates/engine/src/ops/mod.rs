@@ -103,6 +103,7 @@ const META: Meta = Meta {
     positional: &[],
     aliases: &[],
     destructive: false,
+    names: &[],
     places: &[],
     files: &[],
     branch_field: "branch",

@@ -72,6 +72,7 @@ impl Op for Neighbors {
                       out is still walked through.",
         verb: "neighbors",
         toolset: "graph",
+        names: &["ref"],
         positional: &["ref"],
         aliases: &[
             ("node_id", "ref"),

@@ -4,7 +4,7 @@ use super::{WRITE, WriteOut, commit, read_set};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
-use lukasa_model::{Batch, Error, Reference, Result, Time, Write};
+use lukasa_model::{Batch, Error, Result, Time, Write};
 use lukasa_store::ledger::{Found, ViewSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -70,6 +70,7 @@ impl Op for Patch {
         description: "Reads the visible version, changes what is named and states the result, refusing to overwrite \
                       what somebody else wrote meanwhile.",
         verb: "patch",
+        names: &["ref"],
         positional: &["ref"],
         examples: &["lukasa patch Service:auth --set port=9090 --unset legacy --status active"],
         ..WRITE
@@ -81,7 +82,7 @@ impl Op for Patch {
         let ledger = engine.ledger(&context.scope);
         let branch = request.branch.clone().unwrap_or_else(|| "main".into());
         let header = context.header(request.reason.clone());
-        let reference = Reference::from(request.reference.as_str());
+        let reference = engine.reference(context, &ViewSpec::on(&branch), &request.reference)?;
         let mut tries = TRIES;
         loop {
             let view = ledger.view(&ViewSpec::on(&branch))?;

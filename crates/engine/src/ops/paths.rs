@@ -71,6 +71,7 @@ impl Op for ShortestPath {
                       what lies between.",
         verb: "shortest-path",
         toolset: "graph",
+        names: &["from", "to"],
         positional: &["from", "to"],
         examples: &[
             "lukasa shortest-path Service:web Service:db",
@@ -170,6 +171,7 @@ impl Op for Paths {
                       between two objects make one way.",
         verb: "paths",
         toolset: "graph",
+        names: &["from", "to"],
         positional: &["from", "to"],
         examples: &["lukasa paths Service:web Service:db --max-depth 3"],
         ..META

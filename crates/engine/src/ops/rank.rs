@@ -68,6 +68,7 @@ impl Op for Rank {
                       the seeds.",
         verb: "rank",
         toolset: "graph",
+        names: &["seeds"],
         positional: &["seeds"],
         examples: &["lukasa rank --limit 10", "lukasa rank Service:auth Service:web=0.5 --type Function"],
         ..META

@@ -42,6 +42,7 @@ impl Op for Rename {
                       RENAMED_FROM relationship, and moves its relationships, all in one transaction. Look-ups of \
                       the old name follow it.",
         verb: "rename",
+        names: &["ref"],
         positional: &["ref", "to"],
         examples: &["lukasa rename Service:auth identity"],
         ..WRITE
@@ -53,7 +54,7 @@ impl Op for Rename {
         let ledger = engine.ledger(&context.scope);
         let branch = request.branch.unwrap_or_else(|| "main".into());
         let view = ledger.view(&ViewSpec::on(&branch))?;
-        let old = ledger.find(&view, &Reference::from(request.reference.as_str()))?;
+        let old = ledger.find(&view, &engine.reference(context, &ViewSpec::on(&branch), &request.reference)?)?;
         if old.ends.is_some() || old.thing.key.is_none() {
             return Err(Error::invalid("no_key", format!("`{}` has no key to rename", request.reference)));
         }

@@ -4,7 +4,7 @@ use super::{WRITE, WriteOut, commit};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::batch::{PutObject, PutRelationship};
-use lukasa_model::{Batch, Error, Reference, Result, Time, VersionId, Write};
+use lukasa_model::{Batch, Error, Result, Time, VersionId, Write};
 use lukasa_store::ledger::{HistoryEntry, ViewSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -39,6 +39,7 @@ impl Op for Restore {
         summary: "Bring back what was deleted, or an earlier version",
         description: "States an earlier content anew, from now on. History keeps both.",
         verb: "restore",
+        names: &["ref"],
         positional: &["ref"],
         examples: &["lukasa restore Service:legacy", "lukasa restore Service:auth --version-id 3.0"],
         ..WRITE
@@ -50,7 +51,8 @@ impl Op for Restore {
         let ledger = engine.ledger(&context.scope);
         let branch = request.branch.unwrap_or_else(|| "main".into());
         let view = ledger.view(&ViewSpec::on(&branch))?;
-        let (thing, history) = ledger.history(&view, &Reference::from(request.reference.as_str()), false)?;
+        let reference = engine.reference(context, &ViewSpec::on(&branch), &request.reference)?;
+        let (thing, history) = ledger.history(&view, &reference, false)?;
         let with_content = |v: &&HistoryEntry| !v.statement.absent;
         let chosen = match request.version_id {
             Some(version) => history.iter().filter(with_content).find(|v| v.statement.version == version),

@@ -261,6 +261,7 @@ impl Op for Search {
         scope: "graph:search:read",
         verb: "search",
         toolset: "search",
+        names: &["anchor"],
         positional: &["query"],
         aliases: &[
             ("intent_override", "intent"),

@@ -205,6 +205,7 @@ impl Op for SemanticSlice {
                       budget is left out as a whole, never cut in the middle.",
         verb: "slice",
         toolset: "code",
+        names: &["symbol", "file"],
         positional: &["symbol"],
         aliases: &[("ref", "symbol"), ("question", "query")],
         examples: &[
@@ -259,7 +260,7 @@ fn given(text: &Option<String>) -> Option<&str> {
 impl Finding<'_> {
     fn find(&self, context: &mut Context<'_>) -> Result<Found> {
         let (symbol, query) = (given(&self.request.symbol), given(&self.request.query));
-        let file = given(&self.request.file).map(|file| self.symbols.find(file.trim_start_matches("./"))).transpose();
+        let file = given(&self.request.file).map(|file| self.symbols.look.node(file)).transpose();
         let named = match (symbol, file) {
             (_, Err(e)) => Err(e),
             (Some(name), Ok(file)) => self.named(name, file),
@@ -281,18 +282,21 @@ impl Finding<'_> {
     }
 
     fn named(&self, name: &str, file: Option<Node>) -> Result<Found> {
-        let exact = if name.contains("::") { self.symbols.look.node(name).ok() } else { None };
-        let (node, by) = match (exact, file) {
-            (Some(node), _) => (node, "key"),
-            (None, Some(file)) => (self.symbols.find_in(file, name)?, "file_and_name"),
-            (None, None) => {
-                let node = self.symbols.find(name)?;
-                (node, if self.symbols.key(node) == name { "key" } else { "name" })
+        let look = self.symbols.look;
+        let (node, by) = match file {
+            Some(file) => match look.node_in(file, name) {
+                Ok(node) => (node, "file_and_name"),
+                // A whole key needs no file beside it.
+                Err(e) => (look.resolve(name).ok().filter(|found| found.exact).ok_or(e)?.node, "key"),
+            },
+            None => {
+                let found = look.resolve(name)?;
+                (found.node, if found.exact { "key" } else { "name" })
             }
         };
         if self.symbols.kind(node).is_none() {
             let message = format!("`{name}` is no symbol of the code index");
-            return Err(Error::not_found("unknown_symbol", message).hint(format!("`lukasa get {name}` shows it")));
+            return Err(Error::not_found("not_a_symbol", message).hint(format!("`lukasa get {name}` shows it")));
         }
         Ok(Found::named(node, by))
     }
@@ -325,7 +329,7 @@ impl Finding<'_> {
 }
 
 fn nothing(query: &str) -> Error {
-    Error::not_found("unknown_symbol", format!("nothing here answers `{query}`"))
+    Error::not_found("not_found", format!("nothing here answers `{query}`"))
         .hint("`lukasa symbol` searches by parts of names; `lukasa index` reads a folder")
 }
 

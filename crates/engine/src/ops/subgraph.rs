@@ -85,6 +85,7 @@ impl Op for Subgraph {
                       gives it as text for Graphviz or Mermaid.",
         verb: "subgraph",
         toolset: "graph",
+        names: &["roots"],
         positional: &["roots"],
         examples: &["lukasa subgraph web auth db", "lukasa subgraph auth --radius 1 --draw mermaid"],
         ..META

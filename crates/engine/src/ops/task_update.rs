@@ -113,6 +113,7 @@ impl Op for TaskUpdate {
                       circle of tasks that wait for each other is refused.",
         verb: "task update",
         toolset: "coordination",
+        names: &["targets"],
         positional: &["task_id"],
         aliases: &[("id", "task_id"), ("feature", "feature_id"), ("track", "track_id"), ("notes", "description")],
         examples: &[
@@ -138,7 +139,7 @@ impl Op for TaskUpdate {
         let mut targets = Vec::new();
         let place = Worktree::of(None, request.branch.as_deref())?;
         for name in &request.targets {
-            targets.push(meant(engine, context, name, None, &place)?);
+            targets.push(meant(engine, context, name, None, true, &place)?);
         }
         check_circle(engine, context, &key, &request)?;
         let mut response = written(engine, context, &key, status, &targets, &request, agent.as_deref())?;
@@ -402,6 +403,8 @@ fn decision(
     new.id = Some(decision_id(key, response.version));
     new.title = Some(title.clone());
     new.outcome = Some(outcome);
+    // Its files may be gone, or may never have been made.
+    new.new = true;
     new.agent_id = agent;
     new.task_id = Some(request.task_id.clone());
     new.mentions = targets.iter().filter_map(|target| target.as_str().map(str::to_owned)).collect();

@@ -111,6 +111,7 @@ impl Op for TestRun {
         toolset: "code",
         places: &["path"],
         local: &["command"],
+        names: &["entities"],
         positional: &["tests"],
         examples: &["lukasa test-run", "lukasa test-run auth::login --timeout-seconds 60"],
         ..WRITE

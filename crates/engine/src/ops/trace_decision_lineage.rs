@@ -104,6 +104,7 @@ impl Op for TraceDecisionLineage {
                       what replaced it. Works for episodes, learnings and context graphs too.",
         verb: "lineage",
         toolset: "memory",
+        names: &["decision_id"],
         positional: &["decision_id"],
         aliases: &[("ref", "decision_id")],
         examples: &["lukasa lineage decision:42", "lukasa lineage decision:42 --direction downstream"],

@@ -134,6 +134,7 @@ impl Op for Traverse {
                       cursors.",
         verb: "traverse",
         toolset: "graph",
+        names: &["roots"],
         positional: &["roots"],
         aliases: &[("root_ids", "roots")],
         examples: &[

@@ -43,7 +43,7 @@ impl Desk {
 }
 
 fn claim(target: &str) -> Value {
-    json!({"target_id": target, "intent": "mend the retry"})
+    json!({"target_id": target, "intent": "mend the retry", "new": true})
 }
 
 #[test]
@@ -67,7 +67,8 @@ fn who_comes_second_is_told_who_has_it_what_for_and_since_when() {
             assert!(second["summary"].as_str().unwrap().contains("ada"), "{second}");
         }
         assert_eq!(desk.by("bob", "agent_claim", claim("src/auth.tsx"))["status"], "ok", "another file");
-        let again = desk.by("ada", "agent_claim", json!({"targetId": "src/auth.ts", "intent": "something else"}));
+        let again =
+            desk.by("ada", "agent_claim", json!({"targetId": "src/auth.ts", "intent": "something else", "new": true}));
         assert_eq!((&again["already_yours"], &again["claim_id"]), (&json!(true), &first["claim_id"]));
         let status = desk.by("ada", "agent_status", json!({}));
         assert_eq!(status["active_claims"][0]["intent"], "something else");
@@ -99,7 +100,7 @@ fn tasks_and_features_are_claimed_by_any_of_their_names() {
         assert_eq!(desk.by("bob", "agent_claim", claim("feature:12"))["status"], "ok");
         assert_eq!(desk.by("ada", "agent_status", json!({}))["current_task"], "task:12");
         assert_eq!(desk.refused("ada", "agent_claim", claim("Service:auth")).code, "invalid_target");
-        assert_eq!(desk.refused("ada", "agent_claim", claim("../elsewhere.rs")).code, "invalid_target");
+        assert_eq!(desk.refused("ada", "agent_claim", claim("../elsewhere.rs")).code, "outside_workspace");
         let unknown = desk.refused("ada", "agent_claim", claim("nowhere"));
         assert_eq!(unknown.code, "unknown_target", "{unknown:?}");
         assert_eq!(desk.fails("agent_claim", claim("a.rs")), "no_agent");

@@ -247,7 +247,7 @@ fn chains_of_calls_or_why_there_is_none() {
         assert_eq!(keys(&circle["chains"][0]["steps"]), [MAIN, RENDER, MAIN]);
         let files = desk.ok("call_chain", json!({"from": "src/web.py", "to": AUTH}));
         assert_eq!(keys(&files["chains"][0]["steps"]), [RENDER, LOGIN], "files stand for what is in them");
-        assert_eq!(error(&desk, "call_chain", json!({"from": "main", "to": "nowhere_at_all"})).code, "unknown_symbol");
+        assert_eq!(error(&desk, "call_chain", json!({"from": "main", "to": "nowhere_at_all"})).code, "not_found");
     }
 }
 
@@ -403,8 +403,8 @@ fn a_symbol_is_explained() {
 fn names_that_are_not_clear_or_not_known() {
     for desk in desks() {
         let unclear = error(&desk, "get_callers", json!({"ref": "check"}));
-        assert_eq!((unclear.code, unclear.kind.http_status()), ("ambiguous_symbol", 400));
-        assert_eq!(unclear.details["readings"].as_array().unwrap().len(), 2);
+        assert_eq!((unclear.code, unclear.kind.http_status()), ("ambiguous", 400));
+        assert_eq!(unclear.details["candidates"].as_array().unwrap().len(), 2);
         assert!(unclear.hint.unwrap().contains("FUNCTION:src/auth.py::check"));
         for one in ["FUNCTION:src/web.py::check", "web.py::check", "web.check", "src/web.py::check"] {
             assert_eq!(desk.ok("get_callers", json!({"ref": one}))["symbol"]["key"], "src/web.py::check", "{one}");
@@ -421,8 +421,8 @@ fn names_that_are_not_clear_or_not_known() {
         let id = desk.ok("get", json!({"ref": LOGIN}))["thing"]["id"].clone();
         assert_eq!(desk.ok("code_explain", json!({"ref": id}))["symbol"]["key"], LOGIN);
         let unknown = error(&desk, "code_explain", json!({"ref": "lgoin"}));
-        assert_eq!((unknown.code, unknown.kind.http_status()), ("unknown_symbol", 404));
-        assert_eq!(unknown.hint.unwrap(), "the closest are `FUNCTION:src/auth.py::login`");
+        assert_eq!((unknown.code, unknown.kind.http_status()), ("not_found", 404));
+        assert_eq!(unknown.hint.unwrap(), "closest: `FUNCTION:src/auth.py::login`");
         assert!(error(&desk, "code_explain", json!({"ref": "qqqqqqqq"})).hint.unwrap().contains("lukasa symbol"));
         let mut writes = Vec::new();
         for i in 0..14 {
@@ -430,7 +430,7 @@ fn names_that_are_not_clear_or_not_known() {
         }
         desk.ok("batch", json!({"writes": writes}));
         let many = error(&desk, "get_callees", json!({"ref": "same"}));
-        assert_eq!((many.details["readings"].as_array().unwrap().len(), &many.details["total"]), (10, &json!(14)));
+        assert_eq!((many.details["candidates"].as_array().unwrap().len(), &many.details["total"]), (10, &json!(14)));
         assert!(many.hint.unwrap().ends_with(", and 4 more"));
         desk.fixture.clock.advance(1);
         desk.ok("delete", json!({"ref": LOGIN}));
@@ -460,7 +460,7 @@ fn an_earlier_state_is_told_as_it_was() {
         assert!(desk.ok("symbol_lookup", then)["symbols"].as_array().unwrap().iter().all(|s| s["match"] != "exact"));
         assert_eq!(
             error(&desk, "call_chain", json!({"from": "logout", "to": "login", "as_of": "tx:1"})).code,
-            "unknown_symbol"
+            "not_found"
         );
         assert_eq!(desk.ok("call_chain", json!({"from": "logout", "to": "login"}))["chains"][0]["calls"], 1);
         assert_eq!(desk.ok("call_graph_stats", json!({"as_of": "tx:1"}))["calls"], 10);
@@ -494,7 +494,7 @@ fn projects_and_tenants_do_not_see_each_other() {
             let out = ask(tenant, project, "get_callers", json!({"ref": "login"})).unwrap();
             assert_eq!((keys(&out["callers"]), &out["symbol"]["line"]), (vec!["src/own.py::guest"], &json!(99)));
             assert_eq!(ask(tenant, project, "symbol_lookup", json!({"query": "render"})).unwrap()["total"], 0);
-            assert_eq!(ask(tenant, project, "code_explain", json!({"ref": MAIN})).unwrap_err().code, "unknown_symbol");
+            assert_eq!(ask(tenant, project, "code_explain", json!({"ref": MAIN})).unwrap_err().code, "not_found");
             assert_eq!(ask(tenant, project, "call_graph_stats", json!({})).unwrap()["calls"], 1);
             let chain = ask(tenant, project, "call_chain", json!({"from": "guest", "to": "login"})).unwrap();
             assert_eq!(chain["chains"][0]["calls"], 1);

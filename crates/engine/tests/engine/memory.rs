@@ -99,9 +99,11 @@ fn kinds_ask_for_their_metadata() {
             assert_eq!(error.code, "missing_metadata", "{kind}");
             assert!(error.hint.is_some_and(|hint| hint.contains("`metadata` of this kind has")));
         }
-        let decision = json!({"type": "DECISION", "content": "Tokens last an hour.", "id": "42", "metadata": {
+        let mut decision = json!({"type": "DECISION", "content": "Tokens last an hour.", "id": "42", "metadata": {
             "title": "Tokens expire", "rationale": "stolen ones must die soon", "tradeoffs": ["more refreshes"],
             "affectedFiles": ["src/auth.ts", "src/nowhere.ts"]}});
+        assert_eq!(desk.fails("episode_add", decision.clone()), "unknown_entity");
+        decision["new"] = json!(true);
         let out = desk.ok("episode_add", decision);
         assert_eq!(out["ref"], "Decision:decision:42");
         assert_eq!(refs(&out["entities"], "ref"), ["File:src/auth.ts"], "files that metadata names are linked");

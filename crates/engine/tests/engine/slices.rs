@@ -77,17 +77,17 @@ fn unknown_names_are_answered_with_near_ones() {
     for (desk, _folder) in shops() {
         let error = |request: Value| desk.call("semantic_slice", request).unwrap_err();
         let unknown = error(json!({"symbol": "lgoin"}));
-        assert_eq!(unknown.code, "unknown_symbol");
+        assert_eq!(unknown.code, "not_found");
         assert!(unknown.hint.unwrap().contains("shop/auth.py::login"));
         let elsewhere = error(json!({"symbol": "pgae", "file": "shop/web.py"}));
-        assert_eq!(elsewhere.code, "unknown_symbol");
+        assert_eq!(elsewhere.code, "not_found");
         assert!(elsewhere.hint.unwrap().contains("shop/web.py::page"));
-        assert_eq!(error(json!({"symbol": "close"})).code, "ambiguous_symbol");
-        assert_eq!(error(json!({"symbol": "x", "file": "nofile.py"})).code, "unknown_symbol");
-        assert_eq!(error(json!({"query": "zebra quagga"})).code, "unknown_symbol");
+        assert_eq!(error(json!({"symbol": "close"})).code, "ambiguous");
+        assert_eq!(error(json!({"symbol": "x", "file": "nofile.py"})).code, "not_found");
+        assert_eq!(error(json!({"query": "zebra quagga"})).code, "not_found");
         assert_eq!(error(json!({})).code, "invalid_request");
         desk.ok("put", json!({"type": "Service", "key": "zebra"}));
-        assert_eq!(error(json!({"symbol": "zebra"})).code, "unknown_symbol", "it is no symbol");
+        assert_eq!(error(json!({"symbol": "zebra"})).code, "not_a_symbol", "it is no symbol");
     }
 }
 

@@ -259,7 +259,7 @@ fn a_pack_claims_what_it_hands_out_and_shows_who_is_in_the_way() {
             &desk,
             "eve",
             "agent_claim",
-            json!({"target_id": "docs/discount.md", "intent": "write about the discount of the till"}),
+            json!({"target_id": "docs/discount.md", "new": true, "intent": "write about the discount of the till"}),
         );
         assert!(pack("bob", json!({}))["active_blockers"].is_null());
         by(&desk, "eve", "agent_claim", json!({"target_id": "till.py", "intent": "tidy up"}));

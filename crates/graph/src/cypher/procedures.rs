@@ -42,7 +42,9 @@ impl Procedure {
 
 /// The procedure that finds by words.
 pub const SEARCH: &str = "lukasa.search";
-/// Nodes it gives when nobody says how many.
+/// The procedure that finds by name.
+pub const NODE: &str = "lukasa.node";
+/// Nodes that a search gives when nobody says how many.
 const FOUND: usize = 10;
 
 /// Every procedure there is.
@@ -92,7 +94,7 @@ pub const ALL: &[Procedure] = &[
         arguments: &["seeds", "limit"],
         least: 1,
         columns: &[("node", true), ("score", false)],
-        summary: "What is near some nodes, by personalized PageRank; seeds are nodes, keys, or a list of them",
+        summary: "What is near some nodes, by personalized PageRank; seeds are nodes, names, or a list of them",
         run: ppr,
     },
     Procedure {
@@ -118,6 +120,14 @@ pub const ALL: &[Procedure] = &[
         columns: &[("node", true), ("score", false)],
         summary: "What the words and the meaning of a text lead to, best first",
         run: search,
+    },
+    Procedure {
+        name: NODE,
+        arguments: &["name"],
+        least: 1,
+        columns: &[("node", true)],
+        summary: "The node that a name stands for, in any form: `Context.JSON`, `context.go:1255`, `./path`",
+        run: node,
     },
 ];
 
@@ -237,6 +247,7 @@ fn seeds(exec: &Exec<'_>, value: &Value) -> Result<Vec<Node>, Stop> {
                 found.extend(seeds(exec, item)?);
             }
         }
+        Value::Text(name) if exec.resolve.is_some() => found.push(resolved(exec, name)?),
         Value::Text(key) => {
             let s = exec.snapshot;
             let index = s.index(&exec.contents, crate::contents::KEY, || exec.tick())?;
@@ -332,6 +343,24 @@ fn neighbors(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
     })?;
     let row = |(node, depth): (Node, u32)| vec![Value::Node(node), Value::Integer(i64::from(depth))];
     each(found.into_iter().filter(|(_, depth)| *depth > 0).map(row), give)
+}
+
+/// The node of a name, found beside the query.
+fn resolved(exec: &Exec<'_>, name: &Arc<str>) -> Result<Node, Stop> {
+    let Some(resolve) = exec.resolve.clone() else {
+        let message = format!("`{NODE}` is not to be had here: only keys are known");
+        return Err(fail(Class::Procedure, "ProcedureNotFound", message, 0));
+    };
+    let name = Arc::clone(name);
+    Ok(exec.beside(move || resolve(&name))??)
+}
+
+fn node(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {
+    let Value::Text(name) = &arguments[0] else {
+        let message = format!("expected a name, found a {}", arguments[0].type_name());
+        return Err(fail(Class::Argument, "InvalidArgumentType", message, 0));
+    };
+    each([vec![Value::Node(resolved(exec, name)?)]], give)
 }
 
 fn search(exec: &Exec<'_>, arguments: &[Value], give: Give<'_>) -> Go {

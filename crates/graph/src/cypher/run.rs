@@ -4,13 +4,13 @@ mod expand;
 mod gather;
 mod nearest;
 
-use super::Search;
 use super::ast::Arrow;
 use super::eval::{Row, fail, shallow};
 use super::expr::{Ex, ExKind, LabelTest, Part, Slot, Source, Step, StepKind, Whole};
 use super::fault::{Class, Fault};
 use super::functions::{LONGEST_TEXT, Surroundings};
 use super::value::{Key, Value};
+use super::{Resolve, Search};
 use crate::contents::{Contents, PropertyNo};
 use crate::lookup::Column;
 use crate::snapshot::{Node, Snapshot};
@@ -92,6 +92,7 @@ pub(super) struct Exec<'a> {
     pub around: Surroundings,
     pub silent_type: Option<&'a str>,
     pub search: Option<Search>,
+    pub resolve: Option<Resolve>,
     pub limits: Limits,
     /// Rows that came out of each step, when they are to be told.
     pub counts: Option<Vec<Cell<u64>>>,
@@ -123,6 +124,7 @@ impl<'a> Exec<'a> {
             around,
             silent_type: None,
             search: None,
+            resolve: None,
             limits,
             counts: profile.then(|| (0..steps).map(|_| Cell::new(0)).collect()),
             ticks: Cell::new(0),

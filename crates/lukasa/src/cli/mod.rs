@@ -21,6 +21,7 @@ use lukasa_engine::audit::Keeps;
 use lukasa_engine::code::Summaries;
 use lukasa_engine::code::trees::Behind;
 use lukasa_engine::embedding::InputRules;
+use lukasa_engine::names::TakenNames;
 use lukasa_engine::search::{Embedding, RerankEndpoint, Searching};
 use lukasa_engine::telemetry::log;
 use lukasa_engine::{Agents, Answer, Context, Effect, Engine, Grants, Operation, Stop};
@@ -283,6 +284,9 @@ impl Session {
             request_id: Some(self.engine.clock().new_id().simple().to_string()),
             address: None,
             stop: Stop::default(),
+            tree: Place::of(Path::new("."), None).ok().map(|place| place.root),
+            folder: std::env::current_dir().ok(),
+            taken: TakenNames::default(),
             input: input.as_mut().map(|i| &mut **i as &mut dyn BufRead),
             output: output.as_mut().map(|o| &mut **o as &mut dyn Write),
             progress: &mut |done, of| bar.show(done, of),

@@ -10,7 +10,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 async fn claim(desk: &Desk, connection: &Connection, agent: &str, target: &str) -> Value {
     let caller = Caller { agent: Some(agent.into()), connection: Some(connection.id().into()), ..caller() };
-    let request = json!({"target_id": target, "intent": "mend it"});
+    let request = json!({"target_id": target, "intent": "mend it", "new": true});
     desk.call(&caller, registry::find("agent_claim").unwrap(), request, None).await.unwrap().value().unwrap()
 }
 

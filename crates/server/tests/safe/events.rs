@@ -61,7 +61,11 @@ impl Listener {
 }
 
 fn claim(house: &House, key: &str, agent: &str, target: &str) -> Value {
-    house.ok(key, "agent_claim", json!({"target_id": target, "agent_id": agent, "intent": format!("{agent} mends it")}))
+    house.ok(
+        key,
+        "agent_claim",
+        json!({"target_id": target, "agent_id": agent, "intent": format!("{agent} mends it"), "new": true}),
+    )
 }
 
 #[test]

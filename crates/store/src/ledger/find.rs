@@ -23,6 +23,15 @@ pub struct Found {
     pub renamed_from: Option<String>,
 }
 
+/// What an exact name, `Type:key`, a key or an id, stands for in a view.
+#[derive(Clone, Debug)]
+pub enum Named {
+    Visible(Box<Found>),
+    /// There is such an object, but it does not exist in this view.
+    Ended,
+    Unknown,
+}
+
 /// A relationship of an object, seen from it.
 #[derive(Clone, Debug)]
 pub struct Link {
@@ -54,6 +63,20 @@ impl Ledger {
         let mut reader = self.store.read(&self.scope)?;
         let mut lookup = self.lookup(&mut *reader, view)?;
         lookup.find(reference)
+    }
+
+    /// The same as an answer: what is not there is no error. A key of several objects is one.
+    pub fn named(&self, view: &View, reference: &Reference) -> Result<Named> {
+        let mut reader = self.store.read(&self.scope)?;
+        let mut lookup = self.lookup(&mut *reader, view)?;
+        lookup.named(reference)
+    }
+
+    /// `Type:key` of visible objects whose names come close to a text, the closest first.
+    pub fn near(&self, view: &View, text: &str) -> Result<Vec<String>> {
+        let mut reader = self.store.read(&self.scope)?;
+        let mut lookup = self.lookup(&mut *reader, view)?;
+        lookup.near(text)
     }
 
     /// Until when the visible statement about a thing goes on to hold in this view; open when it does for ever.
@@ -119,29 +142,33 @@ pub(super) struct Lookup<'a> {
 
 impl Lookup<'_> {
     fn find(&mut self, reference: &Reference) -> Result<Found> {
+        match self.named(reference)? {
+            Named::Visible(found) => Ok(*found),
+            Named::Ended => Err(Error::not_found("not_found", format!("`{reference}` is not there in this view"))
+                .hint(format!("`lukasa history {reference}` tells when it was"))),
+            Named::Unknown => Err(self.offer(reference)),
+        }
+    }
+
+    fn named(&mut self, reference: &Reference) -> Result<Named> {
         let candidates = self.candidates(reference)?;
-        let seen = self.seen(candidates.clone(), Fields::All)?;
-        match seen.len() {
-            1 => {
-                let (thing, statement) = seen.into_iter().next().expect("there is one");
-                return self.with_ends(thing, statement, None).and_then(|f| f.ok_or_else(|| nothing_named(reference)));
-            }
-            0 => {}
-            _ => return Err(ambiguous(&reference.to_string(), seen.iter().map(|(thing, _)| thing))),
+        let mut seen = self.seen(candidates.clone(), Fields::All)?;
+        if seen.len() > 1 {
+            return Err(ambiguous(&reference.to_string(), seen.iter().map(|(thing, _)| thing)));
+        }
+        if let Some((thing, statement)) = seen.pop() {
+            let found = self.with_ends(thing, statement, None)?;
+            return Ok(found.map_or(Named::Unknown, |found| Named::Visible(Box::new(found))));
         }
         for thing in &candidates {
             if let Some(new) = self.renamed(thing.no)?
                 && let Some((thing, statement)) = self.seen(vec![new], Fields::All)?.pop()
             {
                 let found = self.with_ends(thing, statement, Some(reference.to_string()))?;
-                return found.ok_or_else(|| nothing_named(reference));
+                return Ok(found.map_or(Named::Unknown, |found| Named::Visible(Box::new(found))));
             }
         }
-        if candidates.is_empty() {
-            return Err(self.offer(reference));
-        }
-        Err(Error::not_found("not_found", format!("`{reference}` is not there in this view"))
-            .hint(format!("`lukasa history {reference}` tells when it was")))
+        Ok(if candidates.is_empty() { Named::Unknown } else { Named::Ended })
     }
 
     /// A thing by name, visible or not.
@@ -265,22 +292,29 @@ impl Lookup<'_> {
     /// Says that nothing has this name, and what comes close.
     fn offer(&mut self, reference: &Reference) -> Error {
         let error = nothing_named(reference);
-        let asked = reference.to_string();
-        let tail = asked.rsplit([':', '/', '.']).find(|part| !part.is_empty()).unwrap_or(&asked);
+        match self.near(&reference.to_string()) {
+            Ok(near) if !near.is_empty() => {
+                let names: Vec<_> = near.iter().map(|name| format!("`{name}`")).collect();
+                error.hint(format!("closest: {}", names.join(", ")))
+            }
+            _ => error,
+        }
+    }
+
+    fn near(&mut self, asked: &str) -> Result<Vec<String>> {
+        let tail = asked.rsplit([':', '/', '.']).find(|part| !part.is_empty()).unwrap_or(asked);
         let stem: String = tail.chars().take(tail.chars().count().div_ceil(2).max(3)).collect();
-        let Ok(near) = self.reader.things_like(&stem, 200) else { return error };
-        let Ok(near) = self.seen(near, Fields::Header) else { return error };
+        let near = self.reader.things_like(&stem, 200)?;
+        let near = self.seen(near, Fields::Header)?;
         let mut near: Vec<_> = near
             .into_iter()
             .filter_map(|(thing, _)| thing.key.map(|key| (thing.type_name, key)))
             .map(|(type_name, key)| {
-                (distance(&asked, &key).min(distance(&asked, &format!("{type_name}:{key}"))), type_name, key)
+                (distance(asked, &key).min(distance(asked, &format!("{type_name}:{key}"))), type_name, key)
             })
             .collect();
         near.sort();
-        let names: Vec<_> =
-            near.iter().take(OFFERED).map(|(_, type_name, key)| format!("`{type_name}:{key}`")).collect();
-        if names.is_empty() { error } else { error.hint(format!("closest: {}", names.join(", "))) }
+        Ok(near.iter().take(OFFERED).map(|(_, type_name, key)| format!("{type_name}:{key}")).collect())
     }
 }
 

@@ -17,9 +17,9 @@ mod views;
 
 pub use commit::{CONFLICT, Committed};
 pub use declare::{NewBranch, NewRelease};
-pub use diff::{Change, ChangeClass, Difference};
+pub use diff::{Change, ChangeClass, Comparison, Difference};
 pub use dump::{DumpReport, RestoreReport};
-pub use find::{Found, HistoryEntry, Link};
+pub use find::{Found, HistoryEntry, Link, Named};
 pub use follow::{Changes, State, hide};
 pub use merge::{Conflict, MergeCounts, MergeItem, MergeReport, MergeRequest};
 pub use observe::{Restated, Stated, observe};

@@ -347,11 +347,11 @@ pub fn names_with_more_than_one_reading(f: &Fixture) {
         ],
     );
     let error = find(l, &ViewSpec::default(), "a").unwrap_err();
-    assert_eq!((error.code, error.hint.as_deref()), ("ambiguous_key", Some("say which: File:a, Module:a")));
+    assert_eq!((error.code, error.hint.as_deref()), ("ambiguous", Some("name one of: File:a, Module:a")));
     assert_eq!(&*find(l, &ViewSpec::default(), "Module:a").unwrap().thing.type_name, "Module");
     assert_eq!(&*find(l, &ViewSpec::default(), "decision:42").unwrap().thing.type_name, "Decision");
     let error = l.commit(&Batch::on("main").write(edge("a", "decision:42"))).unwrap_err();
-    assert_eq!(error.code, "ambiguous_key");
+    assert_eq!(error.code, "ambiguous");
     f.clock.advance(1);
     write(l, "main", vec![End::new("File:a").into()]);
     assert_eq!(&*find(l, &ViewSpec::default(), "a").unwrap().thing.type_name, "Module", "only visible ones count");

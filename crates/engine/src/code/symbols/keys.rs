@@ -58,43 +58,6 @@ pub fn ends_at_a_border(key: &str, text: &str) -> bool {
     before.is_some_and(|before| before.is_empty() || before.ends_with(['/', ':']))
 }
 
-/// A name with dots, as most languages write it: `Class.method`, `module.Class.method`, `package.Function`.
-pub struct Dotted<'t>(Vec<&'t str>);
-
-impl<'t> Dotted<'t> {
-    pub fn new(text: &'t str) -> Dotted<'t> {
-        let parts = text.split(['.', '#', '/', ':']).filter(|part| !part.is_empty() && *part != "crate");
-        Dotted(parts.collect())
-    }
-
-    /// The last parts are names within the file; those before them name the file or folders.
-    pub fn fits(&self, key: &str) -> bool {
-        if self.0.len() < 2 {
-            return false;
-        }
-        let Some((path, rest)) = plain(key).split_once("::") else { return false };
-        let mut wanted = self.0.iter().rev().copied().peekable();
-        let mut matched = 0;
-        for part in rest.rsplit("::") {
-            match wanted.peek() {
-                None => return true,
-                Some(want) if *want == part => {
-                    matched += 1;
-                    wanted.next();
-                }
-                Some(_) => return false,
-            }
-        }
-        let mut folders = path.rsplit('/');
-        let stem = folders.next().map(|file| file.split_once('.').map_or(file, |(stem, _)| stem));
-        // Where a folder is the package, the file has no say.
-        if wanted.peek().copied() == stem {
-            wanted.next();
-        }
-        matched > 0 && wanted.all(|want| folders.next() == Some(want))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,19 +95,6 @@ mod tests {
             ("src/a.py", "", false),
         ] {
             assert_eq!(ends_so(key, text), fits, "{key} {text}");
-        }
-        for (key, text, fits) in [
-            ("src/a.py::C::m", "C.m", true),
-            ("src/a.py::C::m", "C#m", true),
-            ("src/pkg/a.py::C::m", "a.C.m", true),
-            ("src/pkg/a.py::C::m", "pkg.a.C.m", true),
-            ("store/get.go::Get", "store.Get", true),
-            ("store/get.go::Get", "get.Get", true),
-            ("src/a.py::C::m", "b.C.m", false),
-            ("src/a.py::C::m", "C", false),
-            ("src/a.py::C::m", "a.C", false),
-        ] {
-            assert_eq!(Dotted::new(text).fits(key), fits, "{key} {text}");
         }
     }
 }

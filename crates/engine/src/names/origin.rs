@@ -1,0 +1,156 @@
+//! Where a caller is: the working tree and the folder that paths are written from.
+
+use super::TakenNames;
+use crate::Context;
+use lukasa_model::{Error, Result};
+use std::path::{Component, Path, PathBuf};
+
+/// What paths are relative to, and where it is noted what names were taken for.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    /// The root of the working tree.
+    root: Option<PathBuf>,
+    /// The caller's folder, from the root.
+    folder: Option<String>,
+    pub(super) taken: TakenNames,
+}
+
+/// A path as the project names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rooted {
+    /// It says itself where it begins.
+    Fixed(String),
+    /// It may be written from the root, or else from the caller's folder.
+    Open { from_root: String, from_folder: Option<String> },
+}
+
+impl Origin {
+    pub fn of(context: &Context<'_>) -> Origin {
+        let origin = Origin::at(context.tree.as_deref(), context.folder.as_deref());
+        Origin { taken: context.taken.clone(), ..origin }
+    }
+
+    /// In a working tree, and in a folder of it.
+    pub fn at(root: Option<&Path>, folder: Option<&Path>) -> Origin {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let root = root.map(real);
+        let below = root.as_ref().zip(folder).and_then(|(root, folder)| text(real(folder).strip_prefix(root).ok()?));
+        Origin { root, folder: below.filter(|folder| !folder.is_empty()), taken: TakenNames::default() }
+    }
+
+    /// The same in another working tree, where one is given.
+    #[must_use]
+    pub fn moved(self, root: Option<&Path>, folder: Option<&Path>) -> Origin {
+        if root.is_none() {
+            return self;
+        }
+        Origin { taken: self.taken, ..Origin::at(root, folder) }
+    }
+
+    pub fn root(&self) -> Option<&Path> {
+        self.root.as_deref()
+    }
+
+    /// A path from the root of the project. One that leads out of it is refused.
+    pub fn rooted(&self, path: &str) -> Result<Rooted> {
+        let given = path.replace('\\', "/");
+        if Path::new(&given).is_absolute() {
+            return self.absolute(&given).map(Rooted::Fixed).ok_or_else(|| outside(path));
+        }
+        let joined = |folder: &str| plain(&format!("{folder}/{given}"));
+        let folder = self.folder.as_deref();
+        if given.starts_with("./") || given.starts_with("../") {
+            return joined(folder.unwrap_or_default()).map(Rooted::Fixed).ok_or_else(|| outside(path));
+        }
+        let from_root = plain(&given).ok_or_else(|| outside(path))?;
+        Ok(Rooted::Open { from_root, from_folder: folder.and_then(joined) })
+    }
+
+    fn absolute(&self, path: &str) -> Option<String> {
+        let root = self.root.as_ref()?;
+        let real = Path::new(path).canonicalize();
+        let real = real.as_deref().unwrap_or(Path::new(path));
+        let inside = real.strip_prefix(root).or_else(|_| Path::new(path).strip_prefix(root)).ok()?;
+        plain(&text(inside)?)
+    }
+
+    /// A name that begins with a path, with the path from the root of the project; where it may be written from the
+    /// root or from the caller's folder, the one where there is a file.
+    pub fn spelled(&self, text: &str) -> Result<String> {
+        let (path, after) = text.find("::").map_or((text, ""), |at| text.split_at(at));
+        let typed = path.split_once(':').filter(|(word, _)| !word.contains(['/', '.', '\\']));
+        let (before, path) = typed.map_or(("", path), |(word, _)| path.split_at(word.len() + 1));
+        let path = match self.rooted(path)? {
+            Rooted::Fixed(path) => path,
+            Rooted::Open { from_root, from_folder } => {
+                let here = from_folder.filter(|here| !self.has_file(&from_root) && self.has_file(here));
+                here.unwrap_or(from_root)
+            }
+        };
+        Ok(format!("{before}{path}{after}"))
+    }
+
+    /// Whether a path of the project is a file of the working tree.
+    pub fn has_file(&self, path: &str) -> bool {
+        self.root.as_ref().is_some_and(|root| root.join(path).is_file())
+    }
+}
+
+fn text(path: &Path) -> Option<String> {
+    let parts = path.components().map(|part| match part {
+        Component::Normal(part) => part.to_str(),
+        _ => None,
+    });
+    Some(parts.collect::<Option<Vec<_>>>()?.join("/"))
+}
+
+/// One spelling of a path below a root; none when it leads out.
+fn plain(path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+fn outside(path: &str) -> Error {
+    Error::invalid("outside_workspace", format!("`{path}` is not within the working tree"))
+        .hint("name files by their path from the root of the repository")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_begin_at_the_root_or_where_the_caller_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().canonicalize().expect("a path");
+        std::fs::create_dir_all(root.join("src/web")).expect("folders");
+        let inside = Origin::at(Some(&root), Some(&root.join("src/web")));
+        let open = |from_root: &str, from_folder: &str| Rooted::Open {
+            from_root: from_root.into(),
+            from_folder: Some(from_folder.into()),
+        };
+        for (path, expected) in [
+            ("a.ts", open("a.ts", "src/web/a.ts")),
+            ("src\\a.ts", open("src/a.ts", "src/web/src/a.ts")),
+            ("./a.ts", Rooted::Fixed("src/web/a.ts".into())),
+            ("../a.ts", Rooted::Fixed("src/a.ts".into())),
+        ] {
+            assert_eq!(inside.rooted(path).expect(path), expected, "{path}");
+        }
+        let absolute = root.join("src/new.ts").display().to_string();
+        assert_eq!(inside.rooted(&absolute).expect("inside"), Rooted::Fixed("src/new.ts".into()));
+        for path in ["../../../a.ts", "/etc/passwd"] {
+            assert_eq!(inside.rooted(path).expect_err(path).code, "outside_workspace");
+        }
+        let nowhere = Origin::default();
+        assert_eq!(nowhere.rooted("./a.ts").expect("a path"), Rooted::Fixed("a.ts".into()));
+        assert_eq!(nowhere.rooted("/a.ts").expect_err("no tree").code, "outside_workspace");
+    }
+}

@@ -1,0 +1,371 @@
+//! From one name to one object of a view: exact names first, then paths, lines, and the parts of names.
+
+use super::form::{Fit, Form, Pattern};
+use super::origin::Rooted;
+use crate::code::symbols::{Kind, Query, Symbols, keys, number, text};
+use crate::graph::{COMMUNITY, Look};
+use lukasa_graph::Node;
+use lukasa_model::claims::BOARD;
+use lukasa_model::{Error, Reference, Result};
+use lukasa_store::ledger::Named;
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+use serde_json::json;
+use std::cmp::Reverse;
+
+/// Candidates listed for a name that fits several objects.
+const CANDIDATES: usize = 10;
+/// Names offered for one that fits nothing.
+const OFFERED: usize = 5;
+/// The type of files of the code index.
+const FILE: &str = lukasa_code::statements::OBJECT_TYPES[0];
+/// Keys that one thread compares at least.
+const AT_ONCE: usize = 4_096;
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    pub node: Node,
+    /// The other overloads of the same function.
+    pub overloads: Vec<Node>,
+    /// It was named by its key, by `Type:key` or by its id.
+    pub exact: bool,
+}
+
+impl Resolved {
+    fn one(node: Node, exact: bool) -> Resolved {
+        Resolved { node, overloads: vec![], exact }
+    }
+}
+
+/// One name, in one view.
+pub struct Resolver<'a> {
+    look: &'a Look,
+    symbols: Symbols<'a>,
+    given: &'a str,
+    form: Form<'a>,
+}
+
+/// An object that fits, and how well.
+struct Candidate {
+    node: Node,
+    fit: Fit,
+}
+
+impl<'a> Resolver<'a> {
+    pub fn new(look: &'a Look, given: &'a str) -> Resolver<'a> {
+        let given = given.trim();
+        let form = Form::read(given, |word| is_type(look, word));
+        Resolver { look, symbols: Symbols::new(look), given, form }
+    }
+
+    /// Among everything in the view.
+    pub fn any(&self) -> Result<Resolved> {
+        let reference = Reference::from(self.given);
+        let ended = match self.exact(&reference)? {
+            Named::Visible(found) => return self.visible(*found).map(|node| Resolved::one(node, true)),
+            Named::Ended => true,
+            Named::Unknown => false,
+        };
+        if let Some(found) = self.by_line()? {
+            return Ok(found);
+        }
+        let texts = self.texts()?;
+        for text in &texts {
+            if let Some(node) = self.keyed(text)? {
+                return Ok(Resolved::one(node, false));
+            }
+        }
+        let pattern = texts.last().map_or(self.form.rest, String::as_str);
+        match self.fitting(pattern, &|_| true)? {
+            Some(found) => Ok(found),
+            None => Err(self.unknown(ended)),
+        }
+    }
+
+    /// Among the symbols of a file.
+    pub fn within(&self, file: Node) -> Result<Resolved> {
+        let s = &self.look.snapshot;
+        let path = self.symbols.key(file).into_owned();
+        let inside = |node: Node| s.key(node).is_some_and(|key| key != path && keys::path(key) == path);
+        if let Some(node) = self.keyed(&format!("{path}::{}", self.form.rest))? {
+            return Ok(Resolved::one(node, true));
+        }
+        if let Some(found) = self.fitting(self.form.rest, &inside)? {
+            return Ok(found);
+        }
+        let error = Error::not_found("not_found", format!("no symbol is named `{}` in `{path}`", self.given));
+        let near = self.near(&inside);
+        Err(match near.is_empty() {
+            false => error.hint(format!("closest: {}", near.join(", "))),
+            true => error.hint("`lukasa explain` lists what is in a file"),
+        })
+    }
+
+    fn exact(&self, reference: &Reference) -> Result<Named> {
+        self.look.ledger.named(&self.look.view, reference)
+    }
+
+    fn visible(&self, found: lukasa_store::ledger::Found) -> Result<Node> {
+        let name = self.given;
+        if found.thing.ends.is_some() {
+            return Err(
+                Error::invalid("not_an_object", format!("`{name}` is a relationship")).hint("name one of its ends")
+            );
+        }
+        self.look.snapshot.find(found.thing.no).ok_or_else(|| {
+            Error::invalid("not_in_the_graph", format!("`{name}` is kept by Lukasa itself and is not in the graph"))
+        })
+    }
+
+    /// What has a text as its key, of the type that was named.
+    fn keyed(&self, text: &str) -> Result<Option<Node>> {
+        let reference = match self.form.type_name {
+            Some(type_name) if !type_name.eq_ignore_ascii_case("symbol") => Reference::exact(type_name, text),
+            _ => Reference::Text(text.to_owned()),
+        };
+        match self.exact(&reference)? {
+            Named::Visible(found) => self.visible(*found).map(Some),
+            Named::Ended | Named::Unknown => Ok(None),
+        }
+    }
+
+    /// The name without its type, by every path that it may mean; the one that is to be searched for last.
+    fn texts(&self) -> Result<Vec<String>> {
+        let rest = self.form.rest;
+        let entity = rest.strip_prefix("domain_entity::").map(|name| format!("entity::{name}"));
+        if let Some(entity) = entity {
+            return Ok(vec![entity]);
+        }
+        let Some((path, after)) = self.form.path() else { return Ok(vec![rest.to_owned()]) };
+        let whole = |path: &str| format!("{path}{after}");
+        match self.look.origin.rooted(path) {
+            Ok(Rooted::Fixed(path)) => Ok(vec![whole(&path)]),
+            Ok(Rooted::Open { from_root, from_folder }) => {
+                let here = from_folder.map(|path| whole(&path));
+                let mut texts = vec![whole(&from_root)];
+                texts.extend(here);
+                texts.push(rest.to_owned());
+                Ok(texts)
+            }
+            // `file:/path` begins at the root of the project.
+            Err(_) if self.form.type_name.is_some() && path.starts_with('/') => {
+                Ok(vec![whole(path.trim_start_matches('/'))])
+            }
+            Err(error) if path.starts_with(['/', '.']) => Err(error),
+            Err(_) => Ok(vec![rest.to_owned()]),
+        }
+    }
+
+    // --- lines ---
+
+    /// The innermost symbol at a line of a file.
+    fn by_line(&self) -> Result<Option<Resolved>> {
+        let Some((path, line)) = self.form.line() else { return Ok(None) };
+        let Ok(found) = Resolver::new(self.look, path).any() else { return Ok(None) };
+        let file = found.node;
+        if !self.symbols.is(file, Kind::File) {
+            return Ok(None);
+        }
+        let s = &self.look.snapshot;
+        let path = self.symbols.key(file).into_owned();
+        let own = |node: &Node| s.key(*node).is_some_and(|key| keys::path(key) == path) && !s.is_ended(*node);
+        let mut nodes: Vec<Node> = s.nodes().into_par_iter().with_min_len(AT_ONCE).filter(own).collect();
+        nodes.retain(|node| self.symbols.kind(*node).is_some());
+        let contents = self.symbols.contents(&nodes)?;
+        let lines = contents.get(&file).and_then(|content| number(content, "lines"));
+        if line == 0 || lines.is_some_and(|lines| line > lines) {
+            let message = format!("`{path}` has {} lines, and no line {line}", lines.unwrap_or_default());
+            return Err(Error::not_found("not_found", message));
+        }
+        let span = |node: &Node| {
+            let content = contents.get(node)?;
+            let (from, to) = (number(content, "line")?, number(content, "end_line")?);
+            (from <= line && line <= to).then_some((to - from, Reverse(from)))
+        };
+        let innermost = nodes.iter().filter_map(|node| Some((span(node)?, Reverse(s.thing(*node)), *node))).min();
+        Ok(Some(Resolved::one(innermost.map_or(file, |(_, _, node)| node), false)))
+    }
+
+    // --- parts of names ---
+
+    /// The one object that fits best; an error when several do.
+    fn fitting(&self, text: &str, allowed: &(dyn Fn(Node) -> bool + Sync)) -> Result<Option<Resolved>> {
+        let pattern = Pattern::new(text);
+        let mut found = self.candidates(&pattern, allowed);
+        if found.is_empty() {
+            found = self.of_package(&pattern, allowed)?;
+        }
+        let nodes = self.preferred(found);
+        let groups = self.grouped(nodes);
+        match &groups[..] {
+            [] => Ok(None),
+            [one] => Ok(Some(Resolved { node: one[0], overloads: one[1..].to_vec(), exact: false })),
+            several => Err(self.ambiguous(several)?),
+        }
+    }
+
+    fn candidates(&self, pattern: &Pattern<'_>, allowed: &(dyn Fn(Node) -> bool + Sync)) -> Vec<Candidate> {
+        let s = &self.look.snapshot;
+        let fits = |node: Node| {
+            let key = s.key(node)?;
+            let fit = match self.symbols.kind(node) {
+                Some(_) => pattern.code(key)?,
+                None => pattern.other(key).filter(|_| !is_kept_beside(s.type_name(node)))?,
+            };
+            (!s.is_ended(node) && allowed(node)).then_some(Candidate { node, fit })
+        };
+        let all: Vec<Candidate> = s.nodes().into_par_iter().with_min_len(AT_ONCE).filter_map(fits).collect();
+        let of = |exactly: bool| -> Vec<&Candidate> {
+            all.iter().filter(|candidate| self.is_of_type(candidate.node, exactly)).collect()
+        };
+        let typed = if of(true).is_empty() { of(false) } else { of(true) };
+        typed.into_iter().map(|c| Candidate { node: c.node, fit: c.fit }).collect()
+    }
+
+    /// Names that begin with the package which their file declares: `gin.Context.JSON` in the root of a repository.
+    fn of_package(&self, pattern: &Pattern<'_>, allowed: &(dyn Fn(Node) -> bool + Sync)) -> Result<Vec<Candidate>> {
+        let s = &self.look.snapshot;
+        let mut found: Vec<(Node, Node, &str)> = Vec::new();
+        for node in s.nodes() {
+            let Some(package) = s.key(node).and_then(|key| pattern.package(key)) else { continue };
+            if self.symbols.kind(node).is_some() && allowed(node) && self.is_of_type(node, false) {
+                let file = Reference::exact(FILE, keys::path(s.key(node).unwrap_or_default()));
+                if let Named::Visible(file) = self.exact(&file)?
+                    && let Some(file) = s.find(file.thing.no)
+                {
+                    found.push((node, file, package));
+                }
+            }
+        }
+        let files: Vec<Node> = found.iter().map(|(_, file, _)| *file).collect();
+        let contents = self.symbols.contents(&files)?;
+        let declared = |file: &Node| contents.get(file).and_then(|content| text(content, "package"));
+        found.retain(|(_, file, package)| declared(file).is_some_and(|own| own.rsplit('.').next() == Some(*package)));
+        Ok(found.into_iter().map(|(node, _, _)| Candidate { node, fit: Fit::Parts }).collect())
+    }
+
+    /// Whether an object has the type that was named; `FUNCTION` also takes a method where no function fits.
+    fn is_of_type(&self, node: Node, exactly: bool) -> bool {
+        let Some(wanted) = self.form.type_name else { return true };
+        let kind = self.symbols.kind(node);
+        if wanted.eq_ignore_ascii_case("symbol") {
+            return kind.is_some_and(|kind| kind != Kind::File);
+        }
+        let spelled = self.look.registry.spelling(wanted, false);
+        if self.look.snapshot.type_name(node).eq_ignore_ascii_case(spelled) {
+            return true;
+        }
+        match (kind, Kind::of_type(spelled)) {
+            (Some(kind), Some(wanted)) if !exactly => kind.is_like(wanted),
+            _ => false,
+        }
+    }
+
+    /// Those that are meant first: by how well they fit, by what they are, and sources before tests.
+    fn preferred(&self, mut found: Vec<Candidate>) -> Vec<Node> {
+        let best = found.iter().map(|candidate| candidate.fit).min();
+        found.retain(|candidate| Some(candidate.fit) == best);
+        let rank = |node: Node| self.symbols.kind(node).map_or(Kind::LAST_PREFERENCE, Kind::preference);
+        let least = found.iter().map(|candidate| rank(candidate.node)).min();
+        let mut nodes: Vec<Node> = found.into_iter().map(|candidate| candidate.node).collect();
+        nodes.retain(|node| Some(rank(*node)) == least);
+        if nodes.iter().any(|node| !self.symbols.is_test(*node)) {
+            nodes.retain(|node| !self.symbols.is_test(*node));
+        }
+        // A constructor has the name of its class: the class is meant.
+        let s = &self.look.snapshot;
+        let above: FxHashSet<&str> = nodes.iter().filter_map(|node| s.key(*node)).collect();
+        let own = |node: &Node| s.key(*node).and_then(keys::above).is_none_or(|of| !above.contains(of));
+        nodes.iter().copied().filter(own).collect()
+    }
+
+    /// Overloads of one function are one candidate; the first of them stands for all.
+    fn grouped(&self, mut nodes: Vec<Node>) -> Vec<Vec<Node>> {
+        let s = &self.look.snapshot;
+        nodes.sort_by_key(|node| s.thing(*node));
+        let same = |a: Node, b: Node| {
+            let key = |node: Node| s.key(node).map(keys::plain);
+            s.type_no(a) == s.type_no(b) && self.symbols.kind(a).is_some_and(Kind::runs) && key(a) == key(b)
+        };
+        let mut groups: Vec<Vec<Node>> = Vec::new();
+        for node in nodes {
+            match groups.iter_mut().find(|group| same(group[0], node)) {
+                Some(group) => group.push(node),
+                None => groups.push(vec![node]),
+            }
+        }
+        groups
+    }
+
+    // --- errors ---
+
+    fn ambiguous(&self, groups: &[Vec<Node>]) -> Result<Error> {
+        let s = &self.look.snapshot;
+        let mut first: Vec<Node> = groups.iter().map(|group| group[0]).collect();
+        first.sort_by_cached_key(|node| (Reverse(self.symbols.callers(*node)), s.name(*node)));
+        let total = first.len();
+        first.truncate(CANDIDATES);
+        let contents = self.symbols.contents(&first)?;
+        let place = |node: &Node| {
+            let content = contents.get(node)?;
+            Some(format!("{}:{}", text(content, "path")?, number(content, "line")?))
+        };
+        let listed: Vec<(String, Option<String>)> = first.iter().map(|node| (s.name(*node), place(node))).collect();
+        let in_words = |(name, at): &(String, Option<String>)| match at {
+            Some(at) => format!("`{name}` ({at})"),
+            None => format!("`{name}`"),
+        };
+        let words: Vec<String> = listed.iter().map(in_words).collect();
+        let more = if total > listed.len() { format!(", and {} more", total - listed.len()) } else { String::new() };
+        let candidates: Vec<_> = listed.iter().map(|(name, at)| json!({"ref": name, "at": at})).collect();
+        Ok(Error::invalid("ambiguous", format!("`{}` fits {total} objects", self.given))
+            .hint(format!("name one of: {}{more}", words.join(", ")))
+            .details(json!({"candidates": candidates, "total": total})))
+    }
+
+    fn unknown(&self, ended: bool) -> Error {
+        let name = self.given;
+        if ended {
+            return Error::not_found("not_found", format!("`{name}` is not there in this view"))
+                .hint(format!("`lukasa history {name}` shows when it was"));
+        }
+        let error = Error::not_found("not_found", format!("nothing is named `{name}` in this view"));
+        if name.split_once(':').is_some_and(|(word, _)| word == COMMUNITY) {
+            return error.hint(
+                "a community can be a root of traverse, expand, graph-traverse and subgraph, and a seed of rank",
+            );
+        }
+        let mut near = self.near(&|_| true);
+        // Objects that are no code have near names in the store.
+        let others = self.look.ledger.near(&self.look.view, name).unwrap_or_default();
+        near.extend(others.into_iter().map(|other| format!("`{other}`")));
+        let mut seen = FxHashSet::default();
+        near.retain(|name| seen.insert(name.clone()));
+        near.truncate(OFFERED);
+        match near.is_empty() {
+            false => error.hint(format!("closest: {}", near.join(", "))).details(json!({"closest": near})),
+            true => error.hint("`lukasa symbol` searches by parts of names; `lukasa index` reads a folder"),
+        }
+    }
+
+    /// Names of symbols that may have been meant.
+    fn near(&self, allowed: &(dyn Fn(Node) -> bool + Sync)) -> Vec<String> {
+        let query = Query::new(self.form.rest);
+        let found = self.symbols.like(&query, |node| allowed(node) && !self.look.snapshot.is_ended(node));
+        found.into_iter().take(OFFERED).map(|found| format!("`{}`", self.look.snapshot.name(found.node))).collect()
+    }
+}
+
+/// Whether a word is a type of objects that somebody has stated or declared.
+fn is_type(look: &Look, word: &str) -> bool {
+    let spelled = look.registry.spelling(word, false);
+    look.snapshot.names().types().iter().any(|name| name.eq_ignore_ascii_case(spelled))
+        || look.registry.object_type(spelled).is_some()
+        || Kind::of_type(spelled).is_some()
+}
+
+/// What is written beside an object under a key that ends with the object's own.
+fn is_kept_beside(type_name: &str) -> bool {
+    type_name.eq_ignore_ascii_case(BOARD)
+}
