@@ -117,8 +117,6 @@ pub struct Context<'a> {
     pub address: Option<String>,
     /// Set when nobody waits any more; long work looks at it now and then.
     pub stop: Stop,
-    /// The root of the working tree that the caller works in, where one is known.
-    pub tree: Option<PathBuf>,
     /// The folder in it that paths may be written from.
     pub folder: Option<PathBuf>,
     /// What names of the request were taken for.
@@ -145,7 +143,6 @@ impl<'a> Context<'a> {
             request_id: None,
             address: None,
             stop,
-            tree: None,
             folder: None,
             taken: names::TakenNames::default(),
             input: None,

@@ -29,6 +29,8 @@ pub struct Caller {
     pub request_id: Option<String>,
     /// The working tree it works in; of a caller from elsewhere, the one its project was given.
     pub tree: Option<PathBuf>,
+    /// The folder in it that paths may be written from.
+    pub folder: Option<PathBuf>,
     /// From where it asks, by network.
     pub address: Option<String>,
     /// Works on this machine as the person who started us, who may name any place on it.
@@ -47,6 +49,7 @@ impl Caller {
             agents: self.agents,
             request_id: self.request_id,
             tree: self.tree,
+            folder: self.folder,
             address: self.address,
             ..Context::of(self.scope, progress)
         }
@@ -64,6 +67,7 @@ impl Caller {
             agents: Agents::Any,
             request_id: None,
             tree: None,
+            folder: None,
             address: None,
             local: true,
         }
@@ -255,7 +259,8 @@ impl Front {
     fn in_its_tree(&self, caller: &Caller) -> Caller {
         let given = || self.given.tree_of(&caller.scope).map(Path::to_path_buf);
         let tree = if caller.local { caller.tree.clone().or_else(given) } else { given() };
-        Caller { tree, ..caller.clone() }
+        let folder = caller.folder.clone().filter(|_| caller.local);
+        Caller { tree, folder, ..caller.clone() }
     }
 
     /// Records and counts a request for what the caller may not do, where a surface refused it by itself.

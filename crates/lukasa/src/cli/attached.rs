@@ -29,6 +29,7 @@ pub fn answer(matches: &ArgMatches, operation: &Operation, request: &Value) -> R
         session: config::text(matches, "session", "LUKASA_SESSION"),
         request_id: Some(SystemClock.new_id().simple().to_string()),
         tree: Some(config::working_tree(&meant.home)?),
+        folder: std::env::current_dir().ok(),
         ..Caller::owner(meant.scope)
     };
     let runtime = tokio::runtime::Builder::new_current_thread()

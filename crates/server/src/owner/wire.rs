@@ -89,6 +89,7 @@ pub(super) struct Asker {
     request_id: Option<String>,
     address: Option<String>,
     tree: Option<PathBuf>,
+    folder: Option<PathBuf>,
 }
 
 /// An error as it travels.
@@ -133,22 +134,22 @@ impl Hello {
 
 impl From<&Caller> for Asker {
     fn from(caller: &Caller) -> Asker {
-        let Caller { scope, user, agent, session, connection, grants, agents, request_id, address, tree, local: _ } =
+        let Caller { scope, user, agent, session, connection, grants, agents, request_id, address, tree, folder, local: _ } =
             caller.clone();
         let grants = match grants {
             Grants::All => None,
             Grants::Of(scopes) => Some(scopes),
         };
-        Asker { scope, user, agent, session, connection, grants, agents, request_id, address, tree }
+        Asker { scope, user, agent, session, connection, grants, agents, request_id, address, tree, folder }
     }
 }
 
 impl From<Asker> for Caller {
     fn from(asker: Asker) -> Caller {
-        let Asker { scope, user, agent, session, connection, grants, agents, request_id, address, tree } = asker;
+        let Asker { scope, user, agent, session, connection, grants, agents, request_id, address, tree, folder } = asker;
         // Which places it may name was decided where it asked.
         let grants = grants.map_or(Grants::All, Grants::Of);
-        Caller { scope, user, agent, session, connection, grants, agents, request_id, address, tree, local: true }
+        Caller { scope, user, agent, session, connection, grants, agents, request_id, address, tree, folder, local: true }
     }
 }
 
