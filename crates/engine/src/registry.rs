@@ -65,6 +65,10 @@ pub struct Meta {
     pub rest: &'static [&'static str],
     /// Commands as a user types them.
     pub examples: &'static [&'static str],
+    /// The fields of the response that answer the caller, the most important first, as paths through objects and lists:
+    /// `episodes.content`. They are the last to be left out where there is little room; the first of them that is a list
+    /// or a long text comes in pages.
+    pub answer: &'static [&'static str],
 }
 
 /// An operation with its types.

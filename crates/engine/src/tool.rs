@@ -1,25 +1,34 @@
-//! The shape of an answer to an agent: what matters first, within the tokens of a profile, and nothing cut unseen.
+//! The shape of an answer to an agent: what was asked for first, within the tokens of a profile, and nothing cut unseen.
 //!
-//! An answer that has no room loses what nobody misses first, then long texts, then the end of its longest list; each
-//! of these is told. What names a thing is never dropped: when that alone has no room, the answer is an error that names
-//! the next profile.
+//! Every operation declares what its answer is (`Meta::answer`). An answer that has no room loses what only programs
+//! want, then what was not asked for, then long texts are shortened at a line or sentence, and what was asked for comes in
+//! pages. All that is left out is listed in `truncated`. No answer is too large to be given.
 
-mod prune;
+mod cut;
+mod page;
+mod text;
+mod weight;
 
 use crate::pack::Profile;
-use crate::registry::Operation;
+use crate::registry::{self, Effect, Operation};
+use cut::{Cutting, Record, STEPS, Step};
 use lukasa_model::{Error, ErrorKind, Result};
-use lukasa_search::count::count;
-use prune::{DETAILS, Level, cap, longest, prune};
-use serde::Serialize;
+use lukasa_search::count::{count, count_within};
+use page::{Paged, Part};
 use serde_json::{Map, Value, json};
+use text::shorten;
+use weight::{Declared, Weight};
+
+pub use text::shorten as shortened;
 
 /// What stands around the data of an answer takes about so many tokens.
-const FRAME: usize = 48;
-/// Most entries of lists beside the longest, as room gets scarce; an empty list would say that there is nothing.
-const LISTED: [usize; 4] = [10, 5, 3, 1];
+pub const FRAME: usize = 48;
 /// Never more than this in one answer, whatever the profile.
 pub const MOST: usize = 25_000;
+/// Longest summary, in characters, of an answer that has hardly room for anything.
+const SUMMARY: [usize; 3] = [240, 120, 60];
+/// Longest name of a branch in the frame, in characters.
+const BRANCH: usize = 80;
 
 /// What an agent may say to every tool beside the operation's own fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,13 +54,19 @@ pub fn wish(operation: &Operation, arguments: &mut Map<String, Value>) -> Result
             Error::invalid("invalid_request", format!("profile: {value} is not compact, balanced or debug"))
         })?,
     };
-    if !fields.contains_key("profile") {
-        arguments.remove("profile");
-    } else {
-        arguments.insert("profile".into(), json!(profile.name()));
+    match (fields.contains_key("profile"), fields.contains_key("budget")) {
+        (false, _) => drop(arguments.remove("profile")),
+        (true, true) => drop(arguments.insert("profile".into(), json!(profile.name()))),
+        // What has no budget to be given is asked for whole, and fitted here.
+        (true, false) => drop(arguments.insert("profile".into(), json!(Profile::Debug.name()))),
     }
     let page = match arguments.remove("page") {
         None => 1,
+        Some(_) if operation.meta.effect != Effect::Read => {
+            // Asking for the next page would write again.
+            return Err(Error::invalid("unknown_field", format!("`{}` has no pages", operation.meta.name))
+                .hint("ask with profile: debug for a longer answer"));
+        }
         Some(value) => value
             .as_u64()
             .filter(|page| (1..=100_000).contains(page))
@@ -78,10 +93,12 @@ pub fn arguments(operation: &Operation) -> Value {
                 json!({"type": "string", "enum": ["compact", "balanced", "debug"], "default": "compact",
                     "description": "How much to give: compact (300 tokens), balanced (1,200) or debug (all, in pages)."})
             });
-            properties.insert(
-                "page".into(),
-                json!({"type": "integer", "minimum": 1, "default": 1, "description": "Which page of a long answer."}),
-            );
+            if operation.meta.effect == Effect::Read {
+                properties.insert(
+                    "page".into(),
+                    json!({"type": "integer", "minimum": 1, "default": 1, "description": "Which page of a long answer."}),
+                );
+            }
         }
     }
     schema
@@ -120,70 +137,40 @@ pub fn answers(operation: &Operation) -> Value {
 }
 
 /// Puts an answer into its shape.
-pub fn shape(answer: Value, wish: Wish) -> Result<Value> {
+pub fn shape(operation: &Operation, answer: Value, wish: Wish) -> Result<Value> {
+    let pages = operation.meta.effect == Effect::Read;
+    shape_declared(&Declared::new(operation.meta.answer), pages, answer, wish)
+}
+
+fn shape_declared(declared: &Declared, pages: bool, answer: Value, wish: Wish) -> Result<Value> {
     let Value::Object(mut all) = answer else {
         return Err(Error::internal("an answer is an object"));
     };
     let summary = all.shift_remove("summary").and_then(|s| s.as_str().map(str::to_owned)).unwrap_or_default();
-    let budget = wish.profile.tokens().min(MOST);
     let frame = Frame {
         summary,
         profile: wish.profile,
-        cursor: all.get("next_cursor").and_then(Value::as_str).map(str::to_owned),
+        cursor: all.shift_remove("next_cursor").and_then(|cursor| cursor.as_str().map(str::to_owned)),
         freshness: all.get("view").and_then(fresh),
     };
-    all.shift_remove("next_cursor");
-    let levels: &[Level] = match wish.profile {
-        Profile::Debug => &[Level::All],
-        _ => &[Level::All, Level::Plain, Level::Brief],
-    };
-    for level in levels {
-        let mut told = Vec::new();
-        let data = prune(&all, *level, &mut told);
-        let whole = frame.with(data, told, None);
-        if tokens(&whole) <= budget && wish.page == 1 {
-            return Ok(counted(whole));
-        }
-    }
-    // Lists beside the longest, and within it, are cut as far as need be; then the longest comes in pages.
-    let last = levels[levels.len() - 1];
-    let mut refused = frame.too_small();
-    for most in LISTED {
-        let mut told = Vec::new();
-        let data = cap(prune(&all, last, &mut told), most, &mut told);
-        match frame.paged(data, told, wish.page, budget) {
-            Err(error) if error.code == refused.code => refused = error,
-            other => return other,
-        }
-    }
-    Err(refused)
-}
-
-/// Whether an answer has room in a profile with all its texts: at most what only programs want goes.
-pub fn keeps_texts(answer: &impl Serialize, profile: Profile) -> Result<bool> {
-    let answer =
-        serde_json::to_value(answer).map_err(|e| Error::internal(format!("an answer cannot be written: {e}")))?;
-    Ok(shape(answer, Wish { profile, page: 1 }).is_ok_and(|shaped| {
-        let told = shaped["truncated"].as_array().into_iter().flatten();
-        told.filter_map(Value::as_str).all(|told| told == DETAILS)
-    }))
+    let paged = Paged::take(declared, &mut all);
+    Fitting { frame, declared, all, paged, pages, budget: wish.profile.tokens().min(MOST) }.page(wish.page)
 }
 
 /// An answer as text for who cannot name a profile: the most that has room beside the words around it, never more than
 /// `MOST` in all.
-pub fn told(answer: &Value, page: usize, around: &str) -> Result<String> {
+pub fn written(operation: &str, answer: &Value, page: usize, around: &str) -> Result<String> {
+    let unknown = || Error::not_found("unknown_operation", format!("no operation `{operation}`"));
+    let operation = registry::find(operation).ok_or_else(unknown)?;
     let room = MOST.saturating_sub(count(around));
-    let mut refused =
-        Error::new(ErrorKind::TooLarge, "budget_too_small", "there is no room for what the answer must have")
-            .hint("ask a shorter question");
     for profile in [Profile::Debug, Profile::Balanced, Profile::Compact] {
-        match shape(answer.clone(), Wish { profile, page }) {
-            Ok(shaped) if tokens(&shaped) <= room => return Ok(shaped.to_string()),
-            Ok(_) => {}
-            Err(error) => refused = error,
+        let shaped = shape(operation, answer.clone(), Wish { profile, page })?;
+        if tokens(&shaped) <= room {
+            return Ok(shaped.to_string());
         }
     }
-    Err(refused)
+    Err(Error::new(ErrorKind::TooLarge, "budget_too_small", "there is no room for an answer beside the question")
+        .hint("ask a shorter question"))
 }
 
 /// An error as agents read it.
@@ -206,8 +193,9 @@ pub fn failure(error: &Error, request_id: Option<&str>, profile: Profile) -> Val
 
 fn fresh(view: &Value) -> Option<String> {
     let branch = view.get("branch")?.as_str()?;
+    let branch = shorten(branch, BRANCH).unwrap_or_else(|| branch.to_owned());
     let known = ["known", "tx", "as_of_tx"].iter().find_map(|name| view.get(*name)).and_then(Value::as_u64);
-    Some(known.map_or_else(|| branch.to_owned(), |tx| format!("{branch} at tx {tx}")))
+    Some(known.map_or_else(|| branch.clone(), |tx| format!("{branch} at tx {tx}")))
 }
 
 struct Frame {
@@ -228,72 +216,186 @@ impl Frame {
         if !truncated.is_empty() {
             map.insert("truncated".into(), json!(truncated));
         }
-        if let Some(page) = next_page {
-            map.insert("nextPage".into(), json!(page));
-        }
-        if let Some(cursor) = &self.cursor {
-            map.insert("nextCursor".into(), json!(cursor));
+        // The cursor leads on from the last page.
+        match (next_page, &self.cursor) {
+            (Some(page), _) => drop(map.insert("nextPage".into(), json!(page))),
+            (None, Some(cursor)) => drop(map.insert("nextCursor".into(), json!(cursor))),
+            (None, None) => {}
         }
         if let Some(freshness) = &self.freshness {
             map.insert("freshness".into(), json!(freshness));
         }
         Value::Object(map)
     }
+}
 
-    /// Gives as much of the longest list as there is room for, page by page.
-    fn paged(&self, mut data: Map<String, Value>, told: Vec<String>, page: usize, budget: usize) -> Result<Value> {
-        let Some(name) = longest(&data) else {
-            let whole = self.with(data, told, None);
-            return if tokens(&whole) <= budget && page == 1 { Ok(counted(whole)) } else { Err(self.too_small()) };
-        };
-        let list = match data.insert(name.clone(), json!([])) {
-            Some(Value::Array(list)) => list,
-            _ => vec![],
-        };
-        let all = list.len();
-        let mut note = told.clone();
-        note.push(format!("{name}: {all} to {all} of {all}"));
-        let around = tokens(&self.with(data.clone(), note, Some(all)));
-        let room = budget.checked_sub(around).ok_or_else(|| self.too_small())?;
-        let (mut at, mut ends) = (0, Vec::new());
-        while at < all {
-            let (mut used, from) = (0, at);
-            while at < all {
-                let cost = tokens(&list[at]) + 1;
-                if used + cost > room {
-                    break;
-                }
-                used += cost;
-                at += 1;
+/// An answer that is being fitted into its tokens.
+struct Fitting<'a> {
+    frame: Frame,
+    declared: &'a Declared,
+    /// Without what is paged.
+    all: Map<String, Value>,
+    paged: Option<Paged>,
+    /// Whether a next page can be asked for: what writes would write again.
+    pages: bool,
+    budget: usize,
+}
+
+/// All but what is paged, as a step leaves it.
+struct Around {
+    step: Step,
+    data: Map<String, Value>,
+    record: Record,
+}
+
+impl Fitting<'_> {
+    fn page(mut self, page: usize) -> Result<Value> {
+        for (at, step) in STEPS.iter().enumerate() {
+            let scarce = (at + SUMMARY.len()).checked_sub(STEPS.len());
+            if let Some(short) = scarce.and_then(|scarce| shorten(&self.frame.summary, SUMMARY[scarce])) {
+                self.frame.summary = short;
             }
-            if at == from {
-                return Err(self.too_small());
+            let around = self.around(*step);
+            let answer = match &self.paged {
+                None => self.whole(&around),
+                Some(paged) => match self.first(paged, &around) {
+                    Some(to) if self.is_enough(paged, &around, to) => {
+                        return self.nth(paged, &around, to, page);
+                    }
+                    _ => None,
+                },
+            };
+            match answer {
+                Some(answer) if page == 1 => return Ok(answer),
+                Some(_) => return Err(beyond(1)),
+                None => {}
             }
-            ends.push((from, at));
-            if ends.len() == page {
+        }
+        // A thing so large that nothing has room beside what names it.
+        if let (Some(paged), Some(step)) = (&self.paged, STEPS.last()) {
+            let answer = self.nth(paged, &self.around(*step), 1, page)?;
+            if self.fits(&answer) {
+                return Ok(answer);
+            }
+        }
+        let mut record = Record::default();
+        record.shortened("data");
+        Ok(counted(self.frame.with(Map::new(), self.words(&record, None), None)))
+    }
+
+    fn around(&self, step: Step) -> Around {
+        let path: &[&'static str] = self.paged.as_ref().map_or(&[], |paged| &paged.path);
+        let mut cutting = Cutting::new(self.declared, path, step);
+        let data = cutting.object(&[], &self.all, Weight::Ordinary);
+        Around { step, data, record: cutting.record }
+    }
+
+    fn whole(&self, around: &Around) -> Option<Value> {
+        let answer = self.frame.with(around.data.clone(), self.words(&around.record, None), None);
+        self.fits(&answer).then(|| counted(answer))
+    }
+
+    /// Where the first page ends; none if not even one unit has room.
+    fn first(&self, paged: &Paged, around: &Around) -> Option<usize> {
+        self.end(paged, around, 0).filter(|to| *to > 0)
+    }
+
+    /// Whether the first page has enough of what was asked for, or everything was taken out that can be.
+    fn is_enough(&self, paged: &Paged, around: &Around, to: usize) -> bool {
+        let wanted = match self.frame.profile {
+            // As much as there is, in as many pages as it takes.
+            Profile::Debug => 1,
+            _ => around.step.wanted,
+        };
+        if to == paged.len() || wanted == 1 || (to >= wanted && !paged.is_text()) {
+            return true;
+        }
+        let part = paged.part(self.declared, around.step, 0, to);
+        paged.is_text() && tokens(&part.value) >= self.budget / 2
+    }
+
+    /// The end of the page that begins at a unit: as many as have room.
+    fn end(&self, paged: &Paged, around: &Around, from: usize) -> Option<usize> {
+        let empty = if paged.is_text() { json!("") } else { json!([]) };
+        let part = Part { value: empty, record: Record::default() };
+        let around_it = tokens(&self.answer(paged, around, part, from, from + 1, 1));
+        let mut room = self.budget.checked_sub(around_it)?;
+        let mut to = from;
+        while to < paged.len() {
+            let cost = tokens(&paged.part(self.declared, around.step, to, to + 1).value).saturating_sub(1);
+            if cost > room {
                 break;
             }
+            room -= cost;
+            to += 1;
         }
-        let Some((from, to)) = ends.get(page - 1).copied() else {
-            return Err(Error::invalid("out_of_range", format!("page: there are only {} pages", ends.len())));
-        };
-        data.insert(name.clone(), Value::Array(list[from..to].to_vec()));
-        let mut told = told;
-        if from > 0 || to < all {
-            told.push(format!("{name}: {} to {to} of {all}", from + 1));
+        // Units cost a little more together than alone, and what they lost is listed.
+        while to > from {
+            let part = paged.part(self.declared, around.step, from, to);
+            if self.fits(&self.answer(paged, around, part, from, to, 1)) {
+                break;
+            }
+            to -= 1;
         }
-        let next = (to < all).then_some(page + 1);
-        Ok(counted(self.with(data, told, next)))
+        Some(to)
     }
 
-    fn too_small(&self) -> Error {
-        let hint = match self.profile.larger() {
-            Some(next) => format!("ask with profile: {}", next.name()),
-            None => "ask for fewer things: a limit, a filter or another operation".into(),
-        };
-        let message = format!("{} tokens do not hold even what the answer must have", self.profile.tokens());
-        Error::new(ErrorKind::TooLarge, "budget_too_small", message).hint(hint)
+    fn nth(&self, paged: &Paged, around: &Around, first: usize, page: usize) -> Result<Value> {
+        let (mut from, mut to) = (0, first);
+        for before in 1..page {
+            if to == paged.len() {
+                return Err(beyond(before));
+            }
+            // A unit that has no room on a page of its own is cut further.
+            (from, to) = (to, self.end(paged, around, to).unwrap_or(to).max(to + 1));
+        }
+        let part = paged.part(self.declared, around.step, from, to);
+        let answer = self.answer(paged, around, part, from, to, page);
+        if self.fits(&answer) {
+            return Ok(counted(answer));
+        }
+        let least = paged.least(self.declared, from, |part| {
+            let part = Part { value: part.value.clone(), record: part.record.clone() };
+            self.fits(&self.answer(paged, around, part, from, to, page))
+        });
+        Ok(counted(self.answer(paged, around, least, from, to, page)))
     }
+
+    /// A page with the units from `from` to before `to`.
+    fn answer(&self, paged: &Paged, around: &Around, part: Part, from: usize, to: usize, page: usize) -> Value {
+        let mut data = around.data.clone();
+        let mut record = around.record.clone();
+        record.add(&part.record);
+        paged.put(&mut data, part.value);
+        let all = paged.len();
+        let next = (to < all && self.pages).then_some(page + 1);
+        let range = || format!("{}: {}{} to {to} of {all}", paged.name(), paged.units(), from + 1);
+        let range = (from > 0 || to < all).then(range);
+        self.frame.with(data, self.words(&record, range), next)
+    }
+
+    /// What was left out, and how to get it.
+    fn words(&self, record: &Record, range: Option<String>) -> Vec<String> {
+        let is_cut = record.is_missed() || (range.is_some() && !self.pages);
+        let mut words = record.words();
+        words.extend(range);
+        if is_cut {
+            words.push(match self.frame.profile.larger() {
+                Some(next) => format!("profile {} has more", next.name()),
+                None => "a limit, a filter or another operation has the rest".into(),
+            });
+        }
+        words
+    }
+
+    fn fits(&self, answer: &Value) -> bool {
+        count_within(&answer.to_string(), self.budget).is_some()
+    }
+}
+
+fn beyond(pages: usize) -> Error {
+    let pages = if pages == 1 { "is only 1 page".into() } else { format!("are only {pages} pages") };
+    Error::invalid("out_of_range", format!("page: there {pages}"))
 }
 
 /// Fills in what the answer costs, itself included.
@@ -301,7 +403,7 @@ fn counted(mut answer: Value) -> Value {
     answer["_tokenEstimate"] = json!(0);
     loop {
         let now = tokens(&answer);
-        if answer["_tokenEstimate"].as_u64().is_some_and(|told| told as usize >= now) {
+        if answer["_tokenEstimate"].as_u64().is_some_and(|counted| counted as usize >= now) {
             return answer;
         }
         answer["_tokenEstimate"] = json!(now);
@@ -313,92 +415,4 @@ fn tokens(value: &Value) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn items(n: usize, long: usize) -> Value {
-        let item = |at: usize| {
-            json!({"ref": format!("FUNCTION:src/a.rs::f{at}"), "id": "0190-…", "code": "let x = 1; ".repeat(long),
-                "evidence": {"lines": [1, 2, 3]}, "score": 0.5})
-        };
-        json!({"summary": format!("{n} found"), "items": (0..n).map(item).collect::<Vec<_>>(),
-            "view": {"branch": "main", "known": 7}})
-    }
-
-    #[test]
-    fn what_has_room_is_given_whole() {
-        let shaped = shape(items(1, 1), Wish::default()).unwrap();
-        assert_eq!(
-            (&shaped["ok"], &shaped["summary"], &shaped["freshness"]),
-            (&json!(true), &json!("1 found"), &json!("main at tx 7"))
-        );
-        assert_eq!(shaped["data"]["items"][0]["evidence"]["lines"], json!([1, 2, 3]));
-        assert!(shaped.get("truncated").is_none());
-    }
-
-    #[test]
-    fn all_pages_together_are_the_whole_list() {
-        let (mut seen, mut page) = (Vec::new(), 1);
-        loop {
-            let shaped = shape(items(40, 20), Wish { profile: Profile::Compact, page }).unwrap();
-            assert!(count(&shaped.to_string()) <= 300);
-            seen.extend(shaped["data"]["items"].as_array().unwrap().iter().map(|item| item["ref"].clone()));
-            match shaped["nextPage"].as_u64() {
-                Some(next) => page = next as usize,
-                None => break,
-            }
-        }
-        assert_eq!(seen.len(), 40);
-        assert_eq!(seen[39], "FUNCTION:src/a.rs::f39");
-        assert_eq!(shape(items(2, 1), Wish { profile: Profile::Compact, page: 9 }).unwrap_err().code, "out_of_range");
-    }
-
-    #[test]
-    fn no_list_that_has_something_is_given_empty() {
-        let names = |word: &str| (0..30).map(|at| json!({"key": format!("{word}::{at}")})).collect::<Vec<_>>();
-        let answer = json!({"summary": "much", "items": names("src/a/rather/long/path.rs"), "callers": names("src/b.rs"),
-            "tests": names("src/c.rs")});
-        let shaped = shape(answer, Wish::default()).unwrap();
-        for list in ["items", "callers", "tests"] {
-            assert!(shaped["data"][list].as_array().is_some_and(|list| !list.is_empty()), "{list}: {shaped}");
-        }
-        assert!(shaped["truncated"].to_string().contains("callers"), "{shaped}");
-    }
-
-    #[test]
-    fn what_is_told_has_room_beside_the_words_around_it() {
-        let around = "word ".repeat(20_000);
-        let told = told(&items(2_000, 3), 1, &around).unwrap();
-        assert!(count(&told) + count(&around) <= MOST);
-        let alone = super::told(&items(2_000, 3), 1, "").unwrap();
-        assert!(count(&alone) > 20_000 && count(&alone) <= MOST, "{}", count(&alone));
-        assert_eq!(super::told(&items(1, 1), 1, &"word ".repeat(30_000)).unwrap_err().code, "budget_too_small");
-    }
-
-    #[test]
-    fn what_must_be_there_and_has_no_room_names_the_next_profile() {
-        let long = json!({"summary": "x", "key": "k ".repeat(2_000)});
-        let error = shape(long, Wish::default()).unwrap_err();
-        assert_eq!((error.code, error.hint.as_deref()), ("budget_too_small", Some("ask with profile: balanced")));
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-        #[test]
-        fn no_answer_exceeds_its_profile(n in 0usize..60, long in 0usize..60, pick in 0usize..3) {
-            let profile = [Profile::Compact, Profile::Balanced, Profile::Debug][pick];
-            match shape(items(n, long), Wish { profile, page: 1 }) {
-                Ok(shaped) => {
-                    let cost = count(&shaped.to_string());
-                    prop_assert!(cost <= profile.tokens(), "{cost}");
-                    prop_assert!(shaped["_tokenEstimate"].as_u64().unwrap() as usize >= cost);
-                    let given = shaped["data"]["items"].as_array().unwrap();
-                    prop_assert!(given.len() == n || shaped["nextPage"].is_u64(), "what is missing is told");
-                    prop_assert!(given.iter().all(|item| item["ref"].is_string()), "what names a thing stays");
-                }
-                Err(error) => prop_assert_eq!(error.code, "budget_too_small"),
-            }
-        }
-    }
-}
+mod tests;

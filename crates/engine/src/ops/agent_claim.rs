@@ -77,6 +77,7 @@ pub enum Status {
 impl Op for AgentClaim {
     const META: Meta = Meta {
         name: "agent_claim",
+        answer: &["status", "claim_id", "target_id", "conflict", "already_yours"],
         places: &["path"],
         summary: "Claim a file, function, task or feature before working on it",
         description: "Says what an agent is about to work on. If another agent has claimed it, or the file around it, or \

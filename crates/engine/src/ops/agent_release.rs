@@ -54,6 +54,7 @@ pub struct Response {
 impl Op for AgentRelease {
     const META: Meta = Meta {
         name: "agent_release",
+        answer: &["status", "claim_id", "target_id", "invalidation_reason", "episode_id"],
         summary: "Release a claim",
         description: "Gives up a claim, with what was accomplished. Another agent's claim can be released with `force` and a \
                       reason, which is kept; that is how a claim without a connection is ended when its holder is gone. \

@@ -46,6 +46,15 @@ pub struct Response {
 impl Op for AgentStatus {
     const META: Meta = Meta {
         name: "agent_status",
+        answer: &[
+            "active_claims.target_id",
+            "active_claims.intent",
+            "active_claims.claim_type",
+            "current_task",
+            "recent_episodes.content",
+            "agent_id",
+            "last_seen",
+        ],
         summary: "What an agent has claimed and did lately",
         description: "Lists what an agent holds now, the task it works on, when it last wrote something, and its last ten \
                       episodes.",

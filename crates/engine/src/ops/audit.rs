@@ -165,6 +165,14 @@ pub struct ListResponse {
 impl Op for List {
     const META: Meta = Meta {
         name: "audit_list",
+        answer: &[
+            "entries.operation",
+            "entries.at",
+            "entries.status",
+            "entries.user",
+            "entries.agent",
+            "entries.number",
+        ],
         summary: "List recorded operations",
         description: "Who asked for what and how it ended, newest first: of this project, or with `all_projects` of the \
                       tenant. Names and requests are keyed hashes; nothing of what was asked or answered is recorded.",
@@ -209,6 +217,7 @@ pub struct VerifyResponse {
 impl Op for Verify {
     const META: Meta = Meta {
         name: "audit_verify",
+        answer: &["entries", "chains.server", "chains.entries", "chains.sealed"],
         summary: "Check that the record of operations is whole",
         description: "Walks the chain of every server and names the first entry that was changed, removed or moved, or \
                       after which the rest was cut off. Ends of chains that were kept elsewhere show more: give them as \
@@ -279,6 +288,7 @@ pub struct ExportResponse {
 impl Op for Export {
     const META: Meta = Meta {
         name: "audit_export",
+        answer: &["entries"],
         summary: "Write recorded operations to a file",
         description: "As JSON lines, chain by chain, oldest first, with the hashes that link them.",
         verb: "audit export",

@@ -40,6 +40,7 @@ pub struct Response {
 impl Op for Backup {
     const META: Meta = Meta {
         name: "backup",
+        answer: &["path", "bytes", "removed"],
         files: &["path"],
         summary: "Back up while others write",
         description: "To a .db file: a copy of the whole SQLite store. To a .jsonl file: a dump of this project, from \
@@ -204,6 +205,7 @@ pub struct RestoreResponse {
 impl Op for RestoreBackup {
     const META: Meta = Meta {
         name: "restore_backup",
+        answer: &["projects"],
         destructive: true,
         files: &["path"],
         summary: "Restore a backup into this store",

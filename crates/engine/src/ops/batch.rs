@@ -40,6 +40,7 @@ pub struct Request {
 impl Op for BatchOp {
     const META: Meta = Meta {
         name: "batch",
+        answer: &["tx", "written", "unchanged"],
         summary: "Write many things in one transaction, all or nothing",
         description: "Commits whole or not at all. `expected_version` on a write and `preconditions` make it lose \
                       cleanly when somebody else was faster. For files of any size, use `import`.",

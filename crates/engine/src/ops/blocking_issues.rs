@@ -71,6 +71,17 @@ pub struct Issue {
 impl Op for BlockingIssues {
     const META: Meta = Meta {
         name: "blocking_issues",
+        answer: &[
+            "issues.task_id",
+            "issues.title",
+            "issues.reason",
+            "issues.blocked_by.id",
+            "issues.holds_up",
+            "claim_conflicts.target_id",
+            "claim_conflicts.wanted_by",
+            "claim_conflicts.held.agent_id",
+            "cycles",
+        ],
         summary: "What keeps tasks from going on",
         description: "Lists open tasks that wait for others, that somebody marked as blocked, or whose code another agent has \
                       claimed; claims that were refused; and tasks that wait for each other in a circle.",

@@ -71,6 +71,7 @@ pub struct CreateRequest {
 impl Op for Create {
     const META: Meta = Meta {
         name: "branch_create",
+        answer: &["branch.name", "branch.parent", "branch.mode", "branch.closed"],
         rest: &["POST /graph/branches"],
         summary: "Make a branch",
         description: "A branch stores only what differs from its parent. It follows its parent live, or is pinned to \
@@ -123,6 +124,7 @@ pub struct Many {
 impl Op for List {
     const META: Meta = Meta {
         name: "branch_list",
+        answer: &["branches.name", "branches.parent", "branches.closed", "branches.mode"],
         rest: &["GET /graph/branches"],
         summary: "List branches",
         description: "Lists open branches with their parents; `all` adds closed ones.",
@@ -164,6 +166,7 @@ pub struct MoveRequest {
 impl Op for Move {
     const META: Meta = Meta {
         name: "branch_move",
+        answer: &["branch.name", "branch.parent", "branch.mode", "branch.closed"],
         summary: "Move the fork of a pinned branch",
         description: "From now on the branch sees its parent as of that transaction. Earlier views keep the old fork.",
         verb: "branch move",
@@ -198,6 +201,7 @@ pub struct Close;
 impl Op for Close {
     const META: Meta = Meta {
         name: "branch_close",
+        answer: &["branch.name", "branch.parent", "branch.mode", "branch.closed"],
         summary: "Close a branch; it can still be read",
         description: "A closed branch takes no writes. Branches are never deleted.",
         verb: "branch close",
@@ -221,6 +225,7 @@ pub struct Open;
 impl Op for Open {
     const META: Meta = Meta {
         name: "branch_open",
+        answer: &["branch.name", "branch.parent", "branch.mode", "branch.closed"],
         summary: "Open a closed branch again",
         description: "It takes writes again.",
         verb: "branch open",

@@ -134,6 +134,7 @@ pub struct Governance {
 impl Op for BuildContextGraph {
     const META: Meta = Meta {
         name: "build_context_graph",
+        answer: &["prompt", "context_graph_id", "nodes.node_id", "nodes.name", "governance"],
         summary: "What matters for a task and which rules apply, as a small graph and as text",
         description: "Takes what is around some anchors, in `semantic` mode also what is like them, in `policy_first` mode of \
                       that what the policies govern; adds the policies that apply; and gives it as nodes and relationships \

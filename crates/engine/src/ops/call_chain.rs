@@ -93,6 +93,17 @@ pub struct StepOut {
 impl Op for CallChain {
     const META: Meta = Meta {
         name: "call_chain",
+        answer: &[
+            "chains.steps.symbol.key",
+            "chains.steps.key",
+            "chains.steps.path",
+            "chains.steps.call_lines",
+            "chains.confidence",
+            "reverse",
+            "less_sure",
+            "from",
+            "to",
+        ],
         summary: "Tell by which calls one symbol leads to another",
         description: "The shortest chains of calls, the surest first, with the lines of each call and the least \
                       confidence along the chain. A class, module or file stands for everything in it. Where there is \

@@ -100,6 +100,20 @@ pub struct CyclesOut {
 impl Op for CallGraphStats {
     const META: Meta = Meta {
         name: "call_graph_stats",
+        answer: &[
+            "calls",
+            "symbols",
+            "call_sites",
+            "unresolved",
+            "unresolved_share",
+            "most_called.key",
+            "most_called.count",
+            "most_calling.key",
+            "most_calling.count",
+            "entry_points",
+            "never_called",
+            "cycles.total",
+        ],
         summary: "Tell how large and how sure the call graph is",
         description: "Counts of symbols and calls, how calls are known and how sure that is, the share that could not be \
                       resolved, what is called most and calls most, entry points, functions that nothing calls, circles \

@@ -164,6 +164,25 @@ pub struct HistoryOut {
 impl Op for CodeExplain {
     const META: Meta = Meta {
         name: "code_explain",
+        answer: &[
+            "symbol.key",
+            "symbol.path",
+            "symbol.line",
+            "symbol.signature",
+            "symbol.about",
+            "dependents.relation",
+            "dependents.total",
+            "dependents.symbols.key",
+            "dependents.symbols.line",
+            "dependencies.relation",
+            "dependencies.total",
+            "dependencies.symbols.key",
+            "dependencies.symbols.line",
+            "members.key",
+            "members.line",
+            "total_members",
+            "symbol.fault",
+        ],
         summary: "Explain a symbol or file",
         description: "What it is and where, its signature and doc, what it is written in and what is in it, what it needs \
                       (calls, imports, bases) and who needs it (callers, importers, subclasses, tests), how central it \

@@ -76,6 +76,13 @@ pub struct Response {
 impl Op for Communities {
     const META: Meta = Meta {
         name: "communities",
+        answer: &[
+            "communities.label",
+            "communities.summary",
+            "communities.size",
+            "communities.central_node",
+            "members.key",
+        ],
         summary: "Show groups of objects that belong together",
         description: "Finds groups with more relationships inside than chance would give (Leiden, or Louvain), names \
                       them after what their members share and sums them up, by counting; where a language model is \

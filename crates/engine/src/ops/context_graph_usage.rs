@@ -55,6 +55,7 @@ pub struct Request {
 impl Op for ContextGraphUsage {
     const META: Meta = Meta {
         name: "context_graph_usage",
+        answer: &["tx", "written", "unchanged"],
         summary: "Record which call a context graph had a part in",
         description: "Links a context graph to a tool call with the nodes that were used, and to the decision or episode that \
                       came of it, so that `trace_decision_lineage` tells what was known when it was made.",

@@ -58,6 +58,20 @@ pub struct AgentSummary {
 impl Op for CoordinationOverview {
     const META: Meta = Meta {
         name: "coordination_overview",
+        answer: &[
+            "active_claims.agent_id",
+            "active_claims.target_id",
+            "active_claims.intent",
+            "conflicts.target_id",
+            "conflicts.wanted_by",
+            "conflicts.wanted_for",
+            "conflicts.held.agent_id",
+            "stale_claims.agent_id",
+            "stale_claims.target_id",
+            "agent_summary.agent_id",
+            "agent_summary.claim_count",
+            "total_claims",
+        ],
         summary: "Who works on what",
         description: "Lists every claim that is held, those whose target has changed since, attempts of others that were \
                       refused and still are in the way of each other, and each agent with how much it holds and when it was \

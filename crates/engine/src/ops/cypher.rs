@@ -98,6 +98,7 @@ pub struct Response {
 impl Op for Cypher {
     const META: Meta = Meta {
         name: "cypher",
+        answer: &["rows", "columns", "plan"],
         rest: &["POST /v1/graph/cypher"],
         summary: "Ask the graph a question in openCypher",
         description: "Read-only openCypher over the objects and relationships of a view: any branch, any time. The \

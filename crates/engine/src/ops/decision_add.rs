@@ -76,6 +76,7 @@ pub struct Response {
 impl Op for DecisionAdd {
     const META: Meta = Meta {
         name: "decision_add",
+        answer: &["episode_id", "ref", "entities.ref", "facts"],
         summary: "Record a decision with why, what was weighed against it and what it affects",
         description: "The same as `episode_add` of a DECISION. `decision_query` finds it again, `context_pack` shows it with the \
                       code it is about, and `trace_decision_lineage` tells what led to it and what came of it.",

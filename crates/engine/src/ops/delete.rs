@@ -36,6 +36,7 @@ pub struct Request {
 impl Op for Delete {
     const META: Meta = Meta {
         name: "delete",
+        answer: &["tx", "written", "unchanged"],
         destructive: true,
         rest: &["DELETE /graph/objects/{ref}"],
         summary: "End an object or relationship; its past stays",

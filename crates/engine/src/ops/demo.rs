@@ -42,6 +42,7 @@ pub struct Step {
 impl Op for Demo {
     const META: Meta = Meta {
         name: "demo",
+        answer: &["steps.says", "steps.command"],
         summary: "A one-minute story on a temporary store",
         description: "Facts, a change, a look back in time, a branch, a conflict, a merge, a release diff. Touches \
                       nothing of yours.",

@@ -63,6 +63,16 @@ pub struct Response {
 impl Op for Diff {
     const META: Meta = Meta {
         name: "diff",
+        answer: &[
+            "changes.change",
+            "changes.key",
+            "changes.type",
+            "changes.between",
+            "changes.title",
+            "added",
+            "removed",
+            "modified",
+        ],
         summary: "Compare two moments or two branches",
         description: "Lists what was added, removed and modified on the way from one view to the other, with the \
                       paths that changed. Each moment stands for the branch as it was known then. Code that has only \

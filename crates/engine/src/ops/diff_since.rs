@@ -136,6 +136,15 @@ const LISTED: usize = 100;
 impl Op for DiffSince {
     const META: Meta = Meta {
         name: "diff_since",
+        answer: &[
+            "counts",
+            "modified.ref",
+            "added.ref",
+            "removed.ref",
+            "modified.title",
+            "added.title",
+            "transactions_total",
+        ],
         summary: "Show what changed since a moment",
         description: "Compares a branch as it was at a transaction, a time, a git commit or an agent's last write \
                       with how it is now: what was added, removed and modified, with since when, and the \

@@ -45,6 +45,7 @@ pub struct Response {
 impl Op for Embed {
     const META: Meta = Meta {
         name: "embed",
+        answer: &["embedded", "failed", "waiting", "error", "paused_until", "model"],
         summary: "Make the vectors that are missing",
         description: "Search finds everything by words at once; by meaning it finds what has a vector. This makes the vectors \
                       that are missing, required types and the most central first, with the built-in model unless another is \

@@ -114,6 +114,7 @@ pub struct Response {
 impl Op for EpisodeAdd {
     const META: Meta = Meta {
         name: "episode_add",
+        answer: &["episode_id", "ref", "episodes.ref", "episodes.episode_id", "entities.ref", "facts"],
         summary: "Remember what happened, linked to what it involves",
         description: "Keeps an observation, an edit, a test result, an error, a decision or a learning with who, when, in which \
                       session and about what, so that the next agent finds it. Each type asks for certain metadata. The links \

@@ -57,6 +57,7 @@ pub(crate) fn is_silence(operation: &str, answer: &Outline) -> bool {
 impl Op for EventList {
     const META: Meta = Meta {
         name: "event_list",
+        answer: &["events.kind", "events.at", "events.ref", "events.title", "events.agent", "events.target", "cursor"],
         summary: "What happened: claims, conflicts, tasks, episodes, transactions",
         description: "Oldest first. Ask again with `after` set to the `cursor` of the answer to be told what happened since. Over \
                       HTTP, `GET /v1/events` sends the same as it happens; over MCP, subscribe to lukasa://project/events.",

@@ -152,6 +152,7 @@ pub struct ExpandMeta {
 impl Op for Expand {
     const META: Meta = Meta {
         name: "expand",
+        answer: &["nodes.key", "nodes.type", "nodes.title", "nodes.depth", "meta.truncated"],
         rest: &["POST /graph/expand"],
         summary: "Walk hop by hop with rules, conditions and chosen fields",
         description: "Each phase is one hop with its own types and direction; an empty phase ends the walk. Conditions \

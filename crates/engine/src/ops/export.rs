@@ -59,6 +59,7 @@ pub struct Response {
 impl Op for Export {
     const META: Meta = Meta {
         name: "export",
+        answer: &["objects", "relationships", "left_out"],
         files: &["file"],
         instead_of_view: &["history"],
         summary: "Write facts to a file",

@@ -74,6 +74,19 @@ const NAMED: usize = 20;
 impl Op for FeatureStatus {
     const META: Meta = Meta {
         name: "feature_status",
+        answer: &[
+            "title",
+            "status",
+            "percent_complete",
+            "by_status",
+            "tasks.task_id",
+            "tasks.title",
+            "tasks.status",
+            "blocked",
+            "active_claims.agent_id",
+            "active_claims.target_id",
+            "code_coverage.percent",
+        ],
         summary: "How far a feature is, and how much of its code is tested",
         description: "Shows the tasks of a feature or track with how far each is, what holds them up, who has claimed what, and \
                       which functions of the code they are about are reached by tests, as far as the graph knows.",

@@ -97,6 +97,7 @@ struct Item {
 impl Op for FindPattern {
     const META: Meta = Meta {
         name: "find_pattern",
+        answer: &["groups.items.ref", "groups.items.detail", "groups.pattern", "groups.count", "groups.severity"],
         summary: "Find patterns in the code, with what to do about them",
         description: "Looks for circles of imports, functions that nothing uses, exports that nobody imports, files and \
                       classes that do too much, long functions, deep inheritance, files without tests, names used twice \

@@ -52,6 +52,7 @@ pub struct ToolOut {
 impl Op for FindTools {
     const META: Meta = Meta {
         name: "find_tools",
+        answer: &["tools.name", "tools.about", "tools.arguments", "tools.effect"],
         summary: "Find tools for a purpose",
         description: "Lists operations by what they are for, with their arguments. Every one can be called by its name, \
                       whether or not it is listed to the agent.",

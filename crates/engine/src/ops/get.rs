@@ -61,6 +61,18 @@ pub struct LinkOut {
 impl Op for Get {
     const META: Meta = Meta {
         name: "get",
+        answer: &[
+            "thing.title",
+            "thing.properties",
+            "thing.key",
+            "thing.type",
+            "thing.src.key",
+            "thing.dst.key",
+            "thing.status",
+            "links.type",
+            "links.other.key",
+            "links_total",
+        ],
         rest: &["GET /graph/objects/{ref}", "GET /graph/branches/{branch}/objects/{ref}"],
         summary: "Show one object or relationship",
         description: "Shows what is visible under a name in a view, and what it is connected to. Follows renames. \

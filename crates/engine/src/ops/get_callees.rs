@@ -46,6 +46,14 @@ pub struct Response {
 impl Op for GetCallees {
     const META: Meta = Meta {
         name: "get_callees",
+        answer: &[
+            "callees.key",
+            "callees.line",
+            "callees.call_lines",
+            "external.key",
+            "unresolved_calls",
+            "symbol.key",
+        ],
         summary: "Tell what a symbol calls",
         description: "Functions and methods that it calls, with the lines of the calls, how sure each is and how that is \
                       known; what is outside of the project is told apart, and so are methods that may run in place of \

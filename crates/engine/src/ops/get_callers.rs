@@ -41,6 +41,16 @@ pub struct Response {
 impl Op for GetCallers {
     const META: Meta = Meta {
         name: "get_callers",
+        answer: &[
+            "callers.key",
+            "callers.line",
+            "callers.call_lines",
+            "callers.test",
+            "callers.via",
+            "through",
+            "unresolved",
+            "symbol.key",
+        ],
         summary: "Tell who calls a symbol",
         description: "Functions, methods and files that call it, with the lines of the calls, how sure each is and how \
                       that is known. Of a class: those that make one. Calls of a method that this one overrides or \

@@ -66,6 +66,7 @@ pub struct Response {
 impl Op for GetEntityNeighbors {
     const META: Meta = Meta {
         name: "get_entity_neighbors",
+        answer: &["nodes.node_id", "nodes.name", "nodes.node_type", "nodes.properties", "edges.edge_type"],
         summary: "What is around an entity",
         description: "Neighbours of an entity of any kind, nearest first, with the relationships among them; names as \
                       `build_context_graph` has them. `neighbors` has more to choose from.",

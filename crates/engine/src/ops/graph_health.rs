@@ -76,6 +76,7 @@ const FAULTS: usize = 20;
 impl Op for GraphHealth {
     const META: Meta = Meta {
         name: "graph_health",
+        answer: &["files", "pending_changes", "faults", "last_index.at", "watcher_state", "languages"],
         places: &["path"],
         summary: "Show what the index holds and how far it is behind",
         description: "Counts of files and languages, files that could not be understood everywhere, how many files on \

@@ -199,6 +199,21 @@ pub struct WordOut {
 impl Op for GraphQuery {
     const META: Meta = Meta {
         name: "graph_query",
+        answer: &[
+            "local.rows.ref",
+            "local.rows.path",
+            "local.rows.line",
+            "local.rows.summary",
+            "local.total",
+            "global.rows.label",
+            "global.rows.summary",
+            "global.rows.central_node",
+            "global.rows.ref",
+            "global.total",
+            "cypher.rows",
+            "cypher.columns",
+            "cypher.warnings",
+        ],
         summary: "Ask the graph a question in words or in openCypher",
         description: "In words, local mode finds the things that answer the question, whatever they are; global mode \
                       ranks communities by their names, summaries and members, and tells all of them when the question \

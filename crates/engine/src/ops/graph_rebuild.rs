@@ -32,6 +32,7 @@ fn here() -> String {
 impl Op for GraphRebuild {
     const META: Meta = Meta {
         name: "graph_rebuild",
+        answer: &["tx", "files", "symbols", "changed", "removed", "calls", "diagnostics", "branch"],
         places: &["path"],
         summary: "Take the whole working tree apart again",
         description: "Reads every file, resolves everything and compares all of it with what the branch says, in one \

@@ -39,6 +39,7 @@ pub struct Response {
 impl Op for GraphSetWorkspace {
     const META: Meta = Meta {
         name: "graph_set_workspace",
+        answer: &["root", "watching", "tx", "files", "symbols", "diagnostics"],
         places: &["path"],
         summary: "Index a working tree and keep it up to date",
         description: "Indexes the working tree around the folder and, as long as this process lives, indexes every \

@@ -57,6 +57,7 @@ fn is_zero(n: &usize) -> bool {
 impl Op for GraphStats {
     const META: Meta = Meta {
         name: "graph_stats",
+        answer: &["nodes", "edges", "nodes_by_type", "edges_by_type", "components", "largest_component"],
         summary: "Tell how large the graph is and how it hangs together",
         description: "Counts by type, connected components, degrees, and the memory the graph takes per object and \
                       relationship.",

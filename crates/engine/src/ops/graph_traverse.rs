@@ -138,6 +138,14 @@ pub struct GraphPath {
 impl Op for GraphTraverse {
     const META: Meta = Meta {
         name: "graph_traverse",
+        answer: &[
+            "entities.name",
+            "entities.type",
+            "entities.key",
+            "entities.hops",
+            "relationships.type",
+            "total_entities",
+        ],
         rest: &["POST /v1/graph/traverse"],
         summary: "Follow sure relationships from entities",
         description: "Passes over relationships below a confidence and tells each entity with its surest way: the \

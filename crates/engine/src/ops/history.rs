@@ -79,6 +79,16 @@ pub struct MergedFrom {
 impl Op for History {
     const META: Meta = Meta {
         name: "history",
+        answer: &[
+            "versions.version",
+            "versions.recorded_at",
+            "versions.title",
+            "versions.changed",
+            "versions.absent",
+            "versions.branch",
+            "key",
+            "type",
+        ],
         rest: &["GET /graph/objects/{ref}/versions"],
         summary: "Show every version of a thing and what it changed",
         description: "Lists the versions along the line of a branch, oldest first, with valid time, recording, what \

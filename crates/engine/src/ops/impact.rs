@@ -135,6 +135,19 @@ pub struct EntityOut {
 impl Op for Impact {
     const META: Meta = Meta {
         name: "impact",
+        answer: &[
+            "dependents.name",
+            "dependents.distance",
+            "total_dependents",
+            "direct_tests",
+            "impacted_services.service_name",
+            "impacted_contracts.contract",
+            "impacted_entities.entity",
+            "claims.agent_id",
+            "claims.target_id",
+            "claims.intent",
+            "blast_radius",
+        ],
         summary: "Tell what a change of an object reaches",
         description: "Begins with the object and what it contains, of other objects than symbols also with what contains \
                       them below their service; follows relationships backwards to what depends on it and forwards to \

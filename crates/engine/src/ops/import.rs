@@ -71,6 +71,7 @@ const LINE_BYTES: u64 = 8 << 20;
 impl Op for Import {
     const META: Meta = Meta {
         name: "import",
+        answer: &["objects", "relationships", "unchanged", "transactions", "last_tx", "lines"],
         files: &["file"],
         summary: "Read facts from a file",
         description: "JSON lines like {\"object\": {\"type\": \"Service\", \"key\": \"auth\"}}, \

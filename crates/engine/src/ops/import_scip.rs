@@ -76,6 +76,7 @@ const PART: usize = 256;
 impl Op for ImportScip {
     const META: Meta = Meta {
         name: "import_scip",
+        answer: &["documents", "matched_definitions", "added", "upgraded", "ended", "tx", "diagnostics"],
         places: &["path"],
         files: &["file"],
         summary: "Read a SCIP index: calls and references as a compiler knows them",

@@ -51,6 +51,7 @@ pub struct Response {
 impl Op for IndexDirectory {
     const META: Meta = Meta {
         name: "index_directory",
+        answer: &["tx", "files", "symbols", "changed", "removed", "calls", "diagnostics", "branch"],
         places: &["path"],
         summary: "Index the source code of a repository",
         description: "Reads every file that no ignore rule (.gitignore, .lukasaignore) keeps out, and states files, \

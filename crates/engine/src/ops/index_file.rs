@@ -46,6 +46,7 @@ pub struct SymbolOut {
 impl Op for IndexFile {
     const META: Meta = Meta {
         name: "index_file",
+        answer: &["key", "symbols.key", "symbols.line", "symbols.signature", "indexed", "tx"],
         places: &["path"],
         summary: "Index what changed and list one file's symbols",
         description: "Runs a pass over the working tree around the file, which reads only what changed, and lists the \

@@ -71,6 +71,7 @@ pub struct Request {
 impl Op for LinkOp {
     const META: Meta = Meta {
         name: "link",
+        answer: &["tx", "written", "unchanged"],
         rest: &["POST /graph/relationships"],
         summary: "State a relationship between two objects",
         description: "States the whole content of a relationship from now on, or for a period. Both ends must exist \

@@ -74,6 +74,7 @@ pub struct Response {
 impl Op for LinkMentions {
     const META: Meta = Meta {
         name: "link_mentions",
+        answer: &["mentions", "added", "changed", "removed", "objects", "stated_otherwise", "tx"],
         summary: "State which objects mention which others by title",
         description: "Looks for the titles of objects in the texts of others and states MENTIONS relationships, which \
                       search follows from passage to passage. A title counts where it begins with a capital or a digit, \

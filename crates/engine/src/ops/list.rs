@@ -56,6 +56,7 @@ pub struct Response {
 impl Op for List {
     const META: Meta = Meta {
         name: "list",
+        answer: &["objects.key", "objects.title", "objects.type", "objects.properties"],
         rest: &["GET /graph/objects"],
         summary: "List objects",
         description: "Lists objects visible in a view in the order they were first stated. What Lukasa keeps for \

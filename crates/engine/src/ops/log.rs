@@ -86,6 +86,15 @@ impl TransactionOut {
 impl Op for Log {
     const META: Meta = Meta {
         name: "log",
+        answer: &[
+            "transactions.tx",
+            "transactions.recorded_at",
+            "transactions.kind",
+            "transactions.reason",
+            "transactions.agent",
+            "transactions.author",
+            "transactions.objects",
+        ],
         summary: "Show the project's transactions",
         description: "Newest first, or with `after` oldest first, so that a follower can go on where it stopped.",
         verb: "log",

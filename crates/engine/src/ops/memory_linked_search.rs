@@ -109,6 +109,14 @@ pub struct MemoryOut {
 impl Op for MemoryLinkedSearch {
     const META: Meta = Meta {
         name: "memory_linked_search",
+        answer: &[
+            "items.memories.content",
+            "items.memories.ref",
+            "items.ref",
+            "items.file",
+            "items.start_line",
+            "items.total_memories",
+        ],
         summary: "Find code together with what agents did, decided and learned about it",
         description: "Symbols and files by the words of a question, best first, each with the episodes, decisions and \
                       learnings that are linked to it, newest first. Sensitive ones are left out.",

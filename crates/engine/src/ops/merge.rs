@@ -46,6 +46,7 @@ pub struct Response {
 impl Op for Merge {
     const META: Meta = Meta {
         name: "merge",
+        answer: &["counts", "conflicts", "tx", "dry_run", "items.key", "items.class", "items.type"],
         rest: &["POST /graph/branches/{into}/merge"],
         summary: "Merge one branch into another",
         description: "Three-way by path, from the common ancestors of each thing. With any conflict nothing is \

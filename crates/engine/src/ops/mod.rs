@@ -114,6 +114,7 @@ const META: Meta = Meta {
     several: None,
     rest: &[],
     examples: &[],
+    answer: &[],
 };
 
 /// Metadata of what writes.

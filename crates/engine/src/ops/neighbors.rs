@@ -65,6 +65,14 @@ pub struct Response {
 impl Op for Neighbors {
     const META: Meta = Meta {
         name: "neighbors",
+        answer: &[
+            "nodes.key",
+            "nodes.type",
+            "nodes.title",
+            "nodes.depth",
+            "total_nodes_in_neighborhood",
+            "center_node",
+        ],
         rest: &["GET /graph/objects/{ref}/neighbors"],
         summary: "Show what is around an object",
         description: "Everything within a radius, nearest first and the most central first among those equally near, \

@@ -65,6 +65,7 @@ const TRIES: usize = 16;
 impl Op for Patch {
     const META: Meta = Meta {
         name: "patch",
+        answer: &["tx", "written", "unchanged"],
         rest: &["PATCH /graph/objects/{ref}"],
         summary: "Change some fields and keep the rest",
         description: "Reads the visible version, changes what is named and states the result, refusing to overwrite \

@@ -65,6 +65,7 @@ pub struct ShortestResponse {
 impl Op for ShortestPath {
     const META: Meta = Meta {
         name: "shortest_path",
+        answer: &["path.nodes", "path.edges.type", "path.hops", "path.confidence"],
         summary: "Find the shortest way between two objects",
         description: "A way with the fewest hops, or with `by confidence` the surest one. With `--relationship-types \
                       CALLS --direction out` it is the call chain from one symbol to another. Object types apply to \
@@ -166,6 +167,7 @@ pub struct PathsResponse {
 impl Op for Paths {
     const META: Meta = Meta {
         name: "paths",
+        answer: &["paths.nodes", "paths.edges.type", "paths.hops"],
         summary: "Find every way between two objects",
         description: "All ways without a circle, shortest first, up to a length and a number. Parallel relationships \
                       between two objects make one way.",

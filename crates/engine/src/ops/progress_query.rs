@@ -114,6 +114,16 @@ impl TaskOut {
 impl Op for ProgressQuery {
     const META: Meta = Meta {
         name: "progress_query",
+        answer: &[
+            "tasks.task_id",
+            "tasks.title",
+            "tasks.status",
+            "tasks.assignee",
+            "tasks.claimed_by",
+            "tasks.blocked_by.id",
+            "percent_complete",
+            "by_status",
+        ],
         summary: "List tasks and how far they are",
         description: "Lists tasks with their status, who has claimed them and what they wait for, by feature, assignee, status \
                       or words, page by page; with how many there are of each status.",

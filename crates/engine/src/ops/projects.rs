@@ -28,6 +28,7 @@ pub struct ProjectOut {
 impl Op for Projects {
     const META: Meta = Meta {
         name: "projects",
+        answer: &["projects.project", "projects.transactions", "store"],
         summary: "List the projects in the store",
         description: "Those of the tenant, with how many transactions each has.",
         verb: "projects",

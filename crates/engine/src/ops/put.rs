@@ -64,6 +64,7 @@ pub struct Request {
 impl Op for Put {
     const META: Meta = Meta {
         name: "put",
+        answer: &["tx", "written", "unchanged"],
         rest: &["POST /graph/objects"],
         summary: "State an object, or a new version of it",
         description: "States the whole content of an object from now on, or for a period. Saying what is true already \

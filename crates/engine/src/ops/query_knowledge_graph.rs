@@ -66,6 +66,7 @@ pub struct FoundOut {
 impl Op for QueryKnowledgeGraph {
     const META: Meta = Meta {
         name: "query_knowledge_graph",
+        answer: &["nodes.name", "nodes.node_id", "nodes.node_type", "nodes.properties"],
         summary: "Full text and meaning over nodes of any type",
         description: "Finds decisions, learnings, components, policies, documents and code by words and meaning, best first \
                       with the reasons. `search` does the same with more to choose from.",

@@ -62,6 +62,7 @@ pub struct Response {
 impl Op for Rank {
     const META: Meta = Meta {
         name: "rank",
+        answer: &["nodes.key", "nodes.type", "nodes.pagerank", "nodes.score"],
         summary: "List the most central objects",
         description: "PageRank of all objects, or personalized PageRank around seeds: a walk that goes along \
                       relationships by the weight of their type, against them at half of it, and starts again at \

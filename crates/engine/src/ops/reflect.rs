@@ -40,6 +40,16 @@ pub struct Response {
 impl Op for Reflect {
     const META: Meta = Meta {
         name: "reflect",
+        answer: &[
+            "learnings.content",
+            "learnings.confidence",
+            "learnings.ref",
+            "patterns.insight",
+            "patterns.confidence",
+            "insight",
+            "reflection_id",
+            "learnings_created",
+        ],
         summary: "See what the newest episodes add up to, and keep it",
         description: "Looks by rule for files edited again and again, decisions that something failed soon after, the same found \
                       out several times, flaky tests, and files that change together. Keeps a reflection, and a learning for \

@@ -78,6 +78,14 @@ pub struct CreateRequest {
 impl Op for Create {
     const META: Meta = Meta {
         name: "release_create",
+        answer: &[
+            "release.name",
+            "release.branch",
+            "release.tx",
+            "release.objects",
+            "release.relationships",
+            "release.description",
+        ],
         rest: &["POST /product-versions", "POST /graph/releases"],
         summary: "Freeze what is visible on a branch under a name",
         description: "Objects and relationships, exactly as they are visible now, for ever: \
@@ -133,6 +141,7 @@ pub struct Many {
 impl Op for List {
     const META: Meta = Meta {
         name: "release_list",
+        answer: &["releases.name", "releases.branch", "releases.tx", "releases.description", "releases.tags"],
         rest: &["GET /product-versions"],
         summary: "List releases",
         description: "By name, in pages: go on with `after` the last name.",
@@ -166,6 +175,15 @@ pub struct ShowRequest {
 impl Op for Show {
     const META: Meta = Meta {
         name: "release_show",
+        answer: &[
+            "release.name",
+            "release.branch",
+            "release.tx",
+            "release.objects",
+            "release.relationships",
+            "release.description",
+            "release.tags",
+        ],
         rest: &["GET /product-versions/{name}"],
         summary: "Show a release",
         description: "Counts, digest, tags and the view it froze.",
@@ -208,6 +226,16 @@ pub struct DiffRequest {
 impl Op for Diff {
     const META: Meta = Meta {
         name: "release_diff",
+        answer: &[
+            "changes.change",
+            "changes.key",
+            "changes.type",
+            "changes.between",
+            "changes.title",
+            "added",
+            "removed",
+            "modified",
+        ],
         rest: &["GET /product-versions/{from}/diff/{to}", "GET /graph/releases/{from}/diff/{to}"],
         summary: "Compare two releases",
         description: "What was added, removed and modified from one to the other.",

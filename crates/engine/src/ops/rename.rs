@@ -37,6 +37,7 @@ const LINKS: usize = 100_000;
 impl Op for Rename {
     const META: Meta = Meta {
         name: "rename",
+        answer: &["tx", "written", "unchanged"],
         summary: "Give an object another key; the old name still leads to it",
         description: "A key never changes, so a rename ends the object, states it anew under the new key with a \
                       RENAMED_FROM relationship, and moves its relationships, all in one transaction. Look-ups of \

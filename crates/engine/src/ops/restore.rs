@@ -36,6 +36,7 @@ fn ended(history: &[HistoryEntry]) -> Option<&HistoryEntry> {
 impl Op for Restore {
     const META: Meta = Meta {
         name: "restore",
+        answer: &["tx", "written", "unchanged"],
         summary: "Bring back what was deleted, or an earlier version",
         description: "States an earlier content anew, from now on. History keeps both.",
         verb: "restore",

@@ -253,6 +253,17 @@ pub struct RerankOut {
 impl Op for Search {
     const META: Meta = Meta {
         name: "search",
+        answer: &[
+            "items.ref",
+            "items.fields.title",
+            "items.fields.line",
+            "items.explanation",
+            "items.fields.signature",
+            "items.fields.summary",
+            "items.fields.content",
+            "items.citations.span",
+            "path_summaries.summary",
+        ],
         rest: &["POST /graph/search", "POST /v1/graph/search"],
         summary: "Find anything by words and meaning",
         description: "Looks for a question's words and meaning in everything the view shows: symbols and files, documents, \

@@ -39,6 +39,7 @@ pub struct TextOut {
 impl Op for SearchReadiness {
     const META: Meta = Meta {
         name: "search_readiness",
+        answer: &["embedding.ready", "embedding", "text.symbols", "text.files", "text.objects"],
         rest: &["GET /graph/search/readiness"],
         summary: "How ready search is",
         description: "Tells which share of objects has a vector, required and optional apart, how long vectors lag behind \

@@ -7,7 +7,7 @@ use crate::graph::Look;
 use crate::pack::{NOTICE, SEEDS, walked};
 use crate::registry::{Meta, Op};
 use crate::search::{self, Ask, Recipe, find, round};
-use crate::{Context, Engine, tool};
+use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Content, Error, ErrorKind, Result, Statement, Time, Tx};
@@ -65,15 +65,6 @@ impl Profile {
             Profile::Compact => Some(300),
             Profile::Balanced => Some(1_200),
             Profile::Debug => None,
-        }
-    }
-
-    /// The same as tools call it.
-    fn of_agents(self) -> crate::pack::Profile {
-        match self {
-            Profile::Compact => crate::pack::Profile::Compact,
-            Profile::Balanced => crate::pack::Profile::Balanced,
-            Profile::Debug => crate::pack::Profile::Debug,
         }
     }
 
@@ -158,7 +149,7 @@ pub struct Response {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_from: Option<Time>,
     pub freshness: FreshnessOut,
-    /// The budget was too small for something, which is left out as a whole.
+    /// The budget was too small for something: the hint says for what.
     pub truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
@@ -198,11 +189,29 @@ pub struct FreshnessOut {
 impl Op for SemanticSlice {
     const META: Meta = Meta {
         name: "semantic_slice",
+        answer: &[
+            "code",
+            "signature",
+            "file",
+            "start_line",
+            "end_line",
+            "symbol_name",
+            "about",
+            "freshness.differs_on_disk",
+            "incoming_callers.key",
+            "incoming_callers.call_lines",
+            "outgoing_calls.key",
+            "outgoing_calls.call_lines",
+            "relevant_decisions.content",
+            "relevant_decisions.title",
+            "relevant_learnings.content",
+            "relevant_learnings.title",
+        ],
         summary: "Show the exact lines of a symbol",
         description: "The source lines of a function, class or other symbol as they were indexed, with its signature, and \
                       on request who calls it, what it calls, and which decisions and learnings are about it. The symbol \
-                      is found by key, by file and name, by name, else by a question. What does not fit the profile's \
-                      budget is left out as a whole, never cut in the middle.",
+                      is found by key, by file and name, by name, else by a question. Where not all lines fit the \
+                      profile's budget, the first of them are given, with a mark.",
         verb: "slice",
         toolset: "code",
         names: &["symbol", "file"],
@@ -343,9 +352,8 @@ struct Slice<'a> {
     extent: Extent,
 }
 
-/// How much of an answer is tried: with lines or without, so many of each list.
-const TRIES: [(bool, usize); 9] =
-    [(true, LISTED), (true, 5), (true, 3), (true, 1), (false, LISTED), (false, 5), (false, 3), (false, 1), (false, 0)];
+/// How many of each list are tried while all lines stay.
+const TRIES: [usize; 4] = [LISTED, 5, 3, 1];
 
 impl Slice<'_> {
     fn make(&self, profile: Profile) -> Result<Response> {
@@ -353,27 +361,51 @@ impl Slice<'_> {
         let Some(budget) = profile.budget() else {
             return estimated(whole);
         };
-        let all = Lists::of(&mut whole);
-        let code = whole.code.take();
+        let lists = Lists::of(&mut whole);
         whole.token_estimate = budget;
-        for (at, (with_code, most)) in TRIES.into_iter().enumerate() {
-            whole.code = code.clone().filter(|_| with_code);
-            all.put(&mut whole, most);
-            whole.truncated = at > 0 && (whole.code.is_some() != code.is_some() || all.longest() > most);
-            whole.hint = whole.truncated.then(|| {
-                let what = if whole.code.is_some() == code.is_some() {
-                    "Not all neighbours fit"
-                } else {
-                    "The lines do not fit"
-                };
-                format!("{what} into {budget} tokens: ask with profile {}", profile.next())
-            });
-            // Agents have the answer in a frame: what fits only without its texts does not fit.
-            if count_within(&written(&whole)?, budget).is_some() && tool::keeps_texts(&whole, profile.of_agents())? {
-                break;
+        for most in TRIES {
+            lists.put(&mut whole, most);
+            whole.truncated = lists.longest() > most;
+            let next = profile.next();
+            let hint = || format!("not all neighbours fit into {budget} tokens: ask with profile {next}");
+            whole.hint = whole.truncated.then(hint);
+            if count_within(&written(&whole)?, budget).is_some() {
+                return estimated(whole);
             }
         }
+        self.first_lines(&mut whole, profile, budget)?;
         estimated(whole)
+    }
+
+    /// As many lines from the first as have room, with a mark.
+    fn first_lines(&self, whole: &mut Response, profile: Profile, budget: usize) -> Result<()> {
+        let Some(code) = whole.code.take() else { return Ok(()) };
+        let ends: Vec<usize> = code.match_indices('\n').map(|(at, _)| at + 1).collect();
+        whole.truncated = true;
+        let first = whole.start_line.unwrap_or(1);
+        // The most lines that fit: fewer always fit where more do.
+        let (mut fit, mut over) = (0, ends.len() + 1);
+        let cut = |lines: usize| lines.checked_sub(1).map(|at| format!("{}…", &code[..ends[at]]));
+        let mut with = |lines: usize| -> Result<bool> {
+            whole.code = cut(lines);
+            whole.hint = Some(match lines {
+                0 => format!("not one line fits into {budget} tokens: ask with profile {}", profile.next()),
+                n => {
+                    let last = first + n as u64 - 1;
+                    format!(
+                        "lines {first}-{last} fit into {budget} tokens: ask with profile {} for all",
+                        profile.next()
+                    )
+                }
+            });
+            Ok(count_within(&written(whole)?, budget).is_some())
+        };
+        while over - fit > 1 {
+            let middle = fit.midpoint(over);
+            if with(middle)? { fit = middle } else { over = middle }
+        }
+        with(fit)?;
+        Ok(())
     }
 
     /// Everything that was asked for.

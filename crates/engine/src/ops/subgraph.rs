@@ -80,6 +80,7 @@ pub struct Response {
 impl Op for Subgraph {
     const META: Meta = Meta {
         name: "subgraph",
+        answer: &["nodes.key", "nodes.type", "nodes.title", "drawing", "total_edges"],
         summary: "Take some objects with every relationship among them",
         description: "The part of the graph between the named objects, and with `radius` what is around them. `draw` \
                       gives it as text for Graphviz or Mermaid.",

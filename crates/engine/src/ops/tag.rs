@@ -38,6 +38,7 @@ pub struct CreateRequest {
 impl Op for Create {
     const META: Meta = Meta {
         name: "tag_create",
+        answer: &["tag"],
         rest: &["POST /tags", "POST /graph/tags"],
         summary: "Point a tag to a release",
         description: "A tag never moves silently: delete it and make it anew.",
@@ -70,6 +71,7 @@ pub struct Many {
 impl Op for List {
     const META: Meta = Meta {
         name: "tag_list",
+        answer: &["tags"],
         rest: &["GET /tags"],
         summary: "List tags",
         description: "By name, with the releases they point to.",
@@ -99,6 +101,7 @@ pub struct Show;
 impl Op for Show {
     const META: Meta = Meta {
         name: "tag_show",
+        answer: &["tag"],
         rest: &["GET /tags/{name}", "GET /tags/by-name/{name}"],
         summary: "Show a tag",
         description: "The release it points to, and its description.",
@@ -131,6 +134,7 @@ pub struct DescribeRequest {
 impl Op for Describe {
     const META: Meta = Meta {
         name: "tag_describe",
+        answer: &["tag"],
         rest: &["PUT /tags/{name}"],
         summary: "Change the description of a tag",
         description: "The tag keeps pointing to its release.",
@@ -154,6 +158,7 @@ pub struct Delete;
 impl Op for Delete {
     const META: Meta = Meta {
         name: "tag_delete",
+        answer: &["tx", "written", "unchanged"],
         destructive: true,
         rest: &["DELETE /tags/{name}"],
         summary: "Delete a tag; its release stays",

@@ -57,6 +57,7 @@ pub struct ReadyOut {
 impl Op for TaskReady {
     const META: Meta = Meta {
         name: "task_ready",
+        answer: &["tasks.task_id", "tasks.title", "tasks.priority", "tasks.unblocks", "tasks.yours", "cycles"],
         summary: "What can be worked on now, the best first",
         description: "Lists tasks that are open, wait for nothing, and which nobody else has claimed, neither them nor the \
                       code they are about. What the asker is working on comes first, then what most other tasks wait for, \

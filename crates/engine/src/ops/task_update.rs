@@ -106,6 +106,16 @@ pub struct Response {
 impl Op for TaskUpdate {
     const META: Meta = Meta {
         name: "task_update",
+        answer: &[
+            "task_id",
+            "status",
+            "version",
+            "created",
+            "tx",
+            "claims_released.target_id",
+            "reflection.insight",
+            "decision_id",
+        ],
         summary: "Make a task, or say what is new about it",
         description: "Changes what is named and keeps the rest; a task that does not exist yet is made. It can belong to a \
                       feature or a track, wait for other tasks and be about code. Completing it (or saying that it failed) \

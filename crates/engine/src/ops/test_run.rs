@@ -101,6 +101,7 @@ pub struct Response {
 impl Op for TestRun {
     const META: Meta = Meta {
         name: "test_run",
+        answer: &["status", "failed_tests", "passed", "failed", "exit_code", "output", "episode_id"],
         summary: "Run the project's tests, and remember how they went",
         description: "Runs the test program of the working tree (cargo, npm, go or pytest by what lies in its root, or a command \
                       that is given) for selected tests or all, without a shell, within a limit of time, and keeps the result \

@@ -98,6 +98,16 @@ pub struct StepOut {
 impl Op for TraceDecisionLineage {
     const META: Meta = Meta {
         name: "trace_decision_lineage",
+        answer: &[
+            "decision.title",
+            "decision.ref",
+            "upstream.title",
+            "upstream.ref",
+            "upstream.via",
+            "downstream.title",
+            "downstream.ref",
+            "downstream.via",
+        ],
         summary: "What led to a decision, and what came of it",
         description: "Follows relationships that say what comes of what: the session that made it, the episodes before it, \
                       what it was derived from and what it replaced; and the code it concerns, what was learned from it and \

@@ -126,6 +126,7 @@ pub struct PageMeta {
 impl Op for Traverse {
     const META: Meta = Meta {
         name: "traverse",
+        answer: &["nodes.key", "nodes.type", "nodes.title", "nodes.depth", "total_nodes"],
         rest: &["POST /graph/traverse"],
         summary: "Walk from objects along relationships",
         description: "Breadth-first from 1 to 50 objects, with filters and caps. The roots are always there; what a \

@@ -42,6 +42,7 @@ pub struct ObjectRequest {
 impl Op for Object {
     const META: Meta = Meta {
         name: "type_object",
+        answer: &["tx", "written", "unchanged"],
         summary: "Declare an object type",
         description: "Properties of its objects are validated against the JSON Schema from now on; what was stated \
                       before stays as it is. Declaring a type again replaces the declaration.",
@@ -129,6 +130,7 @@ pub struct RelationshipRequest {
 impl Op for Relationship {
     const META: Meta = Meta {
         name: "type_relationship",
+        answer: &["tx", "written", "unchanged"],
         summary: "Declare a relationship type",
         description: "Allowed ends, how many per end, whether it outlasts its ends, and how it ranks.",
         verb: "type relationship",
@@ -196,6 +198,7 @@ pub struct Many {
 impl Op for List {
     const META: Meta = Meta {
         name: "type_list",
+        answer: &["object_types.name", "relationship_types.name", "object_types.description", "strict"],
         summary: "List declared types",
         description: "Object and relationship types, and whether the project is strict.",
         verb: "type list",
@@ -242,6 +245,7 @@ pub struct One {
 impl Op for Show {
     const META: Meta = Meta {
         name: "type_show",
+        answer: &["object_type", "relationship_type"],
         summary: "Show a declared type",
         description: "Its schema and rules.",
         verb: "type show",
@@ -284,6 +288,7 @@ pub enum Mode {
 impl Op for Strict {
     const META: Meta = Meta {
         name: "type_strict",
+        answer: &["tx", "written", "unchanged"],
         summary: "Refuse unknown types, or accept them with a warning",
         description: "A new project accepts any type and warns.",
         verb: "type strict",

@@ -23,6 +23,7 @@ pub struct Response {
 impl Op for Verify {
     const META: Meta = Meta {
         name: "verify",
+        answer: &["transactions", "things", "statements", "releases", "head_hash"],
         summary: "Check that nothing was lost or changed",
         description: "Recomputes content hashes, the chain of transactions, ids, counts and release digests. Exits \
                       with an error that names the first thing that is wrong.",

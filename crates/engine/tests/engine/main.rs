@@ -11,6 +11,7 @@ mod code_ops;
 mod code_ops_indexed;
 mod code_summaries;
 mod code_watch;
+mod compact;
 mod desk;
 mod diffs;
 mod embedding;

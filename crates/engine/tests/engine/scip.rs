@@ -2,7 +2,7 @@
 
 #[path = "../../../code/src/scip/tests/encode.rs"]
 #[allow(dead_code, reason = "shared with the tests of the crate that reads indexes")]
-mod encode;
+pub mod encode;
 
 use crate::desk::Desk;
 use encode::{Doc, Units, index};

@@ -130,7 +130,7 @@ fn neighbours_and_what_is_known_come_along() {
 }
 
 #[test]
-fn what_does_not_fit_is_left_out_as_a_whole() {
+fn as_many_lines_as_fit_are_given_with_a_mark() {
     for (desk, folder) in shops() {
         let body: String = (0..200).map(|n| format!("    total = total + value_{n}\n")).collect();
         let callers: String = (0..30).map(|n| format!("def caller_{n}(x):\n    return large(x)\n\n\n")).collect();
@@ -146,7 +146,14 @@ fn what_does_not_fit_is_left_out_as_a_whole() {
                     "{profile} {context}: {}",
                     out["token_estimate"]
                 );
-                assert!(out["code"].is_null() && out["signature"].is_string());
+                assert!(out["signature"].is_string());
+                let lines = out["code"].as_str().map_or(0, |code| code.lines().count());
+                let least = if context == "signature" { 0 } else { budget as usize / 60 };
+                assert!(lines >= least && lines < 200, "{profile} {context}: {out}");
+                if let Some(code) = out["code"].as_str() {
+                    let shown = code.strip_suffix('…').expect("what goes on is marked");
+                    assert!(large.starts_with(shown) && shown.ends_with('\n'), "{code}");
+                }
                 assert_eq!(out["truncated"], context != "signature", "{profile} {context}: {out}");
                 hints.extend(out["hint"].as_str().map(str::to_owned));
                 if context == "with-deps" {

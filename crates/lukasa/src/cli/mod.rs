@@ -284,7 +284,6 @@ impl Session {
             request_id: Some(self.engine.clock().new_id().simple().to_string()),
             address: None,
             stop: Stop::default(),
-            tree: Place::of(Path::new("."), None).ok().map(|place| place.root),
             folder: std::env::current_dir().ok(),
             taken: TakenNames::default(),
             input: input.as_mut().map(|i| &mut **i as &mut dyn BufRead),

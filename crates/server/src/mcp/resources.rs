@@ -67,7 +67,7 @@ pub async fn read(front: &Front, caller: &Caller, uri: &str) -> Result<ReadResou
     let (address, page) = paged(uri);
     let (operation, request) = request(address).ok_or_else(missing)?;
     let answer = front.call(caller, operation, request, None).await;
-    match answer.and_then(|answer| tool::told(&answer.value()?, page, "")) {
+    match answer.and_then(|answer| tool::written(operation, &answer.value()?, page, "")) {
         Ok(text) => Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(JSON)])),
         Err(error) if error.kind == ErrorKind::NotFound => Err(missing()),
         Err(error) => {

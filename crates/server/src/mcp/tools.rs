@@ -124,7 +124,7 @@ pub async fn call(
             return Err(ErrorData::invalid_request("the request was cancelled", None));
         }
     };
-    let shaped = answer.and_then(|answer| tool::shape(answer.value()?, wish));
+    let shaped = answer.and_then(|answer| tool::shape(operation, answer.value()?, wish));
     Ok(match shaped {
         Ok(value) => CallToolResult::structured(value).into(),
         Err(error) => failed(&error, caller, wish),

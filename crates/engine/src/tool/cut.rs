@@ -1,0 +1,222 @@
+//! What is taken out of an answer that has no room, step by step, and a record of all that was.
+
+use super::text::shorten;
+use super::weight::{Declared, Weight};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// No limit.
+pub const ALL: usize = usize::MAX;
+/// Objects with more fields than this are tables: they are cut as lists are.
+const TABLE: usize = 16;
+/// Names given of what was left out; the others are counted.
+const NAMED: usize = 8;
+
+/// What names a thing, so that its id can go.
+const NAMES: [&str; 5] = ["key", "ref", "name", "symbol_name", "title"];
+
+/// How much is taken out.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// What matters less than this goes.
+    pub least: Weight,
+    /// Longest text, in characters, and longest list of what is not the answer.
+    pub other: (usize, usize),
+    /// The same within the answer.
+    pub answer: (usize, usize),
+    /// Things of the paged list that the first page should have, before less is taken out.
+    pub wanted: usize,
+}
+
+const fn step(least: Weight, other: (usize, usize), answer: (usize, usize), wanted: usize) -> Step {
+    Step { least, other, answer, wanted }
+}
+
+/// From everything to the least that still answers.
+pub const STEPS: [Step; 13] = [
+    step(Weight::Detail, (ALL, ALL), (ALL, ALL), ALL),
+    step(Weight::Ordinary, (ALL, ALL), (ALL, ALL), ALL),
+    step(Weight::Ordinary, (240, 10), (ALL, 10), ALL),
+    step(Weight::Ordinary, (160, 5), (ALL, 5), 5),
+    step(Weight::Ordinary, (120, 3), (480, 5), 5),
+    step(Weight::Kept, (160, 3), (480, 5), 5),
+    step(Weight::Kept, (120, 2), (320, 3), 4),
+    step(Weight::Kept, (80, 1), (200, 2), 3),
+    step(Weight::Kept, (80, 1), (120, 1), 2),
+    step(Weight::Answer, (80, 1), (80, 1), 1),
+    step(Weight::First, (60, 1), (80, 1), 1),
+    step(Weight::First, (30, 1), (40, 1), 1),
+    step(Weight::First, (12, 1), (12, 1), 1),
+];
+
+/// What was taken out, by the paths of fields.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    details: bool,
+    gone: BTreeSet<String>,
+    shortened: BTreeSet<String>,
+    /// Given and there in all; lists within lists are summed up.
+    lists: BTreeMap<String, (usize, usize)>,
+}
+
+/// Said where only what programs want went.
+pub const DETAILS: &str = "without details";
+
+impl Record {
+    pub fn shortened(&mut self, path: &str) {
+        self.shortened.insert(path.to_owned());
+    }
+
+    fn list(&mut self, path: &[&str], given: usize, all: usize) {
+        let entry = self.lists.entry(path.join(".")).or_default();
+        *entry = (entry.0 + given, entry.1 + all);
+    }
+
+    pub fn add(&mut self, other: &Record) {
+        self.details |= other.details;
+        self.gone.extend(other.gone.iter().cloned());
+        self.shortened.extend(other.shortened.iter().cloned());
+        for (path, (given, all)) in &other.lists {
+            let entry = self.lists.entry(path.clone()).or_default();
+            *entry = (entry.0 + given, entry.1 + all);
+        }
+    }
+
+    /// Whether something went that a reader may miss.
+    pub fn is_missed(&self) -> bool {
+        !self.gone.is_empty() || !self.shortened.is_empty() || !self.lists.is_empty()
+    }
+
+    /// In words, the fewest that do.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        if self.details {
+            words.push(DETAILS.to_owned());
+        }
+        for (what, names) in [("without", &self.gone), ("shortened", &self.shortened)] {
+            if !names.is_empty() {
+                words.push(format!("{what} {}", listed(names)));
+            }
+        }
+        let lists = self.lists.iter().take(NAMED);
+        words.extend(lists.map(|(path, (given, all))| format!("{path}: {given} of {all}")));
+        if self.lists.len() > NAMED {
+            words.push(format!("{} more lists in part", self.lists.len() - NAMED));
+        }
+        words
+    }
+}
+
+fn listed(names: &BTreeSet<String>) -> String {
+    // What stands below something that is named need not be.
+    let below = |name: &str| name.match_indices('.').any(|(at, _)| names.contains(&name[..at]));
+    let names: Vec<&str> = names.iter().map(String::as_str).filter(|name| !below(name)).collect();
+    let more = names.len().saturating_sub(NAMED);
+    let first = names[..names.len().min(NAMED)].join(", ");
+    if more == 0 { first } else { format!("{first} and {more} more") }
+}
+
+/// Takes out of an answer what a step takes out.
+pub struct Cutting<'a> {
+    pub declared: &'a Declared,
+    /// The path of what is given in pages, which is not cut here.
+    pub paged: &'a [&'static str],
+    pub step: Step,
+    pub record: Record,
+}
+
+impl<'a> Cutting<'a> {
+    pub fn new(declared: &'a Declared, paged: &'a [&'static str], step: Step) -> Cutting<'a> {
+        Cutting { declared, paged, step, record: Record::default() }
+    }
+
+    pub fn object(&mut self, path: &[&str], all: &Map<String, Value>, above: Weight) -> Map<String, Value> {
+        // Below what is declared, every field is data.
+        let covered = !path.is_empty() && self.declared.covers(path);
+        let is_table = path != self.paged && all.len() > if covered { self.items(path).max(4) } else { TABLE };
+        let is_named = all.keys().any(|name| NAMES.contains(&name.as_str()));
+        let most = if is_table { self.items(path) } else { ALL };
+        let mut kept = Map::new();
+        let mut of_fields = 0;
+        for (name, value) in all {
+            let mut below = path.to_vec();
+            below.push(name);
+            let mut weight = self.declared.weight(&below, self.paged, above);
+            if name == "id" && !is_named && weight < above {
+                weight = above.min(Weight::Kept);
+            }
+            if weight < self.step.least && !self.leads(value, &below, weight) {
+                match weight {
+                    Weight::Detail => self.record.details = true,
+                    _ => drop(self.record.gone.insert(below.join("."))),
+                }
+                continue;
+            }
+            of_fields += 1;
+            if kept.len() >= most {
+                continue;
+            }
+            let value = self.value(&below, value, weight);
+            if !value.as_object().is_some_and(Map::is_empty) || all[name].as_object().is_some_and(Map::is_empty) {
+                kept.insert(name.clone(), value);
+            }
+        }
+        if of_fields > most {
+            self.record.list(path, most, of_fields);
+        }
+        kept
+    }
+
+    /// Whether something that must be kept stands below what need not be, as warnings do.
+    fn leads(&self, value: &Value, path: &[&str], above: Weight) -> bool {
+        let Value::Object(map) = value else { return false };
+        map.iter().any(|(name, value)| {
+            let mut below = path.to_vec();
+            below.push(name);
+            let weight = self.declared.weight(&below, self.paged, above);
+            (weight >= self.step.least && !is_empty(value)) || self.leads(value, &below, weight)
+        })
+    }
+
+    pub fn value(&mut self, path: &[&str], value: &Value, weight: Weight) -> Value {
+        match value {
+            Value::Object(map) => Value::Object(self.object(path, map, weight)),
+            Value::Array(all) => {
+                let most = if path == self.paged { ALL } else { self.items(path) };
+                if all.len() > most {
+                    self.record.list(path, most, all.len());
+                }
+                Value::Array(all.iter().take(most).map(|value| self.value(path, value, weight)).collect())
+            }
+            Value::String(text) => match shorten(text, self.chars(path)) {
+                Some(short) => {
+                    self.record.shortened(&path.join("."));
+                    Value::String(short)
+                }
+                None => value.clone(),
+            },
+            other => other.clone(),
+        }
+    }
+
+    fn chars(&self, path: &[&str]) -> usize {
+        if self.declared.covers(path) { self.step.answer.0 } else { self.step.other.0 }
+    }
+
+    fn items(&self, path: &[&str]) -> usize {
+        if self.declared.weight(path, self.paged, Weight::Ordinary) >= Weight::Answer {
+            self.step.answer.1
+        } else {
+            self.step.other.1
+        }
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    }
+}

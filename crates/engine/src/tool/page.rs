@@ -1,0 +1,155 @@
+//! The part of an answer that is given in pages: the list or the long text that was asked for.
+
+use super::cut::{Cutting, Record, STEPS, Step};
+use super::text::{MARK, parts};
+use super::weight::{Declared, Weight};
+use serde_json::{Map, Value, json};
+
+/// Texts longer than this, in bytes, are given in pages.
+const LONG: usize = 400;
+
+/// What is given in pages, taken out of its answer.
+pub struct Paged {
+    pub path: Vec<&'static str>,
+    units: Units,
+}
+
+enum Units {
+    Things(Vec<Value>),
+    /// Lines or sentences.
+    Parts(Vec<String>),
+}
+
+/// Some units of what is paged, ready to be put back.
+pub struct Part {
+    pub value: Value,
+    pub record: Record,
+}
+
+impl Paged {
+    /// Takes out the first declared field that is a list of several things or a long text. Lists of one thing are passed
+    /// through.
+    pub fn take(declared: &Declared, all: &mut Map<String, Value>) -> Option<Paged> {
+        let path = declared.paths().find_map(|path| long(path, all))?;
+        let units = match place(all, &path)?.take() {
+            Value::Array(things) => Units::Things(things),
+            Value::String(text) => Units::Parts(parts(&text).into_iter().flat_map(pieces).map(str::to_owned).collect()),
+            _ => return None,
+        };
+        Some(Paged { path, units })
+    }
+
+    pub fn len(&self) -> usize {
+        match &self.units {
+            Units::Things(things) => things.len(),
+            Units::Parts(parts) => parts.len(),
+        }
+    }
+
+    pub fn is_text(&self) -> bool {
+        matches!(self.units, Units::Parts(_))
+    }
+
+    pub fn name(&self) -> String {
+        self.path.join(".")
+    }
+
+    /// What the units are called where they are counted.
+    pub fn units(&self) -> &'static str {
+        match &self.units {
+            Units::Things(_) => "",
+            Units::Parts(parts) if parts[..parts.len() - 1].iter().all(|part| part.ends_with('\n')) => "lines ",
+            Units::Parts(_) => "parts ",
+        }
+    }
+
+    /// What the units from `from` to before `to` are at a step.
+    pub fn part(&self, declared: &Declared, step: Step, from: usize, to: usize) -> Part {
+        let mut record = Record::default();
+        let value = match &self.units {
+            Units::Things(things) => {
+                let mut cutting = Cutting::new(declared, &self.path, step);
+                let cut = |thing| cutting.value(&self.path, thing, Weight::First);
+                let things = things[from..to].iter().map(cut).collect();
+                record = cutting.record;
+                Value::Array(things)
+            }
+            Units::Parts(parts) => {
+                let mut text = parts[from..to].concat();
+                if to < parts.len() {
+                    let line = if text.ends_with('\n') { "\n" } else { "" };
+                    text = format!("{}{line}{MARK}", text.trim_end());
+                }
+                Value::String(text)
+            }
+        };
+        Part { value, record }
+    }
+
+    /// One unit as short as need be to be given at all.
+    pub fn least(&self, declared: &Declared, at: usize, fits: impl Fn(&Part) -> bool) -> Part {
+        let forms = STEPS.iter().map(|step| self.part(declared, *step, at, at + 1));
+        forms.into_iter().find(|part| fits(part)).unwrap_or_else(|| {
+            let mut record = Record::default();
+            record.shortened(&self.name());
+            Part { value: if self.is_text() { json!(MARK) } else { json!([MARK]) }, record }
+        })
+    }
+
+    /// Puts a part back to where it was taken from.
+    pub fn put(&self, all: &mut Map<String, Value>, part: Value) {
+        if let Some(place) = place(all, &self.path) {
+            *place = part;
+        }
+    }
+}
+
+/// Pieces of a line or sentence that fit a page: one is the whole where it is not very long.
+fn pieces(part: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = part;
+    while rest.len() > LONG {
+        let most = rest.floor_char_boundary(LONG);
+        let at = rest[..most].rfind(char::is_whitespace).filter(|at| *at > LONG / 2).map_or(most, |at| at + 1);
+        let at = rest.ceil_char_boundary(at);
+        let (piece, after) = rest.split_at(at);
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces.push(rest);
+    pieces
+}
+
+/// How far a declared path leads before there is something to be given in pages.
+fn long(path: &[&'static str], all: &Map<String, Value>) -> Option<Vec<&'static str>> {
+    let mut at = all.get(path[0])?;
+    for depth in 1.. {
+        while let Value::Array(list) = at {
+            match &list[..] {
+                [] => return None,
+                [only] => at = only,
+                _ => return Some(path[..depth].to_vec()),
+            }
+        }
+        match (path.get(depth), at) {
+            (Some(name), Value::Object(map)) => at = map.get(*name)?,
+            (None, Value::String(text)) if text.len() > LONG => return Some(path.to_vec()),
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn place<'v>(all: &'v mut Map<String, Value>, path: &[&str]) -> Option<&'v mut Value> {
+    let mut at = all.get_mut(path[0])?;
+    for depth in 1..=path.len() {
+        // A list of one thing on the way, but not what is paged itself.
+        while depth < path.len() && at.is_array() {
+            at = at.as_array_mut()?.first_mut()?;
+        }
+        if let Some(name) = path.get(depth) {
+            at = at.as_object_mut()?.get_mut(*name)?;
+        }
+    }
+    Some(at)
+}
