@@ -4,23 +4,23 @@ use super::{Answered, Texts};
 use crate::code::symbols::Symbols;
 use crate::context_graph::is_sensitive;
 use crate::graph::Look;
-use crate::redact::redact;
+use crate::redact::{GONE, redact};
 use crate::sensitive;
 use lukasa_graph::Node;
 use lukasa_graph::contents::{Known, known};
 use lukasa_model::{Content, Result, ThingNo, Time};
+use lukasa_search::cite::{self, Citation};
 use lukasa_search::count::count;
 use lukasa_search::fields::{self, prune};
 use lukasa_search::fuse::Candidate;
 use lukasa_search::gain::{self, Covered};
 use lukasa_search::pack::{self, Unit};
 use lukasa_search::text::Scoring;
-use lukasa_search::{cite, tokens};
+use lukasa_search::tokens;
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -79,10 +79,13 @@ pub struct ReasonOut {
     pub score: f64,
 }
 
-/// A sentence as it stands in the source.
+/// A sentence as it stands in the source, but for secrets.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CitationOut {
     pub span: String,
+    /// Secrets were taken out; `[redacted]` stands in the place of each.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub redacted: bool,
     pub source_object_id: Uuid,
     /// Which part of the question it speaks of.
     pub confidence: f64,
@@ -374,15 +377,19 @@ impl Showing<'_> {
         (full, brief)
     }
 
-    /// Only from what is shown, and nothing that looks like a secret: masked in part, its place would still tell of it.
+    /// Only from what is shown. Secrets are taken out of the whole text, before a sentence of it is chosen: the end of a
+    /// sentence may be in the middle of one.
     fn cite(&self, node: Node, fields: &Map<String, Value>) -> Vec<CitationOut> {
         let texts = fields.values().filter_map(Value::as_str);
-        let best = texts.filter_map(|text| cite::best(text, &self.found.terms));
-        let best = best.filter(|citation| matches!(redact(&citation.span), Cow::Borrowed(_)));
-        let best = best.max_by(|a, b| a.confidence.total_cmp(&b.confidence));
+        let best = texts.filter_map(|text| Some((text, cite::best(&redact(text), &self.found.terms)?)));
+        let best = best.max_by(|(_, a), (_, b)| a.confidence.total_cmp(&b.confidence));
         let source_object_id = self.look.snapshot.id(node);
         best.into_iter()
-            .map(|c| CitationOut { span: c.span, source_object_id, confidence: round(c.confidence) })
+            .map(|(text, Citation { span, confidence })| {
+                // A text may have the mark of its own.
+                let redacted = span.contains(GONE) && !text.contains(&span);
+                CitationOut { span, redacted, source_object_id, confidence: round(confidence) }
+            })
             .collect()
     }
 

@@ -3,6 +3,7 @@
 use crate::context_graph::is_sensitive;
 use crate::embedding::{self, Breaker, EmbeddingEndpoint, EmbeddingEndpointConfig, InputRules, Queue, Worker};
 use crate::graph::Look;
+use crate::redact::redact;
 use crate::{Context, Engine};
 use lukasa_graph::lookup::Kept;
 use lukasa_graph::{Node, Snapshot};
@@ -78,7 +79,7 @@ impl Embedding {
         if let Some(known) = self.questions.lock().get(text) {
             return Ok(Arc::clone(known));
         }
-        let made = self.embedder.embed(&[text], Purpose::Question)?;
+        let made = self.embedder.embed(&[&redact(text)], Purpose::Question)?;
         let vector = made.into_iter().next().filter(|v| v.len() == self.embedder.model().dimensions);
         let vector = Arc::new(vector.ok_or_else(|| EmbedError::Broken("no vector for the question".into()))?);
         let mut questions = self.questions.lock();

@@ -55,8 +55,8 @@ impl Reranker for RerankEndpoint {
     }
 
     fn judge(&self, question: &str, _: &[Term], texts: &[String]) -> Result<Vec<f64>, String> {
-        let sent: Vec<String> =
-            texts.iter().map(|text| redact(&text.chars().take(LONGEST).collect::<String>()).into_owned()).collect();
+        // Before anything is cut off, so that no half of a secret stays.
+        let sent: Vec<String> = texts.iter().map(|text| redact(text).chars().take(LONGEST).collect()).collect();
         let answer = self.ask(&redact(question), &sent).map_err(|e: Error| e.message)?;
         read(&answer, texts.len())
     }

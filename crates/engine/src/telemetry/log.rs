@@ -2,6 +2,7 @@
 
 use crate::audit::AuditKey;
 use lukasa_model::shown::{safe_json, without_credentials};
+use crate::redact::redact;
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -73,10 +74,21 @@ pub fn event(level: Level, name: &str, fields: &[(&str, Value)]) {
         return;
     }
     let request = REQUEST.with_borrow(Clone::clone).unwrap_or_default();
+    let fields: Vec<(&str, Value)> = fields.iter().map(|(name, value)| (*name, without_secrets(value))).collect();
     let format = if AS_JSON.load(Ordering::Relaxed) { Format::Json } else { Format::Text };
-    let line = line(format, &now(), level, name, &request, fields);
+    let line = line(format, &now(), level, name, &request, &fields);
     // One write, so that lines of two threads do not mix. When nobody listens there is nobody to tell.
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
+}
+
+/// A value as it may be logged: names and messages are written by others, and may hold anything.
+fn without_secrets(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(redact(text).into_owned()),
+        Value::Array(all) => all.iter().map(without_secrets).collect(),
+        Value::Object(map) => map.iter().map(|(name, value)| (name.clone(), without_secrets(value))).collect(),
+        other => other.clone(),
+    }
 }
 
 /// What events of this thread belong to, until it is dropped.
@@ -186,6 +198,13 @@ mod tests {
         assert_eq!(current(), Some(json!("r1")));
         drop(outer);
         assert_eq!(current(), None);
+    }
+
+    #[test]
+    fn no_secret_is_logged() {
+        let told = json!({"why": "no route to postgres://ann:letmein@db", "said": ["password=hunter2hunter2", 3]});
+        let left = json!({"why": "no route to postgres://ann:[redacted]@db", "said": ["password=[redacted]", 3]});
+        assert_eq!(without_secrets(&told), left);
     }
 
     #[test]

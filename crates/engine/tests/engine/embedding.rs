@@ -352,13 +352,15 @@ fn emb_7_long_objects_are_cut_and_secrets_taken_out(d: &Desk) {
     d.put("Must", "a", &"many words ".repeat(5_000));
     d.put("Must", "b", "connect with password = \"hunter2\"");
     d.write("main", vec![object("Note", "c", "x").property("api_key", "hunter2").into()]);
+    d.put("Must", "d", "the till has password=hunter2hunter2, PASSWORD: swordfish99, client_secret: QWERTY1234asdf");
     d.follow();
     let worked = d.work();
-    assert_eq!((worked.embedded, worked.redacted), (3, 2));
+    assert_eq!((worked.embedded, worked.redacted), (4, 5));
     let texts = d.fake.texts();
     assert!(texts.iter().all(|text| lukasa_engine::embedding::input::tokens(text) <= 800));
-    assert!(!texts.concat().contains("hunter2") && texts.concat().matches("[redacted]").count() == 2);
-    assert_eq!(d.told().redactions, 2);
+    let all = texts.concat();
+    assert!(["hunter2", "swordfish", "QWERTY"].iter().all(|secret| !all.contains(secret)), "{all}");
+    assert_eq!((all.matches("[redacted]").count(), d.told().redactions), (5, 5));
 }
 
 fn emb_8_coverage_is_told(d: &Desk) {

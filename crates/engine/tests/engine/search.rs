@@ -623,29 +623,43 @@ fn what_was_generated_is_known_and_not_searched() {
 }
 
 #[test]
-fn nothing_that_looks_like_a_secret_is_cited_and_citations_need_their_scope() {
+fn citations_are_without_secrets_and_need_their_scope() {
     for desk in Desk::all() {
-        note(&desk, "decision:1", "Discounts", "A discount is rounded to whole cents at the till.");
+        let whole = "A discount is rounded to whole cents at the till.";
+        note(&desk, "decision:1", "Discounts", whole);
         note(
             &desk,
             "decision:2",
             "Keys",
             "The discount service has api_key = \"sk-live-0123456789abcdefghij\" for now.",
         );
+        note(
+            &desk,
+            "decision:3",
+            "Tills",
+            "The discount till has password=hunter2hunter2 and client_secret: QWERTY1234asdf.",
+        );
         let asked = json!({"query": "discount of the till", "recipe": "objects", "include_citations": true});
         let answer = desk.ok("search", asked.clone());
         let items = answer["items"].as_array().unwrap();
-        assert_eq!(items.len(), 2, "{answer}");
-        let cited: Vec<&Value> = items.iter().filter_map(|item| item.get("citations")).collect();
-        assert_eq!(cited.len(), 1, "{answer}");
-        assert!(cited[0].to_string().contains("whole cents") && !cited[0].to_string().contains("sk-live"), "{answer}");
+        assert_eq!(items.len(), 3, "{answer}");
+        let mut cited: Vec<&Value> = items.iter().filter_map(|item| item["citations"].as_array()).flatten().collect();
+        cited.sort_by_key(|citation| citation["span"].to_string());
+        assert_eq!(cited.len(), 3, "{answer}");
+        assert_eq!((&cited[0]["span"], cited[0].get("redacted")), (&json!(whole), None));
+        for (citation, left) in [
+            (cited[1], "The discount service has api_key = \"[redacted]\" for now."),
+            (cited[2], "The discount till has password=[redacted] and client_secret: [redacted]."),
+        ] {
+            assert_eq!((&citation["span"], &citation["redacted"]), (&json!(left), &json!(true)), "{answer}");
+        }
         for (scopes, cites) in [(vec!["graph:search:read"], false), (vec!["graph:search:*"], true)] {
             let mut progress = |_, _| ();
             let scope = desk.fixture.ledger.scope().clone();
             let mut context = Context { grants: Grants::of(scopes), ..Context::of(scope, &mut progress) };
             let answer = desk.engine.call(&mut context, "search", asked.clone()).unwrap();
             assert_eq!(answer.to_string().contains("\"citations\""), cites, "{answer}");
-            assert_eq!(answer["items"].as_array().unwrap().len(), 2, "the rest is told all the same");
+            assert_eq!(answer["items"].as_array().unwrap().len(), 3, "the rest is told all the same");
         }
     }
 }
