@@ -130,7 +130,11 @@ mod tests {
         sources.add(&scope, &root).expect("added");
         let id = git::blob_id(b"one\n");
         for key in ["../outside.py", outside.to_str().expect("text"), "link.py", "", "/dev/zero", "/dev/ptmx"] {
-            assert_eq!((sources.text(&scope, key, &id), sources.is_same_on_disk(&scope, key, &id)), (None, None), "{key}");
+            assert_eq!(
+                (sources.text(&scope, key, &id), sources.is_same_on_disk(&scope, key, &id)),
+                (None, None),
+                "{key}"
+            );
         }
     }
 }

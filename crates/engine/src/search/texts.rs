@@ -289,7 +289,9 @@ impl<'a> Reading<'a> {
             let path = self.symbols.key(wanted.file);
             let id = contents.iter().find(|(node, _)| *node == wanted.file);
             let id = id.and_then(|(_, content)| unhex(&text(content, "content_hash")?));
-            let source = id.and_then(|id| self.sources.text(self.look.ledger.scope(), &path, &id)).filter(|text| text.len() <= LONGEST);
+            let source = id
+                .and_then(|id| self.sources.text(self.look.ledger.scope(), &path, &id))
+                .filter(|text| text.len() <= LONGEST);
             if left_out::file(&path, source.as_deref()).is_some() {
                 if wanted.nodes.binary_search(&wanted.file).is_ok() {
                     let name = path.rsplit('/').next().unwrap_or(&path);

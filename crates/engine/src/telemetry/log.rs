@@ -1,8 +1,8 @@
 //! Events as lines on standard error: JSON, or text for people. Each tells which request it belongs to.
 
 use crate::audit::AuditKey;
-use lukasa_model::shown::{safe_json, without_credentials};
 use crate::redact::redact;
+use lukasa_model::shown::{safe_json, without_credentials};
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
 use std::fmt::Write as _;

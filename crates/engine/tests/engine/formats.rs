@@ -23,7 +23,10 @@ fn a_record_of_schema_1_verifies_with_its_key_and_with_no_other() {
     let text = std::fs::read_to_string(fixture("audit-schema-1.key")).unwrap();
     let key = AuditKey::new(text.trim().as_bytes()).unwrap();
     let chains = walk(store.audit(), "test", &key, &[], &mut |_| {}).unwrap().unwrap();
-    assert_eq!(chains.iter().map(|chain| (chain.server.as_str(), chain.entries)).collect::<Vec<_>>(), [("local", ENTRIES)]);
+    assert_eq!(
+        chains.iter().map(|chain| (chain.server.as_str(), chain.entries)).collect::<Vec<_>>(),
+        [("local", ENTRIES)]
+    );
     let other = AuditKey::new(&[1; 32]).unwrap();
     let fault = walk(store.audit(), "test", &other, &[], &mut |_| {}).unwrap().unwrap_err();
     assert_eq!(fault.flaw, AuditFlaw::UnknownSeal);
@@ -33,10 +36,11 @@ fn a_record_of_schema_1_verifies_with_its_key_and_with_no_other() {
 const ENTRIES: u64 = 17;
 
 #[test]
-fn a_cursor_of_form_1_opens() {
+fn a_cursor_of_form_2_opens() {
     let cursor = Cursor {
         branch: 2,
         known: 7,
+        digest: 11,
         valid: Time(1_767_225_600_000_000),
         place: 40,
         backwards: true,

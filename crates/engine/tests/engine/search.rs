@@ -2,6 +2,7 @@
 
 use crate::desk::Desk;
 use lukasa_engine::pack::Profile;
+use lukasa_engine::registry;
 use lukasa_engine::search::Searching;
 use lukasa_engine::tool::{Wish, shape};
 use lukasa_engine::{Context, Grants};
@@ -470,7 +471,7 @@ fn work_is_shed_in_order_when_answers_take_too_long_and_told() {
     let summary = second["summary"].as_str().unwrap();
     assert!(summary.contains("without the second look") && summary.contains("candidates"), "{summary}");
     for profile in [Profile::Compact, Profile::Balanced, Profile::Debug] {
-        let shaped = shape(second.clone(), Wish { profile, page: 1 }).unwrap();
+        let shaped = shape(registry::find("search").unwrap(), second.clone(), Wish { profile, page: 1 }).unwrap();
         assert!(shaped["summary"].as_str().unwrap().contains("without the second look"), "{shaped}");
     }
     let warnings: Vec<_> = second["meta"]["warnings"].as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();

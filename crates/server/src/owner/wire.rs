@@ -134,8 +134,20 @@ impl Hello {
 
 impl From<&Caller> for Asker {
     fn from(caller: &Caller) -> Asker {
-        let Caller { scope, user, agent, session, connection, grants, agents, request_id, address, tree, folder, local: _ } =
-            caller.clone();
+        let Caller {
+            scope,
+            user,
+            agent,
+            session,
+            connection,
+            grants,
+            agents,
+            request_id,
+            address,
+            tree,
+            folder,
+            local: _,
+        } = caller.clone();
         let grants = match grants {
             Grants::All => None,
             Grants::Of(scopes) => Some(scopes),
@@ -146,10 +158,24 @@ impl From<&Caller> for Asker {
 
 impl From<Asker> for Caller {
     fn from(asker: Asker) -> Caller {
-        let Asker { scope, user, agent, session, connection, grants, agents, request_id, address, tree, folder } = asker;
+        let Asker { scope, user, agent, session, connection, grants, agents, request_id, address, tree, folder } =
+            asker;
         // Which places it may name was decided where it asked.
         let grants = grants.map_or(Grants::All, Grants::Of);
-        Caller { scope, user, agent, session, connection, grants, agents, request_id, address, tree, folder, local: true }
+        Caller {
+            scope,
+            user,
+            agent,
+            session,
+            connection,
+            grants,
+            agents,
+            request_id,
+            address,
+            tree,
+            folder,
+            local: true,
+        }
     }
 }
 

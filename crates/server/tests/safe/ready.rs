@@ -24,7 +24,8 @@ fn a_store_that_hangs_is_not_ready_and_is_again_when_it_goes_on() {
         let kind = fixture.name;
         let house = House::with(fixture, None, |site| {
             let engine = site.front.desk().engine().unwrap();
-            site.front = Front::new(engine, Limits { time: Duration::from_millis(50), ..Limits::default() }, Given::default());
+            site.front =
+                Front::new(engine, Limits { time: Duration::from_millis(50), ..Limits::default() }, Given::default());
         });
         let bob = house.key("ours", "bob", &["graph:read"]);
         assert_eq!(ready(&house), (200, "ok".into()), "{kind}");
