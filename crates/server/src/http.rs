@@ -10,6 +10,7 @@ mod openapi;
 mod page;
 mod routes;
 mod sessions;
+mod tls;
 
 /// Paths of operations, for who writes about them.
 pub mod paths {
@@ -19,6 +20,7 @@ pub mod paths {
 pub use listen::Patience;
 pub use openapi::document;
 pub(crate) use sessions::SESSION;
+pub use tls::Encryption;
 
 use crate::auth::failures::Failures;
 use crate::auth::guard::{self, GuardRules};
@@ -86,8 +88,18 @@ pub async fn serve(
     listener: TcpListener,
     ended: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
+    serve_encrypted(site, None, listener, ended).await
+}
+
+/// The same over TLS, where there is a certificate.
+pub async fn serve_encrypted(
+    site: Site,
+    encryption: Option<Encryption>,
+    listener: TcpListener,
+    ended: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
     let patience = site.patience;
-    listen::serve(router(site), patience, listener, ended).await
+    listen::serve(router(site), patience, encryption, listener, ended).await
 }
 
 pub fn router(site: Site) -> Router {

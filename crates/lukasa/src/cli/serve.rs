@@ -12,7 +12,7 @@ use lukasa_server::auth::guard::GuardRules;
 use lukasa_server::auth::jwks::KeySource;
 use lukasa_server::auth::rate::{Limit, RateLimits, Rates};
 use lukasa_server::auth::{Door, Guarded, Tokens, jwt};
-use lukasa_server::http::{self, Patience, Site};
+use lukasa_server::http::{self, Encryption, Patience, Site};
 use lukasa_server::mcp::{Mcp, Toolsets};
 use lukasa_server::owner::{Desk, Place};
 use lukasa_server::{Caller, Front, Given, Limits};
@@ -59,6 +59,8 @@ pub fn commands() -> [Command; 2] {
             .about("Serve agents and programs over HTTP: MCP at /mcp, REST at /v1, OpenAPI at /openapi.json")
             .after_help("Without authentication only this machine is served; docs/access.md tells of tokens and keys.")
             .arg(Arg::new("listen").long("listen").value_name("ADDRESS").default_value(LISTEN).help("Where to listen"))
+            .arg(file("tls-cert", "Serve HTTPS with this certificate (PEM), followed by those between it and its root").requires("tls-key"))
+            .arg(file("tls-key", "The key of the certificate (PEM)").requires("tls-cert"))
             .arg(toolsets())
             .arg(file("jwks", "Let in who has a token signed by one of these keys (JWKS)"))
             .arg(file("jwt-secret-file", "Let in who has a token signed with this secret (HS256)").conflicts_with("jwks"))
@@ -297,6 +299,8 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
     let failures =
         failures.map(|failures| Arc::new(Failures::new(FailureLimit { failures, ..FailureLimit::default() })));
     let patience = patience(matches);
+    let encryption = encryption(matches)?;
+    let protocol = if encryption.is_some() { "https" } else { "http" };
     allow_connections();
     let guard = GuardRules { open: door.is_open(), hosts: lower("allow-host"), origins: lower("allow-origin") };
     #[cfg(feature = "otel")]
@@ -314,7 +318,8 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
         })?;
         let own = listener.local_addr().map_err(|e| Error::internal(format!("no address: {e}")))?;
         // On standard output, so that who started us can read where we are.
-        println!("serving {} at http://{own} (MCP at http://{own}/mcp); Ctrl-C ends it", served.meant.scope.project);
+        let project = &served.meant.scope.project;
+        println!("serving {project} at {protocol}://{own} (MCP at {protocol}://{own}/mcp); Ctrl-C ends it");
         let _ = std::io::stdout().flush();
         if let Some(why) = served.follows_nothing() {
             let _ = writeln!(std::io::stderr(), "{why}");
@@ -326,7 +331,7 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
             }
             ending::within(patience.ending);
         };
-        let ended = http::serve(site, listener, ended).await;
+        let ended = http::serve_encrypted(site, encryption, listener, ended).await;
         recorded(&front).await;
         ended.map_err(|e| Error::internal(format!("serving broke off: {e}")))
     })
@@ -389,6 +394,15 @@ fn door(served: &Served, matches: &ArgMatches, access_keys: Option<&Session>) ->
         project: Some(served.meant.scope.project.to_string()),
         clock: Arc::new(SystemClock),
     })
+}
+
+/// What connections are encrypted with, where files of a certificate are named.
+fn encryption(matches: &ArgMatches) -> Result<Option<Encryption>> {
+    let path = |name: &str| matches.get_one::<String>(name).map(Path::new);
+    match (path("tls-cert"), path("tls-key")) {
+        (Some(certificate), Some(key)) => Encryption::from_files(certificate, key).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// How long is waited for requests, and how large an import may be.

@@ -1,17 +1,19 @@
 //! Connections: how many there may be, and how long one may take to say what it wants.
 
+use super::tls::Encryption;
 use axum::Router;
 use axum::extract::ConnectInfo;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
@@ -48,6 +50,7 @@ const RELIEF: Duration = Duration::from_millis(100);
 pub(super) async fn serve(
     router: Router,
     patience: Patience,
+    encryption: Option<Encryption>,
     listener: TcpListener,
     ended: impl Future<Output = ()>,
 ) -> std::io::Result<()> {
@@ -61,9 +64,10 @@ pub(super) async fn serve(
         tokio::select! {
             accepted = accepted => match accepted {
                 Ok((place, stream, peer)) => {
-                    let talk = talk(router.clone(), patience, stream, peer, &connections);
+                    let talk = Talk { router: router.clone(), patience, peer, ending: connections.watcher() };
+                    let encryption = encryption.clone();
                     tokio::spawn(async move {
-                        talk.await;
+                        talk.begin(stream, encryption).await;
                         drop(place);
                     });
                 }
@@ -78,25 +82,40 @@ pub(super) async fn serve(
     Ok(())
 }
 
-/// One connection, until it ends. One that breaks has nobody left to tell.
-fn talk(
+/// What a connection needs to be talked on.
+struct Talk {
     router: Router,
     patience: Patience,
-    stream: TcpStream,
     peer: SocketAddr,
-    connections: &GracefulShutdown,
-) -> impl Future<Output = ()> + use<> {
-    let inner = TowerToHyperService::new(router);
-    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        request.extensions_mut().insert(ConnectInfo(peer));
-        inner.call(request)
-    });
-    // Small answers are not held back to be sent together.
-    let _ = stream.set_nodelay(true);
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(patience.head)
-        .serve_connection(TokioIo::new(stream), service);
-    let connection = connections.watch(connection);
-    async move { drop(connection.await) }
+    ending: Watcher,
+}
+
+impl Talk {
+    /// One connection, until it ends. One that breaks has no other side left to report to.
+    async fn begin(self, stream: TcpStream, encryption: Option<Encryption>) {
+        // Small answers are not held back to be sent together.
+        let _ = stream.set_nodelay(true);
+        match encryption {
+            None => self.go_on(stream).await,
+            Some(Encryption(acceptor)) => {
+                // Who takes longer than for headers does not mean to ask anything.
+                if let Ok(Ok(stream)) = tokio::time::timeout(self.patience.head, acceptor.accept(stream)).await {
+                    self.go_on(stream).await;
+                }
+            }
+        }
+    }
+
+    async fn go_on(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let (inner, peer) = (TowerToHyperService::new(self.router), self.peer);
+        let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+            request.extensions_mut().insert(ConnectInfo(peer));
+            inner.call(request)
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.patience.head)
+            .serve_connection(TokioIo::new(stream), service);
+        drop(self.ending.watch(connection).await);
+    }
 }
