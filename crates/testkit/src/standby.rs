@@ -44,7 +44,7 @@ impl Cluster {
         }
         let data = cluster.data(Role::Primary);
         cluster.run("initdb", &["-D", &data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"]);
-        // Commits wait for nobody but this server: that is what may lose the end of the log.
+        // Commits do not wait for the standby: that is what may lose the end of the log.
         cluster.boot(Role::Primary, "-c synchronous_standby_names='' -c wal_level=replica -c max_wal_senders=4");
         Some(cluster)
     }

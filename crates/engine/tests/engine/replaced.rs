@@ -110,7 +110,7 @@ fn replaced(more: usize) {
         assert_eq!(refused.code, "cursor_of_a_replaced_log", "{refused:?}");
         // A client that follows is led on from where both logs part, whichever kinds it follows.
         let events = swap.ok("event_list", json!({"after": heard, "limit": 100, "kinds": ["transaction"]}));
-        let told: Vec<(&str, u64)> = events["events"]
+        let reported: Vec<(&str, u64)> = events["events"]
             .as_array()
             .unwrap()
             .iter()
@@ -118,7 +118,7 @@ fn replaced(more: usize) {
             .collect();
         let mut due = vec![("replaced", common)];
         due.extend((1..=more as u64).map(|n| ("transaction", common + n)));
-        assert_eq!(told, due, "{events}");
+        assert_eq!(reported, due, "{events}");
         let after = swap.ok("event_list", json!({"after": events["cursor"]}));
         assert!(after["events"].as_array().unwrap().is_empty(), "it is reported once: {after}");
         // What this process has stated before is stated again where it is gone.

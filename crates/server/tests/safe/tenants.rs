@@ -230,7 +230,7 @@ fn agents_resources_events_and_figures_tell_nothing_of_the_other_tenant() {
         )
         .unwrap();
         let (mut told, mut part) = (String::new(), [0; 4_096]);
-        while !told.contains(&format!("id: {head}~")) {
+        while !told.contains(&format!("id: {head}.")) {
             let read = stream.read(&mut part).unwrap();
             assert!(read > 0, "the stream goes on: {told}");
             told += &String::from_utf8_lossy(&part[..read]);

@@ -99,7 +99,7 @@ impl Target {
                     return Ok((client, pump));
                 }
                 // What a server says explains more than that another one is not there.
-                Err(e) if refused.as_ref().is_some_and(|said| said.as_db_error().is_some()) => drop(e),
+                Err(e) if refused.as_ref().is_some_and(|earlier| earlier.as_db_error().is_some()) => drop(e),
                 Err(e) => refused = Some(e),
             }
         }
@@ -266,10 +266,10 @@ mod tests {
         assert_eq!(config.get_tcp_user_timeout(), Some(&UNANSWERED));
         assert_eq!((config.get_keepalives(), config.get_keepalives_idle()), (true, IDLE));
         assert_eq!((config.get_keepalives_interval(), config.get_keepalives_retries()), (Some(BETWEEN), Some(PROBES)));
-        let told = Target::parse(
+        let given = Target::parse(
             "postgres://u@a,b/db?connect_timeout=2&tcp_user_timeout=7&keepalives_idle=9&target_session_attrs=read-only",
         );
-        let config = told.unwrap().config;
+        let config = given.unwrap().config;
         assert_eq!(config.get_connect_timeout(), Some(&Duration::from_secs(2)));
         assert_eq!(config.get_keepalives_idle(), Duration::from_secs(9));
         assert_eq!(config.get_target_session_attrs(), TargetSessionAttrs::ReadOnly);

@@ -182,7 +182,7 @@ impl PostgresStore {
         }
     }
 
-    /// Has connections made again that nobody uses just now: after a fail-over they lead to where nothing is written.
+    /// Has idle connections made again: after a fail-over they lead to where nothing is written.
     fn forget_connections(&self) {
         self.pool.retain(|_, _| false);
     }

@@ -288,7 +288,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Whether the server said that it did not commit. One that is going down may have done so before it said anything.
+/// Whether the server reports that it did not commit. One that is going down may have committed before it reports that.
 fn is_refusal(error: &tokio_postgres::Error) -> bool {
     let going = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
     error.code().is_some_and(|code| !going.contains(code) && !code.code().starts_with("08"))

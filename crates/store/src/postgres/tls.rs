@@ -26,7 +26,7 @@ use tokio_rustls::rustls::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mode {
     Disable,
-    /// Encrypted where the server offers it, without a check. What PostgreSQL's own clients do unless told otherwise.
+    /// Encrypted where the server offers it, without a check. What PostgreSQL's own clients do by default.
     #[default]
     Prefer,
     /// Encrypted or not at all, without a check.
@@ -149,7 +149,7 @@ fn verifier(wanted: &Wanted, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn S
     Ok(if mode == Mode::VerifyFull { chain } else { Arc::new(ForAnyHost(chain)) })
 }
 
-/// Takes any certificate: encrypted, but whoever is in between could read along.
+/// Takes any certificate: encrypted, but a machine in between could read along.
 #[derive(Debug)]
 struct Unchecked(Arc<CryptoProvider>);
 
