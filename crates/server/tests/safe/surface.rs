@@ -179,6 +179,6 @@ fn texts_that_no_store_should_keep_are_invalid_input_over_rest_and_mcp() {
         let body = r#"{"type": "Service", "key": "\ud800"}"#;
         let reply = ask(house.address, "POST", "/v1/put", &[("x-api-key", &key)], body);
         assert_eq!(reply.status, 400, "{name}: {}", reply.body);
-        assert_eq!(house.get(&key, "/v1/get?ref=a%00b").status, 400, "{name}");
+        assert_eq!(house.get(&key, "/graph/objects/a%00b").status, 400, "{name}");
     }
 }
