@@ -6,6 +6,9 @@ use std::fmt::Write;
 /// Stands where credentials were.
 pub const REDACTED: &str = "[redacted]";
 
+/// How hints write what belongs in a URL: nobody's credentials.
+const EXAMPLE: &str = "user:password";
+
 /// Names of parameters whose values are credentials, in URLs and in connection strings.
 const SECRET_PARAMETERS: [&str; 2] = ["password=", "sslpassword="];
 
@@ -98,8 +101,8 @@ fn without_user(url: &str, database: bool) -> Cow<'_, str> {
     let authority = url.find(['/', '?', '#']).unwrap_or(url.len());
     let at = if database { url.rfind('@') } else { url[..authority].rfind('@') };
     match at {
-        Some(at) => Cow::Owned(format!("{REDACTED}{}", &url[at..])),
-        None => Cow::Borrowed(url),
+        Some(at) if url[..at] != *EXAMPLE => Cow::Owned(format!("{REDACTED}{}", &url[at..])),
+        _ => Cow::Borrowed(url),
     }
 }
 
@@ -176,7 +179,14 @@ mod tests {
         ] {
             assert_eq!(without_credentials(text), shown);
         }
-        for text in ["https://example.org/@user/a?b=c@d", "no address: a@b", "://", "postgres://db/shop", ""] {
+        for text in [
+            "it looks like postgres://user:password@host:5432/database",
+            "https://example.org/@user/a?b=c@d",
+            "no address: a@b",
+            "://",
+            "postgres://db/shop",
+            "",
+        ] {
             assert_eq!(without_credentials(text), text);
         }
     }
