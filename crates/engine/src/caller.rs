@@ -177,6 +177,11 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
+    /// For work that knows nothing of callers.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+
     pub fn check(&self) -> Result<()> {
         if self.is_stopped() {
             return Err(Error::new(ErrorKind::Timeout, "cancelled", "the caller no longer waits for an answer"));

@@ -33,6 +33,7 @@ use lukasa_model::{Error, Result as ModelResult};
 use lukasa_store::Ledger;
 use run::Exec;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use value::Value;
 
 /// Runs what may go deep, as deep as a query is nested, with room for it on the stack.
@@ -162,8 +163,10 @@ pub struct Prepared<'a> {
     compiled: Compiled,
     search: Option<Search>,
     resolve: Option<Resolve>,
+    /// Set when nobody waits for the answer any more.
+    stop: Option<Arc<AtomicBool>>,
     /// It has been run, so that what it asked for has been read.
-    ran: std::sync::atomic::AtomicBool,
+    ran: AtomicBool,
 }
 
 /// What a query gives.
@@ -193,7 +196,7 @@ pub fn prepare_parsed<'a>(parsed: &Query, parameters: &Parameters, place: Place<
     let around = Surroundings { now: place.now, longest_list: LONGEST_LIST };
     let frame = Frame { snapshot: place.snapshot, parameters, silent_type: place.silent_type, around: &around };
     let compiled = compile(parsed, &frame)?;
-    Ok(Prepared { place, compiled, search: None, resolve: None, ran: false.into() })
+    Ok(Prepared { place, compiled, search: None, resolve: None, stop: None, ran: false.into() })
 }
 
 impl Prepared<'_> {
@@ -231,6 +234,13 @@ impl Prepared<'_> {
         self
     }
 
+    /// Stops when this is set.
+    #[must_use]
+    pub fn stopping(mut self, stop: Arc<AtomicBool>) -> Self {
+        self.stop = Some(stop);
+        self
+    }
+
     /// Only the plan is wanted.
     pub fn only_explains(&self) -> bool {
         self.compiled.mode == Mode::Explain
@@ -251,6 +261,7 @@ impl Prepared<'_> {
         exec.silent_type = self.place.silent_type;
         exec.search.clone_from(&self.search);
         exec.resolve.clone_from(&self.resolve);
+        exec.stop.clone_from(&self.stop);
         let mut rows: Vec<Vec<Value>> = Vec::new();
         let mut truncated = false;
         let mut row = vec![Value::Null; compiled.slots];

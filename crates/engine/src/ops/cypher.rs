@@ -144,6 +144,7 @@ impl Op for Cypher {
             // Like loading the graph, making its indexes does not count.
             start = Instant::now();
         }
+        prepared = prepared.stopping(context.stop.flag());
         let limits = Limits {
             deadline: start + Duration::from_millis(request.timeout_ms),
             timeout_ms: request.timeout_ms,

@@ -1,7 +1,7 @@
 //! Operations through the one way in, on every store.
 
 use crate::desk::Desk;
-use lukasa_engine::{Engine, operations};
+use lukasa_engine::{Context, Engine, operations};
 use lukasa_store::{Clock, Store};
 use lukasa_testkit::FaultyStore;
 use serde_json::{Value, json};
@@ -585,5 +585,18 @@ fn what_changed_in_code_is_told_by_symbol_file_and_time() {
         assert!(time(&added["valid_from"]) >= before && added["valid_to"].is_null(), "{added}");
         assert!(time(&removed["valid_from"]) < before && time(&removed["valid_to"]) >= before, "{removed}");
         assert!(out["modified"][0]["symbol_name"].is_null(), "a file is no symbol");
+    }
+}
+
+#[test]
+fn a_query_that_nobody_waits_for_stops() {
+    for desk in Desk::all() {
+        desk.ok("put", json!({"type": "Service", "key": "a"}));
+        let mut progress = |_, _| {};
+        let mut context = Context::of(desk.fixture.ledger.scope().clone(), &mut progress);
+        context.stop.stop();
+        let long = "UNWIND range(1, 10000) AS a UNWIND range(1, 10000) AS b RETURN count(a + b)";
+        let stopped = desk.engine.call(&mut context, "cypher", json!({"query": long, "timeout_ms": 10_000}));
+        assert_eq!(stopped.unwrap_err().code, "cancelled");
     }
 }

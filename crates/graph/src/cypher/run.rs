@@ -21,6 +21,7 @@ use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -93,6 +94,8 @@ pub(super) struct Exec<'a> {
     pub silent_type: Option<&'a str>,
     pub search: Option<Search>,
     pub resolve: Option<Resolve>,
+    /// Set when nobody waits for the answer any more.
+    pub stop: Option<Arc<AtomicBool>>,
     pub limits: Limits,
     /// Rows that came out of each step, when they are to be told.
     pub counts: Option<Vec<Cell<u64>>>,
@@ -125,6 +128,7 @@ impl<'a> Exec<'a> {
             silent_type: None,
             search: None,
             resolve: None,
+            stop: None,
             limits,
             counts: profile.then(|| (0..steps).map(|_| Cell::new(0)).collect()),
             ticks: Cell::new(0),
@@ -168,6 +172,10 @@ impl<'a> Exec<'a> {
     #[cold]
     #[inline(never)]
     pub fn check_time(&self) -> Result<(), Stop> {
+        if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            let message = "the caller no longer waits for an answer";
+            return Err(Error::new(ErrorKind::Timeout, "cancelled", message).into());
+        }
         if Instant::now() < self.limits.deadline {
             return Ok(());
         }
