@@ -60,6 +60,7 @@ impl<'t> Builder<'t> {
             imports: vec![],
             exports: vec![],
             package: "".into(),
+            build: None,
             lines: text.lines().count() as u32,
             faults: vec![],
         };
@@ -335,6 +336,7 @@ impl<'t> Builder<'t> {
             what,
             var,
             type_only: false,
+            only_in_tests: false,
             reexport: None,
         });
         import

@@ -5,6 +5,7 @@
 //! carry a function, a class or an object to a call; everything else is `Expr::Unknown`. Order does not matter:
 //! a variable may hold whatever was ever bound to it.
 
+use crate::build::Constraint;
 use crate::language::Language;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +42,8 @@ pub struct Facts {
     pub exports: Vec<Export>,
     /// The package the file says it belongs to (Go, Java, Kotlin, C#, PHP), else empty.
     pub package: Box<str>,
+    /// The builds it is part of (Go); none: of every build.
+    pub build: Option<Constraint>,
     pub lines: u32,
     /// Where the text could not be understood: (line, what is wrong).
     pub faults: Vec<(u32, Box<str>)>,
@@ -413,6 +416,8 @@ pub struct Import {
     pub var: Option<VarId>,
     /// For types only: nothing is run.
     pub type_only: bool,
+    /// Made in tests only: Rust's `#[cfg(test)] mod x;`.
+    pub only_in_tests: bool,
     /// Gives it on to those who import this file (JavaScript `export … from`, Rust `pub use`).
     pub reexport: Option<Name>,
 }

@@ -3,6 +3,7 @@
 //! Pure: no file is opened, no store is known. A front end per language (`lang/`) turns text into `Facts`; the
 //! resolver links the facts of all files.
 
+pub mod build;
 pub mod builder;
 pub mod facts;
 pub mod keys;

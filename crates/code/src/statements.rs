@@ -5,7 +5,7 @@
 use crate::facts::{BaseKind, CallKind, Def, DefId, Facts, Imported, Kind, ROOT, Visibility, flag};
 use crate::keys;
 use crate::language::Language;
-use crate::resolve::{File, FileId, Gid, How, Links, Program, To};
+use crate::resolve::{File, FileId, GLOBAL_THIS, Gid, How, Links, Program, To};
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_model::id::object_id;
 use lukasa_model::json::Hasher;
@@ -132,7 +132,7 @@ pub fn plain_file(path: &str, about: &About) -> PutObject {
 }
 
 /// Stands for how files are taken apart: when that changes, what was stated before no longer counts as the same.
-const MADE_BY: u32 = 1;
+const MADE_BY: u32 = 2;
 
 /// A hash over everything a file states. The content decides about objects; what its names mean, about relationships.
 /// Where a language model has its part in it, a second hash follows: see `digest_parts`.
@@ -140,9 +140,13 @@ pub fn digest(program: &Program, names: &Names, links: &Links, file: FileId, abo
     let mut hasher = Hasher::default();
     let mut number = |n: u32| hasher.add(&n.to_le_bytes());
     number(MADE_BY);
+    number(u32::from(links.is_test));
     for (owner, count) in &links.unresolved {
         number(*owner);
         number(*count);
+    }
+    for (_, line) in &links.unresolved_names {
+        number(*line);
     }
     for link in &links.calls {
         number(link.call);
@@ -160,6 +164,7 @@ pub fn digest(program: &Program, names: &Names, links: &Links, file: FileId, abo
         number(base.class);
         number(base.how as u32);
     }
+    links.unresolved_names.iter().for_each(|(name, _)| hasher.add(name.as_bytes()));
     hasher.add(about.content_hash.as_bytes());
     let mut target = |to: To| match to {
         To::Def(gid) => match names.get(gid) {
@@ -297,13 +302,19 @@ impl Maker<'_> {
                 put.properties.insert("unresolved_calls".into(), json!(count));
             }
             put.subtype = subtype(def).map(str::to_owned);
-            if def.is(flag::TEST) {
+            if (index == ROOT && links.is_test) || (index != ROOT && def.is(flag::TEST)) {
                 put.labels.insert("test".into());
+                put.properties.insert("test".into(), json!(true));
             }
             if index == ROOT {
                 put.properties.insert("content_hash".into(), json!(about.content_hash));
                 put.properties.insert("bytes".into(), json!(about.bytes));
                 put.properties.insert("calls".into(), json!(links.counts.calls));
+                let sites = links.unresolved_names.iter().take(UNRESOLVED_SITES);
+                let sites: Vec<String> = sites.map(|(name, line)| format!("{name}:{line}")).collect();
+                if !sites.is_empty() {
+                    put.properties.insert("unresolved_sites".into(), json!(sites));
+                }
                 if let Some((line, what)) = self.facts.faults.first() {
                     put.properties.insert("fault".into(), json!(format!("line {line}: {what}")));
                 }
@@ -350,7 +361,6 @@ impl Maker<'_> {
             (flag::ASYNC, "async"),
             (flag::ABSTRACT, "abstract"),
             (flag::STATIC, "static"),
-            (flag::TEST, "test"),
             (flag::ENTRY, "entry"),
         ] {
             if def.is(flag) {
@@ -470,7 +480,7 @@ impl Maker<'_> {
         }
         let mut calls: BTreeMap<(Uuid, Uuid), Site> = BTreeMap::new();
         let mut tested: BTreeMap<FileId, (u32, How)> = BTreeMap::new();
-        let test_file = self.facts.def(ROOT).is(flag::TEST);
+        let own = self.program.file(self.file);
         let add = |calls: &mut BTreeMap<(Uuid, Uuid), Site>, src: Uuid, dst: Uuid, line: u32, how: How| {
             let site = calls.entry((src, dst)).or_insert(Site { lines: vec![], how });
             site.how = site.how.min(how);
@@ -487,7 +497,7 @@ impl Maker<'_> {
                 To::Def(gid) => {
                     // A call of a lambda stays within what it is written in.
                     let Some(symbol) = self.names.get(gid) else { continue };
-                    if test_file || self.in_test(from.def) {
+                    if links.is_test || own.is_in_test(from.def) {
                         let file = self.program.file(gid.file);
                         if gid.file != self.file && !file.facts.def(ROOT).is(flag::TEST) {
                             let entry = tested.entry(gid.file).or_insert((0, link.how));
@@ -546,18 +556,6 @@ impl Maker<'_> {
         }
     }
 
-    /// Rust keeps tests beside the code.
-    fn in_test(&self, def: DefId) -> bool {
-        let mut at = def;
-        while at != ROOT {
-            if self.facts.def(at).is(flag::TEST) {
-                return true;
-            }
-            at = self.facts.def(at).parent;
-        }
-        false
-    }
-
     // --- what is outside ---
 
     fn package(&mut self, path: u32) -> Option<Uuid> {
@@ -567,7 +565,7 @@ impl Maker<'_> {
     }
 
     fn outside_package(&mut self, package: &str) -> Uuid {
-        let ecosystem = ecosystem(self.facts.language);
+        let ecosystem = ecosystem_of(self.facts.language, package);
         let key = format!("{ecosystem}:{package}");
         let id = object_id(self.names.namespace, "PACKAGE", &key);
         self.outside.entry(("PACKAGE", key)).or_insert_with(|| package_object(ecosystem, package));
@@ -585,7 +583,7 @@ impl Maker<'_> {
         if package.is_empty() || name.is_empty() {
             return None;
         }
-        let ecosystem = ecosystem(self.facts.language);
+        let ecosystem = ecosystem_of(self.facts.language, &package);
         let key = format!("{ecosystem}:{package}::{name}");
         let id = object_id(self.names.namespace, "EXTERNAL", &key);
         if !self.outside.contains_key(&("EXTERNAL", key.clone())) {
@@ -598,6 +596,8 @@ impl Maker<'_> {
 
 /// Names listed on one import: more belong to a module that is used as a whole.
 const IMPORTED_NAMES: usize = 50;
+/// Calls listed on one file that could not be resolved: more are in generated files only.
+const UNRESOLVED_SITES: usize = 2_000;
 /// Lines listed on one call edge.
 const CALL_LINES: usize = 20;
 
@@ -623,6 +623,11 @@ pub(crate) fn external_object(ecosystem: &str, package: &str, name: &str) -> Put
     put.title = Some(name.to_owned());
     put.properties = properties(&[("ecosystem", json!(ecosystem)), ("package", json!(package))]);
     put
+}
+
+/// Where a package comes from: what JavaScript has itself is no package of npm's.
+fn ecosystem_of(language: Language, package: &str) -> &'static str {
+    if package == GLOBAL_THIS { "javascript" } else { ecosystem(language) }
 }
 
 pub(crate) fn ecosystem(language: Language) -> &'static str {

@@ -12,6 +12,7 @@ mod tests;
 mod types;
 mod values;
 
+use crate::build::Constraint;
 use crate::builder::Builder;
 use crate::facts::{
     DefId, Expr, ExprId, Facts, Item, Key, ListKind, Literal, Name, ROOT, Target, UNKNOWN, VarId, VarKind, Visibility,
@@ -38,6 +39,7 @@ pub fn read(path: &str, text: &str, tree: &Tree) -> Facts {
     if reader.test_file {
         reader.b.def(ROOT).flags |= flag::TEST;
     }
+    reader.b.facts.build = Constraint::of_go(path, text);
     let root = tree.root();
     reader.top(root);
     if let Some((line, what)) = tree::first_fault(root) {

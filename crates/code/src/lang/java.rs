@@ -38,8 +38,9 @@ pub fn read(path: &str, text: &str, tree: &Tree) -> Facts {
 
 /// By the conventions of Maven, Gradle, JUnit and Failsafe.
 fn is_test_file(path: &str) -> bool {
-    path.starts_with("test/")
-        || path.contains("/test/")
+    let in_test_folder = path.starts_with("test/") || path.contains("/test/");
+    // Below `src/main`, `test` is the name of a package.
+    (in_test_folder && !format!("/{path}").contains("/src/main/"))
         || ["Test.java", "Tests.java", "IT.java"].iter().any(|end| path.ends_with(end))
 }
 

@@ -42,7 +42,12 @@ fn is_test_file(path: &str) -> bool {
         || name.ends_with("_test.py")
         || name == "tests.py"
         || name == "conftest.py"
-        || parts.any(|folder| folder == "tests" || folder == "test")
+        || in_test_folder(path)
+}
+
+/// `tests` is where tests are; a package called `test` further down gives tools for tests, as `django.test` does.
+fn in_test_folder(path: &str) -> bool {
+    path.starts_with("test/") || path.rsplit('/').skip(1).any(|folder| folder == "tests")
 }
 
 struct Reader<'t> {

@@ -35,7 +35,7 @@ impl<'p> Eval<'p> {
             let found = match value {
                 Value::Object(file, expr) => self.object_index(*file, *expr, index, levels),
                 Value::Rest(gid, place) => {
-                    (*self.solve(Question::Passed(*gid, u32::from(*place) + index), levels)).clone()
+                    (*self.solve(Question::Passed(*gid, u32::from(*place).saturating_add(index)), levels)).clone()
                 }
                 Value::Typed(file, expr) => self.typed_index(*file, *expr, index, levels),
                 _ => self.element(&Set::one(*value, *how), levels),

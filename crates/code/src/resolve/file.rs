@@ -1,8 +1,10 @@
 //! A file as the resolver sees it: its facts, with what is looked up often made ready.
 
 use super::value::Sym;
+use crate::build::Build;
 use crate::facts::{
-    ArgKind, CallId, DefId, Expr, ExprId, Facts, Kind, Name, ROOT, Return, Target, VarId, VarKind, When, flag,
+    ArgKind, CallId, DefId, Expr, ExprId, Facts, Key, Kind, ListKind, Name, ROOT, Return, Target, VarId, VarKind, When,
+    flag,
 };
 use crate::language::Language;
 use rustc_hash::FxHashMap;
@@ -31,8 +33,30 @@ pub struct File {
     /// Definitions by parent.
     pub children: Rows,
     pub exports: FxHashMap<Sym, SmallVec<[ExprId; 1]>>,
-    /// Functions written as an argument: the call, and the place among its arguments.
-    arguments: FxHashMap<DefId, (CallId, usize)>,
+    /// Where functions and objects are written.
+    contexts: FxHashMap<Written, Context>,
+    /// The build it is read in, where that is not the usual one: the nearest it is part of.
+    build: Option<Box<Build>>,
+}
+
+/// A function or an object literal.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Written {
+    Function(DefId),
+    Object(ExprId),
+}
+
+/// Where a function or an object is written, as far as that says of which type it has to be.
+#[derive(Clone, Copy)]
+pub enum Context {
+    /// At a place among the arguments of a call.
+    Argument(CallId, usize),
+    /// In what a function returns.
+    Returned(DefId),
+    /// In what is put into a variable with a declared type.
+    Assigned(VarId),
+    /// Under a name in an object.
+    Item(ExprId, Name),
 }
 
 /// What is put into fields, by class and name: each with the method that does it.
@@ -113,7 +137,8 @@ impl File {
         }
         let constructs = facts.exprs.iter().enumerate().filter(|(_, e)| matches!(e, Expr::Construct(..)));
         let constructs = constructs.map(|(at, _)| at as ExprId).collect();
-        let arguments = arguments(&facts);
+        let contexts = contexts(&facts);
+        let build = other_build(&facts);
         File {
             path: path.into(),
             folder: folder.into(),
@@ -128,8 +153,31 @@ impl File {
             class_of,
             children,
             exports,
-            arguments,
+            contexts,
+            build,
         }
+    }
+
+    /// Whether the file is part of the build that another one is read in.
+    pub fn is_built_with(&self, other: &File) -> bool {
+        match &self.facts.build {
+            Some(constraint) => constraint.holds(other.build.as_deref().unwrap_or(Build::usual())),
+            None => true,
+        }
+    }
+
+    /// Whether the file is part of the build that is made unless tags say otherwise.
+    pub fn is_in_usual_build(&self) -> bool {
+        self.facts.build.as_ref().is_none_or(|constraint| constraint.holds(Build::usual()))
+    }
+
+    /// Whether a definition is a test, or written within one; whether the file is part of the tests does not count.
+    pub fn is_in_test(&self, def: DefId) -> bool {
+        let mut at = def;
+        while at != ROOT && !self.facts.def(at).is(flag::TEST) {
+            at = self.facts.def(at).parent;
+        }
+        at != ROOT
     }
 
     pub fn sym(&self, name: u32) -> Sym {
@@ -186,9 +234,14 @@ impl File {
         self.own_fields.get(&(class, name)).map_or(&[], |found| found.as_slice())
     }
 
-    /// The call a function is written in as an argument, and its place there.
-    pub fn argument_of(&self, function: DefId) -> Option<(CallId, usize)> {
-        self.arguments.get(&function).copied()
+    /// Where a function is written.
+    pub fn context_of(&self, function: DefId) -> Option<Context> {
+        self.contexts.get(&Written::Function(function)).copied()
+    }
+
+    /// Where an object literal is written.
+    pub fn context_of_object(&self, object: ExprId) -> Option<Context> {
+        self.contexts.get(&Written::Object(object)).copied()
     }
 
     pub fn top_members(&self) -> impl Iterator<Item = (Sym, VarId)> + '_ {
@@ -209,21 +262,63 @@ impl File {
     }
 }
 
-fn arguments(facts: &Facts) -> FxHashMap<DefId, (CallId, usize)> {
+fn other_build(facts: &Facts) -> Option<Box<Build>> {
+    let constraint = facts.build.as_ref().filter(|constraint| !constraint.holds(Build::usual()))?;
+    Build::nearest(constraint).map(Box::new)
+}
+
+fn contexts(facts: &Facts) -> FxHashMap<Written, Context> {
     let mut found = FxHashMap::default();
     for (call, entry) in facts.calls.iter().enumerate() {
         for (place, arg) in facts.args(entry.args).iter().enumerate() {
-            match (arg.how, facts.expr(arg.value)) {
-                (ArgKind::Place, Expr::Def(def)) if !facts.def(def).params.is_empty() => {
-                    found.insert(def, (call as CallId, place));
-                }
+            match arg.how {
+                ArgKind::Place => put_context(facts, arg.value, Context::Argument(call as CallId, place), &mut found),
                 // Nobody knows the places after it.
-                (ArgKind::Spread, _) => break,
+                ArgKind::Spread => break,
                 _ => {}
             }
         }
     }
+    for returned in facts.returns.iter().filter(|returned| !returned.yields) {
+        put_context(facts, returned.value, Context::Returned(returned.owner), &mut found);
+    }
+    let typed = |var: VarId| facts.vars[var as usize].ty.is_some();
+    for bind in &facts.binds {
+        if let Target::Var(var) = bind.target
+            && typed(var)
+        {
+            put_context(facts, bind.value, Context::Assigned(var), &mut found);
+        }
+    }
+    for (var, entry) in facts.vars.iter().enumerate() {
+        if let VarKind::Def(def) = entry.what
+            && entry.ty.is_some()
+        {
+            found.insert(Written::Function(def), Context::Assigned(var as VarId));
+        }
+    }
     found
+}
+
+/// Notes where functions and objects are written that a value consists of.
+fn put_context(facts: &Facts, value: ExprId, context: Context, found: &mut FxHashMap<Written, Context>) {
+    match facts.expr(value) {
+        Expr::Def(def) if facts.def(def).kind.callable() => {
+            found.insert(Written::Function(def), context);
+        }
+        Expr::Collection(ListKind::Map, range) => {
+            found.insert(Written::Object(value), context);
+            for item in facts.items(range) {
+                if let Key::Name(name) = item.key {
+                    put_context(facts, item.value, Context::Item(value, name), found);
+                }
+            }
+        }
+        Expr::Either(range) => {
+            facts.items(range).iter().for_each(|item| put_context(facts, item.value, context, found))
+        }
+        _ => {}
+    }
 }
 
 /// Whether an expression is the object whose method this is written in.

@@ -1,10 +1,10 @@
 //! What is followed across calls: who calls a function with what, and what is put into objects from outside.
 
 use super::deps::{Changed, Entry};
-use super::eval::{Eval, Question};
+use super::eval::Eval;
 use super::link::Link;
 use super::value::{FileId, Gid, How, Set, Sym, Value};
-use crate::facts::{CallId, DefId, Expr, ExprId, ROOT, Range, UNKNOWN, flag};
+use crate::facts::{CallId, DefId, Expr, ExprId, Range, UNKNOWN};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -221,30 +221,6 @@ impl<'p> Eval<'p> {
             set.join_as(&passed, How::Flow.max(caller.how));
             if set.too_many {
                 break;
-            }
-        }
-        set
-    }
-
-    /// What a parameter is declared to be by the type that is expected where its function is written:
-    /// `s` of `f((s) => …)` when `f` takes a `(s: Stream) => void`.
-    pub(super) fn expected(&mut self, function: Gid, place: usize, levels: u8) -> Set {
-        let mut set = Set::default();
-        let Some((call, at)) = self.file(function.file).argument_of(function.def) else { return set };
-        let targets = self.solve(Question::CallTargets(function.file, call), levels);
-        for (value, how) in &targets.values {
-            let (Value::Func(called) | Value::Method(called, _)) = *value else { continue };
-            let here = self.file(called.file);
-            let def = here.facts.def(called.def);
-            let own = usize::from(def.is(flag::TAKES_SELF) && matches!(value, Value::Method(..)));
-            let Some(ty) = def.params.get(at + own).and_then(|var| here.facts.vars[*var as usize].ty) else { continue };
-            let types = self.expr(called.file, ty, called.def, levels);
-            for (value, _) in self.instances(&types, false, levels).values {
-                let Value::FunctionOf(file, expr) = value else { continue };
-                let (_, takes) = self.function_type(file, expr);
-                let Some(item) = self.file(file).facts.items(takes).get(place) else { continue };
-                let types = self.expr(file, item.value, ROOT, levels);
-                set.join_as(&self.instances(&types, false, levels), How::Type.max(*how));
             }
         }
         set

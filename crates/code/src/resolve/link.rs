@@ -15,6 +15,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
+/// Where JavaScript has its own classes.
+pub const GLOBAL_THIS: &str = "globalThis";
+
 /// Names the languages themselves give a meaning to.
 pub struct Words {
     pub init: Sym,
@@ -34,6 +37,10 @@ pub struct Words {
     /// Any element of a container.
     pub element: Sym,
     pub implements: Sym,
+    /// The packages that a language's own library is, where it needs no import.
+    python_builtins: Sym,
+    java_lang: Sym,
+    global_this: Sym,
 }
 
 impl Words {
@@ -54,6 +61,19 @@ impl Words {
             whole: program.intern("="),
             element: program.intern("[*]"),
             implements: program.intern("impl"),
+            python_builtins: program.intern("builtins"),
+            java_lang: program.intern("java.lang"),
+            global_this: program.intern(GLOBAL_THIS),
+        }
+    }
+
+    /// The package that a builtin of a language belongs to.
+    fn library(&self, language: Language) -> Option<Sym> {
+        match language.family() {
+            Language::Python => Some(self.python_builtins),
+            Language::JavaScript => Some(self.global_this),
+            Language::Java | Language::Kotlin => Some(self.java_lang),
+            _ => None,
         }
     }
 }
@@ -61,21 +81,35 @@ impl Words {
 /// Definitions with their flags.
 type Flagged = SmallVec<[(Gid, u32); 1]>;
 
+/// The variables of one name in a Go package, in the order of files: more than one where builds differ.
+type Declared = SmallVec<[(FileId, VarId); 1]>;
+
+/// A base that is not part of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutsideBase {
+    /// See `Program::external_path`.
+    pub path: u32,
+    pub how: BaseKind,
+    pub line: u32,
+}
+
 pub struct Link {
     pub words: Words,
     places: Places,
     imports: Vec<Vec<Option<Value>>>,
     stars: Stars,
     /// Go: package-level names by folder and package clause.
-    go: FxHashMap<(DirId, Sym), FxHashMap<Sym, (FileId, VarId)>>,
-    /// Main package of a folder: the one that others import.
-    go_main: FxHashMap<DirId, Sym>,
+    go: FxHashMap<(DirId, Sym), FxHashMap<Sym, Declared>>,
+    /// Main package of a folder, the one that others import; whether files of the usual build belong to it.
+    go_main: FxHashMap<DirId, (Sym, bool)>,
     /// Packages by dotted name, and what stands in them.
     packages: FxHashMap<Sym, FxHashMap<Sym, Gid>>,
     package_of: Vec<Option<Sym>>,
     /// Rust: the file a `mod x;` means, and who declared a file.
     rust_children: FxHashMap<(FileId, DefId, Sym), FileId>,
     rust_parent: FxHashMap<FileId, (FileId, DefId)>,
+    /// Whether a file is part of the tests: by its name and folder, in Rust by who declares it.
+    tests: Vec<bool>,
     macros: FxHashMap<Sym, Option<Gid>>,
     /// Functions by name where a language has one space of names for all files.
     functions: FxHashMap<(Language, Sym), Option<Gid>>,
@@ -87,6 +121,8 @@ pub struct Link {
     bases: FxHashMap<Gid, SmallVec<[Gid; 2]>>,
     pub base_kinds: FxHashMap<(Gid, Gid), (BaseKind, u32)>,
     external_bases: FxHashMap<Gid, SmallVec<[u32; 1]>>,
+    /// All bases that are not part of the program, those of the language's own library included.
+    outside_bases: FxHashMap<Gid, SmallVec<[OutsideBase; 1]>>,
     /// Rust: traits that are also implemented for types of elsewhere, or for all that have another trait.
     for_others: FxHashSet<Gid>,
     derived: FxHashMap<Gid, Vec<Gid>>,
@@ -158,7 +194,10 @@ impl Link {
             return None;
         }
         let link = Link::with(program, places, imports, &importing);
-        if old.rust_children != link.rust_children || old.rust_parent != link.rust_parent || old.go_main != link.go_main
+        if old.rust_children != link.rust_children
+            || old.rust_parent != link.rust_parent
+            || old.tests != link.tests
+            || old.go_main != link.go_main
         {
             return None;
         }
@@ -182,6 +221,7 @@ impl Link {
         differ(&self.bases, &new.bases, |gid| moved.push(*gid));
         differ(&self.base_kinds, &new.base_kinds, |(gid, _)| changed.file(gid.file));
         differ(&self.external_bases, &new.external_bases, |gid| changed.file(gid.file));
+        differ(&self.outside_bases, &new.outside_bases, |gid| changed.file(gid.file));
         for gid in self.with_methods.symmetric_difference(&new.with_methods) {
             changed.file(gid.file);
         }
@@ -244,6 +284,7 @@ impl Link {
             package_of: vec![None; slots],
             rust_children: FxHashMap::default(),
             rust_parent: FxHashMap::default(),
+            tests: vec![false; slots],
             macros: FxHashMap::default(),
             functions: FxHashMap::default(),
             methods_named: FxHashMap::default(),
@@ -253,6 +294,7 @@ impl Link {
             bases: FxHashMap::default(),
             base_kinds: FxHashMap::default(),
             external_bases: FxHashMap::default(),
+            outside_bases: FxHashMap::default(),
             for_others: FxHashSet::default(),
             derived: FxHashMap::default(),
             structural: FxHashMap::default(),
@@ -290,13 +332,13 @@ impl Link {
                     let names = self.go.entry((folder, package)).or_default();
                     for (name, var) in file.top_members() {
                         if !matches!(file.facts.vars[var as usize].what, VarKind::Import(_)) {
-                            names.insert(name, (*id, var));
+                            names.entry(name).or_default().push((*id, var));
                         }
                     }
-                    let test = file.facts.package.ends_with("_test");
-                    let main = self.go_main.entry(folder).or_insert(package);
-                    if !test && program.text(*main).ends_with("_test") {
-                        *main = package;
+                    let beside = file.facts.package.ends_with("_test") || !file.is_in_usual_build();
+                    let (main, of_usual) = self.go_main.entry(folder).or_insert((package, !beside));
+                    if !beside && !*of_usual {
+                        (*main, *of_usual) = (package, true);
                     }
                 }
                 Language::Java | Language::Kotlin | Language::CSharp | Language::Php => {
@@ -325,6 +367,7 @@ impl Link {
                 _ => {}
             }
         }
+        let mut declared: FxHashMap<FileId, Vec<(FileId, bool)>> = FxHashMap::default();
         for id in &ids {
             let file = program.file(*id);
             if file.facts.language != Language::Rust {
@@ -352,6 +395,23 @@ impl Link {
                 {
                     self.rust_children.insert((*id, import.owner, name), child);
                     self.rust_parent.entry(child).or_insert((*id, import.owner));
+                    let only_in_tests = import.only_in_tests || file.is_in_test(import.owner);
+                    declared.entry(*id).or_default().push((child, only_in_tests));
+                }
+            }
+        }
+        for id in &ids {
+            self.tests[*id as usize] = program.file(*id).facts.def(ROOT).is(flag::TEST);
+        }
+        // A Rust file is what the module is that declares it, whatever it is called. Modules nest: from the outside in.
+        let children: FxHashSet<FileId> = declared.values().flatten().map(|(child, _)| *child).collect();
+        let mut open: Vec<FileId> = ids.iter().copied().filter(|id| !children.contains(id)).collect();
+        let mut seen: FxHashSet<FileId> = FxHashSet::default();
+        while let Some(id) = open.pop() {
+            for (child, only_in_tests) in declared.get(&id).into_iter().flatten() {
+                if seen.insert(*child) {
+                    self.tests[*child as usize] = *only_in_tests || self.tests[id as usize];
+                    open.push(*child);
                 }
             }
         }
@@ -363,16 +423,19 @@ impl Link {
         matches!(folder.rsplit('/').next(), Some("bin" | "tests" | "examples" | "benches"))
     }
 
-    pub fn go_member(&self, folder: DirId, name: Sym) -> Option<(FileId, VarId)> {
-        let package = self.go_main.get(&folder)?;
-        self.go.get(&(folder, *package))?.get(&name).copied()
+    /// The Go package of a folder that others import.
+    pub fn go_package(&self, folder: DirId) -> Option<Sym> {
+        self.go_main.get(&folder).map(|(package, _)| *package)
     }
 
-    pub fn go_sibling(&self, program: &Program, file: FileId, name: Sym) -> Option<(FileId, VarId)> {
-        let here = program.file(file);
-        let folder = program.find_folder(&here.folder)?;
-        let package = program.find(&here.facts.package)?;
-        self.go.get(&(folder, package))?.get(&name).copied()
+    /// Everything that a Go package declares under a name.
+    pub fn go_declared(&self, folder: DirId, package: Sym, name: Sym) -> &[(FileId, VarId)] {
+        self.go.get(&(folder, package)).and_then(|names| names.get(&name)).map_or(&[], |found| found.as_slice())
+    }
+
+    /// Whether a file is part of the tests.
+    pub fn is_test_file(&self, file: FileId) -> bool {
+        self.tests[file as usize]
     }
 
     pub fn package_of(&self, file: FileId) -> Option<Sym> {
@@ -471,6 +534,11 @@ impl Link {
 
     pub fn macro_named(&self, name: Sym) -> Option<Gid> {
         self.macros.get(&name).copied().flatten()
+    }
+
+    /// Whether a file of the language has a function of that name that others can call.
+    pub fn has_function(&self, language: Language, name: Sym) -> bool {
+        self.functions.contains_key(&(language.family(), name))
     }
 
     pub fn only_function(&self, language: Language, name: Sym) -> Option<Gid> {
@@ -605,12 +673,12 @@ impl Link {
             .ids()
             .filter(|id| matches!(program.file(*id).facts.language, Language::Go | Language::Rust | Language::Cpp))
             .collect();
-        type Found = (Vec<(Gid, Gid, Sym)>, Vec<(Option<Gid>, Gid)>);
+        type Found = (Vec<(Gid, Gid, Sym)>, Vec<(Option<Gid>, Gid)>, Vec<(Gid, u32)>);
         let found: Vec<Found> = ids
             .par_chunks(32)
             .map(|chunk| {
                 let mut eval = Eval::new(program, self, &flows);
-                let (mut methods, mut impls) = (Vec::new(), Vec::new());
+                let (mut methods, mut impls, mut beyond) = (Vec::new(), Vec::new(), Vec::new());
                 for id in chunk {
                     let file = program.file(*id);
                     for (index, def) in file.facts.defs.iter().enumerate() {
@@ -621,18 +689,32 @@ impl Link {
                         }
                     }
                     for bind in &file.facts.binds {
-                        if let Target::Member(of, name) = bind.target
-                            && file.sym(name) == self.words.implements
-                            && let Some(base) = class_in(&mut eval, *id, bind.value, bind.owner)
-                        {
-                            impls.push((class_in(&mut eval, *id, of, bind.owner), base));
+                        let Target::Member(of, name) = bind.target else { continue };
+                        if file.sym(name) != self.words.implements {
+                            continue;
+                        }
+                        let class = class_in(&mut eval, *id, of, bind.owner);
+                        match (class_in(&mut eval, *id, bind.value, bind.owner), class) {
+                            (Some(base), class) => impls.push((class, base)),
+                            (None, Some(class)) => {
+                                let traits = outside_types(&mut eval, *id, bind.value, bind.owner);
+                                beyond.extend(traits.into_iter().map(|path| (class, path)));
+                            }
+                            (None, None) => {}
                         }
                     }
                 }
-                (methods, impls)
+                (methods, impls, beyond)
             })
             .collect();
-        for (methods, impls) in found {
+        for (methods, impls, beyond) in found {
+            for (class, path) in beyond {
+                let base = OutsideBase { path, how: BaseKind::Implements, line: 0 };
+                let bases = self.outside_bases.entry(class).or_default();
+                if !bases.contains(&base) {
+                    bases.push(base);
+                }
+            }
             for (method, class, name) in methods {
                 self.receivers.insert(method, class);
                 self.attached.entry((class, name)).or_default().push(method);
@@ -644,6 +726,10 @@ impl Link {
                     None => _ = self.for_others.insert(base),
                 }
             }
+        }
+        // Of several builds' methods, that of the usual one stands for all.
+        for methods in self.attached.values_mut().filter(|methods| methods.len() > 1) {
+            methods.sort_by_key(|method| !program.file(method.file).is_in_usual_build());
         }
     }
 
@@ -678,12 +764,13 @@ impl Link {
     fn read_bases(&mut self, program: &Program) {
         let flows = Flows::default();
         let ids: Vec<FileId> = program.ids().collect();
-        type Found = Vec<(Gid, Vec<(Option<Gid>, Option<u32>, BaseKind, u32)>)>;
+        type Bases = Vec<(Gid, Vec<(Option<Gid>, Option<u32>, BaseKind, u32)>)>;
+        type Found = (Bases, Vec<(Gid, OutsideBase)>);
         let found: Vec<Found> = ids
             .par_chunks(64)
             .map(|chunk| {
                 let mut eval = Eval::new(program, self, &flows);
-                let mut out = Vec::new();
+                let (mut out, mut beyond) = (Vec::new(), Vec::new());
                 for id in chunk {
                     let file = program.file(*id);
                     for (index, def) in file.facts.defs.iter().enumerate() {
@@ -704,13 +791,20 @@ impl Link {
                                     _ => {}
                                 }
                             }
+                            let outside = outside_types(&mut eval, *id, base.of, def.parent);
+                            let (how, line) = (base.how, base.line);
+                            beyond.extend(outside.into_iter().map(|path| (class, OutsideBase { path, how, line })));
                         }
                         out.push((class, bases));
                     }
                 }
-                out
+                (out, beyond)
             })
             .collect();
+        let (found, beyond): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        for (class, base) in beyond.into_iter().flatten() {
+            self.outside_bases.entry(class).or_default().push(base);
+        }
         for (class, bases) in found.into_iter().flatten() {
             for (inside, outside, how, line) in bases {
                 if let Some(base) = inside {
@@ -737,6 +831,11 @@ impl Link {
 
     pub fn external_bases(&self, class: Gid) -> &[u32] {
         self.external_bases.get(&class).map_or(&[], |found| found.as_slice())
+    }
+
+    /// The bases of a class that are not part of the program.
+    pub fn outside_bases(&self, class: Gid) -> &[OutsideBase] {
+        self.outside_bases.get(&class).map_or(&[], |found| found.as_slice())
     }
 
     pub fn derived(&self, class: Gid) -> bool {
@@ -867,6 +966,23 @@ fn class_in(eval: &mut Eval<'_>, file: FileId, expr: u32, owner: DefId) -> Optio
         Value::Class(class) => Some(*class),
         _ => None,
     })
+}
+
+/// What a type expression names that is not part of the program, without type arguments.
+fn outside_types(eval: &mut Eval<'_>, file: FileId, expr: u32, owner: DefId) -> SmallVec<[u32; 1]> {
+    let facts = &eval.file(file).facts;
+    let of = match facts.expr(expr) {
+        Expr::Generic(of, _) => of,
+        _ => expr,
+    };
+    let (set, _) = eval.ask(|e| e.expr(file, of, owner, LEVELS));
+    let library = eval.link.words.library(facts.language);
+    let found = set.values.iter().filter_map(|(value, _)| match value {
+        Value::External(path) | Value::ExternalInstance(path) => Some(*path),
+        Value::Builtin(name) => Some(eval.program.external(eval.program.external_package(library?), *name)),
+        _ => None,
+    });
+    found.collect()
 }
 
 /// Keeps the first; a second one makes the name mean nothing.

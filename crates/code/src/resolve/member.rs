@@ -437,8 +437,10 @@ impl<'p> Eval<'p> {
         // several impls of a generic type that say the same name, the one for its arguments.
         let own = attached.iter().any(|method| self.def(*method).through.is_none());
         let several = if own { self.is_said_by_several(class, attached) } else { attached.len() > 1 };
+        let usual = attached.first().is_some_and(|method| self.file(method.file).is_in_usual_build());
         for method in attached {
-            if own && self.def(*method).through.is_some() {
+            let of_other_build = usual && !self.file(method.file).is_in_usual_build();
+            if of_other_build || own && self.def(*method).through.is_some() {
                 continue;
             }
             let how = if method.file == class.file { How::Exact } else { How::Import };
@@ -637,8 +639,7 @@ impl<'p> Eval<'p> {
     }
 
     fn folder_member(&mut self, folder: u32, name: Sym, levels: u8) -> Set {
-        self.note(Entry::Go(folder, name));
-        if let Some((file, var)) = self.link.go_member(folder, name) {
+        if let Some((file, var)) = self.go_member(folder, name) {
             let found = self.solve(Question::Var(file, var), levels);
             let mut set = Set::default();
             set.join_as(&found, How::Import);
@@ -669,10 +670,7 @@ impl<'p> Eval<'p> {
         let mut set = Set::default();
         match language {
             Language::Go => {
-                if let Some(folder) = self.program.find_folder(&here.folder) {
-                    self.note(Entry::Go(folder, name));
-                }
-                if let Some((of, var)) = self.link.go_sibling(self.program, file, name)
+                if let Some((of, var)) = self.go_sibling(file, name)
                     && of != file
                 {
                     set.join_as(&self.solve(Question::Var(of, var), levels).clone(), How::Import);

@@ -7,15 +7,18 @@
 mod builtin;
 mod call;
 mod container;
+mod context;
 mod deps;
 mod ecma;
 mod eval;
 mod file;
 mod flow;
+mod go;
 mod imports;
 mod link;
 mod member;
 pub mod program;
+mod reachable;
 mod rounds;
 mod rust;
 mod stars;
@@ -25,6 +28,7 @@ use crate::facts::{BaseKind, CallId, CallKind, DefId, Expr, Imported, Kind, ROOT
 use deps::{Atom, Changed, Entry};
 use eval::{Eval, LEVELS};
 pub use file::File;
+pub use link::GLOBAL_THIS;
 pub use program::Program;
 use rounds::{Class, Found};
 pub use rounds::{Resolver, resolve};
@@ -44,7 +48,11 @@ pub struct Links {
     pub receivers: Vec<(DefId, Gid)>,
     /// Calls whose target is not known, by the definition they stand in.
     pub unresolved: Vec<(DefId, u32)>,
+    /// The same by what is called and the line, where the program has a function or method of that name.
+    pub unresolved_names: Vec<(Box<str>, u32)>,
     pub counts: Counts,
+    /// The file is part of the tests.
+    pub is_test: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,7 +122,7 @@ struct Linked {
 fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linked, &Changed)>) -> (Links, Linked) {
     let file = eval.file(id);
     let mut with: Vec<Arc<[Atom]>> = vec![[id].into()];
-    let mut links = Links::default();
+    let mut links = Links { is_test: eval.link.is_test_file(id), ..Links::default() };
     let mut unresolved: FxHashMap<DefId, u32> = FxHashMap::default();
     for (index, found) in found.iter().enumerate() {
         let call = &file.facts.calls[index];
@@ -131,6 +139,9 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linke
                 }
                 links.counts.unresolved += 1;
                 *unresolved.entry(call.owner).or_default() += 1;
+                if let Some(name) = eval.traced_in(&mut with, |e| called_name(e, id, index as CallId)) {
+                    links.unresolved_names.push((name.into(), call.line));
+                }
             }
         }
         let told = eval.traced_in(&mut with, |e| e.told(&found.targets));
@@ -145,8 +156,14 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linke
     }
     links.unresolved = unresolved.into_iter().collect();
     links.unresolved.sort_unstable();
+    links.unresolved_names.sort_unstable();
+    links.unresolved_names.dedup();
     for index in 0..file.facts.imports.len() as u32 {
-        if let Some(to) = eval.traced_in(&mut with, |e| import_link(e, id, index)) {
+        let owner = Gid { file: id, def: file.facts.imports[index as usize].owner };
+        let to = eval.traced_in(&mut with, |e| {
+            import_link(e, id, index).filter(|to| !matches!(to, To::Def(to) if !e.can_depend(owner, *to)))
+        });
+        if let Some(to) = to {
             links.imports.push(ImportLink { import: index, to });
         }
     }
@@ -155,14 +172,13 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linke
         if let Some(of) = eval.link.receiver(gid) {
             links.receivers.push((class, of));
         }
-        for base in eval.link.bases(gid) {
+        for base in eval.link.bases(gid).iter().filter(|base| eval.can_depend(gid, **base)) {
             let (how, line) = eval.link.base_kinds.get(&(gid, *base)).copied().unwrap_or((BaseKind::Extends, 0));
             links.bases.push(BaseLink { class, to: To::Def(*base), how, line, structural: false });
         }
-        for path in eval.link.external_bases(gid) {
-            let line = file.facts.def(class).bases.first().map_or(0, |b| b.line);
-            let how = BaseKind::Extends;
-            links.bases.push(BaseLink { class, to: To::External(*path), how, line, structural: false });
+        for base in eval.link.outside_bases(gid) {
+            let to = To::External(base.path);
+            links.bases.push(BaseLink { class, to, how: base.how, line: base.line, structural: false });
         }
     }
     let mut seen: FxHashSet<(DefId, Gid)> = FxHashSet::default();
@@ -171,7 +187,11 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linke
         let before = known.and_then(|(linked, changed)| linked.uses.get(at).filter(|(_, deps)| !changed.hits(deps)));
         let (values, deps) = match before {
             Some(known) => known.clone(),
-            None => eval.traced(|e| e.ask(|e| e.used(id, used.expr, used.owner)).0),
+            None => eval.traced(|e| {
+                let mut values = e.ask(|e| e.used(id, used.expr, used.owner)).0;
+                values.retain(|(to, ..)| e.can_depend(Gid { file: id, def: used.owner }, *to));
+                values
+            }),
         };
         for (to, how, runs) in &values {
             if seen.insert((used.owner, *to)) || *runs {
@@ -186,6 +206,18 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linke
     (links, Linked { deps, uses: uses.into() })
 }
 
+/// The name that a call calls, where the program has a function or method of that name.
+fn called_name<'p>(eval: &Eval<'p>, file: FileId, call: CallId) -> Option<&'p str> {
+    let here = eval.file(file);
+    let facts = &here.facts;
+    let (Expr::Member(_, name) | Expr::Free(name)) = facts.expr(facts.calls[call as usize].callee) else { return None };
+    let (family, sym) = (facts.language.family(), here.sym(name));
+    eval.note(Entry::Methods(family, sym));
+    eval.note(Entry::Function(family, sym));
+    let known = eval.link.methods_named.contains_key(&(family, sym)) || eval.link.has_function(family, sym);
+    known.then(|| facts.name(name))
+}
+
 /// A call of a method that only one type of the program has, and that no builtin type is likely to have.
 fn unique_name(eval: &Eval<'_>, file: FileId, call: CallId) -> Option<Gid> {
     let facts = &eval.file(file).facts;
@@ -197,7 +229,11 @@ fn unique_name(eval: &Eval<'_>, file: FileId, call: CallId) -> Option<Gid> {
     let sym = eval.file(file).sym(name);
     eval.note(Entry::Methods(facts.language.family(), sym));
     let methods = eval.link.methods_named.get(&(facts.language.family(), sym))?;
-    let mut written = methods.iter().filter(|(_, flags)| flags & flag::DECLARED == 0).map(|(gid, _)| *gid);
+    let from = Gid { file, def: call.owner };
+    let mut written = methods
+        .iter()
+        .filter(|(gid, flags)| flags & flag::DECLARED == 0 && eval.can_depend(from, *gid))
+        .map(|(gid, _)| *gid);
     let (Some(only), None) = (written.next(), written.next()) else { return None };
     let def = eval.def(only);
     let own = usize::from(def.is(flag::TAKES_SELF));

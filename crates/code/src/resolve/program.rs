@@ -251,6 +251,12 @@ impl Program {
         names.last().unwrap_or(&package).starts_with(|c: char| c.is_uppercase())
     }
 
+    /// Whether it is a macro (Rust).
+    pub fn external_is_macro(&self, id: u32) -> bool {
+        let (package, names) = self.external_path(id);
+        names.last().unwrap_or(&package).ends_with('!')
+    }
+
     /// Whether it is a type that says nothing of its instances, or has none: Python's `typing.Any`, `NoReturn`.
     pub fn external_is_anything(&self, id: u32) -> bool {
         let (package, names) = self.external_path(id);

@@ -480,6 +480,9 @@ fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: R
 fn find(eval: &mut Eval<'_>, file: FileId, call: CallId) -> Found {
     let ((targets, open, class, handed), deps) = eval.traced(|eval| {
         let (targets, open) = eval.ask(|e| e.solve(Question::CallTargets(file, call), LEVELS));
+        let mut targets = (*targets).clone();
+        let owner = eval.file(file).facts.calls[call as usize].owner;
+        eval.keep_reachable(Gid { file, def: owner }, &mut targets);
         let (class, more_open) = classify(eval, file, call, &targets.values, targets.too_many);
         let handed = class == Class::Resolved && is_handed(eval, file, call, &targets.values);
         (targets, open || more_open, class, handed)
@@ -541,13 +544,14 @@ fn classify(
 impl Eval<'_> {
     fn is_outside(&mut self, value: Value) -> bool {
         match value {
+            // A macro of another package may write anything, calls of this program's methods too.
+            Value::ExternalInstance(path) => !self.program.external_is_macro(path),
             Value::Text
             | Value::Number
             | Value::Nothing
             | Value::Object(..)
             | Value::Typed(..)
             | Value::External(_)
-            | Value::ExternalInstance(_)
             | Value::Builtin(_)
             | Value::Generator(_)
             | Value::Rest(..)

@@ -215,6 +215,8 @@ impl<'t> Reader<'t> {
         let doc = kids.field("body").and_then(|body| self.docstring(body));
         let visibility = visibility(name);
         let mut test = self.test_file && name.starts_with("Test");
+        // Outside of test files, a test case without tests is a base for others.
+        let tests = self.test_file || kids.field("body").is_some_and(|body| self.text(body).contains("def test"));
         if let Some(bases) = kids.field("superclasses") {
             let inner = self.kids(bases);
             for base in inner.named() {
@@ -227,7 +229,7 @@ impl<'t> Reader<'t> {
                         }
                     }
                     _ => {
-                        test |= self.text(base).ends_with("TestCase");
+                        test |= tests && self.text(base).ends_with("TestCase");
                         let mut of = if base.kind() == "subscript" { self.ty(base) } else { self.value(base) };
                         // `Base[T]` is `Base`; what stands in the brackets are types.
                         if let Expr::Generic(named, _) = self.b.facts.expr(of) {

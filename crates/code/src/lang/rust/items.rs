@@ -84,6 +84,9 @@ impl<'t> Reader<'t> {
             d.flags |= flag::EXPORTED;
         }
         let marks = self.attributes(def, above);
+        if marks.only_in_tests {
+            self.b.def(def).flags |= flag::TEST;
+        }
         (def, marks)
     }
 
@@ -543,13 +546,15 @@ impl<'t> Reader<'t> {
         let name = kids.field("name").map_or("", |n| self.word(n));
         let Some(body) = kids.field("body") else {
             let public = kids.kind("visibility_modifier").is_some();
+            let marks = self.attributes(self.b.owner, above);
+            let import = self.b.facts.imports.len();
             self.import(&format!("self::{name}"), Imported::Module, name, line(node), public);
+            if let Some(declared) = self.b.facts.imports.get_mut(import) {
+                declared.only_in_tests = marks.only_in_tests;
+            }
             return;
         };
-        let (def, marks) = self.define(node, &kids, name, Kind::Module, above, Signature::Head);
-        if marks.only_in_tests {
-            self.b.def(def).flags |= flag::TEST;
-        }
+        let (def, _) = self.define(node, &kids, name, Kind::Module, above, Signature::Head);
         self.declare_def(def);
         let kids = self.kids(body);
         if let Some(doc) = self.doc_inside(&kids) {

@@ -3,7 +3,7 @@
 //! The first of a class's methods of one name stands for all of them until it is called: only there is known what
 //! they are given, and a class may well have more of them than a set of values holds.
 
-use crate::facts::{ArgKind, Call, CallKind, Expr, ExprId, Key, Kind, Literal, UNKNOWN, VarKind, flag};
+use crate::facts::{ArgKind, Call, CallKind, Expr, ExprId, Facts, Key, Kind, Literal, UNKNOWN, VarId, VarKind, flag};
 use crate::keys::type_name;
 use crate::language::Language;
 use crate::resolve::eval::{Eval, Question};
@@ -322,7 +322,10 @@ impl<'p> Eval<'p> {
             Expr::Def(def) if here.facts.def(def).kind.callable() => Shape::Function,
             Expr::Var(var) => match (here.facts.vars[var as usize].ty, here.facts.vars[var as usize].what) {
                 (Some(ty), _) => self.type_shape(file, ty, levels),
-                _ => self.held_shape(file, expr, owner, levels),
+                _ => match only_cast(here, var) {
+                    Some(ty) => self.type_shape(file, ty, levels),
+                    None => self.held_shape(file, expr, owner, levels),
+                },
             },
             Expr::Call(id) => self.result_shape(file, id, levels),
             Expr::Member(of, name) => {
@@ -343,21 +346,17 @@ impl<'p> Eval<'p> {
                     .unwrap_or_else(|| self.held_shape(file, expr, owner, levels))
             }
             Expr::Either(range) => {
-                let items = here.facts.items(range);
-                // A cast stands beside what is cast.
-                let cast = items
-                    .iter()
-                    .rev()
-                    .find(|item| item.key == Key::Next && matches!(here.facts.expr(item.value), Expr::InstanceOf(_)));
-                if let Some(cast) = cast {
-                    return self.shape(file, cast.value, owner, levels);
+                if let Some(ty) = cast_to(&here.facts, expr) {
+                    return self.type_shape(file, ty, levels);
                 }
                 let mut known: Vec<Shape<'p>> = Vec::new();
-                for item in items {
+                for item in here.facts.items(range) {
                     known.push(self.shape(file, item.value, owner, levels));
                 }
                 known.retain(|shape| *shape != Shape::Null);
                 match known.as_slice() {
+                    // Of two types, one of them anything, the condition is of that.
+                    all if all.contains(&Shape::Any) => Shape::Any,
                     [first, rest @ ..] if rest.iter().all(|other| other == first) => *first,
                     _ => Shape::Unknown,
                 }
@@ -506,6 +505,27 @@ impl<'p> Eval<'p> {
             (Class(_) | Other(_), Null | Function) | (Function, Null | Function) => 0,
         })
     }
+}
+
+/// The type that an expression is cast to, which stands beside what is cast.
+fn cast_to(facts: &Facts, expr: ExprId) -> Option<ExprId> {
+    let ty = |value: ExprId| match facts.expr(value) {
+        Expr::InstanceOf(ty) => Some(ty),
+        _ => None,
+    };
+    match facts.expr(expr) {
+        Expr::Either(range) => {
+            facts.items(range).iter().rev().filter(|item| item.key == Key::Next).find_map(|item| ty(item.value))
+        }
+        _ => ty(expr),
+    }
+}
+
+/// The type of `var x = (T) y;`: what the cast says, where nothing else is put into it.
+fn only_cast(here: &File, var: VarId) -> Option<ExprId> {
+    let mut values = here.binds(var);
+    let only = values.next().filter(|_| here.facts.vars[var as usize].what == VarKind::Local)?;
+    if values.next().is_some() { None } else { cast_to(&here.facts, only) }
 }
 
 /// Bounds of type parameters by other type parameters that are followed.

@@ -1,6 +1,11 @@
 //! Small programs, and who calls whom in them.
 
+mod bases;
+mod builds;
+mod contexts;
+mod tests_apart;
 mod typed;
+mod unresolved;
 
 use crate::language::Language;
 use crate::resolve::{Program, To, resolve};

@@ -491,3 +491,53 @@ public class Base { protected void check() {} public static Base make() { return
     let files = [("org/shop/core/desk/Main.java", main), ("org/shop/core/Base.java", base)];
     check(&files, &["4: Base.check() 0.9", "5: Base.make() 0.95"]);
 }
+
+#[test]
+fn a_cast_chooses_the_overload() {
+    super::check(
+        &[(
+            "A.java",
+            "import java.util.List;\n\
+             class A {\n\
+             \x20 void f(Object o) {}\n\
+             \x20 void f(String s) {}\n\
+             \x20 void f(Integer i) {}\n\
+             \x20 void f(long l) {}\n\
+             \x20 void f(List<String> l) {}\n\
+             \x20 void f(A a) {}\n\
+             \x20 void f(Object[] all) {}\n\
+             \x20 void g(Object x, String s, int n, A a) {\n\
+             \x20   f((Object) s);\n\
+             \x20   f((String) null);\n\
+             \x20   f((String) x);\n\
+             \x20   f((Integer) x);\n\
+             \x20   f((long) n);\n\
+             \x20   f((List<String>) x);\n\
+             \x20   f((Object) a);\n\
+             \x20   f((A) x);\n\
+             \x20   f((Object[]) x);\n\
+             \x20   f((Object) null);\n\
+             \x20   this.f((Object) (s + n));\n\
+             \x20   var o = (Object) s;\n\
+             \x20   f(o);\n\
+             \x20   f(n > 1 ? (Object) s : s);\n\
+             \x20 }\n\
+             }\n",
+        )],
+        &[
+            "A.java:11 -> A.f:3 0.98",
+            "A.java:12 -> A.f:4 0.98",
+            "A.java:13 -> A.f:4 0.98",
+            "A.java:14 -> A.f:5 0.98",
+            "A.java:15 -> A.f:6 0.98",
+            "A.java:16 -> A.f:7 0.98",
+            "A.java:17 -> A.f:3 0.98",
+            "A.java:18 -> A.f:8 0.98",
+            "A.java:19 -> A.f:9 0.98",
+            "A.java:20 -> A.f:3 0.98",
+            "A.java:21 -> A.f:3 0.98",
+            "A.java:23 -> A.f:3 0.98",
+            "A.java:24 -> A.f:3 0.98",
+        ],
+    );
+}

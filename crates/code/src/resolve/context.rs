@@ -1,0 +1,135 @@
+//! What is expected where something is written: `c` of `const h: Handler = (c) => …` is what a `Handler` takes.
+
+use super::eval::{Eval, Question};
+use super::file::Context;
+use super::value::{FileId, Gid, How, Set, Value};
+use crate::facts::{DefId, ExprId, ROOT, VarKind, flag};
+
+impl Eval<'_> {
+    /// What a parameter is declared to be by the type that is expected where its function is written.
+    pub(super) fn expected(&mut self, function: Gid, place: usize, levels: u8) -> Set {
+        let mut set = Set::default();
+        let Some(context) = self.file(function.file).context_of(function.def) else { return set };
+        for (value, how) in self.expected_types(function.file, context, levels).values {
+            set.join_as(&self.taken_by(value, place, levels), how);
+        }
+        set
+    }
+
+    /// What a function of this type takes at a place.
+    fn taken_by(&mut self, of: Value, place: usize, levels: u8) -> Set {
+        match of {
+            Value::FunctionOf(file, expr) => {
+                let (_, takes) = self.function_type(file, expr);
+                match self.file(file).facts.items(takes).get(place).map(|item| item.value) {
+                    Some(ty) => self.instances_of(file, ty, ROOT, levels),
+                    None => Set::default(),
+                }
+            }
+            // A method that an interface declares.
+            Value::Func(method) => {
+                let here = self.file(method.file);
+                let param = here.facts.def(method.def).params.get(place);
+                match param.and_then(|var| here.facts.vars[*var as usize].ty) {
+                    Some(ty) => self.instances_of(method.file, ty, method.def, levels),
+                    None => Set::default(),
+                }
+            }
+            _ => Set::default(),
+        }
+    }
+
+    /// What has to be where something is written, by what is declared there. What is written around it ends at the file.
+    fn expected_types(&mut self, file: FileId, context: Context, levels: u8) -> Set {
+        let here = self.file(file);
+        match context {
+            Context::Argument(call, place) => self.expected_argument(file, call, place, levels),
+            Context::Returned(function) => self.expected_result(file, function, levels),
+            Context::Assigned(var) => {
+                let found = &here.facts.vars[var as usize];
+                found.ty.map_or_else(Set::default, |ty| self.instances_of(file, ty, found.owner, levels))
+            }
+            Context::Item(object, name) => {
+                let mut set = Set::default();
+                let Some(around) = here.context_of_object(object) else { return set };
+                for (value, how) in self.expected_types(file, around, levels).values {
+                    if let Value::Instance(class, _) = value {
+                        set.join_as(&self.declared_member(class, here.sym(name), levels), how);
+                    }
+                }
+                set
+            }
+        }
+    }
+
+    fn expected_argument(&mut self, file: FileId, call: u32, place: usize, levels: u8) -> Set {
+        let mut set = Set::default();
+        let targets = self.solve(Question::CallTargets(file, call), levels);
+        for (value, how) in &targets.values {
+            let (Value::Func(called) | Value::Method(called, _)) = *value else { continue };
+            let here = self.file(called.file);
+            let def = here.facts.def(called.def);
+            let place = place + usize::from(def.is(flag::TAKES_SELF) && matches!(value, Value::Method(..)));
+            let Some(var) = def.params.get(place).or_else(|| def.params.last()).copied() else { continue };
+            let rest = match here.facts.vars[var as usize].what {
+                VarKind::Rest(from) => place >= usize::from(from),
+                _ => false,
+            };
+            let Some(ty) = here.facts.vars[var as usize].ty.filter(|_| rest || place < def.params.len()) else {
+                continue;
+            };
+            let mut types = self.instances_of(called.file, ty, called.def, levels);
+            if rest {
+                types = self.element(&types, levels);
+            }
+            set.join_as(&types, *how);
+        }
+        set
+    }
+
+    /// What a function has to return: as it declares, or as is expected where it is written itself.
+    fn expected_result(&mut self, file: FileId, function: DefId, levels: u8) -> Set {
+        let here = self.file(file);
+        let def = here.facts.def(function);
+        let mut set = Set::default();
+        match (def.result, here.context_of(function)) {
+            (Some(ty), _) => set = self.instances_of(file, ty, function, levels),
+            (None, Some(around)) => {
+                for (value, how) in self.expected_types(file, around, levels).values {
+                    if let Value::FunctionOf(of, expr) = value {
+                        let (result, _) = self.function_type(of, expr);
+                        set.join_as(&self.instances_of(of, result, ROOT, levels), how);
+                    }
+                }
+            }
+            (None, None) => {}
+        }
+        if def.is(flag::ASYNC) { self.awaited(&set, levels) } else { set }
+    }
+
+    /// A member of an interface or class, by its declared type; a method stands for itself.
+    fn declared_member(&mut self, class: Gid, name: u32, levels: u8) -> Set {
+        let line = self.line(class);
+        for of in &line.classes {
+            let here = self.file(of.file);
+            let Some(var) = here.member(of.def, name) else { continue };
+            let found = &here.facts.vars[var as usize];
+            return match (found.ty, found.what) {
+                (Some(ty), _) => self.instances_of(of.file, ty, of.def, levels),
+                (None, VarKind::Def(method)) if here.facts.def(method).kind.callable() => {
+                    Set::one(Value::Func(Gid { file: of.file, def: method }), How::Type)
+                }
+                _ => Set::default(),
+            };
+        }
+        Set::default()
+    }
+
+    /// Instances of the types that a type expression names.
+    fn instances_of(&mut self, file: FileId, ty: ExprId, owner: DefId, levels: u8) -> Set {
+        let types = self.expr(file, ty, owner, levels);
+        let mut set = Set::default();
+        set.join_as(&self.instances(&types, false, levels), How::Type);
+        set
+    }
+}

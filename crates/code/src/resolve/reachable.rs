@@ -1,0 +1,56 @@
+//! What code can reach at all: what is no test reaches no test, and what is in one build nothing that is only in others.
+
+use super::eval::Eval;
+use super::value::{Gid, Set, Value};
+use crate::language::Language;
+
+impl Eval<'_> {
+    /// Whether a definition is a test or part of one.
+    pub(super) fn is_test(&self, gid: Gid) -> bool {
+        self.link.is_test_file(gid.file) || self.file(gid.file).is_in_test(gid.def)
+    }
+
+    /// Whether one definition can depend on another: what is no test knows nothing of tests.
+    pub(super) fn can_depend(&self, from: Gid, to: Gid) -> bool {
+        !self.is_test(to) || self.is_test(from)
+    }
+
+    /// Leaves what a call in this definition can run.
+    pub(super) fn keep_reachable(&self, from: Gid, targets: &mut Set) {
+        targets.values.retain(|(value, _)| definition(value).is_none_or(|to| self.can_depend(from, to)));
+        if self.file(from.file).facts.language == Language::Go {
+            self.keep_built_with(from, targets);
+        }
+    }
+
+    /// Leaves what is part of the build that a file is read in, where something of that name is.
+    fn keep_built_with(&self, from: Gid, targets: &mut Set) {
+        let here = self.file(from.file);
+        let is_built = |to: Gid| self.file(to.file).is_built_with(here);
+        if targets.values.iter().all(|(value, _)| definition(value).is_none_or(is_built)) {
+            return;
+        }
+        let mut kept = Set { too_many: targets.too_many, ..Set::default() };
+        for (value, how) in &targets.values {
+            let other = definition(value).filter(|to| !is_built(*to)).and_then(|to| self.in_build_of(from.file, to));
+            let value = match (value, other) {
+                (Value::Func(_), Some(other)) => Value::Func(other),
+                (Value::Method(_, receiver), Some(other)) => Value::Method(other, *receiver),
+                _ => *value,
+            };
+            kept.add(value, *how);
+        }
+        let name = |to: Gid| self.file(to.file).sym(self.def(to).name);
+        let built: Vec<u32> =
+            kept.values.iter().filter_map(|(v, _)| definition(v)).filter(|to| is_built(*to)).map(name).collect();
+        kept.values.retain(|(v, _)| definition(v).is_none_or(|to| is_built(to) || !built.contains(&name(to))));
+        *targets = kept;
+    }
+}
+
+fn definition(value: &Value) -> Option<Gid> {
+    match value {
+        Value::Func(gid) | Value::Method(gid, _) | Value::Class(gid) => Some(*gid),
+        _ => None,
+    }
+}
