@@ -4,7 +4,7 @@ mod calls;
 mod fuzzy;
 pub mod keys;
 
-pub use calls::{CallOut, Reach, Reached, ThroughOut, UnresolvedOut, check_confidence, lines, through};
+pub use calls::{CallOut, NamesakesOut, Reach, Reached, ThroughOut, UnresolvedOut, check_confidence, lines, through};
 pub use fuzzy::{Match, Query};
 pub use keys::{local, name, path};
 

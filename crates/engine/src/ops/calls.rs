@@ -73,9 +73,9 @@ pub(super) struct Followed {
     pub less_sure: usize,
 }
 
-/// Follows calls from `roots`; `own` are those that stand for the symbol itself.
-pub(super) fn follow(symbols: &Symbols<'_>, roots: &[Node], own: &[Node], how: &Reach) -> Followed {
-    let (found, complete) = symbols.reach(roots, how);
+/// Follows calls from `roots`; `own` are those that stand for the symbol itself, `hidden` those that are not listed.
+pub(super) fn follow(symbols: &Symbols<'_>, roots: &[Node], own: &[Node], hidden: &[Node], how: &Reach) -> Followed {
+    let (found, complete) = symbols.reach_beside(roots, hidden, how);
     let calls = |node: &Node| symbols.linked(*node, Rel::Calls, how.way);
     let is_sure = |edge| symbols.confidence(edge) >= how.min_confidence;
     let recursive = own.iter().any(|node| calls(node).any(|(other, edge)| own.contains(&other) && is_sure(edge)));

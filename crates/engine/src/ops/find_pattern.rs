@@ -73,7 +73,7 @@ pub struct GroupOut {
     /// How many there are.
     pub count: usize,
     pub severity: Severity,
-    /// What to do about them.
+    /// What it means, and what can be done about it.
     pub suggestion: String,
     /// The worst first.
     pub items: Vec<ItemOut>,
@@ -99,7 +99,7 @@ impl Op for FindPattern {
         name: "find_pattern",
         answer: &["groups.items.ref", "groups.items.detail", "groups.pattern", "groups.count", "groups.severity"],
         summary: "Find patterns in the code, with what to do about them",
-        description: "Looks for circles of imports, functions that nothing uses, exports that nobody imports, files and \
+        description: "Looks for circles of imports, functions without a reference, exports that nobody imports, files and \
                       classes that do too much, long functions, deep inheritance, files without tests, names used twice \
                       and calls that could not be resolved; or for a shape of types and relationships; or for words. \
                       Answers are grouped by pattern, the worst first, each with a suggestion. All are hints: what is \

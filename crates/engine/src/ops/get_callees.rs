@@ -57,8 +57,8 @@ impl Op for GetCallees {
         summary: "Tell what a symbol calls",
         description: "Functions and methods that it calls, with the lines of the calls, how sure each is and how that is \
                       known; what is outside of the project is told apart, and so are methods that may run in place of \
-                      those called because they override them. Of a class, module or file: what its members call, \
-                      outside of itself.",
+                      those called because they override them. Of a function: also what functions written in it call. \
+                      Of a class, module or file: what its members call, outside of itself.",
         verb: "callees",
         toolset: "code",
         names: &["ref"],
@@ -78,7 +78,10 @@ impl Op for GetCallees {
         let (mut roots, whole) = symbols.whole(symbol, MEMBERS);
         roots.extend(overloads);
         let how = request.reach(Way::Out);
-        let Followed { found, complete, recursive, less_sure } = follow(&symbols, &roots, &[symbol], &how);
+        // What is written in a function and called there is something it calls; members of a class or file are itself.
+        let runs = symbols.kind(symbol).is_some_and(Kind::runs);
+        let hidden = if runs { &roots[..1] } else { &roots[..] };
+        let Followed { found, complete, recursive, less_sure } = follow(&symbols, &roots, &[symbol], hidden, &how);
         let is_outside = |r: &Reached| symbols.kind(r.node).is_some_and(Kind::outside);
         let (outside, inside): (Vec<Reached>, Vec<Reached>) = found.iter().copied().partition(is_outside);
         let through = overriding(&symbols, symbol, &inside, &how, request.limit)?;

@@ -2,7 +2,9 @@
 
 use super::calls::{Followed, Request, follow, is_zero, missing, told};
 use super::{META, count};
-use crate::code::symbols::{CallOut, Placed, Reach, Reached, Symbols, ThroughOut, UnresolvedOut, Way, through};
+use crate::code::symbols::{
+    CallOut, NamesakesOut, Placed, Reach, Reached, Symbols, ThroughOut, UnresolvedOut, Way, keys, through,
+};
 use crate::names::Resolved;
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
@@ -35,6 +37,9 @@ pub struct Response {
     /// Calls that could not be resolved in its file and those that import it; some may be calls of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unresolved: Option<UnresolvedOut>,
+    /// Calls of something of its name, in any file of its language, that could not be resolved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unresolved_namesakes: Option<NamesakesOut>,
     pub view: ViewEcho,
 }
 
@@ -75,10 +80,11 @@ impl Op for GetCallers {
         let mut roots = symbols.with_constructors(symbol)?;
         roots.extend(overloads);
         let how = request.reach(Way::In);
-        let Followed { found, complete, recursive, less_sure } = follow(&symbols, &roots, &roots, &how);
+        let Followed { found, complete, recursive, less_sure } = follow(&symbols, &roots, &roots, &roots, &how);
         let through = overridden(&symbols, symbol, &found, &how, request.limit)?;
         let shown = &found[..found.len().min(request.limit)];
         let unresolved = symbols.unresolved_around(symbol)?;
+        let unresolved_namesakes = symbols.unresolved_namesakes(symbol)?;
         let mut summary = in_words(&symbols, symbol, &found, request.depth);
         if recursive {
             summary += "; it calls itself";
@@ -90,7 +96,11 @@ impl Op for GetCallers {
             summary += &format!("; {} are shown", shown.len());
         }
         summary += &missing(&through, less_sure, |n| format!("{n} more may reach it through what it overrides"));
-        if let Some(unresolved) = unresolved {
+        if let Some(namesakes) = &unresolved_namesakes {
+            let (calls, files) = (count(namesakes.calls, "call"), count(namesakes.files, "file"));
+            let name = keys::name(symbols.key(symbol).as_ref()).to_string();
+            summary += &format!("; {calls} of a `{name}` in {files} could not be resolved and may be calls of it");
+        } else if let Some(unresolved) = unresolved {
             let (calls, files) = (count(unresolved.calls as usize, "call"), count(unresolved.files, "file"));
             summary += &format!("; {calls} in {files} around it could not be resolved, so callers may be missing");
         }
@@ -104,6 +114,7 @@ impl Op for GetCallers {
             through,
             less_sure,
             unresolved,
+            unresolved_namesakes,
             view: look.view.echo(),
         })
     }

@@ -223,6 +223,61 @@ fn callees_inside_and_outside_of_the_project() {
 }
 
 #[test]
+fn callees_of_a_function_contain_the_functions_written_in_it() {
+    for desk in desks() {
+        const OUTER: &str = "src/web.py::outer";
+        const INNER: &str = "src/web.py::outer::inner";
+        desk.ok(
+            "batch",
+            json!({"writes": [
+                object("FUNCTION", OUTER, json!({"properties": {"line": 50}})),
+                object("FUNCTION", INNER, json!({"properties": {"line": 51}})),
+                link("CONTAINS", "src/web.py", OUTER),
+                link("CONTAINS", OUTER, INNER),
+                call(OUTER, INNER, &[53], 0.98, "exact"),
+                call(INNER, INNER, &[52], 0.98, "exact"),
+                call(INNER, LOGIN, &[52], 0.95, "import"),
+            ]}),
+        );
+        let out = desk.ok("get_callees", json!({"ref": OUTER}));
+        assert_eq!(keys(&out["callees"]), [INNER, LOGIN]);
+        assert_eq!((&out["callees"][0].get("via"), &out["callees"][1]["via"]), (&None, &json!(INNER)));
+        assert_eq!(out["summary"], "`outer` calls 2 functions");
+        let inner = desk.ok("get_callees", json!({"ref": INNER}));
+        assert_eq!((keys(&inner["callees"]), &inner["recursive"]), (vec![LOGIN], &json!(true)));
+    }
+}
+
+#[test]
+fn unresolved_calls_of_the_same_name_are_reported_with_callers() {
+    for desk in desks() {
+        let sites = |path: &str, sites: Value| {
+            object("FILE", path, json!({"properties": {"path": path, "unresolved_sites": sites}}))
+        };
+        desk.ok(
+            "batch",
+            json!({"writes": [
+                sites("src/far.py", json!(["open:3", "unused_helper:7", "unused_helper:9"])),
+                sites("src/far.go", json!(["unused_helper:1"])),
+                sites("src/further.py", json!(["unused_helper:2", "unused_helpers:3"])),
+            ]}),
+        );
+        let out = desk.ok("get_callers", json!({"ref": "unused_helper"}));
+        assert_eq!(
+            out["summary"],
+            "nothing here calls `unused_helper`; 3 calls of a `unused_helper` in 2 files could not be resolved and may be \
+             calls of it"
+        );
+        assert_eq!(
+            out["unresolved_namesakes"],
+            json!({"calls": 3, "files": 2, "sites": ["src/far.py:7", "src/far.py:9", "src/further.py:2"]})
+        );
+        let other = desk.ok("get_callers", json!({"ref": "render"}));
+        assert_eq!(other.get("unresolved_namesakes"), None);
+    }
+}
+
+#[test]
 fn chains_of_calls_or_why_there_is_none() {
     for desk in desks() {
         let out = desk.ok("call_chain", json!({"from": "main", "to": SHA}));

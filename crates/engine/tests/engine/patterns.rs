@@ -121,6 +121,23 @@ fn named_patterns_are_found() {
                 ("FUNCTION:a.py::again".to_string(), "2 lines; only it calls itself".to_string())
             ]
         );
+        // It reports what was not found, and where that may be wrong; it never advises to delete anything.
+        let whole = desk.ok("find_pattern", json!({"pattern": "unreferenced"}));
+        let group = &whole["groups"][0];
+        let advice = group["suggestion"].as_str().unwrap();
+        assert!(
+            advice.starts_with("no call of them and no reference to them was found in the indexed files"),
+            "{advice}"
+        );
+        assert!(["reflection", "macros", "not seen"].iter().all(|word| advice.contains(word)), "{advice}");
+        let all = desk.ok("find_pattern", json!({"pattern": "all"})).to_string().to_lowercase();
+        assert!(!all.contains("delete") && !all.contains("remove"), "{all}");
+        desk.ok(
+            "batch",
+            json!({"writes": [object("FILE", "far.py", json!({"properties": {"unresolved_sites": ["idle:4", "idle:9"]}}))]}),
+        );
+        let idle = found(&desk, json!({"pattern": "unreferenced", "path": "a.py"}));
+        assert_eq!(idle[0].1, "5 lines; 2 calls of that name could not be resolved");
         let methods = found(&desk, json!({"pattern": "unreferenced", "path": "d.py"}));
         assert!(methods.is_empty(), "an interface's method is called through it: {methods:?}");
     }

@@ -82,6 +82,20 @@ pub struct UnresolvedOut {
     pub files: usize,
 }
 
+/// Calls anywhere that could not be resolved and name what a symbol is called: some may be calls of it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct NamesakesOut {
+    /// Lines with such calls.
+    pub calls: usize,
+    /// In so many files.
+    pub files: usize,
+    /// Where they are, as `path:line`; the first 10.
+    pub sites: Vec<String>,
+}
+
+/// Places of unresolved calls that are listed.
+const SITES: usize = 10;
+
 pub fn check_confidence(value: f64) -> Result<()> {
     check_range("min_confidence", value, 0.0, 1.0)
 }
@@ -90,14 +104,20 @@ impl Symbols<'_> {
     /// Everything along calls from some symbols, nearest first, then the surest, then by key. What was reached before is
     /// not reached again; whether it was all.
     pub fn reach(&self, roots: &[Node], how: &Reach) -> (Vec<Reached>, bool) {
-        let mut seen: FxHashSet<Node> = roots.iter().copied().collect();
+        self.reach_beside(roots, roots, how)
+    }
+
+    /// The same where only `own` of the roots are never listed: a function that is written in another one and called
+    /// there is what that one calls.
+    pub fn reach_beside(&self, roots: &[Node], own: &[Node], how: &Reach) -> (Vec<Reached>, bool) {
+        let mut seen: FxHashSet<Node> = own.iter().copied().collect();
         let mut all: Vec<Reached> = Vec::new();
         let mut frontier: Vec<Node> = roots.to_vec();
         for depth in 1..=how.depth {
             let mut level: FxHashMap<Node, Reached> = FxHashMap::default();
             for via in &frontier {
                 for (node, edge) in self.linked(*via, Rel::Calls, how.way) {
-                    if seen.contains(&node) || self.confidence(edge) < how.min_confidence {
+                    if node == *via || seen.contains(&node) || self.confidence(edge) < how.min_confidence {
                         continue;
                     }
                     let found = Reached { node, depth, via: *via, edge };
@@ -220,6 +240,30 @@ impl Symbols<'_> {
         Ok((told.calls > 0).then_some(told))
     }
 
+    /// Calls in files of the same language that could not be resolved and name what the symbol is called.
+    pub fn unresolved_namesakes(&self, node: Node) -> Result<Option<NamesakesOut>> {
+        let key = self.key(node);
+        let (name, language) = (keys::name(&key), family(keys::path(&key)));
+        if !self.kind(node).is_some_and(|kind| kind.runs() || kind == Kind::Class) {
+            return Ok(None);
+        }
+        let mut files: Vec<Node> = self.look.snapshot.nodes();
+        files.retain(|file| self.is(*file, Kind::File) && family(&self.key(*file)) == language);
+        files.sort_by_cached_key(|file| self.key(*file).into_owned());
+        let contents = self.contents(&files)?;
+        let mut found = NamesakesOut { calls: 0, files: 0, sites: vec![] };
+        for file in files {
+            let Some(content) = contents.get(&file) else { continue };
+            let lines: Vec<&str> =
+                unresolved_sites(content).filter(|(called, _)| *called == name).map(|(_, line)| line).collect();
+            found.files += usize::from(!lines.is_empty());
+            found.calls += lines.len();
+            let left = SITES.saturating_sub(found.sites.len());
+            found.sites.extend(lines.iter().take(left).map(|line| format!("{}:{line}", self.key(file))));
+        }
+        Ok((found.calls > 0).then_some(found))
+    }
+
     /// How many functions, files and others these are, for a sentence: `2 functions and 1 file`.
     pub fn who(&self, nodes: impl Iterator<Item = Node>) -> String {
         let mut counts = [0usize; 3];
@@ -242,6 +286,16 @@ impl Symbols<'_> {
             _ => told.concat(),
         }
     }
+}
+
+/// Names and lines of the calls of a file that could not be resolved.
+pub fn unresolved_sites(file: &Content) -> impl Iterator<Item = (&str, &str)> {
+    let listed = file.properties.get("unresolved_sites").and_then(serde_json::Value::as_array);
+    listed.into_iter().flatten().filter_map(|site| site.as_str()?.rsplit_once(':'))
+}
+
+fn family(path: &str) -> Option<lukasa_code::Language> {
+    lukasa_code::Language::of(path, "").map(lukasa_code::Language::family)
 }
 
 /// Lines of the calls an edge stands for, and how many calls there are if not all lines are listed.

@@ -5,7 +5,7 @@ use lukasa_graph::Node;
 use lukasa_graph::contents::{Contents, PropertyNo, in_row};
 use lukasa_graph::cypher::value::Value;
 use lukasa_model::Result;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
 /// The code of a view.
@@ -75,6 +75,23 @@ impl<'a> Code<'a> {
             Some(Value::Text(text)) => Some(text.to_string()),
             _ => None,
         })
+    }
+
+    /// What calls name that could not be resolved, with how many of them there are.
+    pub fn unresolved_names(&self) -> Result<FxHashMap<String, usize>> {
+        let sites = self.property("unresolved_sites");
+        let mut all: FxHashMap<String, usize> = FxHashMap::default();
+        for (file, _) in self.own.iter().filter(|(_, kind)| *kind == Kind::File) {
+            let Some(Value::List(list)) = in_row(self.contents.node(*file)?, sites) else { continue };
+            for site in list.iter() {
+                if let Value::Text(site) = site
+                    && let Some((name, _)) = site.rsplit_once(':')
+                {
+                    *all.entry(name.to_owned()).or_default() += 1;
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// Names that other files import from a file, as far as imports list them.

@@ -47,9 +47,11 @@ pub static NAMED: [Pattern; 10] = [
     },
     Pattern {
         name: "unreferenced",
-        title: "Functions that nothing here uses",
-        severity: Severity::Medium,
-        suggestion: "delete them, unless they are called by name at run time or by a framework",
+        title: "Functions without a reference in the indexed files",
+        severity: Severity::Low,
+        suggestion: "no call of them and no reference to them was found in the indexed files; calls by reflection, \
+                     through macros, generated code, frameworks, by name at run time and from other repositories are \
+                     not seen, so look for those before you rely on it",
         find: unreferenced,
     },
     Pattern {
@@ -183,6 +185,7 @@ fn shortest_circle(imports: &Csr, component: &[u32], start: u32) -> Vec<u32> {
 
 fn unreferenced(code: &Code<'_>) -> Result<Vec<Item>> {
     let symbols = code.symbols;
+    let unresolved = code.unresolved_names()?;
     let mut all = Vec::new();
     for (node, _) in code.asked(Kind::runs) {
         let used =
@@ -192,8 +195,14 @@ fn unreferenced(code: &Code<'_>) -> Result<Vec<Item>> {
         }
         let lines = code.number(node, "end_line")?.saturating_sub(code.number(node, "line")?) + 1;
         let again = symbols.linked(node, Rel::Calls, Way::In).next().is_some();
-        let itself = if again { "; only it calls itself" } else { "" };
-        all.push((lines as usize, Item { node, detail: format!("{}{itself}", count(lines as usize, "line")) }));
+        let mut detail = count(lines as usize, "line");
+        if again {
+            detail += "; only it calls itself";
+        }
+        if let Some(calls) = unresolved.get(&code.name(node)) {
+            detail += &format!("; {} of that name could not be resolved", count(*calls, "call"));
+        }
+        all.push((lines as usize, Item { node, detail }));
     }
     Ok(worst_first(code, all))
 }

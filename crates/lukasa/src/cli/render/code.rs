@@ -15,6 +15,11 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
         "get_callers" => {
             calls(out, list(response, "callers"), "caller")?;
             more(out, list(response, "callers").len(), &response["total"])?;
+            let sites: Vec<&str> =
+                list(&response["unresolved_namesakes"], "sites").into_iter().filter_map(Value::as_str).collect();
+            if !sites.is_empty() {
+                writeln!(out, "unresolved calls of that name: {}", sites.join(", "))?;
+            }
             through(out, response, "may reach it", "caller")
         }
         "get_callees" => {
