@@ -1,6 +1,7 @@
 //! `lukasa-evals`: measures Lukasa beside a reference in the same run; one JSON object per line.
 
 mod callgraph;
+mod calls;
 mod claims;
 mod community;
 mod cypher;
@@ -102,6 +103,13 @@ fn main() -> ExitCode {
                         .help("Edges less sure than this do not count"),
                 )
                 .arg(Arg::new("verbose").long("verbose").action(ArgAction::SetTrue).help("Tell what is wrong and missing"))
+                .arg(json.clone()),
+        )
+        .subcommand(
+            Command::new("calls")
+                .about("Wrong and missing relationships of a repository: calls of tests from production code, calls into other builds, bases")
+                .arg(Arg::new("repo").long("repo").required(true).value_name("DIR").help("A working tree; it is only read"))
+                .arg(Arg::new("verbose").long("verbose").action(ArgAction::SetTrue).help("List what is wrong"))
                 .arg(json.clone()),
         )
         .subcommand(
@@ -208,6 +216,10 @@ fn main() -> ExitCode {
             m.get_flag("verbose"),
             m.get_flag("json"),
         ),
+        Some(("calls", m)) => {
+            let repo = m.get_one::<String>("repo").map(PathBuf::from).unwrap_or_default();
+            calls::run(&repo, m.get_flag("verbose"), m.get_flag("json"))
+        }
         Some(("cypher", m)) if m.get_one::<u64>("generated").is_some() => {
             cypher::compare(m.get_one::<u64>("generated").copied().unwrap_or_default(), m.get_flag("json"))
         }
