@@ -3,7 +3,7 @@
 use super::call::overload::{self, overloads};
 use super::deps::Entry;
 use super::eval::{Eval, Question};
-use super::value::{FileId, Gid, How, Set, Sym, Value};
+use super::value::{FileId, Gid, How, MOST, Set, Sym, Value};
 use crate::facts::{DefId, Expr, ExprId, Imported, Kind, ROOT, VarKind, flag};
 use crate::language::Language;
 use smallvec::SmallVec;
@@ -255,8 +255,9 @@ impl<'p> Eval<'p> {
         self.note(Entry::Below(class));
         let found: Vec<(Gid, Gid)> =
             self.overriding(class, name).iter().filter(|(method, _)| !declared.contains(method)).copied().collect();
-        // What no class below says otherwise is what runs, whichever of them are made.
-        if found.is_empty() || found.len() > MOST_OVERRIDES {
+        // What no class below says otherwise is what runs, whichever of them are made. Where they do not fit beside the
+        // declared method, that stands for them.
+        if found.is_empty() || found.len() > MOST_OVERRIDES || set.values.len() + found.len() > MOST {
             return;
         }
         self.touch_flows();

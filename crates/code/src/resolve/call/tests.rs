@@ -549,3 +549,16 @@ fn what_is_handed_back_is_what_the_call_passed() {
         &["a.js:4 -> same:1 0.98", "a.js:4 -> a:2 0.98", "a.js:5 -> same:1 0.98", "a.js:5 -> b:3 0.98"],
     );
 }
+
+#[test]
+fn a_declared_method_stands_for_as_many_as_are_too_many_to_list() {
+    let called = |implementations: usize| {
+        let mut text = "package a\ntype I interface{ Do() }\nfunc Use(i I) { i.Do() }\n".to_owned();
+        for n in 0..implementations {
+            text += &format!("type T{n} struct{{}}\nfunc (t T{n}) Do() {{}}\n");
+        }
+        calls(&[("a.go", &text)]).len()
+    };
+    // Itself and the others, as long as they are eight together.
+    assert_eq!((called(1), called(7), called(8), called(9)), (2, 8, 1, 1));
+}
