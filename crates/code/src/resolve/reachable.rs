@@ -1,7 +1,7 @@
 //! What code can reach at all: what is no test reaches no test, and what is in one build nothing that is only in others.
 
 use super::eval::Eval;
-use super::value::{Gid, Set, Value};
+use super::value::{Gid, How, Set, Value};
 use crate::language::Language;
 
 impl Eval<'_> {
@@ -17,9 +17,15 @@ impl Eval<'_> {
 
     /// Leaves what a call in this definition can run.
     pub(super) fn keep_reachable(&self, from: Gid, targets: &mut Set) {
+        let several = possible(targets).count() > 1;
         targets.values.retain(|(value, _)| definition(value).is_none_or(|to| self.can_depend(from, to)));
         if self.file(from.file).facts.language == Language::Go {
             self.keep_built_with(from, targets);
+        }
+        // The only one of several that is left is no longer one of several.
+        let mut left = possible(targets);
+        if let (true, Some(only), None) = (several, left.next(), left.next()) {
+            *only = How::Dispatch;
         }
     }
 
@@ -46,6 +52,11 @@ impl Eval<'_> {
         kept.values.retain(|(v, _)| definition(v).is_none_or(|to| is_built(to) || !built.contains(&name(to))));
         *targets = kept;
     }
+}
+
+/// Those of which it is not known that they, and not others, are meant.
+fn possible(targets: &mut Set) -> impl Iterator<Item = &mut How> {
+    targets.values.iter_mut().map(|(_, how)| how).filter(|how| **how == How::Possible)
 }
 
 fn definition(value: &Value) -> Option<Gid> {
