@@ -1,7 +1,7 @@
 //! Working trees and their indexes: from files on disk to facts on a branch.
 
 pub mod beneath;
-mod cache;
+pub(crate) mod cache;
 pub mod files;
 pub mod git;
 pub mod history;

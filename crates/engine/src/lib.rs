@@ -56,6 +56,7 @@ pub struct Engine {
     /// Where operations may make temporary stores.
     pub temp_dir: PathBuf,
     cache: Option<PathBuf>,
+    kept: Option<Arc<search::KeptIndexes>>,
     ledgers: Arc<Mutex<FxHashMap<Scope, Ledger>>>,
     graphs: Arc<Graphs>,
     /// What was declared in projects when they were last known to have the types of the `agent` pack.
@@ -189,6 +190,7 @@ impl Engine {
             graphs,
             packed: Arc::default(),
             cache: None,
+            kept: None,
             workspaces: Arc::default(),
             watches: Arc::default(),
             summaries: None,
@@ -274,11 +276,18 @@ impl Engine {
         self
     }
 
-    /// Keeps in this folder what can be made again, to save time.
+    /// Keeps in this folder what can be made again, to save time; after the memory for graphs is set.
     #[must_use]
     pub fn with_cache(mut self, folder: PathBuf) -> Engine {
-        self.cache = Some(folder);
+        let kept = Arc::new(search::KeptIndexes::in_folder(&folder));
+        self.graphs.projections.read_from(Arc::clone(&kept) as Arc<dyn lukasa_graph::cache::Shelf>);
+        (self.cache, self.kept) = (Some(folder), Some(kept));
         self
+    }
+
+    /// Where indexes are kept between processes, if they are.
+    pub(crate) fn kept_indexes(&self) -> Option<&Arc<search::KeptIndexes>> {
+        self.kept.as_ref()
     }
 
     /// Runs an operation by name, for who wants the answer as a value.

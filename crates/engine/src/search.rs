@@ -2,6 +2,7 @@
 
 mod answer;
 mod find;
+mod kept;
 mod meaning;
 mod reranking;
 mod session;
@@ -10,6 +11,7 @@ mod texts;
 
 pub use answer::{ItemOut, PathOut, Read, ReasonOut, Role, Shown, Want, round, show};
 pub use find::{Answered, Ask, Bonds, Recipe, find, is_code};
+pub use kept::KeptIndexes;
 pub use lukasa_search::fuse::NORMALIZATION;
 pub use lukasa_search::rerank::TIMEOUT_MS as RERANK_MS;
 pub use meaning::{Allowed, BuiltIn, Embedding, Meaning};
@@ -138,7 +140,7 @@ impl Engine {
         let making = searching.making(&context.scope);
         let _one = making.lock();
         let snapshot = &look.snapshot;
-        let kept = snapshot.derived::<Texts>();
+        let kept = snapshot.derived::<Texts>().or_else(|| kept::shelved(self.kept_indexes(), look, snapshot));
         if let Some(texts) = kept.as_ref().filter(|texts| texts.are_of(snapshot)) {
             return Ok(Arc::clone(texts));
         }
@@ -149,6 +151,7 @@ impl Engine {
             Some(texts) => texts.follow(look, &searching.sources)?,
             None => None,
         };
+        let whole = followed.is_none();
         let texts = match followed {
             Some(texts) => texts,
             None => {
@@ -156,6 +159,10 @@ impl Engine {
                 Texts::build(look, &searching.sources, context.progress)?
             }
         };
+        if let Some(kept) = self.kept_indexes().filter(|_| whole && look.is_head) {
+            let bytes = |origin| self.graphs().projections.bytes(&look.ledger, snapshot, origin);
+            kept.keep(look, &texts, bytes, kept::origin(self.clock().new_id()));
+        }
         let millis = began.elapsed().as_secs_f64() * 1e3;
         crate::telemetry::metrics().fts_update_ms.record_of(&[amount(changed)], millis);
         let texts = Arc::new(texts);

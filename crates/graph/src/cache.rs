@@ -8,8 +8,8 @@ use lukasa_store::Ledger;
 use lukasa_store::ledger::ViewSpec;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Snapshots kept for whoever reads on with a cursor.
 const PINS: usize = 64;
@@ -17,9 +17,17 @@ const PINS: usize = 64;
 /// Told how far long work has come: done, of how many if that is known.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, Option<u64>);
 
+/// Where graphs are kept between processes. What it gives may be of any time, or of another log: it is looked into before
+/// it is used.
+pub trait Shelf: Send + Sync {
+    /// The bytes of the graph of a branch, if there are any.
+    fn graph(&self, scope: &Scope, branch: BranchNo) -> Option<Vec<u8>>;
+}
+
 /// The graphs of any number of projects and views.
 pub struct Projections {
     limit: usize,
+    shelf: OnceLock<Arc<dyn Shelf>>,
     entries: Mutex<FxHashMap<Key, Arc<Entry>>>,
     uses: AtomicU64,
     /// What graphs of a project were read without.
@@ -87,7 +95,25 @@ impl Projections {
     pub fn new(limit: usize) -> Projections {
         let zero = AtomicU64::default;
         let (uses, hits, misses, dropped) = (zero(), zero(), zero(), zero());
-        Projections { limit, entries: Mutex::default(), uses, hits, misses, dropped, sensitive: Mutex::default() }
+        let (shelf, entries, sensitive) = (OnceLock::new(), Mutex::default(), Mutex::default());
+        Projections { limit, shelf, entries, uses, hits, misses, dropped, sensitive }
+    }
+
+    /// Reads graphs of branch heads from here before the store is asked; the first shelf stays.
+    pub fn read_from(&self, shelf: Arc<dyn Shelf>) {
+        let _ = self.shelf.set(shelf);
+    }
+
+    /// The bytes of a branch's graph for a shelf, under a number that names them, if it is still in this state; none where
+    /// it cannot be kept.
+    pub fn bytes(&self, ledger: &Ledger, snapshot: &Arc<Snapshot>, origin: u64) -> Result<Option<Vec<u8>>> {
+        let key = Key { scope: ledger.scope().clone(), branch: snapshot.view.branch, past: None };
+        let Some(entry) = self.entries.lock().get(&key).cloned() else { return Ok(None) };
+        let held = entry.held.lock();
+        match &*held {
+            Held::Projection(held) if Arc::ptr_eq(held.snapshot(), snapshot) => held.to_bytes(origin, ledger),
+            _ => Ok(None),
+        }
     }
 
     pub fn limit(&self) -> usize {
@@ -149,10 +175,21 @@ impl Projections {
             }
             _ => None,
         };
+        let projection = match projection {
+            Some(projection) => Some(projection),
+            None => self.kept(ledger, &view)?,
+        };
         let snapshot = renew(&mut held, projection, ledger, &view, progress)?;
         drop(held);
         self.settle(&key, &entry, &snapshot);
         Ok((view, snapshot))
+    }
+
+    /// The graph of a branch as an earlier process left it, moved on to the view.
+    fn kept(&self, ledger: &Ledger, view: &View) -> Result<Option<Box<Projection>>> {
+        let bytes = self.shelf.get().and_then(|shelf| shelf.graph(ledger.scope(), view.branch));
+        let Some(bytes) = bytes else { return Ok(None) };
+        Ok(Projection::of_bytes(&bytes, ledger, view)?.map(Box::new))
     }
 
     /// Keeps a snapshot for who comes back to read on. It shares with the head what has not changed since.

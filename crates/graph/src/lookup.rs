@@ -26,6 +26,11 @@ const MOST_TOUCHED: usize = 4_096;
 const MOST_LOGGED: usize = 1 << 16;
 
 impl Touched {
+    /// So many, of which none is remembered.
+    pub(crate) fn so_many(forgotten: u64) -> Touched {
+        Touched { forgotten, ..Touched::default() }
+    }
+
     pub(crate) fn add(&mut self, node: Node) {
         if self.nodes.len() == MOST_TOUCHED {
             self.nodes.clear();

@@ -1,5 +1,6 @@
 //! Names of types, labels and derivations, each kept once; numbers stand for them in the graph.
 
+use crate::projection::{Reader, Writer};
 use lukasa_model::types::Registry;
 use lukasa_model::{Error, Result};
 use rustc_hash::FxHashMap;
@@ -79,6 +80,45 @@ impl Names {
         let number = names.labels.len() as u32;
         names.label_sets.insert(set, number);
         number
+    }
+
+    pub(crate) fn write(&self, out: &mut Writer) {
+        out.u32(self.types.names.len() as u32);
+        self.types.names.iter().for_each(|name| out.text(Some(name)));
+        out.u32(self.labels.len() as u32);
+        for set in &self.labels {
+            out.u32(set.len() as u32);
+            set.iter().for_each(|label| out.text(Some(label)));
+        }
+        out.u32(self.derivations.len() as u32);
+        self.derivations.iter().for_each(|name| out.text(Some(name)));
+    }
+
+    /// Names with the numbers they were written with; none where the bytes are something else.
+    pub(crate) fn read(from: &mut Reader<'_>) -> Option<Names> {
+        let mut names = Arc::new(Names::default());
+        for number in 0..from.u32()? {
+            let read = Names::type_no(&mut names, from.text()??).ok()?;
+            (u32::from(read) == number).then_some(())?;
+        }
+        for number in 0..from.u32()? {
+            let mut labels = Vec::new();
+            for _ in 0..from.u32()? {
+                labels.push(from.text()??);
+            }
+            (Names::label_set_no(&mut names, &labels) == number + 1).then_some(())?;
+        }
+        for number in 0..from.u32()? {
+            (Names::derivation_no(&mut names, Some(from.text()??)) == number + 1).then_some(())?;
+        }
+        Arc::into_inner(names)
+    }
+
+    /// Whether these numbers stand for something.
+    pub(crate) fn has(&self, type_no: u16, labels: u32, derivation: u32) -> bool {
+        usize::from(type_no) < self.types.names.len()
+            && labels as usize <= self.labels.len()
+            && derivation as usize <= self.derivations.len()
     }
 
     pub fn type_name(&self, number: u16) -> &Arc<str> {

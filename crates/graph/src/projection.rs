@@ -2,7 +2,10 @@
 //! what changes.
 
 mod build;
+mod bytes;
 mod edit;
+
+pub(crate) use bytes::{Reader, Writer};
 
 use crate::snapshot::{Place, Presence, Snapshot};
 use lukasa_model::statement::{Statement, Thing};

@@ -90,6 +90,13 @@ impl NodeChunk {
         self.keyed = self.keyed & !(1 << at) | u64::from(key.is_some()) << at;
     }
 
+    /// Gives a node its key, after those before it and before those behind it.
+    pub fn append_key(&mut self, at: usize, key: Option<&str>) {
+        self.keys.push_str(key.unwrap_or_default());
+        self.key_ends[at..].fill(self.keys.len() as u32);
+        self.keyed = self.keyed & !(1 << at) | u64::from(key.is_some()) << at;
+    }
+
     /// Forgets what was read of a node that is about to say something else.
     pub fn forget(&mut self, at: usize, properties: &Properties) {
         properties.forgot_node(self.contents.forget(at), self.known.forget(at));
@@ -276,6 +283,8 @@ pub struct Snapshot {
     pub(crate) beside: Arc<Beside>,
     /// Which build it goes back to; snapshots of one build share what did not change between them.
     pub(crate) build: u64,
+    /// What names the bytes that it was read from, where it was.
+    pub(crate) origin: Option<u64>,
 }
 
 /// What is computed from a snapshot when first asked for, and kept with it.
@@ -299,6 +308,11 @@ pub struct Memory {
 }
 
 impl Snapshot {
+    /// What names the bytes that this graph, or an earlier state of it, was read from; see [`crate::cache::Shelf`].
+    pub fn origin(&self) -> Option<u64> {
+        self.origin
+    }
+
     /// Visible nodes.
     pub fn node_count(&self) -> usize {
         self.live

@@ -5,6 +5,7 @@
 //! followed a hundred commits scores like one built afresh.
 
 mod best;
+mod bytes;
 mod segment;
 
 pub use segment::Gathered;

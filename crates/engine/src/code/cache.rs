@@ -89,7 +89,7 @@ impl Cache {
 }
 
 /// A folder for what can be made again: no part of anybody's sources.
-pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     private::create_dir_all(folder)?;
     private::write(&folder.join(".gitignore"), "*\n")
 }
@@ -133,7 +133,7 @@ fn key(path: &str, id: &[u8; 20]) -> u64 {
     hasher.finish()
 }
 
-pub(super) fn checksum(bytes: &[u8]) -> u64 {
+pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(bytes);
     hasher.finish()

@@ -227,7 +227,7 @@ fn nearest(all: &[(Node, f32)]) -> Nearest {
         .filter(|(_, likeness)| *likeness >= LEAST_LIKENESS)
         .collect();
     let last = all.get(NEAR - 1).map_or(LEAST_LIKENESS, |(_, likeness)| f64::from(*likeness));
-    Nearest { found, base: last.max(LEAST_LIKENESS) }
+    Nearest { found, base: last }
 }
 
 impl Engine {

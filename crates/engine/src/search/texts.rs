@@ -54,12 +54,18 @@ pub struct Texts {
 
 /// Stands for no file.
 const NOWHERE: Node = Node::MAX;
+/// How many there are.
+const INDEXES: usize = 8;
+
+fn taken<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (taken, rest) = bytes.split_first_chunk::<N>()?;
+    *bytes = rest;
+    Some(*taken)
+}
 
 impl Kept for Texts {
     fn bytes(&self) -> usize {
-        let of_code = [&self.units, &self.files, &self.paths, &self.defined];
-        let of_others = [&self.objects, &self.titles, &self.names, &self.speakers];
-        let texts: usize = of_code.iter().chain(&of_others).map(|index| index.bytes()).sum();
+        let texts: usize = self.indexes().iter().map(|index| index.bytes()).sum();
         texts + self.homes.len() * size_of::<Node>()
     }
 }
@@ -120,6 +126,84 @@ impl Texts {
             left_out: Arc::new(read.left_out),
             touches: look.snapshot.touches(),
         })
+    }
+
+    /// Whether what another process would make is the same: all sources were at hand.
+    pub fn can_be_kept(&self) -> bool {
+        self.without_source.is_empty()
+    }
+
+    /// Appends all of it.
+    pub fn write_to(&self, out: &mut Vec<u8>) {
+        let number = |out: &mut Vec<u8>, number: usize| out.extend((number as u32).to_le_bytes());
+        out.extend(self.touches.to_le_bytes());
+        number(out, self.homes.len());
+        self.homes.iter().for_each(|file| out.extend(file.to_le_bytes()));
+        number(out, self.left_out.len());
+        for (file, name) in &*self.left_out {
+            out.extend(file.to_le_bytes());
+            number(out, name.len());
+            out.extend(name.as_bytes());
+        }
+        for index in self.indexes() {
+            let at = out.len();
+            out.extend(0u64.to_le_bytes());
+            index.write_to(out);
+            let length = (out.len() - at - 8) as u64;
+            out[at..at + 8].copy_from_slice(&length.to_le_bytes());
+        }
+    }
+
+    /// What [`Texts::write_to`] wrote of a graph with so many places; none where the bytes are something else.
+    pub fn read_from(bytes: &[u8], places: usize) -> Option<Texts> {
+        let mut from = bytes;
+        let touches = u64::from_le_bytes(taken(&mut from)?);
+        let count = u32::from_le_bytes(taken(&mut from)?) as usize;
+        let (files, rest) = from.split_at_checked(count.checked_mul(size_of::<Node>())?)?;
+        from = rest;
+        let homes: Vec<Node> =
+            files.chunks_exact(4).map(|four| Node::from_le_bytes(four.try_into().unwrap_or_default())).collect();
+        if homes.len() > places || homes.iter().any(|file| *file != NOWHERE && *file as usize >= places) {
+            return None;
+        }
+        let mut left_out = FxHashMap::default();
+        for _ in 0..u32::from_le_bytes(taken(&mut from)?) {
+            let (file, length) = (Node::from_le_bytes(taken(&mut from)?), u32::from_le_bytes(taken(&mut from)?));
+            let (name, rest) = from.split_at_checked(length as usize)?;
+            from = rest;
+            left_out.insert(file, std::str::from_utf8(name).ok()?.into());
+        }
+        let mut parts = Vec::with_capacity(INDEXES);
+        for _ in 0..INDEXES {
+            let length = usize::try_from(u64::from_le_bytes(taken(&mut from)?)).ok()?;
+            let (part, rest) = from.split_at_checked(length)?;
+            from = rest;
+            parts.push(part);
+        }
+        let read = |mut part: &[u8]| TextIndex::read_from(&mut part).filter(|_| part.is_empty());
+        let indexes: Vec<TextIndex> = parts.into_par_iter().map(read).collect::<Option<_>>()?;
+        let [units, files, paths, defined, objects, titles, names, speakers] = indexes.try_into().ok()?;
+        from.is_empty().then_some(())?;
+        let (left_out, homes, without_source) = (Arc::new(left_out), Arc::new(homes), FxHashSet::default());
+        Some(Texts {
+            units,
+            files,
+            paths,
+            defined,
+            objects,
+            titles,
+            names,
+            speakers,
+            without_source,
+            left_out,
+            homes,
+            touches,
+        })
+    }
+
+    fn indexes(&self) -> [&TextIndex; INDEXES] {
+        let Texts { units, files, paths, defined, objects, titles, names, speakers, .. } = self;
+        [units, files, paths, defined, objects, titles, names, speakers]
     }
 
     /// The indexes of a later state of the same graph; none when it is too long ago to follow.

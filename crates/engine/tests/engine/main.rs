@@ -21,6 +21,7 @@ mod events;
 mod formats;
 mod git;
 mod graph;
+mod kept_indexes;
 mod lineage;
 mod made;
 mod memory;

@@ -64,27 +64,7 @@ struct Growing<'a> {
 
 impl<'a> Growing<'a> {
     fn new(view: &View, ledger: &'a Ledger, registry: Arc<Registry>) -> Growing<'a> {
-        let snapshot = Snapshot {
-            view: view.clone(),
-            registry,
-            until: Time::MAX,
-            nodes: Chunked::default(),
-            out: Chunked::default(),
-            into: Chunked::default(),
-            edges: Chunked::default(),
-            places: Chunked::default(),
-            names: Arc::default(),
-            properties: Arc::default(),
-            touched: Arc::default(),
-            live: 0,
-            ended: 0,
-            node_places: 0,
-            edge_count: 0,
-            edge_places: 0,
-            beside: Arc::default(),
-            build: BUILDS.fetch_add(1, Ordering::Relaxed),
-        };
-        Growing { ledger, snapshot }
+        Growing { ledger, snapshot: Snapshot::empty(view, registry) }
     }
 
     fn take_in(&mut self, rows: Vec<HeadRow>) -> Result<()> {
@@ -123,10 +103,42 @@ impl<'a> Growing<'a> {
         for chunk in 0..self.snapshot.nodes.len() {
             self.snapshot.nodes.chunk_mut(chunk).shrink();
         }
-        self.snapshot.out = lay_out(&self.snapshot, |src, _| src, |_, dst| dst);
-        self.snapshot.into = lay_out(&self.snapshot, |_, dst| dst, |src, _| src);
+        self.snapshot.lay_out();
         self.snapshot.until = until;
         self.snapshot
+    }
+}
+
+impl Snapshot {
+    /// A graph without nodes.
+    pub(super) fn empty(view: &View, registry: Arc<Registry>) -> Snapshot {
+        Snapshot {
+            view: view.clone(),
+            registry,
+            until: Time::MAX,
+            nodes: Chunked::default(),
+            out: Chunked::default(),
+            into: Chunked::default(),
+            edges: Chunked::default(),
+            places: Chunked::default(),
+            names: Arc::default(),
+            properties: Arc::default(),
+            touched: Arc::default(),
+            live: 0,
+            ended: 0,
+            node_places: 0,
+            edge_count: 0,
+            edge_places: 0,
+            beside: Arc::default(),
+            build: BUILDS.fetch_add(1, Ordering::Relaxed),
+            origin: None,
+        }
+    }
+
+    /// Has nodes know their edges, once all are there.
+    pub(super) fn lay_out(&mut self) {
+        self.out = lay_out(self, |src, _| src, |_, dst| dst);
+        self.into = lay_out(self, |_, dst| dst, |src, _| src);
     }
 }
 

@@ -257,7 +257,10 @@ impl Session {
         {
             summaries = summaries.with_model(&model.endpoint, model.per_pass)?;
         }
-        engine = engine.with_summaries(summaries).with_cache(opened.cache);
+        engine = engine.with_summaries(summaries);
+        if need != Need::Nothing {
+            engine = engine.with_cache(opened.cache);
+        }
         Ok(Session {
             engine,
             tree,

@@ -74,8 +74,42 @@ impl Segment {
             segment.ends.push(segment.words.len() as u32);
         }
         segment.turn();
+        for (text, number) in &segment.dictionary {
+            segment.texts[*number as usize] = text.clone();
+        }
         segment.bytes = segment.count_bytes();
         segment
+    }
+
+    /// From the rows of documents, their words and the texts of these; none where a text comes twice.
+    pub fn of_rows(
+        docs: Vec<Doc>,
+        lengths: Vec<[u32; FIELDS]>,
+        ends: Vec<u32>,
+        words: Vec<(u32, Counts)>,
+        texts: Vec<Box<str>>,
+    ) -> Option<Segment> {
+        let mut dictionary: FxHashMap<Box<str>, u32> = FxHashMap::default();
+        dictionary.reserve(texts.len());
+        dictionary.extend(texts.iter().zip(0..).map(|(text, number)| (text.clone(), number)));
+        if dictionary.len() != texts.len() {
+            return None;
+        }
+        let mut segment = Segment {
+            posting_ends: vec![0; texts.len()],
+            postings: vec![Posting { at: 0, counts: [0; FIELDS] }; words.len()],
+            bounds: vec![([0; FIELDS], [u32::MAX; FIELDS]); texts.len()],
+            docs,
+            lengths,
+            ends,
+            words,
+            dictionary,
+            texts,
+            bytes: 0,
+        };
+        segment.turn();
+        segment.bytes = segment.count_bytes();
+        Some(segment)
     }
 
     /// Fills in what is known from the words of documents.
@@ -102,9 +136,6 @@ impl Segment {
                     least[field] = least[field].min(self.lengths[at][field]);
                 }
             }
-        }
-        for (text, number) in &self.dictionary {
-            self.texts[*number as usize] = text.clone();
         }
     }
 
@@ -145,6 +176,16 @@ impl Segment {
     /// What no document with the word exceeds: its most in each field, and the least length of a field that has it.
     pub fn bounds(&self, word: u32) -> &(Counts, [u32; FIELDS]) {
         &self.bounds[word as usize]
+    }
+
+    /// The texts of all words, by number.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().map(|text| &**text)
+    }
+
+    /// The words of all documents, one after another.
+    pub fn all_words(&self) -> &[(u32, Counts)] {
+        &self.words
     }
 
     pub fn words(&self, at: u32) -> &[(u32, Counts)] {

@@ -101,6 +101,14 @@ proptest! {
             let found = index.scores(&terms, &scoring);
             prop_assert_eq!(&found, &fresh.scores(&terms, &scoring), "to the last bit");
             same(&found, &naive(&there, &terms, &scoring));
+            let mut bytes = vec![];
+            index.write_to(&mut bytes);
+            let mut rest = bytes.as_slice();
+            let again = TextIndex::read_from(&mut rest).unwrap();
+            prop_assert!(rest.is_empty());
+            prop_assert_eq!((again.len(), again.lengths), (index.len(), index.lengths));
+            prop_assert_eq!(&again.scores(&terms, &scoring), &found, "after it was written and read");
+            prop_assert!(TextIndex::read_from(&mut &bytes[..bytes.len() - 1]).is_none(), "cut short");
             for (doc, score) in &found {
                 let parts = index.explain(*doc, &terms, &scoring);
                 let sum: f32 = parts.iter().map(|(_, part)| part).sum();

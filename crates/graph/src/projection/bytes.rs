@@ -1,0 +1,216 @@
+//! A projection as bytes, and back: a new process need not read everything from the store.
+//!
+//! Only the graph itself is in them: whatever is read of contents later is read from the store. The bytes name the
+//! transaction they are as of and its hash, so that they are used with the log they were made of and no other.
+
+use super::Projection;
+use crate::lookup::Touched;
+use crate::names::Names;
+use crate::snapshot::{EDGES, EdgeChunk, EdgeRow, MOST, NODES, NodeChunk, NodeRow, Place, Presence, Snapshot};
+use lukasa_model::{Result, ThingNo, Time, Tx, View};
+use lukasa_store::Ledger;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Further behind than so many transactions, reading everything is no slower than following.
+const BEHIND: Tx = 256;
+
+impl Projection {
+    /// The graph as bytes, under a number that names them; none while places are free, for those are used again.
+    pub(crate) fn to_bytes(&self, origin: u64, ledger: &Ledger) -> Result<Option<Vec<u8>>> {
+        let s = &self.snapshot;
+        let loose = !self.free_nodes.is_empty() || !self.free_edges.is_empty() || !self.loose.is_empty();
+        let Some(made) = ledger.transactions(s.view.known, s.view.known, 1)?.pop() else { return Ok(None) };
+        if loose || s.edge_count != s.edge_places || s.live + s.ended != s.node_places {
+            return Ok(None);
+        }
+        let mut out = Writer(Vec::with_capacity(s.node_places * 96 + s.edge_places * 56));
+        out.u64(origin);
+        out.u64(s.view.known);
+        out.0.extend(made.hash.0);
+        out.u64(u64::from(s.view.branch));
+        for time in [s.view.valid, s.until] {
+            out.u64(time.0 as u64);
+        }
+        for number in [self.next_thing, s.touches(), s.node_places as u64, s.edge_places as u64] {
+            out.u64(number);
+        }
+        out.u64(self.agenda.len() as u64);
+        for (due, thing) in &self.agenda {
+            out.u64(due.0 as u64);
+            out.u64(*thing);
+        }
+        s.names.write(&mut out);
+        for node in 0..s.node_places as u32 {
+            let NodeRow { id, thing, labels, type_no, presence } = s.node(node);
+            out.0.extend(id.as_bytes());
+            out.u64(*thing);
+            out.u32(*labels);
+            out.u32(u32::from(*type_no) << 8 | u32::from(*presence == Presence::Live));
+            out.text(s.key(node));
+        }
+        for edge in 0..s.edge_places as u32 {
+            let EdgeRow { id, thing, confidence, weight, src, dst, derivation, since, type_no } = s.edge(edge);
+            out.0.extend(id.as_bytes());
+            for number in [*thing, confidence.to_bits(), weight.to_bits()] {
+                out.u64(number);
+            }
+            for number in [*src, *dst, *derivation, u32::from(*since) << 16 | u32::from(*type_no)] {
+                out.u32(number);
+            }
+        }
+        Ok(Some(out.0))
+    }
+
+    /// The graph of earlier bytes, moved on to a view; none where they are of another log or branch, too far behind, or no
+    /// such bytes at all.
+    pub(crate) fn of_bytes(bytes: &[u8], ledger: &Ledger, view: &View) -> Result<Option<Projection>> {
+        let mut from = Reader(bytes);
+        let Some(head) = Head::read(&mut from) else { return Ok(None) };
+        let fits = head.branch == u64::from(view.branch) && head.known <= view.known && head.valid <= view.valid;
+        if !fits || view.known - head.known > BEHIND {
+            return Ok(None);
+        }
+        let made = ledger.transactions(head.known, head.known, 1)?.pop();
+        if made.is_none_or(|made| made.hash.0 != head.hash) || ledger.head()?.next_thing < head.next_thing {
+            return Ok(None);
+        }
+        let registry = ledger.registry_known(head.known)?;
+        let then = ledger.view_fixed(view.branch, head.known, head.valid)?;
+        let snapshot = Snapshot::empty(&then, registry);
+        let Some(mut projection) = head.fill(snapshot, &mut from) else { return Ok(None) };
+        Ok(projection.advance(ledger, view)?.then_some(projection))
+    }
+}
+
+/// What stands before names, nodes and edges.
+struct Head {
+    origin: u64,
+    known: Tx,
+    hash: [u8; 32],
+    branch: u64,
+    valid: Time,
+    until: Time,
+    next_thing: ThingNo,
+    touches: u64,
+    nodes: usize,
+    edges: usize,
+    agenda: BTreeSet<(Time, ThingNo)>,
+}
+
+impl Head {
+    fn read(from: &mut Reader<'_>) -> Option<Head> {
+        let (origin, known, hash) = (from.u64()?, from.u64()?, *from.bytes::<32>()?);
+        let (branch, valid, until) = (from.u64()?, Time(from.u64()? as i64), Time(from.u64()? as i64));
+        let (next_thing, touches) = (from.u64()?, from.u64()?);
+        let (nodes, edges) = (usize::try_from(from.u64()?).ok()?, usize::try_from(from.u64()?).ok()?);
+        // No more than there are bytes for, before anything is made room for.
+        if nodes.max(edges) > MOST || nodes.max(edges) > from.0.len() {
+            return None;
+        }
+        let mut agenda = BTreeSet::new();
+        for _ in 0..from.u64()? {
+            agenda.insert((Time(from.u64()? as i64), from.u64()?));
+        }
+        Some(Head { origin, known, hash, branch, valid, until, next_thing, touches, nodes, edges, agenda })
+    }
+
+    fn fill(self, mut s: Snapshot, from: &mut Reader<'_>) -> Option<Projection> {
+        let names = Names::read(from)?;
+        for first in (0..self.nodes).step_by(NODES) {
+            let mut chunk = NodeChunk::default();
+            for at in 0..NODES.min(self.nodes - first) {
+                let (id, thing, labels, packed) =
+                    (Uuid::from_bytes(*from.bytes()?), from.u64()?, from.u32()?, from.u32()?);
+                let presence = if packed & 1 == 1 { Presence::Live } else { Presence::Ended };
+                let type_no = u16::try_from(packed >> 8).ok()?;
+                if thing >= self.next_thing || !names.has(type_no, labels, 0) {
+                    return None;
+                }
+                chunk.rows[at] = NodeRow { id, thing, labels, type_no, presence };
+                chunk.append_key(at, from.text()?);
+                s.set_place(thing, Some(Place::Node((first + at) as u32)));
+                s.live += usize::from(presence == Presence::Live);
+                s.ended += usize::from(presence == Presence::Ended);
+            }
+            s.nodes.push(chunk);
+        }
+        for first in (0..self.edges).step_by(EDGES) {
+            let mut chunk = EdgeChunk::default();
+            for at in 0..EDGES.min(self.edges - first) {
+                let (id, thing) = (Uuid::from_bytes(*from.bytes()?), from.u64()?);
+                let (confidence, weight) = (f64::from_bits(from.u64()?), f64::from_bits(from.u64()?));
+                let (src, dst, derivation, packed) = (from.u32()?, from.u32()?, from.u32()?, from.u32()?);
+                let (since, type_no) = ((packed >> 16) as u16, (packed & 0xffff) as u16);
+                let ends = src.max(dst) as usize;
+                if thing >= self.next_thing || ends >= self.nodes || !names.has(type_no, 0, derivation) {
+                    return None;
+                }
+                chunk.rows[at] = EdgeRow { id, thing, confidence, weight, src, dst, derivation, since, type_no };
+                s.set_place(thing, Some(Place::Edge((first + at) as u32)));
+            }
+            s.edges.push(chunk);
+        }
+        if !from.0.is_empty() {
+            return None;
+        }
+        (s.node_places, s.edge_places, s.edge_count) = (self.nodes, self.edges, self.edges);
+        (s.names, s.until, s.origin) = (Arc::new(names), self.until, Some(self.origin));
+        s.touched = Arc::new(Touched::so_many(self.touches));
+        s.lay_out();
+        Some(Projection {
+            snapshot: Arc::new(s),
+            agenda: self.agenda,
+            next_thing: self.next_thing,
+            free_nodes: vec![],
+            free_edges: vec![],
+            loose: vec![],
+        })
+    }
+}
+
+/// Bytes being written: numbers with their lowest byte first, texts behind their length.
+pub(crate) struct Writer(pub Vec<u8>);
+
+impl Writer {
+    pub fn u32(&mut self, number: u32) {
+        self.0.extend(number.to_le_bytes());
+    }
+
+    fn u64(&mut self, number: u64) {
+        self.0.extend(number.to_le_bytes());
+    }
+
+    /// None is told from an empty text.
+    pub fn text(&mut self, text: Option<&str>) {
+        self.u32(text.map_or(0, |text| text.len() as u32 + 1));
+        self.0.extend(text.unwrap_or_default().as_bytes());
+    }
+}
+
+/// Bytes being read; none where there are too few.
+pub(crate) struct Reader<'b>(&'b [u8]);
+
+impl<'b> Reader<'b> {
+    fn bytes<const N: usize>(&mut self) -> Option<&'b [u8; N]> {
+        let (bytes, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    pub fn u32(&mut self) -> Option<u32> {
+        self.bytes().map(|bytes| u32::from_le_bytes(*bytes))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.bytes().map(|bytes| u64::from_le_bytes(*bytes))
+    }
+
+    pub fn text(&mut self) -> Option<Option<&'b str>> {
+        let Some(length) = self.u32()?.checked_sub(1) else { return Some(None) };
+        let (text, rest) = self.0.split_at_checked(length as usize)?;
+        self.0 = rest;
+        std::str::from_utf8(text).ok().map(Some)
+    }
+}
