@@ -69,7 +69,7 @@ impl KeptIndexes {
             Err(e) => Err(io::Error::other(e.to_string())),
         };
         if let Err(e) = written {
-            log::event(log::Level::Debug, "index_not_kept", &[("error", e.to_string().into())]);
+            log::event(log::Level::Debug, "index.not_kept", &[("error", e.to_string().into())]);
         }
     }
 
