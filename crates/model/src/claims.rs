@@ -262,6 +262,14 @@ pub fn in_the_way<'a>(held: &'a [Held], wanted: &Target, agent: Option<&str>) ->
     nearest(held.iter().filter(|held| Some(held.agent_id.as_str()) != agent), wanted)
 }
 
+/// All of them, the nearest first.
+pub fn all_in_the_way<'a>(held: &'a [Held], wanted: &Target, agent: Option<&str>) -> Vec<&'a Held> {
+    let others = held.iter().filter(|held| Some(held.agent_id.as_str()) != agent);
+    let mut all: Vec<_> = others.filter_map(|held| Some((wanted.relation(&held.at())?, held))).collect();
+    all.sort_by_key(|(relation, held)| (*relation as u8, held.since));
+    all.into_iter().map(|(_, held)| held).collect()
+}
+
 fn nearest<'a>(others: impl Iterator<Item = &'a Held>, wanted: &Target) -> Option<(&'a Held, Relation)> {
     let related = others.filter_map(|held| Some((held, wanted.relation(&held.at())?)));
     related.min_by_key(|(held, relation)| (*relation as u8, held.since))

@@ -217,7 +217,8 @@ impl<'a> Symbols<'a> {
         self.above(node).collect()
     }
 
-    fn above(&self, node: Node) -> impl Iterator<Item = Node> {
+    /// What it is written in, from the nearest on.
+    pub fn above(&self, node: Node) -> impl Iterator<Item = Node> {
         std::iter::successors(self.container(node), |at| self.container(*at)).take(LEVELS)
     }
 

@@ -5,7 +5,7 @@ use crate::code::index::Pass;
 use crate::coordination::{Claimed, Wish, Worktree, asking};
 use crate::cursor::Cursor;
 use crate::graph::{Look, check_range};
-use crate::pack::{self, Budget, ClaimNote, Core, Notes, Pack, Profile, fit, gather};
+use crate::pack::{self, Budget, ClaimNote, Core, Pack, Profile, fit, gather};
 use crate::registry::{Meta, Op};
 use crate::search::{Ask, Recipe, find};
 use crate::{Context, Engine};
@@ -78,6 +78,27 @@ fn yes() -> bool {
 impl Op for ContextPack {
     const META: Meta = Meta {
         name: "context_pack",
+        answer: &[
+            "core_symbols.symbol_name",
+            "core_symbols.file",
+            "core_symbols.start_line",
+            "core_symbols.end_line",
+            "core_symbols.code",
+            "core_symbols.signature",
+            "core_symbols.summary",
+            "active_blockers.content",
+            "active_blockers.agent",
+            "decisions.ref",
+            "decisions.content",
+            "learnings.ref",
+            "learnings.content",
+            "claims",
+            "plan.content",
+            "entry_point",
+            "low_confidence",
+            "files",
+            "left_out",
+        ],
         places: &["path"],
         indexes_first: true,
         summary: "Everything a task needs, in a few hundred tokens",
@@ -154,7 +175,7 @@ impl Op for ContextPack {
         let core = gather(&look, &texts, sources, &found, &request.task, request.profile.breadth())?;
         let agent = request.agent_id.as_deref().or(context.agent.as_deref());
         let (task, breadth) = (request.task_id.as_deref(), request.profile.breadth());
-        let mut notes = pack::notes(&look, &texts, &found.terms, &core.nodes, task, agent, breadth)?;
+        let mut notes = pack::notes(&look, &texts, &found.terms, &core, task, agent, breadth)?;
         if look.is_head {
             notes.block(&look, &core.nodes, &engine.claims_held(&look.ledger)?, agent);
         }
@@ -167,22 +188,29 @@ impl Op for ContextPack {
                 list.clear();
             }
         }
+        let doubt = pack::doubt(&texts, &found, &core);
         let frame = Pack {
-            summary: summary(&core, &notes, &request.task),
+            summary: summary(&core, &request.task, doubt.is_some(), notes.are_empty() || tokens >= ROOMY)
+                + &claimed(notes.claims, None),
+            low_confidence: doubt,
             entry_point: core.slices.first().map(|slice| slice.key.clone()),
             files: core.files.clone(),
             notice: (!notes.are_empty()).then_some(pack::NOTICE),
             freshness: freshness(&look, &core, texts.without_source.len()),
             ..Pack::default()
         };
-        // Room for telling what was claimed, and where to go on.
-        let claimed = if request.claim { CLAIM_TOKENS * claims_within(tokens) } else { 0 };
-        let reserved = claimed + if request.profile == Profile::Debug { CURSOR_TOKENS } else { 0 };
+        // Room for what was claimed, and where to go on.
+        let for_claims = if request.claim { CLAIM_TOKENS * claims_within(tokens) } else { 0 };
+        let reserved = for_claims + if request.profile == Profile::Debug { CURSOR_TOKENS } else { 0 };
         let budget = Budget { profile: request.profile, tokens: tokens.saturating_sub(reserved), skip };
         let Some((mut pack, given)) = fit(frame, &core, &notes, budget, request.explain) else {
             return Err(too_small(&request, tokens));
         };
         pack.token_budget = tokens;
+        let (all, shown) = (notes.claims, pack.active_blockers.len());
+        if shown < all && skip == 0 {
+            pack.summary = pack.summary.replace(&claimed(all, None), &claimed(all, Some(shown)));
+        }
         if request.claim {
             let place = Worktree::of(request.path.as_deref(), request.view.branch.as_deref())?;
             claim(engine, context, &request, &core, &place, &mut pack)?;
@@ -196,6 +224,8 @@ impl Op for ContextPack {
     }
 }
 
+/// Tokens from which on the summary says what the entry point does even where there are notes to give.
+const ROOMY: usize = 600;
 /// Tokens that a cursor takes at most: it has no more letters.
 const CURSOR_TOKENS: usize = 80;
 /// Tokens that telling of one claim takes at most, but for very long names.
@@ -291,27 +321,35 @@ fn request_hash(request: &Request) -> Hash {
     Hash::of(format!("context_pack {}", json::canonical(&value)).as_bytes())
 }
 
-/// Where to begin, why, and what else is concerned.
-fn summary(core: &Core, notes: &Notes, task: &str) -> String {
+/// Where to begin and what that does, and whether it is only the nearest there is.
+fn summary(core: &Core, task: &str, in_doubt: bool, with_about: bool) -> String {
     let Some(first) = core.slices.first() else {
         let words: String = task.split_whitespace().take(8).collect::<Vec<_>>().join(" ");
-        return format!("nothing here speaks of `{words}`; is the repository indexed?");
+        return match core.files.first() {
+            Some(file) => format!("Begin at {file}: its source is not at hand."),
+            None => format!("nothing here speaks of `{words}`; is the repository indexed?"),
+        };
     };
-    let mut text = format!("Begin at `{}` in {}:{}", first.name, first.file, first.start_line);
+    let begin = if in_doubt { "Nothing here fits the task well. The nearest is" } else { "Begin at" };
+    let mut text = format!("{begin} `{}` in {}:{}", first.name, first.file, first.start_line);
     // A sentence of its author's, not a line of code that stands for one.
-    if let Some(about) = first.summary.as_deref().filter(|about| about.len() <= 120 && about.ends_with('.')) {
+    if let Some(about) =
+        first.summary.as_deref().filter(|about| with_about && about.len() <= 120 && about.ends_with('.'))
+    {
         text.push_str(&format!(" ({})", about.trim_end_matches('.')));
     }
     text.push('.');
-    if let [_, others @ ..] = &core.files[..]
-        && !others.is_empty()
-    {
-        text.push_str(&format!(" {} concerned.", count(core.files.len(), "file")));
-    }
-    if !notes.blockers.is_empty() {
-        text.push_str(&format!(" {} by others: see active_blockers.", count(notes.blockers.len(), "claim")));
-    }
     text
+}
+
+/// What is said of the claims of others: where they are, or how many of them are there.
+fn claimed(all: usize, shown: Option<usize>) -> String {
+    match (all, shown) {
+        (0, _) => String::new(),
+        (n, None) => format!(" {} by others: see active_blockers.", count(n, "claim")),
+        (n, Some(0)) => format!(" {} by others around it.", count(n, "claim")),
+        (n, Some(shown)) => format!(" {} by others, {shown} shown.", count(n, "claim")),
+    }
 }
 
 /// In one line: branch, transaction, and what cannot be vouched for.

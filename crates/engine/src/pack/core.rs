@@ -4,10 +4,13 @@ use crate::code::index::unhex;
 use crate::code::symbols::{Kind, Rel, Symbols, Way, flagged, keys, number, text};
 use crate::graph::Look;
 use crate::search::{Answered, Read, Sources, Texts, lines};
+use crate::tool::shortened;
 use lukasa_graph::rank::{Weights, largest, push};
 use lukasa_graph::{Edge, Node};
 use lukasa_model::{Content, Result};
 use lukasa_search::fuse::Candidate;
+use lukasa_search::text::Term;
+use lukasa_search::{cite, tokens};
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,6 +29,10 @@ const REST: f64 = 1e-4;
 const AROUND: usize = 24;
 /// Implementations of an interface that come with it.
 const IMPLEMENTATIONS: usize = 2;
+/// Bytes of a document that are read for what it says.
+const DOCUMENT: usize = 64 << 10;
+/// Longest sentence of a document, in characters.
+const SENTENCE: usize = 200;
 /// What a test counts for a task that is not about tests.
 const TEST: f64 = 0.5;
 
@@ -70,6 +77,31 @@ pub struct Slice {
     pub valid_from: Option<String>,
 }
 
+impl Slice {
+    fn shows_something(&self) -> bool {
+        self.code.is_some() || self.signature.is_some() || self.summary.is_some()
+    }
+}
+
+/// Whether a summary has a word that neither the signature nor the name has: one made by rule has none.
+fn says_more(summary: &str, signature: &str, name: &str) -> bool {
+    let known: FxHashSet<String> = [signature, name].into_iter().flat_map(tokens::list).collect();
+    let by_rule = |word: &String| KINDS.contains(&word.as_str());
+    tokens::list(summary).iter().any(|word| !known.contains(word) && !by_rule(word))
+}
+
+/// Words for kinds of symbols, as summaries that are made by rule begin.
+const KINDS: [&str; 11] =
+    ["file", "module", "class", "struct", "enum", "interface", "type", "function", "method", "field", "variable"];
+
+/// What a document says about the task, else how it begins, in a sentence.
+fn said(text: &str, terms: &[Term]) -> Option<String> {
+    let text = &text[..text.floor_char_boundary(DOCUMENT)];
+    let cited = cite::best(text, terms).map(|citation| citation.span);
+    let said = cited.or_else(|| lukasa_code::summary::first_sentence(text))?;
+    Some(shortened(&said, SENTENCE).unwrap_or(said))
+}
+
 /// A relationship between what is handed out and what is around it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Dependency {
@@ -89,6 +121,8 @@ pub struct Core {
     pub dependencies: Vec<Dependency>,
     /// Nodes of slices and files.
     pub nodes: Vec<Node>,
+    /// The entry point and what it is written in.
+    pub near: Vec<Node>,
     /// Files whose source is not at hand or has changed since it was indexed.
     pub stale: Vec<String>,
     pub ppr: Vec<(String, f64)>,
@@ -103,8 +137,8 @@ pub fn gather(
     task: &str,
     breadth: usize,
 ) -> Result<Core> {
-    let gathering = Gathering { look, texts, sources, symbols: Symbols::new(look), breadth };
-    let about_tests = lukasa_search::tokens::list(task).iter().any(|word| word == "test");
+    let gathering = Gathering { look, texts, sources, found, symbols: Symbols::new(look), breadth };
+    let about_tests = tokens::list(task).iter().any(|word| word == "test");
     let files = gathering.without_tests(&found.files, about_tests);
     let mut units = gathering.by_file(&files, &gathering.without_tests(&found.candidates, about_tests));
     units.truncate(CORE * breadth);
@@ -120,7 +154,17 @@ pub fn gather(
     let mut texts = FxHashMap::default();
     for candidate in &units {
         let Some(content) = read.content(candidate.node) else { continue };
-        core.slices.push(gathering.slice(candidate, content, &read, &ranks, &mut texts));
+        let slice = gathering.slice(candidate, content, &read, &ranks, &mut texts);
+        // What has nothing to show is named among the files.
+        if slice.shows_something() {
+            core.slices.push(slice);
+        }
+    }
+    if let Some(entry) = core.slices.first().map(|slice| slice.node) {
+        core.near = std::iter::once(entry).chain(gathering.symbols.above(entry)).collect();
+        core.near.extend(gathering.texts.file(entry).filter(|file| !core.near.contains(file)));
+        let more: Vec<Node> = core.near.iter().copied().filter(|node| !core.nodes.contains(node)).collect();
+        core.nodes.extend(more);
     }
     core.stale = texts.iter().filter(|(_, text)| text.is_none()).map(|(path, _)| path.clone()).collect();
     core.stale.sort();
@@ -143,6 +187,7 @@ struct Gathering<'a> {
     look: &'a Look,
     texts: &'a Texts,
     sources: &'a Sources,
+    found: &'a Answered,
     symbols: Symbols<'a>,
     breadth: usize,
 }
@@ -231,10 +276,22 @@ impl Gathering<'_> {
             self.sources.text(self.look.ledger.scope(), &path, &id)
         });
         let span = number(content, "line").zip(number(content, "end_line"));
-        let code = match (source, span) {
+        let code = match (source.as_ref(), span) {
             (Some(source), Some((first, last))) => Some(lines(source, first, last).trim_end().to_owned()),
             _ => None,
         };
+        let code = code.filter(|code| !code.is_empty());
+        let signature = text(content, "signature").filter(|signature| !signature.is_empty());
+        let signature = signature.or_else(|| Some(code.as_deref()?.lines().next()?.trim().to_owned()));
+        let summary = text(content, "summary").filter(|summary| {
+            signature.as_deref().is_none_or(|signature| says_more(summary, signature, keys::name(&key)))
+        });
+        // A document is shown by what it says about the task.
+        let summary = summary.or_else(|| match (source.as_ref(), span) {
+            (Some(source), None) => said(source, &self.found.terms),
+            _ => None,
+        });
+        let end = number(content, "lines").or_else(|| Some(source.as_ref()?.lines().count() as u64));
         let names = |way| {
             let mut all: Vec<(Node, Edge)> = self.symbols.linked(node, Rel::Calls, way).collect();
             all.sort_by(|a, b| {
@@ -245,7 +302,7 @@ impl Gathering<'_> {
             });
             all.iter().take(5).map(|(node, _)| self.symbols.key(*node).into_owned()).collect()
         };
-        let (start_line, end_line) = span.unwrap_or((1, number(content, "lines").unwrap_or(1)));
+        let (start_line, end_line) = span.unwrap_or((1, end.unwrap_or(1)));
         Slice {
             node,
             name: if path == key { keys::name(&key).to_owned() } else { keys::local(&key).to_owned() },
@@ -255,8 +312,8 @@ impl Gathering<'_> {
             start_line,
             end_line,
             code,
-            signature: text(content, "signature").filter(|s| !s.is_empty()),
-            summary: text(content, "summary").filter(|s| !s.is_empty()),
+            signature,
+            summary,
             score: candidate.score(),
             reasons: candidate.reasons.iter().map(|r| (r.channel, r.score)).collect(),
             ppr_score: ranks.get(&node).copied().unwrap_or(0.0),
@@ -296,5 +353,31 @@ impl Gathering<'_> {
             }
         });
         told.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_that_repeats_the_signature_says_nothing_more() {
+        for (summary, signature, name, more) in [
+            ("function read file: fn read_file(path: &Path)", "fn read_file(path: &Path)", "read_file", false),
+            ("method add: add(a, b int) int", "add(a, b int) int", "add", false),
+            ("Reads a file into memory.", "fn read_file(path: &Path)", "read_file", true),
+            ("return self.total + 1", "def add(self)", "add", true),
+        ] {
+            assert_eq!(says_more(summary, signature, name), more, "{summary}");
+        }
+    }
+
+    #[test]
+    fn a_document_is_shown_by_what_it_says_of_the_task() {
+        let terms = [Term { word: "timeout".into(), weight: 1.0 }];
+        let text = "# Client\n\nA client for HTTP.\n\nThe timeout is thirty seconds.\n";
+        assert_eq!(said(text, &terms).as_deref(), Some("The timeout is thirty seconds."));
+        assert_eq!(said(text, &[]).as_deref(), Some("Client"));
+        assert_eq!(said("", &terms), None);
     }
 }

@@ -2,8 +2,10 @@
 
 use super::core::{Core, Dependency, Slice};
 use super::notes::{Note, Notes};
+use crate::tool::shortened;
+use lukasa_graph::Node;
 use lukasa_search::count::count;
-use lukasa_search::pack::{Unit, choose, shed, weave};
+use lukasa_search::pack::{Unit, choose, cost, shed, weave};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -64,6 +66,16 @@ pub struct Budget {
 
 /// Core code, dependencies, decisions and learnings, plan, episodes.
 const SHARES: [f64; 5] = [0.40, 0.25, 0.20, 0.10, 0.05];
+/// Most of the room that what comes first may have in full; in brief it has what it needs.
+const GUARDED: f64 = 0.35;
+/// Claims, decisions and learnings about the entry point that come first, of each.
+const GUARDED_EACH: usize = 3;
+/// Longest texts of notes that have little room, in characters.
+const NOTE: [usize; 3] = [160, 100, 60];
+/// Longest texts of a frame that has little room, in characters.
+const NARROW: [usize; 3] = [160, 80, 40];
+/// Longest signature where there is little room, in characters.
+const LINE: usize = 80;
 /// Times the room that is left is filled again.
 const REFILLS: usize = 3;
 
@@ -72,6 +84,9 @@ const REFILLS: usize = 3;
 pub struct Pack {
     /// Where to begin and what is concerned.
     pub summary: String,
+    /// Nothing found fits the task well; why that is thought.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low_confidence: Option<String>,
     /// The best symbol to begin at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_point: Option<String>,
@@ -129,6 +144,11 @@ pub struct ClaimNote {
 }
 
 impl Pack {
+    fn has_notes(&self) -> bool {
+        let lists = [&self.decisions, &self.learnings, &self.active_blockers, &self.episodes];
+        lists.iter().any(|list| !list.is_empty()) || self.plan.is_some()
+    }
+
     /// Counts its tokens again: the count is part of what is counted, so it grows until it holds.
     pub fn count_again(&mut self) {
         self.token_estimate = 0;
@@ -181,7 +201,12 @@ pub struct SliceOut {
 /// One thing that may be given, in its forms.
 struct Offer {
     slot: usize,
+    /// The fullest first.
     forms: Vec<Form>,
+    /// The code it shows, or is about.
+    nodes: Vec<Node>,
+    /// Its place among what is given before anything else but the entry point: what protects people.
+    guard: Option<usize>,
 }
 
 #[derive(Clone)]
@@ -223,7 +248,8 @@ impl Form {
 }
 
 /// Chooses what fits. `frame` holds what is always given: summary, entry point, freshness, and the files of which no symbol
-/// is given. None when not even that fits, files being dropped first. Also how many things are given.
+/// is given. Claims of others and what was decided and learned about the entry point come before everything around it.
+/// None when there is no room even for the frame, files being dropped first. Also how many things are given.
 pub fn fit(frame: Pack, core: &Core, notes: &Notes, budget: Budget, explain: bool) -> Option<(Pack, usize)> {
     let mut frame = frame;
     frame.profile = budget.profile;
@@ -231,43 +257,158 @@ pub fn fit(frame: Pack, core: &Core, notes: &Notes, budget: Budget, explain: boo
     // Room for the figures that are filled in last.
     frame.token_estimate = budget.tokens;
     frame.left_out = 999;
-    while tokens(&frame) > budget.tokens {
-        frame.files.pop()?;
-    }
     let offers = offers(core, notes, budget, explain);
-    let units: Vec<Unit> = offers
-        .iter()
-        .map(|offer| Unit { slot: offer.slot, costs: offer.forms.iter().map(Form::cost).collect() })
-        .collect();
     if budget.profile == Profile::Debug {
-        return page(frame, core, &offers, &units, budget);
+        narrow(&mut frame, 0, budget.tokens)?;
+        return page(frame, core, &offers, budget);
     }
-    // Files whose symbols are given need not be named again, which leaves room for more of them.
-    let mut without = frame.clone();
-    let mut chosen = choose(&units, &SHARES, budget.tokens - tokens(&frame));
-    for _ in 0..REFILLS {
-        without.files = others(&frame.files, &given(&offers, &chosen));
-        let again = choose(&units, &SHARES, budget.tokens - tokens(&without));
-        if again == chosen {
-            break;
+    let mut fitting = Fitting::new(frame, &offers, budget.tokens)?;
+    fitting.choose();
+    fitting.show_claims();
+    fitting.pack()
+}
+
+/// Makes the frame leave so much room, if it can: files go first, then the ends of long texts. None if it has no room itself.
+fn narrow(frame: &mut Pack, room: usize, budget: usize) -> Option<()> {
+    while tokens(frame) + room > budget && frame.files.pop().is_some() {}
+    for most in NARROW {
+        if tokens(frame) <= budget {
+            return Some(());
         }
-        chosen = again;
+        for text in [&mut frame.summary, &mut frame.freshness] {
+            if let Some(short) = shortened(text, most) {
+                *text = short;
+            }
+        }
     }
-    loop {
-        let mut pack = frame.clone();
-        for form in given(&offers, &chosen) {
-            form.clone().put(&mut pack);
+    frame.entry_point = None;
+    (tokens(frame) <= budget).then_some(())
+}
+
+/// A choice in the making.
+struct Fitting<'a> {
+    frame: Pack,
+    offers: &'a [Offer],
+    units: Vec<Unit>,
+    budget: usize,
+    /// What is given whatever else is not, with the form of each; the most important first.
+    guarded: Vec<(usize, usize)>,
+    /// The form of everything else.
+    chosen: Vec<Option<usize>>,
+}
+
+impl<'a> Fitting<'a> {
+    /// Reserves room for what comes first, in brief; in full as far as a share of the room allows.
+    fn new(mut frame: Pack, offers: &'a [Offer], budget: usize) -> Option<Fitting<'a>> {
+        let costs = |offer: &Offer| offer.forms.iter().map(Form::cost).collect::<Vec<_>>();
+        let mut units: Vec<Unit> = offers.iter().map(|offer| Unit { slot: offer.slot, costs: costs(offer) }).collect();
+        let least = |unit: &Unit| unit.costs.last().copied().unwrap_or(0);
+        let mut guarded: Vec<(usize, usize)> = Vec::new();
+        let mut order: Vec<usize> = (0..offers.len()).filter(|at| offers[*at].guard.is_some()).collect();
+        order.sort_by_key(|at| offers[*at].guard);
+        let entry = units.first().filter(|unit| unit.slot == 0).map_or(0, least);
+        let wanted: usize = order.iter().map(|at| least(&units[*at])).sum();
+        narrow(&mut frame, wanted + entry, budget)?;
+        let room = budget - tokens(&frame);
+        let mut left = room;
+        for at in order {
+            // The first comes even before a word of the entry point, which the summary names.
+            let besides = if guarded.is_empty() { 0 } else { entry };
+            if let Some(rest) = left.checked_sub(least(&units[at]) + besides) {
+                left = rest + besides;
+                guarded.push((at, units[at].costs.len() - 1));
+            }
         }
-        pack.files = others(&frame.files, &given(&offers, &chosen));
-        pack.left_out = chosen.iter().filter(|form| form.is_none()).count();
-        pack.count_again();
-        if pack.token_estimate <= budget.tokens {
-            let given = chosen.len() - pack.left_out;
-            return Some((pack, given));
+        let share = (room as f64 * GUARDED) as usize;
+        let mut spent: usize = guarded.iter().map(|(at, _)| least(&units[*at])).sum();
+        for (at, form) in &mut guarded {
+            let costs = &units[*at].costs;
+            let fuller = costs.iter().position(|cost| spent - costs[*form] + cost <= share);
+            if let Some(fuller) = fuller.filter(|fuller| fuller < form) {
+                spent = spent - costs[*form] + costs[fuller];
+                *form = fuller;
+            }
         }
-        // Parts cost a little more together than alone.
-        if !shed(&units, &mut chosen, SHARES.len()) {
-            return None;
+        // What is given already is not to be chosen again.
+        guarded.iter().for_each(|(at, _)| units[*at].costs.clear());
+        Some(Fitting { frame, offers, chosen: vec![None; units.len()], units, budget, guarded })
+    }
+
+    fn guarded_cost(&self) -> usize {
+        self.guarded.iter().map(|(at, form)| self.offers[*at].forms[*form].cost()).sum()
+    }
+
+    /// Fills the rest of the room, slot by slot.
+    fn choose(&mut self) {
+        let guarded = self.guarded_cost();
+        let room = |frame: &Pack| self.budget.saturating_sub(tokens(frame) + guarded);
+        // Files whose symbols are given need not be named again, which leaves room for more of them.
+        let mut without = self.frame.clone();
+        let mut chosen = choose(&self.units, &SHARES, room(&self.frame));
+        for _ in 0..REFILLS {
+            without.files = others(&self.frame.files, &given(self.offers, &chosen));
+            let again = choose(&self.units, &SHARES, room(&without));
+            if again == chosen {
+                break;
+            }
+            chosen = again;
+        }
+        // Where to begin is never without a word of it.
+        if let Some(entry) = self.units.first().filter(|unit| unit.slot == 0 && chosen[0].is_none()) {
+            let least = entry.costs.last().copied().unwrap_or(0);
+            while cost(&self.units, &chosen) + least > room(&without) && shed(&self.units, &mut chosen, SHARES.len()) {}
+            chosen[0] = Some(entry.costs.len() - 1);
+        }
+        self.chosen = chosen;
+    }
+
+    /// Of everything that is shown, who has claimed it.
+    fn show_claims(&mut self) {
+        let shown: Vec<Node> = (0..self.offers.len())
+            .filter(|at| self.chosen[*at].is_some() && self.offers[*at].slot == 0)
+            .flat_map(|at| self.offers[at].nodes.clone())
+            .collect();
+        for (at, offer) in self.offers.iter().enumerate() {
+            let is_claim = matches!(offer.forms.first(), Some(Form::Blocker(_)));
+            let is_guarded = self.guarded.iter().any(|(own, _)| *own == at);
+            if is_claim && !is_guarded && offer.nodes.iter().any(|node| shown.contains(node)) {
+                self.guarded.push((at, self.chosen[at].take().unwrap_or(offer.forms.len() - 1)));
+                self.units[at].costs.clear();
+            }
+        }
+    }
+
+    fn all(&self) -> Vec<&'a Form> {
+        let forms =
+            self.chosen.clone().into_iter().enumerate().map(|(at, form)| {
+                form.or_else(|| self.guarded.iter().find(|(own, _)| *own == at).map(|(_, form)| *form))
+            });
+        given(self.offers, &forms.collect::<Vec<_>>())
+    }
+
+    /// Takes out the least wanted until the whole fits: parts cost a little more together than alone.
+    fn pack(mut self) -> Option<(Pack, usize)> {
+        loop {
+            let all = self.all();
+            let mut pack = self.frame.clone();
+            all.iter().for_each(|form| (*form).clone().put(&mut pack));
+            pack.files = others(&self.frame.files, &all);
+            pack.left_out = self.offers.len() - all.len();
+            pack.notice = pack.notice.filter(|_| pack.has_notes());
+            pack.count_again();
+            if pack.token_estimate <= self.budget {
+                return Some((pack, all.len()));
+            }
+            let only_entry = self.chosen.iter().skip(1).all(Option::is_none)
+                && self.chosen.first().is_none_or(|form| form.is_none_or(|form| form + 1 == self.units[0].costs.len()));
+            let went = (!only_entry && shed(&self.units, &mut self.chosen, SHARES.len()))
+                || self.frame.files.pop().is_some()
+                || (self.guarded.len() > 1 && self.guarded.pop().is_some())
+                || shed(&self.units, &mut self.chosen, SHARES.len())
+                || self.guarded.pop().is_some();
+            if !went {
+                return None;
+            }
         }
     }
 }
@@ -288,8 +429,12 @@ fn add_scores(frame: &mut Pack, core: &Core, budget: usize) {
 
 /// One page of all there is, in an order that gives every slot its share of each page. All of it in full: what has no room
 /// begins the next page, and stands in brief only where a page of its own would not hold it.
-fn page(frame: Pack, core: &Core, offers: &[Offer], units: &[Unit], budget: Budget) -> Option<(Pack, usize)> {
-    let order = weave(units, &SHARES);
+fn page(frame: Pack, core: &Core, offers: &[Offer], budget: Budget) -> Option<(Pack, usize)> {
+    let costs = |offer: &Offer| offer.forms.iter().map(Form::cost).collect();
+    let units: Vec<Unit> = offers.iter().map(|offer| Unit { slot: offer.slot, costs: costs(offer) }).collect();
+    let mut order = weave(&units, &SHARES);
+    // Where to begin, what protects people, then the rest.
+    order.sort_by_key(|at| (*at > 0 && offers[*at].guard.is_none(), if *at == 0 { None } else { offers[*at].guard }));
     let left = order.get(budget.skip..).unwrap_or_default();
     let mut frame = frame;
     if budget.skip > 0 {
@@ -316,6 +461,7 @@ fn page(frame: Pack, core: &Core, offers: &[Offer], units: &[Unit], budget: Budg
         }
         pack.files = others(&frame.files, &self::given(offers, &chosen));
         pack.left_out = left.len() - given;
+        pack.notice = pack.notice.filter(|_| pack.has_notes());
         pack.count_again();
         if pack.token_estimate <= budget.tokens {
             return Some((pack, given));
@@ -345,17 +491,56 @@ fn tokens(pack: &Pack) -> usize {
 fn offers(core: &Core, notes: &Notes, budget: Budget, explain: bool) -> Vec<Offer> {
     let mut all: Vec<Offer> = Vec::new();
     for slice in &core.slices {
-        all.push(Offer { slot: 0, forms: forms(slice, notes, budget.profile, explain) });
+        let forms = forms(slice, notes, budget.profile, explain);
+        all.push(Offer { slot: 0, forms, nodes: vec![slice.node], guard: None });
     }
-    let mut one = |slot: usize, form: Form| all.push(Offer { slot, forms: vec![form] });
-    core.dependencies.iter().for_each(|part| one(1, Form::Dependency(part.clone())));
-    // What others are doing comes before what was once learned.
-    notes.blockers.iter().for_each(|part| one(2, Form::Blocker(part.clone())));
-    notes.decisions.iter().for_each(|part| one(2, Form::Decision(part.clone())));
-    notes.learnings.iter().for_each(|part| one(2, Form::Learning(part.clone())));
-    notes.plan.iter().for_each(|part| one(3, Form::Plan(part.clone())));
-    notes.episodes.iter().for_each(|part| one(4, Form::Episode(part.clone())));
+    for part in &core.dependencies {
+        all.push(Offer { slot: 1, forms: vec![Form::Dependency(part.clone())], nodes: vec![], guard: None });
+    }
+    let entry = core.slices.first().map(|slice| slice.key.as_str());
+    let is_near = |note: &Note| note.about.iter().any(|node| core.near.contains(node));
+    // What others are doing comes before what was once learned; each kind in turn.
+    let kinds: [(&[Note], fn(Note) -> Form); 3] =
+        [(&notes.blockers, Form::Blocker), (&notes.decisions, Form::Decision), (&notes.learnings, Form::Learning)];
+    for (kind, (list, form)) in kinds.into_iter().enumerate() {
+        let mut turn = 0;
+        for note in list {
+            let guard = (is_near(note) && turn < GUARDED_EACH).then(|| {
+                turn += 1;
+                turn * (kinds.len() + 1) + kind
+            });
+            all.push(Offer { slot: 2, forms: note_forms(note, form, entry), nodes: note.about.clone(), guard });
+        }
+    }
+    if let Some(plan) = &notes.plan {
+        // It was asked for by name: after the first of each kind.
+        let guard = Some(kinds.len() + 1 + kinds.len());
+        all.push(Offer { slot: 3, forms: note_forms(plan, Form::Plan, entry), nodes: vec![], guard });
+    }
+    for episode in &notes.episodes {
+        all.push(Offer { slot: 4, forms: vec![Form::Episode(episode.clone())], nodes: vec![], guard: None });
+    }
     all
+}
+
+/// A note in full, then with less and less of its text and of what is known about it.
+fn note_forms(note: &Note, form: fn(Note) -> Form, entry: Option<&str>) -> Vec<Form> {
+    let brief = Note { status: None, confidence: None, since: None, ..note.clone() };
+    let mut forms = vec![form(note.clone()), form(brief.clone())];
+    let unnamed = Note { reference: String::new(), ..brief };
+    let short = |text: &str, most: usize| shortened(text, most).unwrap_or_else(|| text.to_owned());
+    for most in NOTE {
+        let content = match &note.claim {
+            // Where to begin is named already; of anything else its name says more than what for.
+            Some((target, intent)) if Some(target.as_str()) == entry => short(intent, most),
+            Some((target, intent)) => short(&format!("{target}: {intent}"), most.max(target.len())),
+            None => short(&note.content, most),
+        };
+        forms.push(form(Note { content, ..unnamed.clone() }));
+    }
+    forms.sort_by_cached_key(|form| usize::MAX - form.cost());
+    forms.dedup_by_key(|form| form.cost());
+    forms
 }
 
 /// In full with its code, then by signature and summary, then by name and place.
@@ -387,17 +572,27 @@ fn forms(slice: &Slice, notes: &Notes, profile: Profile, explain: bool) -> Vec<F
     };
     let brief = SliceOut { signature: slice.signature.clone(), summary: slice.summary.clone(), ..named.clone() };
     let mut forms = Vec::new();
+    let mut code = usize::MAX;
     if slice.code.is_some() {
         forms.push(Form::Slice(SliceOut { code: slice.code.clone(), ..told }));
         forms.push(Form::Slice(SliceOut { code: slice.code.clone(), ..named.clone() }));
+        code = forms[1].cost();
     }
-    if brief.signature.is_some() || brief.summary.is_some() {
-        forms.push(Form::Slice(brief.clone()));
-        forms.push(Form::Slice(SliceOut { summary: None, ..brief }));
+    let plain = SliceOut { summary: None, ..brief.clone() };
+    let short = |text: &Option<String>| text.as_deref().map(|text| shortened(text, LINE).unwrap_or(text.to_owned()));
+    let least = match &brief.signature {
+        Some(_) => SliceOut { signature: short(&brief.signature), ..plain.clone() },
+        None => SliceOut { summary: short(&brief.summary), ..plain.clone() },
+    };
+    let mut briefs = vec![brief];
+    if plain.signature.is_some() {
+        briefs.push(plain);
     }
-    forms.push(Form::Slice(named));
-    // The fullest first, by what they cost.
+    briefs.push(least);
+    // Code that is no longer than what would stand for it is given itself.
+    forms.extend(briefs.into_iter().map(Form::Slice).filter(|form| form.cost() < code));
     forms.sort_by_cached_key(|form| usize::MAX - form.cost());
+    forms.dedup_by_key(|form| form.cost());
     forms
 }
 
@@ -484,7 +679,7 @@ mod tests {
                 let there = pack.core_symbols.len() + pack.dependencies.len() + pack.decisions.len() + usize::from(pack.plan.is_some());
                 prop_assert_eq!(pack.left_out, units - there);
             } else {
-                let bare = Pack { files: vec![], token_estimate: tokens, token_budget: tokens, left_out: 999, profile, ..frame };
+                let bare = Pack { files: vec![], entry_point: None, token_estimate: tokens, token_budget: tokens, left_out: 999, profile, ..frame };
                 prop_assert!(super::tokens(&bare) > tokens, "only what has no room at all is refused");
             }
         }

@@ -1,32 +1,34 @@
 //! What people and agents have noted about a task's code: decisions, learnings, episodes, claims, the plan.
 
+use super::core::Core;
 use crate::code::symbols::text;
 use crate::context_graph::is_sensitive;
 use crate::graph::Look;
 use crate::memory::links::{self, changed};
 use crate::search::{Read, Texts};
+use crate::tool::shortened;
 use lukasa_graph::Node;
-use lukasa_model::claims::{Held, Target, in_the_way, own_key};
+use lukasa_model::claims::{Held, Target, all_in_the_way, own_key};
 use lukasa_model::{Content, Result};
-use lukasa_search::fields::begin;
 use lukasa_search::fuse::best;
 use lukasa_search::text::{Scoring, Term};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Most notes of each kind to choose from, times how widely is looked.
 const EACH: usize = 8;
-/// What a note gains that is linked to the code itself.
+/// What a note gains that is linked to the code itself, and that is about where to begin: those come first.
 const LINKED: f64 = 1.0;
-/// Longest text of a note, in tokens.
-const LONGEST: usize = 80;
+const NEAR: f64 = 100.0;
+/// Longest text of a note, in characters.
+const LONGEST: usize = 320;
 
 /// Something noted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Note {
-    /// `Type:key`, or the id where it has no key.
-    #[serde(rename = "ref")]
+    /// `Type:key`, or the id where it has no key; left out where there is little room.
+    #[serde(rename = "ref", skip_serializing_if = "String::is_empty")]
     pub reference: String,
     /// What it says, from the beginning.
     pub content: String,
@@ -46,6 +48,9 @@ pub struct Note {
     /// The code it is linked to.
     #[serde(skip)]
     pub about: Vec<Node>,
+    /// What is claimed, and what for, of a claim.
+    #[serde(skip)]
+    pub claim: Option<(String, String)>,
 }
 
 /// Notes by what they are, best first.
@@ -55,6 +60,8 @@ pub struct Notes {
     pub learnings: Vec<Note>,
     pub episodes: Vec<Note>,
     pub blockers: Vec<Note>,
+    /// How many claims of others there are on this code.
+    pub claims: usize,
     pub plan: Option<Note>,
 }
 
@@ -81,7 +88,7 @@ pub fn notes(
     look: &Look,
     texts: &Texts,
     terms: &[Term],
-    nodes: &[Node],
+    core: &Core,
     task_id: Option<&str>,
     agent: Option<&str>,
     breadth: usize,
@@ -96,10 +103,12 @@ pub fn notes(
         scores.extend(near.map(|(node, score)| (*node, f64::from(score / top))));
     }
     let mut linked: FxHashMap<Node, Vec<Node>> = FxHashMap::default();
-    for (node, name) in nodes.iter().flat_map(|node| links::of(s, *node).into_iter().map(move |name| (*node, name))) {
+    for (node, name) in
+        core.nodes.iter().flat_map(|node| links::of(s, *node).into_iter().map(move |name| (*node, name)))
+    {
         let around = s.incoming(name).iter().chain(s.outgoing(name).iter());
         for (other, _, _) in around.filter(|(other, _, _)| is_note(*other) && !s.is_ended(*other)) {
-            *scores.entry(other).or_default() += LINKED;
+            *scores.entry(other).or_default() += if core.near.contains(&node) { NEAR } else { LINKED };
             linked.entry(other).or_default().push(node);
         }
     }
@@ -129,6 +138,7 @@ pub fn notes(
             list.push(note);
         }
     }
+    notes.claims = notes.blockers.len();
     if let Some(task) = task_id {
         let spelled = [own_key("task", task), task.to_owned(), format!("TASK:{task}")];
         let found = spelled.iter().find_map(|name| look.node(&format!("Task:{name}")).ok());
@@ -147,25 +157,37 @@ impl Notes {
     /// that are held nothing else is in the way, whatever words they share with the task.
     pub fn block(&mut self, look: &Look, nodes: &[Node], held: &[Held], agent: Option<&str>) {
         let s = &look.snapshot;
-        let targets = nodes.iter().filter_map(|node| Target::of_object(s.type_name(*node), s.key(*node)?));
-        let mut exact: Vec<&Held> = targets.filter_map(|target| Some(in_the_way(held, &target, agent)?.0)).collect();
-        let mut seen = FxHashSet::default();
-        exact.retain(|claim| seen.insert(&claim.claim_id));
+        let mut exact: Vec<(&Held, Vec<Node>)> = Vec::new();
+        for node in nodes {
+            let Some(target) = s.key(*node).and_then(|key| Target::of_object(s.type_name(*node), key)) else {
+                continue;
+            };
+            for claim in all_in_the_way(held, &target, agent) {
+                match exact.iter_mut().find(|(own, _)| own.claim_id == claim.claim_id) {
+                    Some((_, about)) => about.push(*node),
+                    None => exact.push((claim, vec![*node])),
+                }
+            }
+        }
         let is_held = |note: &Note| held.iter().any(|claim| note.reference == format!("Claim:{}", claim.claim_id));
         self.blockers.retain(|note| !is_held(note));
-        let blockers = exact.into_iter().map(|claim| {
+        let blockers = exact.into_iter().map(|(claim, about)| {
             let content = format!("{}: {}", claim.target, claim.intent);
             Note {
                 reference: format!("Claim:{}", claim.claim_id),
-                content: begin(&content, LONGEST).unwrap_or(content),
+                content: shortened(&content, LONGEST).unwrap_or(content),
                 status: Some("active".into()),
                 agent: Some(claim.agent_id.clone()),
                 since: Some(claim.since.to_string()),
+                about,
+                claim: Some((claim.target.clone(), claim.intent.clone())),
                 ..Note::default()
             }
         });
-        let told = std::mem::take(&mut self.blockers);
-        self.blockers = blockers.chain(told).take(EACH).collect();
+        let noted = std::mem::take(&mut self.blockers);
+        self.blockers = blockers.chain(noted).collect();
+        self.claims = self.blockers.len();
+        self.blockers.truncate(EACH);
     }
 }
 
@@ -196,7 +218,9 @@ fn about(type_name: &str, content: &Content) -> Option<About> {
 }
 
 fn note(look: &Look, node: Node, content: &Content, read: &Read) -> Note {
-    let said = ["content", "text", "summary", "description", "intent"].iter().find_map(|name| text(content, name));
+    let said = ["content", "text", "summary", "description", "rationale", "intent"]
+        .iter()
+        .find_map(|name| text(content, name));
     let whole = match (&content.title, said) {
         (Some(title), Some(said)) if !said.starts_with(title.as_str()) => format!("{title}: {said}"),
         (Some(title), None) => title.clone(),
@@ -205,12 +229,13 @@ fn note(look: &Look, node: Node, content: &Content, read: &Read) -> Note {
     };
     Note {
         reference: look.snapshot.name(node),
-        content: begin(&whole, LONGEST).unwrap_or(whole),
+        content: shortened(&whole, LONGEST).unwrap_or(whole),
         status: content.status.clone(),
         agent: text(content, "agent_id").or_else(|| text(content, "agent")),
         confidence: content.properties.get("confidence").and_then(serde_json::Value::as_f64),
         since: read.stated(node).map(|time| time.to_string()),
         perhaps_stale: false,
         about: vec![],
+        claim: None,
     }
 }

@@ -28,6 +28,7 @@ mod memory;
 mod mentions;
 mod names;
 mod operations;
+mod packs;
 mod patterns;
 mod replaced;
 mod scip;

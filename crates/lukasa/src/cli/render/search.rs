@@ -71,7 +71,26 @@ fn search(out: &mut dyn Write, response: &Value) -> Result<()> {
     Ok(())
 }
 
+/// Notes of a pack: claims by who has them, others by what they are called.
+fn notes(out: &mut dyn Write, title: &str, notes: &[&Value]) -> Result<()> {
+    if !notes.is_empty() {
+        writeln!(out, "\n{title}")?;
+    }
+    for note in notes {
+        let name = if note["status"] == "active" || at(note, "ref").is_empty() { "agent" } else { "ref" };
+        let name = at(note, name);
+        let name = if name.is_empty() { name } else { format!("{name}: ") };
+        let stale = if note["perhaps_stale"] == true { " (its code has changed since)" } else { "" };
+        writeln!(out, "  {name}{}{stale}", at(note, "content"))?;
+    }
+    Ok(())
+}
+
 fn pack(out: &mut dyn Write, response: &Value) -> Result<()> {
+    let doubt = at(response, "low_confidence");
+    if !doubt.is_empty() {
+        writeln!(out, "  {doubt}")?;
+    }
     for slice in list(response, "core_symbols") {
         let (first, last) = (at(slice, "start_line"), at(slice, "end_line"));
         writeln!(out, "\n{}:{first}-{last}  {}", at(slice, "file"), at(slice, "symbol_name"))?;
@@ -92,6 +111,15 @@ fn pack(out: &mut dyn Write, response: &Value) -> Result<()> {
             }
         }
     }
+    // What protects people before what is around.
+    for (field, title) in
+        [("active_blockers", "Claimed by others"), ("decisions", "Decisions"), ("learnings", "Learnings")]
+    {
+        notes(out, title, &list(response, field))?;
+    }
+    if response["plan"].is_object() {
+        writeln!(out, "\nPlan\n  {}", at(&response["plan"], "content"))?;
+    }
     let files: Vec<String> = list(response, "files").into_iter().map(plain).collect();
     if !files.is_empty() {
         writeln!(out, "\nAlso concerned: {}", files.join(", "))?;
@@ -104,23 +132,7 @@ fn pack(out: &mut dyn Write, response: &Value) -> Result<()> {
             writeln!(out, "  {} {relation} {}", at(dependency, "from"), at(dependency, "to"))?;
         }
     }
-    for (field, title) in [
-        ("active_blockers", "Claimed by others"),
-        ("decisions", "Decisions"),
-        ("learnings", "Learnings"),
-        ("episodes", "What happened"),
-    ] {
-        let notes = list(response, field);
-        if !notes.is_empty() {
-            writeln!(out, "\n{title}")?;
-            for note in notes {
-                writeln!(out, "  {}: {}", at(note, "ref"), at(note, "content"))?;
-            }
-        }
-    }
-    if response["plan"].is_object() {
-        writeln!(out, "\nPlan\n  {}", at(&response["plan"], "content"))?;
-    }
+    notes(out, "What happened", &list(response, "episodes"))?;
     let left_out = at(response, "left_out");
     let left_out = if left_out.is_empty() { String::new() } else { format!("; {left_out} more left out") };
     writeln!(

@@ -1,0 +1,58 @@
+//! Whether what was found fits a task, or is only the nearest there is.
+
+use super::core::Core;
+use crate::search::{Answered, Texts};
+use lukasa_graph::Node;
+use lukasa_search::text::Term;
+
+/// A task with more words than this is a whole issue: no symbol has most of them.
+const SHORT: usize = 16;
+/// Least share of what the words of a task say that where to begin must have, by the length of the task.
+const LEAST_SHORT: f32 = 0.3;
+const LEAST_LONG: f32 = 0.1;
+/// What a word counts that only the file of the entry point has.
+const IN_FILE: f32 = 0.4;
+/// Words named that were not found.
+const NAMED: usize = 3;
+
+/// Why the entry point may not be what the task means: it lacks the words that are rare. None where it fits.
+pub fn doubt(texts: &Texts, found: &Answered, core: &Core) -> Option<String> {
+    let entry = core.slices.first()?.node;
+    let file = texts.file(entry);
+    let weighed: Vec<(f32, f32, &Term)> = found
+        .terms
+        .iter()
+        .map(|term| {
+            let says = term.weight * rarity(texts, &term.word);
+            (says, says * has(texts, entry, file, term), term)
+        })
+        .collect();
+    let all: f32 = weighed.iter().map(|(says, _, _)| says).sum();
+    let there: f32 = weighed.iter().map(|(_, there, _)| there).sum();
+    let least = if weighed.len() <= SHORT { LEAST_SHORT } else { LEAST_LONG };
+    if all == 0.0 || there / all >= least {
+        return None;
+    }
+    let mut missing: Vec<_> = weighed.iter().filter(|(_, there, _)| *there == 0.0).collect();
+    missing.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.2.word.cmp(&b.2.word)));
+    let written = |word: &str| format!("`{}`", found.said.get(word).map_or(word, String::as_str));
+    let named: Vec<String> = missing.iter().take(NAMED).map(|(_, _, term)| written(&term.word)).collect();
+    Some(format!("it has nothing of {}", named.join(", ")))
+}
+
+/// How much it says that something has a word; one that nothing has says most.
+fn rarity(texts: &Texts, word: &str) -> f32 {
+    match texts.units.rarity(word) {
+        0.0 => ((texts.units.len() + 1) as f32).ln(),
+        rarity => rarity,
+    }
+}
+
+fn has(texts: &Texts, entry: Node, file: Option<Node>, term: &Term) -> f32 {
+    let term = std::slice::from_ref(term);
+    if texts.units.said(entry, term) > 0.0 {
+        return 1.0;
+    }
+    let in_file = file.is_some_and(|file| texts.files.said(file, term) > 0.0);
+    if in_file { IN_FILE } else { 0.0 }
+}

@@ -1,0 +1,246 @@
+//! What a context pack carries whatever its size, and what it does not pretend to.
+
+use crate::desk::Desk;
+use lukasa_engine::pack::Profile;
+use lukasa_engine::{registry, tool};
+use lukasa_search::count::count;
+use serde_json::{Value, json};
+use std::path::Path;
+use tempfile::TempDir;
+
+const TASK: &str = "invoices are rounded wrongly when a ledger has several currencies";
+
+fn write(root: &Path, path: &str, text: &str) {
+    let place = root.join(path);
+    std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+    std::fs::write(place, text).unwrap();
+}
+
+/// Many files that share words with the task, one function that it is about.
+fn indexed(desk: &Desk) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let body = "    total = total + currency.rate * amount  # a ledger has currencies\n".repeat(12);
+    let rounding = format!(
+        "class Ledger:\n    def round_invoices_of_currencies(self, invoices, currencies):\n        \"\"\"Rounds invoices of a ledger in several currencies.\"\"\"\n{}        return total\n\n    def size(self):\n        return 1\n",
+        body.replace("    total", "        total")
+    );
+    write(root, "billing/rounding.py", &rounding);
+    for n in 0..30 {
+        let text = format!(
+            "def prepare_invoice_{n}(ledger, currency):\n    \"\"\"Prepares an invoice of a ledger, kind {n}.\"\"\"\n{body}    return total\n"
+        );
+        write(root, &format!("billing/kinds/invoice_kind_{n}.py"), &text);
+    }
+    write(
+        root,
+        "README.md",
+        "# Billing\n\nInvoices of a ledger.\n\nCurrencies are rounded when invoices are printed.\n",
+    );
+    write(root, "docs/ledger.rst", "Ledger\n======\n\nA ledger has several currencies and invoices.\n");
+    write(root, "math/sums.py", "def add(a, b):\n    return a + b\n");
+    desk.ok("index_directory", json!({"path": root}));
+    folder
+}
+
+const ENTRY: &str = "billing/rounding.py::Ledger::round_invoices_of_currencies";
+
+fn protect(desk: &Desk) {
+    desk.ok(
+        "agent_claim",
+        json!({"target_id": ENTRY, "agent_id": "ann", "intent": "rewriting how invoices are rounded"}),
+    );
+    desk.ok(
+        "decision_add",
+        json!({"title": "Round half to even", "rationale": "Auditors ask for it in every country we sell to.",
+            "entities": [ENTRY], "agent_id": "ada"}),
+    );
+    desk.ok(
+        "episode_add",
+        json!({"type": "LEARNING", "content": "Never round before the currencies are converted. It cost us a week.",
+            "entities": [ENTRY], "metadata": {"confidence": 0.9}}),
+    );
+    // Notes about other code, which share more words with the task.
+    for n in 0..12 {
+        let about = format!("billing/kinds/invoice_kind_{n}.py");
+        let content = "Invoices of a ledger are rounded wrongly when it has several currencies, so look at the ledger.";
+        desk.ok(
+            "episode_add",
+            json!({"type": "LEARNING", "content": content, "entities": [about], "id": format!("l{n}")}),
+        );
+        desk.ok(
+            "decision_add",
+            json!({"title": format!("Invoices, rounded, rule {n}"), "rationale": content, "entities": [about]}),
+        );
+    }
+}
+
+/// The data of the answer as an agent gets it.
+fn by_agent(desk: &Desk, mut request: Value, profile: Profile) -> Value {
+    let operation = registry::find("context_pack").unwrap();
+    request["profile"] = json!(profile.name());
+    let mut arguments = request.as_object().unwrap().clone();
+    let wish = tool::wish(operation, &mut arguments).unwrap();
+    let answer = tool::shape(operation, desk.ok("context_pack", Value::Object(arguments)), wish).unwrap();
+    assert!(count(&answer.to_string()) <= profile.tokens(), "{answer}");
+    let mut data = answer["data"].clone();
+    data["summary"] = answer["summary"].clone();
+    data
+}
+
+fn text(list: &Value) -> String {
+    list.as_array().into_iter().flatten().map(|note| note["content"].as_str().unwrap_or_default()).collect()
+}
+
+#[test]
+fn a_pack_of_any_size_carries_claims_decisions_and_learnings_about_where_to_begin() {
+    for desk in Desk::all() {
+        let _folder = indexed(&desk);
+        protect(&desk);
+        let ask = || json!({"task": TASK, "agent_id": "bob"});
+        let mut packs = vec![
+            ("agent, compact".to_owned(), by_agent(&desk, ask(), Profile::Compact)),
+            ("agent, balanced".to_owned(), by_agent(&desk, ask(), Profile::Balanced)),
+            ("agent, debug".to_owned(), by_agent(&desk, ask(), Profile::Debug)),
+        ];
+        for profile in ["compact", "balanced", "debug"] {
+            let mut request = ask();
+            request["profile"] = json!(profile);
+            packs.push((profile.to_owned(), desk.ok("context_pack", request)));
+        }
+        for budget in [200, 240, 400, 600, 800, 2_000] {
+            let mut request = ask();
+            request["budget"] = json!(budget);
+            let pack = desk.ok("context_pack", request);
+            assert!(count(&pack.to_string()) <= budget, "{budget}: {pack}");
+            packs.push((format!("budget {budget}"), pack));
+        }
+        for (what, pack) in packs {
+            assert_eq!(pack["entry_point"], ENTRY, "{what}: {pack}");
+            assert_eq!(pack["active_blockers"][0]["agent"], "ann", "{what}: {pack}");
+            assert!(text(&pack["decisions"]).contains("Round half to even"), "{what}: {pack}");
+            assert!(text(&pack["learnings"]).contains("Never round before"), "{what}: {pack}");
+            assert!(!pack["core_symbols"].as_array().unwrap().is_empty(), "{what}: {pack}");
+            assert!(pack["notice"].is_string(), "{what}: {pack}");
+        }
+    }
+}
+
+#[test]
+fn the_smallest_pack_names_who_has_claimed_where_to_begin() {
+    let desk = Desk::all().remove(0);
+    let _folder = indexed(&desk);
+    protect(&desk);
+    let pack = desk.ok("context_pack", json!({"task": TASK, "agent_id": "bob", "budget": 120}));
+    assert!(count(&pack.to_string()) <= 120, "{pack}");
+    assert_eq!(pack["active_blockers"][0]["agent"], "ann", "{pack}");
+}
+
+#[test]
+fn a_summary_points_only_at_what_is_there() {
+    let desk = Desk::all().remove(0);
+    let _folder = indexed(&desk);
+    for n in 0..12 {
+        let target = format!("billing/kinds/invoice_kind_{n}.py");
+        desk.ok(
+            "agent_claim",
+            json!({"target_id": target, "agent_id": format!("agent-{n}"), "intent": "printing invoices ".repeat(9)}),
+        );
+    }
+    for budget in (120..1_000).step_by(40) {
+        let pack = desk.ok("context_pack", json!({"task": TASK, "agent_id": "bob", "budget": budget}));
+        let summary = pack["summary"].as_str().unwrap();
+        assert!(!summary.contains("see active_blockers") || pack["active_blockers"].is_array(), "{pack}");
+        assert!(!summary.contains("concerned"), "{pack}");
+    }
+}
+
+#[test]
+fn whoever_has_claimed_something_shown_is_named() {
+    let desk = Desk::all().remove(0);
+    let _folder = indexed(&desk);
+    let keys: Vec<String> =
+        (0..30).map(|n| format!("billing/kinds/invoice_kind_{n}.py::prepare_invoice_{n}")).collect();
+    for (n, key) in keys.iter().enumerate() {
+        desk.ok(
+            "agent_claim",
+            json!({"target_id": key, "agent_id": format!("agent-{n}"), "intent": "printing invoices"}),
+        );
+    }
+    for profile in [Profile::Compact, Profile::Balanced] {
+        let pack = by_agent(&desk, json!({"task": TASK, "agent_id": "bob"}), profile);
+        let claimed = text(&pack["active_blockers"]);
+        let shown =
+            pack["core_symbols"].as_array().unwrap().iter().map(|slice| {
+                format!("{}::{}", slice["file"].as_str().unwrap(), slice["symbol_name"].as_str().unwrap())
+            });
+        for key in shown.filter(|key| keys.contains(key)).take(8) {
+            assert!(claimed.contains(&key), "{key} is claimed: {pack}");
+        }
+    }
+}
+
+#[test]
+fn every_row_has_content_that_is_not_said_twice() {
+    for desk in Desk::all() {
+        let _folder = indexed(&desk);
+        for (task, profile) in [
+            (TASK, "compact"),
+            (TASK, "balanced"),
+            ("what does the readme say of currencies", "balanced"),
+            ("add", "compact"),
+        ] {
+            let pack = desk.ok("context_pack", json!({"task": task, "profile": profile}));
+            for slice in pack["core_symbols"].as_array().unwrap() {
+                let has = |field: &str| slice[field].as_str().is_some_and(|text| !text.is_empty());
+                assert!(has("code") || has("signature") || has("summary"), "{slice}");
+                if let (Some(signature), Some(summary)) = (slice["signature"].as_str(), slice["summary"].as_str()) {
+                    assert!(!summary.contains(signature), "{slice}");
+                }
+                let file = slice["file"].as_str().unwrap();
+                let is_document = file.ends_with(".md") || file.ends_with(".rst");
+                assert!(!is_document || slice["end_line"].as_u64().unwrap() > 1, "{slice}");
+            }
+        }
+        let pack = desk
+            .ok("context_pack", json!({"task": "what do docs say: currencies are rounded when invoices are printed"}));
+        let readme = pack["core_symbols"].as_array().unwrap().iter().find(|slice| slice["file"] == "README.md");
+        if let Some(readme) = readme {
+            assert_eq!(readme["summary"], "Currencies are rounded when invoices are printed.", "{pack}");
+        }
+    }
+}
+
+#[test]
+fn code_that_is_short_stands_for_itself() {
+    for desk in Desk::all() {
+        let _folder = indexed(&desk);
+        for profile in ["compact", "balanced"] {
+            let pack = desk.ok("context_pack", json!({"task": "add a and b in sums", "profile": profile}));
+            assert_eq!(pack["entry_point"], "math/sums.py::add", "{pack}");
+            assert_eq!(pack["core_symbols"][0]["code"], "def add(a, b):\n    return a + b", "{pack}");
+        }
+    }
+}
+
+#[test]
+fn a_pack_says_when_nothing_fits() {
+    for desk in Desk::all() {
+        let _folder = indexed(&desk);
+        for task in [
+            "the kafka consumer loses its offset after a rebalance of currencies",
+            "render websocket frames with backpressure on the ledger",
+        ] {
+            let pack = desk.ok("context_pack", json!({"task": task}));
+            assert!(pack["summary"].as_str().unwrap().starts_with("Nothing here fits the task well."), "{pack}");
+            assert!(pack["low_confidence"].is_string(), "{pack}");
+            let pack = by_agent(&desk, json!({"task": task}), Profile::Compact);
+            assert!(pack["low_confidence"].as_str().is_some_and(|why| why.contains('`')), "{pack}");
+        }
+        for task in [TASK, "add a and b", "prepare_invoice_3 has the wrong rate"] {
+            let pack = desk.ok("context_pack", json!({"task": task}));
+            assert!(pack["low_confidence"].is_null(), "{task}: {pack}");
+            assert!(pack["summary"].as_str().unwrap().starts_with("Begin at"), "{pack}");
+        }
+    }
+}
