@@ -139,10 +139,10 @@ pub fn answers(operation: &Operation) -> Value {
 /// Puts an answer into its shape.
 pub fn shape(operation: &Operation, answer: Value, wish: Wish) -> Result<Value> {
     let pages = operation.meta.effect == Effect::Read;
-    shape_declared(&Declared::new(operation.meta.answer), pages, answer, wish)
+    shape_declared(Declared::new(operation.meta.answer), pages, answer, wish)
 }
 
-fn shape_declared(declared: &Declared, pages: bool, answer: Value, wish: Wish) -> Result<Value> {
+fn shape_declared(declared: Declared, pages: bool, answer: Value, wish: Wish) -> Result<Value> {
     let Value::Object(mut all) = answer else {
         return Err(Error::internal("an answer is an object"));
     };
@@ -153,8 +153,9 @@ fn shape_declared(declared: &Declared, pages: bool, answer: Value, wish: Wish) -
         cursor: all.shift_remove("next_cursor").and_then(|cursor| cursor.as_str().map(str::to_owned)),
         freshness: all.get("view").and_then(fresh),
     };
-    let paged = Paged::take(declared, &mut all);
-    Fitting { frame, declared, all, paged, pages, budget: wish.profile.tokens().min(MOST) }.page(wish.page)
+    let declared = declared.of(&all);
+    let paged = Paged::take(&declared, &mut all);
+    Fitting { frame, declared: &declared, all, paged, pages, budget: wish.profile.tokens().min(MOST) }.page(wish.page)
 }
 
 /// An answer as text for who cannot name a profile: the most that has room beside the words around it, never more than

@@ -94,7 +94,6 @@ impl Op for CallChain {
     const META: Meta = Meta {
         name: "call_chain",
         answer: &[
-            "chains.steps.symbol.key",
             "chains.steps.key",
             "chains.steps.path",
             "chains.steps.call_lines",

@@ -262,7 +262,6 @@ impl Op for Search {
             "items.fields.summary",
             "items.fields.content",
             "items.citations.span",
-            "path_summaries.summary",
         ],
         rest: &["POST /graph/search", "POST /v1/graph/search"],
         summary: "Find anything by words and meaning",

@@ -8,7 +8,7 @@ use lukasa_search::text::Term;
 /// A task with more words than this is a whole issue: no symbol has most of them.
 const SHORT: usize = 16;
 /// Least share of what the words of a task say that where to begin must have, by the length of the task.
-const LEAST_SHORT: f32 = 0.3;
+const LEAST_SHORT: f32 = 0.34;
 const LEAST_LONG: f32 = 0.1;
 /// What a word counts that only the file of the entry point has.
 const IN_FILE: f32 = 0.4;

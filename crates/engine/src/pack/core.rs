@@ -334,7 +334,7 @@ impl Gathering<'_> {
                     for (other, edge) in self.symbols.linked(unit.node, rel, way) {
                         let sure = self.symbols.confidence(edge);
                         let outside = self.symbols.kind(other).is_none_or(Kind::outside);
-                        if seen.insert(edge) && !outside {
+                        if seen.insert(edge) && !outside && other != unit.node {
                             let crowd = (s.incoming(other).len() + s.outgoing(other).len() + 2) as f64;
                             let rank = ranks.get(&other).copied().unwrap_or(0.0);
                             all.push((rank * sure * tells(rel) / crowd.log2(), edge));

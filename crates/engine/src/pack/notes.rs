@@ -218,11 +218,15 @@ fn about(type_name: &str, content: &Content) -> Option<About> {
 }
 
 fn note(look: &Look, node: Node, content: &Content, read: &Read) -> Note {
+    // A text that only repeats the title says nothing: of a decision its reasons do.
+    let says_more = |said: &String| content.title.as_ref().is_none_or(|title| said != title);
     let said = ["content", "text", "summary", "description", "rationale", "intent"]
         .iter()
-        .find_map(|name| text(content, name));
+        .find_map(|name| text(content, name).filter(says_more));
     let whole = match (&content.title, said) {
-        (Some(title), Some(said)) if !said.starts_with(title.as_str()) => format!("{title}: {said}"),
+        (Some(title), Some(said)) if !said.starts_with(title.as_str()) => {
+            format!("{}: {said}", title.trim_end_matches(['.', ':']))
+        }
         (Some(title), None) => title.clone(),
         (_, Some(said)) => said,
         (None, None) => String::new(),

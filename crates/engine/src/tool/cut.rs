@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// No limit.
 pub const ALL: usize = usize::MAX;
-/// Objects with more fields than this are tables: they are cut as lists are.
+/// Objects with more numbers than this are tables: they are cut as lists are.
 const TABLE: usize = 16;
 /// Names given of what was left out; the others are counted.
-const NAMED: usize = 8;
+const NAMED: usize = 4;
 
 /// What names a thing, so that its id can go.
-const NAMES: [&str; 5] = ["key", "ref", "name", "symbol_name", "title"];
+const NAMES: [&str; 6] = ["key", "ref", "name", "symbol_name", "title", "other"];
 
 /// How much is taken out.
 #[derive(Clone, Copy, Debug)]
@@ -133,7 +133,8 @@ impl<'a> Cutting<'a> {
     pub fn object(&mut self, path: &[&str], all: &Map<String, Value>, above: Weight) -> Map<String, Value> {
         // Below what is declared, every field is data.
         let covered = !path.is_empty() && self.declared.covers(path);
-        let is_table = path != self.paged && all.len() > if covered { self.items(path).max(4) } else { TABLE };
+        let table = if covered { self.items(path).max(4) } else { TABLE };
+        let is_table = path != self.paged && all.len() > table && (covered || all.values().all(Value::is_number));
         let is_named = all.keys().any(|name| NAMES.contains(&name.as_str()));
         let most = if is_table { self.items(path) } else { ALL };
         let mut kept = Map::new();

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 const ANSWER: &[&str] = &["items.text", "items.ref", "code", "about"];
 
 fn shaped(answer: Value, wish: Wish) -> Result<Value> {
-    shape_declared(&Declared::new(ANSWER), true, answer, wish)
+    shape_declared(Declared::new(ANSWER), true, answer, wish)
 }
 
 fn wish(profile: Profile, page: usize) -> Wish {
@@ -138,6 +138,27 @@ fn what_writes_has_no_pages() {
 
 fn arguments_of(operation: &Operation) -> Value {
     super::arguments(operation)
+}
+
+#[test]
+fn an_answer_of_many_fields_is_no_table() {
+    let mut answer = json!({"summary": "a slice", "code": "let value = compute(1);\n".repeat(200)});
+    for n in 0..30 {
+        answer[format!("figure{n}")] = json!(format!("{n}"));
+    }
+    let shaped = shaped(answer, Wish::default()).unwrap();
+    assert!(shaped["data"]["code"].as_str().is_some_and(|code| code.lines().count() > 10), "{shaped}");
+}
+
+#[test]
+fn what_is_declared_first_outlasts_what_is_paged() {
+    let items: Vec<Value> =
+        (0..50).map(|n| json!({"ref": format!("{n}{}", "long_name_".repeat(40)), "text": "t"})).collect();
+    let answer = json!({"summary": "s", "about": "what was asked for", "items": items});
+    let declared = Declared::new(&["about", "items.ref"]);
+    let shaped = shape_declared(declared, true, answer, Wish::default()).unwrap();
+    assert_eq!(shaped["data"]["about"], "what was asked for", "{shaped}");
+    assert!(shaped["data"]["items"][0]["ref"].is_string(), "{shaped}");
 }
 
 /// Names of all fields, wherever they are.

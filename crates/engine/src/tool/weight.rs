@@ -1,5 +1,7 @@
 //! How much each field of an answer matters: what was asked for most, what only programs want least.
 
+use serde_json::{Map, Value};
+
 /// How much a field matters; the least goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
@@ -10,12 +12,14 @@ pub enum Weight {
     Kept,
     /// Declared as the operation's answer.
     Answer,
-    /// Declared, and beside or within what is given in pages.
+    /// The first that is declared, and what is declared beside or within what is given in pages.
     First,
 }
 
+/// Says that texts are data: it stays wherever they do.
+const NOTICE: &str = "notice";
 /// Kept wherever it stands.
-const KEPT: [&str; 7] = ["warnings", "warning", "notice", "hint", "truncated", "total", "next"];
+const KEPT: [&str; 6] = ["warnings", "warning", "hint", "truncated", "total", "next"];
 const DETAILS: [&str; 37] = [
     "id",
     "view",
@@ -59,32 +63,48 @@ const DETAILS: [&str; 37] = [
 const DETAIL_ENDS: [&str; 7] = ["_id", "_ids", "_hash", "_sha", "_score", "_scores", "_ms"];
 
 /// What an operation declares as its answer, as paths of field names; lists on the way are passed through.
-pub struct Declared(Vec<Vec<&'static str>>);
+pub struct Declared {
+    paths: Vec<Vec<&'static str>>,
+    /// The first of them that this answer has.
+    lead: usize,
+}
 
 impl Declared {
     pub fn new(answer: &'static [&'static str]) -> Declared {
-        Declared(answer.iter().map(|path| path.split('.').collect()).collect())
+        Declared { paths: answer.iter().map(|path| path.split('.').collect()).collect(), lead: 0 }
+    }
+
+    /// The same for an answer: the first of what is declared that it has is never left out.
+    pub fn of(mut self, all: &Map<String, Value>) -> Declared {
+        self.lead = self.paths.iter().position(|path| is_there(path, all)).unwrap_or(0);
+        self
     }
 
     pub fn paths(&self) -> impl Iterator<Item = &[&'static str]> {
-        self.0.iter().map(Vec::as_slice)
+        self.paths.iter().map(Vec::as_slice)
     }
 
-    /// Whether the field is declared, lies within what is declared, or contains it.
-    fn leads_to(&self, path: &[&str]) -> bool {
-        self.0.iter().any(|own| own.iter().zip(path).all(|(a, b)| a == b))
+    /// Whether the field is declared, lies within what is declared, or contains it: by the first path that says so.
+    fn declares(&self, path: &[&str]) -> Option<usize> {
+        let says = |own: &Vec<&str>| own.iter().zip(path).all(|(a, b)| a == b);
+        let lead = self.paths.get(self.lead).filter(|own| says(own)).map(|_| self.lead);
+        lead.or_else(|| self.paths.iter().position(says))
     }
 
     /// Whether the field lies within what is declared: nothing below it is judged by its name.
     pub fn covers(&self, path: &[&str]) -> bool {
-        self.0.iter().any(|own| own.len() <= path.len() && own.iter().zip(path).all(|(a, b)| a == b))
+        self.paths.iter().any(|own| own.len() <= path.len() && own.iter().zip(path).all(|(a, b)| a == b))
     }
 
     /// `paged` is the path of what is given in pages; `above` is the weight of what contains the field.
     pub fn weight(&self, path: &[&str], paged: &[&str], above: Weight) -> Weight {
         let name = path.last().copied().unwrap_or_default();
-        if self.leads_to(path) {
-            return if path.first() == paged.first() { Weight::First } else { Weight::Answer };
+        if let Some(at) = self.declares(path) {
+            let first = at == self.lead || path.first() == paged.first();
+            return if first { Weight::First } else { Weight::Answer };
+        }
+        if name == NOTICE {
+            return Weight::First;
         }
         if KEPT.contains(&name) {
             return Weight::Kept;
@@ -94,17 +114,37 @@ impl Declared {
     }
 }
 
+/// Whether a path leads to something that is not empty, through lists by any of their things.
+fn is_there(path: &[&str], all: &Map<String, Value>) -> bool {
+    let Some((name, rest)) = path.split_first() else { return false };
+    let Some(value) = all.get(*name) else { return false };
+    let things = match value {
+        Value::Array(list) => list.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    things.iter().any(|thing| match thing {
+        Value::Object(map) if !rest.is_empty() => is_there(rest, map),
+        Value::Object(map) => !map.is_empty(),
+        Value::Null => false,
+        Value::String(text) => rest.is_empty() && !text.is_empty(),
+        _ => rest.is_empty(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_is_declared_matters_most_and_what_programs_want_least() {
-        let declared = Declared::new(&["items.text", "about"]);
+        let declared = Declared::new(&["nothing", "items.text", "about"]);
+        let all = serde_json::json!({"nothing": [], "items": [{"text": "t"}], "about": "a"});
+        let declared = declared.of(all.as_object().unwrap());
         let weight = |path: &[&str]| declared.weight(path, &["items"], Weight::Ordinary);
         assert_eq!(weight(&["items"]), Weight::First);
         assert_eq!(weight(&["items", "text", "id"]), Weight::First);
         assert_eq!(weight(&["about"]), Weight::Answer);
+        assert_eq!(declared.weight(&["items", "text"], &["about"], Weight::Ordinary), Weight::First);
         assert_eq!(weight(&["items", "warnings"]), Weight::Kept);
         assert_eq!(weight(&["items", "reasons"]), Weight::Ordinary);
         assert_eq!(weight(&["items", "session_id"]), Weight::Detail);

@@ -118,7 +118,7 @@ fn a_pack_of_any_size_carries_claims_decisions_and_learnings_about_where_to_begi
         for (what, pack) in packs {
             assert_eq!(pack["entry_point"], ENTRY, "{what}: {pack}");
             assert_eq!(pack["active_blockers"][0]["agent"], "ann", "{what}: {pack}");
-            assert!(text(&pack["decisions"]).contains("Round half to even"), "{what}: {pack}");
+            assert!(text(&pack["decisions"]).contains("Round half to even: Auditors"), "{what}: {pack}");
             assert!(text(&pack["learnings"]).contains("Never round before"), "{what}: {pack}");
             assert!(!pack["core_symbols"].as_array().unwrap().is_empty(), "{what}: {pack}");
             assert!(pack["notice"].is_string(), "{what}: {pack}");
