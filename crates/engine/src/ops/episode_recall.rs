@@ -137,7 +137,6 @@ impl Op for EpisodeRecall {
         answer: &[
             "episodes.content",
             "episodes.title",
-            "episodes.kind",
             "episodes.type",
             "episodes.ref",
             "episodes.agent_id",

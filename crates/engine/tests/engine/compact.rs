@@ -153,7 +153,7 @@ impl Setting {
         self.desk.ok("tag_create", json!({"name": "stable", "release": "v1"}));
         self.desk.ok("branch_create", json!({"name": "feature"}));
         self.desk.ok("branch_create", json!({"name": "closed"}));
-        self.desk.ok("branch_create", json!({"name": "pinned", "mode": "pinned"}));
+        self.desk.ok("branch_create", json!({"name": "pinned", "pinned": true}));
         self.desk.ok("branch_close", json!({"name": "closed"}));
         let changed: Vec<Value> = (0..30)
             .map(|n| json!({"object": {"type": "Service", "key": format!("changed-number-{n}"), "title": WORDS}}))
