@@ -109,17 +109,83 @@ pub struct Pattern {
     pub entities: Vec<String>,
     /// What it was found in.
     pub episodes: Vec<String>,
-    /// Stays the same when more episodes say the same.
+    /// What it is, whatever was found of it this time: by it a pattern that is found again is the same.
     #[serde(skip)]
     pub subject: String,
+    /// Observations it was found in, oldest first.
+    #[serde(skip)]
+    observed: Vec<String>,
 }
 
 impl Pattern {
-    /// The id of the learning that it becomes.
+    /// The id of the learning that it becomes where none is known yet.
     pub fn id(&self) -> String {
         let hash = Hash::of(format!("{}\0{}", self.shape.name(), self.subject).as_bytes());
         format!("{}-{}", self.shape.name(), hash.digits(24))
     }
+
+    /// How far a learning contains this pattern, 0 to 1; none where it is another one. Patterns are known by their
+    /// subject, repeated observations by their words: the first one that was made may lie outside of what was looked at.
+    pub fn likeness(&self, learning: &Learned) -> Option<f64> {
+        if learning.shape != self.shape.name() {
+            return None;
+        }
+        if learning.id == self.id() {
+            return Some(1.0);
+        }
+        if self.shape != Shape::RepeatedObservation || are_apart(&learning.entities, &self.entities) {
+            return None;
+        }
+        let text = learning.content.split_once(OBSERVED).map_or(learning.content.as_str(), |(_, text)| text);
+        let known = words(text);
+        let likeness = self.observed.iter().map(|own| jaccard(&words(&short(own)), &known)).fold(0.0, f64::max);
+        (likeness >= ALIKE).then_some(likeness)
+    }
+
+    /// The same pattern, found in these episodes too.
+    #[must_use]
+    pub fn with(mut self, episodes: &BTreeSet<String>) -> Pattern {
+        let count = self.episodes.iter().chain(episodes).collect::<BTreeSet<_>>().len();
+        match self.shape {
+            Shape::Hotspot => (self.insight, self.confidence) = hotspot(&self.subject, count),
+            Shape::RepeatedObservation => {
+                let last = self.observed.last().map(String::as_str).unwrap_or_default();
+                (self.insight, self.confidence) = repetition(last, count);
+            }
+            // What these report is not how many episodes there are.
+            Shape::DecisionNearError | Shape::FlakyTest | Shape::ChangeTogether => {}
+        }
+        self
+    }
+}
+
+/// A learning as patterns are compared with it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Learned {
+    pub id: String,
+    /// The name of the shape it was found by.
+    pub shape: String,
+    pub content: String,
+    pub confidence: Option<f64>,
+    pub entities: Vec<String>,
+    /// What it was derived from.
+    pub episodes: BTreeSet<String>,
+}
+
+/// Stands before the text of a repeated observation.
+const OBSERVED: &str = " times: ";
+
+fn hotspot(file: &str, edits: usize) -> (String, f64) {
+    (format!("`{file}` is a hotspot: it was edited {edits} times"), (0.4 + 0.1 * edits as f64).min(0.95))
+}
+
+fn repetition(text: &str, count: usize) -> (String, f64) {
+    (format!("found out {count}{OBSERVED}{}", short(text)), (0.4 + 0.1 * count as f64).min(0.9))
+}
+
+/// Whether two observations are about different things.
+fn are_apart(one: &[String], other: &[String]) -> bool {
+    !one.is_empty() && !other.is_empty() && !one.iter().any(|name| other.contains(name))
 }
 
 /// All patterns in episodes, which come oldest first; the surest first.
@@ -147,13 +213,17 @@ fn hotspots(episodes: &[Past]) -> Vec<Pattern> {
         }
     }
     let hot = edits.into_iter().filter(|(_, edits)| edits.len() >= HOT);
-    hot.map(|(file, edits)| Pattern {
-        shape: Shape::Hotspot,
-        insight: format!("`{file}` is a hotspot: it was edited {} times", edits.len()),
-        confidence: (0.4 + 0.1 * edits.len() as f64).min(0.95),
-        entities: vec![file.to_owned()],
-        episodes: refs(edits),
-        subject: file.to_owned(),
+    hot.map(|(file, edits)| {
+        let (insight, confidence) = hotspot(file, edits.len());
+        Pattern {
+            shape: Shape::Hotspot,
+            insight,
+            confidence,
+            entities: vec![file.to_owned()],
+            episodes: refs(edits),
+            subject: file.to_owned(),
+            observed: vec![],
+        }
     })
     .collect()
 }
@@ -178,6 +248,7 @@ fn near_errors(episodes: &[Past]) -> Vec<Pattern> {
             entities: about,
             episodes: refs([decision, failure]),
             subject: decision.reference.clone(),
+            observed: vec![],
         });
     }
     all
@@ -195,8 +266,10 @@ fn repeated(episodes: &[Past]) -> Vec<Pattern> {
         if taken[at] {
             continue;
         }
-        let alike: Vec<usize> =
-            (at..seen.len()).filter(|other| !taken[*other] && jaccard(&seen[at].1, &seen[*other].1) >= ALIKE).collect();
+        let is_alike = |other: &usize| {
+            jaccard(&seen[at].1, &seen[*other].1) >= ALIKE && !are_apart(&seen[at].0.entities, &seen[*other].0.entities)
+        };
+        let alike: Vec<usize> = (at..seen.len()).filter(|other| !taken[*other] && is_alike(other)).collect();
         if alike.len() < REPEATED {
             continue;
         }
@@ -205,18 +278,19 @@ fn repeated(episodes: &[Past]) -> Vec<Pattern> {
         let mut entities: Vec<String> = same.iter().flat_map(|episode| episode.entities.clone()).collect();
         entities.sort();
         entities.dedup();
-        // By what it is about; where it says nothing about code, by its words.
-        let subject = match entities.is_empty() {
-            true => seen[at].1.iter().cloned().collect::<Vec<_>>().join(" "),
-            false => entities.join(" "),
-        };
+        // What was observed first, and about what: several things may be observed of one symbol.
+        let first: Vec<&str> = seen[at].1.iter().map(String::as_str).collect();
+        let mut about = seen[at].0.entities.clone();
+        about.sort();
+        let (insight, confidence) = repetition(&same[same.len() - 1].content, same.len());
         all.push(Pattern {
             shape: Shape::RepeatedObservation,
-            insight: format!("found out {} times: {}", same.len(), short(&same[same.len() - 1].content)),
-            confidence: (0.4 + 0.1 * same.len() as f64).min(0.9),
+            insight,
+            confidence,
             entities,
-            episodes: refs(same),
-            subject,
+            episodes: refs(same.iter().copied()),
+            subject: format!("{}\0{}", about.join(" "), first.join(" ")),
+            observed: same.iter().map(|episode| episode.content.clone()).collect(),
         });
     }
     all
@@ -266,6 +340,7 @@ fn flaky(episodes: &[Past]) -> Vec<Pattern> {
             entities: vec![test.to_owned()],
             episodes: refs(results.iter().map(|(episode, _, _)| *episode)),
             subject: test.to_owned(),
+            observed: vec![],
         });
     }
     all
@@ -296,6 +371,7 @@ fn together(episodes: &[Past]) -> Vec<Pattern> {
             entities: vec![one.to_owned(), other.to_owned()],
             episodes: refs(edits),
             subject: format!("{one} {other}"),
+            observed: vec![],
         })
         .collect()
 }
@@ -398,6 +474,52 @@ mod tests {
         assert_eq!(patterns.len(), 1);
         assert_eq!((patterns[0].shape, patterns[0].episodes.len()), (Shape::RepeatedObservation, 3));
         assert!(find(&same[..3]).is_empty(), "twice is no pattern");
+    }
+
+    /// An observation about a symbol.
+    fn seen_of(n: usize, symbol: &str, content: &str) -> Past {
+        Past { entities: vec![symbol.into()], ..past(n, Kind::Observation, "s", content, json!({})) }
+    }
+
+    #[test]
+    fn two_observations_of_one_symbol_are_two_patterns() {
+        let retry = |n| seen_of(n, "login", "login retries without a limit");
+        let token = |n| seen_of(n, "login", "the token is read before it is refreshed");
+        let both = find(&[retry(1), token(2), retry(3), token(4), token(5), retry(6)]);
+        assert_eq!(both.len(), 2);
+        assert_ne!(both[0].id(), both[1].id());
+        // The same words about something else are another pattern as well.
+        let other = |n| seen_of(n, "logout", "login retries without a limit");
+        let apart = find(&[retry(1), retry(2), retry(3), other(4), other(5), other(6)]);
+        assert_eq!(apart.iter().map(|p| p.entities.join(" ")).collect::<BTreeSet<_>>().len(), 2, "{apart:?}");
+    }
+
+    #[test]
+    fn a_repeated_observation_is_known_by_its_words_wherever_it_begins() {
+        let retry = |n, words: &str| seen_of(n, "login", words);
+        let all = [
+            retry(1, "login retries without a limit"),
+            retry(2, "login retries without a limit today"),
+            retry(3, "login retries without a limit"),
+            retry(4, "login retries without a limit, always"),
+        ];
+        let whole = find(&all)[0].clone();
+        let learned = Learned {
+            id: whole.id(),
+            shape: whole.shape.name().into(),
+            content: whole.insight.clone(),
+            confidence: Some(whole.confidence),
+            entities: whole.entities.clone(),
+            episodes: whole.episodes.iter().cloned().collect(),
+        };
+        let later = find(&all[1..])[0].clone();
+        assert_ne!(later.id(), whole.id(), "the first one is out of sight");
+        assert!(later.likeness(&learned).is_some());
+        assert_eq!(later.with(&learned.episodes).insight, whole.insight, "and counts all the same");
+        let token = |n| seen_of(n, "login", "the token is read before it is refreshed");
+        assert_eq!(find(&[token(1), token(2), token(3)])[0].likeness(&learned), None);
+        let elsewhere = Learned { entities: vec!["logout".into()], id: "x".into(), ..learned };
+        assert_eq!(whole.likeness(&elsewhere), None);
     }
 
     #[test]

@@ -1,12 +1,16 @@
 //! What episodes add up to: patterns found by rule, kept as a reflection and as learnings linked to code.
 
-use super::patterns::{self, LEARNED, Past, Pattern};
+use super::links;
+use super::names::{DERIVED_FROM, LEARNING};
+use super::patterns::{self, LEARNED, Learned, Past, Pattern};
 use super::recall::newest;
 use super::{Kind, NewEpisode, add_all};
 use crate::beat::Beat;
-use crate::graph::check_range;
+use crate::graph::{Look, check_range};
+use crate::search::Read;
 use crate::telemetry::log;
 use crate::{Context, Engine};
+use lukasa_graph::Node;
 use lukasa_model::claims::own_key;
 use lukasa_model::json::Hash;
 use lukasa_model::{Error, Reference, Result, Scope};
@@ -57,7 +61,7 @@ pub struct LearningOut {
     pub reference: String,
     pub content: String,
     pub confidence: f64,
-    /// created; renewed: more speaks for it now, or less; known: as before.
+    /// created; renewed: it was found in further episodes; known: as before.
     pub state: &'static str,
 }
 
@@ -81,8 +85,9 @@ pub fn keep(engine: &Engine, scope: &Scope, every: Duration) -> Beat {
     })
 }
 
-/// Looks at the newest episodes of a task, of an agent or of all, and keeps what they add up to. Reflecting on the same
-/// episodes again changes nothing.
+/// Looks at the newest episodes of a task, of an agent or of all, and keeps what they add up to. A learning is written when
+/// it is new, or found in an episode that it was not derived from before; reflecting on the same episodes again, or on
+/// some of them, writes nothing.
 pub fn reflect(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<Reflected> {
     let limit = if ask.limit == 0 { LIMIT } else { ask.limit };
     check_range("limit", limit, 1, 500)?;
@@ -113,35 +118,33 @@ pub fn reflect(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<
     }
     let insight = insight(&sources, &patterns);
     let (reflection, key) = reflection(ask, &sources, &patterns, &insight)?;
-    let ledger = &look.ledger;
-    let is_there = |type_name: &str, key: &str| match ledger.find(&look.view, &Reference::exact(type_name, key)) {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if error.code == "not_found" => Ok(None),
-        Err(error) => Err(error),
+    let repeated = match look.ledger.find(&look.view, &Reference::exact(Kind::Reflection.type_name(), &key)) {
+        Ok(_) => true,
+        Err(error) if error.code == "not_found" => false,
+        Err(error) => return Err(error),
     };
-    let repeated = is_there(Kind::Reflection.type_name(), &key)?.is_some();
     let mut new: Vec<NewEpisode> = if repeated { vec![] } else { vec![reflection] };
     let mut learnings = Vec::new();
-    for pattern in patterns.iter().filter(|pattern| pattern.confidence >= LEARNED) {
-        let key = format!("{}{}", Kind::Learning.prefix(), pattern.id());
-        let known = is_there(Kind::Learning.type_name(), &key)?.map(|found| found.statement.parsed()).transpose()?;
-        let says = |name: &str| known.as_ref().and_then(|content| content.properties.get(name));
-        let same = says("content").and_then(Value::as_str) == Some(&pattern.insight)
-            && says("confidence").and_then(Value::as_f64) == Some(pattern.confidence);
-        let state = match (&known, same) {
-            (None, _) => "created",
-            (Some(_), true) => "known",
-            (Some(_), false) => "renewed",
+    let mut known = if patterns.iter().any(is_learned) { learned(&look)? } else { vec![] };
+    for pattern in patterns.iter().filter(|pattern| is_learned(pattern)) {
+        let before = take_best(&mut known, pattern);
+        let (state, id) = match &before {
+            None => ("created", pattern.id()),
+            Some(learned) if pattern.episodes.iter().all(|own| learned.episodes.contains(own)) => {
+                ("known", learned.id.clone())
+            }
+            Some(learned) => ("renewed", learned.id.clone()),
         };
-        if state != "known" {
-            new.push(learning(ask, pattern));
-        }
-        learnings.push(LearningOut {
-            reference: format!("{}:{key}", Kind::Learning.type_name()),
-            content: pattern.insight.clone(),
-            confidence: pattern.confidence,
-            state,
-        });
+        let (content, confidence) = match before {
+            Some(learned) if state == "known" => (learned.content, learned.confidence.unwrap_or(pattern.confidence)),
+            before => {
+                let pattern = pattern.clone().with(&before.unwrap_or_default().episodes);
+                new.push(learning(ask, &id, &pattern));
+                (pattern.insight, pattern.confidence)
+            }
+        };
+        let reference = format!("{}:{}{id}", Kind::Learning.type_name(), Kind::Learning.prefix());
+        learnings.push(LearningOut { reference, content, confidence, state });
     }
     if !new.is_empty() {
         add_all(engine, context, branch, new)?;
@@ -180,12 +183,52 @@ fn reflection(ask: &Ask, sources: &[Past], patterns: &[Pattern], insight: &str) 
     Ok((new, key))
 }
 
-fn learning(ask: &Ask, pattern: &Pattern) -> NewEpisode {
+fn is_learned(pattern: &Pattern) -> bool {
+    pattern.confidence >= LEARNED
+}
+
+/// Every learning of a view that a pattern became, whatever its id was made of when it was first found.
+fn learned(look: &Look) -> Result<Vec<Learned>> {
+    let s = &look.snapshot;
+    let is_learning = |node: &Node| s.type_name(*node).eq_ignore_ascii_case(LEARNING) && !s.is_ended(*node);
+    let nodes: Vec<Node> = s.nodes().into_iter().filter(is_learning).collect();
+    let read = Read::of(look, &nodes)?;
+    let mut all: Vec<Learned> = Vec::new();
+    for node in nodes {
+        let (Some(key), Some(content)) = (s.key(node), read.content(node)) else { continue };
+        let own = |name: &str| content.properties.get(name);
+        let Some(shape) = own("pattern").and_then(Value::as_str) else { continue };
+        let sources =
+            s.outgoing(node).iter().filter(|(_, edge, _)| s.edge_type(*edge).eq_ignore_ascii_case(DERIVED_FROM));
+        all.push(Learned {
+            id: key.strip_prefix(Kind::Learning.prefix()).unwrap_or(key).to_owned(),
+            shape: shape.to_owned(),
+            content: own("content").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            confidence: own("confidence").and_then(Value::as_f64),
+            entities: links::entities(s, node).into_iter().map(|entity| entity.reference).collect(),
+            episodes: sources.map(|(to, _, _)| s.name(to)).collect(),
+        });
+    }
+    all.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(all)
+}
+
+/// The learning that a pattern is most like, taken out: no other pattern is the same one.
+fn take_best(known: &mut Vec<Learned>, pattern: &Pattern) -> Option<Learned> {
+    let id = pattern.id();
+    let likeness =
+        known.iter().enumerate().filter_map(|(at, learned)| Some((pattern.likeness(learned)?, learned.id == id, at)));
+    // Of equals its own, then the first by id.
+    let best = likeness.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).then(b.2.cmp(&a.2)));
+    best.map(|(_, _, at)| known.remove(at))
+}
+
+fn learning(ask: &Ask, id: &str, pattern: &Pattern) -> NewEpisode {
     let mut metadata = Map::new();
     metadata.insert("confidence".into(), json!(pattern.confidence));
     metadata.insert("pattern".into(), json!(pattern.shape.name()));
     NewEpisode {
-        id: Some(pattern.id()),
+        id: Some(id.to_owned()),
         metadata,
         agent_id: ask.agent_id.clone(),
         came_of: ask.task_id.clone(),
