@@ -281,6 +281,10 @@ fn remembered(desk: &Desk) {
     assert_eq!(desk.ok(&["decisions", "tokens"])["episodes"][0]["episode_id"], "decision:7");
     let shown = text(&desk.run(&["recall", "forgets tokens"]).stdout);
     assert!(shown.contains("> auth forgets its tokens") && shown.contains("about Service:auth"), "{shown}");
+    for ask in [["recall", "how long do tokens last"], ["decisions", "tokens"]] {
+        let shown = text(&desk.run(&ask).stdout);
+        assert!(shown.contains("why: stolen ones must die"), "{shown}");
+    }
     assert_eq!(desk.ok(&["reflect"])["episodes"], 3);
     // A key that only some processes have.
     let key = format!("ada={}", "0f".repeat(32));

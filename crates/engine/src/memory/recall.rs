@@ -155,6 +155,9 @@ pub struct MemoryOut {
     pub title: Option<String>,
     /// What was said, word for word.
     pub content: String,
+    /// Why it was decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rationale: Option<String>,
     /// There is more of it; `get` shows all.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
@@ -175,7 +178,7 @@ pub struct MemoryOut {
     /// What came before it in its session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prev_episode_id: Option<String>,
-    /// What its kind asks for, and whatever else was given.
+    /// What its kind asks for beside the rationale, and whatever else was given.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -232,10 +235,21 @@ pub struct Recalled {
     pub items: Vec<MemoryOut>,
     /// How many there were to choose from.
     pub total: usize,
+    /// What there is, where nothing fits.
+    pub remembered: Option<Remembered>,
     pub sessions: Vec<SessionOut>,
     pub when: Option<WhenOut>,
     pub warnings: Vec<String>,
     pub view: ViewEcho,
+}
+
+/// How much is remembered, whatever was asked; sensitive memories are not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Remembered {
+    /// Memories in the views that were looked at.
+    pub all: usize,
+    /// Those that the filters leave.
+    pub within: usize,
 }
 
 /// Finds what fits.
@@ -291,8 +305,9 @@ pub fn recall(engine: &Engine, context: &mut Context<'_>, ask: &Ask) -> Result<R
         items.push(one.out(&looks[one.look], ask, at + 1)?);
     }
     mark_stale(&looks, &found, &mut items)?;
+    let remembered = if items.is_empty() { Some(over.remembered()?) } else { None };
     let when = when.map(|When { phrase, from, to, .. }| WhenOut { phrase, applied, from, to });
-    Ok(Recalled { items, total, sessions, when, warnings, view: looks[0].view.echo() })
+    Ok(Recalled { items, total, remembered, sessions, when, warnings, view: looks[0].view.echo() })
 }
 
 /// All views that are looked at.
@@ -339,6 +354,38 @@ impl Over<'_> {
             within.found.extend(fresh);
         }
         Ok(within)
+    }
+
+    /// Counts what there is, without the question.
+    fn remembered(&self) -> Result<Remembered> {
+        let mut seen: FxHashSet<u64> = FxHashSet::default();
+        let mut remembered = Remembered::default();
+        for look in self.looks {
+            let s = &look.snapshot;
+            let weighing = Weighing { engine: self.engine, look, ask: self.ask, when: None, about: &[] };
+            let mut is_there = |node: &Node| {
+                !s.is_ended(*node)
+                    && (is_memory(look, *node) || is_fact(look, *node))
+                    && !s.labels(*node).iter().any(|label| &**label == super::names::SENSITIVE)
+                    && seen.insert(s.thing(*node))
+            };
+            let all: Vec<Node> = s.nodes().into_iter().filter(|node| is_there(node)).collect();
+            remembered.all += all.len();
+            let wanted: Vec<Node> = all.into_iter().filter(|node| weighing.is_wanted(*node)).collect();
+            if !weighing.is_narrow() {
+                remembered.within += wanted.len();
+                continue;
+            }
+            for nodes in wanted.chunks(AT_ONCE) {
+                let read = Read::of(look, nodes)?;
+                let fits = |node: &&Node| match (read.content(**node), read.stated(**node)) {
+                    (Some(content), Some(time)) => weighing.fits(**node, content, time),
+                    _ => false,
+                };
+                remembered.within += nodes.iter().filter(fits).count();
+            }
+        }
+        Ok(remembered)
     }
 }
 
@@ -661,8 +708,14 @@ impl Weighing<'_> {
 impl Weighed {
     fn out(&self, look: &Look, ask: &Ask, rank: usize) -> Result<MemoryOut> {
         let (node, content, s) = (self.candidate.node, &self.content, &look.snapshot);
-        let past = past(look, node, content, Some(self.time));
+        let mut past = past(look, node, content, Some(self.time));
         let shortened = begin(&past.content, ask.tokens);
+        let rationale = match past.metadata.shift_remove("rationale") {
+            Some(Value::String(why)) => Some(why),
+            Some(other) => Some(other.to_string()),
+            None => None,
+        };
+        let shorter = rationale.as_deref().and_then(|why| begin(why, ask.tokens));
         let reasons: Vec<ReasonOut> = self
             .candidate
             .reasons
@@ -675,8 +728,9 @@ impl Weighed {
             kind: if is_fact(look, node) { "FACT" } else { past.kind.name() },
             reference: past.reference,
             title: past.title,
-            truncated: shortened.is_some(),
+            truncated: shortened.is_some() || shorter.is_some(),
             content: shortened.unwrap_or(past.content),
+            rationale: shorter.or(rationale),
             untrusted: true,
             agent_id: past.agent,
             session_id: past.session,

@@ -2,7 +2,7 @@
 
 use super::{META, count};
 use crate::memory::Kind;
-use crate::memory::recall::{Ask, MemoryOut, Recalled, Recipe, SessionOut, Weights, WhenOut, recall};
+use crate::memory::recall::{Ask, MemoryOut, Recalled, Recipe, Remembered, SessionOut, Weights, WhenOut, recall};
 use crate::pack::{NOTICE, Profile};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
@@ -102,7 +102,7 @@ pub struct Response {
 impl Response {
     fn of(found: Recalled, what: &str) -> Response {
         let mut summary = match found.items.len() {
-            0 => format!("nothing is remembered that fits, of {}", count(found.total, what)),
+            0 => nothing(found.remembered.unwrap_or_default(), what),
             n if n < found.total => format!("{n} of {}", count(found.total, what)),
             n => count(n, what),
         };
@@ -119,6 +119,15 @@ impl Response {
             warnings: found.warnings,
             view: found.view,
         }
+    }
+}
+
+/// That nothing fits, of how much.
+fn nothing(remembered: Remembered, what: &str) -> String {
+    match remembered {
+        Remembered { all: 0, .. } => "nothing is remembered yet".into(),
+        Remembered { within: 0, all } => format!("the filters leave none of the {all} that are remembered"),
+        Remembered { within, .. } => format!("nothing fits, of {}", count(within, what)),
     }
 }
 

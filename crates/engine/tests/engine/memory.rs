@@ -327,7 +327,7 @@ fn decisions_are_found_by_what_they_affect() {
         assert_eq!(refs(&out["episodes"], "episode_id"), ["decision:2", "decision:1"], "what it affects counts most");
         let out = desk.ok("decision_query", json!({"query": "tokens"}));
         assert_eq!(refs(&out["episodes"], "episode_id"), ["decision:1"]);
-        assert_eq!(out["episodes"][0]["metadata"]["rationale"], "so it is");
+        assert_eq!(out["episodes"][0]["rationale"], "so it is");
         desk.ok("put", json!({"type": "File", "key": "src/auth.ts", "properties": {"content_hash": "h2"}}));
         let out = desk.ok("decision_query", json!({"query": "tokens"}));
         assert_eq!(out["episodes"][0]["perhaps_stale"], json!([{"ref": "File:src/auth.ts", "how": "changed"}]));
@@ -488,6 +488,83 @@ fn reflecting_finds_patterns_and_keeps_them_once() {
         );
         let none = desk.ok("reflect", json!({"task_id": "T-9"}));
         assert!(none["reflection_id"].is_null(), "{none}");
+    }
+}
+
+#[test]
+fn different_repeated_observations_of_one_symbol_are_learnings_of_their_own() {
+    for desk in desks() {
+        let observe = |content: &str| {
+            desk.ok("episode_add", json!({"content": content, "entities": ["src/auth.ts::login"], "agent_id": "ada"}));
+        };
+        let texts = || {
+            let learnings = desk.ok("list", json!({"type": "Learning"}))["objects"].clone();
+            let mut texts: Vec<String> = refs(&learnings, "key")
+                .iter()
+                .map(|key| {
+                    desk.ok("get", json!({"ref": format!("Learning:{key}")}))["thing"]["properties"]["content"].clone()
+                })
+                .map(|content| content.as_str().unwrap().to_owned())
+                .collect();
+            texts.sort();
+            texts
+        };
+        // As it was kept when the symbol alone named it.
+        let old = json!({"type": "LEARNING", "content": "found out 3 times: login retries without a limit",
+            "id": "repeated_observation-of-login", "entities": ["src/auth.ts::login"],
+            "metadata": {"confidence": 0.7, "pattern": "repeated_observation"}});
+        desk.ok("episode_add", old);
+        for _ in 0..3 {
+            observe("login retries without a limit");
+            observe("the token is read before it is refreshed");
+        }
+        let first = desk.ok("reflect", json!({}));
+        let states: Vec<&str> = refs(&first["learnings"], "state");
+        assert_eq!((states.len(), &first["learnings_created"]), (2, &json!(1)), "{first}");
+        let both = [
+            "found out 3 times: login retries without a limit",
+            "found out 3 times: the token is read before it is refreshed",
+        ];
+        assert_eq!(texts(), both);
+        let head = desk.ok("log", json!({"limit": 1}));
+        for request in [json!({}), json!({"agent_id": "ada"}), json!({}), json!({"agent_id": "ada"})] {
+            let again = desk.ok("reflect", request);
+            assert!(refs(&again["learnings"], "state").iter().all(|state| *state == "known"), "{again}");
+        }
+        let written = desk.ok("log", json!({"limit": 2}))["transactions"].clone();
+        assert_eq!(written[1], head["transactions"][0], "nothing but the reflection on the episodes of one agent");
+        observe("login retries without a limit");
+        let more = desk.ok("reflect", json!({}));
+        let mut states = refs(&more["learnings"], "state");
+        states.sort_unstable();
+        assert_eq!(states, ["known", "renewed"]);
+        assert_eq!(
+            texts(),
+            [
+                "found out 3 times: the token is read before it is refreshed",
+                "found out 4 times: login retries without a limit"
+            ]
+        );
+        // Fewer of them are looked at: what is known of it stays.
+        desk.ok("reflect", json!({"limit": 5}));
+        assert_eq!(texts().len(), 2);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_counted_beside_what_there_is() {
+    for desk in desks() {
+        let summary = |request: Value| desk.ok("episode_recall", request)["summary"].as_str().unwrap().to_owned();
+        assert_eq!(summary(json!({"query": "zanzibar"})), "nothing is remembered yet");
+        for n in 0..11 {
+            desk.ok("episode_add", json!({"content": format!("seen {n}"), "agent_id": "ada", "id": n.to_string()}));
+        }
+        desk.ok("episode_add", json!({"content": "kept to itself", "agent_id": "ada", "sensitive": true}));
+        desk.ok("episode_add", json!({"content": "seen too", "agent_id": "bob"}));
+        assert_eq!(summary(json!({"query": "zanzibar"})), "nothing fits, of 12 episodes");
+        assert_eq!(summary(json!({"query": "zanzibar", "agent_id": "ada"})), "nothing fits, of 11 episodes");
+        let nobody = json!({"query": "seen", "agent_id": "eve"});
+        assert_eq!(summary(nobody), "the filters leave none of the 12 that are remembered");
     }
 }
 

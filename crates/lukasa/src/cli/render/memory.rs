@@ -72,6 +72,9 @@ fn recalled(out: &mut dyn Write, response: &Value) -> Result<()> {
         for line in at(item, "content").lines().take(12) {
             writeln!(out, "    > {}", safe(line))?;
         }
+        for (number, line) in at(item, "rationale").lines().take(12).enumerate() {
+            writeln!(out, "    {} {}", if number == 0 { "why:" } else { "    " }, safe(line))?;
+        }
         for entity in list(item, "entities") {
             writeln!(out, "    about {}{}", at(entity, "ref"), became(entity))?;
         }
