@@ -63,6 +63,9 @@ pub trait Derived: Send + Sync {
     /// Removes all jobs of a kind; how many there were.
     fn remove_kind(&self, scope: &Scope, kind: &str) -> Result<u64>;
 
+    /// The time of day that all processes on this store agree on: the database server's, where there is one.
+    fn now(&self, scope: &Scope) -> Result<Time>;
+
     /// How far somebody came: a number under a name.
     fn mark(&self, scope: &Scope, name: &str) -> Result<Option<u64>>;
 

@@ -61,8 +61,20 @@ pub struct Ending {
 }
 
 impl Engine {
-    /// Every claim that is held now, in the order of their boards.
+    /// Every claim that is held now, in the order of their boards. One whose holder left longer ago than the grace time is
+    /// not held any more, though no process has ended it yet.
     pub fn claims_held(&self, ledger: &Ledger) -> Result<Vec<Held>> {
+        let mut held = Vec::new();
+        for claim in self.claims_on_boards(ledger)? {
+            if !self.has_left(ledger.scope(), &claim)? {
+                held.push(claim);
+            }
+        }
+        Ok(held)
+    }
+
+    /// Every claim that has not been ended, in the order of their boards.
+    pub(super) fn claims_on_boards(&self, ledger: &Ledger) -> Result<Vec<Held>> {
         self.catch_up(ledger)?;
         let boards = self.coordination.boards(ledger.scope());
         let all = boards.lock().held.values().flatten().cloned().collect();
@@ -90,6 +102,11 @@ impl Engine {
             let (held, version) = board(&ledger, &view, &key)?;
             let (mine, others): (Held, Vec<Held>) =
                 match decide(&held, &wish.target, &|held| self.is_own(&context.scope, held, wish)) {
+                    Decision::Conflict(held, _) if self.has_left(&context.scope, held)? => {
+                        // Another process may be ending it at this moment: what counts is what the board says next.
+                        self.end_left(&ledger)?;
+                        continue;
+                    }
                     Decision::Conflict(held, relation) => {
                         let held = held.clone();
                         self.coordination.tell(&context.scope, denied(wish, &held, relation, self.clock().now()));
@@ -145,7 +162,8 @@ impl Engine {
         }
         // What cannot be read now is no reason to take something away.
         let vouched = self.store().derived().mark(scope, &mark(connection)).unwrap_or(Some(u64::MAX));
-        let now = u64::try_from(self.clock().now().0).unwrap_or_default();
+        let now = self.store().derived().now(scope).unwrap_or_else(|_| self.clock().now());
+        let now = u64::try_from(now.0).unwrap_or_default();
         let grace = self.coordination.rules.grace.as_micros();
         vouched.is_some_and(|moved| u128::from(now.saturating_sub(moved)) < grace)
     }

@@ -45,6 +45,10 @@ pub fn guard_targets(engine: &Engine, ledger: &Ledger, agent: &str, targets: Vec
             guarded.warnings = told.collect();
         }
         Edits::Refuse => {
+            // The commit asks the boards, which still have claims of holders that left.
+            if !targets.is_empty() {
+                engine.end_left(ledger)?;
+            }
             let few = targets.len() <= NAMED;
             let asked = targets.iter().filter(|target| few || in_the_way(&held, target, Some(agent)).is_some());
             guarded.preconditions =

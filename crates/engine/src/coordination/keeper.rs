@@ -1,15 +1,18 @@
 //! Ends claims whose connection is gone, once the grace time has passed.
 //!
-//! Whoever has a connection open vouches for its claims by moving a mark in the store. What nobody vouches for any more is
-//! counted from when this process last saw the mark move, by its own clock: so a process that begins after another was
-//! killed gives what that one left the whole grace time, and clocks of several servers need not agree.
+//! A process that has a connection open vouches for its claims by setting a mark in the store to the time of the store. A
+//! claim that no process vouches for is counted from the last mark: what was left while no process was running is free
+//! at once for the next one. From its first look on, a process counts by its own clock from when it saw the mark change, so
+//! that a time of day that is changed ends nothing.
 
 use super::board::Ending;
 use crate::Engine;
 use crate::beat::Beat;
 use crate::telemetry::log;
+use lukasa_model::claims::Held;
 use lukasa_model::transaction::Header;
-use lukasa_model::{Result, Scope};
+use lukasa_model::{Result, Scope, Time};
+use lukasa_store::Ledger;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -18,8 +21,24 @@ use std::time::{Duration, Instant};
 const SOONEST: Duration = Duration::from_millis(100);
 const LATEST: Duration = Duration::from_secs(10);
 
-/// When connections that hold claims were last known to be there: the value of their mark, and when it was seen first.
-pub(super) type Seen = FxHashMap<(Scope, String), (Option<u64>, Duration)>;
+/// When connections that hold claims were last known to be there.
+pub(super) type Seen = FxHashMap<(Scope, String), Look>;
+
+/// What a process knows of a connection.
+pub(super) struct Look {
+    /// The value of its mark.
+    mark: Option<u64>,
+    /// When it was first seen.
+    at: Duration,
+    /// How long nobody had vouched for it by then.
+    unseen: Duration,
+}
+
+impl Look {
+    fn unseen(&self, now: Duration) -> Duration {
+        self.unseen + now.saturating_sub(self.at)
+    }
+}
 
 /// Looks after the claims of these projects, and of whichever else the engine is asked about, until it is dropped.
 pub fn keep(engine: &Engine, scopes: &[Scope]) -> Beat {
@@ -52,20 +71,22 @@ impl Engine {
 
     fn sweep(&self, scope: &Scope, now: Duration) -> Result<usize> {
         let ledger = self.ledger(scope);
-        let held = self.claims_held(&ledger)?;
+        let held = self.claims_on_boards(&ledger)?;
         let (presence, grace) = (&self.coordination.presence, self.coordination.rules.grace);
         let derived = self.store().derived();
-        let (mut vouched, mut foreign) = (FxHashSet::default(), FxHashSet::default());
+        let (mut vouched, mut foreign) = (FxHashSet::default(), FxHashMap::default());
         for claim in &held {
             let Some(connection) = claim.connection.as_deref() else { continue };
             let here = presence.is_open(connection) || presence.is_here(&claim.agent_id, claim.session_id.as_deref());
             if here {
-                vouched.insert(connection)
+                vouched.insert(connection);
             } else {
-                foreign.insert(connection)
-            };
+                let since = foreign.entry(connection).or_insert(claim.since);
+                *since = claim.since.max(*since);
+            }
         }
-        let stamp = u64::try_from(self.clock().now().0).unwrap_or_default();
+        let time = if held.is_empty() { Time(0) } else { derived.now(scope)? };
+        let stamp = u64::try_from(time.0).unwrap_or_default();
         for connection in &vouched {
             derived.set_mark(scope, &mark(connection), stamp)?;
         }
@@ -73,21 +94,23 @@ impl Engine {
         let left: Vec<String> = {
             let mut seen = self.coordination.seen.lock();
             for connection in &vouched {
-                seen.insert((scope.clone(), (*connection).to_owned()), (Some(stamp), now));
+                let look = Look { mark: Some(stamp), at: now, unseen: Duration::ZERO };
+                seen.insert((scope.clone(), (*connection).to_owned()), look);
             }
-            for connection in foreign.iter().filter(|connection| !vouched.contains(*connection)) {
-                let value = derived.mark(scope, &mark(connection))?;
-                let last = seen.entry((scope.clone(), (*connection).to_owned())).or_insert((value, now));
-                if last.0 != value {
-                    *last = (value, now);
+            for (connection, since) in foreign.iter().filter(|(connection, _)| !vouched.contains(*connection)) {
+                let mark = derived.mark(scope, &mark(connection))?;
+                let first = || Look { mark, at: now, unseen: unseen_for(mark, *since, time) };
+                let look = seen.entry((scope.clone(), (*connection).to_owned())).or_insert_with(first);
+                if look.mark != mark {
+                    *look = Look { mark, at: now, unseen: Duration::ZERO };
                 }
-                if now.saturating_sub(last.1) >= grace {
+                if look.unseen(now) >= grace {
                     lost.insert(connection);
                 }
             }
             let over = |(of, connection): &(Scope, String)| {
                 let connection = connection.as_str();
-                of == scope && !vouched.contains(connection) && !foreign.contains(connection)
+                of == scope && !vouched.contains(connection) && !foreign.contains_key(connection)
             };
             let left = seen.keys().filter(|key| over(key)).map(|(_, connection)| connection.clone()).collect();
             seen.retain(|key, _| !over(key));
@@ -100,16 +123,75 @@ impl Engine {
         if lost.is_empty() {
             return Ok(0);
         }
-        let header = Header { reason: Some("connections of their holders are gone".into()), ..Header::default() };
-        let ending = Ending { reason: "expired", ..Ending::default() };
-        let gone = |claim: &lukasa_model::claims::Held| {
+        self.expire(&ledger, &|claim| {
             claim.connection.as_deref().is_some_and(|connection| lost.contains(connection))
                 && !presence.is_here(&claim.agent_id, claim.session_id.as_deref())
-        };
-        Ok(self.end_claims(&ledger, &header, &ending, &gone)?.len())
+        })
     }
+
+    /// Ends claims whose holders left longer ago than the grace time, without waiting for the next look. Returns how many.
+    pub(super) fn end_left(&self, ledger: &Ledger) -> Result<usize> {
+        let mut left: FxHashSet<String> = FxHashSet::default();
+        for claim in self.claims_on_boards(ledger)? {
+            if self.has_left(ledger.scope(), &claim)? {
+                left.insert(claim.claim_id);
+            }
+        }
+        if left.is_empty() {
+            return Ok(0);
+        }
+        self.expire(ledger, &|claim| left.contains(&claim.claim_id))
+    }
+
+    /// Whether the holder of a claim left longer ago than the grace time, by the time of the store.
+    pub(super) fn has_left(&self, scope: &Scope, claim: &Held) -> Result<bool> {
+        let Some(connection) = claim.connection.as_deref() else { return Ok(false) };
+        let (presence, grace) = (&self.coordination.presence, self.coordination.rules.grace);
+        if presence.is_open(connection) || presence.is_here(&claim.agent_id, claim.session_id.as_deref()) {
+            return Ok(false);
+        }
+        let derived = self.store().derived();
+        let mark = derived.mark(scope, &mark(connection))?;
+        Ok(unseen_for(mark, claim.since, derived.now(scope)?) >= grace)
+    }
+
+    fn expire(&self, ledger: &Ledger, gone: &dyn Fn(&Held) -> bool) -> Result<usize> {
+        let header = Header { reason: Some("connections of their holders are gone".into()), ..Header::default() };
+        let ending = Ending { reason: "expired", ..Ending::default() };
+        Ok(self.end_claims(ledger, &header, &ending, gone)?.len())
+    }
+}
+
+/// How long ago a connection was last vouched for or used to claim. A time that has not come yet counts as now, for clocks
+/// are set back; that of a claim, which was made by the clock of its process, only where there is no mark.
+fn unseen_for(mark: Option<u64>, claimed: Time, now: Time) -> Duration {
+    let mark = mark.map(|mark| i64::try_from(mark).unwrap_or(i64::MAX));
+    let last = match mark {
+        Some(mark) if claimed > now => mark,
+        mark => claimed.0.max(mark.unwrap_or(i64::MIN)),
+    };
+    Duration::from_micros(u64::try_from(now.0.saturating_sub(last)).unwrap_or_default())
 }
 
 pub(super) fn mark(connection: &str) -> String {
     format!("connection:{connection}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_is_unseen_since_its_last_mark_or_its_claim() {
+        let second = |n: i64| Time(n * 1_000_000);
+        let mark = |n: u64| Some(n * 1_000_000);
+        let of = |mark, claimed, now| unseen_for(mark, second(claimed), second(now)).as_secs();
+        assert_eq!(of(mark(90), 10, 200), 110);
+        assert_eq!(of(None, 10, 200), 190, "no process lived long enough to vouch for it");
+        assert_eq!(of(mark(90), 150, 200), 50, "it claimed something since");
+        assert_eq!(of(mark(90), 500, 200), 110, "by a clock that is ahead");
+        assert_eq!(of(mark(500), 10, 200), 0, "what has not come yet is now");
+        assert_eq!(of(None, 500, 200), 0);
+        assert_eq!(of(Some(u64::MAX), 10, 200), 0);
+    }
 }

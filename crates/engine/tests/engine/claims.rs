@@ -389,7 +389,7 @@ fn what_a_killed_server_left_is_ended_by_another_and_what_a_living_one_has_is_no
         let third = &desk.engine;
         desk.ok("list", json!({}));
         for second in 0..65 {
-            desk.fixture.clock.advance(1_000_000);
+            desk.fixture.clock.advance(1);
             alive.sweep_claims(second * SECOND);
             if second < 10 {
                 dead.sweep_claims(second * SECOND);
@@ -400,12 +400,61 @@ fn what_a_killed_server_left_is_ended_by_another_and_what_a_living_one_has_is_no
         drop(dead);
         let mut ended = 0;
         for second in 65..80 {
-            desk.fixture.clock.advance(1_000_000);
+            desk.fixture.clock.advance(1);
             ended += alive.sweep_claims(second * SECOND) + third.sweep_claims(second * SECOND);
         }
         let held: Vec<String> =
             third.claims_held(&desk.fixture.ledger).unwrap().into_iter().map(|claim| claim.target).collect();
         assert_eq!((ended, held), (1, vec!["b.rs".to_owned()]));
+    }
+}
+
+#[test]
+fn what_was_left_while_no_process_ran_is_free_after_the_grace_time() {
+    for desk in Desk::all() {
+        let strict = || desk.another(ClaimRules { edits: Edits::Refuse, ..ClaimRules::default() });
+        let begin = |connection: &str| {
+            let engine = strict();
+            engine.coordination().presence().own(set(&[connection]));
+            engine
+        };
+        let held = |engine: &Engine| engine.claims_held(&desk.fixture.ledger).unwrap().len();
+        let by = |engine: &Engine, who, target: &str| ask(engine, &desk, who, "agent_claim", claim(target)).unwrap();
+        let seconds = |n: i64| desk.fixture.clock.advance(n);
+        // One was vouched for and then left; the other's process was killed before it could be.
+        for (target, vouched) in [("a.rs", true), ("b.rs", false)] {
+            let first = begin("c1");
+            assert_eq!(by(&first, ("ada", Some("c1")), target)["status"], "ok");
+            if vouched {
+                seconds(100);
+                first.sweep_claims(100 * SECOND);
+            }
+            drop(first);
+            seconds(59);
+            let next = begin("c2");
+            assert_eq!(by(&next, ("bob", Some("c2")), target)["status"], "CONFLICT", "{target}: not at once");
+            assert_eq!((held(&next), next.sweep_claims(Duration::ZERO)), (1, 0));
+            drop(next);
+            seconds(51);
+            let last = begin("c3");
+            assert_eq!(held(&last), 0, "{target}: nobody has it after 110 s");
+            assert_eq!(by(&last, ("eve", Some("c3")), target)["status"], "ok", "{target}");
+            assert_eq!(held(&last), 1);
+            drop(last);
+            seconds(110);
+            let other = strict();
+            ask(&other, &desk, ("ann", None), "list", json!({})).unwrap();
+            assert_eq!(other.sweep_claims(Duration::ZERO), 1, "{target}: a process that only looks ends it too");
+        }
+        // Edits are not refused for who is gone.
+        let first = begin("c4");
+        by(&first, ("ada", Some("c4")), "d.rs");
+        drop(first);
+        let edit = json!({"type": "FILE", "key": "d.rs"});
+        let next = begin("c5");
+        assert_eq!(ask(&next, &desk, ("bob", Some("c5")), "put", edit.clone()).unwrap_err().code, "claimed");
+        seconds(110);
+        ask(&next, &desk, ("bob", Some("c5")), "put", edit).unwrap();
     }
 }
 

@@ -198,6 +198,10 @@ impl Derived for MemoryStore {
         Ok(self.on_shelf(scope, |shelf| shelf.jobs.remove(kind).map_or(0, |all| all.len() as u64)))
     }
 
+    fn now(&self, _: &Scope) -> Result<Time> {
+        Ok(self.clock.now())
+    }
+
     fn mark(&self, scope: &Scope, name: &str) -> Result<Option<u64>> {
         Ok(self.on_shelf(scope, |shelf| shelf.marks.get(name).copied()))
     }

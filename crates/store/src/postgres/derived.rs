@@ -2,6 +2,7 @@
 
 use super::PostgresStore;
 use super::session::{OWN, Session, hash};
+use crate::Writer;
 use crate::derived::{
     Derived, Failure, Job, JobCounts, Lane, NewJob, Vector, VectorCount, check_priorities, last_of_each,
 };
@@ -306,6 +307,10 @@ impl Derived for PostgresStore {
             let sql = format!("DELETE FROM lukasa.jobs WHERE {OWN} AND kind = $3 RETURNING 1");
             Ok(touched(&session.rows(&sql, &[&kind])?))
         })
+    }
+
+    fn now(&self, scope: &Scope) -> Result<Time> {
+        Writer::now(&mut *self.beside(scope)?)
     }
 
     fn mark(&self, scope: &Scope, name: &str) -> Result<Option<u64>> {

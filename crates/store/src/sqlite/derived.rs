@@ -317,6 +317,10 @@ impl Derived for SqliteStore {
         })
     }
 
+    fn now(&self, _: &Scope) -> Result<Time> {
+        Ok(self.clock.now())
+    }
+
     fn mark(&self, scope: &Scope, name: &str) -> Result<Option<u64>> {
         self.looking(scope, |connection, scope| {
             connection
