@@ -391,7 +391,7 @@ fn ended(caller: &Caller, operation: &Operation, error: Option<&Error>, took: Du
     );
 }
 
-fn unknown(name: &str) -> Error {
+pub(crate) fn unknown(name: &str) -> Error {
     Error::not_found("unknown_operation", format!("no operation `{name}`")).hint("`find_tools` lists them")
 }
 

@@ -1,12 +1,14 @@
 //! The Model Context Protocol: operations as tools, facts as resources, common questions as prompts.
 
+mod listing;
 mod prompts;
 mod resources;
 mod subscriptions;
 mod tools;
 
+pub use listing::listed;
 pub(crate) use resources::decoded;
-pub use tools::{DEFAULT, Toolsets};
+pub use tools::Toolsets;
 
 use crate::front::{Caller, Front};
 use crate::http::SESSION;
@@ -23,9 +25,10 @@ use std::sync::{Arc, OnceLock};
 use subscriptions::Subscriptions;
 
 const INSTRUCTIONS: &str = "Lukasa keeps this project's code, documents, decisions and agents' doings in one versioned graph. \
-Begin a task with `context_pack`; look for anything with `search`; read exact lines with `semantic_slice`. Answers begin \
-with a summary and come in three sizes: profile compact, balanced or debug. `find_tools` finds further tools, which can \
-be called by name.";
+Begin a task with `context_pack`; look for anything with `search`; read exact lines with `semantic_slice`. Claim what you \
+change (`agent_claim`), keep what you find out (`episode_add`) and decide (`decision_add`), and ask for it again \
+(`episode_recall`). Answers begin with a summary and come in three sizes: profile compact, balanced or debug. \
+`find_tools` gives all arguments of a tool and finds further tools; `call_tool` calls those that are not listed.";
 
 /// Answers one client.
 #[derive(Clone)]

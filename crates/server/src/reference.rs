@@ -1,7 +1,7 @@
 //! The reference pages, made from the registry: every operation as command, tool and path.
 
 use crate::http::paths;
-use crate::mcp::DEFAULT;
+use crate::mcp::listed;
 use lukasa_engine::registry::fields::{Shape, fields};
 use lukasa_engine::{Effect, Operation, operations};
 use std::fmt::Write;
@@ -24,7 +24,7 @@ pub fn pages() -> Vec<(String, String)> {
         let own = || operations().iter().filter(move |operation| operation.meta.toolset == set);
         let names = own().map(|operation| {
             let name = operation.meta.name;
-            let shown = if DEFAULT.contains(&name) { format!("**{name}**") } else { name.to_owned() };
+            let shown = if listed(name).is_some() { format!("**{name}**") } else { name.to_owned() };
             format!("[{shown}]({set}.md#{name})")
         });
         let names: Vec<String> = names.collect();

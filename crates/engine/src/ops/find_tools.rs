@@ -1,13 +1,15 @@
 //! `find_tools`: which operations there are for a purpose, with what they take.
 
 use super::{META, count};
+use crate::pack::Profile;
+use crate::registry::fields::{Field, fields};
 use crate::registry::{self, Effect, Meta, Op};
 use crate::{Context, Engine, tool};
-use lukasa_model::Result;
+use lukasa_model::{Error, Result};
 use lukasa_search::tokens;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 pub struct FindTools;
 
@@ -23,28 +25,39 @@ pub struct Request {
     #[serde(default = "few")]
     #[schemars(range(min = 1, max = 100))]
     pub limit: usize,
+    /// How much to give: compact (300 tokens), balanced (1,200) or debug (everything).
+    #[serde(default = "everything")]
+    pub profile: Profile,
+}
+
+fn everything() -> Profile {
+    Profile::Debug
 }
 
 fn few() -> usize {
     5
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Clone, Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
     /// Best first.
     pub tools: Vec<ToolOut>,
-    /// Every toolset, for `--toolsets`.
+    /// Every toolset, for `--toolsets`; given without a question.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub toolsets: Vec<&'static str>,
+    /// How to get what had no room.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Clone, Serialize, JsonSchema)]
 pub struct ToolOut {
     pub name: &'static str,
     pub about: &'static str,
     pub toolset: &'static str,
     pub effect: Effect,
-    /// What it takes, as JSON Schema; given with a question, where few tools are found.
+    /// What it takes, as JSON Schema; given with a question, as far as there is room, the best tool first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
 }
@@ -54,8 +67,8 @@ impl Op for FindTools {
         name: "find_tools",
         answer: &["tools.name", "tools.about", "tools.arguments", "tools.effect"],
         summary: "Find tools for a purpose",
-        description: "Lists operations by what they are for, with their arguments. Every one can be called by its name, \
-                      whether or not it is listed to the agent.",
+        description: "Lists operations by what they are for, with all of their arguments. Every one can be called by its \
+                      name, or with `call_tool` where a host calls only what is listed.",
         verb: "find-tools",
         toolset: "admin",
         positional: &["query"],
@@ -78,25 +91,111 @@ impl Op for FindTools {
         // Stable: equals stay in the order of the registry.
         found.sort_by_key(|(fit, _)| std::cmp::Reverse(*fit));
         let total = found.len();
-        let with_arguments = !asked.is_empty();
-        let tools: Vec<ToolOut> = found
-            .into_iter()
-            .take(request.limit)
-            .map(|(_, operation)| ToolOut {
-                name: operation.meta.name,
-                about: operation.meta.summary,
-                toolset: operation.meta.toolset,
-                effect: operation.meta.effect,
-                arguments: with_arguments.then(|| tool::arguments(operation)),
-            })
-            .collect();
-        let mut toolsets: Vec<&'static str> = registry::operations().iter().map(|o| o.meta.toolset).collect();
-        toolsets.sort_unstable();
-        toolsets.dedup();
-        let best =
-            tools.first().map(|tool| format!("; the best: `{}` ({})", tool.name, tool.about)).unwrap_or_default();
-        Ok(Response { summary: format!("{}{best}", count(total, "tool")), tools, toolsets })
+        let found: Vec<&registry::Operation> =
+            found.into_iter().take(request.limit).map(|(_, operation)| operation).collect();
+        let best = found.first().map(|best| format!("; the best: `{}` ({})", best.meta.name, best.meta.summary));
+        let mut answer = Response {
+            summary: format!("{}{}", count(total, "tool"), best.unwrap_or_default()),
+            tools: found.iter().map(|operation| named(operation)).collect(),
+            toolsets: vec![],
+            hint: None,
+        };
+        if asked.is_empty() {
+            answer.toolsets = registry::operations().iter().map(|o| o.meta.toolset).collect();
+            answer.toolsets.sort_unstable();
+            answer.toolsets.dedup();
+            return Ok(answer);
+        }
+        with_arguments(answer, &found, request.profile)
     }
+}
+
+fn named(operation: &registry::Operation) -> ToolOut {
+    let meta = &operation.meta;
+    ToolOut { name: meta.name, about: meta.summary, toolset: meta.toolset, effect: meta.effect, arguments: None }
+}
+
+/// How much is given of a tool's arguments.
+#[derive(Clone, Copy, PartialEq)]
+enum Detail {
+    Whole,
+    /// Names and types.
+    Typed,
+    /// Names, and which are required.
+    Names,
+}
+
+fn arguments(operation: &registry::Operation, detail: Detail) -> Value {
+    if detail == Detail::Whole {
+        return tool::arguments(operation);
+    }
+    let fields = fields(operation);
+    let required: Vec<&str> = fields.iter().filter(|field| field.required).map(|field| field.name.as_str()).collect();
+    let schema = |field: &Field| if detail == Detail::Typed { field.schema() } else { json!({}) };
+    let properties: Map<String, Value> = fields.iter().map(|field| (field.name.clone(), schema(field))).collect();
+    json!({"properties": properties, "required": required})
+}
+
+/// Tools found beside the best that are named before its arguments are shortened.
+const BESIDE: usize = 2;
+
+/// Gives arguments as far as the profile has room: the best tool has its own in any case, with fewer words where they have no
+/// room, then further tools are named, then these get theirs.
+fn with_arguments(answer: Response, found: &[&registry::Operation], profile: Profile) -> Result<Response> {
+    let Some(best) = found.first() else { return Ok(answer) };
+    if profile == Profile::Debug {
+        let mut all = answer;
+        all.tools.iter_mut().zip(found).for_each(|(tool, own)| tool.arguments = Some(tool::arguments(own)));
+        return Ok(all);
+    }
+    let hint =
+        profile.larger().map(|larger| format!("profile {} gives more tools and all of their arguments", larger.name()));
+    let cut = Response { hint, ..answer.clone() };
+    let enough = BESIDE.min(found.len() - 1);
+    let tries =
+        [(Detail::Whole, enough), (Detail::Typed, enough), (Detail::Whole, 0), (Detail::Typed, 0), (Detail::Names, 0)];
+    let mut chosen = None;
+    'tries: for (detail, least) in tries {
+        for beside in (least..found.len()).rev() {
+            let whole = detail == Detail::Whole && beside + 1 == found.len();
+            let mut one = if whole { answer.clone() } else { cut.clone() };
+            one.tools.truncate(beside + 1);
+            one.tools[0].arguments = Some(arguments(best, detail));
+            if has_room(&one, profile)? {
+                chosen = Some(one);
+                break 'tries;
+            }
+        }
+    }
+    // What every tool must have is left to be cut like any other answer.
+    let Some(mut chosen) = chosen else { return Ok(answer) };
+    for at in 1..chosen.tools.len() {
+        for detail in [Detail::Whole, Detail::Typed] {
+            let mut more = chosen.clone();
+            more.tools[at].arguments = Some(arguments(found[at], detail));
+            if has_room(&more, profile)? {
+                chosen = more;
+                break;
+            }
+        }
+    }
+    let all_whole = chosen.tools.len() == found.len()
+        && chosen.tools.iter().zip(found).all(|(tool, own)| tool.arguments == Some(tool::arguments(own)));
+    if !all_whole && chosen.hint.is_none() {
+        let hinted = Response { hint: cut.hint, ..chosen.clone() };
+        if has_room(&hinted, profile)? {
+            chosen = hinted;
+        }
+    }
+    Ok(chosen)
+}
+
+/// Whether nothing of an answer would be left out.
+fn has_room(answer: &Response, profile: Profile) -> Result<bool> {
+    let answer =
+        serde_json::to_value(answer).map_err(|e| Error::internal(format!("an answer cannot be written: {e}")))?;
+    let shaped = tool::shape(answer, tool::Wish { profile, page: 1 });
+    Ok(shaped.is_ok_and(|shaped| shaped.get("truncated").is_none() && shaped.get("nextPage").is_none()))
 }
 
 /// Words of the question in an operation's name count most, then in its line, then in its description.

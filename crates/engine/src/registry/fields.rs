@@ -2,7 +2,7 @@
 
 use super::Operation;
 use lukasa_model::{Error, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A field of a request.
 pub struct Field {
@@ -13,6 +13,20 @@ pub struct Field {
     /// Its place among those that commands take by position.
     pub position: Option<usize>,
     pub default: Option<Value>,
+    /// Its JSON type; empty where it may be of several.
+    pub kind: String,
+}
+
+impl Field {
+    /// The least that JSON Schema can say of it: its type, or what may be chosen.
+    pub fn schema(&self) -> Value {
+        match &self.shape {
+            Shape::Choice(all) => json!({"enum": all}),
+            Shape::Texts => json!({"type": "array", "items": {"type": "string"}}),
+            _ if self.kind.is_empty() => json!({}),
+            _ => json!({"type": self.kind}),
+        }
+    }
 }
 
 /// How a field is written where everything is text.
@@ -43,6 +57,7 @@ pub fn fields(operation: &Operation) -> Vec<Field> {
                 .trim_end_matches('.')
                 .to_string(),
             shape: shape(schema, field),
+            kind: kind(schema, field),
             required: required(name),
             position: operation.meta.positional.iter().position(|p| p == name),
             default: field.get("default").cloned().filter(|d| d.is_number() || d.is_string() || *d == true),
@@ -52,30 +67,13 @@ pub fn fields(operation: &Operation) -> Vec<Field> {
 }
 
 fn shape(root: &Value, field: &Value) -> Shape {
-    if let Some(target) = field.get("$ref").and_then(Value::as_str) {
-        let pointed = root.pointer(target.trim_start_matches('#')).unwrap_or(&Value::Null);
-        return shape(root, &with_default(pointed, field));
-    }
-    for list in ["anyOf", "allOf"] {
-        let some = field
-            .get(list)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .find(|o| o.get("type") != Some(&"null".into()));
-        if let Some(some) = some {
-            return shape(root, &with_default(some, field));
-        }
+    if let Some(meant) = meant(root, field) {
+        return shape(root, &with_default(meant, field));
     }
     if let Some(choices) = choices(field) {
         return Shape::Choice(choices);
     }
-    let kind = match field.get("type") {
-        Some(Value::String(kind)) => kind.as_str(),
-        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).find(|k| *k != "null").unwrap_or_default(),
-        _ => "",
-    };
-    match kind {
+    match own_kind(field) {
         "boolean" if field.get("default") == Some(&Value::Bool(true)) => Shape::Switch,
         "boolean" => Shape::Flag,
         "integer" | "number" => Shape::Number,
@@ -83,6 +81,30 @@ fn shape(root: &Value, field: &Value) -> Shape {
         "array" if field.get("items").is_some_and(|items| is_text(root, items)) => Shape::Texts,
         _ => Shape::Json,
     }
+}
+
+fn kind(root: &Value, field: &Value) -> String {
+    meant(root, field).map_or_else(|| own_kind(field).to_owned(), |meant| kind(root, meant))
+}
+
+/// The type that a field names itself, whether or not it may be null.
+fn own_kind(field: &Value) -> &str {
+    match field.get("type") {
+        Some(Value::String(kind)) => kind.as_str(),
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).find(|k| *k != "null").unwrap_or_default(),
+        _ => "",
+    }
+}
+
+/// What a field refers to, or the first of several that is not null; none where it says itself what it is.
+fn meant<'a>(root: &'a Value, field: &'a Value) -> Option<&'a Value> {
+    if let Some(target) = field.get("$ref").and_then(Value::as_str) {
+        return Some(root.pointer(target.trim_start_matches('#')).unwrap_or(&Value::Null));
+    }
+    ["anyOf", "allOf"].iter().find_map(|list| {
+        let all = field.get(*list).and_then(Value::as_array)?;
+        all.iter().find(|one| one.get("type") != Some(&"null".into()))
+    })
 }
 
 fn with_default(shape: &Value, field: &Value) -> Value {

@@ -121,3 +121,24 @@ fn lines_that_have_no_room_are_on_the_next_page() {
         assert_eq!(code, format!("def f{n}(total):\n{}", body(n)));
     }
 }
+
+#[test]
+fn the_best_tool_that_is_found_has_all_its_arguments_in_every_profile() {
+    let desk = Desk::all().remove(0);
+    let operation = registry::find("find_tools").unwrap();
+    for asked in registry::operations() {
+        for (profile, most) in [("compact", 300), ("balanced", 1_200)] {
+            let query = format!("{} {}", asked.meta.name, asked.meta.summary);
+            let mut arguments = json!({"query": query, "profile": profile}).as_object().unwrap().clone();
+            let wish = tool::wish(operation, &mut arguments).unwrap();
+            let answer = tool::shape(desk.ok("find_tools", Value::Object(arguments)), wish).unwrap();
+            assert!(count(&answer.to_string()) <= most && answer.get("truncated").is_none(), "{answer}");
+            let best = &answer["data"]["tools"][0];
+            let named = best["arguments"]["properties"].as_object().unwrap_or_else(|| panic!("{query}: {answer}"));
+            let own = registry::find(best["name"].as_str().unwrap()).unwrap();
+            assert!(own.fields().keys().all(|field| named.contains_key(field)), "{query}: {answer}");
+            let required = own.fields().keys().filter(|field| own.requires(field)).count();
+            assert_eq!(best["arguments"]["required"].as_array().map_or(0, Vec::len), required, "{query}: {answer}");
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! Operations as tools: which are listed, what they say of themselves, and how their answers look.
 
-use crate::front::{Caller, Front};
+use super::listing;
+use crate::front::{Caller, Front, unknown};
 use lukasa_engine::registry::{self, Operation};
 use lukasa_engine::{Effect, operations, tool};
 use lukasa_model::{Error, Result};
@@ -14,24 +15,6 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 use tokio::sync::mpsc;
-
-/// Listed when nobody says otherwise; everything else can be found and called by name.
-pub const DEFAULT: [&str; 14] = [
-    "context_pack",
-    "search",
-    "semantic_slice",
-    "symbol_lookup",
-    "code_explain",
-    "get_callers",
-    "get_callees",
-    "impact",
-    "graph_query",
-    "find_pattern",
-    "diff_since",
-    "index_directory",
-    "put",
-    "find_tools",
-];
 
 /// Which tools are listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,35 +45,53 @@ impl Toolsets {
         }
     }
 
-    fn lists(&self, operation: &Operation) -> bool {
-        let has = |name: &str| self.chosen.contains(name);
-        has("all") || has(operation.meta.toolset) || DEFAULT.contains(&operation.meta.name)
-    }
-
-    /// In the order of the registry.
+    /// In the order of the registry: those of chosen sets whole, the default ones in brief, and what calls the rest.
     pub fn tools(&self) -> Vec<Tool> {
-        TOOLS.iter().filter(|(operation, _)| self.lists(operation)).map(|(_, tool)| tool.clone()).collect()
+        let has = |name: &str| self.chosen.contains(name);
+        let mut tools: Vec<Tool> = Vec::new();
+        for (operation, whole, brief) in &*TOOLS {
+            let whole = (has("all") || has(operation.meta.toolset)).then_some(whole);
+            tools.extend(whole.or(brief.as_ref()).cloned());
+        }
+        if !has("all") {
+            tools.push(listing::call_tool());
+        }
+        tools
     }
 }
 
-static TOOLS: LazyLock<Vec<(&'static Operation, Tool)>> =
-    LazyLock::new(|| operations().iter().map(|operation| (operation, described(operation))).collect());
+/// Every operation as a tool, whole and, where it is listed by default, in brief.
+static TOOLS: LazyLock<Vec<(&'static Operation, Tool, Option<Tool>)>> = LazyLock::new(|| {
+    let both = |operation: &'static Operation| {
+        let brief = listing::listed(operation.meta.name).map(|arguments| listing::brief(operation, arguments));
+        (operation, described(operation), brief)
+    };
+    operations().iter().map(both).collect()
+});
 
 pub fn tool(name: &str) -> Option<Tool> {
-    TOOLS.iter().find(|(operation, _)| operation.meta.name == name).map(|(_, tool)| tool.clone())
+    if name == listing::CALL {
+        return Some(listing::call_tool());
+    }
+    TOOLS.iter().find(|(operation, _, _)| operation.meta.name == name).map(|(_, whole, _)| whole.clone())
+}
+
+/// What a tool does to the graph, as hosts read it.
+pub fn annotations(operation: &Operation) -> ToolAnnotations {
+    let meta = &operation.meta;
+    ToolAnnotations::with_title(meta.summary)
+        .read_only(meta.effect == Effect::Read)
+        .destructive(meta.destructive)
+        .idempotent(meta.effect == Effect::Read)
+        .open_world(false)
 }
 
 fn described(operation: &Operation) -> Tool {
     let meta = &operation.meta;
-    let annotations = ToolAnnotations::with_title(meta.summary)
-        .read_only(meta.effect == Effect::Read)
-        .destructive(meta.destructive)
-        .idempotent(meta.effect == Effect::Read)
-        .open_world(false);
     Tool::new(meta.name, format!("{}. {}", meta.summary, meta.description), object(tool::arguments(operation)))
         .with_title(meta.summary)
         .with_raw_output_schema(object(tool::answers(operation)))
-        .with_annotations(annotations)
+        .with_annotations(annotations(operation))
 }
 
 fn object(value: Value) -> Arc<JsonObject> {
@@ -107,10 +108,16 @@ pub async fn call(
     request: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> std::result::Result<CallToolResponse, ErrorData> {
-    let Some(operation) = registry::find(&request.name) else {
-        return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+    let (operation, mut arguments) = if request.name == listing::CALL {
+        match called(request.arguments.unwrap_or_default()) {
+            Ok(called) => called,
+            Err(error) => return Ok(failed(&error, caller, tool::Wish::default())),
+        }
+    } else {
+        let operation = registry::find(&request.name);
+        let missing = || ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None);
+        (operation.ok_or_else(missing)?, request.arguments.unwrap_or_default())
     };
-    let mut arguments = request.arguments.unwrap_or_default();
     let wish = match tool::wish(operation, &mut arguments) {
         Ok(wish) => wish,
         Err(error) => return Ok(failed(&error, caller, tool::Wish::default())),
@@ -129,6 +136,33 @@ pub async fn call(
         Ok(value) => CallToolResult::structured(value).into(),
         Err(error) => failed(&error, caller, wish),
     })
+}
+
+/// What `call_tool` calls: from here on it is that tool, with its rights, its effects and its record.
+fn called(mut given: JsonObject) -> Result<(&'static Operation, JsonObject)> {
+    let wrong = |message: String| {
+        Error::invalid("invalid_request", message).hint("give `name` and `arguments`, as `find_tools` shows them")
+    };
+    let name = match given.shift_remove("name") {
+        Some(Value::String(name)) => name,
+        _ => return Err(wrong("`name` says which tool is called".into())),
+    };
+    let arguments = match given.shift_remove("arguments") {
+        None | Some(Value::Null) => JsonObject::new(),
+        Some(Value::Object(arguments)) => arguments,
+        Some(_) => return Err(wrong("`arguments` is an object".into())),
+    };
+    if let Some(other) = given.keys().next() {
+        return Err(wrong(format!(
+            "`{}` has no argument `{other}`; those of `{name}` go into `arguments`",
+            listing::CALL
+        )));
+    }
+    if name == listing::CALL {
+        return Err(wrong(format!("`{}` does not call itself", listing::CALL)));
+    }
+    let operation = registry::find(&name).ok_or_else(|| unknown(&name))?;
+    Ok((operation, arguments))
 }
 
 fn failed(error: &Error, caller: &Caller, wish: tool::Wish) -> CallToolResponse {
