@@ -6,7 +6,7 @@ use super::{id_of, refusal};
 use crate::front::Caller;
 use crate::shares::Holder;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use lukasa_model::{Error, ErrorKind};
@@ -120,7 +120,12 @@ pub async fn own(State(sessions): State<Arc<Sessions>>, request: Request, next: 
         let error = Error::not_found("unknown_session", "there is no such session").hint("begin with `initialize`");
         return refusal(&error, &id);
     }
-    let response = next.run(request).await;
+    let deletes = named.is_some() && request.method() == Method::DELETE;
+    let mut response = next.run(request).await;
+    if deletes && response.status() == StatusCode::ACCEPTED {
+        // It has ended when this is answered; clients take anything but 200 and 204 for a failure.
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
     let Some(begun) = self::named(response.headers()).filter(|_| named.is_none()) else { return response };
     let Some(ends) = sessions.begin(&begun, owner).await else { return response };
     sessions.end(&ends).await;

@@ -15,3 +15,4 @@ mod sensitive;
 mod shares;
 mod surface;
 mod tenants;
+mod tools;
