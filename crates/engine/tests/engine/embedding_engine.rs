@@ -117,6 +117,20 @@ fn what_is_required_comes_first_and_then_what_is_most_central() {
     }
 }
 
+#[test]
+fn no_secret_is_sent_with_an_object_or_a_question() {
+    for (desk, fake) in desks(8) {
+        let note = "log in at the till with password=hunter2hunter2";
+        desk.ok("put", json!({"type": "Note", "key": "till", "title": "Till", "properties": {"note": note}}));
+        desk.ok("embed", json!({}));
+        desk.ok("search", json!({"query": "who uses PASSWORD: swordfish99 at the till"}));
+        let sent = fake.asked().iter().map(|asked| asked.body.clone()).collect::<Vec<_>>().join("\n");
+        assert!(!sent.contains("hunter2") && !sent.contains("swordfish"), "{sent}");
+        assert!(sent.contains("log in at the till with password=[redacted]"), "{sent}");
+        assert!(sent.contains("query: who uses PASSWORD: [redacted] at the till"), "{sent}");
+    }
+}
+
 const OBJECTS: u64 = 60;
 const BAD: [Mood; 9] = [
     Mood::Down,
