@@ -30,7 +30,7 @@ pub struct Taken {
     /// `Type:key` of the object it was taken for.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// How many overloads of one function it stands for, where there are several; this is the first.
+    /// How many overloads of one function it stands for, where there are several; this is one of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overloads: Option<usize>,
 }

@@ -553,6 +553,36 @@ fn questions_about_code_are_answered_in_tables() {
 }
 
 #[test]
+fn paths_are_written_from_the_folder_one_is_in() {
+    let desk = Desk::new();
+    std::fs::create_dir(desk.folder.path().join("src")).unwrap();
+    desk.write("src/auth.py", "def check(word):\n    return word\n\n\ndef login(user):\n    return check(user)\n");
+    desk.write("web.py", "def page(user):\n    return user\n");
+    desk.ok(&["index"]);
+    let root = desk.folder.path().canonicalize().unwrap();
+    let absolute = root.join("src/auth.py").display().to_string();
+    for (name, key) in [
+        ("./auth.py", "src/auth.py"),
+        ("auth.py:6", "src/auth.py::login"),
+        ("../web.py", "web.py"),
+        (&absolute, "src/auth.py"),
+        ("auth.login", "src/auth.py::login"),
+    ] {
+        let command = |json: bool| {
+            let mut command = desk.command();
+            command.current_dir(root.join("src")).args(["get", name]).args(json.then_some("--json"));
+            command.output().unwrap()
+        };
+        let out: Value = serde_json::from_slice(&command(true).stdout).unwrap();
+        assert_eq!(out["thing"]["key"], key, "{name}");
+        let shown = text(&command(false).stdout);
+        assert!(shown.contains(&format!("`{name}` is F")) && shown.contains(key), "{name}: {shown}");
+    }
+    let out = desk.command().current_dir(root.join("src")).args(["get", "../../web.py"]).output().unwrap();
+    assert!(text(&out.stderr).contains("outside_workspace"), "{out:?}");
+}
+
+#[test]
 fn slices_patterns_and_questions_are_answered_for_people() {
     let desk = Desk::new();
     desk.write(

@@ -5,7 +5,7 @@ mod fuzzy;
 pub mod keys;
 
 pub use calls::{CallOut, NamesakesOut, Reach, Reached, ThroughOut, UnresolvedOut, check_confidence, lines, through};
-pub use fuzzy::{Match, Query};
+pub use fuzzy::{Match, Query, distance};
 pub use keys::{local, name, path};
 
 use crate::graph::Look;

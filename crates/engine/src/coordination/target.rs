@@ -77,7 +77,10 @@ pub fn meant(
 
 impl Look {
     fn named_target(&self, text: &str) -> Result<Target> {
-        let node = self.node(text)?;
+        let found = self.resolve(text)?;
+        // Of overloads always the same, however they are used.
+        let all = found.overloads.iter().chain([&found.node]);
+        let node = all.min_by_key(|node| self.snapshot.thing(**node)).copied().unwrap_or(found.node);
         let target = self.snapshot.key(node).and_then(|key| Target::of_object(self.snapshot.type_name(node), key));
         target.ok_or_else(|| {
             Error::invalid("invalid_target", format!("`{text}` is nothing that can be claimed"))

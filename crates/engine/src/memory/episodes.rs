@@ -151,11 +151,12 @@ pub fn add_all(
     let view = ledger.view(&ViewSpec::on(branch))?;
     let many = episodes.len() > 1;
     let mut episodes = episodes;
+    let mut near = FxHashMap::default();
     for episode in &mut episodes {
-        by_key(engine, context, branch, episode)?;
+        by_key(engine, context, branch, episode, &mut near)?;
     }
     let origin = Origin::of(context);
-    let recording = Recording { engine, context, ledger: &ledger, view: &view, origin };
+    let recording = Recording { engine, context, ledger: &ledger, view: &view, origin, near };
     let mut prepared: Vec<Prepared> = Vec::with_capacity(episodes.len());
     for (at, new) in episodes.into_iter().enumerate() {
         let one = recording.prepare(new);
@@ -173,16 +174,28 @@ struct Recording<'a, 'c> {
     ledger: &'a Ledger,
     view: &'a View,
     origin: Origin,
+    /// What comes near to the names that fit nothing.
+    near: FxHashMap<String, String>,
 }
 
 /// Puts exact names in the place of those that an episode is given by. What fits nothing stays as it is, and is judged
-/// where it is linked.
-fn by_key(engine: &Engine, context: &mut Context<'_>, branch: &str, new: &mut NewEpisode) -> Result<()> {
+/// where it is linked; `near` gets what comes near to it.
+fn by_key(
+    engine: &Engine,
+    context: &mut Context<'_>,
+    branch: &str,
+    new: &mut NewEpisode,
+    near: &mut FxHashMap<String, String>,
+) -> Result<()> {
     let spec = ViewSpec::on(branch);
     let mut exact = |name: &str| match engine.reference(context, &spec, name) {
         Ok(Reference::Id(id)) => Ok(Some(id)),
         Ok(_) => Ok(None),
-        Err(e) if e.kind == ErrorKind::NotFound => Ok(None),
+        Err(e) if e.kind == ErrorKind::NotFound => {
+            let names = e.hint.as_deref().and_then(|hint| hint.strip_prefix("closest: "));
+            near.extend(names.map(|names| (name.to_owned(), names.to_owned())));
+            Ok(None)
+        }
         Err(e) => Err(e),
     };
     for name in new.entities.iter_mut().chain(&mut new.derived_from).chain(&mut new.supersedes) {
@@ -416,7 +429,7 @@ impl Recording<'_, '_> {
             }
         }
         if !unknown.is_empty() && !new.new {
-            return Err(no_such_entities(&unknown));
+            return Err(no_such_entities(&unknown, &self.near));
         }
         let unknown: Vec<String> = unknown.into_iter().map(|(name, _)| name).collect();
         warnings.extend(unknown.iter().map(|name| unlinked(name)));
@@ -672,13 +685,13 @@ fn files_in(metadata: &mut Map<String, Value>) -> impl Iterator<Item = &mut Valu
     })
 }
 
-fn no_such_entities(unknown: &[(String, Error)]) -> Error {
+fn no_such_entities(unknown: &[(String, Error)], near: &FxHashMap<String, String>) -> Error {
     let names: Vec<String> = unknown.iter().map(|(name, _)| format!("`{name}`")).collect();
     let near: Vec<String> = unknown
         .iter()
         .filter_map(|(name, error)| {
-            let hint = error.hint.as_deref()?.strip_prefix("closest: ")?;
-            Some(format!("for `{name}`: {hint}"))
+            let listed = error.hint.as_deref().and_then(|hint| hint.strip_prefix("closest: "));
+            Some(format!("for `{name}`: {}", near.get(name).map(String::as_str).or(listed)?))
         })
         .collect();
     let error = Error::not_found("unknown_entity", format!("nothing is named {}", names.join(", ")));

@@ -2,7 +2,7 @@
 
 use super::form::{Fit, Form, Pattern};
 use super::origin::Rooted;
-use crate::code::symbols::{Kind, Query, Symbols, keys, number, text};
+use crate::code::symbols::{Kind, Query, Symbols, distance, keys, number, text};
 use crate::graph::{COMMUNITY, Look};
 use lukasa_graph::Node;
 use lukasa_model::claims::BOARD;
@@ -280,10 +280,11 @@ impl<'a> Resolver<'a> {
         nodes.iter().copied().filter(own).collect()
     }
 
-    /// Overloads of one function are one candidate; the first of them stands for all.
+    /// Overloads of one function are one candidate. The one with most relationships stands for all: where some are only
+    /// declared, it is the one with the body.
     fn grouped(&self, mut nodes: Vec<Node>) -> Vec<Vec<Node>> {
         let s = &self.look.snapshot;
-        nodes.sort_by_key(|node| s.thing(*node));
+        nodes.sort_by_key(|node| (Reverse(s.degree(*node)), s.thing(*node)));
         let same = |a: Node, b: Node| {
             let key = |node: Node| s.key(node).map(keys::plain);
             s.type_no(a) == s.type_no(b) && self.symbols.kind(a).is_some_and(Kind::runs) && key(a) == key(b)
@@ -349,11 +350,39 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Names of symbols that may have been meant.
+    /// Names of symbols or files that may have been meant.
     fn near(&self, allowed: &(dyn Fn(Node) -> bool + Sync)) -> Vec<String> {
+        let path = self.form.path().filter(|(path, after)| after.is_empty() && path.contains(['/', '\\']));
+        if let Some((path, _)) = path {
+            return self.near_files(path);
+        }
         let query = Query::new(self.form.rest);
         let found = self.symbols.like(&query, |node| allowed(node) && !self.look.snapshot.is_ended(node));
         found.into_iter().take(OFFERED).map(|found| format!("`{}`", self.look.snapshot.name(found.node))).collect()
+    }
+}
+
+impl Resolver<'_> {
+    /// Files whose names differ in few letters, those in the nearest folders first.
+    fn near_files(&self, path: &str) -> Vec<String> {
+        let s = &self.look.snapshot;
+        let letters = |text: &str| text.to_lowercase().chars().collect::<Vec<char>>();
+        let (wanted, whole) = (letters(keys::name(path)), letters(path));
+        let mut found: Vec<(usize, usize, Node)> = Vec::new();
+        for node in s.nodes() {
+            let Some(key) = s.key(node).filter(|_| self.symbols.is(node, Kind::File) && !s.is_ended(node)) else {
+                continue;
+            };
+            let name = letters(keys::name(key));
+            if name.len().abs_diff(wanted.len()) * 3 <= wanted.len() {
+                let edits = distance(&wanted, &name);
+                if edits * 3 <= wanted.len() {
+                    found.push((edits, distance(&whole, &letters(key)), node));
+                }
+            }
+        }
+        found.sort_unstable();
+        found.into_iter().take(OFFERED).map(|(_, _, node)| format!("`{}`", s.name(node))).collect()
     }
 }
 

@@ -232,6 +232,8 @@ impl Op for SemanticSlice {
         let symbols = Symbols::new(&look);
         let found = Finding { engine, symbols: &symbols, request: &request }.find(context)?;
         let (node, found_by) = (found.node, found.by);
+        // The answer names the symbol itself, and counts its own tokens.
+        drop(context.taken.take());
         let ppr_score = match request.ppr_score {
             Some(given) => given,
             None => walked(&look, &found.seeds).get(&node).copied().unwrap_or(0.0),

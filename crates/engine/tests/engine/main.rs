@@ -13,7 +13,6 @@ mod code_summaries;
 mod code_watch;
 mod compact;
 mod desk;
-mod diffs;
 mod embedding;
 mod embedding_endpoint;
 mod embedding_engine;

@@ -238,6 +238,9 @@ fn every_form_of_a_name_leads_to_one_object_in_every_operation() {
             for (name, request, taken) in ASKED {
                 let out = shop.ok(name, request(form));
                 assert_eq!(taken(&out), key, "{name} {form}");
+                if name == "semantic_slice" {
+                    continue;
+                }
                 let exact = [id.as_str(), key].contains(&form)
                     || form.ends_with(&format!(":{key}")) && form.contains("METHOD:")
                     || form == "FILE:context.go";
@@ -296,7 +299,7 @@ fn several_candidates_are_listed_and_none_gives_the_nearest() {
 fn overloads_of_one_function_are_one_candidate() {
     for shop in Shop::all() {
         let out = shop.ok("get_callers", json!({"ref": "Sum.of"}));
-        assert!(out["symbol"]["key"].as_str().unwrap().starts_with("shop/Sum.java::Sum::of~"), "{out}");
+        assert!(out["symbol"]["key"].as_str().unwrap().starts_with("shop/Sum.java::Sum::of"), "{out}");
         assert_eq!(out["resolved"][0]["overloads"], 2);
         assert_eq!(out["callers"][0]["key"], "shop/Sum.java::Sum::twice");
         assert_eq!(out["callers"][0]["call_lines"], json!([13]));
@@ -402,6 +405,9 @@ fn make(shop: &Shop, what: Wanted, n: usize) -> (String, String, String) {
         }
     };
     shop.ok("put", json!({"type": type_name, "key": key}));
+    if what == Wanted::Code {
+        shop.ok("link", json!({"type": "CALLS", "src": key, "dst": JSON}));
+    }
     if what == Wanted::Claim {
         shop.ok("agent_claim", json!({"target_id": key, "intent": "mend it"}));
     }
@@ -417,6 +423,7 @@ fn rest_of(operation: &str, field: &str, n: usize) -> Map<String, Value> {
         ("call_chain" | "shortest_path" | "paths", _) => json!({"from": JSON}),
         ("rename", _) => json!({"to": format!("made/renamed{n}.py::r")}),
         ("merge", _) => json!({"source": format!("side-{n}")}),
+        ("communities", _) => json!({"fresh": true}),
         ("patch", _) => json!({"title": "x"}),
         ("search", _) => json!({"query": "context"}),
         ("agent_claim", _) => json!({"intent": "mend it"}),
@@ -424,8 +431,8 @@ fn rest_of(operation: &str, field: &str, n: usize) -> Map<String, Value> {
         ("episode_recall" | "decision_query", _) => json!({"query": "seen"}),
         ("decision_add", _) => json!({"title": "one queue", "rationale": "order"}),
         ("build_context_graph", "policies") => json!({"mode": "policy_first"}),
-        ("context_graph_usage", "result") => json!({"context_graph_id": "", "usage_type": "informed"}),
-        ("context_graph_usage", _) => json!({"usage_type": "informed"}),
+        ("context_graph_usage", "result") => json!({"context_graph_id": "", "usage_type": "validation"}),
+        ("context_graph_usage", _) => json!({"usage_type": "validation"}),
         ("task_update", _) => json!({"task_id": format!("{n}")}),
         ("test_run", _) => json!({"path": "", "command": ["true"]}),
         _ => json!({}),
@@ -471,7 +478,9 @@ fn every_field_that_names_an_object_takes_every_form() {
                 request.insert((*field).into(), if is_list { json!([given]) } else { json!(given) });
                 let out = shop.ask(name, Value::Object(request.clone()));
                 let out = out.unwrap_or_else(|e| panic!("{name}.{field} by {form}, {request:?}: {e:?}"));
-                if form == "suffix" && wanted(name, field) != Wanted::Claim {
+                // A slice names the symbol itself, and a claim its target.
+                let names_it = name == "semantic_slice" || wanted(name, field) == Wanted::Claim;
+                if form == "suffix" && !names_it {
                     let taken = &out["resolved"][0];
                     assert_eq!((&taken["given"], &taken["ref"]), (&json!(given), &json!(typed)), "{name}.{field}");
                 }

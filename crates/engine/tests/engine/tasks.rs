@@ -76,9 +76,10 @@ fn what_can_be_begun_follows_from_what_is_done_and_claimed() {
         by(&desk, "bob", "task_update", json!({"task_id": "1", "status": "done"}));
         assert_eq!(keys(&by(&desk, "ada", "task_ready", json!({}))["tasks"]), ["task:2", "task:4"]);
         // Its code is taken by somebody else.
-        by(&desk, "bob", "agent_claim", json!({"target_id": "src/auth.py", "intent": "tidy up"}));
+        by(&desk, "bob", "agent_claim", json!({"new": true, "target_id": "src/auth.py", "intent": "tidy up"}));
         assert_eq!(keys(&by(&desk, "ada", "task_ready", json!({}))["tasks"]), ["task:4"]);
-        let refused = by(&desk, "ada", "agent_claim", json!({"target_id": "src/auth.py::check", "intent": "check"}));
+        let refused =
+            by(&desk, "ada", "agent_claim", json!({"new": true, "target_id": "src/auth.py::check", "intent": "check"}));
         assert_eq!(refused["status"], "CONFLICT");
         let blocking = by(&desk, "ada", "blocking_issues", json!({"agent_id": "ada"}));
         let issues: Vec<(&str, &str)> = blocking["issues"]
@@ -116,9 +117,18 @@ fn tasks_that_wait_for_each_other_are_told_and_refused() {
 fn completing_a_task_gives_back_its_claims_reflects_and_records_a_decision() {
     for desk in planned() {
         by(&desk, "ada", "agent_claim", json!({"target_id": "task:2", "intent": "do it"}));
-        by(&desk, "ada", "agent_claim", json!({"target_id": "src/auth.py", "intent": "check", "task_id": "2"}));
-        let other =
-            by(&desk, "ada", "agent_claim", json!({"target_id": "src/mail.py", "intent": "read", "task_id": "3"}));
+        by(
+            &desk,
+            "ada",
+            "agent_claim",
+            json!({"new": true, "target_id": "src/auth.py", "intent": "check", "task_id": "2"}),
+        );
+        let other = by(
+            &desk,
+            "ada",
+            "agent_claim",
+            json!({"new": true, "target_id": "src/mail.py", "intent": "read", "task_id": "3"}),
+        );
         for n in 0..3 {
             by(
                 &desk,

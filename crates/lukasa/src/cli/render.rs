@@ -37,6 +37,10 @@ fn shown(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
     if !warnings.is_empty() {
         writeln!(out, "warning: {}", warnings.join(", "))?;
     }
+    for taken in list(response, "resolved") {
+        let more = taken["overloads"].as_u64().map(|n| format!(", one of {n} overloads")).unwrap_or_default();
+        writeln!(out, "`{}` is {}{more}", at(taken, "given"), at(taken, "ref"))?;
+    }
     match operation {
         "index_directory" | "graph_rebuild" | "graph_set_workspace" => index::pass(out, response)?,
         "index_file" => index::file(out, response)?,
@@ -406,7 +410,7 @@ fn import_scip(out: &mut dyn Write, response: &Value) -> Result<()> {
 /// Whatever has no table of its own.
 fn rest(out: &mut dyn Write, response: &Value) -> Result<()> {
     let mut map: Map<String, Value> = response.as_object().cloned().unwrap_or_default();
-    for told in ["summary", "warnings", "truncated"] {
+    for told in ["summary", "warnings", "truncated", "resolved"] {
         map.remove(told);
     }
     for (field, value) in &map {

@@ -176,7 +176,7 @@ fn begins(name: &[u8], at: usize) -> bool {
 }
 
 /// Letters to change, leave out or add; neighbours that changed places count once.
-fn distance(a: &[char], b: &[char]) -> usize {
+pub fn distance(a: &[char], b: &[char]) -> usize {
     let mut rows = [vec![0; b.len() + 1], (0..=b.len()).collect::<Vec<_>>(), vec![0; b.len() + 1]];
     for (i, x) in a.iter().enumerate() {
         let [before, last, now] = &mut rows;
