@@ -1,8 +1,10 @@
 //! `impact`: what a change of one object reaches, and what it stands on.
 
 use super::{META, count};
+use crate::code::symbols::{Kind, Symbols, Way};
 use crate::coordination::ClaimOut;
 use crate::graph::{Look, check_range};
+use crate::names::Resolved;
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
@@ -27,6 +29,8 @@ const ASKED: usize = 2_000;
 const CONTAINS: [&str; 7] =
     ["CONTAINS", "CONTAINS_FILE", "DEFINES", "DEFINES_SYMBOL", "OWNS_ENTITY", "PROVIDES_CONTRACT", "EXPOSES_ENDPOINT"];
 const CONTAINED: [&str; 3] = ["DEFINED_IN", "BELONGS_TO", "PART_OF"];
+/// How a method depends on the one that it overrides or implements.
+const OVERRIDES: &str = "OVERRIDES";
 /// Containers above one another, at most.
 const LEVELS: usize = 8;
 
@@ -68,7 +72,7 @@ pub struct Response {
     pub source_service: Option<String>,
     /// How many objects depend on it within the depth.
     pub blast_radius: usize,
-    /// Tests that use it, what it contains, or what contains it, directly.
+    /// Tests that use it or what it contains directly.
     pub direct_tests: Vec<String>,
     /// Tests reached through others.
     pub transitive_tests: Vec<String>,
@@ -146,12 +150,15 @@ impl Op for Impact {
             "blast_radius",
         ],
         summary: "Tell what a change of an object reaches",
-        description: "Begins with the object, what it contains and what contains it below its service; follows \
-                      relationships backwards to what depends on it and forwards to what it depends on. Groups \
+        description: "Begins with the object and what it contains, of other objects than symbols also with what contains \
+                      them below their service; follows relationships backwards to what depends on it and forwards to \
+                      what it depends on. What depends on a function or a method is what calls or uses it, what \
+                      overrides it, and their callers, not what uses the class around it. Groups \
                       what is reached by service, with a shortest way to each, and names tests, contracts and domain \
                       entities where such objects exist, and who has claimed any of it.",
         verb: "impact",
         toolset: "graph",
+        names: &["ref"],
         positional: &["ref"],
         aliases: &[("node_id", "ref")],
         examples: &["lukasa impact src/auth.ts::login", "lukasa impact Service:auth --max-depth 2"],
@@ -165,32 +172,40 @@ impl Op for Impact {
         check_range("limit", request.limit, 1, 1_000)?;
         check_range("relationship_types", request.relationship_types.len(), 0, 32)?;
         let look = engine.look(context, &request.view)?;
-        let source = look.node(&request.reference)?;
+        let Resolved { node: source, overloads, .. } = look.resolve(&request.reference)?;
+        let symbols = Symbols::new(&look);
         let containment = Containment::new(&look);
         let given = !request.relationship_types.is_empty();
-        let whole = if given { vec![source] } else { containment.whole(source) };
+        let runs = !given && symbols.kind(source).is_some_and(Kind::runs);
+        let mut whole = if given { vec![source] } else { containment.whole(&symbols, source) };
+        whole.extend(overloads);
         let filter = filter(&look, &request.relationship_types, &containment)?;
-        let follow = |direction| {
-            let plan =
-                Walk { direction, depth: request.max_depth, max_nodes: MOST, max_edges: usize::MAX, filter: &filter };
+        let follow = |direction, filter: &Filter| {
+            let plan = Walk { direction, depth: request.max_depth, max_nodes: MOST, max_edges: usize::MAX, filter };
             walk(&look.snapshot, &whole, &plan)
         };
-        let (up, down) = (follow(Direction::In), follow(Direction::Out));
+        let calling = if runs { calling(&look, &filter) } else { filter.clone() };
+        let (up, down) = (follow(Direction::In, &calling), follow(Direction::Out, &filter));
+        let mut overriding = if runs { symbols.same_method(source, Way::In) } else { vec![] };
+        overriding.retain(|node| !up.nodes.contains(node));
         let mut services = Services { look: &look, containment: &containment, known: FxHashMap::default() };
         let reached = Both { up: &up, down: &down, whole: whole.len() };
         services.ask(&[source])?;
         let all_asked = services.ask(&reached.nodes())?;
         let source_service = services.of(source);
         let impacted_services = reached.services(&look, &mut services, source_service.as_deref());
-        let (direct_tests, transitive_tests) = tests(&look, &whole, &up);
-        let (total_dependents, total_dependencies) = (up.nodes.len() - whole.len(), down.nodes.len() - whole.len());
+        let (direct_tests, transitive_tests) = tests(&symbols, &whole, &up);
+        let total_dependents = up.nodes.len() - whole.len() + overriding.len();
+        let total_dependencies = down.nodes.len() - whole.len();
         let truncated = !all_asked
             || up.cut.is_some()
             || down.cut.is_some()
             || total_dependents.max(total_dependencies) > request.limit;
         let held = if look.is_head { engine.claims_held(&look.ledger)? } else { vec![] };
-        let claims: Vec<ClaimOut> =
-            touched(&look, source, &up, held).into_iter().map(|claim| ClaimOut::of(claim, &context.scope)).collect();
+        let claims: Vec<ClaimOut> = touched(&look, source, &up, &overriding, held)
+            .into_iter()
+            .map(|claim| ClaimOut::of(claim, &context.scope))
+            .collect();
         let name = look.snapshot.name(source);
         let mut summary = format!(
             "{} on {name} within {}",
@@ -220,7 +235,7 @@ impl Op for Impact {
             impacted_services,
             impacted_contracts: reached.contracts(&look, &mut services),
             impacted_entities: reached.entities(&look, &mut services),
-            dependents: list(&look, &up, whole.len(), request.limit),
+            dependents: dependents(&look, &overriding, &up, whole.len(), request.limit),
             total_dependents,
             dependencies: list(&look, &down, whole.len(), request.limit),
             total_dependencies,
@@ -233,14 +248,14 @@ impl Op for Impact {
 }
 
 /// Claims on the source, on anything in it, and on what depends on it.
-fn touched(look: &Look, source: Node, up: &Reached, held: Vec<Held>) -> Vec<Held> {
+fn touched(look: &Look, source: Node, up: &Reached, overriding: &[Node], held: Vec<Held>) -> Vec<Held> {
     if held.is_empty() {
         return held;
     }
     let s = &look.snapshot;
     let target = |node: Node| Target::of_object(s.type_name(node), s.key(node)?);
     let own = target(source);
-    let reached: Vec<Target> = up.nodes.iter().filter_map(|node| target(*node)).collect();
+    let reached: Vec<Target> = up.nodes.iter().chain(overriding).filter_map(|node| target(*node)).collect();
     let mut held = held;
     held.retain(|claim| {
         let at = claim.at();
@@ -262,9 +277,35 @@ fn filter(look: &Look, types: &[String], containment: &Containment<'_>) -> Resul
     Ok(Filter { edge_types: Some(follow.collect()), ..Filter::default() })
 }
 
+/// Towards what runs a function: through calls and uses of it, and not through the types around them, which whoever uses
+/// the type would be reached by.
+fn calling(look: &Look, filter: &Filter) -> Filter {
+    let types = look.snapshot.names().types();
+    let is_apart = |t: &str| ["INHERITS", "IMPLEMENTS", "IMPORTS", "EXTENDS"].iter().any(|n| t.eq_ignore_ascii_case(n));
+    let edge_types = types.iter().enumerate().map(|(i, t)| filter.edge_type(i as u16) && !is_apart(t));
+    let is_passed = |kind: Kind| kind.runs() || kind == Kind::File || kind.outside();
+    let node_types = types.iter().map(|t| Kind::of_type(t).is_none_or(is_passed));
+    Filter { edge_types: Some(edge_types.collect()), node_types: Some(node_types.collect()), ..filter.clone() }
+}
+
 fn is_type(look: &Look, node: Node, names: &[&str]) -> bool {
     let name = look.snapshot.type_name(node).to_ascii_lowercase().replace(['_', '-'], "");
     names.contains(&name.as_str())
+}
+
+/// What depends on it: methods that override it first, which have to change with it.
+fn dependents(look: &Look, overriding: &[Node], up: &Reached, roots: usize, limit: usize) -> Vec<ReachedOut> {
+    let s = &look.snapshot;
+    let out = |node: &Node| ReachedOut {
+        id: s.id(*node),
+        name: s.name(*node),
+        distance: 1,
+        ended: s.is_ended(*node),
+        via: OVERRIDES.into(),
+    };
+    let mut all: Vec<ReachedOut> = overriding.iter().take(limit).map(out).collect();
+    all.extend(list(look, up, roots, limit - all.len()));
+    all
 }
 
 fn list(look: &Look, found: &Reached, roots: usize, limit: usize) -> Vec<ReachedOut> {
@@ -319,8 +360,9 @@ impl Containment<'_> {
         all
     }
 
-    /// The node first, then all that changes with it: what it contains, and what contains it below its service.
-    fn whole(&self, node: Node) -> Vec<Node> {
+    /// The node first, then all that changes with it: what it contains, and what contains it below its service. A symbol
+    /// changes without what it is written in.
+    fn whole(&self, symbols: &Symbols<'_>, node: Node) -> Vec<Node> {
         let mut seen: FxHashSet<Node> = FxHashSet::from_iter([node]);
         let mut all = vec![node];
         let mut level = vec![node];
@@ -330,6 +372,9 @@ impl Containment<'_> {
             if all.len() > MOST / 2 {
                 break;
             }
+        }
+        if symbols.kind(node).is_some_and(|kind| kind != Kind::File) {
+            return all;
         }
         let mut level = vec![node];
         for _ in 0..LEVELS {
@@ -341,11 +386,12 @@ impl Containment<'_> {
     }
 }
 
-/// Tests by their type, or by a TESTS relationship: those that use it directly, and those reached through others.
-fn tests(look: &Look, whole: &[Node], up: &Reached) -> (Vec<String>, Vec<String>) {
-    let s = &look.snapshot;
+/// Tests by their type, by their label, or by a TESTS relationship: those that use it directly, and those reached through others.
+fn tests(symbols: &Symbols<'_>, whole: &[Node], up: &Reached) -> (Vec<String>, Vec<String>) {
+    let s = &symbols.look.snapshot;
     let is_test = |node: Node| {
         s.type_name(node).to_ascii_lowercase().contains("test")
+            || symbols.is_test(node)
             || s.outgoing(node).iter().any(|(_, _, t)| s.names().type_name(t).eq_ignore_ascii_case("TESTS"))
     };
     let (mut direct, mut transitive) = (vec![], vec![]);
