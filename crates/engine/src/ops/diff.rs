@@ -1,18 +1,23 @@
 //! `diff`: what differs between two views.
 
 use super::{META, count};
+use crate::code::symbols::Kind;
 use crate::context_graph::is_sensitive;
 use crate::registry::{Meta, Op};
 use crate::shape::ChangeOut;
 use crate::{Context, Engine};
+use lukasa_code::statements::{OBJECT_TYPES, RELATIONSHIP_TYPES};
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Error, Result, Statement, View};
+use lukasa_model::{Error, Result, Statement, Thing, View};
 use lukasa_store::Ledger;
-use lukasa_store::ledger::{Change, Difference, ViewSpec};
+use lukasa_store::ledger::{Change, Comparison, Difference, ViewSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub struct Diff;
+
+/// The type of git commits, which only grow in number.
+const COMMIT: &str = "COMMIT";
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
@@ -28,6 +33,12 @@ pub struct Request {
     /// The branch to compare to; the same when left out.
     #[serde(default)]
     pub to_branch: Option<String>,
+    /// Only objects and relationships of these types, for example FILE, FUNCTION, CLASS; all when left out.
+    #[serde(default)]
+    pub types: Vec<String>,
+    /// Also what has only moved within its file, and commits.
+    #[serde(default)]
+    pub all: bool,
     /// Most changes to list; all are counted.
     #[serde(default = "limit")]
     pub limit: usize,
@@ -64,7 +75,8 @@ impl Op for Diff {
         ],
         summary: "Compare two moments or two branches",
         description: "Lists what was added, removed and modified on the way from one view to the other, with the \
-                      paths that changed.",
+                      paths that changed. Each moment stands for the branch as it was known then. Code that has only \
+                      moved within its file is not listed, nor are commits, unless `all` asks for them.",
         verb: "diff",
         positional: &["from", "to"],
         examples: &["lukasa diff tx:10 tx:20", "lukasa diff --from-branch main --to-branch feature/x"],
@@ -81,16 +93,78 @@ impl Op for Diff {
         }
         let ledger = engine.ledger(&context.scope);
         let to_branch = request.to_branch.or_else(|| request.from_branch.clone());
-        let spec = |branch, as_of| ViewSpec { branch, as_of, known_at: None };
-        let from = ledger.view(&spec(request.from_branch, request.from))?;
-        let to = ledger.view(&spec(to_branch, request.to))?;
-        compare(&ledger, &from, &to, request.limit)
+        let from = view_at(&ledger, request.from_branch, request.from.as_deref())?;
+        let to = view_at(&ledger, to_branch, request.to.as_deref())?;
+        let meaning = Meaning::new(engine, context, &to, &request.types, request.all)?;
+        compare(&ledger, &from, &to, &meaning, request.limit)
+    }
+}
+
+/// The view that a moment of a comparison stands for: the branch as it was known then, or as it is now.
+pub fn view_at(ledger: &Ledger, branch: Option<String>, moment: Option<&str>) -> Result<View> {
+    match moment {
+        Some(moment) => ledger.view_since(branch.as_deref(), moment),
+        None => ledger.view(&ViewSpec { branch, ..ViewSpec::default() }),
     }
 }
 
 /// Compares two views and shapes the answer.
-pub fn compare(ledger: &Ledger, from: &View, to: &View, limit: usize) -> Result<Response> {
-    shaped(ledger.diff(from, to, limit)?, from, to)
+pub fn compare(ledger: &Ledger, from: &View, to: &View, meaning: &Meaning, limit: usize) -> Result<Response> {
+    shaped(meaning.compare(ledger, from, to, limit)?, from, to)
+}
+
+/// What counts as a change.
+pub struct Meaning {
+    /// Spelled as they are stated; empty for all.
+    types: Vec<String>,
+    all: bool,
+}
+
+impl Meaning {
+    /// Of some types, which may be given in one text with commas. A type that no object or relationship has is refused.
+    pub fn new(
+        engine: &Engine,
+        context: &mut Context<'_>,
+        view: &View,
+        types: &[String],
+        all: bool,
+    ) -> Result<Meaning> {
+        let asked: Vec<&str> =
+            types.iter().flat_map(|t| t.split(',')).map(str::trim).filter(|t| !t.is_empty()).collect();
+        if asked.is_empty() {
+            return Ok(Meaning { types: vec![], all });
+        }
+        let look = engine.look_at(context, view.clone(), false)?;
+        let types = asked.into_iter().flat_map(|name| match look.spelled_types(name) {
+            Ok(both) => both.into_iter().map(Ok).collect(),
+            Err(e) => vec![Err(e)],
+        });
+        Ok(Meaning { types: types.collect::<Result<_>>()?, all })
+    }
+
+    pub fn compare(&self, ledger: &Ledger, from: &View, to: &View, limit: usize) -> Result<Difference> {
+        let wanted = |thing: &Thing| {
+            let of_type = |t: &String| t.eq_ignore_ascii_case(&thing.type_name);
+            (self.all || !thing.type_name.eq_ignore_ascii_case(COMMIT))
+                && (self.types.is_empty() || self.types.iter().any(of_type))
+        };
+        let positions = |thing: &Thing| if self.all { &[][..] } else { positions(thing) };
+        ledger.diff_of(from, to, &Comparison { limit, wanted: &wanted, positions: &positions })
+    }
+}
+
+/// Which of the contents of code say where it stands.
+fn positions(thing: &Thing) -> &'static [&'static str] {
+    let is_edge = RELATIONSHIP_TYPES.iter().any(|t| t.eq_ignore_ascii_case(&thing.type_name));
+    match thing.ends.is_some() {
+        true if is_edge => &["/properties/line", "/properties/lines"],
+        false if Kind::of_type(&thing.type_name).is_some_and(|kind| kind != Kind::File) => {
+            &["/properties/line", "/properties/end_line"]
+        }
+        // What was read from its text, as a number.
+        false if thing.type_name.eq_ignore_ascii_case(OBJECT_TYPES[0]) => &["/properties/facts"],
+        _ => &[],
+    }
 }
 
 /// How many changes of which kind.

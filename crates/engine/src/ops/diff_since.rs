@@ -1,7 +1,7 @@
 //! `diff_since`: what changed since a transaction, time, commit or agent's last write.
 
 use super::META;
-use super::diff::{self, change_out, in_words};
+use super::diff::{self, Meaning, change_out, in_words};
 use super::log::TransactionOut;
 use crate::code::{self, symbols::keys};
 use crate::registry::{Meta, Op};
@@ -10,8 +10,8 @@ use crate::{Context, Engine};
 use lukasa_model::change::ChangeSummary;
 use lukasa_model::statement::Kind;
 use lukasa_model::view::ViewEcho;
-use lukasa_model::{Result, Thing, Time, Tx};
-use lukasa_store::ledger::{Change, ChangeClass, ViewSpec};
+use lukasa_model::{Result, Time, Tx};
+use lukasa_store::ledger::{Change, ChangeClass};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,9 @@ pub struct Request {
     /// Only objects and relationships of these types, for example FILE, FUNCTION, CLASS; all when left out.
     #[serde(default)]
     pub types: Vec<String>,
+    /// Also what has only moved within its file, and commits.
+    #[serde(default)]
+    pub all: bool,
     /// Most changes to list; all are counted.
     #[serde(default = "diff::limit")]
     pub limit: usize,
@@ -148,12 +151,13 @@ impl Op for DiffSince {
         summary: "Show what changed since a moment",
         description: "Compares a branch as it was at a transaction, a time, a git commit or an agent's last write \
                       with how it is now: what was added, removed and modified, with since when, and the \
-                      transactions between.",
+                      transactions between. Code that has only moved within its file is not listed, nor are \
+                      commits, unless `all` asks for them.",
         verb: "diff-since",
         positional: &["since"],
         examples: &[
             "lukasa diff-since 42",
-            "lukasa diff-since 42 --types FILE",
+            "lukasa diff-since 42 --types FILE,FUNCTION",
             "lukasa diff-since agent:claude",
             "lukasa diff-since 2026-01-31",
         ],
@@ -164,8 +168,9 @@ impl Op for DiffSince {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let ledger = engine.ledger(&context.scope);
-        let from = ledger.view_since(request.branch.as_deref(), &request.since)?;
-        let to = ledger.view(&ViewSpec { branch: request.branch, ..ViewSpec::default() })?;
+        let from = diff::view_at(&ledger, request.branch.clone(), Some(&request.since))?;
+        let to = diff::view_at(&ledger, request.branch, None)?;
+        let meaning = Meaning::new(engine, context, &to, &request.types, request.all)?;
         let registry = ledger.registry()?;
         let mut next = from.known + 1;
         let (mut transactions, mut transactions_total) = (Vec::new(), 0);
@@ -183,13 +188,7 @@ impl Op for DiffSince {
                 }
             }
         }
-        let is_one = |asked: &String, own: &str| {
-            [false, true].iter().any(|kind| registry.spelling(asked, *kind).eq_ignore_ascii_case(own))
-        };
-        let wanted = |thing: &Thing| {
-            request.types.is_empty() || request.types.iter().any(|asked| is_one(asked, &thing.type_name))
-        };
-        let found = ledger.diff_of(&from, &to, request.limit, &wanted)?;
+        let found = meaning.compare(&ledger, &from, &to, request.limit)?;
         let counts = Counts { added: found.added, removed: found.removed, modified: found.modified };
         let listed = found.changes.len();
         let (mut added, mut removed, mut modified) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
 //! `release …`: freeze what is visible under a name, and compare such names.
 
-use super::diff::{self, compare};
+use super::diff::{self, Meaning, compare};
 use super::{META, WRITE, check_limit, count};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
@@ -212,6 +212,12 @@ pub struct DiffRequest {
     pub from: String,
     /// The release to compare to.
     pub to: String,
+    /// Only objects and relationships of these types; all when left out.
+    #[serde(default)]
+    pub types: Vec<String>,
+    /// Also what has only moved within its file, and commits.
+    #[serde(default)]
+    pub all: bool,
     /// Most changes to list; all are counted.
     #[serde(default = "diff::limit")]
     pub limit: usize,
@@ -245,6 +251,8 @@ impl Op for Diff {
     fn run(engine: &Engine, context: &mut Context<'_>, request: DiffRequest) -> Result<diff::Response> {
         let ledger = engine.ledger(&context.scope);
         let view = |name: &str| ledger.view(&ViewSpec::default().as_of(&format!("release:{name}")));
-        compare(&ledger, &view(&request.from)?, &view(&request.to)?, request.limit)
+        let (from, to) = (view(&request.from)?, view(&request.to)?);
+        let meaning = Meaning::new(engine, context, &to, &request.types, request.all)?;
+        compare(&ledger, &from, &to, &meaning, request.limit)
     }
 }

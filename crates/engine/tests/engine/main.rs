@@ -13,6 +13,7 @@ mod code_summaries;
 mod code_watch;
 mod compact;
 mod desk;
+mod diffs;
 mod embedding;
 mod embedding_endpoint;
 mod embedding_engine;

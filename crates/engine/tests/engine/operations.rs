@@ -544,13 +544,14 @@ fn changes_since_a_moment_can_be_asked_for_by_type() {
         assert_eq!((&all["modified"][0]["ref"], &all["modified"][0]["title"]), (&json!("Service:a"), &json!("A")));
         assert_eq!(all["added"][1]["between"], json!(["Team:b", "Service:a"]));
         for (types, added, modified) in
-            [(json!(["service"]), 0, 1), (json!(["Team", "OWNS"]), 2, 0), (json!(["X"]), 0, 0)]
+            [(json!(["service"]), 0, 1), (json!(["Team", "OWNS"]), 2, 0), (json!(["Team,OWNS"]), 2, 0)]
         {
             let some = desk.ok("diff_since", json!({"since": "tx:1", "types": types}));
             let listed = |field: &str| some[field].as_array().unwrap().len();
             assert_eq!((listed("added"), listed("modified"), listed("removed")), (added, modified, 0));
             assert_eq!((&some["counts"]["added"], &some["counts"]["modified"]), (&json!(added), &json!(modified)));
         }
+        assert_eq!(desk.fails("diff_since", json!({"since": "tx:1", "types": ["X"]})), "no_such_type");
         let few = desk.ok("diff_since", json!({"since": "tx:1", "limit": 1}));
         assert_eq!((&few["truncated"], &few["counts"]), (&json!(true), &all["counts"]), "all are counted");
     }

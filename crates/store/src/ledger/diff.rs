@@ -42,24 +42,33 @@ pub struct Difference {
     pub modified: usize,
 }
 
+/// What of two views is compared.
+pub struct Comparison<'a> {
+    /// Most changes to list; all are counted.
+    pub limit: usize,
+    /// Whether something is compared at all.
+    pub wanted: &'a dyn Fn(&Thing) -> bool,
+    /// JSON pointers into contents that say where something is and not what it is: a version that differs in these alone
+    /// is no change.
+    pub positions: &'a dyn Fn(&Thing) -> &'static [&'static str],
+}
+
+/// Changes looked at together.
+const AT_ONCE: usize = 1_000;
+
 impl Ledger {
     /// What turns `before` into `after`; at most `limit` changes are listed, all are counted. What Lukasa keeps
     /// for itself (branches, releases, tags, types) is not compared.
     pub fn diff(&self, before: &View, after: &View, limit: usize) -> Result<Difference> {
-        self.diff_of(before, after, limit, &|_| true)
+        self.diff_of(before, after, &Comparison { limit, wanted: &|_| true, positions: &|_| &[] })
     }
 
-    /// The same of some things only.
-    pub fn diff_of(
-        &self,
-        before: &View,
-        after: &View,
-        limit: usize,
-        wanted: &dyn Fn(&Thing) -> bool,
-    ) -> Result<Difference> {
+    /// The same of some things only, and by what they mean.
+    pub fn diff_of(&self, before: &View, after: &View, how: &Comparison<'_>) -> Result<Difference> {
         let mut old = Peek::new(self.heads(before, Fields::Header)?)?;
         let mut new = Peek::new(self.heads(after, Fields::Header)?)?;
         let mut out = Difference::default();
+        let mut waiting: Vec<Change> = Vec::new();
         loop {
             let order = match (&old.row, &new.row) {
                 (None, None) => break,
@@ -75,33 +84,61 @@ impl Ledger {
                 (Some(_), None) => ChangeClass::Removed,
                 (None, _) => ChangeClass::Added,
             };
-            let thing = b.as_ref().or(a.as_ref()).map(|row| row.thing.clone());
-            if thing.as_ref().is_none_or(|thing| !wanted(thing)) {
+            let Some(thing) = b.as_ref().or(a.as_ref()).map(|row| row.thing.clone()) else { continue };
+            if !(how.wanted)(&thing) {
                 continue;
             }
-            match class {
+            let (before, after) = (a.map(|row| row.statement), b.map(|row| row.statement));
+            waiting.push(Change { class, thing, before, after, between: None, summary: None, ended_at: None });
+            if waiting.len() == AT_ONCE {
+                self.count(std::mem::take(&mut waiting), how, &mut out)?;
+            }
+        }
+        self.count(waiting, how, &mut out)?;
+        self.explain(&mut out.changes, after, how)?;
+        Ok(out)
+    }
+
+    /// Counts and lists changes, but for those of position alone.
+    fn count(&self, mut changes: Vec<Change>, how: &Comparison<'_>, out: &mut Difference) -> Result<()> {
+        let may_have_moved = |c: &Change| c.class == ChangeClass::Modified && !(how.positions)(&c.thing).is_empty();
+        let numbers: Vec<_> = changes.iter().filter(|c| may_have_moved(c)).map(|c| c.thing.no).collect();
+        if !numbers.is_empty() {
+            let mut reader = self.store.read(&self.scope)?;
+            let statements = reader.statements(&numbers, Fields::Content)?;
+            let contents: FxHashMap<_, _> = statements.into_iter().map(|s| (s.version, s.content)).collect();
+            let text = |s: &Option<Statement>| s.as_ref().and_then(|s| contents.get(&s.version)?.clone());
+            changes.retain(|change| {
+                let paths: Vec<String> = (how.positions)(&change.thing).iter().map(|path| (*path).to_owned()).collect();
+                let differs = || {
+                    let (before, after) = (text(&change.before), text(&change.after));
+                    !summarise(before.as_deref(), after.as_deref(), &paths).paths.is_empty()
+                };
+                !may_have_moved(change) || differs()
+            });
+        }
+        for change in changes {
+            match change.class {
                 ChangeClass::Added => out.added += 1,
                 ChangeClass::Removed => out.removed += 1,
                 ChangeClass::Modified => out.modified += 1,
             }
-            if let (Some(thing), true) = (thing, out.changes.len() < limit) {
-                let (before, after) = (a.map(|row| row.statement), b.map(|row| row.statement));
-                out.changes.push(Change { class, thing, before, after, between: None, summary: None, ended_at: None });
+            if out.changes.len() < how.limit {
+                out.changes.push(change);
             }
         }
-        self.explain(&mut out.changes, after)?;
-        Ok(out)
+        Ok(())
     }
 
     /// Loads the contents of what was modified and tells the change, and when what was removed ended.
-    fn explain(&self, changes: &mut [Change], after: &View) -> Result<()> {
+    fn explain(&self, changes: &mut [Change], after: &View, how: &Comparison<'_>) -> Result<()> {
         if changes.is_empty() {
             return Ok(());
         }
         let mut reader = self.store.read(&self.scope)?;
         let head = reader.head()?;
         let registry = self.registry_in(&mut *reader, &head)?;
-        for chunk in changes.chunks_mut(1_000) {
+        for chunk in changes.chunks_mut(AT_ONCE) {
             let numbers: Vec<_> = chunk.iter().map(|c| c.thing.no).collect();
             let statements = reader.statements(&numbers, Fields::Content)?;
             let gone = |no| {
@@ -127,8 +164,10 @@ impl Ledger {
                 if change.class == ChangeClass::Modified {
                     let text = |s: &Option<Statement>| s.as_ref().and_then(|s| s.content.clone());
                     let ignored = registry.ignored_paths(&change.thing.type_name, change.thing.ends.is_some());
+                    let positions = (how.positions)(&change.thing).iter().map(|path| (*path).to_owned());
+                    let ignored: Vec<String> = ignored.iter().cloned().chain(positions).collect();
                     let (before, after) = (text(&change.before), text(&change.after));
-                    change.summary = Some(summarise(before.as_deref(), after.as_deref(), ignored));
+                    change.summary = Some(summarise(before.as_deref(), after.as_deref(), &ignored));
                 }
             }
         }

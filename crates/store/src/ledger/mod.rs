@@ -17,7 +17,7 @@ mod views;
 
 pub use commit::{CONFLICT, Committed};
 pub use declare::{NewBranch, NewRelease};
-pub use diff::{Change, ChangeClass, Difference};
+pub use diff::{Change, ChangeClass, Comparison, Difference};
 pub use dump::{DumpReport, RestoreReport};
 pub use find::{Found, HistoryEntry, Link, Named};
 pub use follow::{Changes, State, hide};

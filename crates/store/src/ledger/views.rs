@@ -45,8 +45,8 @@ impl Ledger {
         self.view_in(&mut *reader, head, spec)
     }
 
-    /// The branch as it stood at a moment: what was known then, about then. For comparing with now; `as_of` a
-    /// time or commit would look at that time with today's knowledge.
+    /// The branch as it stood at a moment: what was known then, about then. For comparing; `as_of` a time or commit would
+    /// look at that time with today's knowledge, and so does this for a time when nothing had been recorded.
     pub fn view_since(&self, branch: Option<&str>, moment: &str) -> Result<View> {
         let (mut reader, head) = self.open()?;
         let registry = self.registry_in(&mut *reader, &head)?;
@@ -60,7 +60,10 @@ impl Ledger {
         }
         let (known, valid) = match at.tx {
             Some(transaction) => transaction,
-            None => (ask.knowledge(&format!("time:{}", at.valid))?, at.valid),
+            None => match ask.knowledge(&format!("time:{}", at.valid))? {
+                0 => (head.tx, at.valid),
+                known => (known, at.valid),
+            },
         };
         let lineage = registry.lineage(named.number, known)?;
         let hash = hash_at(&mut *reader, &head, known)?;

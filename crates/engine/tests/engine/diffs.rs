@@ -1,0 +1,204 @@
+//! Differences of meaning between indexed trees, and what a change of a method reaches, on every store.
+
+use crate::desk::Desk;
+use crate::made::Made;
+use gix::ObjectId;
+use gix::objs::tree::EntryKind;
+use serde_json::{Value, json};
+use std::fs;
+
+const SHOP: &str = "class Store:
+    def get(self, key):
+        return key
+
+    def put(self, key):
+        return self.get(key)
+
+
+def load(store: Store):
+    return store.get('a')
+
+
+def start():
+    return load(Store())
+";
+const USERS: &str = "from shop import Store
+
+
+def one():
+    return Store()
+
+
+def two():
+    return Store()
+
+
+def three(store: Store):
+    return store.put('b')
+";
+const CACHED: &str = "from shop import Store
+
+
+class Cached(Store):
+    def get(self, key):
+        return None
+";
+const TEST: &str = "from shop import load, Store
+
+
+def test_load():
+    assert load(Store())
+";
+
+fn commit(made: &Made, n: u32, parents: &[ObjectId], files: &[(&str, &str)]) -> ObjectId {
+    for (path, text) in files {
+        fs::write(made.root.join(path), text).unwrap();
+    }
+    let files: Vec<_> = files.iter().map(|(path, text)| (*path, EntryKind::Blob, *text)).collect();
+    let id = made.commit("main", n, parents, &files);
+    made.file("HEAD", "ref: refs/heads/main\n");
+    id
+}
+
+fn index(desk: &Desk, made: &Made) {
+    desk.fixture.clock.advance(60_000_000);
+    desk.ok("index_directory", json!({"path": made.root}));
+}
+
+/// What a comparison lists, as `class Type:key` or `class TYPE between`.
+fn listed(out: &Value) -> Vec<String> {
+    let name = |change: &Value| match change["key"].as_str() {
+        Some(key) => format!("{} {}:{key}", change["change"].as_str().unwrap(), change["type"].as_str().unwrap()),
+        None => {
+            format!("{} {} {}", change["change"].as_str().unwrap(), change["type"].as_str().unwrap(), change["between"])
+        }
+    };
+    let mut all: Vec<String> = out["changes"].as_array().unwrap().iter().map(name).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn code_that_only_moved_is_no_change() {
+    for desk in Desk::all() {
+        let made = Made::new();
+        let first = commit(&made, 1, &[], &[("shop.py", SHOP), ("users.py", USERS)]);
+        index(&desk, &made);
+        desk.ok("release_create", json!({"name": "1"}));
+        let moved = format!("# A shop.\n\n{SHOP}");
+        let second = commit(&made, 2, &[first], &[("shop.py", &moved), ("users.py", USERS)]);
+        index(&desk, &made);
+        desk.ok("release_create", json!({"name": "2"}));
+        let between = json!({"from": format!("commit:{first}"), "to": format!("commit:{second}")});
+        let out = desk.ok("diff", between.clone());
+        assert_eq!(listed(&out), ["modified FILE:shop.py"], "{out}");
+        let paths = out["changes"][0]["change_summary"]["paths"].to_string();
+        assert!(paths.contains("content_hash"), "{paths}");
+        let out = desk.ok("release_diff", json!({"from": "1", "to": "2"}));
+        assert_eq!(listed(&out), ["modified FILE:shop.py"]);
+        let since = desk.ok("diff_since", json!({"since": format!("commit:{first}")}));
+        assert_eq!(since["counts"], json!({"added": 0, "removed": 0, "modified": 1}));
+        let mut all = between;
+        all["all"] = json!(true);
+        let all = desk.ok("diff", all);
+        assert!(listed(&all).contains(&"modified METHOD:shop.py::Store::get".to_owned()), "{all}");
+        assert!(listed(&all).contains(&format!("added COMMIT:{second}")), "{all}");
+        let line = desk.ok("get", json!({"ref": "Store.get"}))["thing"]["properties"]["line"].clone();
+        assert_eq!(line, 4, "the fact itself has moved");
+
+        let changed = moved.replace("return key", "return key + 'x'");
+        let third = commit(&made, 3, &[second], &[("shop.py", &changed), ("users.py", USERS)]);
+        index(&desk, &made);
+        let out = desk.ok("diff", json!({"from": format!("commit:{second}"), "to": format!("commit:{third}")}));
+        assert_eq!(
+            listed(&out),
+            ["modified CLASS:shop.py::Store", "modified FILE:shop.py", "modified METHOD:shop.py::Store::get"]
+        );
+    }
+}
+
+#[test]
+fn both_comparisons_mean_the_same_moments() {
+    for desk in Desk::all() {
+        let made = Made::new();
+        let first = commit(&made, 1, &[], &[("shop.py", SHOP)]);
+        index(&desk, &made);
+        let time = desk.ok("log", json!({}))["transactions"][0]["recorded_at"].as_str().unwrap().to_owned();
+        commit(&made, 2, &[first], &[("shop.py", SHOP), ("users.py", USERS)]);
+        index(&desk, &made);
+        for word in [format!("commit:{first}"), "tx:1".into(), format!("time:{time}"), time.clone()] {
+            let (one, other) = (desk.ok("diff", json!({"from": word})), desk.ok("diff_since", json!({"since": word})));
+            assert_eq!(one["from"], other["from"], "{word}");
+            assert_eq!((&one["added"], &one["removed"]), (&other["counts"]["added"], &json!(0)), "{word}: {one}");
+            assert!(listed(&one).iter().any(|change| change == "added FILE:users.py"), "{word}: {one}");
+        }
+    }
+}
+
+#[test]
+fn types_are_listed_with_commas_and_unknown_ones_are_refused() {
+    for desk in Desk::all() {
+        let made = Made::new();
+        let first = commit(&made, 1, &[], &[("shop.py", SHOP)]);
+        index(&desk, &made);
+        commit(&made, 2, &[first], &[("shop.py", SHOP), ("users.py", USERS)]);
+        index(&desk, &made);
+        for types in [json!(["FILE,FUNCTION"]), json!(["file", "Function"]), json!(["FILE, FUNCTION"])] {
+            let out = desk.ok("diff", json!({"from": "tx:1", "types": types}));
+            let expected = [
+                "added FILE:users.py",
+                "added FUNCTION:users.py::one",
+                "added FUNCTION:users.py::three",
+                "added FUNCTION:users.py::two",
+            ];
+            assert_eq!(listed(&out), expected, "{types}");
+            assert_eq!(desk.ok("diff_since", json!({"since": "tx:1", "types": types}))["counts"]["added"], 4);
+        }
+        let calls = desk.ok("diff", json!({"from": "tx:1", "types": ["CALLS"]}));
+        assert!(calls["added"].as_u64().unwrap() > 0, "{calls}");
+        for (name, request) in [
+            ("diff", json!({"from": "tx:1", "types": ["FUNCTIO"]})),
+            ("diff_since", json!({"since": "tx:1", "types": ["FILE,FUNCTIO"]})),
+        ] {
+            assert_eq!(desk.fails(name, request), "no_such_type", "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_depends_on_a_method_is_what_calls_it_and_not_what_uses_its_class() {
+    for desk in Desk::all() {
+        let made = Made::new();
+        let files = [("shop.py", SHOP), ("users.py", USERS), ("cached.py", CACHED), ("test_shop.py", TEST)];
+        commit(&made, 1, &[], &files);
+        index(&desk, &made);
+        let reached = |name: &str| {
+            let out = desk.ok("impact", json!({"ref": name}));
+            let list = out["dependents"].as_array().unwrap();
+            let mut names: Vec<String> = list
+                .iter()
+                .map(|one| format!("{} {}", one["via"].as_str().unwrap(), one["name"].as_str().unwrap()))
+                .collect();
+            names.sort();
+            assert_eq!(out["total_dependents"], names.len(), "{out}");
+            (names, out)
+        };
+        let (get, out) = reached("Store.get");
+        assert_eq!(
+            get,
+            [
+                "CALLS FUNCTION:shop.py::load",
+                "CALLS FUNCTION:shop.py::start",
+                "CALLS FUNCTION:test_shop.py::test_load",
+                "CALLS FUNCTION:users.py::three",
+                "CALLS METHOD:shop.py::Store::put",
+                "OVERRIDES METHOD:cached.py::Cached::get",
+            ]
+        );
+        assert_eq!(out["transitive_tests"], json!(["FUNCTION:test_shop.py::test_load"]));
+        let (class, _) = reached("Store");
+        for user in ["FUNCTION:users.py::one", "FUNCTION:users.py::two", "CLASS:cached.py::Cached"] {
+            assert!(class.iter().any(|name| name.ends_with(user)), "{user}: {class:?}");
+        }
+    }
+}
