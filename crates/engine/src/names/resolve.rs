@@ -386,7 +386,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether a word is a type of objects that somebody has stated or declared.
+/// Whether a word is a type of objects that is stated or declared.
 fn is_type(look: &Look, word: &str) -> bool {
     let spelled = look.registry.spelling(word, false);
     look.snapshot.names().types().iter().any(|name| name.eq_ignore_ascii_case(spelled))

@@ -82,10 +82,11 @@ impl Op for AgentClaim {
         summary: "Claim a file, function, task or feature before working on it",
         description: "Says what an agent is about to work on. If another agent has claimed it, or the file around it, or \
                       something within it, the answer is CONFLICT with who, what for and since when, and nothing is claimed. \
-                      What does not exist is refused, unless `new` says that it is yet to be made. A claim holds for the whole project whatever the branch. It ends by `agent_release`, when somebody \
-                      else changes the code, when its task is completed, and when the connection it was made by has been \
-                      closed for a minute; claims by single requests (REST, command line) end by release only. Claiming \
-                      again what one has changes its intent.",
+                      What does not exist is refused, unless `new` says that it is yet to be made. A claim holds for the \
+                      whole project whatever the branch. It ends by `agent_release`, when somebody else changes the code, \
+                      when its task is completed, and when the connection it was made by has been closed for a minute; \
+                      claims by single requests (REST, command line) end by release only. Claiming again what one has \
+                      changes its intent.",
         verb: "claim",
         toolset: "coordination",
         positional: &["target_id"],

@@ -277,8 +277,8 @@ fn filter(look: &Look, types: &[String], containment: &Containment<'_>) -> Resul
     Ok(Filter { edge_types: Some(follow.collect()), ..Filter::default() })
 }
 
-/// Towards what runs a function: through calls and uses of it, and not through the types around them, which whoever uses
-/// the type would be reached by.
+/// Towards what runs a function: through calls and uses of it, and not through the types around them, by which all that
+/// uses the type would be reached.
 fn calling(look: &Look, filter: &Filter) -> Filter {
     let types = look.snapshot.names().types();
     let is_apart = |t: &str| ["INHERITS", "IMPLEMENTS", "IMPORTS", "EXTENDS"].iter().any(|n| t.eq_ignore_ascii_case(n));
