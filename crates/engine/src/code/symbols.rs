@@ -330,6 +330,19 @@ impl<'a> Symbols<'a> {
         (all, true)
     }
 
+    /// The overload of a function that was stated first; itself where it has no others.
+    pub fn first_overload(&self, node: Node) -> Node {
+        let s = &self.look.snapshot;
+        let Some(own) = s.key(node).filter(|_| self.kind(node).is_some_and(Kind::runs)).map(keys::plain) else {
+            return node;
+        };
+        let same = |other: &Node| {
+            let key = s.key(*other).filter(|key| key.starts_with(own) && !s.is_ended(*other));
+            key.is_some_and(|key| keys::plain(key) == own) && s.type_no(*other) == s.type_no(node)
+        };
+        s.nodes().into_iter().filter(same).min_by_key(|other| s.thing(*other)).unwrap_or(node)
+    }
+
     /// How many call it.
     pub fn callers(&self, node: Node) -> usize {
         self.linked(node, Rel::Calls, Way::In).count()

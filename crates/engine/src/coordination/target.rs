@@ -1,6 +1,7 @@
 //! From what an agent says to what it means: names to targets, targets to objects and their versions.
 
 use crate::code::place::Place;
+use crate::code::symbols::Symbols;
 use crate::graph::Look;
 use crate::names::Origin;
 use crate::{Context, Engine};
@@ -77,10 +78,8 @@ pub fn meant(
 
 impl Look {
     fn named_target(&self, text: &str) -> Result<Target> {
-        let found = self.resolve(text)?;
-        // Of overloads always the same, however they are used.
-        let all = found.overloads.iter().chain([&found.node]);
-        let node = all.min_by_key(|node| self.snapshot.thing(**node)).copied().unwrap_or(found.node);
+        // Overloads are one target, whichever of them is named, by whichever name.
+        let node = Symbols::new(self).first_overload(self.node(text)?);
         let target = self.snapshot.key(node).and_then(|key| Target::of_object(self.snapshot.type_name(node), key));
         target.ok_or_else(|| {
             Error::invalid("invalid_target", format!("`{text}` is nothing that can be claimed"))

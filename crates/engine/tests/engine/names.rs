@@ -318,6 +318,11 @@ fn all_names_of_one_thing_are_one_claim() {
             let second = claim("bob", "", form, false).unwrap();
             assert_eq!((&second["status"], &second["target_id"]), (&json!("CONFLICT"), &json!(FETCH)), "{form}");
         }
+        let sum = claim("ada", "", "Sum.of", false).unwrap()["target_id"].clone();
+        for overload in ["Sum.java:5", "Sum.java:9", "shop.Sum.of"] {
+            let second = claim("bob", "", overload, false).unwrap();
+            assert_eq!((&second["status"], &second["target_id"]), (&json!("CONFLICT"), &sum), "{overload}");
+        }
         for nothing in ["src/nowhere.ts", "src/hono.ts::Hono::nowhere", "Hono.nowhere", "nowhere", "nowhere.ts:f"] {
             let error = claim("bob", "", nothing, false).unwrap_err();
             assert_eq!(error.code, "unknown_target", "{nothing}: {error:?}");
