@@ -71,7 +71,7 @@ const GUARDED: f64 = 0.35;
 /// Claims, decisions and learnings about the entry point that come first, of each.
 const GUARDED_EACH: usize = 3;
 /// Longest texts of notes that have little room, in characters.
-const NOTE: [usize; 3] = [160, 100, 60];
+const NOTE: [usize; 4] = [160, 100, 60, 40];
 /// Longest texts of a frame that has little room, in characters.
 const NARROW: [usize; 3] = [160, 80, 40];
 /// Longest signature where there is little room, in characters.
@@ -527,7 +527,9 @@ fn offers(core: &Core, notes: &Notes, budget: Budget, explain: bool) -> Vec<Offe
 fn note_forms(note: &Note, form: fn(Note) -> Form, entry: Option<&str>) -> Vec<Form> {
     let brief = Note { status: None, confidence: None, since: None, ..note.clone() };
     let mut forms = vec![form(note.clone()), form(brief.clone())];
-    let unnamed = Note { reference: String::new(), ..brief };
+    // Who has claimed something must be known; who wrote a note need not be.
+    let agent = note.agent.clone().filter(|_| matches!(forms[0], Form::Blocker(_)));
+    let unnamed = Note { reference: String::new(), agent, ..brief };
     let short = |text: &str, most: usize| shortened(text, most).unwrap_or_else(|| text.to_owned());
     for most in NOTE {
         let content = match &note.claim {
