@@ -28,7 +28,7 @@ pub fn run(repo: &Path, verbose: bool, as_json: bool) -> Result<(), Fault> {
 
 /// All sources that an index would read.
 fn read(repo: &Path) -> Result<Program, Fault> {
-    let (listed, _) = files::list(repo)?;
+    let listed = files::list(repo, &Default::default())?.files;
     let texts: Vec<(String, String)> = listed
         .into_par_iter()
         .filter(|file| file.stamp.size <= files::SOURCE_BYTES)

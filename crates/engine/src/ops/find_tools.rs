@@ -194,7 +194,8 @@ fn with_arguments(answer: Response, found: &[&registry::Operation], profile: Pro
 fn has_room(answer: &Response, profile: Profile) -> Result<bool> {
     let answer =
         serde_json::to_value(answer).map_err(|e| Error::internal(format!("an answer cannot be written: {e}")))?;
-    let shaped = tool::shape(answer, tool::Wish { profile, page: 1 });
+    let operation = registry::find(FindTools::META.name).ok_or_else(|| Error::internal("an operation finds itself"))?;
+    let shaped = tool::shape(operation, answer, tool::Wish { profile, page: 1 });
     Ok(shaped.is_ok_and(|shaped| shaped.get("truncated").is_none() && shaped.get("nextPage").is_none()))
 }
 
