@@ -131,7 +131,12 @@ fn the_best_tool_that_is_found_has_all_its_arguments_in_every_profile() {
             let query = format!("{} {}", asked.meta.name, asked.meta.summary);
             let mut arguments = json!({"query": query, "profile": profile}).as_object().unwrap().clone();
             let wish = tool::wish(operation, &mut arguments).unwrap();
-            let answer = tool::shape(desk.ok("find_tools", Value::Object(arguments)), wish).unwrap();
+            let answer = tool::shape(
+                lukasa_engine::registry::find("find_tools").unwrap(),
+                desk.ok("find_tools", Value::Object(arguments)),
+                wish,
+            )
+            .unwrap();
             assert!(count(&answer.to_string()) <= most && answer.get("truncated").is_none(), "{answer}");
             let best = &answer["data"]["tools"][0];
             let named = best["arguments"]["properties"].as_object().unwrap_or_else(|| panic!("{query}: {answer}"));
