@@ -9,6 +9,7 @@ mod page;
 mod text;
 mod weight;
 
+use crate::code::trees::Behind;
 use crate::pack::Profile;
 use crate::registry::{self, Effect, Operation};
 use cut::{Cutting, Record, STEPS, Step};
@@ -151,7 +152,7 @@ fn shape_declared(declared: Declared, pages: bool, answer: Value, wish: Wish) ->
         summary,
         profile: wish.profile,
         cursor: all.shift_remove("next_cursor").and_then(|cursor| cursor.as_str().map(str::to_owned)),
-        freshness: all.get("view").and_then(fresh),
+        freshness: freshness(&mut all),
     };
     let declared = declared.of(&all);
     let paged = Paged::take(&declared, &mut all);
@@ -192,10 +193,19 @@ pub fn failure(error: &Error, request_id: Option<&str>, profile: Profile) -> Val
     counted(Value::Object(map))
 }
 
+/// Which branch an answer is about, and how far that is behind the working tree where it could not be brought up to date.
+fn freshness(all: &mut Map<String, Value>) -> Option<String> {
+    let view = all.get("view").and_then(fresh);
+    let behind = all.shift_remove("behind").and_then(|behind| serde_json::from_value::<Behind>(behind).ok());
+    let Some(behind) = behind else { return view };
+    let files = behind.files.map_or_else(|| "perhaps".to_owned(), |files| format!("{files} files"));
+    Some(format!("{}; {files} behind the working tree", view.unwrap_or(behind.branch)))
+}
+
 fn fresh(view: &Value) -> Option<String> {
     let branch = view.get("branch")?.as_str()?;
     let branch = shorten(branch, BRANCH).unwrap_or_else(|| branch.to_owned());
-    let known = ["known", "tx", "as_of_tx"].iter().find_map(|name| view.get(*name)).and_then(Value::as_u64);
+    let known = ["known_at", "known", "tx", "as_of_tx"].iter().find_map(|name| view.get(*name)).and_then(Value::as_u64);
     Some(known.map_or_else(|| branch.clone(), |tx| format!("{branch} at tx {tx}")))
 }
 

@@ -451,7 +451,7 @@ fn mistakes_are_told_with_what_to_do_next() {
         (vec!["put", "Service", "a", "--branch", "nowhere"], "unknown_branch"),
         (vec!["put", "Service", "a", "--set", "novalue"], "invalid_set"),
         (vec!["put", "two words", "a"], "invalid_type_name"),
-        (vec!["link", "auth", "CALLS", "nobody"], "dangling_end"),
+        (vec!["link", "auth", "CALLS", "nobody"], "not_found"),
         (vec!["branch", "create", "b", "--from", "b"], "cyclic_branch"),
         (vec!["get", "auth", "--as-of", "release:none"], "unknown_release"),
         (vec!["import", "nothing.jsonl"], "file_failure"),

@@ -209,7 +209,7 @@ fn logs_tell_of_every_request_and_of_no_secret() {
         "graph_search_latency_seconds_count 1",
         "graph_expand_nodes_sum 1",
         "graph_traversal_latency_seconds_count{hops=\"0\",tenant_id=\"local\"} 3",
-        "graph_total_nodes{entity_type=\"Service\",tenant_id=\"local\"} 1",
+        "graph_total_nodes{entity_type=\"Service\",tenant_id=\"local\"} 2",
         "graph_entities_extracted_total{entity_type=\"Service\",source_system=\"api\",tenant_id=\"local\"} 1",
         "graph_search_latency_ms_count{stage=\"lexical\",intent=\"none\",rerank_applied=\"false\"} 1",
         "graph_search_candidate_pool_size 0",

@@ -112,6 +112,11 @@ fn who_may_only_read_is_given_what_is_there_and_how_far_it_is_behind() {
             let out = desk.call_from(&made.root, reader(), operation, request).unwrap();
             assert_eq!(out["behind"]["files"], 2, "{operation}: {out}");
             assert_eq!(out["behind"]["branch"], "main");
+            let wish = lukasa_engine::tool::Wish::default();
+            let told =
+                lukasa_engine::tool::shape(lukasa_engine::registry::find(operation).unwrap(), out, wish).unwrap();
+            let freshness = told["freshness"].as_str().unwrap();
+            assert!(freshness.ends_with("; 2 files behind the working tree"), "{told}");
         }
         assert_eq!(desk.fixture.ledger.head().unwrap().tx, head, "nothing was written");
     }
