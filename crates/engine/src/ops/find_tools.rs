@@ -169,10 +169,10 @@ fn with_arguments(answer: Response, found: &[&registry::Operation], profile: Pro
     }
     // What every tool must have is left to be cut like any other answer.
     let Some(mut chosen) = chosen else { return Ok(answer) };
-    for at in 1..chosen.tools.len() {
+    for (at, operation) in found.iter().enumerate().take(chosen.tools.len()).skip(1) {
         for detail in [Detail::Whole, Detail::Typed] {
             let mut more = chosen.clone();
-            more.tools[at].arguments = Some(arguments(found[at], detail));
+            more.tools[at].arguments = Some(arguments(operation, detail));
             if has_room(&more, profile)? {
                 chosen = more;
                 break;

@@ -500,7 +500,8 @@ fn offers(core: &Core, notes: &Notes, budget: Budget, explain: bool) -> Vec<Offe
     let entry = core.slices.first().map(|slice| slice.key.as_str());
     let is_near = |note: &Note| note.about.iter().any(|node| core.near.contains(node));
     // What others are doing comes before what was once learned; each kind in turn.
-    let kinds: [(&[Note], fn(Note) -> Form); 3] =
+    type Kind<'n> = (&'n [Note], fn(Note) -> Form);
+    let kinds: [Kind<'_>; 3] =
         [(&notes.blockers, Form::Blocker), (&notes.decisions, Form::Decision), (&notes.learnings, Form::Learning)];
     for (kind, (list, form)) in kinds.into_iter().enumerate() {
         let mut turn = 0;

@@ -47,7 +47,8 @@ pub fn is_given(value: &str) -> bool {
 
 /// Whether a shell would take it as a value: neither an expression nor a count.
 pub fn is_shell_value(value: &str) -> bool {
-    is_given(value) && !CODE.is_match(value) && !FILE.is_match(value) && !(value.len() < LONG && is_number(value))
+    let is_count = value.len() < LONG && is_number(value);
+    is_given(value) && !is_count && !CODE.is_match(value) && !FILE.is_match(value)
 }
 
 /// How much of what was given without quotes is a secret, if it is one: without the parameters that follow it in an address
