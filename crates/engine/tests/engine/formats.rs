@@ -48,7 +48,9 @@ fn a_cursor_of_form_2_opens() {
         request: [1, 2, 3, 4, 5, 6, 7, 8],
     };
     let key = Hash([9; 32]);
-    let text = "AQAAAAIAAAAAAAAABwAGR0hGIEAAAAAAKAsBAgMEBQYHCGftjWxbKTJEkEdP14LcfPk";
+    let first_form = "AQAAAAIAAAAAAAAABwAGR0hGIEAAAAAAKAsBAgMEBQYHCGftjWxbKTJEkEdP14LcfPk";
+    assert_eq!(Cursor::open(first_form, &key).unwrap_err().code, "invalid_cursor");
+    let text = "AgAAAAIAAAAAAAAABwAAAAAAAAALAAZHSEYgQAAAAAAoCwECAwQFBgcICJyOlEDCP-OWF1enD9gmNQ";
     assert_eq!(cursor.seal(&key), text);
     assert_eq!(Cursor::open(text, &key).unwrap(), cursor);
     assert_eq!(Cursor::open(text, &Hash([8; 32])).unwrap_err().code, "invalid_cursor");
