@@ -52,6 +52,8 @@ pub struct Meta {
     pub branch_field: &'static str,
     /// Request fields that, when set, stand instead of a view.
     pub instead_of_view: &'static [&'static str],
+    /// It chooses by its `profile` what to answer with, so that agents have it called with theirs.
+    pub fits_itself: bool,
     /// A working tree that was never indexed is indexed first.
     pub indexes_first: bool,
     /// Request fields that only who works on this machine may set: what they name is run.

@@ -55,10 +55,10 @@ pub fn wish(operation: &Operation, arguments: &mut Map<String, Value>) -> Result
             Error::invalid("invalid_request", format!("profile: {value} is not compact, balanced or debug"))
         })?,
     };
-    match (fields.contains_key("profile"), fields.contains_key("budget")) {
+    match (fields.contains_key("profile"), operation.meta.fits_itself) {
         (false, _) => drop(arguments.remove("profile")),
         (true, true) => drop(arguments.insert("profile".into(), json!(profile.name()))),
-        // What has no budget to be given is asked for whole, and fitted here.
+        // What does not choose by the profile is asked for whole, and fitted here.
         (true, false) => drop(arguments.insert("profile".into(), json!(Profile::Debug.name()))),
     }
     let page = match arguments.remove("page") {

@@ -55,7 +55,8 @@ async fn no_operation_is_led_outside_of_what_is_served() {
                 request.insert((*place).into(), json!(path));
                 let asked = front.call(&caller(Grants::All), operation.meta.name, Value::Object(request), None).await;
                 let refused = asked.map(drop).unwrap_err();
-                assert_eq!(refused.code, "forbidden_path", "{} {place}: {path}", operation.meta.name);
+                let expected = if path.contains('\0') { "nul_byte" } else { "forbidden_path" };
+                assert_eq!(refused.code, expected, "{} {place}: {path}", operation.meta.name);
                 tried += 1;
             }
         }

@@ -100,6 +100,7 @@ impl Op for ContextPack {
             "left_out",
         ],
         places: &["path"],
+        fits_itself: true,
         indexes_first: true,
         summary: "Everything a task needs, in a few hundred tokens",
         description: "Reads a task, from a sentence to a whole issue with its stack trace, and hands out where to begin, the \

@@ -65,6 +65,7 @@ pub struct ToolOut {
 impl Op for FindTools {
     const META: Meta = Meta {
         name: "find_tools",
+        fits_itself: true,
         answer: &["tools.name", "tools.about", "tools.arguments", "tools.effect"],
         summary: "Find tools for a purpose",
         description: "Lists operations by what they are for, with all of their arguments. Every one can be called by its \

@@ -108,6 +108,7 @@ const META: Meta = Meta {
     files: &[],
     branch_field: "branch",
     instead_of_view: &[],
+    fits_itself: false,
     indexes_first: false,
     local: &[],
     of_any_agent: false,

@@ -299,7 +299,7 @@ impl Impostor {
         let note = json!({"pid": 1, "socket": socket, "fault": null});
         (&lock).write_all(note.to_string().as_bytes()).unwrap();
         let store = site.place().store().to_owned();
-        let hello = json!({"protocol": 4, "version": env!("CARGO_PKG_VERSION"), "store": store, "pid": 1});
+        let hello = json!({"protocol": 5, "version": env!("CARGO_PKG_VERSION"), "store": store, "pid": 1});
         Impostor { lock, listener, hello }
     }
 
@@ -475,7 +475,7 @@ async fn other_versions_are_refused_in_words() {
     ask(&desk, "projects", json!({})).await.unwrap();
 
     // We as the owner, seen by another version, and by somebody who means another store.
-    let hello = json!({"protocol": 4, "version": env!("CARGO_PKG_VERSION"), "store": site.place().store(), "pid": 2});
+    let hello = json!({"protocol": 5, "version": env!("CARGO_PKG_VERSION"), "store": site.place().store(), "pid": 2});
     let socket = site.socket();
     let greet = move |hello: Value| {
         let mut stream = UnixStream::connect(&socket).unwrap();

@@ -149,7 +149,7 @@ fn plainly(text: &str, both: &Both) -> String {
     for word in plain.split_inclusive(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c)) {
         let bare = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
         // Ids, digests and sealed cursors are long; times taken are not whole.
-        let drawn = bare.len() >= 20 && bare.chars().any(|c| c.is_ascii_digit());
+        let drawn = bare.len() >= 18 && bare.chars().any(|c| c.is_ascii_digit());
         let measured = bare.contains('.') && bare.parse::<f64>().is_ok();
         out += if drawn || measured { "…" } else { word };
     }
