@@ -473,7 +473,8 @@ fn mistakes_are_told_with_what_to_do_next() {
     let nearly = desk.run(&["get", "Service:auht"]);
     assert_eq!(nearly.status.code(), Some(1));
     let told = text(&nearly.stderr);
-    assert!(told.starts_with("error: nothing is named `Service:auht` (not_found)\nhint: "), "{told}");
+    assert!(told.starts_with("error: nothing is named `Service:auht` in this view (not_found)\nhint: "), "{told}");
+    assert!(told.contains("closest: `Service:auth`"), "{told}");
     // Usage mistakes are clap's, with its own exit code.
     assert_eq!(desk.run(&["frobnicate"]).status.code(), Some(2));
     assert_eq!(desk.run(&["put"]).status.code(), Some(2));

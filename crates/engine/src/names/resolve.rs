@@ -17,6 +17,8 @@ use std::cmp::Reverse;
 const CANDIDATES: usize = 10;
 /// Names offered for one that fits nothing.
 const OFFERED: usize = 5;
+/// Letters that a key may differ in to be offered for a name.
+const FEW_LETTERS: usize = 2;
 /// The type of files of the code index.
 const FILE: &str = lukasa_code::statements::OBJECT_TYPES[0];
 /// Keys that one thread compares at least.
@@ -338,6 +340,7 @@ impl<'a> Resolver<'a> {
             );
         }
         let mut near = self.near(&|_| true);
+        near.extend(self.near_keys());
         // Objects that are no code have near names in the store.
         let others = self.look.ledger.near(&self.look.view, name).unwrap_or_default();
         near.extend(others.into_iter().map(|other| format!("`{other}`")));
@@ -363,6 +366,25 @@ impl<'a> Resolver<'a> {
 }
 
 impl Resolver<'_> {
+    /// Keys of any type that differ from the name in few letters, the nearest first.
+    fn near_keys(&self) -> Vec<String> {
+        let name = self.given.split_once(':').map_or(self.given, |(_, key)| key);
+        let letters: Vec<char> = name.chars().collect();
+        let snapshot = &self.look.snapshot;
+        let most = FEW_LETTERS.min(letters.len() / 2);
+        let differs = |key: &str| {
+            // Most keys are longer by far, and need not be compared.
+            let other: Vec<char> = key.chars().take(letters.len() + FEW_LETTERS + 1).collect();
+            let close = other.len().abs_diff(letters.len()) <= FEW_LETTERS;
+            close.then(|| distance(&letters, &other)).filter(|apart| *apart <= most)
+        };
+        let there = snapshot.nodes().into_iter().filter(|node| !snapshot.is_ended(*node));
+        let keyed = there.filter_map(|node| Some((differs(snapshot.key(node)?)?, node)));
+        let mut near: Vec<(usize, String)> = keyed.map(|(apart, node)| (apart, snapshot.name(node))).collect();
+        near.sort();
+        near.into_iter().take(OFFERED).map(|(_, name)| format!("`{name}`")).collect()
+    }
+
     /// Files whose names differ in few letters, those in the nearest folders first.
     fn near_files(&self, path: &str) -> Vec<String> {
         let s = &self.look.snapshot;

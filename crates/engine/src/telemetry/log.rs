@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn no_secret_is_logged() {
         let told = json!({"why": "no route to postgres://ann:letmein@db", "said": ["password=hunter2hunter2", 3]});
-        let left = json!({"why": "no route to postgres://[redacted]@db", "said": ["password=[redacted]", 3]});
+        let left = json!({"why": "no route to postgres://ann:[redacted]@db", "said": ["password=[redacted]", 3]});
         assert_eq!(without_secrets(&told), left);
     }
 
