@@ -149,11 +149,17 @@ fn plainly(text: &str, both: &Both) -> String {
     for word in plain.split_inclusive(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c)) {
         let bare = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
         // Ids, digests and sealed cursors are long; times taken are not whole.
-        let drawn = bare.len() >= 18 && bare.chars().any(|c| c.is_ascii_digit());
+        let drawn = (bare.len() >= 20 && bare.chars().any(|c| c.is_ascii_digit())) || is_event_cursor(bare);
         let measured = bare.contains('.') && bare.parse::<f64>().is_ok();
         out += if drawn || measured { "…" } else { word };
     }
     out.lines().filter(|line| !line.starts_with("date:") && !line.starts_with("content-length")).collect()
+}
+
+/// `42.<16 hexadecimal digits>`: a transaction and the beginning of its hash.
+fn is_event_cursor(word: &str) -> bool {
+    let hash = |text: &str| text.len() == 16 && text.chars().all(|c| c.is_ascii_hexdigit());
+    word.split_once('.').is_some_and(|(tx, digest)| tx.parse::<u64>().is_ok() && hash(digest))
 }
 
 #[test]
