@@ -71,6 +71,9 @@ pub trait Derived: Send + Sync {
 
     fn set_mark(&self, scope: &Scope, name: &str, value: u64) -> Result<()>;
 
+    /// Sets a mark unless there is one; what it is now. Of several that try at the same moment, one succeeds.
+    fn claim_mark(&self, scope: &Scope, name: &str, value: u64) -> Result<u64>;
+
     /// Removes a mark; one that is not there is no error.
     fn remove_mark(&self, scope: &Scope, name: &str) -> Result<()>;
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ViewSpec {
-    /// The branch; `main` when left out.
+    /// The branch; when left out, the one that is checked out where the caller works, else `main`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// A moment: time:…, tx:…, commit:…, release:…, tag:… or agent:….

@@ -212,6 +212,11 @@ impl Derived for MemoryStore {
         Ok(())
     }
 
+    fn claim_mark(&self, scope: &Scope, name: &str, value: u64) -> Result<u64> {
+        self.must_exist(scope)?;
+        Ok(self.on_shelf(scope, |shelf| *shelf.marks.entry(name.into()).or_insert(value)))
+    }
+
     fn remove_mark(&self, scope: &Scope, name: &str) -> Result<()> {
         self.on_shelf(scope, |shelf| shelf.marks.remove(name));
         Ok(())

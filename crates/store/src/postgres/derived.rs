@@ -328,6 +328,15 @@ impl Derived for PostgresStore {
         })
     }
 
+    fn claim_mark(&self, scope: &Scope, name: &str, value: u64) -> Result<u64> {
+        self.writing(scope, |session| {
+            let sql = "INSERT INTO lukasa.marks AS mark (tenant, project, name, value) VALUES ($1, $2, $3, $4)
+                       ON CONFLICT (tenant, project, name) DO UPDATE SET value = mark.value RETURNING value";
+            let rows = session.rows(sql, &[&name, &(value as i64)])?;
+            Ok(rows.first().map_or(value, |row| row.get::<_, i64>(0) as u64))
+        })
+    }
+
     fn remove_mark(&self, scope: &Scope, name: &str) -> Result<()> {
         self.changing(scope, |session| {
             session.rows(&format!("DELETE FROM lukasa.marks WHERE {OWN} AND name = $3"), &[&name]).map(drop)

@@ -339,6 +339,18 @@ impl Derived for SqliteStore {
         })
     }
 
+    fn claim_mark(&self, scope: &Scope, name: &str, value: u64) -> Result<u64> {
+        self.writing(scope, |connection, scope| {
+            let sql = "INSERT INTO marks (scope, name, value) VALUES (?1, ?2, ?3)
+                       ON CONFLICT (scope, name) DO UPDATE SET value = marks.value RETURNING value";
+            connection
+                .prepare_cached(sql)
+                .and_then(|mut query| query.query_row(params![scope, name, value as i64], |row| row.get::<_, i64>(0)))
+                .map(|value| value as u64)
+                .map_err(fault)
+        })
+    }
+
     fn remove_mark(&self, scope: &Scope, name: &str) -> Result<()> {
         let sql = "DELETE FROM marks WHERE scope = ?1 AND name = ?2";
         self.removing(scope, |connection, scope| run(connection, sql, params![scope, name])).map(drop)

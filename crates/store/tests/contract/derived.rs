@@ -228,6 +228,9 @@ pub fn marks_are_numbers_under_a_name(f: &Fixture) {
     d.remove_mark(&s, "m").unwrap();
     d.remove_mark(&s, "m").unwrap();
     assert_eq!((d.mark(&s, "m").unwrap(), d.mark(&s, "n").unwrap()), (None, Some(7)));
+    // Whoever comes second is told who was first.
+    assert_eq!([3, 4].map(|value| d.claim_mark(&s, "m", value).unwrap()), [3, 3]);
+    assert_eq!((d.mark(&s, "m").unwrap(), d.claim_mark(&s, "n", 8).unwrap()), (Some(3), 7));
 }
 
 pub fn derived_data_is_no_fact_and_nobody_elses(f: &Fixture) {
@@ -265,6 +268,7 @@ pub fn derived_data_is_no_fact_and_nobody_elses(f: &Fixture) {
         d.put_vectors(&nowhere, "m", &[vector("x", 1, 0)]),
         d.enqueue(&nowhere, KIND, &[job("a")], at(0)),
         d.set_mark(&nowhere, "m", 1),
+        d.claim_mark(&nowhere, "m", 1).map(drop),
     ] {
         let error = refused.unwrap_err();
         assert_eq!((error.code, error.kind), ("unknown_project", ErrorKind::NotFound));
