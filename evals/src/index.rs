@@ -146,7 +146,7 @@ fn touch(db: &Path, work: &Path, sources: &[(PathBuf, Language)], seen: Seen) ->
         let (path, language) = usable[(pick >> 33) as usize % usable.len()];
         let mut text = fs::read_to_string(path).unwrap_or_default();
         let name = format!("lukasa_touch_{turn}{}", if seen == Seen::ByWatcher { "_watched" } else { "" });
-        let kind = if *language == Language::Java { "CLASS" } else { "FUNCTION" };
+        let kind = if *language == Language::Java { "Class" } else { "Function" };
         text.push_str(&match language {
             Language::Java => format!("\nclass {name} {{}}\n"),
             Language::Python => format!("\n\ndef {name}():\n    return {name}\n"),

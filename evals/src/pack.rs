@@ -59,7 +59,7 @@ pub fn tasks(project: &Project) -> Result<(Vec<String>, usize), Fault> {
     let seen = project.see()?;
     let snapshot = &seen.look.snapshot;
     let nodes = snapshot.nodes();
-    let kinds = ["FUNCTION", "METHOD", "CLASS", "Function"];
+    let kinds = ["Function", "Method", "Class", "Test"];
     let named: Vec<_> = nodes.iter().filter(|node| kinds.contains(&&**snapshot.type_name(**node))).collect();
     let step = (named.len() / TASKS).max(1);
     let mut tasks = Vec::new();

@@ -140,7 +140,7 @@ fn keys(project: &Project) -> Result<Vec<String>, Fault> {
     let seen = project.see()?;
     let snapshot = &seen.look.snapshot;
     let nodes = snapshot.nodes();
-    let functions = nodes.iter().filter(|node| &**snapshot.type_name(**node) == "FUNCTION");
+    let functions = nodes.iter().filter(|node| &**snapshot.type_name(**node) == "Function");
     Ok(functions.step_by(97).map(|node| snapshot.name(*node)).collect())
 }
 

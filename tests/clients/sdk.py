@@ -17,13 +17,13 @@ from mcp.client.streamable_http import streamable_http_client
 LUKASA, REPOSITORY = sys.argv[1], sys.argv[2]
 # Fields whose meaning a schema does not tell.
 KNOWN = {
-    "ref": "FUNCTION:shop.py::price", "symbol": "price", "query": "price", "task": "the price is wrong", "key": "k",
-    "type": "Note", "from": "FUNCTION:shop.py::price", "to": "FUNCTION:shop.py::total", "path": ".",
-    "src": "FUNCTION:shop.py::price", "dst": "FUNCTION:shop.py::total", "pattern": "untested", "since": "tx:1",
+    "ref": "Function:shop.py::price", "symbol": "price", "query": "price", "task": "the price is wrong", "key": "k",
+    "type": "Note", "from": "Function:shop.py::price", "to": "Function:shop.py::total", "path": ".",
+    "src": "Function:shop.py::price", "dst": "Function:shop.py::total", "pattern": "untested", "since": "tx:1",
     "module": "shop.py",
 }
 # What a tool needs beside that to have something to answer.
-PRICE = "FUNCTION:shop.py::price"
+PRICE = "Function:shop.py::price"
 GIVEN = {
     "agent_claim": {"target_id": "shop.py", "intent": "try", "agent_id": "ann"},
     "agent_release": {"claim_id": "shop.py", "agent_id": "ann"},

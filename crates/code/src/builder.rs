@@ -55,6 +55,7 @@ impl<'t> Builder<'t> {
             args: vec![],
             calls: vec![],
             binds: vec![],
+            impl_lines: vec![],
             returns: vec![],
             uses: vec![],
             imports: vec![],

@@ -36,6 +36,8 @@ pub struct Facts {
     pub args: Vec<Arg>,
     pub calls: Vec<Call>,
     pub binds: Vec<Bind>,
+    /// Lines of Rust's `impl Trait for Type`, by the number of the bind that stands for it, ascending.
+    pub impl_lines: Vec<(u32, u32)>,
     pub returns: Vec<Return>,
     pub uses: Vec<Use>,
     pub imports: Vec<Import>,
@@ -113,7 +115,7 @@ pub mod flag {
     /// Can be named from outside its file.
     pub const EXPORTED: u32 = 1 << 3;
     pub const GENERATOR: u32 = 1 << 4;
-    /// A test case, by the conventions of its ecosystem.
+    /// A test case, by the conventions of its ecosystem; a type, module or file of tests.
     pub const TEST: u32 = 1 << 5;
     /// Reading it as a member calls it: Python `@property`, JavaScript `get`.
     pub const GETTER: u32 = 1 << 6;
@@ -138,6 +140,8 @@ pub mod flag {
     pub const VARIADIC: u32 = 1 << 17;
     /// Stands for the function it wraps: Python `@functools.wraps`.
     pub const WRAPS: u32 = 1 << 18;
+    /// Part of the tests, and no test case itself: a Rust item under `#[cfg(test)]`.
+    pub const ONLY_IN_TESTS: u32 = 1 << 19;
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

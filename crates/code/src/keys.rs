@@ -1,20 +1,23 @@
 //! Keys of definitions: `path::Class::method`, told apart where a file has several of one name.
 
-use crate::facts::{DefId, Expr, ExprId, Facts, Kind, ROOT};
+use crate::facts::{Def, DefId, Expr, ExprId, Facts, Kind, ROOT, flag};
+use crate::type_names;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
 /// The object type of a definition; `None` for what is no symbol of its own.
-pub fn object_type(kind: Kind) -> Option<&'static str> {
-    Some(match kind {
-        Kind::File => "FILE",
-        Kind::Module => "MODULE",
-        Kind::Class | Kind::Struct | Kind::Enum => "CLASS",
-        Kind::Interface => "INTERFACE",
-        Kind::Type => "TYPE",
-        Kind::Function => "FUNCTION",
-        Kind::Method => "METHOD",
-        Kind::Field | Kind::Variable => "VARIABLE",
+fn object_type(def: &Def) -> Option<&'static str> {
+    let is_test_case = def.is(flag::TEST) && !def.is(flag::ONLY_IN_TESTS);
+    Some(match def.kind {
+        Kind::Function | Kind::Method if is_test_case => type_names::TEST,
+        Kind::File => type_names::FILE,
+        Kind::Module => type_names::MODULE,
+        Kind::Class | Kind::Struct | Kind::Enum => type_names::CLASS,
+        Kind::Interface => type_names::INTERFACE,
+        Kind::Type => type_names::TYPE,
+        Kind::Function => type_names::FUNCTION,
+        Kind::Method => type_names::METHOD,
+        Kind::Field | Kind::Variable => type_names::VARIABLE,
         Kind::Lambda => return None,
     })
 }
@@ -24,7 +27,7 @@ pub fn keys(path: &str, facts: &Facts) -> Vec<Option<(&'static str, String)>> {
     let mut keys: Vec<Option<(&'static str, String)>> = vec![None; facts.defs.len()];
     let mut paths: Vec<Option<String>> = vec![None; facts.defs.len()];
     let mut same: FxHashMap<(&'static str, String), Vec<DefId>> = FxHashMap::default();
-    keys[ROOT as usize] = Some(("FILE", path.to_owned()));
+    keys[ROOT as usize] = Some((type_names::FILE, path.to_owned()));
     paths[ROOT as usize] = Some(path.to_owned());
     for (index, def) in facts.defs.iter().enumerate().skip(1) {
         let name = &*clean(facts.name(def.name));
@@ -43,7 +46,7 @@ pub fn keys(path: &str, facts: &Facts) -> Vec<Option<(&'static str, String)>> {
         if own.len() > KEY_BYTES {
             continue;
         }
-        if let Some(object_type) = object_type(def.kind)
+        if let Some(object_type) = object_type(def)
             && !name.is_empty()
             && !name.starts_with('<')
         {

@@ -14,6 +14,7 @@ pub mod scip;
 pub mod statements;
 pub mod summary;
 mod tree;
+pub mod type_names;
 
 /// Stands for what this build makes of a text: facts of another build may be others.
 pub const BUILD: &str = env!("LUKASA_CODE_BUILD");

@@ -6,6 +6,7 @@ use crate::facts::{BaseKind, CallKind, Def, DefId, Facts, Imported, Kind, ROOT, 
 use crate::keys;
 use crate::language::Language;
 use crate::resolve::{File, FileId, GLOBAL_THIS, Gid, How, Links, Program, To};
+use crate::type_names;
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_model::id::object_id;
 use lukasa_model::json::Hasher;
@@ -15,13 +16,6 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use uuid::Uuid;
-
-/// Relationship types this crate states.
-pub const RELATIONSHIP_TYPES: [&str; 8] =
-    ["CONTAINS", "DEFINED_IN", "IMPORTS", "CALLS", "INHERITS", "IMPLEMENTS", "REFERENCES", "TESTS"];
-/// Object types this crate states.
-pub const OBJECT_TYPES: [&str; 10] =
-    ["FILE", "MODULE", "CLASS", "INTERFACE", "TYPE", "FUNCTION", "METHOD", "VARIABLE", "PACKAGE", "EXTERNAL"];
 
 /// Ids and names of all symbols of a program.
 #[derive(Default)]
@@ -121,7 +115,7 @@ pub struct Summary {
 
 /// The object of a file that is no source: only that it is there.
 pub fn plain_file(path: &str, about: &About) -> PutObject {
-    let mut put = PutObject::new("FILE", path);
+    let mut put = PutObject::new(type_names::FILE, path);
     put.title = Some(path.rsplit('/').next().unwrap_or(path).to_owned());
     put.properties = properties(&[
         ("path", json!(path)),
@@ -132,7 +126,7 @@ pub fn plain_file(path: &str, about: &About) -> PutObject {
 }
 
 /// Stands for how files are taken apart: when that changes, what was stated before no longer counts as the same.
-const MADE_BY: u32 = 2;
+const MADE_BY: u32 = 3;
 
 /// A hash over everything a file states. The content decides about objects; what its names mean, about relationships.
 /// Where a language model has its part in it, a second hash follows: see `digest_parts`.
@@ -303,7 +297,7 @@ impl Maker<'_> {
             }
             put.subtype = subtype(def).map(str::to_owned);
             if (index == ROOT && links.is_test) || (index != ROOT && def.is(flag::TEST)) {
-                put.labels.insert("test".into());
+                put.labels.insert(type_names::TEST_CODE.into());
                 put.properties.insert("test".into(), json!(true));
             }
             if index == ROOT {
@@ -386,12 +380,20 @@ impl Maker<'_> {
             let Some(within) = within else { continue };
             let within = within.id;
             let id = symbol.id;
-            self.edge("CONTAINS", within, id);
+            self.written(type_names::CONTAINS, within, id);
             // Fields are found through their type.
-            if within != file && symbol.object_type != "VARIABLE" {
-                self.edge("DEFINED_IN", id, file);
+            if within != file && symbol.object_type != type_names::VARIABLE {
+                self.written(type_names::DEFINED_IN, id, file);
             }
         }
+    }
+
+    /// What the text itself says, without resolving a name. The line is the symbol's own: kept here too, it would be
+    /// recorded again for every symbol below a line that was added.
+    fn written(&mut self, type_name: &str, src: Uuid, dst: Uuid) {
+        let put = self.edge(type_name, src, dst);
+        put.confidence = Some(1.0);
+        put.derivation = Some(How::Exact.derivation().into());
     }
 
     fn edge(&mut self, type_name: &str, src: Uuid, dst: Uuid) -> &mut PutRelationship {
@@ -431,7 +433,7 @@ impl Maker<'_> {
             names.sort();
             names.dedup();
             names.truncate(IMPORTED_NAMES);
-            let put = self.edge("IMPORTS", own, to);
+            let put = self.edge(type_names::IMPORTS, own, to);
             put.properties.insert("line".into(), json!(line));
             if !names.is_empty() {
                 put.properties.insert("names".into(), json!(names));
@@ -456,9 +458,9 @@ impl Maker<'_> {
             };
             let own_interface = self.facts.def(link.class).kind == Kind::Interface;
             let type_name = match link.how {
-                BaseKind::Implements => "IMPLEMENTS",
-                _ if interface && !own_interface => "IMPLEMENTS",
-                _ => "INHERITS",
+                BaseKind::Implements => type_names::IMPLEMENTS,
+                _ if interface && !own_interface => type_names::IMPLEMENTS,
+                _ => type_names::EXTENDS,
             };
             if class == to {
                 continue;
@@ -478,8 +480,13 @@ impl Maker<'_> {
             lines: Vec<u32>,
             how: How,
         }
+        struct Tested {
+            calls: u32,
+            first_line: u32,
+            how: How,
+        }
         let mut calls: BTreeMap<(Uuid, Uuid), Site> = BTreeMap::new();
-        let mut tested: BTreeMap<FileId, (u32, How)> = BTreeMap::new();
+        let mut tested: BTreeMap<FileId, Tested> = BTreeMap::new();
         let own = self.program.file(self.file);
         let add = |calls: &mut BTreeMap<(Uuid, Uuid), Site>, src: Uuid, dst: Uuid, line: u32, how: How| {
             let site = calls.entry((src, dst)).or_insert(Site { lines: vec![], how });
@@ -500,9 +507,11 @@ impl Maker<'_> {
                     if links.is_test || own.is_in_test(from.def) {
                         let file = self.program.file(gid.file);
                         if gid.file != self.file && !file.facts.def(ROOT).is(flag::TEST) {
-                            let entry = tested.entry(gid.file).or_insert((0, link.how));
-                            entry.0 += 1;
-                            entry.1 = entry.1.min(link.how);
+                            let first = Tested { calls: 0, first_line: call.line, how: link.how };
+                            let entry = tested.entry(gid.file).or_insert(first);
+                            entry.calls += 1;
+                            entry.first_line = entry.first_line.min(call.line);
+                            entry.how = entry.how.min(link.how);
                         }
                     }
                     symbol.id
@@ -528,7 +537,7 @@ impl Maker<'_> {
         let called: FxHashSet<(Uuid, Uuid)> = calls.keys().copied().collect();
         for ((src, dst), mut site) in calls {
             site.lines.sort_unstable();
-            let put = self.edge("CALLS", src, dst);
+            let put = self.edge(type_names::CALLS, src, dst);
             set_lines(&mut put.properties, &site.lines, site.lines.len());
             put.confidence = Some(site.how.confidence());
             put.derivation = Some(site.how.derivation().into());
@@ -541,18 +550,19 @@ impl Maker<'_> {
             if from == used.to || called.contains(&(src, dst)) || !seen.insert((src, dst)) {
                 continue;
             }
-            let put = self.edge("REFERENCES", src, dst);
+            let put = self.edge(type_names::REFERENCES, src, dst);
             put.properties.insert("line".into(), json!(used.line));
             put.confidence = Some(used.how.confidence());
             put.derivation = Some(used.how.derivation().into());
         }
         let Some(own) = self.names.get(Gid { file: self.file, def: ROOT }).map(|s| s.id) else { return };
-        for (file, (count, how)) in tested {
+        for (file, tested) in tested {
             let Some(to) = self.names.get(Gid { file, def: ROOT }).map(|s| s.id) else { continue };
-            let put = self.edge("TESTS", own, to);
-            put.properties.insert("calls".into(), json!(count));
-            put.confidence = Some(how.confidence());
-            put.derivation = Some(how.derivation().into());
+            let put = self.edge(type_names::TESTS, own, to);
+            put.properties.insert("line".into(), json!(tested.first_line));
+            put.properties.insert("calls".into(), json!(tested.calls));
+            put.confidence = Some(tested.how.confidence());
+            put.derivation = Some(tested.how.derivation().into());
         }
     }
 
@@ -567,8 +577,8 @@ impl Maker<'_> {
     fn outside_package(&mut self, package: &str) -> Uuid {
         let ecosystem = ecosystem_of(self.facts.language, package);
         let key = format!("{ecosystem}:{package}");
-        let id = object_id(self.names.namespace, "PACKAGE", &key);
-        self.outside.entry(("PACKAGE", key)).or_insert_with(|| package_object(ecosystem, package));
+        let id = object_id(self.names.namespace, type_names::PACKAGE, &key);
+        self.outside.entry((type_names::PACKAGE, key)).or_insert_with(|| package_object(ecosystem, package));
         id
     }
 
@@ -585,10 +595,10 @@ impl Maker<'_> {
         }
         let ecosystem = ecosystem_of(self.facts.language, &package);
         let key = format!("{ecosystem}:{package}::{name}");
-        let id = object_id(self.names.namespace, "EXTERNAL", &key);
-        if !self.outside.contains_key(&("EXTERNAL", key.clone())) {
+        let id = object_id(self.names.namespace, type_names::EXTERNAL, &key);
+        if !self.outside.contains_key(&(type_names::EXTERNAL, key.clone())) {
             self.outside_package(&package);
-            self.outside.insert(("EXTERNAL", key), external_object(ecosystem, &package, &name));
+            self.outside.insert((type_names::EXTERNAL, key), external_object(ecosystem, &package, &name));
         }
         Some(id)
     }
@@ -612,14 +622,14 @@ pub(crate) fn set_lines(properties: &mut Map<String, Value>, lines: &[u32], call
 }
 
 pub(crate) fn package_object(ecosystem: &str, package: &str) -> PutObject {
-    let mut put = PutObject::new("PACKAGE", &format!("{ecosystem}:{package}"));
+    let mut put = PutObject::new(type_names::PACKAGE, &format!("{ecosystem}:{package}"));
     put.title = Some(package.to_owned());
     put.properties = properties(&[("ecosystem", json!(ecosystem))]);
     put
 }
 
 pub(crate) fn external_object(ecosystem: &str, package: &str, name: &str) -> PutObject {
-    let mut put = PutObject::new("EXTERNAL", &format!("{ecosystem}:{package}::{name}"));
+    let mut put = PutObject::new(type_names::EXTERNAL, &format!("{ecosystem}:{package}::{name}"));
     put.title = Some(name.to_owned());
     put.properties = properties(&[("ecosystem", json!(ecosystem)), ("package", json!(package))]);
     put

@@ -5,7 +5,7 @@ use crate::cursor::Cursor;
 use crate::memory::links;
 use crate::names::Origin;
 use crate::{Context, Engine, code};
-use lukasa_code::statements::RELATIONSHIP_TYPES;
+use lukasa_code::type_names;
 use lukasa_graph::cache::Projections;
 use lukasa_graph::contents::known;
 use lukasa_graph::walk::Filter;
@@ -143,8 +143,7 @@ impl Look {
     pub fn spelled_types(&self, name: &str) -> Result<Vec<String>> {
         let asked = [name.to_owned()];
         let checks = [self.check_types(&asked, false), self.check_types(&asked, true)];
-        let known = code::symbols::Kind::of_type(name).is_some()
-            || RELATIONSHIP_TYPES.iter().any(|t| t.eq_ignore_ascii_case(name));
+        let known = code::symbols::Kind::of_type(name).is_some() || type_names::relationship_type(name).is_some();
         if let ([Err(e), Err(_)], false) = (checks, known) {
             return Err(e);
         }
@@ -161,9 +160,9 @@ impl Look {
             ("object", self.registry.object_types().iter().map(|t| t.name.clone()).collect())
         };
         for name in asked {
-            let spelled = self.registry.spelling(name, relationships);
-            let stated = self.snapshot.names().types().iter().any(|t| t.eq_ignore_ascii_case(spelled));
-            if !stated && !declared.iter().any(|t| t.eq_ignore_ascii_case(spelled)) {
+            let is_meant = |known: &str| self.registry.is_same_type(name, known, relationships);
+            let stated = self.snapshot.names().types().iter().any(|t| is_meant(t));
+            if !stated && !declared.iter().any(|t| is_meant(t)) {
                 let mut known = self.types_in_use(relationships);
                 known.extend(declared);
                 known.sort();

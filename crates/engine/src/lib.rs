@@ -59,8 +59,8 @@ pub struct Engine {
     kept: Option<Arc<search::KeptIndexes>>,
     ledgers: Arc<Mutex<FxHashMap<Scope, Ledger>>>,
     graphs: Arc<Graphs>,
-    /// What was declared in projects when they were last known to have the types of the `agent` pack.
-    packed: Arc<Mutex<FxHashMap<Scope, Arc<lukasa_model::Registry>>>>,
+    /// What was declared in projects when they were last known to have the types of a pack, by its name.
+    packed: Arc<Mutex<packs::Declared>>,
     workspaces: ByRoot<Arc<code::Workspace>>,
     watches: ByRoot<code::Watch>,
     summaries: Option<Arc<code::Summaries>>,

@@ -3,17 +3,33 @@
 use crate::{Context, Engine};
 use lukasa_model::transaction::Header;
 use lukasa_model::types::Pack;
-use lukasa_model::{Batch, Error, Result, Scope, Write};
+use lukasa_model::{Batch, Error, Registry, Result, Scope, Write};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
 use std::sync::LazyLock;
 
+/// What projects had declared when they were last known to have the types of a pack, by the pack's name.
+pub type Declared = FxHashMap<(Scope, &'static str), Arc<Registry>>;
+
+type Read = LazyLock<std::result::Result<Pack, String>>;
+
 /// What agents remember, decide, claim and plan.
-static AGENT: LazyLock<std::result::Result<Pack, String>> = LazyLock::new(|| {
-    serde_json::from_str(include_str!("../../../packs/agent.json")).map_err(|e| format!("packs/agent.json: {e}"))
-});
+static AGENT: Read = LazyLock::new(|| read("agent", include_str!("../../../packs/agent.json")));
+/// Source code.
+static CODE: Read = LazyLock::new(|| read("code", include_str!("../../../packs/code.json")));
+
+fn read(name: &str, text: &str) -> std::result::Result<Pack, String> {
+    serde_json::from_str(text).map_err(|e| format!("packs/{name}.json: {e}"))
+}
 
 /// The pack of that name as it came with this program.
 pub fn agent() -> Result<&'static Pack> {
     AGENT.as_ref().map_err(|e| Error::internal(e.clone()))
+}
+
+/// The pack of that name as it came with this program.
+pub fn code() -> Result<&'static Pack> {
+    CODE.as_ref().map_err(|e| Error::internal(e.clone()))
 }
 
 fn is_called(given: &str, name: &str, aliases: &[String]) -> bool {
@@ -23,7 +39,12 @@ fn is_called(given: &str, name: &str, aliases: &[String]) -> bool {
 impl Engine {
     /// Sees to it that the project knows the types of the `agent` pack. Declared once, in the project's own log.
     pub fn know_agents(&self, context: &Context<'_>) -> Result<()> {
-        self.know_agents_in(&context.scope, &context.header(None))
+        self.know(&context.scope, agent()?, &context.header(None))
+    }
+
+    /// Sees to it that the project knows the types of source code.
+    pub fn know_code(&self, scope: &Scope, context: &Context<'_>) -> Result<()> {
+        self.know(scope, code()?, &context.header(None))
     }
 
     /// Does so where something is about to be written whose type the pack says to hold for all branches: a type that was
@@ -42,10 +63,10 @@ impl Engine {
         }
         // By the same people; its id, its commit and its time are those of the batch itself.
         let Header { author, agent, session, .. } = batch.header.clone();
-        self.know_agents_in(scope, &Header { author, agent, session, ..Header::default() })
+        self.know(scope, pack, &Header { author, agent, session, ..Header::default() })
     }
 
-    fn know_agents_in(&self, scope: &Scope, header: &Header) -> Result<()> {
+    fn know(&self, scope: &Scope, pack: &'static Pack, header: &Header) -> Result<()> {
         let ledger = self.ledger(scope);
         // What was declared may be lost: the log can be replaced by another, which has to be known before something is
         // written whose type must be there first.
@@ -54,19 +75,20 @@ impl Engine {
             Err(error) if error.code == "unknown_project" => None,
             Err(error) => return Err(error),
         };
-        let known = self.packed.lock().get(scope).cloned();
+        let key = (scope.clone(), pack.name.as_str());
+        let known = self.packed.lock().get(&key).cloned();
         if let (Some(known), Some(declared)) = (known, &declared)
-            && std::sync::Arc::ptr_eq(&known, declared)
+            && Arc::ptr_eq(&known, declared)
         {
             return Ok(());
         }
-        ledger.install(agent()?, header)?;
+        ledger.install(pack, header)?;
         let registry = ledger.registry()?;
         let mut packed = self.packed.lock();
         if packed.len() >= crate::LEDGERS {
             packed.clear();
         }
-        packed.insert(scope.clone(), registry);
+        packed.insert(key, registry);
         Ok(())
     }
 }
@@ -74,6 +96,20 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lukasa_code::type_names;
+
+    #[test]
+    fn the_code_pack_declares_what_the_index_records() {
+        let pack = code().unwrap();
+        let objects: Vec<&str> = pack.object_types.iter().map(|t| t.name.as_str()).collect();
+        assert_eq!(objects, [&type_names::OBJECT_TYPES[..], &[type_names::COMMIT]].concat());
+        let relationships: Vec<&str> = pack.relationship_types.iter().map(|t| t.name.as_str()).collect();
+        assert_eq!(relationships, type_names::RELATIONSHIP_TYPES);
+        let extends = pack.relationship_types.iter().find(|t| t.name == type_names::EXTENDS).unwrap();
+        for alias in &extends.aliases {
+            assert_eq!(type_names::relationship_type(alias), Some(type_names::EXTENDS));
+        }
+    }
 
     #[test]
     fn the_pack_says_what_holds_for_the_whole_project() {

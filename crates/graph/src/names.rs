@@ -148,10 +148,7 @@ impl Names {
 
     /// Which types are meant by these names, in any spelling the registry knows, as a table by number.
     pub fn chosen(&self, names: &[String], registry: &Registry, relationships: bool) -> Vec<bool> {
-        let spelled: Vec<&str> = names.iter().map(|n| registry.spelling(n, relationships)).collect();
-        let meant = |name: &Arc<str>| {
-            names.iter().map(String::as_str).chain(spelled.iter().copied()).any(|n| name.eq_ignore_ascii_case(n))
-        };
+        let meant = |known: &Arc<str>| names.iter().any(|name| registry.is_same_type(name, known, relationships));
         self.types.names.iter().map(meant).collect()
     }
 }

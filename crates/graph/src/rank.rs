@@ -115,7 +115,7 @@ impl Weights {
         let known = |name: &str| KNOWN.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, weight)| *weight);
         let (mut forward, mut backward) = (vec![], vec![]);
         for name in snapshot.names().types() {
-            let declared = registry.relationship_type(name).map(|t| t.ranking);
+            let declared = registry.ranking(name);
             // A declaration that says nothing about ranking leaves Lukasa's own weight.
             let stated = declared.map(|r| r.base_weight).filter(|w| *w != 1.0 || known(name).is_none());
             let weight = named(name).or(stated).or_else(|| known(name)).unwrap_or(OTHER).max(0.0);

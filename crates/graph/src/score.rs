@@ -25,8 +25,8 @@ pub struct Score {
 
 /// Base weights before a type is declared, as the relation tells more or less.
 pub fn base_weight(type_name: &str, registry: &Registry) -> f64 {
-    if let Some(declared) = registry.relationship_type(type_name) {
-        return declared.ranking.base_weight;
+    if let Some(declared) = registry.ranking(type_name) {
+        return declared.base_weight;
     }
     match type_name.to_ascii_lowercase().as_str() {
         "decides" | "satisfy" | "verify" => 1.6,
@@ -70,7 +70,7 @@ impl Snapshot {
         let (src, dst) = self.ends(edge);
         let type_name = self.edge_type(edge);
         let since: Time = self.since(edge);
-        let boost = registry.relationship_type(type_name).is_some_and(|t| t.ranking.reciprocal_boost);
+        let boost = registry.ranking(type_name).is_some_and(|r| r.reciprocal_boost);
         score(&Facts {
             base_weight: base_weight(type_name, registry),
             weight: self.weight(edge),

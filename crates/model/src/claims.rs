@@ -41,7 +41,9 @@ impl ClaimType {
             "task" => ClaimType::Task,
             "feature" => ClaimType::Feature,
             "file" => ClaimType::File,
-            "function" | "method" | "class" | "interface" | "type" | "variable" | "module" => ClaimType::Function,
+            "function" | "method" | "class" | "interface" | "type" | "variable" | "module" | "test" => {
+                ClaimType::Function
+            }
             _ => return None,
         })
     }
@@ -323,13 +325,13 @@ mod tests {
             ("src/a.rs", None, "file src/a.rs"),
             ("./src//x/../a.rs", None, "file src/a.rs"),
             ("src\\a.rs", None, "file src/a.rs"),
-            ("FILE:src/a.rs", None, "file src/a.rs"),
+            ("File:src/a.rs", None, "file src/a.rs"),
             ("Makefile", Some(File), "file Makefile"),
             ("Makefile", None, "?"),
             ("login", Some(Function), "?"),
             ("Shop::pay", None, "?"),
             ("src/a.rs::A::b", None, "function src/a.rs::A::b"),
-            ("METHOD:./src/a.rs::A::b", None, "function src/a.rs::A::b"),
+            ("Method:./src/a.rs::A::b", None, "function src/a.rs::A::b"),
             ("src/a.rs::A", Some(File), "function src/a.rs::A"),
             ("../a.rs", None, "invalid_target"),
             ("Service:auth", None, "invalid_target"),
@@ -338,7 +340,7 @@ mod tests {
             assert_eq!(name(text, kind), expected, "{text}");
         }
         assert_eq!(Target::of_object("Task", "12").map(|t| t.board()).as_deref(), Some("board:task:12"));
-        assert_eq!(Target::of_object("METHOD", "a.py::A::b").map(|t| t.board()).as_deref(), Some("board:a.py"));
+        assert_eq!(Target::of_object("Method", "a.py::A::b").map(|t| t.board()).as_deref(), Some("board:a.py"));
         assert_eq!(Target::of_object("Service", "auth"), None);
     }
 

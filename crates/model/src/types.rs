@@ -118,7 +118,9 @@ pub struct RelationshipType {
     pub merge: Strategies,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignored_paths: Vec<String>,
-    pub ranking: Ranking,
+    /// How its relationships are ranked; without it, as those of a type that nobody declared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranking: Option<Ranking>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pack: Option<String>,
 }
@@ -143,7 +145,7 @@ impl Pack {
 }
 
 /// Packs that Lukasa brings for its own work: they say nothing about what else a project may state.
-const OWN_PACKS: [&str; 1] = ["agent"];
+const OWN_PACKS: [&str; 2] = ["agent", "code"];
 
 /// Whether a project that has types of this pack wants no others.
 fn is_strict(pack: Option<&str>) -> bool {
@@ -346,6 +348,17 @@ impl Registry {
             .collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
+    }
+
+    /// How relationships of a type are ranked, where its declaration says so.
+    pub fn ranking(&self, relationship_type: &str) -> Option<Ranking> {
+        self.relationship_type(relationship_type)?.ranking
+    }
+
+    /// Whether two names stand for one type: they are equal but for case, or aliases of one declared type.
+    pub fn is_same_type(&self, one: &str, other: &str, relationship: bool) -> bool {
+        one.eq_ignore_ascii_case(other)
+            || self.spelling(one, relationship).eq_ignore_ascii_case(self.spelling(other, relationship))
     }
 
     /// The declared spelling of a type, or the given one.
@@ -593,7 +606,7 @@ mod tests {
 
     #[test]
     fn unknown_relationship_types_are_refused_once_a_pack_is_there() {
-        let packed = [declare(1, system::RELATIONSHIP_TYPE, "OWNS", json!({"name": "OWNS", "pack": "code"}))];
+        let packed = [declare(1, system::RELATIONSHIP_TYPE, "OWNS", json!({"name": "OWNS", "pack": "services@1"}))];
         let registry = Registry::at(&packed, 1).unwrap();
         assert_eq!(registry.admit("RUNS", true).unwrap_err().code, "unknown_type");
         assert!(registry.admit("Thing", false).unwrap().is_some());

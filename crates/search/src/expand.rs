@@ -166,7 +166,7 @@ fn ways(snapshot: &Snapshot, now: Time, from: Node, depth: u32, how: &Expansion<
         if to == from || !allowed || snapshot.is_ended(to) || !(how.allowed)(to) {
             continue;
         }
-        let rule = snapshot.registry.relationship_type(snapshot.edge_type(edge)).map(|t| t.ranking);
+        let rule = snapshot.registry.ranking(snapshot.edge_type(edge));
         if rule.is_some_and(|r| !r.allow_neighbor || depth > r.max_depth_allowed as u32) {
             continue;
         }

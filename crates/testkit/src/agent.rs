@@ -45,6 +45,11 @@ impl Agent {
         to.write_all(format!("{message}\n").as_bytes()).and_then(|()| to.flush()).expect("the program listens");
     }
 
+    /// The id of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Tells something that is not answered.
     pub fn tell(&mut self, method: &str, params: &Value) {
         self.say(&json!({"jsonrpc": "2.0", "method": method, "params": params}));

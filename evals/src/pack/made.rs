@@ -27,20 +27,20 @@ pub fn writes(nodes: u64) -> impl Iterator<Item = Write> {
     let calls: BTreeSet<(u32, u32)> = calls.collect();
     let of_files = paths.clone().into_iter().map(|path| {
         let title = path.rsplit('/').next().unwrap_or(&path).to_owned();
-        Write::from(PutObject::new("FILE", &path).title(&title).property("lines", FUNCTIONS * LINES))
+        Write::from(PutObject::new("File", &path).title(&title).property("lines", FUNCTIONS * LINES))
     });
     let of_functions = keys.clone().into_iter().enumerate().map(|(at, key)| {
         let (name, line) = (name(at as u64), at as u64 % FUNCTIONS * LINES + 1);
-        let object = PutObject::new("FUNCTION", &key).title(&name).property("signature", format!("def {name}(value)"));
+        let object = PutObject::new("Function", &key).title(&name).property("signature", format!("def {name}(value)"));
         let said = sentence(&mut dice(at as u64, 3), SAID);
         Write::from(object.property("summary", said).property("line", line).property("end_line", line + LINES - 2))
     });
     let containing = keys.clone().into_iter().enumerate().map(move |(at, key)| {
-        let file = Reference::exact("FILE", &paths[at / FUNCTIONS as usize]);
-        PutRelationship::new("CONTAINS", file, Reference::exact("FUNCTION", &key)).into()
+        let file = Reference::exact("File", &paths[at / FUNCTIONS as usize]);
+        PutRelationship::new("CONTAINS", file, Reference::exact("Function", &key)).into()
     });
     let calling = calls.into_iter().map(move |(src, dst)| {
-        let [src, dst] = [src, dst].map(|at| Reference::exact("FUNCTION", &keys[at as usize]));
+        let [src, dst] = [src, dst].map(|at| Reference::exact("Function", &keys[at as usize]));
         let call = PutRelationship::new("CALLS", src, dst);
         PutRelationship { confidence: Some(0.9), derivation: Some("import".into()), ..call }.into()
     });

@@ -673,7 +673,7 @@ impl Link {
             .ids()
             .filter(|id| matches!(program.file(*id).facts.language, Language::Go | Language::Rust | Language::Cpp))
             .collect();
-        type Found = (Vec<(Gid, Gid, Sym)>, Vec<(Option<Gid>, Gid)>, Vec<(Gid, u32)>);
+        type Found = (Vec<(Gid, Gid, Sym)>, Vec<(Option<Gid>, Gid, u32)>, Vec<(Gid, OutsideBase)>);
         let found: Vec<Found> = ids
             .par_chunks(32)
             .map(|chunk| {
@@ -688,17 +688,18 @@ impl Link {
                             methods.push((gid, class, file.sym(def.name)));
                         }
                     }
-                    for bind in &file.facts.binds {
-                        let Target::Member(of, name) = bind.target else { continue };
-                        if file.sym(name) != self.words.implements {
-                            continue;
-                        }
+                    for (bind, line) in &file.facts.impl_lines {
+                        let bind = &file.facts.binds[*bind as usize];
+                        let Target::Member(of, _) = bind.target else { continue };
                         let class = class_in(&mut eval, *id, of, bind.owner);
+                        // The link belongs to the file of the type: a line of another file would mislead there.
+                        let line = if class.is_some_and(|class| class.file == *id) { *line } else { 0 };
                         match (class_in(&mut eval, *id, bind.value, bind.owner), class) {
-                            (Some(base), class) => impls.push((class, base)),
+                            (Some(base), class) => impls.push((class, base, line)),
                             (None, Some(class)) => {
                                 let traits = outside_types(&mut eval, *id, bind.value, bind.owner);
-                                beyond.extend(traits.into_iter().map(|path| (class, path)));
+                                let base = |path| OutsideBase { path, how: BaseKind::Implements, line };
+                                beyond.extend(traits.into_iter().map(|path| (class, base(path))));
                             }
                             (None, None) => {}
                         }
@@ -708,10 +709,9 @@ impl Link {
             })
             .collect();
         for (methods, impls, beyond) in found {
-            for (class, path) in beyond {
-                let base = OutsideBase { path, how: BaseKind::Implements, line: 0 };
+            for (class, base) in beyond {
                 let bases = self.outside_bases.entry(class).or_default();
-                if !bases.contains(&base) {
+                if !bases.iter().any(|known| known.path == base.path) {
                     bases.push(base);
                 }
             }
@@ -720,9 +720,9 @@ impl Link {
                 self.attached.entry((class, name)).or_default().push(method);
                 self.with_methods.insert(class);
             }
-            for (class, base) in impls {
+            for (class, base, line) in impls {
                 match class {
-                    Some(class) => self.add_base(class, base, BaseKind::Implements, 0),
+                    Some(class) => self.add_base(class, base, BaseKind::Implements, line),
                     None => _ = self.for_others.insert(base),
                 }
             }

@@ -8,6 +8,7 @@ use crate::facts::{BaseKind, CallId, CallKind, Def, DefId, Expr, Facts, Kind, RO
 use crate::keys::type_name;
 use crate::language::Language;
 use crate::statements::{external_object, package_object};
+use crate::type_names;
 use lukasa_model::batch::PutObject;
 use lukasa_model::id::object_id;
 use rayon::prelude::*;
@@ -392,7 +393,7 @@ impl<'p, 'a> Table<'p, 'a> {
             _ => self.kinds.get(symbol).is_some_and(|of| kind::INTERFACES.contains(of)),
         };
         let implements = how == Some(BaseKind::Implements) || interface && own != Kind::Interface;
-        if implements { "IMPLEMENTS" } else { "INHERITS" }
+        if implements { type_names::IMPLEMENTS } else { type_names::EXTENDS }
     }
 
     /// States a relationship; the id of its other end, if that is an object.
@@ -425,14 +426,14 @@ fn misnamed(facts: &Facts, call: CallId, to: &To) -> bool {
 fn outside_id(part: &mut Part, outside: &Outside, namespace: Uuid) -> Uuid {
     let Outside { ecosystem, package, name, .. } = outside;
     let key = format!("{ecosystem}:{package}");
-    let id = object_id(namespace, "PACKAGE", &key);
-    part.outside.entry(("PACKAGE", key)).or_insert_with(|| package_object(ecosystem, package));
+    let id = object_id(namespace, type_names::PACKAGE, &key);
+    part.outside.entry((type_names::PACKAGE, key)).or_insert_with(|| package_object(ecosystem, package));
     if name.is_empty() {
         return id;
     }
     let key = format!("{ecosystem}:{package}::{name}");
-    let id = object_id(namespace, "EXTERNAL", &key);
+    let id = object_id(namespace, type_names::EXTERNAL, &key);
     part.outside_keys.entry(id).or_insert_with(|| key.clone());
-    part.outside.entry(("EXTERNAL", key)).or_insert_with(|| external_object(ecosystem, package, name));
+    part.outside.entry((type_names::EXTERNAL, key)).or_insert_with(|| external_object(ecosystem, package, name));
     id
 }

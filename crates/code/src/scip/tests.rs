@@ -288,7 +288,7 @@ def open_shop():
     assert_eq!(
         case.told(),
         [
-            "shop.py::Shop INHERITS base.py::Base 4",
+            "shop.py::Shop EXTENDS base.py::Base 4",
             "shop.py::Shop::buy CALLS python:requests::api.get 13",
             "shop.py::Shop::buy CALLS shop.py::Shop::price 13",
             "shop.py::Shop::buy REFERENCES python:requests 13",
@@ -297,7 +297,7 @@ def open_shop():
         ]
     );
     let outside: Vec<_> = case.compiled.outside.keys().map(|(of, key)| format!("{of} {key}")).collect();
-    assert_eq!(outside, ["EXTERNAL python:requests::api.get", "PACKAGE python:requests"]);
+    assert_eq!(outside, ["External python:requests::api.get", "Package python:requests"]);
 }
 
 #[test]
@@ -400,6 +400,6 @@ export class Page extends Component {
         case.told(),
         ["page.tsx::Page IMPLEMENTS npm:react::Component 3", "page.tsx::Page::draw CALLS npm:react::useState 4",]
     );
-    let put = &case.compiled.outside[&("EXTERNAL", "npm:react::useState".to_owned())];
+    let put = &case.compiled.outside[&("External", "npm:react::useState".to_owned())];
     assert_eq!((put.title.as_deref(), &put.properties["package"]), (Some("useState"), &json!("react")));
 }

@@ -27,6 +27,7 @@ use lukasa_code::Language;
 use lukasa_code::resolve::program::is_manifest;
 use lukasa_code::resolve::{Links, Program, Resolver};
 use lukasa_code::statements::{self, About, Names};
+use lukasa_code::type_names;
 use lukasa_model::batch::{End, PutObject, PutRelationship};
 use lukasa_model::types::RENAMED_FROM;
 use lukasa_model::{Batch, ErrorKind, Position, Reference, Result, Scope, Time, TransactionKind, Tx, View, Write};
@@ -85,6 +86,9 @@ struct State {
     /// Files that were read since their stamps were kept.
     unkept: usize,
 }
+
+/// How often a pass begins again because another clone was faster.
+const OVERTAKEN: usize = 3;
 
 /// A file that is left out.
 #[derive(Clone, Copy, Debug)]
@@ -240,13 +244,25 @@ impl Workspace {
 
     /// Brings the branch up to date with the working tree.
     pub fn index(&self, engine: &Engine, context: &mut Context<'_>, pass: &Pass) -> Result<Report> {
+        let mut tried = 0;
+        loop {
+            match self.index_once(engine, context, pass) {
+                Err(e) if tried < OVERTAKEN && trees::is_overtaken(&e) => tried += 1,
+                done => return done,
+            }
+        }
+    }
+
+    fn index_once(&self, engine: &Engine, context: &mut Context<'_>, pass: &Pass) -> Result<Report> {
         let began = Instant::now();
         let mut steps = Steps { last: began, taken: BTreeMap::new() };
         let mut state = self.state.lock();
         let ledger = engine.ledger(&self.scope);
         let mut place = Place::of(&self.root, pass.branch.as_deref())?;
+        // The project exists from here on, so that it can be recorded which tree a branch is kept from.
+        engine.know_code(&self.scope, context)?;
         let kept = trees::kept_on(engine, &self.scope, &place, pass.take_over)?;
-        place::ensure_branch(&ledger, &kept.branch, kept.parent(), &context.header(None))?;
+        let is_new = place::ensure_branch(&ledger, &kept.branch, kept.parent(), &context.header(None))?;
         place.branch = kept.branch.clone();
         state.listed_at = ledger.clock().now();
         let (listed, view) = std::thread::scope(|scope| {
@@ -256,6 +272,9 @@ impl Workspace {
             (listing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), view)
         });
         let (listing, view) = (listed?, view?);
+        if pass.bystander && !is_new && !state.known.is_empty() {
+            trees::check_own(engine, &self.scope, &kept)?;
+        }
         let listed = listing.files;
         steps.done("list");
         let mut report = Report { branch: place.branch.clone(), files: listed.len(), ..Report::default() };
@@ -337,11 +356,18 @@ impl Workspace {
                 not_kept(self.keep_only(&to_keep), &mut report);
                 return Err(stopped);
             }
+            let taken = !pass.take_over && trees::take(engine, &self.scope, &kept)?;
             let (view, to_keep) = (view.as_ref(), to_keep.as_slice());
             let job = Job { ledger: &ledger, view, changes: &changes, rebuild: pass.rebuild, to_keep };
             // What becomes known for the first time has not changed.
             let before = if first { BTreeSet::new() } else { changes.files() };
-            self.write(engine, &mut state, &job, batch, &mut report, &mut steps)?;
+            let written = self.write(engine, &mut state, &job, batch, &mut report, &mut steps);
+            if taken && (written.is_err() || state.known.is_empty()) {
+                let given_back = trees::give_back(engine, &self.scope, &kept);
+                written.and(given_back)?;
+            } else {
+                written?;
+            }
             let agent = context.agent.as_deref().filter(|_| !pass.bystander);
             self.end_claims(engine, &ledger, agent, &before, &mut report);
         } else {
@@ -508,7 +534,7 @@ impl Workspace {
         if state.claimed.as_deref() == Some(commit) {
             return true;
         }
-        view.is_some_and(|view| ledger.find(view, &Reference::exact("COMMIT", commit)).is_ok())
+        view.is_some_and(|view| ledger.find(view, &Reference::exact(type_names::COMMIT, commit)).is_ok())
     }
 
     fn write(
@@ -573,7 +599,7 @@ impl Workspace {
         }
         let mut last: Vec<Write> = std::mem::take(&mut batch.writes);
         for (old, new) in renames(state, changes) {
-            let (new, old) = (Reference::exact("FILE", &new), Reference::exact("FILE", &old));
+            let (new, old) = (Reference::exact(type_names::FILE, &new), Reference::exact(type_names::FILE, &old));
             last.push(PutRelationship::new(RENAMED_FROM, new, old).into());
         }
         last.extend(ends.into_iter().map(|id| Write::End(End::new(id))));
@@ -693,7 +719,7 @@ fn ask_known(
     stamps: &FxHashMap<&str, ([u8; 20], Stamp)>,
 ) -> Result<()> {
     state.last_valid = Time::MIN;
-    for found in ledger.beginning(view, Some("FILE"), "", Fields::Content)? {
+    for found in ledger.beginning(view, Some(type_names::FILE), "", Fields::Content)? {
         let (Some(path), Some(statement)) = (found.thing.key.as_deref(), &found.statement) else { continue };
         let Some(told) = statement.content.as_deref().and_then(Told::of) else { continue };
         // A file somebody stated by hand has no content of ours: it is left alone.
@@ -869,7 +895,7 @@ fn folder_left_out(folder: &str) -> Diagnostic {
 }
 
 fn commit_object(commit: &place::Commit) -> PutObject {
-    let mut put = PutObject::new("COMMIT", &commit.id);
+    let mut put = PutObject::new(type_names::COMMIT, &commit.id);
     let summary = commit.summary.trim();
     put.title = Some(if summary.is_empty() { commit.id[..12].to_owned() } else { cut(summary, 200).to_owned() });
     put.properties.insert("author".into(), json!(commit.author));

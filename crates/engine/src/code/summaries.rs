@@ -11,6 +11,7 @@ use lukasa_code::facts::{DefId, ROOT};
 use lukasa_code::resolve::{FileId, Gid, Links, Program, To};
 use lukasa_code::statements::{Names, Summary};
 use lukasa_code::summary;
+use lukasa_code::type_names;
 use lukasa_model::Result;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -112,7 +113,7 @@ pub(super) fn units<'a>(
         let index = index as DefId;
         let (object_type, key) = names.name_of(Gid { file, def: index })?;
         // A variable is what its name and type say; an empty file is nothing.
-        let worth = object_type != "VARIABLE" && def.span.end > def.span.start;
+        let worth = object_type != type_names::VARIABLE && def.span.end > def.span.start;
         worth.then(|| (index, Unit { name: format!("{object_type}:{key}"), content: def.hash }))
     })
 }

@@ -1,15 +1,17 @@
 //! Symbols of the code index in a graph: what kind they are, what they are called, and where they are.
 
+mod about;
 mod calls;
 mod fuzzy;
 pub mod keys;
 
+pub use about::about;
 pub use calls::{CallOut, NamesakesOut, Reach, Reached, ThroughOut, UnresolvedOut, check_confidence, lines, through};
 pub use fuzzy::{Match, Query, distance};
 pub use keys::{local, name, path};
 
 use crate::graph::Look;
-use lukasa_code::statements::{OBJECT_TYPES, RELATIONSHIP_TYPES};
+use lukasa_code::type_names::{self, OBJECT_TYPES, RELATIONSHIP_TYPES};
 use lukasa_graph::{Edge, Node};
 use lukasa_model::{Content, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -32,12 +34,13 @@ pub enum Kind {
     Function,
     Method,
     Variable,
+    Test,
     Package,
     External,
 }
 
 impl Kind {
-    const ALL: [Kind; 10] = [
+    const ALL: [Kind; 11] = [
         Kind::File,
         Kind::Module,
         Kind::Class,
@@ -46,6 +49,7 @@ impl Kind {
         Kind::Function,
         Kind::Method,
         Kind::Variable,
+        Kind::Test,
         Kind::Package,
         Kind::External,
     ];
@@ -57,7 +61,7 @@ impl Kind {
 
     /// It can be called and has a body that calls.
     pub fn runs(self) -> bool {
-        matches!(self, Kind::Function | Kind::Method)
+        matches!(self, Kind::Function | Kind::Method | Kind::Test)
     }
 
     /// It is known by name only: its source is not in the project.
@@ -83,10 +87,10 @@ impl Kind {
     /// What is no symbol is meant last.
     pub const LAST_PREFERENCE: u8 = 3;
 
-    /// Whether callers name both by the same word: a method is a function, an interface is a type.
+    /// Whether callers name both by the same word: a method or a test is a function, an interface is a type.
     pub fn is_like(self, other: Kind) -> bool {
         let group = |kind: Kind| match kind {
-            Kind::Method => Kind::Function,
+            Kind::Method | Kind::Test => Kind::Function,
             Kind::Interface | Kind::Type => Kind::Class,
             kind => kind,
         };
@@ -101,7 +105,7 @@ pub enum Rel {
     DefinedIn,
     Imports,
     Calls,
-    Inherits,
+    Extends,
     Implements,
     References,
     Tests,
@@ -113,11 +117,17 @@ impl Rel {
         Rel::DefinedIn,
         Rel::Imports,
         Rel::Calls,
-        Rel::Inherits,
+        Rel::Extends,
         Rel::Implements,
         Rel::References,
         Rel::Tests,
     ];
+
+    /// None for a type that is no part of a code index.
+    pub fn of_type(name: &str) -> Option<Rel> {
+        let name = type_names::relationship_type(name)?;
+        RELATIONSHIP_TYPES.iter().position(|known| *known == name).map(|at| Rel::ALL[at])
+    }
 }
 
 /// Which end of a relationship is looked at.
@@ -161,9 +171,8 @@ pub type Contents = FxHashMap<Node, Content>;
 impl<'a> Symbols<'a> {
     pub fn new(look: &'a Look) -> Symbols<'a> {
         let types = look.snapshot.names().types();
-        let which = |known: &[&str], name: &str| known.iter().position(|k| name.eq_ignore_ascii_case(k));
         let kinds = types.iter().map(|t| Kind::of_type(t)).collect();
-        let rels = types.iter().map(|t| which(&RELATIONSHIP_TYPES, t).map(|at| Rel::ALL[at])).collect();
+        let rels = types.iter().map(|t| Rel::of_type(t)).collect();
         Symbols { look, kinds, rels }
     }
 
@@ -234,7 +243,7 @@ impl<'a> Symbols<'a> {
 
     /// A test, or written within one.
     pub fn is_test(&self, node: Node) -> bool {
-        let marked = |n: Node| self.look.snapshot.labels(n).iter().any(|label| &**label == "test");
+        let marked = |n: Node| self.look.snapshot.labels(n).iter().any(|label| type_names::is_test_label(label));
         marked(node) || self.above(node).any(marked) || self.file(node).is_some_and(marked)
     }
 

@@ -5,7 +5,7 @@ use super::place::Place;
 use crate::registry::{Effect, Operation};
 use crate::{Context, Engine};
 use lukasa_model::json::Hash;
-use lukasa_model::{ErrorKind, Moment, Result, Scope};
+use lukasa_model::{Error, ErrorKind, Moment, Result, Scope};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
@@ -64,6 +64,9 @@ fn keeper(branch: &str) -> String {
     format!("tree of {branch}")
 }
 
+const TAKEN: &str = "branch_taken";
+const UNKNOWN: &str = "unknown_tree";
+
 /// The branch a working tree is kept on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
@@ -117,14 +120,58 @@ pub fn kept_on(engine: &Engine, scope: &Scope, place: &Place, take_over: bool) -
     let id = TreeId::of(engine.tree_names(), place);
     let other = engine.store().derived().mark(scope, &keeper(&place.branch))?.filter(|keeper| *keeper != id.0);
     Ok(match other {
-        Some(_) if !take_over => {
-            let folder = place.root.file_name().and_then(|name| name.to_str()).unwrap_or("tree");
-            let plain: String = folder.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-            let branch = format!("{}@{plain}-{}", place.branch, id.short());
-            Kept { id, branch, apart_from: Some(place.branch.clone()) }
-        }
+        Some(_) if !take_over => apart(engine, place),
         _ => Kept { id, branch: place.branch.clone(), apart_from: None },
     })
+}
+
+/// The branch of its own that a tree has where another clone keeps the git branch.
+pub fn apart(engine: &Engine, place: &Place) -> Kept {
+    let id = TreeId::of(engine.tree_names(), place);
+    let folder = place.root.file_name().and_then(|name| name.to_str()).unwrap_or("tree");
+    let plain: String = folder.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let branch = format!("{}@{plain}-{}", place.branch, id.short());
+    Kept { id, branch, apart_from: Some(place.branch.clone()) }
+}
+
+/// Whether it is recorded which tree the branch is kept from.
+fn has_keeper(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<bool> {
+    Ok(engine.store().derived().mark(scope, &keeper(&kept.branch))?.is_some())
+}
+
+/// Makes this the tree that its branch is kept from, before anything is written: of two clones that are indexed at the same
+/// moment the second is refused. Whether it was not that before.
+pub fn take(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<bool> {
+    let (derived, name) = (engine.store().derived(), keeper(&kept.branch));
+    if derived.mark(scope, &name)? == Some(kept.id.0) {
+        return Ok(false);
+    }
+    match derived.claim_mark(scope, &name, kept.id.0) {
+        Ok(holder) if holder == kept.id.0 => Ok(true),
+        Ok(_) => Err(Error::conflict(TAKEN, format!("`{}` is kept from another clone", kept.branch)).hint("try again")),
+        Err(e) => Err(e),
+    }
+}
+
+/// Undoes [`take`] where nothing could be written.
+pub fn give_back(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<()> {
+    engine.store().derived().remove_mark(scope, &keeper(&kept.branch))
+}
+
+/// Another clone was faster.
+pub fn is_overtaken(error: &Error) -> bool {
+    error.code == TAKEN
+}
+
+/// Refuses a pass on behalf of a read over a branch that has code of nobody knows which tree: a restored or imported one.
+/// It would end whatever this tree does not have.
+pub fn check_own(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<()> {
+    let known = engine.store().derived().mark(scope, &kept.id.known())?.is_some();
+    if known || has_keeper(engine, scope, kept)? {
+        return Ok(());
+    }
+    let message = format!("it is not known which working tree the code of `{}` is from", kept.branch);
+    Err(Error::conflict(UNKNOWN, message).hint("`lukasa index` (`index_directory`) makes it this one"))
 }
 
 /// Records that a tree was indexed, and that its branch is kept from it.
@@ -212,6 +259,11 @@ impl Engine {
         let because = match may_index {
             true => match workspace.index(self, context, &Pass { bystander: true, ..Pass::default() }) {
                 Ok(_) => return Ok(None),
+                // There is code to answer from, whichever tree it is of.
+                Err(e) if e.code == UNKNOWN => {
+                    let branch = kept_on(self, &context.scope, place, false)?.branch;
+                    return Ok(Some(Behind { branch, files: None, because: e.message }));
+                }
                 // The caller gave up, or the tree was never indexed: there is nothing to answer from.
                 Err(e) if !known || context.stop.check().is_err() => return Err(e),
                 Err(e) => e.message,

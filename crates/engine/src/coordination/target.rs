@@ -5,6 +5,7 @@ use crate::code::symbols::Symbols;
 use crate::graph::Look;
 use crate::names::Origin;
 use crate::{Context, Engine};
+use lukasa_code::type_names::{CLASS, FILE, FUNCTION, INTERFACE, METHOD, MODULE, TEST, TYPE, VARIABLE};
 use lukasa_model::claims::{ClaimType, Held, Target};
 use lukasa_model::id::check_text;
 use lukasa_model::limits::KEY_BYTES;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 /// Types of what files define, the most usual first.
-const SYMBOLS: [&str; 7] = ["FUNCTION", "METHOD", "CLASS", "INTERFACE", "TYPE", "VARIABLE", "MODULE"];
+const SYMBOLS: [&str; 8] = [FUNCTION, METHOD, CLASS, INTERFACE, TYPE, VARIABLE, TEST, MODULE];
 
 /// Where an agent works.
 #[derive(Clone, Debug, Default)]
@@ -157,7 +158,7 @@ impl Engine {
             Err(_) => ledger.view(&ViewSpec::default())?,
         };
         let types: &[&str] = match target.kind {
-            ClaimType::File => &["FILE"],
+            ClaimType::File => &[FILE],
             ClaimType::Function => &SYMBOLS,
             ClaimType::Task => &["Task"],
             ClaimType::Feature => &["Feature"],

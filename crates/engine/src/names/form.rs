@@ -227,7 +227,7 @@ mod tests {
         for (text, type_name, rest) in [
             ("login", None, "login"),
             (" `login()` ", None, "login"),
-            ("METHOD:Session::close", Some("METHOD"), "Session::close"),
+            ("Method:Session::close", Some("Method"), "Session::close"),
             ("file::src/a.ts", Some("file"), "src/a.ts"),
             ("symbol::src/a.ts::f", Some("symbol"), "src/a.ts::f"),
             ("file:/src/a.ts", Some("file"), "/src/a.ts"),
@@ -246,7 +246,7 @@ mod tests {
         for (text, expected) in [
             ("context.go:1255", Some(("context.go", 1255))),
             ("src/a.ts:12:7", Some(("src/a.ts", 12))),
-            ("FILE:src/a.ts:12", Some(("src/a.ts", 12))),
+            ("File:src/a.ts:12", Some(("src/a.ts", 12))),
             ("src/a.ts#L12", Some(("src/a.ts", 12))),
             ("src/a.ts#L12-L20", Some(("src/a.ts", 12))),
             ("decision:42", None),

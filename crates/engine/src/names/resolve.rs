@@ -20,7 +20,7 @@ const OFFERED: usize = 5;
 /// Letters that a key may differ in to be offered for a name.
 const FEW_LETTERS: usize = 2;
 /// The type of files of the code index.
-const FILE: &str = lukasa_code::statements::OBJECT_TYPES[0];
+const FILE: &str = lukasa_code::type_names::FILE;
 /// Keys that one thread compares at least.
 const AT_ONCE: usize = 4_096;
 
@@ -247,18 +247,18 @@ impl<'a> Resolver<'a> {
         Ok(found.into_iter().map(|(node, _, _)| Candidate { node, fit: Fit::Parts }).collect())
     }
 
-    /// Whether an object has the type that was named; `FUNCTION` also takes a method where no function fits.
+    /// Whether an object has the type that was named; `Function` also takes a method where no function fits.
     fn is_of_type(&self, node: Node, exactly: bool) -> bool {
         let Some(wanted) = self.form.type_name else { return true };
         let kind = self.symbols.kind(node);
         if wanted.eq_ignore_ascii_case("symbol") {
             return kind.is_some_and(|kind| kind != Kind::File);
         }
-        let spelled = self.look.registry.spelling(wanted, false);
-        if self.look.snapshot.type_name(node).eq_ignore_ascii_case(spelled) {
+        let registry = &self.look.registry;
+        if registry.is_same_type(wanted, self.look.snapshot.type_name(node), false) {
             return true;
         }
-        match (kind, Kind::of_type(spelled)) {
+        match (kind, Kind::of_type(registry.spelling(wanted, false))) {
             (Some(kind), Some(wanted)) if !exactly => kind.is_like(wanted),
             _ => false,
         }
@@ -353,7 +353,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Names of symbols or files that may have been meant.
+    /// Names of symbols or files that may have been meant, the most alike first, tests after sources.
     fn near(&self, allowed: &(dyn Fn(Node) -> bool + Sync)) -> Vec<String> {
         let path = self.form.path().filter(|(path, after)| after.is_empty() && path.contains(['/', '\\']));
         if let Some((path, _)) = path {
@@ -361,7 +361,9 @@ impl<'a> Resolver<'a> {
         }
         let query = Query::new(self.form.rest);
         let found = self.symbols.like(&query, |node| allowed(node) && !self.look.snapshot.is_ended(node));
-        found.into_iter().take(OFFERED).map(|found| format!("`{}`", self.look.snapshot.name(found.node))).collect()
+        let mut nodes: Vec<Node> = found.into_iter().take(4 * OFFERED).map(|found| found.node).collect();
+        nodes.sort_by_key(|node| self.symbols.is_test(*node));
+        nodes.into_iter().take(OFFERED).map(|node| format!("`{}`", self.look.snapshot.name(node))).collect()
     }
 }
 
@@ -411,7 +413,7 @@ impl Resolver<'_> {
 /// Whether a word is a type of objects that is stated or declared.
 fn is_type(look: &Look, word: &str) -> bool {
     let spelled = look.registry.spelling(word, false);
-    look.snapshot.names().types().iter().any(|name| name.eq_ignore_ascii_case(spelled))
+    look.snapshot.names().types().iter().any(|name| look.registry.is_same_type(word, name, false))
         || look.registry.object_type(spelled).is_some()
         || Kind::of_type(spelled).is_some()
 }

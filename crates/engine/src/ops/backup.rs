@@ -3,7 +3,7 @@
 use super::META;
 use crate::code::files::unreadable;
 use crate::registry::{Effect, Meta, Op};
-use crate::{Context, Engine};
+use crate::{Context, Engine, Grants};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use lukasa_store::sqlite::Durability;
 use lukasa_store::{Ledger, SqliteStore, Store, private};
@@ -56,7 +56,7 @@ impl Op for Backup {
 
     fn run(engine: &Engine, context: &mut Context<'_>, request: Request) -> Result<Response> {
         let ledger = engine.ledger(&context.scope);
-        let native = engine.store().has_own_format();
+        let native = engine.store().has_own_format() && context.grants == Grants::All;
         let named_as_folder = request.path.extension().is_none();
         if request.keep.is_some() && !named_as_folder {
             return Err(Error::invalid("keep_needs_folder", "`keep` counts the backups in a folder")
@@ -78,6 +78,9 @@ impl Op for Backup {
             }
             None => request.path.clone(),
         };
+        if is_copy(&path) {
+            check_owner(&context.grants)?;
+        }
         if path.exists() {
             return Err(
                 Error::conflict("file_exists", format!("`{}` exists already", path.display())).hint("name a new file")
@@ -109,6 +112,25 @@ impl Op for Backup {
         };
         let summary = format!("backed up to {} ({bytes} bytes, verified)", path.display());
         Ok(Response { summary, path, bytes, removed })
+    }
+}
+
+/// Whether a name stands for a copy of the whole store.
+fn is_copy(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "db")
+}
+
+/// Refuses everybody but who owns the store: a copy of it has the facts and keys of every tenant, and one that is restored
+/// writes to every project of a tenant.
+fn check_owner(grants: &Grants) -> Result<()> {
+    match grants {
+        Grants::All => Ok(()),
+        Grants::Of(_) => Err(Error::new(
+            ErrorKind::Forbidden,
+            "not_permitted",
+            "copies of a whole store are for who works on its machine",
+        )
+        .hint("name a .jsonl file: a dump of this project")),
     }
 }
 
@@ -234,6 +256,7 @@ impl Op for RestoreBackup {
         if is_dump(path)? {
             one(&context.scope, &mut reader(path)?)?;
         } else {
+            check_owner(&context.grants)?;
             let from = open(engine, path)?;
             for project in from.projects(&context.scope.tenant)? {
                 let scope = Scope { tenant: context.scope.tenant.clone(), project };

@@ -63,7 +63,7 @@ impl Request {
 
 /// Calls followed one way from a symbol.
 pub(super) struct Followed {
-    /// By depth, then the surest first, then by key.
+    /// Production code before tests, then by depth, then the surest first, then by key.
     pub found: Vec<Reached>,
     /// Whether that is all.
     pub complete: bool,
@@ -75,7 +75,9 @@ pub(super) struct Followed {
 
 /// Follows calls from `roots`; `own` are those that stand for the symbol itself, `hidden` those that are not listed.
 pub(super) fn follow(symbols: &Symbols<'_>, roots: &[Node], own: &[Node], hidden: &[Node], how: &Reach) -> Followed {
-    let (found, complete) = symbols.reach_beside(roots, hidden, how);
+    let (mut found, complete) = symbols.reach_beside(roots, hidden, how);
+    // What a limit cuts off is tests first.
+    found.sort_by_cached_key(|reached| symbols.is_test(reached.node));
     let calls = |node: &Node| symbols.linked(*node, Rel::Calls, how.way);
     let is_sure = |edge| symbols.confidence(edge) >= how.min_confidence;
     let recursive = own.iter().any(|node| calls(node).any(|(other, edge)| own.contains(&other) && is_sure(edge)));

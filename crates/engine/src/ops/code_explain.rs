@@ -1,7 +1,7 @@
 //! `code_explain`: what a symbol, file or module is, what it needs and who needs it.
 
 use super::{META, check_limit, count};
-use crate::code::symbols::{Contents, Kind, Placed, Rel, Symbols, Way, flagged, number, text};
+use crate::code::symbols::{Contents, Kind, Placed, Rel, Symbols, Way, about, flagged, number, text};
 use crate::graph::Look;
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
@@ -303,7 +303,7 @@ impl<'s, 'a> Around<'s, 'a> {
         let mut all = vec![("calls", calls), ("calls_outside", external)];
         for (name, rel) in [
             ("imports", Rel::Imports),
-            ("inherits", Rel::Inherits),
+            ("inherits", Rel::Extends),
             ("implements", Rel::Implements),
             ("references", Rel::References),
         ] {
@@ -324,7 +324,7 @@ impl<'s, 'a> Around<'s, 'a> {
         let mut all = vec![("called_by", callers)];
         for (name, rel) in [
             ("imported_by", Rel::Imports),
-            ("inherited_by", Rel::Inherits),
+            ("inherited_by", Rel::Extends),
             ("implemented_by", Rel::Implements),
             ("referenced_by", Rel::References),
         ] {
@@ -340,12 +340,13 @@ fn symbol_out(symbols: &Symbols<'_>, around: &Around<'_, '_>, node: Node, conten
     let empty = Content::default();
     let content = contents.get(&node).unwrap_or(&empty);
     let unresolved = around.whole.iter().filter_map(|n| contents.get(n)).filter_map(|c| number(c, "unresolved_calls"));
+    let signature = text(content, "signature");
     SymbolOut {
         symbol: symbols.placed(node, contents),
         end_line: number(content, "end_line"),
         language: text(content, "language"),
-        signature: text(content, "signature"),
-        about: text(content, "summary"),
+        about: about(content, signature.as_deref(), &symbols.key(node)),
+        signature,
         doc: text(content, "doc"),
         visibility: text(content, "visibility"),
         flags: FLAGS.into_iter().filter(|flag| flagged(content, flag)).collect(),

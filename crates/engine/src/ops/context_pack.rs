@@ -189,7 +189,7 @@ impl Op for ContextPack {
                 list.clear();
             }
         }
-        let doubt = pack::doubt(&texts, &found, &core);
+        let doubt = pack::doubt(&texts, &found, &core, &request.task);
         let frame = Pack {
             summary: summary(&core, &request.task, doubt.is_some(), notes.are_empty() || tokens >= ROOMY)
                 + &claimed(notes.claims, None),

@@ -6,7 +6,7 @@ use crate::context_graph::is_sensitive;
 use crate::registry::{Meta, Op};
 use crate::shape::ChangeOut;
 use crate::{Context, Engine};
-use lukasa_code::statements::{OBJECT_TYPES, RELATIONSHIP_TYPES};
+use lukasa_code::type_names;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Error, Result, Statement, Thing, View};
 use lukasa_store::Ledger;
@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 pub struct Diff;
 
 /// The type of git commits, which only grow in number.
-const COMMIT: &str = "COMMIT";
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
@@ -27,13 +26,13 @@ pub struct Request {
     /// The moment to compare to; now when left out.
     #[serde(default)]
     pub to: Option<String>,
-    /// The branch to compare from; `main` when left out.
+    /// The branch to compare from; when left out, the one that is checked out where the caller works, else `main`.
     #[serde(default)]
     pub from_branch: Option<String>,
     /// The branch to compare to; the same when left out.
     #[serde(default)]
     pub to_branch: Option<String>,
-    /// Only objects and relationships of these types, for example FILE, FUNCTION, CLASS; all when left out.
+    /// Only objects and relationships of these types, for example File, Function, Class; all when left out.
     #[serde(default)]
     pub types: Vec<String>,
     /// Also what has only moved within its file, and commits.
@@ -79,6 +78,8 @@ impl Op for Diff {
                       moved within its file is not listed, nor are commits, unless `all` asks for them.",
         verb: "diff",
         positional: &["from", "to"],
+        branch_field: "from_branch",
+        instead_of_view: &["to_branch"],
         examples: &["lukasa diff tx:10 tx:20", "lukasa diff --from-branch main --to-branch feature/x"],
         ..META
     };
@@ -145,7 +146,7 @@ impl Meaning {
     pub fn compare(&self, ledger: &Ledger, from: &View, to: &View, limit: usize) -> Result<Difference> {
         let wanted = |thing: &Thing| {
             let of_type = |t: &String| t.eq_ignore_ascii_case(&thing.type_name);
-            (self.all || !thing.type_name.eq_ignore_ascii_case(COMMIT))
+            (self.all || !thing.type_name.eq_ignore_ascii_case(type_names::COMMIT))
                 && (self.types.is_empty() || self.types.iter().any(of_type))
         };
         let positions = |thing: &Thing| if self.all { &[][..] } else { positions(thing) };
@@ -155,14 +156,14 @@ impl Meaning {
 
 /// Which of the contents of code say where it stands.
 fn positions(thing: &Thing) -> &'static [&'static str] {
-    let is_edge = RELATIONSHIP_TYPES.iter().any(|t| t.eq_ignore_ascii_case(&thing.type_name));
+    let is_edge = type_names::relationship_type(&thing.type_name).is_some();
     match thing.ends.is_some() {
         true if is_edge => &["/properties/line", "/properties/lines"],
         false if Kind::of_type(&thing.type_name).is_some_and(|kind| kind != Kind::File) => {
             &["/properties/line", "/properties/end_line"]
         }
         // What was read from its text, as a number.
-        false if thing.type_name.eq_ignore_ascii_case(OBJECT_TYPES[0]) => &["/properties/facts"],
+        false if thing.type_name.eq_ignore_ascii_case(type_names::FILE) => &["/properties/facts"],
         _ => &[],
     }
 }

@@ -21,10 +21,10 @@ pub struct DiffSince;
 pub struct Request {
     /// A transaction (42), time, git commit or agent; prefixes (tx:, time:, commit:, agent:) remove doubt.
     pub since: String,
-    /// The branch to look at; `main` when left out.
+    /// The branch to look at; when left out, the one that is checked out where the caller works, else `main`.
     #[serde(default)]
     pub branch: Option<String>,
-    /// Only objects and relationships of these types, for example FILE, FUNCTION, CLASS; all when left out.
+    /// Only objects and relationships of these types, for example File, Function, Class; all when left out.
     #[serde(default)]
     pub types: Vec<String>,
     /// Also what has only moved within its file, and commits.
@@ -157,7 +157,7 @@ impl Op for DiffSince {
         positional: &["since"],
         examples: &[
             "lukasa diff-since 42",
-            "lukasa diff-since 42 --types FILE,FUNCTION",
+            "lukasa diff-since 42 --types File,Function",
             "lukasa diff-since agent:claude",
             "lukasa diff-since 2026-01-31",
         ],

@@ -145,12 +145,12 @@ impl Op for EpisodeRecall {
         name: "episode_recall",
         answer: &[
             "episodes.content",
+            "episodes.rationale",
             "episodes.title",
             "episodes.type",
             "episodes.ref",
             "episodes.agent_id",
             "episodes.outcome",
-            "episodes.metadata.rationale",
             "episodes.perhaps_stale",
         ],
         summary: "Recall what happened, was decided and learned, by a question",
@@ -231,8 +231,8 @@ impl Op for DecisionQuery {
         name: "decision_query",
         answer: &[
             "episodes.content",
+            "episodes.rationale",
             "episodes.title",
-            "episodes.metadata.rationale",
             "episodes.ref",
             "episodes.status",
             "episodes.agent_id",

@@ -1,8 +1,7 @@
 //! `find_pattern`: places in the code that fit a named pattern or a shape, grouped, with what to do about them.
 
 use super::{META, check_limit, count};
-use crate::code::symbols::{Symbols, keys};
-use crate::graph::Look;
+use crate::code::symbols::{Symbols, keys, number};
 use crate::registry::{Meta, Op};
 use crate::search::{Ask, Recipe, find};
 use crate::{Context, Engine};
@@ -29,7 +28,7 @@ pub struct FindPattern;
 pub struct Request {
     /// A named pattern (circular_imports, unreferenced, unused_exports, god_files, god_classes, long_functions,
     /// deep_inheritance, untested, duplicate_names, unresolved_hotspots), `all` of them, a shape such as
-    /// `Class -INHERITS-> Class -IMPLEMENTS-> Interface`, or words to look for.
+    /// `Class -EXTENDS-> Class -IMPLEMENTS-> Interface`, or words to look for.
     pub pattern: String,
     /// Only what is in files whose path begins so.
     #[serde(default)]
@@ -85,6 +84,9 @@ pub struct ItemOut {
     /// `Type:key`, or the id of what has no key.
     #[serde(rename = "ref")]
     pub reference: String,
+    /// Where it is written, for a symbol.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
     pub detail: String,
 }
 
@@ -110,7 +112,7 @@ impl Op for FindPattern {
         examples: &[
             "lukasa pattern circular_imports",
             "lukasa pattern all --path src/ --limit 5",
-            "lukasa pattern \"Class -INHERITS-> Class -IMPLEMENTS-> Interface\"",
+            "lukasa pattern \"Class -EXTENDS-> Class -IMPLEMENTS-> Interface\"",
         ],
         ..META
     };
@@ -126,13 +128,13 @@ impl Op for FindPattern {
         let look = engine.look(context, &request.view)?;
         let symbols = Symbols::new(&look);
         let path = request.path.as_deref().map(|path| path.strip_prefix("./").unwrap_or(path));
-        let told = Telling { look: &look, limit: request.limit };
+        let told = Telling { symbols: &symbols, limit: request.limit };
         let mut groups = Vec::new();
         let what = match Asked::read(asked) {
             Asked::Named(patterns) => {
                 let code = Code::new(&symbols, path);
                 for pattern in &patterns {
-                    groups.push(told.group(pattern, (pattern.find)(&code)?));
+                    groups.push(told.group(pattern, (pattern.find)(&code)?)?);
                 }
                 match &patterns[..] {
                     [one] => one.title.to_lowercase(),
@@ -141,7 +143,7 @@ impl Op for FindPattern {
             }
             Asked::Shape => {
                 let shape = Shape::read(asked, &look)?;
-                groups.push(told.shape(asked, shape.find(&symbols, path)));
+                groups.push(told.shape(asked, shape.find(&symbols, path))?);
                 "the shape".into()
             }
             Asked::Words => {
@@ -188,36 +190,41 @@ impl Asked {
 
 fn known() -> String {
     let names: Vec<&str> = NAMED.iter().map(|pattern| pattern.name).collect();
-    format!("named patterns: {}, all; or a shape such as `Class -INHERITS-> Class`", names.join(", "))
+    format!("named patterns: {}, all; or a shape such as `Class -EXTENDS-> Class`", names.join(", "))
 }
 
 /// Turns what was found into answers.
 struct Telling<'a> {
-    look: &'a Look,
+    symbols: &'a Symbols<'a>,
     limit: usize,
 }
 
 impl Telling<'_> {
-    fn items(&self, found: &[Item]) -> Vec<ItemOut> {
-        let told = found.iter().take(self.limit);
-        told.map(|item| ItemOut { reference: self.look.snapshot.name(item.node), detail: item.detail.clone() })
-            .collect()
+    fn items(&self, found: &[Item]) -> Result<Vec<ItemOut>> {
+        let found = &found[..found.len().min(self.limit)];
+        let contents = self.symbols.contents(&found.iter().map(|item| item.node).collect::<Vec<_>>())?;
+        let items = found.iter().map(|item| ItemOut {
+            reference: self.symbols.look.snapshot.name(item.node),
+            line: contents.get(&item.node).and_then(|content| number(content, "line")),
+            detail: item.detail.clone(),
+        });
+        Ok(items.collect())
     }
 
-    fn group(&self, pattern: &Pattern, found: Vec<Item>) -> GroupOut {
-        GroupOut {
+    fn group(&self, pattern: &Pattern, found: Vec<Item>) -> Result<GroupOut> {
+        Ok(GroupOut {
             pattern: pattern.name.into(),
             title: pattern.title.into(),
             count: found.len(),
             severity: pattern.severity,
             suggestion: pattern.suggestion.into(),
             truncated: found.len() > self.limit,
-            items: self.items(&found),
-        }
+            items: self.items(&found)?,
+        })
     }
 
-    fn shape(&self, asked: &str, (found, complete): (Vec<Item>, bool)) -> GroupOut {
-        GroupOut {
+    fn shape(&self, asked: &str, (found, complete): (Vec<Item>, bool)) -> Result<GroupOut> {
+        Ok(GroupOut {
             pattern: asked.into(),
             title: "Places of this shape".into(),
             count: found.len(),
@@ -227,8 +234,8 @@ impl Telling<'_> {
                 false => "there are more than could be counted: name more types, or give `path`".into(),
             },
             truncated: !complete || found.len() > self.limit,
-            items: self.items(&found),
-        }
+            items: self.items(&found)?,
+        })
     }
 }
 
@@ -239,7 +246,7 @@ fn words(
     asked: &str,
     path: Option<&str>,
 ) -> Result<GroupOut> {
-    let look = told.look;
+    let look = told.symbols.look;
     let s = &look.snapshot;
     let texts = engine.texts(context, look)?;
     let allowed = |node: Node| path.is_none_or(|path| s.key(node).is_some_and(|key| keys::path(key).starts_with(path)));
@@ -266,6 +273,6 @@ fn words(
         severity: Severity::Info,
         suggestion: known(),
         truncated: found.len() > told.limit,
-        items: told.items(&found),
+        items: told.items(&found)?,
     })
 }

@@ -21,7 +21,7 @@ const MEMBERS: usize = 5_000;
 pub struct Response {
     pub summary: String,
     pub symbol: Placed,
-    /// By depth, then the surest first, then by key.
+    /// Production code before tests, then by depth, then the surest first, then by key.
     pub callees: Vec<CallOut>,
     /// How many there are.
     pub total: usize,

@@ -20,7 +20,7 @@ pub struct GetCallers;
 pub struct Response {
     pub summary: String,
     pub symbol: Placed,
-    /// By depth, then the surest first, then by key.
+    /// Production code before tests, then by depth, then the surest first, then by key.
     pub callers: Vec<CallOut>,
     /// How many there are.
     pub total: usize,
@@ -133,6 +133,7 @@ fn overridden(
     for declared in symbols.same_method(symbol, Way::Out) {
         let (mut calls, _) = symbols.reach(&[declared], &Reach { depth: 1, ..*how });
         calls.retain(|call| !told.contains(&call.node));
+        calls.sort_by_cached_key(|call| symbols.is_test(call.node));
         if !calls.is_empty() {
             told.extend(calls.iter().map(|call| call.node));
             all.push(through(symbols, declared, &calls, limit)?);

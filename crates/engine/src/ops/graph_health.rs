@@ -6,6 +6,7 @@ use crate::code::trees;
 use crate::code::watch::{Health, WatchState};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
+use lukasa_code::type_names;
 use lukasa_model::view::ViewEcho;
 use lukasa_model::{Result, Time, TransactionKind, Tx};
 use lukasa_store::Fields;
@@ -104,7 +105,7 @@ impl Op for GraphHealth {
         }
         let view = ledger.view(&spec)?;
         let (mut languages, mut calls, mut faults, mut files) = (BTreeMap::new(), 0, Vec::new(), 0);
-        let mut known = ledger.beginning(&view, Some("FILE"), "", Fields::Content)?;
+        let mut known = ledger.beginning(&view, Some(type_names::FILE), "", Fields::Content)?;
         ledger.hide(&mut known)?;
         for found in known {
             let Some(statement) = &found.statement else { continue };

@@ -226,7 +226,7 @@ impl Op for GraphQuery {
         examples: &[
             "lukasa ask \"where are passwords checked\"",
             "lukasa ask \"overview of the codebase\" --mode global",
-            "lukasa ask \"MATCH (f:FILE) RETURN count(f)\" --language cypher",
+            "lukasa ask \"MATCH (f:File) RETURN count(f)\" --language cypher",
         ],
         ..META
     };

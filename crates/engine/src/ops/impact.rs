@@ -1,7 +1,7 @@
 //! `impact`: what a change of one object reaches, and what it stands on.
 
 use super::{META, count};
-use crate::code::symbols::{Kind, Symbols, Way};
+use crate::code::symbols::{Kind, Rel, Symbols, Way, number};
 use crate::coordination::ClaimOut;
 use crate::graph::{Look, check_range};
 use crate::names::Resolved;
@@ -99,6 +99,9 @@ pub struct Response {
 pub struct ReachedOut {
     pub id: Uuid,
     pub name: String,
+    /// Where it is written, for a symbol.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
     pub distance: u32,
     /// It is no longer there; a lasting relationship shows it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -235,9 +238,9 @@ impl Op for Impact {
             impacted_services,
             impacted_contracts: reached.contracts(&look, &mut services),
             impacted_entities: reached.entities(&look, &mut services),
-            dependents: dependents(&look, &overriding, &up, whole.len(), request.limit),
+            dependents: dependents(&look, &overriding, &up, whole.len(), request.limit)?,
             total_dependents,
-            dependencies: list(&look, &down, whole.len(), request.limit),
+            dependencies: list(&look, &down, whole.len(), request.limit)?,
             total_dependencies,
             total_impacted_nodes: reached.nodes().len(),
             claims,
@@ -281,7 +284,7 @@ fn filter(look: &Look, types: &[String], containment: &Containment<'_>) -> Resul
 /// uses the type would be reached.
 fn calling(look: &Look, filter: &Filter) -> Filter {
     let types = look.snapshot.names().types();
-    let is_apart = |t: &str| ["INHERITS", "IMPLEMENTS", "IMPORTS", "EXTENDS"].iter().any(|n| t.eq_ignore_ascii_case(n));
+    let is_apart = |t: &str| matches!(Rel::of_type(t), Some(Rel::Extends | Rel::Implements | Rel::Imports));
     let edge_types = types.iter().enumerate().map(|(i, t)| filter.edge_type(i as u16) && !is_apart(t));
     let is_passed = |kind: Kind| kind.runs() || kind == Kind::File || kind.outside();
     let node_types = types.iter().map(|t| Kind::of_type(t).is_none_or(is_passed));
@@ -294,32 +297,35 @@ fn is_type(look: &Look, node: Node, names: &[&str]) -> bool {
 }
 
 /// What depends on it: methods that override it first, which have to change with it.
-fn dependents(look: &Look, overriding: &[Node], up: &Reached, roots: usize, limit: usize) -> Vec<ReachedOut> {
-    let s = &look.snapshot;
-    let out = |node: &Node| ReachedOut {
-        id: s.id(*node),
-        name: s.name(*node),
-        distance: 1,
-        ended: s.is_ended(*node),
-        via: OVERRIDES.into(),
-    };
-    let mut all: Vec<ReachedOut> = overriding.iter().take(limit).map(out).collect();
-    all.extend(list(look, up, roots, limit - all.len()));
-    all
+fn dependents(look: &Look, overriding: &[Node], up: &Reached, roots: usize, limit: usize) -> Result<Vec<ReachedOut>> {
+    let overriding = overriding.iter().take(limit).map(|node| (*node, 1, OVERRIDES.to_owned())).collect();
+    let mut all = reached(look, overriding)?;
+    all.extend(list(look, up, roots, limit - all.len())?);
+    Ok(all)
 }
 
-fn list(look: &Look, found: &Reached, roots: usize, limit: usize) -> Vec<ReachedOut> {
-    let s = &look.snapshot;
-    let trails = found.trails(s);
+fn list(look: &Look, found: &Reached, roots: usize, limit: usize) -> Result<Vec<ReachedOut>> {
+    let trails = found.trails(&look.snapshot);
+    let via = |i| trails.edge_to(i).map(|edge| look.snapshot.edge_type(edge).to_string()).unwrap_or_default();
     let all = (roots..found.nodes.len()).take(limit);
-    all.map(|i| ReachedOut {
-        id: s.id(found.nodes[i]),
-        name: s.name(found.nodes[i]),
-        distance: found.depth(i),
-        ended: s.is_ended(found.nodes[i]),
-        via: trails.edge_to(i).map(|edge| s.edge_type(edge).to_string()).unwrap_or_default(),
-    })
-    .collect()
+    reached(look, all.map(|i| (found.nodes[i], found.depth(i), via(i))).collect())
+}
+
+/// Objects with their distances and the relationships they were reached by, as answers name them.
+fn reached(look: &Look, all: Vec<(Node, u32, String)>) -> Result<Vec<ReachedOut>> {
+    let s = &look.snapshot;
+    let symbols = Symbols::new(look);
+    let code: Vec<Node> = all.iter().map(|(node, ..)| *node).filter(|node| symbols.kind(*node).is_some()).collect();
+    let contents = symbols.contents(&code)?;
+    let out = all.into_iter().map(|(node, distance, via)| ReachedOut {
+        id: s.id(node),
+        name: s.name(node),
+        line: contents.get(&node).and_then(|content| number(content, "line")),
+        distance,
+        ended: s.is_ended(node),
+        via,
+    });
+    Ok(out.collect())
 }
 
 /// Which types of edges contain: tables by type number.

@@ -7,6 +7,7 @@ use crate::code::index::hex;
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_code::scip::{self, Compiled, Document, Edge, Index, KnownCall, Placed};
+use lukasa_code::type_names;
 use lukasa_model::batch::{End, PutRelationship};
 use lukasa_model::id::{object_id, relationship_id};
 use lukasa_model::{Batch, Error, Result, ThingNo, TransactionKind, Tx, View, Write};
@@ -177,7 +178,7 @@ impl Tree {
         }
         let view = ledger.view(&ViewSpec::on(branch))?;
         let mut files = FxHashMap::default();
-        for found in ledger.beginning(&view, Some("FILE"), "", Fields::Content)? {
+        for found in ledger.beginning(&view, Some(type_names::FILE), "", Fields::Content)? {
             let (Some(path), Some(statement)) = (found.thing.key.as_deref(), &found.statement) else { continue };
             if let Some(Value::String(hash)) = statement.parsed()?.properties.get("content_hash") {
                 files.insert(path.to_owned(), (hash.clone(), found.thing.id, found.thing.no));
@@ -314,7 +315,7 @@ impl Relationship {
 }
 
 /// Types of relationships that an index tells.
-const TOLD: [&str; 4] = ["CALLS", "REFERENCES", "INHERITS", "IMPLEMENTS"];
+const TOLD: [&str; 4] = [type_names::CALLS, type_names::REFERENCES, type_names::EXTENDS, type_names::IMPLEMENTS];
 
 impl Known {
     fn read(ledger: &Ledger, tree: &Tree, paths: &[&str]) -> Result<Known> {
@@ -330,7 +331,7 @@ impl Known {
                 known.objects.insert(state.thing.id, state.thing.no);
             }
         }
-        for object_type in ["PACKAGE", "EXTERNAL"] {
+        for object_type in [type_names::PACKAGE, type_names::EXTERNAL] {
             let found = ledger.beginning(&tree.view, Some(object_type), "", Fields::Header)?;
             known.outside.extend(found.iter().map(|state| state.thing.id));
         }
@@ -366,7 +367,7 @@ impl Known {
                 continue;
             };
             let relationship = Relationship {
-                is_call: &*state.thing.type_name == "CALLS",
+                is_call: &*state.thing.type_name == type_names::CALLS,
                 src: *src,
                 dst: *dst,
                 dst_key: dst_key.clone(),
@@ -397,7 +398,9 @@ impl Known {
         for edge in &compiled.edges {
             let Edge { type_name, src, dst, .. } = edge;
             let there = self.objects.contains_key(dst) || stated.contains_key(dst) || self.outside.contains(dst);
-            if !self.objects.contains_key(src) || !there || *type_name == "REFERENCES" && called.contains(&(*src, *dst))
+            if !self.objects.contains_key(src)
+                || !there
+                || *type_name == type_names::REFERENCES && called.contains(&(*src, *dst))
             {
                 continue;
             }
@@ -422,7 +425,7 @@ impl Known {
         let packages: Vec<Uuid> = needed
             .iter()
             .filter_map(|id| stated.get(id)?.1.split_once("::"))
-            .map(|(package, _)| object_id(self.namespace, "PACKAGE", package))
+            .map(|(package, _)| object_id(self.namespace, type_names::PACKAGE, package))
             .collect();
         needed.extend(packages);
         for ((object_type, key), put) in &compiled.outside {

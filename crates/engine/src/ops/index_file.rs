@@ -4,6 +4,7 @@ use super::{WRITE, count};
 use crate::code::index::Pass;
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
+use lukasa_code::type_names;
 use lukasa_model::{Error, Result, Tx};
 use lukasa_store::Fields;
 use lukasa_store::ledger::ViewSpec;
@@ -64,6 +65,11 @@ impl Op for IndexFile {
         let path = Path::new(&request.path);
         let absolute = std::path::absolute(path)
             .map_err(|e| Error::invalid("invalid_path", format!("`{}` is not a path: {e}", request.path)))?;
+        // The folder around a folder may be nobody's business.
+        if absolute.is_dir() {
+            return Err(Error::invalid("not_a_file", format!("`{}` is a folder", request.path))
+                .hint("`lukasa index` (`index_directory`) takes folders"));
+        }
         let folder = absolute.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
         let workspace = engine.workspace(&context.scope, folder)?;
         let pass = Pass { branch: request.branch.clone(), ..Pass::default() };
@@ -75,7 +81,7 @@ impl Op for IndexFile {
             .ok_or_else(|| Error::invalid("outside_workspace", format!("`{}` is outside its folder", request.path)))?;
         let ledger = engine.ledger(&context.scope);
         let view = ledger.view(&ViewSpec::on(&report.branch))?;
-        let files = ledger.beginning(&view, Some("FILE"), &key, Fields::Header)?;
+        let files = ledger.beginning(&view, Some(type_names::FILE), &key, Fields::Header)?;
         let indexed = files.iter().any(|f| f.thing.key.as_deref() == Some(&key));
         let mut symbols = Vec::new();
         let mut there = ledger.beginning(&view, None, &format!("{key}::"), Fields::Content)?;

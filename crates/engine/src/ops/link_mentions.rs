@@ -7,6 +7,7 @@ use crate::graph::{Look, check_range};
 use crate::registry::{Meta, Op};
 use crate::search::{said, title};
 use crate::{Context, Engine};
+use lukasa_code::type_names;
 use lukasa_graph::{Edge, Node};
 use lukasa_model::batch::{End, PutRelationship};
 use lukasa_model::id::relationship_id;
@@ -29,7 +30,6 @@ const MENTIONS: &str = "MENTIONS";
 /// How these relationships are known; those known otherwise are not touched.
 pub const DERIVATION: &str = "title_mention";
 /// Objects of the past of a repository: their titles are sentences that nobody quotes.
-const COMMIT: &str = "COMMIT";
 /// Objects read at a time.
 const AT_ONCE: usize = 2_048;
 /// Up to so many writes are one batch, which is planned as a whole; more are loaded in parts of this size.
@@ -134,7 +134,8 @@ impl<'a> Corpus<'a> {
         let s = &look.snapshot;
         let symbols = Symbols::new(look);
         let filter = look.filter(&[], types, &[])?;
-        let is_text = |node: Node| symbols.kind(node).is_none() && !s.type_name(node).eq_ignore_ascii_case(COMMIT);
+        let is_text =
+            |node: Node| symbols.kind(node).is_none() && !s.type_name(node).eq_ignore_ascii_case(type_names::COMMIT);
         let wanted = |node: &Node| if types.is_empty() { is_text(*node) } else { filter.node(s, *node) };
         Ok(Corpus { look, nodes: s.nodes().into_iter().filter(wanted).collect() })
     }

@@ -74,12 +74,11 @@ impl Op for List {
         let ledger = engine.ledger(&context.scope);
         let view = ledger.view(&request.view)?;
         let registry = ledger.registry()?;
-        let wanted = request.type_name.as_deref().map(|t| registry.spelling(t, false));
         let (mut objects, mut total, mut before, mut last) = (Vec::new(), 0, 0, None);
         for row in ledger.heads(&view, Fields::Content)?.only(Kind::Object) {
             let row = row?;
-            let by_type = match wanted {
-                Some(wanted) => row.thing.type_name.eq_ignore_ascii_case(wanted),
+            let by_type = match &request.type_name {
+                Some(wanted) => registry.is_same_type(wanted, &row.thing.type_name, false),
                 None => !row.is_system(),
             };
             if !by_type {

@@ -2,7 +2,7 @@
 
 use super::META;
 use crate::code::index::unhex;
-use crate::code::symbols::{Contents, Kind, Placed, Reach, Reached, Symbols, Way, lines, local, number, text};
+use crate::code::symbols::{Contents, Kind, Placed, Reach, Reached, Symbols, Way, about, lines, local, number, text};
 use crate::graph::Look;
 use crate::pack::{NOTICE, SEEDS, walked};
 use crate::registry::{Meta, Op};
@@ -439,6 +439,7 @@ impl Slice<'_> {
             if self.extent == Extent::Full { known_about(symbols, node)? } else { (vec![], vec![]) };
         let own = visible(look, node)?;
         let freshness = self.freshness(file, &contents, lines.is_some())?;
+        let signature = text(content, "signature").or(declared.filter(|_| !is_file));
         let mut response = Response {
             summary: self.in_words(&placed, first, last, callers.len()),
             file: placed.path.clone(),
@@ -447,8 +448,8 @@ impl Slice<'_> {
             type_name: placed.type_name.clone(),
             start_line: first,
             end_line: last,
-            signature: text(content, "signature").or(declared.filter(|_| !is_file)),
-            about: text(content, "summary"),
+            about: about(content, signature.as_deref(), &placed.key),
+            signature,
             code: lines.filter(|_| self.extent != Extent::Signature),
             found_by: self.found_by,
             incoming_callers: vec![],

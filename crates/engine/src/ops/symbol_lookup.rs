@@ -1,7 +1,7 @@
 //! `symbol_lookup`: symbols by a name that may be incomplete or mistyped.
 
 use super::{META, check_limit, count};
-use crate::code::symbols::{Match, Placed, Query, Symbols, text};
+use crate::code::symbols::{Match, Placed, Query, Symbols, about, text};
 use crate::registry::{Meta, Op};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
@@ -17,7 +17,7 @@ pub struct SymbolLookup;
 pub struct Request {
     /// A name, words of it, or the end of a key: `login`, `read html`, `Session.close`.
     pub query: String,
-    /// Only symbols of these types: FILE, CLASS, FUNCTION, METHOD, ….
+    /// Only symbols of these types: File, Class, Function, Method, ….
     #[serde(default)]
     pub types: Vec<String>,
     /// Only symbols in files whose path begins so.
@@ -78,7 +78,7 @@ impl Op for SymbolLookup {
         toolset: "code",
         positional: &["query"],
         aliases: &[("name", "query")],
-        examples: &["lukasa symbol login", "lukasa symbol \"parse config\" --types FUNCTION --path src/"],
+        examples: &["lukasa symbol login", "lukasa symbol \"parse config\" --types Function --path src/"],
         ..META
     };
     type Request = Request;
@@ -105,14 +105,18 @@ impl Op for SymbolLookup {
         let contents = symbols.contents(&found.iter().map(|f| f.node).collect::<Vec<_>>())?;
         let rows: Vec<SymbolOut> = found
             .iter()
-            .map(|f| SymbolOut {
-                symbol: symbols.placed(f.node, &contents),
-                signature: contents.get(&f.node).and_then(|c| text(c, "signature")),
-                about: contents.get(&f.node).and_then(|c| text(c, "summary")),
-                score: (f.score * 1e4).round() / 1e4,
-                by: f.by,
-                callers: f.callers,
-                test: symbols.is_test(f.node),
+            .map(|f| {
+                let content = contents.get(&f.node);
+                let signature = content.and_then(|c| text(c, "signature"));
+                SymbolOut {
+                    symbol: symbols.placed(f.node, &contents),
+                    about: content.and_then(|c| about(c, signature.as_deref(), &symbols.key(f.node))),
+                    signature,
+                    score: (f.score * 1e4).round() / 1e4,
+                    by: f.by,
+                    callers: f.callers,
+                    test: symbols.is_test(f.node),
+                }
             })
             .collect();
         let exact = found.iter().filter(|f| f.by == Match::Exact).count();

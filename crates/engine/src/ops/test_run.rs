@@ -195,7 +195,7 @@ impl Op for TestRun {
 fn line(status: &str, results: &output::Results, seconds: u64) -> String {
     let counts = match (results.passed, results.failed) {
         (Some(passed), Some(failed)) => format!("{passed} passed, {failed} failed"),
-        _ => "the output does not tell how many tests there were".into(),
+        _ => "counts unknown: the output does not say how many tests ran".into(),
     };
     match status {
         "passed" => format!("tests passed ({counts})"),

@@ -158,12 +158,12 @@ impl Op for Relationship {
             schema: schema(request.schema),
             merge: strategies(request.merge)?,
             ignored_paths: request.ignore,
-            ranking: Ranking {
+            ranking: Some(Ranking {
                 base_weight: request.base_weight.unwrap_or(usual.base_weight),
                 allow_neighbor: !request.no_neighbor,
                 max_depth_allowed: request.max_depth_allowed.unwrap_or(usual.max_depth_allowed),
                 reciprocal_boost: request.reciprocal_boost,
-            },
+            }),
             pack: None,
         };
         let done = engine.ledger(&context.scope).declare_relationship_type(&declared, &context.header(None))?;

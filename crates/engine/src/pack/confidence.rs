@@ -15,9 +15,14 @@ const IN_FILE: f32 = 0.4;
 /// Words named that were not found.
 const NAMED: usize = 3;
 
-/// Why the entry point may not be what the task means: it lacks the words that are rare. None where it fits.
-pub fn doubt(texts: &Texts, found: &Answered, core: &Core) -> Option<String> {
-    let entry = core.slices.first()?.node;
+/// Why the entry point may not be what the task means: it lacks the words that are rare. None where it fits, or where
+/// the task names it.
+pub fn doubt(texts: &Texts, found: &Answered, core: &Core, task: &str) -> Option<String> {
+    let first = core.slices.first()?;
+    if names(task, &first.name) {
+        return None;
+    }
+    let entry = first.node;
     let file = texts.file(entry);
     let weighed: Vec<(f32, f32, &Term)> = found
         .terms
@@ -40,6 +45,16 @@ pub fn doubt(texts: &Texts, found: &Answered, core: &Core) -> Option<String> {
     Some(format!("it has nothing of {}", named.join(", ")))
 }
 
+/// Whether a task has a symbol's name as it is written in code. A name that may be a plain word, such as `open`, does not
+/// count: it may not be meant as a name.
+fn names(task: &str, name: &str) -> bool {
+    let name = name.rsplit(['.', ':']).next().unwrap_or(name);
+    let inner = name.trim_matches('_');
+    let compound = inner.contains('_') || inner.chars().skip(1).any(|c| c.is_uppercase() || c.is_ascii_digit());
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    compound && task.split(|c: char| !is_part(c)).any(|word| word == name)
+}
+
 /// How much it says that something has a word; one that nothing has says most.
 fn rarity(texts: &Texts, word: &str) -> f32 {
     match texts.units.rarity(word) {
@@ -55,4 +70,24 @@ fn has(texts: &Texts, entry: Node, file: Option<Node>, term: &Term) -> f32 {
     }
     let in_file = file.is_some_and(|file| texts.files.said(file, term) > 0.0);
     if in_file { IN_FILE } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names;
+
+    #[test]
+    fn a_task_names_a_symbol_as_code_spells_it() {
+        for (task, name, is) in [
+            ("refresh_token must hand out tokens", "refresh_token", true),
+            ("`Client.refreshToken()` fails", "refreshToken", true),
+            ("refresh the token", "refresh_token", false),
+            ("my_refresh_token fails", "refresh_token", false),
+            ("open the file", "open", false),
+            ("JSON is wrong", "JSON", true),
+            ("__init__ takes too long", "__init__", false),
+        ] {
+            assert_eq!(names(task, name), is, "{task}: {name}");
+        }
+    }
 }

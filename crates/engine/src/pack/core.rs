@@ -1,7 +1,7 @@
 //! The code a task concerns: where to begin, which symbols and files, and what they are tied to.
 
 use crate::code::index::unhex;
-use crate::code::symbols::{Kind, Rel, Symbols, Way, flagged, keys, number, text};
+use crate::code::symbols::{Kind, Rel, Symbols, Way, about, flagged, keys, number, text};
 use crate::graph::Look;
 use crate::search::{Answered, Read, Sources, Texts, lines};
 use crate::tool::shortened;
@@ -50,7 +50,7 @@ fn telling(kind: Option<Kind>) -> f64 {
 fn tells(rel: Rel) -> f64 {
     match rel {
         Rel::Calls => 1.0,
-        Rel::Inherits | Rel::Implements => 0.8,
+        Rel::Extends | Rel::Implements => 0.8,
         _ => 0.2,
     }
 }
@@ -83,17 +83,6 @@ impl Slice {
     }
 }
 
-/// Whether a summary has a word that neither the signature nor the name has: one made by rule has none.
-fn says_more(summary: &str, signature: &str, name: &str) -> bool {
-    let known: FxHashSet<String> = [signature, name].into_iter().flat_map(tokens::list).collect();
-    let by_rule = |word: &String| KINDS.contains(&word.as_str());
-    tokens::list(summary).iter().any(|word| !known.contains(word) && !by_rule(word))
-}
-
-/// Words for kinds of symbols, as summaries that are made by rule begin.
-const KINDS: [&str; 11] =
-    ["file", "module", "class", "struct", "enum", "interface", "type", "function", "method", "field", "variable"];
-
 /// What a document says about the task, else how it begins, in a sentence.
 fn said(text: &str, terms: &[Term]) -> Option<String> {
     let text = &text[..text.floor_char_boundary(DOCUMENT)];
@@ -106,7 +95,7 @@ fn said(text: &str, terms: &[Term]) -> Option<String> {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Dependency {
     pub from: String,
-    /// CALLS, IMPORTS, INHERITS, ….
+    /// CALLS, IMPORTS, EXTENDS, ….
     #[serde(rename = "type")]
     pub relation: String,
     pub to: String,
@@ -242,7 +231,7 @@ impl Gathering<'_> {
             if !self.symbols.is(node, Kind::Interface) && !is_abstract {
                 continue;
             }
-            let mut by: Vec<Node> = [Rel::Implements, Rel::Inherits]
+            let mut by: Vec<Node> = [Rel::Implements, Rel::Extends]
                 .into_iter()
                 .flat_map(|rel| self.symbols.linked(node, rel, Way::In).map(|(node, _)| node).collect::<Vec<_>>())
                 .filter(|node| there.insert(*node))
@@ -283,9 +272,7 @@ impl Gathering<'_> {
         let code = code.filter(|code| !code.is_empty());
         let signature = text(content, "signature").filter(|signature| !signature.is_empty());
         let signature = signature.or_else(|| Some(code.as_deref()?.lines().next()?.trim().to_owned()));
-        let summary = text(content, "summary").filter(|summary| {
-            signature.as_deref().is_none_or(|signature| says_more(summary, signature, keys::name(&key)))
-        });
+        let summary = about(content, signature.as_deref(), &key);
         // A document is shown by what it says about the task.
         let summary = summary.or_else(|| match (source.as_ref(), span) {
             (Some(source), None) => said(source, &self.found.terms),
@@ -329,7 +316,7 @@ impl Gathering<'_> {
         let mut all: Vec<(f64, Edge)> = Vec::new();
         let mut seen = FxHashSet::default();
         for unit in units.iter().take(SEEDS) {
-            for rel in [Rel::Calls, Rel::Inherits, Rel::Implements, Rel::Imports] {
+            for rel in [Rel::Calls, Rel::Extends, Rel::Implements, Rel::Imports] {
                 for way in [Way::Out, Way::In] {
                     for (other, edge) in self.symbols.linked(unit.node, rel, way) {
                         let sure = self.symbols.confidence(edge);
@@ -359,18 +346,6 @@ impl Gathering<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_summary_that_repeats_the_signature_says_nothing_more() {
-        for (summary, signature, name, more) in [
-            ("function read file: fn read_file(path: &Path)", "fn read_file(path: &Path)", "read_file", false),
-            ("method add: add(a, b int) int", "add(a, b int) int", "add", false),
-            ("Reads a file into memory.", "fn read_file(path: &Path)", "read_file", true),
-            ("return self.total + 1", "def add(self)", "add", true),
-        ] {
-            assert_eq!(says_more(summary, signature, name), more, "{summary}");
-        }
-    }
 
     #[test]
     fn a_document_is_shown_by_what_it_says_of_the_task() {

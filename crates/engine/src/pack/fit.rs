@@ -621,7 +621,7 @@ mod tests {
             key: format!("src/module_{n}.py::Class{n}::method_{n}"),
             file: format!("src/module_{n}.py"),
             name: format!("Class{n}::method_{n}"),
-            kind: "METHOD".into(),
+            kind: "Method".into(),
             start_line: 10,
             end_line: 10 + lines as u64,
             code: (lines > 0).then(|| "    return self.value(\"é\") + 1\n".repeat(lines)),

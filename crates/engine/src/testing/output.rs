@@ -34,8 +34,8 @@ static TOTALS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r"^\s*Summary \[.*\] \d+(?:/\d+)? tests? run: (?P<passed>\d+) passed(?:.*?, (?P<failed>\d+) failed)?",
         // jest and vitest.
         r"^\s*Tests:?\s+(?:(?P<failed>\d+) failed[,|\s]*)?(?:\d+ (?:skipped|todo)[,|\s]*)*(?:(?P<passed>\d+) passed)?",
-        // pytest, whichever order it tells them in.
-        r"^(?:=+ )?(?:(?P<failed>\d+) failed(?:, )?)?(?:(?P<passed>\d+) passed)?.* in [\d.:]+ ?s",
+        // pytest: what could not be set up or collected has failed, too.
+        r"^(?:=+ )?(?:(?P<failed>\d+) failed(?:, )?)?(?:(?P<passed>\d+) passed)?(?:.*?\b(?P<errors>\d+) errors?\b)?.* in [\d.:]+ ?s",
         // mocha.
         r"^\s*(?P<passed>\d+) passing\b",
         r"^\s*(?P<failed>\d+) failing\b",
@@ -44,7 +44,7 @@ static TOTALS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r"^(?:#|ℹ) fail (?P<failed>\d+)",
     ]
     .iter()
-    .map(|pattern| Regex::new(pattern).expect("the rule is written here"))
+    .map(|pattern| rule(pattern))
     .collect()
 });
 
@@ -54,15 +54,16 @@ static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
         (r"^test (\S+)(?: - .*)? \.\.\. FAILED", false),
         (r"^\s+PASS \[.*?\](?: \(.*?\))? \S+ (\S+)", true),
         (r"^\s+(?:FAIL|TIMEOUT|SIGABRT|SIGSEGV) \[.*?\](?: \(.*?\))? \S+ (\S+)", false),
-        (r"^PASSED (\S+)", true),
-        (r"^FAILED (\S+)", false),
+        // Not the totals of unittest and trial, which stand in brackets.
+        (r"^PASSED ([^(\s]\S*)", true),
+        (r"^FAILED ([^(\s]\S*)", false),
         (r"^(\S+::\S+) PASSED", true),
         (r"^(\S+::\S+) FAILED", false),
         (r"^\s*--- PASS: (\S+)", true),
         (r"^\s*--- FAIL: (\S+)", false),
     ]
     .iter()
-    .map(|(pattern, passed)| Line(Regex::new(pattern).expect("the rule is written here"), *passed))
+    .map(|(pattern, passed)| Line(rule(pattern), *passed))
     .collect()
 });
 
@@ -70,8 +71,20 @@ static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
 pub fn read(output: &str) -> Results {
     let (mut passed, mut failed) = (BTreeSet::new(), BTreeSet::new());
     let mut sums: (Option<u64>, Option<u64>) = (None, None);
+    let add = |sum: &mut Option<u64>, more: Option<u64>| {
+        if let Some(more) = more {
+            *sum = Some(sum.unwrap_or(0) + more);
+        }
+    };
+    let mut unittest = Unittest::default();
     for line in output.lines() {
         let plain = without_colours(line);
+        // Several programs each sum up for themselves.
+        if let Some((ok, not)) = unittest.line(&plain, &mut passed, &mut failed) {
+            add(&mut sums.0, Some(ok));
+            add(&mut sums.1, Some(not));
+            continue;
+        }
         for Line(pattern, is_pass) in LINES.iter() {
             if let Some(found) = pattern.captures(&plain) {
                 let into = if *is_pass { &mut passed } else { &mut failed };
@@ -81,18 +94,13 @@ pub fn read(output: &str) -> Results {
         for pattern in TOTALS.iter() {
             let Some(found) = pattern.captures(&plain) else { continue };
             let number = |name: &str| found.name(name).and_then(|text| text.as_str().parse::<u64>().ok());
-            let (ok, not) = (number("passed"), number("failed"));
-            if ok.is_none() && not.is_none() {
+            let (ok, not, errors) = (number("passed"), number("failed"), number("errors"));
+            if ok.is_none() && not.is_none() && errors.is_none() {
                 continue;
             }
-            // Several programs each sum up for themselves.
-            let add = |sum: &mut Option<u64>, more: Option<u64>| {
-                if let Some(more) = more {
-                    *sum = Some(sum.unwrap_or(0) + more);
-                }
-            };
             add(&mut sums.0, ok);
             add(&mut sums.1, not);
+            add(&mut sums.1, errors);
             break;
         }
     }
@@ -108,9 +116,77 @@ pub fn read(output: &str) -> Results {
     }
 }
 
+/// A run of Python's unittest, or of what prints as it does, read line by line: a heading for each failure, how many tests ran, and
+/// how they went.
+#[derive(Default)]
+struct Unittest {
+    /// What failed since the last totals: by its heading, and how many headings there were.
+    headed: BTreeSet<String>,
+    headings: u64,
+    /// Tests that ran, once that was said and the totals have not been.
+    ran: Option<u64>,
+}
+
+impl Unittest {
+    /// How many passed and failed, at the line with the totals. Names are put where they belong.
+    fn line(&mut self, line: &str, passed: &mut BTreeSet<String>, failed: &mut BTreeSet<String>) -> Option<(u64, u64)> {
+        static HEADING: LazyLock<Regex> =
+            LazyLock::new(|| rule(r"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (\S+) \(([^)]+)\)"));
+        static WENT: LazyLock<Regex> = LazyLock::new(|| rule(r"^(\S+) \(([^)]+)\) \.\.\. ok$"));
+        static RAN: LazyLock<Regex> = LazyLock::new(|| rule(r"^Ran (\d+) tests? in [\d.]+s$"));
+        static TOTALS: LazyLock<Regex> = LazyLock::new(|| rule(r"^(?:OK|PASSED|FAILED|NO TESTS RAN)(?: \((.+)\))?$"));
+        if let Some(found) = HEADING.captures(line) {
+            let name = full_name(&found[1], &found[2]);
+            failed.insert(name.clone());
+            self.headed.insert(name);
+            self.headings += 1;
+        } else if let Some(found) = WENT.captures(line) {
+            passed.insert(full_name(&found[1], &found[2]));
+        } else if let Some(found) = RAN.captures(line) {
+            self.ran = found[1].parse().ok();
+        } else if let Some(found) = TOTALS.captures(line)
+            && let Some(ran) = self.ran.take()
+        {
+            let Unittest { headed, headings, .. } = std::mem::take(self);
+            return went(ran, found.get(1).map_or("", |totals| totals.as_str()), &headed, headings);
+        }
+        None
+    }
+}
+
+/// Passed and failed of so many tests; none where the numbers contradict each other.
+fn went(ran: u64, totals: &str, headed: &BTreeSet<String>, headings: u64) -> Option<(u64, u64)> {
+    let total = |name: &str| {
+        let parts = totals.split(", ").filter_map(|part| part.split_once('='));
+        parts.filter(|(n, _)| *n == name).find_map(|(_, number)| number.parse::<u64>().ok()).unwrap_or(0)
+    };
+    let told = total("failures") + total("errors") + total("unexpected successes");
+    // Parts of one test fail each for themselves, and are one test; before Python 3.12 unexpected successes had no heading.
+    let silent = told.checked_sub(headings).filter(|silent| *silent <= total("unexpected successes"));
+    let fixtures = headed.iter().filter(|name| is_fixture(name)).count() as u64;
+    let failed = silent.map_or(told, |silent| headed.len() as u64 + silent);
+    // What could not be set up is no test that ran.
+    let not_passed = failed.saturating_sub(fixtures) + total("skipped") + total("expected failures");
+    Some((ran.checked_sub(not_passed)?, failed))
+}
+
+/// What runs before and after all tests of a class or module.
+fn is_fixture(name: &str) -> bool {
+    ["setUpClass", "tearDownClass", "setUpModule", "tearDownModule"].iter().any(|fixture| name.ends_with(fixture))
+}
+
+/// `module.Class.test`: Python writes it whole since 3.11, and without the test before.
+fn full_name(test: &str, within: &str) -> String {
+    let last = within.rsplit('.').next().unwrap_or(within);
+    if last == test { within.to_owned() } else { format!("{within}.{test}") }
+}
+
+fn rule(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the rule is written here")
+}
+
 fn without_colours(line: &str) -> std::borrow::Cow<'_, str> {
-    static COLOURS: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new("\u{1b}\\[[0-9;]*m").expect("the rule is written here"));
+    static COLOURS: LazyLock<Regex> = LazyLock::new(|| rule("\u{1b}\\[[0-9;]*m"));
     COLOURS.replace_all(line, "")
 }
 
@@ -156,6 +232,7 @@ mod tests {
                 vec!["TestA"],
                 vec!["TestB"],
             ),
+            ("===== 2 passed, 1 warning, 1 error in 1.20s =====", Some(2), Some(1), vec![], vec![]),
             ("all fine\nbuilt in 3.2s\n", None, None, vec![], vec![]),
         ] {
             let found = read(output);
@@ -166,5 +243,56 @@ mod tests {
                 "{output}"
             );
         }
+    }
+
+    #[test]
+    fn outputs_of_unittest() {
+        let rule = "-".repeat(70);
+        let failed = "EF.s\n======\nERROR: test_err (t.A.test_err)\n------\nTraceback\nValueError: y\n\n======\n\
+                      FAIL: test_fail (t.A)\n------\nTraceback\nAssertionError: x\n\n";
+        let parts = "======\nFAIL: test_sub (t.A.test_sub) (i=0)\n------\n======\nFAIL: test_sub (t.A.test_sub) (i=2)\n------\n";
+        let class = "E..\n======\nERROR: setUpClass (t.B)\n------\n";
+        for (output, passed, failed, names) in [
+            (format!(".....\n{rule}\nRan 5 tests in 0.003s\n\nOK\n"), Some(5), Some(0), vec![]),
+            (format!("{rule}\nRan 5 tests in 0.003s\n\nOK (skipped=1)\n"), Some(4), Some(0), vec![]),
+            (format!("{rule}\nRan 5 tests in 0.1s\n\nOK (skipped=1, expected failures=2)"), Some(2), Some(0), vec![]),
+            (
+                format!("{failed}{rule}\nRan 4 tests in 0.003s\n\nFAILED (failures=1, errors=1, skipped=1)\n"),
+                Some(1),
+                Some(2),
+                vec!["t.A.test_err", "t.A.test_fail"],
+            ),
+            // Nothing but the totals, as where the rest was cut off.
+            (format!("{rule}\nRan 9 tests in 1s\n\nFAILED (failures=1, errors=2)"), Some(6), Some(3), vec![]),
+            (
+                format!("{parts}{rule}\nRan 3 tests in 0.001s\n\nFAILED (failures=2, unexpected successes=1)"),
+                Some(1),
+                Some(2),
+                vec!["t.A.test_sub"],
+            ),
+            (
+                format!("{class}{rule}\nRan 2 tests in 0s\n\nFAILED (errors=1)"),
+                Some(2),
+                Some(1),
+                vec!["t.B.setUpClass"],
+            ),
+            (
+                format!("{rule}\nRan 1 test in 0.000s\n\nOK\n{rule}\nRan 2 tests in 0.1s\n\nOK"),
+                Some(3),
+                Some(0),
+                vec![],
+            ),
+            (format!("{rule}\nRan 0 tests in 0.000s\n\nNO TESTS RAN\n"), Some(0), Some(0), vec![]),
+            // Numbers that contradict each other tell nothing, and neither does a run that was killed.
+            (format!("{rule}\nRan 1 test in 0.000s\n\nOK (skipped=3)\n"), None, None, vec![]),
+            (format!("{rule}\nRan 3 tests in 0.1s\n"), None, None, vec![]),
+            ("OK\nFAILED (failures=1)\n".into(), None, None, vec![]),
+        ] {
+            let found = read(&output);
+            assert_eq!((found.passed, found.failed), (passed, failed), "{output}");
+            assert_eq!(found.failed_tests, names, "{output}");
+        }
+        let told = read("test_a (t.A.test_a) ... ok\ntest_b (t.A) ... ok\ntest_c (t.A.test_c) ... FAIL\n");
+        assert_eq!(told.passed_tests, ["t.A.test_a", "t.A.test_b"]);
     }
 }

@@ -15,7 +15,7 @@ fn wish(profile: Profile, page: usize) -> Wish {
 
 fn items(n: usize, long: usize) -> Value {
     let item = |at: usize| {
-        json!({"ref": format!("FUNCTION:src/a.rs::f{at}"), "id": "0190-…", "text": "It does a thing. ".repeat(long),
+        json!({"ref": format!("Function:src/a.rs::f{at}"), "id": "0190-…", "text": "It does a thing. ".repeat(long),
             "evidence": {"lines": [1, 2, 3]}, "score": 0.5, "session_id": "s-1", "reasons": [{"channel": "name"}]})
     };
     json!({"summary": format!("{n} found"), "items": (0..n).map(item).collect::<Vec<_>>(),
@@ -46,7 +46,7 @@ fn all_pages_together_are_the_whole_list() {
         }
     }
     assert_eq!(seen.len(), 40);
-    assert_eq!(seen[39], "FUNCTION:src/a.rs::f39");
+    assert_eq!(seen[39], "Function:src/a.rs::f39");
     assert_eq!(shaped(items(2, 1), wish(Profile::Compact, 9)).unwrap_err().code, "out_of_range");
 }
 

@@ -55,7 +55,7 @@ fn who_comes_second_is_told_who_has_it_what_for_and_since_when() {
         desk.fixture.clock.advance(5_000_000);
         for (target, relation, claim_type) in [
             ("./src//auth.ts", "same", "file"),
-            ("FILE:src/auth.ts", "same", "file"),
+            ("File:src/auth.ts", "same", "file"),
             ("src/auth.ts::login", "within", "function"),
         ] {
             let second = desk.by("bob", "agent_claim", claim(target));
@@ -144,8 +144,8 @@ fn what_another_agent_writes_about_a_claimed_target_is_told_or_refused() {
         for (name, request) in [
             ("patch", json!({"ref": "Task:task:1", "status": "open"})),
             ("delete", json!({"ref": "task:1"})),
-            ("put", json!({"type": "METHOD", "key": "a.py::A::run"})),
-            ("batch", json!({"writes": [{"object": {"type": "FILE", "key": "a.py"}}]})),
+            ("put", json!({"type": "Method", "key": "a.py::A::run"})),
+            ("batch", json!({"writes": [{"object": {"type": "File", "key": "a.py"}}]})),
         ] {
             let error = by("bob", name, request.clone()).unwrap_err();
             assert_eq!(error.code, "claimed", "{name}: {error:?}");
@@ -156,7 +156,7 @@ fn what_another_agent_writes_about_a_claimed_target_is_told_or_refused() {
             assert!(error.details["since"].is_string());
             assert!(by("ada", name, request).is_ok(), "{name}: her own");
         }
-        assert!(by("bob", "put", json!({"type": "FILE", "key": "b.py"})).is_ok());
+        assert!(by("bob", "put", json!({"type": "File", "key": "b.py"})).is_ok());
         let edit = json!({"type": "EDIT", "content": "tidied up", "metadata": {"file": "a.py", "diff_summary": "shorter",
             "lines_before": 9, "lines_after": 5, "reason": "too long"}});
         let told = desk.by("bob", "episode_add", edit.clone());
@@ -177,13 +177,13 @@ fn what_a_change_reaches_tells_who_works_there() {
         desk.ok(
             "batch",
             json!({"writes": [
-                {"object": {"type": "FILE", "key": "a.py"}}, {"object": {"type": "FILE", "key": "b.py"}},
-                {"object": {"type": "FUNCTION", "key": "a.py::f"}}, {"object": {"type": "FUNCTION", "key": "a.py::h"}},
-                {"object": {"type": "FUNCTION", "key": "b.py::g"}}, {"object": {"type": "FILE", "key": "c.py"}},
+                {"object": {"type": "File", "key": "a.py"}}, {"object": {"type": "File", "key": "b.py"}},
+                {"object": {"type": "Function", "key": "a.py::f"}}, {"object": {"type": "Function", "key": "a.py::h"}},
+                {"object": {"type": "Function", "key": "b.py::g"}}, {"object": {"type": "File", "key": "c.py"}},
                 {"relationship": {"type": "CALLS", "src": "b.py::g", "dst": "a.py::f"}},
-                {"relationship": {"type": "CONTAINS", "src": "FILE:a.py", "dst": "a.py::f"}},
-                {"relationship": {"type": "CONTAINS", "src": "FILE:a.py", "dst": "a.py::h"}},
-                {"relationship": {"type": "CONTAINS", "src": "FILE:b.py", "dst": "b.py::g"}}
+                {"relationship": {"type": "CONTAINS", "src": "File:a.py", "dst": "a.py::f"}},
+                {"relationship": {"type": "CONTAINS", "src": "File:a.py", "dst": "a.py::h"}},
+                {"relationship": {"type": "CONTAINS", "src": "File:b.py", "dst": "b.py::g"}}
             ]}),
         );
         for (agent, target) in [("ada", "a.py::h"), ("bob", "b.py"), ("eve", "c.py")] {
@@ -195,7 +195,7 @@ fn what_a_change_reaches_tells_who_works_there() {
             claims.iter().map(|claim| claim["agent_id"].as_str().unwrap().to_owned()).collect()
         };
         assert_eq!(who("a.py::f"), ["bob"], "who works on what calls it");
-        assert_eq!(who("FILE:a.py"), ["ada", "bob"], "and on what is in it");
+        assert_eq!(who("File:a.py"), ["ada", "bob"], "and on what is in it");
     }
 }
 
@@ -204,9 +204,9 @@ fn somebody_elses_merge_is_told_or_refused_and_ends_claims() {
     for desk in Desk::all() {
         let put = |branch: &str, hash: &str| {
             json!({"branch": branch, "writes": [
-                {"object": {"type": "FILE", "key": "src/auth.ts", "properties": {"content_hash": hash}}},
-                {"object": {"type": "FUNCTION", "key": "src/auth.ts::login", "properties": {"hash": hash}}},
-                {"object": {"type": "FILE", "key": "src/mail.ts", "properties": {"content_hash": hash}}}
+                {"object": {"type": "File", "key": "src/auth.ts", "properties": {"content_hash": hash}}},
+                {"object": {"type": "Function", "key": "src/auth.ts::login", "properties": {"hash": hash}}},
+                {"object": {"type": "File", "key": "src/mail.ts", "properties": {"content_hash": hash}}}
             ]})
         };
         desk.ok("batch", put("main", "1"));
@@ -282,7 +282,7 @@ fn somebody_elses_change_ends_a_claim_and_the_holders_own_does_not() {
         );
         // The same by a batch that tells of an edit.
         let edit =
-            json!({"kind": "agent_edit", "writes": [{"object": {"type": "FILE", "key": "b.py", "title": "edited"}}]});
+            json!({"kind": "agent_edit", "writes": [{"object": {"type": "File", "key": "b.py", "title": "edited"}}]});
         let told = desk.by("bob", "batch", edit);
         assert!(
             told["warnings"].as_array().unwrap().iter().any(|w| w.as_str().unwrap().contains("ended the claim of ada")),
@@ -450,7 +450,7 @@ fn what_was_left_while_no_process_ran_is_free_after_the_grace_time() {
         let first = begin("c4");
         by(&first, ("ada", Some("c4")), "d.rs");
         drop(first);
-        let edit = json!({"type": "FILE", "key": "d.rs"});
+        let edit = json!({"type": "File", "key": "d.rs"});
         let next = begin("c5");
         assert_eq!(ask(&next, &desk, ("bob", Some("c5")), "put", edit.clone()).unwrap_err().code, "claimed");
         seconds(110);

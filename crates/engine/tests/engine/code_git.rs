@@ -70,16 +70,16 @@ fn a_git_branch_is_a_pinned_branch_and_only_differences_are_written() {
         check_out(&made, "ref: refs/heads/feature/x\n", &second);
         let report = index(&desk, &made.root);
         assert_eq!((&report["branch"], &report["changed"]), (&json!("feature/x"), &json!(1)), "{report}");
-        assert!(has(&desk, "FUNCTION:a.py::three", "feature/x") && !has(&desk, "FUNCTION:a.py::three", "main"));
-        assert!(has(&desk, "FUNCTION:a.py::two", "main") && !has(&desk, "FUNCTION:a.py::two", "feature/x"));
-        assert!(has(&desk, "FUNCTION:b.py::b", "feature/x"), "what is the same is seen through the fork");
+        assert!(has(&desk, "Function:a.py::three", "feature/x") && !has(&desk, "Function:a.py::three", "main"));
+        assert!(has(&desk, "Function:a.py::two", "main") && !has(&desk, "Function:a.py::two", "feature/x"));
+        assert!(has(&desk, "Function:b.py::b", "feature/x"), "what is the same is seen through the fork");
         // Back: nothing to write. Main moving on does not alter the branch.
         check_out(&made, "ref: refs/heads/main\n", &first);
         assert_eq!(index(&desk, &made.root)["tx"], Value::Null);
         check_out(&made, "ref: refs/heads/main\n", &[("a.py", ONE), ("b.py", "def changed(): pass\n")]);
         let report = index(&desk, &made.root);
         assert!(report["commit"].is_null(), "a tree with changes of its own is no commit: {report}");
-        assert!(has(&desk, "FUNCTION:b.py::changed", "main") && !has(&desk, "FUNCTION:b.py::changed", "feature/x"));
+        assert!(has(&desk, "Function:b.py::changed", "main") && !has(&desk, "Function:b.py::changed", "feature/x"));
     }
 }
 
@@ -137,8 +137,8 @@ fn a_clean_tree_claims_its_commit_and_nothing_else_does() {
     let at =
         |commit: &str, name: &str| desk.call("get", json!({"ref": name, "as_of": format!("commit:{commit}")})).is_ok();
     let (one, two) = (one.to_string(), two.to_string());
-    assert!(at(&one, "FUNCTION:a.py::two") && !at(&one, "FUNCTION:a.py::three"));
-    assert!(at(&two, "FUNCTION:a.py::three") && !at(&two[..8], "FUNCTION:a.py::two"));
+    assert!(at(&one, "Function:a.py::two") && !at(&one, "Function:a.py::three"));
+    assert!(at(&two, "Function:a.py::three") && !at(&two[..8], "Function:a.py::two"));
     // An untracked file is not in the commit.
     fs::write(made.root.join("new.py"), "def new(): pass\n").unwrap();
     assert!(index(&desk, &made.root)["commit"].is_null());
@@ -164,7 +164,7 @@ fn switching_back_and_editing_another_file_resolves_with_what_is_there() {
     }
     fs::write(made.root.join("b.py"), format!("{on_main}\n\ndef more():\n    two()\n")).unwrap();
     index(&desk, &made.root);
-    let callers = desk.ok("get_callers", json!({"ref": "FUNCTION:a.py::two"}));
+    let callers = desk.ok("get_callers", json!({"ref": "Function:a.py::two"}));
     assert_eq!(callers["total"], 3, "one, use and more: {callers}");
 }
 
@@ -180,13 +180,13 @@ fn scripts_without_an_extension_are_what_their_first_line_says() {
     commit(&made, "side", 2, &[root], &second);
     check_out(&made, "ref: refs/heads/main\n", &first);
     index(&desk, &made.root);
-    let tool = desk.ok("get", json!({"ref": "FILE:tool"}));
+    let tool = desk.ok("get", json!({"ref": "File:tool"}));
     assert_eq!(tool["thing"]["properties"]["language"], "python", "{tool}");
-    assert!(has(&desk, "FUNCTION:tool::main", "main") && !has(&desk, "FUNCTION:README::main", "main"));
+    assert!(has(&desk, "Function:tool::main", "main") && !has(&desk, "Function:README::main", "main"));
     check_out(&made, "ref: refs/heads/side\n", &second);
     index(&desk, &made.root);
-    assert!(has(&desk, "FILE:tool", "side") && !has(&desk, "FUNCTION:tool::main", "side"));
-    assert!(has(&desk, "FUNCTION:tool::main", "main"));
+    assert!(has(&desk, "File:tool", "side") && !has(&desk, "Function:tool::main", "side"));
+    assert!(has(&desk, "Function:tool::main", "main"));
     // A process that remembers nothing reads the script beside what changed: its call stays.
     check_out(&made, "ref: refs/heads/main\n", &first);
     fs::write(made.root.join("lib.py"), "def work(): pass\n\n\ndef more(): pass\n").unwrap();
@@ -194,7 +194,7 @@ fn scripts_without_an_extension_are_what_their_first_line_says() {
     let store = std::sync::Arc::clone(&desk.fixture.store);
     let fresh = Desk { engine: lukasa_engine::Engine::new(store, clock, std::env::temp_dir()), ..desk };
     index(&fresh, &made.root);
-    let callers = fresh.ok("get_callers", json!({"ref": "FUNCTION:lib.py::work"}));
+    let callers = fresh.ok("get_callers", json!({"ref": "Function:lib.py::work"}));
     assert_eq!(callers["callers"][0]["key"], "tool::main", "{callers}");
 }
 
@@ -211,7 +211,7 @@ fn a_commit_that_cannot_be_read_is_told_and_stops_nothing() {
         fs::remove_file(made.git.git_dir().join("objects").join(&gone[..2]).join(&gone[2..])).unwrap();
         let report = index(&desk, &made.root);
         assert_eq!((&report["branch"], &report["changed"]), (&json!("main"), &json!(1)), "{what}: {report}");
-        assert!(report["commit"].is_null() && has(&desk, "FUNCTION:a.py::two", "main"), "{what}: {report}");
+        assert!(report["commit"].is_null() && has(&desk, "Function:a.py::two", "main"), "{what}: {report}");
         let told = &report["diagnostics"][0];
         assert_eq!(told["path"], ".git", "{what}: {report}");
         assert!(told["what"].as_str().unwrap().starts_with("the commit cannot be told: "), "{what}: {report}");
@@ -235,5 +235,5 @@ fn what_only_another_branch_has_stays_there() {
     fs::write(made.root.join("a.py"), OTHER).unwrap();
     let report = index(&desk, &made.root);
     assert_eq!((&report["sources"], &report["written_files"]), (&json!(1), &json!(1)), "{report}");
-    assert!(!has(&desk, "FILE:only.py", "main") && has(&desk, "FUNCTION:only.py::only", "side"));
+    assert!(!has(&desk, "File:only.py", "main") && has(&desk, "Function:only.py::only", "side"));
 }

@@ -109,7 +109,7 @@ fn index(desk: &Desk, root: &Path, history: Option<usize>) -> Value {
 fn stated(desk: &Desk, spec: &ViewSpec) -> BTreeMap<String, String> {
     everything(desk, spec)
         .into_iter()
-        .filter(|(name, _)| !name.starts_with("COMMIT:") && !name.contains("RENAMED_FROM"))
+        .filter(|(name, _)| !name.starts_with("Commit:") && !name.contains("RENAMED_FROM"))
         .collect()
 }
 
@@ -154,7 +154,7 @@ fn at_second(second: u32) -> ViewSpec {
 
 /// Without packages nothing leads to: passes over a working tree leave those until everything is rebuilt.
 fn used(stated: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let outside = |name: &str| ["PACKAGE:", "EXTERNAL:"].iter().any(|kind| name.starts_with(kind));
+    let outside = |name: &str| ["Package:", "External:"].iter().any(|kind| name.starts_with(kind));
     let leads_to = |name: &str| stated.keys().any(|edge| edge.ends_with(&format!("-> {name}")));
     stated.iter().filter(|(name, _)| !outside(name) || leads_to(name)).map(|(n, c)| (n.clone(), c.clone())).collect()
 }
@@ -179,7 +179,7 @@ fn check(desk: &Desk, commits: &[ObjectId], story: &[Files], times: &[u32]) {
         same(&name, &exactly(&stated(desk, &at_commit(commit))), &exactly(&want));
         same(&format!("{name}, by date"), &exactly(&stated(desk, &at_second(times[n] + 1))), &exactly(&want));
         let own = everything(desk, &at_commit(commit));
-        assert!(own.contains_key(&format!("COMMIT:{commit}")), "{name} is an object");
+        assert!(own.contains_key(&format!("Commit:{commit}")), "{name} is an object");
     }
 }
 
@@ -203,7 +203,7 @@ fn every_commit_shows_its_own_code_and_the_head_stays() {
         assert_eq!(report["history"]["commits"], story.len() - 1, "{report}");
         check(&desk, &commits, &story, &times);
         let head = everything(&desk, &ViewSpec::on("main"));
-        assert_eq!(head.keys().filter(|name| name.starts_with("COMMIT:")).count(), 1, "the one that was indexed");
+        assert_eq!(head.keys().filter(|name| name.starts_with("Commit:")).count(), 1, "the one that was indexed");
         if let Some(before) = before {
             assert_eq!(before, head);
         }
@@ -236,10 +236,10 @@ fn questions_take_a_commit_and_so_do_differences() {
             let keys = answer["callers"].as_array().unwrap().iter().map(|c| c["key"].as_str().unwrap().to_owned());
             keys.collect::<Vec<_>>()
         };
-        assert_eq!(callers("FUNCTION:lib/shop.py::sell", 0), ["app.py::main"]);
-        assert!(callers("FUNCTION:lib/shop.py::sell_all", 1).is_empty());
-        assert_eq!(callers("FUNCTION:app.py::main", 7), ["app.py::again"]);
-        let renamed = desk.ok("get", json!({"ref": "FILE:web/sum.ts", "as_of": commits[3].to_string()}));
+        assert_eq!(callers("Function:lib/shop.py::sell", 0), ["app.py::main"]);
+        assert!(callers("Function:lib/shop.py::sell_all", 1).is_empty());
+        assert_eq!(callers("Function:app.py::main", 7), ["app.py::again"]);
+        let renamed = desk.ok("get", json!({"ref": "File:web/sum.ts", "as_of": commits[3].to_string()}));
         assert!(renamed.to_string().contains("web/plus.ts"), "the old name leads to the new one: {renamed}");
         let since = |commit: usize| desk.ok("diff_since", json!({"since": format!("commit:{}", commits[commit])}));
         let added = since(6).to_string();
@@ -258,7 +258,7 @@ fn more_can_be_imported_later_before_and_between() {
         on_main(&made, &story[3]);
         let report = index(&desk, &made.root, Some(1));
         assert_eq!(report["history"]["commits"], 1, "{report}");
-        assert!(desk.call("get", json!({"ref": "FILE:app.py", "as_of": format!("commit:{}", commits[1])})).is_err());
+        assert!(desk.call("get", json!({"ref": "File:app.py", "as_of": format!("commit:{}", commits[1])})).is_err());
         // The repository moves on, and only its last commit is indexed.
         let mut commits = commits;
         for n in 4..story.len() {
@@ -336,7 +336,7 @@ fn a_merge_counts_as_its_first_parent_line() {
     let commits = [root, own, merge, last];
     let stories = [&story[0], &story[1], &story[3], &story[4]].map(Clone::clone);
     check(&desk, &commits, &stories, &[10, 30, 40, 50]);
-    assert!(desk.call("get", json!({"ref": "FILE:app.py", "as_of": format!("commit:{side}")})).is_err());
+    assert!(desk.call("get", json!({"ref": "File:app.py", "as_of": format!("commit:{side}")})).is_err());
 }
 
 #[test]

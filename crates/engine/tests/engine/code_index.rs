@@ -103,7 +103,7 @@ fn a_new_process_parses_only_what_changed() {
             );
         }
         let kept = stated(&desk, "main");
-        assert!(kept.contains_key("FUNCTION:many/m7.py::f7 -CALLS-> FUNCTION:many/m8.py::f8"));
+        assert!(kept.contains_key("Function:many/m7.py::f7 -CALLS-> Function:many/m8.py::f8"));
         // Facts that were kept say the same as facts taken from the text.
         let again = desk.ok("graph_rebuild", path.clone());
         assert_eq!(again["parsed"], 35, "a rebuild believes nothing that was kept");
@@ -147,10 +147,10 @@ fn a_new_process_reads_only_what_was_written_since() {
         assert_eq!((&report["bytes"], &report["changed"]), (&json!(0), &json!(0)), "{report}");
         assert!(report["diagnostics"].to_string().contains("odd.py"), "what is wrong is told every time: {report}");
         // What was kept of the branch counts only as long as nobody else has written.
-        desk.ok("delete", json!({"ref": "FILE:many/m9.py"}));
+        desk.ok("delete", json!({"ref": "File:many/m9.py"}));
         let report = index(&mut desk);
         assert_eq!((&report["changed"], &report["removed"]), (&json!(1), &json!(0)), "{report}");
-        assert!(stated(&desk, "main").contains_key("FILE:many/m9.py"));
+        assert!(stated(&desk, "main").contains_key("File:many/m9.py"));
         // As long as before, and said to be as old as before.
         let file = folder.path().join("many/m7.py");
         let before = fs::metadata(&file).unwrap().modified().unwrap();
@@ -164,7 +164,7 @@ fn a_new_process_reads_only_what_was_written_since() {
         fs::write(folder.path().join("logo.png"), "text now\n").unwrap();
         let report = index(&mut desk);
         assert_eq!(report["changed"], 1, "{report}");
-        assert!(stated(&desk, "main").contains_key("FILE:logo.png"));
+        assert!(stated(&desk, "main").contains_key("File:logo.png"));
         restarted(&mut desk);
         assert_eq!(
             desk.ok("graph_health", path.clone())["pending_changes"],
@@ -183,23 +183,23 @@ fn a_folder_becomes_files_symbols_and_calls() {
         assert_eq!(report["files"], 6, "{report}");
         let stated = stated(&desk, "main");
         for name in [
-            "FILE:app/main.py",
-            "FILE:notes.txt",
-            "CLASS:app/shop.py::Shop",
-            "METHOD:app/shop.py::Shop::open",
-            "FUNCTION:web/sum.ts::add",
-            "FUNCTION:app/main.py::main -CALLS-> METHOD:app/shop.py::Shop::open",
-            "METHOD:app/shop.py::Shop::open -CALLS-> METHOD:app/shop.py::Shop::greet",
-            "FUNCTION:web/index.ts::total -CALLS-> FUNCTION:web/sum.ts::add",
-            "FILE:app/main.py -IMPORTS-> FILE:app/shop.py",
-            "FILE:web/index.ts -IMPORTS-> FILE:web/sum.ts",
-            "CLASS:app/shop.py::Shop -CONTAINS-> METHOD:app/shop.py::Shop::open",
+            "File:app/main.py",
+            "File:notes.txt",
+            "Class:app/shop.py::Shop",
+            "Method:app/shop.py::Shop::open",
+            "Function:web/sum.ts::add",
+            "Function:app/main.py::main -CALLS-> Method:app/shop.py::Shop::open",
+            "Method:app/shop.py::Shop::open -CALLS-> Method:app/shop.py::Shop::greet",
+            "Function:web/index.ts::total -CALLS-> Function:web/sum.ts::add",
+            "File:app/main.py -IMPORTS-> File:app/shop.py",
+            "File:web/index.ts -IMPORTS-> File:web/sum.ts",
+            "Class:app/shop.py::Shop -CONTAINS-> Method:app/shop.py::Shop::open",
         ] {
             assert!(stated.contains_key(name), "{name} on {}: {:#?}", desk.fixture.name, stated.keys());
         }
-        let shop = &stated["CLASS:app/shop.py::Shop"];
+        let shop = &stated["Class:app/shop.py::Shop"];
         assert!(shop.contains("\"summary\":\"A shop.\""), "{shop}");
-        let call = &stated["FUNCTION:web/index.ts::total -CALLS-> FUNCTION:web/sum.ts::add"];
+        let call = &stated["Function:web/index.ts::total -CALLS-> Function:web/sum.ts::add"];
         assert!(call.contains("\"derivation\":\"import\"") && call.contains("\"line\":2"), "{call}");
         // Nothing changed: nothing is written.
         let again = desk.ok("index_directory", json!({"path": folder.path()}));
@@ -220,19 +220,19 @@ fn edits_removals_and_renames_end_what_is_said_no_more() {
         let report = desk.ok("index_directory", json!({"path": folder.path()}));
         assert_eq!((&report["changed"], &report["removed"]), (&json!(2), &json!(2)), "{report}");
         let stated = stated(&desk, "main");
-        for gone in ["METHOD:app/shop.py::Shop::greet", "FILE:notes.txt", "FILE:web/sum.ts", "FUNCTION:web/sum.ts::add"]
+        for gone in ["Method:app/shop.py::Shop::greet", "File:notes.txt", "File:web/sum.ts", "Function:web/sum.ts::add"]
         {
             assert!(!stated.contains_key(gone), "{gone} on {}", desk.fixture.name);
         }
-        assert!(stated.contains_key("FILE:web/plus.ts"));
+        assert!(stated.contains_key("File:web/plus.ts"));
         assert!(
-            !stated.keys().any(|k| k.starts_with("FUNCTION:web/index.ts::total -CALLS->")),
+            !stated.keys().any(|k| k.starts_with("Function:web/index.ts::total -CALLS->")),
             "the import leads nowhere"
         );
-        let found = desk.ok("get", json!({"ref": "FILE:web/sum.ts"}));
+        let found = desk.ok("get", json!({"ref": "File:web/sum.ts"}));
         assert_eq!(found["thing"]["key"], "web/plus.ts", "the old name leads to the new: {found}");
         // Yesterday is as it was.
-        let before = desk.ok("get", json!({"ref": "METHOD:app/shop.py::Shop::greet", "as_of": "tx:1"}));
+        let before = desk.ok("get", json!({"ref": "Method:app/shop.py::Shop::greet", "as_of": "tx:2"}));
         assert_eq!(before["thing"]["key"], "app/shop.py::Shop::greet");
     }
 }
@@ -255,7 +255,7 @@ fn following_edits_gives_what_a_fresh_index_gives() {
             desk.ok("branch_create", json!({"name": fresh, "pinned": true, "at": 0}));
             let report = desk.ok("index_directory", json!({"path": folder.path(), "branch": fresh}));
             let (followed, anew) = (stated(&desk, "main"), stated(&desk, &fresh));
-            let outside = |name: &String| name.starts_with("PACKAGE:") || name.starts_with("EXTERNAL:");
+            let outside = |name: &String| name.starts_with("Package:") || name.starts_with("External:");
             let ours = |all: BTreeMap<String, String>| -> BTreeMap<String, String> {
                 all.into_iter().filter(|(n, _)| !outside(n) && !n.contains("RENAMED_FROM")).collect()
             };
@@ -338,10 +338,10 @@ fn bad_input_is_told_and_never_fails_the_index() {
         assert!(told.iter().any(|t| t == path), "{path} is not told: {told:?}");
     }
     let stated = stated(&desk, "main");
-    assert!(stated.contains_key("FUNCTION:half.py::whole"));
-    assert!(!stated.contains_key("FILE:binary.py"));
-    assert!(stated.contains_key("FILE:long.ts"));
-    assert!(!stated.keys().any(|k| k.starts_with("FILE:loop/")), "links are not followed");
+    assert!(stated.contains_key("Function:half.py::whole"));
+    assert!(!stated.contains_key("File:binary.py"));
+    assert!(stated.contains_key("File:long.ts"));
+    assert!(!stated.keys().any(|k| k.starts_with("File:loop/")), "links are not followed");
 }
 
 #[test]
@@ -356,13 +356,13 @@ fn ignore_rules_are_kept() {
     desk.ok("index_directory", json!({"path": folder.path()}));
     let stated = stated(&desk, "main");
     for path in ["build/out.py", "x.log", "web/sum.ts"] {
-        assert!(!stated.contains_key(&format!("FILE:{path}")), "{path}");
+        assert!(!stated.contains_key(&format!("File:{path}")), "{path}");
     }
-    assert!(stated.contains_key("FILE:.lukasaignore"));
+    assert!(stated.contains_key("File:.lukasaignore"));
     // What becomes ignored is ended.
     write(folder.path(), ".gitignore", "/build\n*.log\nnotes.txt\n");
     desk.ok("index_directory", json!({"path": folder.path()}));
-    assert!(!self::stated(&desk, "main").contains_key("FILE:notes.txt"));
+    assert!(!self::stated(&desk, "main").contains_key("File:notes.txt"));
 }
 
 #[test]
@@ -377,15 +377,15 @@ fn what_nobody_waits_for_is_not_indexed_and_the_next_pass_begins_anew() {
         gone.stop.stop();
         let refused = desk.engine.call(&mut gone, "index_directory", request.clone()).unwrap_err();
         assert_eq!(refused.code, "cancelled");
-        assert_eq!(desk.call("list", json!({"type": "FUNCTION"})).map_or(0, |list| list["total"].as_u64().unwrap()), 0);
+        assert_eq!(desk.call("list", json!({"type": "Function"})).map_or(0, |list| list["total"].as_u64().unwrap()), 0);
         desk.ok("index_directory", request.clone());
-        assert_eq!(desk.ok("list", json!({"type": "FUNCTION"}))["total"], 2);
+        assert_eq!(desk.ok("list", json!({"type": "Function"}))["total"], 2);
         // The same with something to compare with.
         write(&root, "a.py", "def one():\n    return 1\n");
         assert_eq!(desk.engine.call(&mut gone, "index_directory", request.clone()).unwrap_err().code, "cancelled");
-        assert_eq!(desk.ok("list", json!({"type": "FUNCTION"}))["total"], 2);
+        assert_eq!(desk.ok("list", json!({"type": "Function"}))["total"], 2);
         desk.ok("index_directory", request);
-        assert_eq!(desk.ok("list", json!({"type": "FUNCTION"}))["total"], 1);
+        assert_eq!(desk.ok("list", json!({"type": "Function"}))["total"], 1);
     }
 }
 
@@ -409,7 +409,7 @@ fn what_is_no_text_or_cannot_be_read_is_told() {
     assert!(told("app/odd.py").unwrap().starts_with("not text"), "{report}");
     assert_eq!(told("logo.png"), None, "nobody would look for symbols there");
     assert!(stated(&desk, "main").keys().all(|name| !name.contains("odd.py") && !name.contains("logo.png")));
-    assert!(stated(&desk, "main").contains_key("FUNCTION:app/main.py::main"), "the rest is indexed all the same");
+    assert!(stated(&desk, "main").contains_key("Function:app/main.py::main"), "the rest is indexed all the same");
     // Who may read everything is not kept out.
     if is_closed {
         assert!(told("app/closed.py").unwrap().starts_with("cannot be read"), "{report}");

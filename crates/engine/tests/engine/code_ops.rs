@@ -10,7 +10,7 @@ fn object(type_name: &str, key: &str, more: Value) -> Value {
     let mut put = json!({"type": type_name, "key": key, "title": name});
     put.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     if let Some((path, _)) = key.split_once("::")
-        && type_name != "EXTERNAL"
+        && type_name != "External"
     {
         put["properties"]["path"] = json!(path);
     }
@@ -46,39 +46,39 @@ fn shop() -> Value {
     let says = |line: u32, signature: &str, summary: &str| json!({"properties": {"line": line, "end_line": line + 5, "signature": signature, "summary": summary}});
     let mut writes = vec![
         object(
-            "FILE",
+            "File",
             AUTH,
             json!({"properties": {"path": AUTH, "calls": 6, "lines": 80, "summary": "Who may come in."}}),
         ),
-        object("FILE", "src/base.py", json!({"properties": {"path": "src/base.py", "calls": 0}})),
-        object("FILE", "src/web.py", json!({"properties": {"path": "src/web.py", "calls": 10}})),
+        object("File", "src/base.py", json!({"properties": {"path": "src/base.py", "calls": 0}})),
+        object("File", "src/web.py", json!({"properties": {"path": "src/web.py", "calls": 10}})),
         object(
-            "FILE",
+            "File",
             "tests/test_auth.py",
             json!({"labels": ["test"], "properties": {"path": "tests/test_auth.py", "calls": 4}}),
         ),
         object(
-            "FUNCTION",
+            "Function",
             LOGIN,
             json!({"properties": {"line": 10, "end_line": 20, "signature": "def login(user)", "summary": "Lets a user in.", "doc": "Lets a user in.\n\nOr not.", "exported": true, "unresolved_calls": 1}}),
         ),
-        object("FUNCTION", "src/auth.py::check", says(30, "def check(hash)", "Compares hashes.")),
-        object("CLASS", "src/auth.py::Session", says(40, "class Session(Closable)", "A visit.")),
+        object("Function", "src/auth.py::check", says(30, "def check(hash)", "Compares hashes.")),
+        object("Class", "src/auth.py::Session", says(40, "class Session(Closable)", "A visit.")),
         object(
-            "METHOD",
+            "Method",
             MADE,
             json!({"subtype": "constructor", "properties": {"line": 42, "signature": "def __init__(self)"}}),
         ),
-        object("METHOD", CLOSE, says(50, "def close(self)", "Ends the visit.")),
-        object("INTERFACE", "src/base.py::Closable", at(1)),
-        object("METHOD", "src/base.py::Closable::close", at(2)),
-        object("FUNCTION", RENDER, at(3)),
-        object("FUNCTION", MAIN, json!({"properties": {"line": 20, "entry": true, "unresolved_calls": 2}})),
-        object("FUNCTION", "src/web.py::check", at(30)),
-        object("FUNCTION", "src/web.py::unused_helper", json!({"properties": {"line": 40, "exported": true}})),
-        object("FUNCTION", TEST, json!({"labels": ["test"], "properties": {"line": 4, "test": true}})),
-        object("PACKAGE", "python:hashlib", json!({})),
-        object("EXTERNAL", SHA, json!({"properties": {"package": "hashlib"}})),
+        object("Method", CLOSE, says(50, "def close(self)", "Ends the visit.")),
+        object("Interface", "src/base.py::Closable", at(1)),
+        object("Method", "src/base.py::Closable::close", at(2)),
+        object("Function", RENDER, at(3)),
+        object("Function", MAIN, json!({"properties": {"line": 20, "entry": true, "unresolved_calls": 2}})),
+        object("Function", "src/web.py::check", at(30)),
+        object("Function", "src/web.py::unused_helper", json!({"properties": {"line": 40, "exported": true}})),
+        object("Function", TEST, json!({"labels": ["test"], "properties": {"line": 4, "test": true}})),
+        object("Package", "python:hashlib", json!({})),
+        object("External", SHA, json!({"properties": {"package": "hashlib"}})),
         call(RENDER, LOGIN, &[5, 9], 0.95, "import"),
         call(TEST, LOGIN, &[6], 0.9, "type"),
         call("src/web.py::check", LOGIN, &[33], 0.3, "unique_name"),
@@ -152,7 +152,7 @@ fn callers_are_told_with_lines_and_how_sure_they_are() {
             (&first["confidence"], &first["derivation"], &first["depth"]),
             (&json!(0.95), &json!("import"), &json!(1))
         );
-        assert_eq!((&first["title"], &first["type"], first.get("test")), (&json!("render"), &json!("FUNCTION"), None));
+        assert_eq!((&first["title"], &first["type"], first.get("test")), (&json!("render"), &json!("Function"), None));
         assert_eq!(
             (&out["callers"][1]["test"], &out["total"], &out["truncated"]),
             (&json!(true), &json!(2), &json!(false))
@@ -230,8 +230,8 @@ fn callees_of_a_function_contain_the_functions_written_in_it() {
         desk.ok(
             "batch",
             json!({"writes": [
-                object("FUNCTION", OUTER, json!({"properties": {"line": 50}})),
-                object("FUNCTION", INNER, json!({"properties": {"line": 51}})),
+                object("Function", OUTER, json!({"properties": {"line": 50}})),
+                object("Function", INNER, json!({"properties": {"line": 51}})),
                 link("CONTAINS", "src/web.py", OUTER),
                 link("CONTAINS", OUTER, INNER),
                 call(OUTER, INNER, &[53], 0.98, "exact"),
@@ -252,7 +252,7 @@ fn callees_of_a_function_contain_the_functions_written_in_it() {
 fn unresolved_calls_of_the_same_name_are_reported_with_callers() {
     for desk in desks() {
         let sites = |path: &str, sites: Value| {
-            object("FILE", path, json!({"properties": {"path": path, "unresolved_sites": sites}}))
+            object("File", path, json!({"properties": {"path": path, "unresolved_sites": sites}}))
         };
         desk.ok(
             "batch",
@@ -310,7 +310,7 @@ fn chains_of_calls_or_why_there_is_none() {
 fn several_chains_of_one_length_come_surest_first() {
     for desk in Desk::all() {
         let mut writes: Vec<Value> =
-            ["a", "b", "c", "d", "e"].iter().map(|n| object("FUNCTION", &format!("x.py::{n}"), json!({}))).collect();
+            ["a", "b", "c", "d", "e"].iter().map(|n| object("Function", &format!("x.py::{n}"), json!({}))).collect();
         for (through, confidence) in [("b", 0.6), ("c", 0.95), ("d", 0.8)] {
             writes.push(call("x.py::a", &format!("x.py::{through}"), &[1], confidence, "type"));
             writes.push(call(&format!("x.py::{through}"), "x.py::e", &[2], 0.98, "exact"));
@@ -329,14 +329,14 @@ fn several_chains_of_one_length_come_surest_first() {
 fn the_call_graph_in_numbers() {
     for desk in desks() {
         let out = desk.ok("call_graph_stats", json!({}));
-        assert_eq!(out["symbols"], json!({"FILE": 4, "FUNCTION": 7, "CLASS": 1, "INTERFACE": 1, "METHOD": 3}));
+        assert_eq!(out["symbols"], json!({"File": 4, "Function": 7, "Class": 1, "Interface": 1, "Method": 3}));
         assert_eq!(
             (&out["calls"], &out["external"], &out["call_sites"], &out["unresolved"]),
             (&json!(10), &json!(1), &json!(20), &json!(3))
         );
         assert_eq!(out["unresolved_share"], 0.15);
         assert_eq!(out["by_derivation"]["import"], json!({"calls": 2, "mean_confidence": 0.95}));
-        assert_eq!(out["most_called"][0], json!({"key": LOGIN, "type": "FUNCTION", "count": 3}));
+        assert_eq!(out["most_called"][0], json!({"key": LOGIN, "type": "Function", "count": 3}));
         assert_eq!((&out["most_calling"][0]["key"], &out["most_calling"][0]["count"]), (&json!(LOGIN), &json!(3)));
         assert_eq!(out["entry_points"], json!({"total": 1, "symbols": [MAIN]}));
         assert_eq!(
@@ -348,7 +348,7 @@ fn the_call_graph_in_numbers() {
         assert_eq!(out["recursive"], json!({"total": 1, "symbols": ["src/web.py::check"]}));
         let part = desk.ok("call_graph_stats", json!({"path": "src/auth", "limit": 1}));
         assert_eq!(
-            (&part["symbols"]["FILE"], &part["calls"], part["most_called"].as_array().unwrap().len()),
+            (&part["symbols"]["File"], &part["calls"], part["most_called"].as_array().unwrap().len()),
             (&json!(1), &json!(3), 1)
         );
         assert_eq!(part["cycles"]["total"], 0);
@@ -379,7 +379,7 @@ fn symbols_are_found_by_names_that_are_nearly_right() {
         assert_eq!(ask("helper unused", json!({})), ["src/web.py::unused_helper"]);
         assert_eq!(ask("lgoin", json!({})), [LOGIN]);
         assert_eq!(ask("Session.close", json!({}))[0], CLOSE);
-        assert_eq!(ask("close", json!({"types": ["METHOD"], "path": "src/auth"})), [CLOSE]);
+        assert_eq!(ask("close", json!({"types": ["Method"], "path": "src/auth"})), [CLOSE]);
         assert_eq!(ask("check", json!({})), ["src/auth.py::check", "src/web.py::check"], "equally called: by key");
         assert_eq!(ask("zzzz", json!({})), Vec::<String>::new());
         let few = desk.ok("symbol_lookup", json!({"query": "s", "limit": 2}));
@@ -460,16 +460,16 @@ fn names_that_are_not_clear_or_not_known() {
         let unclear = error(&desk, "get_callers", json!({"ref": "check"}));
         assert_eq!((unclear.code, unclear.kind.http_status()), ("ambiguous", 400));
         assert_eq!(unclear.details["candidates"].as_array().unwrap().len(), 2);
-        assert!(unclear.hint.unwrap().contains("FUNCTION:src/auth.py::check"));
-        for one in ["FUNCTION:src/web.py::check", "web.py::check", "web.check", "src/web.py::check"] {
+        assert!(unclear.hint.unwrap().contains("Function:src/auth.py::check"));
+        for one in ["Function:src/web.py::check", "web.py::check", "web.check", "src/web.py::check"] {
             assert_eq!(desk.ok("get_callers", json!({"ref": one}))["symbol"]["key"], "src/web.py::check", "{one}");
         }
         for (asked, meant) in [
-            ("METHOD:Session::close", CLOSE),
+            ("Method:Session::close", CLOSE),
             ("auth.Session.close", CLOSE),
             ("sha256", SHA),
             ("hashlib", "python:hashlib"),
-            ("FILE:auth.py", AUTH),
+            ("File:auth.py", AUTH),
         ] {
             assert_eq!(desk.ok("code_explain", json!({"ref": asked}))["symbol"]["key"], meant, "{asked}");
         }
@@ -477,11 +477,11 @@ fn names_that_are_not_clear_or_not_known() {
         assert_eq!(desk.ok("code_explain", json!({"ref": id}))["symbol"]["key"], LOGIN);
         let unknown = error(&desk, "code_explain", json!({"ref": "lgoin"}));
         assert_eq!((unknown.code, unknown.kind.http_status()), ("not_found", 404));
-        assert_eq!(unknown.hint.unwrap(), "closest: `FUNCTION:src/auth.py::login`");
+        assert_eq!(unknown.hint.unwrap(), "closest: `Function:src/auth.py::login`");
         assert!(error(&desk, "code_explain", json!({"ref": "qqqqqqqq"})).hint.unwrap().contains("lukasa symbol"));
         let mut writes = Vec::new();
         for i in 0..14 {
-            writes.push(object("FUNCTION", &format!("gen/f{i}.py::same"), json!({})));
+            writes.push(object("Function", &format!("gen/f{i}.py::same"), json!({})));
         }
         desk.ok("batch", json!({"writes": writes}));
         let many = error(&desk, "get_callees", json!({"ref": "same"}));
@@ -500,8 +500,8 @@ fn an_earlier_state_is_told_as_it_was() {
         desk.ok(
             "batch",
             json!({"git_commit": "0123456789012345678901234567890123456789", "writes": [
-                object("FUNCTION", LOGIN, json!({"properties": {"line": 11, "signature": "def login(user, code)"}})),
-                object("FUNCTION", "src/web.py::logout", json!({"properties": {"line": 60}})),
+                object("Function", LOGIN, json!({"properties": {"line": 11, "signature": "def login(user, code)"}})),
+                object("Function", "src/web.py::logout", json!({"properties": {"line": 60}})),
                 call("src/web.py::logout", LOGIN, &[61], 0.95, "import"),
                 {"end": {"ref": RENDER}},
             ]}),
@@ -541,8 +541,8 @@ fn projects_and_tenants_do_not_see_each_other() {
         };
         for (tenant, project) in [("test", "other"), ("elsewhere", "shop")] {
             let writes = json!({"writes": [
-                object("FUNCTION", LOGIN, json!({"properties": {"line": 99}})),
-                object("FUNCTION", "src/own.py::guest", json!({})),
+                object("Function", LOGIN, json!({"properties": {"line": 99}})),
+                object("Function", "src/own.py::guest", json!({})),
                 call("src/own.py::guest", LOGIN, &[7], 0.98, "exact"),
             ]});
             ask(tenant, project, "batch", writes).unwrap();

@@ -23,8 +23,8 @@ fn a_folder_that_was_indexed_can_be_asked() {
         write("shop/test_auth.py", "from shop.auth import login\n\n\ndef test_login():\n    assert login('ann')\n");
         desk.ok("index_directory", json!({"path": folder.path().to_str().unwrap(), "branch": "main"}));
         let out = desk.ok("get_callers", json!({"ref": "login"}));
-        assert_eq!(keys(&out["callers"]), ["shop/test_auth.py::test_login", "shop/web.py::page"]);
-        assert_eq!((&out["callers"][0]["test"], &out["callers"][1]["call_lines"]), (&json!(true), &json!([5])));
+        assert_eq!(keys(&out["callers"]), ["shop/web.py::page", "shop/test_auth.py::test_login"]);
+        assert_eq!((&out["callers"][1]["test"], &out["callers"][0]["call_lines"]), (&json!(true), &json!([5])));
         let chain = desk.ok("call_chain", json!({"from": "page", "to": "check"}));
         assert_eq!(
             keys(&chain["chains"][0]["steps"]),

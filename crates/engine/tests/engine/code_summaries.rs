@@ -110,10 +110,10 @@ fn a_symbol_is_asked_for_once_and_stated() {
         );
         assert!(said["tx"].as_u64() > report["tx"].as_u64(), "code first, then what a model says of it");
         let by_model = |text: &str| (text.to_owned(), Some("model".to_owned()));
-        assert_eq!(setting.summary("FUNCTION:shop.py::greet"), by_model("Tells about FUNCTION:shop.py::greet."));
-        assert_eq!(setting.summary("CLASS:shop.py::Shop"), by_model("Tells about CLASS:shop.py::Shop."));
-        assert_eq!(setting.summary("FILE:shop.py"), by_model("Tells about FILE:shop.py."));
-        assert_eq!(setting.summary("FUNCTION:shop.py::told"), ("Is told about.".into(), None), "somebody wrote that");
+        assert_eq!(setting.summary("Function:shop.py::greet"), by_model("Tells about Function:shop.py::greet."));
+        assert_eq!(setting.summary("Class:shop.py::Shop"), by_model("Tells about Class:shop.py::Shop."));
+        assert_eq!(setting.summary("File:shop.py"), by_model("Tells about File:shop.py."));
+        assert_eq!(setting.summary("Function:shop.py::told"), ("Is told about.".into(), None), "somebody wrote that");
         assert_eq!(model.asked().len(), 4);
         assert!(model.asked().iter().all(|a| a.path == "/v1/chat/completions"));
         // Again, in this process and in another: nothing to ask, nothing to write.
@@ -125,15 +125,15 @@ fn a_symbol_is_asked_for_once_and_stated() {
             assert_eq!((&report["tx"], &report["model"]), (&Value::Null, &Value::Null), "{report}");
         }
         setting.desk.ok("graph_rebuild", json!({"path": setting.root()}));
-        assert_eq!(setting.summary("FUNCTION:shop.py::greet").1.as_deref(), Some("model"));
+        assert_eq!(setting.summary("Function:shop.py::greet").1.as_deref(), Some("model"));
         assert_eq!(model.asked().len(), 4);
         // One symbol changes: it, what is around it, and nothing else.
         setting.write("shop.py", &SHOP.replace("hello", "good evening"));
         setting.index();
         let mut asked: Vec<String> = model.asked()[4..].iter().map(|a| symbol(&a.body)).collect();
         asked.sort();
-        assert_eq!(asked, ["FILE:shop.py", "FUNCTION:shop.py::greet"]);
-        assert_eq!(setting.summary("METHOD:shop.py::Shop::open").1.as_deref(), Some("model"), "kept");
+        assert_eq!(asked, ["File:shop.py", "Function:shop.py::greet"]);
+        assert_eq!(setting.summary("Method:shop.py::Shop::open").1.as_deref(), Some("model"), "kept");
     }
 }
 
@@ -148,21 +148,21 @@ fn what_was_answered_serves_another_store_and_outlives_the_model() {
     second.folder = std::mem::replace(&mut first.folder, TempDir::new().unwrap());
     second.restart(Some((endpoint(&model.url()), 200)));
     let report = second.index();
-    assert_eq!(second.summary("FUNCTION:shop.py::greet").1.as_deref(), Some("model"));
+    assert_eq!(second.summary("Function:shop.py::greet").1.as_deref(), Some("model"));
     assert!(report["tx"].is_u64() && report["model"].is_null(), "{report}");
     assert_eq!(model.asked().len(), 4);
     // A process without a model does not undo it,
     second.restart(None);
     second.write("new.py", "def new(): pass\n");
     second.index();
-    assert_eq!(second.summary("FUNCTION:shop.py::greet").1.as_deref(), Some("model"));
+    assert_eq!(second.summary("Function:shop.py::greet").1.as_deref(), Some("model"));
     // nor does one that never heard of the answers: the branch tells it.
     fs::remove_dir_all(second.cache()).unwrap();
     second.restart(Some((endpoint(&model.url()), 200)));
     second.write("newer.py", "def newer(): pass\n");
     let report = second.index();
     assert_eq!(report["changed"], json!(1), "{report}");
-    assert_eq!(second.summary("FUNCTION:shop.py::greet").1.as_deref(), Some("model"));
+    assert_eq!(second.summary("Function:shop.py::greet").1.as_deref(), Some("model"));
     let asked: Vec<String> = model.asked()[4..].iter().map(|a| symbol(&a.body)).collect();
     assert!(!asked.is_empty() && asked.iter().all(|name| name.contains("new")), "{asked:?}");
 }
@@ -171,7 +171,7 @@ fn what_was_answered_serves_another_store_and_outlives_the_model() {
 fn an_index_made_before_there_was_a_model_gets_its_summaries() {
     let mut setting = setting();
     setting.index();
-    assert_eq!(setting.summary("FUNCTION:shop.py::greet"), ("return 'hello'".into(), None));
+    assert_eq!(setting.summary("Function:shop.py::greet"), ("return 'hello'".into(), None));
     let model = model();
     setting.restart(Some((endpoint(&model.url()), 3)));
     let report = setting.index();
@@ -181,8 +181,8 @@ fn an_index_made_before_there_was_a_model_gets_its_summaries() {
     );
     assert!(report["summary"].as_str().unwrap().ends_with("3 summaries by small, 1 left for later"), "{report}");
     let asked: Vec<String> = model.asked().iter().map(|a| symbol(&a.body)).collect();
-    assert!(asked.contains(&"FUNCTION:shop.py::greet".into()), "what is called comes first: {asked:?}");
-    assert!(!asked.contains(&"FILE:shop.py".into()), "what nothing leads to, last: {asked:?}");
+    assert!(asked.contains(&"Function:shop.py::greet".into()), "what is called comes first: {asked:?}");
+    assert!(!asked.contains(&"File:shop.py".into()), "what nothing leads to, last: {asked:?}");
     assert_eq!(setting.index()["model"]["summaries"], json!(1));
     assert_eq!(setting.index()["model"], Value::Null);
     assert_eq!(model.asked().len(), 4);
@@ -220,7 +220,7 @@ fn secrets_stay_here_and_the_key_shows_nowhere() {
     let report = setting.index();
     let what = report["diagnostics"][0]["what"].as_str().unwrap();
     assert!(what.contains("model_refused") && what.contains("no: …") && what.contains("model.key_env"), "{report}");
-    assert_eq!(setting.summary("FUNCTION:more.py::more"), ("return 1".into(), None), "the rule's summary stays");
+    assert_eq!(setting.summary("Function:more.py::more"), ("return 1".into(), None), "the rule's summary stays");
     let (mut dump, mut progress) = (Vec::new(), |_: u64, _: Option<u64>| {});
     let mut context = lukasa_engine::Context {
         output: Some(&mut dump),
@@ -275,7 +275,7 @@ fn a_failing_endpoint_never_fails_an_index() {
         let told = report["diagnostics"][0]["what"].as_str().unwrap_or_else(|| panic!("{name}: {report}"));
         assert!(told.contains(code) && !told.contains("Welcome"), "{name}: {told}");
         assert_eq!(report["model"]["left"], json!(4), "{name}: {report}");
-        assert_eq!(setting.summary("FUNCTION:shop.py::greet"), ("return 'hello'".into(), None), "{name}");
+        assert_eq!(setting.summary("Function:shop.py::greet"), ("return 'hello'".into(), None), "{name}");
         let asked = model.asked().len();
         assert!((1..=most).contains(&asked), "{name}: {asked} requests");
     }
@@ -304,7 +304,7 @@ fn settings_an_endpoint_does_not_know_are_left_out_and_having_nothing_to_say_is_
     setting.restart(Some((endpoint(&model.url()), 200)));
     let report = setting.index();
     assert_eq!((&report["model"]["summaries"], &report["model"]["left"]), (&json!(3), &json!(0)), "{report}");
-    assert_eq!(setting.summary("FUNCTION:shop.py::greet"), ("return 'hello'".into(), None));
+    assert_eq!(setting.summary("Function:shop.py::greet"), ("return 'hello'".into(), None));
     let before = model.asked().len();
     setting.write("other.txt", "x");
     setting.index();
@@ -327,7 +327,7 @@ fn a_watcher_does_not_wait_for_a_model() {
     };
     wait(&|| !model.asked().is_empty());
     setting.write("saved.py", "def saved(): pass\n");
-    wait(&|| setting.desk.call("get", json!({"ref": "FUNCTION:saved.py::saved"})).is_ok());
+    wait(&|| setting.desk.call("get", json!({"ref": "Function:saved.py::saved"})).is_ok());
     drop(watch);
 }
 

@@ -39,34 +39,34 @@ fn saves_renames_and_floods_are_followed() {
     write(&root, "a.py", "def one(): pass\n");
     let scope = desk.fixture.ledger.scope().clone();
     let watch = Watch::start(&desk.engine, &scope, &root, Duration::from_millis(30), None).unwrap();
-    wait(&desk, "FUNCTION:a.py::one", true);
+    wait(&desk, "Function:a.py::one", true);
     // An ordinary save.
     write(&root, "a.py", "def two(): pass\n");
-    wait(&desk, "FUNCTION:a.py::two", true);
-    wait(&desk, "FUNCTION:a.py::one", false);
+    wait(&desk, "Function:a.py::two", true);
+    wait(&desk, "Function:a.py::one", false);
     // An editor's atomic save: beside it, then over it.
     write(&root, ".a.py.swp", "def three(): pass\n");
     fs::rename(root.join(".a.py.swp"), root.join("a.py")).unwrap();
-    wait(&desk, "FUNCTION:a.py::three", true);
+    wait(&desk, "Function:a.py::three", true);
     // New folders, with files written at once.
     write(&root, "deep/er/b.py", "def four(): pass\n");
-    wait(&desk, "FUNCTION:deep/er/b.py::four", true);
+    wait(&desk, "Function:deep/er/b.py::four", true);
     write(&root, "deep/er/c.py", "def five(): pass\n");
-    wait(&desk, "FUNCTION:deep/er/c.py::five", true);
+    wait(&desk, "Function:deep/er/c.py::five", true);
     // A mass rename.
     fs::rename(root.join("deep"), root.join("moved")).unwrap();
-    wait(&desk, "FUNCTION:moved/er/b.py::four", true);
-    wait(&desk, "FILE:moved/er/c.py", true);
-    assert!(desk.call("get", json!({"ref": "FUNCTION:deep/er/b.py::four"})).is_err());
+    wait(&desk, "Function:moved/er/b.py::four", true);
+    wait(&desk, "File:moved/er/c.py", true);
+    assert!(desk.call("get", json!({"ref": "Function:deep/er/b.py::four"})).is_err());
     write(&root, "moved/er/d.py", "def six(): pass\n");
-    wait(&desk, "FUNCTION:moved/er/d.py::six", true);
+    wait(&desk, "Function:moved/er/d.py::six", true);
     // Ten thousand events.
     for number in 0..10_000 {
         fs::write(root.join("flood.py"), format!("def last_{number}(): pass\n")).unwrap();
     }
-    wait(&desk, "FUNCTION:flood.py::last_9999", true);
+    wait(&desk, "Function:flood.py::last_9999", true);
     fs::remove_dir_all(root.join("moved")).unwrap();
-    wait(&desk, "FILE:moved/er/d.py", false);
+    wait(&desk, "File:moved/er/d.py", false);
     let began = Instant::now();
     while watch.health().state != WatchState::Idle {
         assert!(began.elapsed() < PATIENCE);
@@ -87,11 +87,11 @@ fn an_ignored_file_causes_nothing() {
     write(&root, "out/x.py", "def made(): pass\n");
     let scope = desk.fixture.ledger.scope().clone();
     let _watch = Watch::start(&desk.engine, &scope, &root, Duration::from_millis(30), None).unwrap();
-    wait(&desk, "FUNCTION:a.py::one", true);
+    wait(&desk, "Function:a.py::one", true);
     write(&root, "out/y.py", "def made(): pass\n");
     write(&root, "b.py", "def two(): pass\n");
-    wait(&desk, "FUNCTION:b.py::two", true);
-    assert!(desk.call("get", json!({"ref": "FILE:out/y.py"})).is_err());
+    wait(&desk, "Function:b.py::two", true);
+    assert!(desk.call("get", json!({"ref": "File:out/y.py"})).is_err());
 }
 
 /// What the `git` program does to a working tree, many files at once, is followed onto the right branches.
@@ -117,38 +117,38 @@ fn checkouts_and_stashes_are_followed() {
     run(&["checkout", "--quiet", "main"]);
     let scope = desk.fixture.ledger.scope().clone();
     let _watch = Watch::start(&desk.engine, &scope, &root, Duration::from_millis(30), None).unwrap();
-    wait(&desk, "FUNCTION:a.py::on_main", true);
+    wait(&desk, "Function:a.py::on_main", true);
 
     run(&["checkout", "--quiet", "side"]);
-    wait_on(&desk, "side", "FUNCTION:a.py::on_side", true);
-    wait_on(&desk, "side", "FUNCTION:only/here/b.py::deep", true);
-    wait_on(&desk, "side", "FUNCTION:a.py::on_main", false);
-    wait_on(&desk, "side", "FUNCTION:same.py::same", true);
+    wait_on(&desk, "side", "Function:a.py::on_side", true);
+    wait_on(&desk, "side", "Function:only/here/b.py::deep", true);
+    wait_on(&desk, "side", "Function:a.py::on_main", false);
+    wait_on(&desk, "side", "Function:same.py::same", true);
     let has = |branch: &str, name: &str| desk.call("get", json!({"ref": name, "branch": branch})).is_ok();
-    assert!(has("main", "FUNCTION:a.py::on_main") && !has("main", "FUNCTION:a.py::on_side"));
-    assert!(!has("main", "FILE:only/here/b.py"));
+    assert!(has("main", "Function:a.py::on_main") && !has("main", "Function:a.py::on_side"));
+    assert!(!has("main", "File:only/here/b.py"));
 
     // Edited, put away, taken back; all of it on the branch that is checked out.
     write(&root, "a.py", "def edited(): pass\n");
-    wait_on(&desk, "side", "FUNCTION:a.py::edited", true);
+    wait_on(&desk, "side", "Function:a.py::edited", true);
     run(&["stash", "--quiet"]);
-    wait_on(&desk, "side", "FUNCTION:a.py::on_side", true);
-    wait_on(&desk, "side", "FUNCTION:a.py::edited", false);
+    wait_on(&desk, "side", "Function:a.py::on_side", true);
+    wait_on(&desk, "side", "Function:a.py::edited", false);
     // Stashed changes can go to another branch.
     run(&["checkout", "--quiet", "-b", "third"]);
     run(&["stash", "pop", "--quiet"]);
-    wait_on(&desk, "third", "FUNCTION:a.py::edited", true);
-    assert!(has("side", "FUNCTION:a.py::on_side") && !has("side", "FUNCTION:a.py::edited"));
+    wait_on(&desk, "third", "Function:a.py::edited", true);
+    assert!(has("side", "Function:a.py::on_side") && !has("side", "Function:a.py::edited"));
     run(&["checkout", "--quiet", "--", "a.py"]);
-    wait_on(&desk, "third", "FUNCTION:a.py::edited", false);
+    wait_on(&desk, "third", "Function:a.py::edited", false);
 
     // Back, where a whole folder is not.
     run(&["checkout", "--quiet", "main"]);
     write(&root, "a.py", "def on_main_again(): pass\n");
-    wait(&desk, "FUNCTION:a.py::on_main_again", true);
-    assert!(!has("main", "FILE:only/here/b.py"), "it is on another branch");
-    assert!(has("side", "FUNCTION:only/here/b.py::deep"), "it is still there");
-    assert!(has("side", "FUNCTION:a.py::on_side"));
+    wait(&desk, "Function:a.py::on_main_again", true);
+    assert!(!has("main", "File:only/here/b.py"), "it is on another branch");
+    assert!(has("side", "Function:only/here/b.py::deep"), "it is still there");
+    assert!(has("side", "Function:a.py::on_side"));
 }
 
 /// A worktree has its own HEAD, somewhere else than in its folder.
@@ -169,10 +169,10 @@ fn a_checkout_in_a_linked_worktree_is_followed() {
     let linked = root.parent().unwrap().join("linked");
     let scope = desk.fixture.ledger.scope().clone();
     let _watch = Watch::start(&desk.engine, &scope, &linked, Duration::from_millis(30), None).unwrap();
-    wait_on(&desk, "linked", "FUNCTION:a.py::one", true);
+    wait_on(&desk, "linked", "Function:a.py::one", true);
     // The files stay the same: only HEAD tells.
     git(&linked, &["checkout", "--quiet", "-b", "other"]);
-    wait_on(&desk, "other", "FUNCTION:a.py::one", true);
+    wait_on(&desk, "other", "Function:a.py::one", true);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_watcher_says_what_it_is_doing_and_what_waits() {
     drop(let_go);
     until(WatchState::Idle);
     assert_eq!(watch.health().pending, 0);
-    assert!(desk.call("get", json!({"ref": "FUNCTION:c.py::three"})).is_ok());
+    assert!(desk.call("get", json!({"ref": "Function:c.py::three"})).is_ok());
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn a_single_change_is_detected_before_it_is_waited_for() {
     write(&root, "b.py", "");
     let scope = desk.fixture.ledger.scope().clone();
     let watch = Watch::start(&desk.engine, &scope, &root, Duration::from_secs(2), None).unwrap();
-    wait(&desk, "FUNCTION:a.py::one", true);
+    wait(&desk, "Function:a.py::one", true);
     let began = Instant::now();
     while watch.health().state != WatchState::Idle {
         assert!(began.elapsed() < PATIENCE);

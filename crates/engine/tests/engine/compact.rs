@@ -247,7 +247,7 @@ impl Setting {
             "context_pack" => json!({"task": "the handler of a request is looked up wrongly", "agent_id": "zoe"}),
             "semantic_slice" => json!({"symbol": CORE, "context": "full"}),
             "find_pattern" => json!({"pattern": "long_functions"}),
-            "cypher" => json!({"query": "MATCH (f:FUNCTION) RETURN f.key, f.summary LIMIT 100"}),
+            "cypher" => json!({"query": "MATCH (f:Function) RETURN f.key, f.summary LIMIT 100"}),
             "episode_add" => json!({"content": WORDS.repeat(5), "entities": [CORE]}),
             "decision_add" => json!({"title": "Decided", "rationale": WORDS, "entities": [CORE]}),
             "reflect" => json!({"task_id": "1"}),

@@ -65,7 +65,7 @@ fn index(desk: &Desk, made: &Made) {
     desk.ok("index_directory", json!({"path": made.root}));
 }
 
-/// What a comparison lists, as `class Type:key` or `class TYPE between`.
+/// What a comparison lists, as `class Type:key` or `class Type between`.
 fn listed(out: &Value) -> Vec<String> {
     let name = |change: &Value| match change["key"].as_str() {
         Some(key) => format!("{} {}:{key}", change["change"].as_str().unwrap(), change["type"].as_str().unwrap()),
@@ -91,18 +91,18 @@ fn code_that_only_moved_is_no_change() {
         desk.ok("release_create", json!({"name": "2"}));
         let between = json!({"from": format!("commit:{first}"), "to": format!("commit:{second}")});
         let out = desk.ok("diff", between.clone());
-        assert_eq!(listed(&out), ["modified FILE:shop.py"], "{out}");
+        assert_eq!(listed(&out), ["modified File:shop.py"], "{out}");
         let paths = out["changes"][0]["change_summary"]["paths"].to_string();
         assert!(paths.contains("content_hash"), "{paths}");
         let out = desk.ok("release_diff", json!({"from": "1", "to": "2"}));
-        assert_eq!(listed(&out), ["modified FILE:shop.py"]);
+        assert_eq!(listed(&out), ["modified File:shop.py"]);
         let since = desk.ok("diff_since", json!({"since": format!("commit:{first}")}));
         assert_eq!(since["counts"], json!({"added": 0, "removed": 0, "modified": 1}));
         let mut all = between;
         all["all"] = json!(true);
         let all = desk.ok("diff", all);
-        assert!(listed(&all).contains(&"modified METHOD:shop.py::Store::get".to_owned()), "{all}");
-        assert!(listed(&all).contains(&format!("added COMMIT:{second}")), "{all}");
+        assert!(listed(&all).contains(&"modified Method:shop.py::Store::get".to_owned()), "{all}");
+        assert!(listed(&all).contains(&format!("added Commit:{second}")), "{all}");
         let line = desk.ok("get", json!({"ref": "Store.get"}))["thing"]["properties"]["line"].clone();
         assert_eq!(line, 4, "the fact itself has moved");
 
@@ -112,7 +112,7 @@ fn code_that_only_moved_is_no_change() {
         let out = desk.ok("diff", json!({"from": format!("commit:{second}"), "to": format!("commit:{third}")}));
         assert_eq!(
             listed(&out),
-            ["modified CLASS:shop.py::Store", "modified FILE:shop.py", "modified METHOD:shop.py::Store::get"]
+            ["modified Class:shop.py::Store", "modified File:shop.py", "modified Method:shop.py::Store::get"]
         );
     }
 }
@@ -126,11 +126,11 @@ fn both_comparisons_mean_the_same_moments() {
         let time = desk.ok("log", json!({}))["transactions"][0]["recorded_at"].as_str().unwrap().to_owned();
         commit(&made, 2, &[first], &[("shop.py", SHOP), ("users.py", USERS)]);
         index(&desk, &made);
-        for word in [format!("commit:{first}"), "tx:1".into(), format!("time:{time}"), time.clone()] {
+        for word in [format!("commit:{first}"), "tx:2".into(), format!("time:{time}"), time.clone()] {
             let (one, other) = (desk.ok("diff", json!({"from": word})), desk.ok("diff_since", json!({"since": word})));
             assert_eq!(one["from"], other["from"], "{word}");
             assert_eq!((&one["added"], &one["removed"]), (&other["counts"]["added"], &json!(0)), "{word}: {one}");
-            assert!(listed(&one).iter().any(|change| change == "added FILE:users.py"), "{word}: {one}");
+            assert!(listed(&one).iter().any(|change| change == "added File:users.py"), "{word}: {one}");
         }
     }
 }
@@ -143,22 +143,22 @@ fn types_are_listed_with_commas_and_unknown_ones_are_refused() {
         index(&desk, &made);
         commit(&made, 2, &[first], &[("shop.py", SHOP), ("users.py", USERS)]);
         index(&desk, &made);
-        for types in [json!(["FILE,FUNCTION"]), json!(["file", "Function"]), json!(["FILE, FUNCTION"])] {
-            let out = desk.ok("diff", json!({"from": "tx:1", "types": types}));
+        for types in [json!(["File,Function"]), json!(["file", "Function"]), json!(["File, Function"])] {
+            let out = desk.ok("diff", json!({"from": "tx:2", "types": types}));
             let expected = [
-                "added FILE:users.py",
-                "added FUNCTION:users.py::one",
-                "added FUNCTION:users.py::three",
-                "added FUNCTION:users.py::two",
+                "added File:users.py",
+                "added Function:users.py::one",
+                "added Function:users.py::three",
+                "added Function:users.py::two",
             ];
             assert_eq!(listed(&out), expected, "{types}");
-            assert_eq!(desk.ok("diff_since", json!({"since": "tx:1", "types": types}))["counts"]["added"], 4);
+            assert_eq!(desk.ok("diff_since", json!({"since": "tx:2", "types": types}))["counts"]["added"], 4);
         }
-        let calls = desk.ok("diff", json!({"from": "tx:1", "types": ["CALLS"]}));
+        let calls = desk.ok("diff", json!({"from": "tx:2", "types": ["CALLS"]}));
         assert!(calls["added"].as_u64().unwrap() > 0, "{calls}");
         for (name, request) in [
-            ("diff", json!({"from": "tx:1", "types": ["FUNCTIO"]})),
-            ("diff_since", json!({"since": "tx:1", "types": ["FILE,FUNCTIO"]})),
+            ("diff", json!({"from": "tx:2", "types": ["FUNCTIO"]})),
+            ("diff_since", json!({"since": "tx:2", "types": ["File,FUNCTIO"]})),
         ] {
             assert_eq!(desk.fails(name, request), "no_such_type", "{name}");
         }
@@ -187,17 +187,17 @@ fn what_depends_on_a_method_is_what_calls_it_and_not_what_uses_its_class() {
         assert_eq!(
             get,
             [
-                "CALLS FUNCTION:shop.py::load",
-                "CALLS FUNCTION:shop.py::start",
-                "CALLS FUNCTION:test_shop.py::test_load",
-                "CALLS FUNCTION:users.py::three",
-                "CALLS METHOD:shop.py::Store::put",
-                "OVERRIDES METHOD:cached.py::Cached::get",
+                "CALLS Function:shop.py::load",
+                "CALLS Function:shop.py::start",
+                "CALLS Function:users.py::three",
+                "CALLS Method:shop.py::Store::put",
+                "CALLS Test:test_shop.py::test_load",
+                "OVERRIDES Method:cached.py::Cached::get",
             ]
         );
-        assert_eq!(out["transitive_tests"], json!(["FUNCTION:test_shop.py::test_load"]));
+        assert_eq!(out["transitive_tests"], json!(["Test:test_shop.py::test_load"]));
         let (class, _) = reached("Store");
-        for user in ["FUNCTION:users.py::one", "FUNCTION:users.py::two", "CLASS:cached.py::Cached"] {
+        for user in ["Function:users.py::one", "Function:users.py::two", "Class:cached.py::Cached"] {
             assert!(class.iter().any(|name| name.ends_with(user)), "{user}: {class:?}");
         }
     }

@@ -39,4 +39,5 @@ mod tasks;
 mod test_run;
 mod tools;
 mod trees;
+mod type_names;
 mod unread_files;

@@ -610,11 +610,11 @@ fn learnings_come_back_in_packs_and_say_when_their_code_changed() {
         let out = desk.ok("episode_recall", json!({"query": "refresh early", "types": ["LEARNING"]}));
         assert_eq!(
             out["episodes"][0]["perhaps_stale"],
-            json!([{"ref": "FUNCTION:auth.py::refresh_token", "how": "changed"}])
+            json!([{"ref": "Function:auth.py::refresh_token", "how": "changed"}])
         );
         // Under another name it is remembered as well.
         desk.fixture.clock.advance(1);
-        desk.ok("rename", json!({"ref": "FUNCTION:auth.py::refresh_token", "to": "auth.py::renew_ticket"}));
+        desk.ok("rename", json!({"ref": "Function:auth.py::refresh_token", "to": "auth.py::renew_ticket"}));
         desk.fixture.clock.advance(1);
         write(
             "def renew_ticket(user):\n    return user or None\n\n\ndef login(user):\n    return renew_ticket(user)\n",
@@ -911,14 +911,14 @@ fn text_search_is_current_at_each_return() {
 #[test]
 fn a_server_reflects_by_itself_when_told_to() {
     let desk = Desk::all().remove(0);
-    desk.ok("put", json!({"type": "FILE", "key": "auth.py"}));
+    desk.ok("put", json!({"type": "File", "key": "auth.py"}));
     for n in 0..3 {
         let metadata =
             json!({"file": "auth.py", "diff_summary": "more", "lines_before": 1, "lines_after": 2, "reason": "r"});
         desk.ok(
             "episode_add",
             json!({"type": "EDIT", "content": format!("edit {n}"), "agent_id": "ada",
-            "entities": ["FILE:auth.py"], "metadata": metadata}),
+            "entities": ["File:auth.py"], "metadata": metadata}),
         );
     }
     let learnings = || desk.ok("list", json!({"type": "Learning"}))["total"].as_u64().unwrap();

@@ -28,7 +28,7 @@ fn titles_in_texts_become_relationships() {
                 article("wars", "The Punic Wars", "Between Rome and Carthage; rome in lower case is no name."),
                 article("carthage2", "Carthage (Texas)", "Nothing of the kind."),
                 json!({"object": {"type": "Note", "key": "n", "properties": {"name": "Note", "list": ["Punic Wars", {"deep": "Rome"}]}}}),
-                json!({"object": {"type": "FUNCTION", "key": "a.py::f", "title": "f", "properties": {"doc": "Rome"}}}),
+                json!({"object": {"type": "Function", "key": "a.py::f", "title": "f", "properties": {"doc": "Rome"}}}),
             ]}),
         );
         let out = desk.ok("link_mentions", json!({}));

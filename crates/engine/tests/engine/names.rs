@@ -193,7 +193,7 @@ fn every_form_of_a_name_leads_to_one_object_in_every_operation() {
         for (form, key) in [
             (id.as_str(), JSON),
             (JSON, JSON),
-            ("METHOD:context.go::Context::JSON", JSON),
+            ("Method:context.go::Context::JSON", JSON),
             ("method:Context.JSON", JSON),
             ("Context.JSON", JSON),
             ("Context::JSON", JSON),
@@ -215,7 +215,7 @@ fn every_form_of_a_name_leads_to_one_object_in_every_operation() {
             ("./context.go", "context.go"),
             ("file::context.go", "context.go"),
             ("file:/context.go", "context.go"),
-            ("FILE:context.go", "context.go"),
+            ("File:context.go", "context.go"),
             ("hono.ts", "src/hono.ts"),
             (&file, "src/hono.ts"),
             (&symbol, FETCH),
@@ -242,8 +242,8 @@ fn every_form_of_a_name_leads_to_one_object_in_every_operation() {
                     continue;
                 }
                 let exact = [id.as_str(), key].contains(&form)
-                    || form.ends_with(&format!(":{key}")) && form.contains("METHOD:")
-                    || form == "FILE:context.go";
+                    || form.ends_with(&format!(":{key}")) && form.contains("Method:")
+                    || form == "File:context.go";
                 let shown = out["resolved"][0]["given"].as_str();
                 assert_eq!(shown, (!exact).then_some(form), "{name} {form}: {}", out["resolved"]);
             }
@@ -280,15 +280,15 @@ fn several_candidates_are_listed_and_none_gives_the_nearest() {
             assert_eq!(error.code, "ambiguous", "{name}: {error:?}");
             let hint = error.hint.unwrap();
             for candidate in [
-                "`METHOD:shop/auth.py::Session::close` (shop/auth.py:2)",
-                "`FUNCTION:shop/auth.py::close` (shop/auth.py:10)",
+                "`Method:shop/auth.py::Session::close` (shop/auth.py:2)",
+                "`Function:shop/auth.py::close` (shop/auth.py:10)",
             ] {
                 assert!(hint.contains(candidate), "{name}: {hint}");
             }
             assert_eq!(error.details["total"], 2, "{name}");
             let error = shop.ask(name, request("Hono.fetchh")).unwrap_err();
             assert_eq!(error.kind.http_status(), 404, "{name}: {error:?}");
-            assert!(error.hint.unwrap().contains("METHOD:src/hono.ts::Hono::fetch"), "{name}");
+            assert!(error.hint.unwrap().contains("Method:src/hono.ts::Hono::fetch"), "{name}");
         }
         let error = shop.ask("get", json!({"ref": "context.go:400"})).unwrap_err();
         assert!(error.code == "not_found" && error.message.contains("no line 400"), "{error:?}");
@@ -314,7 +314,7 @@ fn all_names_of_one_thing_are_one_claim() {
             shop.ask_in(agent, folder, "agent_claim", request)
         };
         assert_eq!(claim("ada", "", "Hono.fetch", false).unwrap()["target_id"], FETCH);
-        for form in [FETCH, "Hono::fetch", "fetch", "METHOD:src/hono.ts::Hono::fetch", "hono.ts:7"] {
+        for form in [FETCH, "Hono::fetch", "fetch", "Method:src/hono.ts::Hono::fetch", "hono.ts:7"] {
             let second = claim("bob", "", form, false).unwrap();
             assert_eq!((&second["status"], &second["target_id"]), (&json!("CONFLICT"), &json!(FETCH)), "{form}");
         }
@@ -348,7 +348,7 @@ fn what_is_remembered_names_what_exists_unless_it_is_new() {
     for shop in Shop::all() {
         let out = shop.ok("episode_add", json!({"content": "slow", "entities": ["Context.JSON", "hono.ts"]}));
         let refs: Vec<&str> = out["entities"].as_array().unwrap().iter().map(|e| e["ref"].as_str().unwrap()).collect();
-        assert_eq!(refs, ["METHOD:context.go::Context::JSON", "FILE:src/hono.ts"]);
+        assert_eq!(refs, ["Method:context.go::Context::JSON", "File:src/hono.ts"]);
         let again = shop.ok("episode_recall", json!({"query": "slow", "entities": ["context.go:JSON"]}));
         assert_eq!(again["episodes"][0]["episode_id"], out["episode_id"]);
         let decide = |files: Value, new: bool| {
@@ -356,7 +356,7 @@ fn what_is_remembered_names_what_exists_unless_it_is_new() {
             shop.ask("decision_add", request)
         };
         let out = decide(json!(["./src/hono.ts"]), false).unwrap();
-        assert_eq!(out["entities"][0]["ref"], "FILE:src/hono.ts");
+        assert_eq!(out["entities"][0]["ref"], "File:src/hono.ts");
         let kept = shop.ok("get", json!({"ref": out["episode_id"]}));
         assert_eq!(kept["thing"]["properties"]["affected_files"], json!(["src/hono.ts"]));
         let error = decide(json!(["src/nowhere.ts"]), false).unwrap_err();
@@ -398,8 +398,8 @@ fn wanted(operation: &str, field: &str) -> Wanted {
 /// An object of its own for every call, for some of them end it: its key, and the end of its key.
 fn make(shop: &Shop, what: Wanted, n: usize) -> (String, String, String) {
     let (type_name, key, suffix) = match what {
-        Wanted::Code | Wanted::Claim => ("FUNCTION", format!("made/f{n}.py::made{n}"), format!("made{n}")),
-        Wanted::File => ("FILE", format!("made/g{n}.py"), format!("g{n}.py")),
+        Wanted::Code | Wanted::Claim => ("Function", format!("made/f{n}.py::made{n}"), format!("made{n}")),
+        Wanted::File => ("File", format!("made/g{n}.py"), format!("g{n}.py")),
         Wanted::Decision => ("Decision", format!("decision:made-{n}"), format!("made-{n}")),
         Wanted::Policy => ("Policy", format!("policy:made-{n}"), format!("made-{n}")),
         Wanted::ContextGraph => {
@@ -463,7 +463,7 @@ fn every_field_that_names_an_object_takes_every_form() {
                 }
                 let (key, typed, suffix) = make(&shop, wanted(name, field), n);
                 if name == "merge" {
-                    let side = json!({"type": "FUNCTION", "key": key, "branch": format!("side-{n}"), "title": "side"});
+                    let side = json!({"type": "Function", "key": key, "branch": format!("side-{n}"), "title": "side"});
                     shop.ok("put", side);
                 }
                 let id = shop.ok("get", json!({"ref": typed}))["thing"]["id"].as_str().unwrap().to_owned();

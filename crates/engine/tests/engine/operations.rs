@@ -366,7 +366,7 @@ fn tools_that_agents_know_answer_with_their_fields() {
                     json!({"task": "refresh token too late", "task_id": "1", "agent_id": "bob", "profile": "debug"})
                 }
                 "semantic_slice" => json!({"symbol": "refresh_token", "context": "full", "profile": "debug"}),
-                "diff_since" => json!({"since": format!("tx:{head}"), "types": ["FILE", "FUNCTION"]}),
+                "diff_since" => json!({"since": format!("tx:{head}"), "types": ["File", "Function"]}),
                 "index_file" => json!({"path": format!("{path}/auth.py"), "branch": "main"}),
                 "index_directory" => json!({"path": path, "branch": "main"}),
                 "call_chain" => json!({"from": "login", "to": "clock"}),
@@ -570,7 +570,7 @@ fn what_changed_in_code_is_told_by_symbol_file_and_time() {
         let head = desk.ok("log", json!({}))["head"].as_u64().unwrap();
         let before = desk.fixture.clock.advance(0);
         index("def login(user):\n    return page(user)\n\n\ndef page(user):\n    return user\n");
-        let since = json!({"since": format!("tx:{head}"), "types": ["FILE", "FUNCTION"]});
+        let since = json!({"since": format!("tx:{head}"), "types": ["File", "Function"]});
         let out = desk.ok("diff_since", since);
         let named = |field: &str| -> Vec<&str> {
             out[field].as_array().unwrap().iter().map(|row| row["scip_id"].as_str().unwrap()).collect()
@@ -580,7 +580,7 @@ fn what_changed_in_code_is_told_by_symbol_file_and_time() {
         let (added, removed) = (&out["added"][0], &out["removed"][0]);
         assert_eq!(
             (&added["type"], &added["path"], &added["symbol_name"], &added["ref"]),
-            (&json!("FUNCTION"), &json!("auth.py"), &json!("page"), &json!("FUNCTION:auth.py::page"))
+            (&json!("Function"), &json!("auth.py"), &json!("page"), &json!("Function:auth.py::page"))
         );
         let time = |value: &Value| serde_json::from_value::<lukasa_model::Time>(value.clone()).unwrap();
         assert!(time(&added["valid_from"]) >= before && added["valid_to"].is_null(), "{added}");

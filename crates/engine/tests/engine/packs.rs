@@ -237,7 +237,8 @@ fn a_pack_says_when_nothing_fits() {
             let pack = by_agent(&desk, json!({"task": task}), Profile::Compact);
             assert!(pack["low_confidence"].as_str().is_some_and(|why| why.contains('`')), "{pack}");
         }
-        for task in [TASK, "add a and b", "prepare_invoice_3 has the wrong rate"] {
+        let named = "prepare_invoice_3 must survive a kafka rebalance, websocket backpressure and quarantined shards";
+        for task in [TASK, "add a and b", "prepare_invoice_3 has the wrong rate", named] {
             let pack = desk.ok("context_pack", json!({"task": task}));
             assert!(pack["low_confidence"].is_null(), "{task}: {pack}");
             assert!(pack["summary"].as_str().unwrap().starts_with("Begin at"), "{pack}");

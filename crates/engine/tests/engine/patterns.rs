@@ -18,9 +18,9 @@ fn link(type_name: &str, src: &str, dst: &str) -> Value {
 fn muddle() -> Value {
     let mut writes = vec![];
     for file in ["a.py", "b.py", "c.py", "d.py", "big.py"] {
-        writes.push(object("FILE", file, json!({"properties": {"calls": 10, "lines": 100}})));
+        writes.push(object("File", file, json!({"properties": {"calls": 10, "lines": 100}})));
     }
-    writes.push(object("FILE", "test_a.py", json!({"labels": ["test"]})));
+    writes.push(object("File", "test_a.py", json!({"labels": ["test"]})));
     for (from, to) in [("a.py", "b.py"), ("b.py", "c.py"), ("c.py", "a.py"), ("c.py", "b.py"), ("d.py", "a.py")] {
         writes.push(link("IMPORTS", from, to));
     }
@@ -30,30 +30,30 @@ fn muddle() -> Value {
         let above = key.rsplit_once("::").unwrap().0;
         writes.push(link("CONTAINS", above, key));
     };
-    symbol("FUNCTION", "a.py::used", json!({"properties": {"line": 1, "end_line": 3, "hash": "h1"}}));
-    symbol("FUNCTION", "a.py::idle", json!({"properties": {"line": 5, "end_line": 9}}));
-    symbol("FUNCTION", "a.py::again", json!({"properties": {"line": 10, "end_line": 11}}));
-    symbol("FUNCTION", "a.py::shown", json!({"properties": {"line": 12, "end_line": 13, "exported": true}}));
-    symbol("FUNCTION", "a.py::main", json!({"properties": {"line": 14, "end_line": 15, "entry": true}}));
-    symbol("FUNCTION", "b.py::used", json!({"properties": {"line": 1, "end_line": 3, "hash": "h1"}}));
+    symbol("Function", "a.py::used", json!({"properties": {"line": 1, "end_line": 3, "hash": "h1"}}));
+    symbol("Function", "a.py::idle", json!({"properties": {"line": 5, "end_line": 9}}));
+    symbol("Function", "a.py::again", json!({"properties": {"line": 10, "end_line": 11}}));
+    symbol("Function", "a.py::shown", json!({"properties": {"line": 12, "end_line": 13, "exported": true}}));
+    symbol("Function", "a.py::main", json!({"properties": {"line": 14, "end_line": 15, "entry": true}}));
+    symbol("Function", "b.py::used", json!({"properties": {"line": 1, "end_line": 3, "hash": "h1"}}));
     symbol(
-        "FUNCTION",
+        "Function",
         "b.py::long",
         json!({"properties": {"line": 10, "end_line": 110, "unresolved_calls": 6, "exported": true}}),
     );
-    symbol("FUNCTION", "test_a.py::test_used", json!({"labels": ["test"], "properties": {"line": 1, "test": true}}));
+    symbol("Function", "test_a.py::test_used", json!({"labels": ["test"], "properties": {"line": 1, "test": true}}));
     for n in 0..6 {
-        symbol("CLASS", &format!("d.py::C{n}"), json!({"properties": {"line": n * 10 + 1}}));
+        symbol("Class", &format!("d.py::C{n}"), json!({"properties": {"line": n * 10 + 1}}));
     }
-    symbol("INTERFACE", "d.py::Closable", json!({}));
-    symbol("METHOD", "d.py::Closable::close", json!({"properties": {"abstract": true}}));
-    symbol("METHOD", "d.py::C0::close", json!({}));
-    symbol("CLASS", "big.py::Big", json!({}));
+    symbol("Interface", "d.py::Closable", json!({}));
+    symbol("Method", "d.py::Closable::close", json!({"properties": {"abstract": true}}));
+    symbol("Method", "d.py::C0::close", json!({}));
+    symbol("Class", "big.py::Big", json!({}));
     for n in 0..45 {
-        symbol("METHOD", &format!("big.py::Big::m{n:02}"), json!({"properties": {"line": n + 1, "end_line": n + 1}}));
+        symbol("Method", &format!("big.py::Big::m{n:02}"), json!({"properties": {"line": n + 1, "end_line": n + 1}}));
     }
     for n in 0..5 {
-        writes.push(link("INHERITS", &format!("d.py::C{}", n + 1), &format!("d.py::C{n}")));
+        writes.push(link("EXTENDS", &format!("d.py::C{}", n + 1), &format!("d.py::C{n}")));
     }
     writes.push(link("IMPLEMENTS", "d.py::C0", "d.py::Closable"));
     for (from, to) in [
@@ -91,21 +91,21 @@ fn found(desk: &Desk, request: Value) -> Vec<(String, String)> {
 fn named_patterns_are_found() {
     for desk in desks() {
         for (pattern, expected) in [
-            ("circular_imports", vec![("FILE:a.py", "a.py -> b.py -> c.py -> a.py")]),
-            ("circular imports", vec![("FILE:a.py", "a.py -> b.py -> c.py -> a.py")]),
-            ("unused-exports", vec![("FUNCTION:a.py::shown", "used nowhere"), ("FUNCTION:b.py::long", "used nowhere")]),
-            ("long_functions", vec![("FUNCTION:b.py::long", "101 lines (10-110), calls 1 symbol")]),
-            ("deep_inheritance", vec![("CLASS:d.py::C5", "5 levels: C5 -> C4 -> C3 -> C2 -> C1 -> C0")]),
-            ("duplicate_names", vec![("FUNCTION:a.py::used", "`used` in 2 files: a.py, b.py; 2 are the same")]),
-            ("unresolved_hotspots", vec![("FILE:b.py", "6 of 10 calls (60 %)")]),
-            ("god_classes", vec![("CLASS:big.py::Big", "45 methods, 0 fields, called from 1 place")]),
-            ("god_files", vec![("FILE:big.py", "46 symbols, 100 lines, imports 0 files, imported by 0")]),
+            ("circular_imports", vec![("File:a.py", "a.py -> b.py -> c.py -> a.py")]),
+            ("circular imports", vec![("File:a.py", "a.py -> b.py -> c.py -> a.py")]),
+            ("unused-exports", vec![("Function:a.py::shown", "used nowhere"), ("Function:b.py::long", "used nowhere")]),
+            ("long_functions", vec![("Function:b.py::long", "101 lines (10-110), calls 1 symbol")]),
+            ("deep_inheritance", vec![("Class:d.py::C5", "5 levels: C5 -> C4 -> C3 -> C2 -> C1 -> C0")]),
+            ("duplicate_names", vec![("Function:a.py::used", "`used` in 2 files: a.py, b.py; 2 are the same")]),
+            ("unresolved_hotspots", vec![("File:b.py", "6 of 10 calls (60 %)")]),
+            ("god_classes", vec![("Class:big.py::Big", "45 methods, 0 fields, called from 1 place")]),
+            ("god_files", vec![("File:big.py", "46 symbols, 100 lines, imports 0 files, imported by 0")]),
             (
                 "untested",
                 vec![
-                    ("FILE:big.py", "45 functions, imported by 0 files; no test reaches it"),
-                    ("FILE:d.py", "2 functions, imported by 0 files; no test reaches it"),
-                    ("FILE:b.py", "2 functions, imported by 2 files; tests reach it only through others"),
+                    ("File:big.py", "45 functions, imported by 0 files; no test reaches it"),
+                    ("File:d.py", "2 functions, imported by 0 files; no test reaches it"),
+                    ("File:b.py", "2 functions, imported by 2 files; tests reach it only through others"),
                 ],
             ),
         ] {
@@ -117,8 +117,8 @@ fn named_patterns_are_found() {
         assert_eq!(
             idle,
             [
-                ("FUNCTION:a.py::idle".to_string(), "5 lines".to_string()),
-                ("FUNCTION:a.py::again".to_string(), "2 lines; only it calls itself".to_string())
+                ("Function:a.py::idle".to_string(), "5 lines".to_string()),
+                ("Function:a.py::again".to_string(), "2 lines; only it calls itself".to_string())
             ]
         );
         // It reports what was not found, and where that may be wrong; it never advises to delete anything.
@@ -134,7 +134,7 @@ fn named_patterns_are_found() {
         assert!(!all.contains("delete") && !all.contains("remove"), "{all}");
         desk.ok(
             "batch",
-            json!({"writes": [object("FILE", "far.py", json!({"properties": {"unresolved_sites": ["idle:4", "idle:9"]}}))]}),
+            json!({"writes": [object("File", "far.py", json!({"properties": {"unresolved_sites": ["idle:4", "idle:9"]}}))]}),
         );
         let idle = found(&desk, json!({"pattern": "unreferenced", "path": "a.py"}));
         assert_eq!(idle[0].1, "5 lines; 2 calls of that name could not be resolved");
@@ -167,17 +167,17 @@ fn answers_are_grouped_and_cut_where_they_say_so() {
 #[test]
 fn shapes_are_found() {
     for desk in desks() {
-        let class = |n: usize| format!("CLASS:d.py::C{n}");
+        let class = |n: usize| format!("Class:d.py::C{n}");
         let told = found(&desk, json!({"pattern": "Class -EXTENDS-> Class -IMPLEMENTS-> Interface"}));
-        assert_eq!(told, [(class(1), "d.py::C1 -INHERITS-> d.py::C0 -IMPLEMENTS-> d.py::Closable".to_string())]);
-        let told = found(&desk, json!({"pattern": "Class:C2 <-INHERITS- *"}));
-        assert_eq!(told, [(class(2), "d.py::C2 <-INHERITS- d.py::C3".to_string())]);
-        assert_eq!(found(&desk, json!({"pattern": "Class -INHERITS-> Class", "limit": 2})).len(), 2);
-        assert!(found(&desk, json!({"pattern": "Class -INHERITS-> Class", "path": "a.py"})).is_empty());
+        assert_eq!(told, [(class(1), "d.py::C1 -EXTENDS-> d.py::C0 -IMPLEMENTS-> d.py::Closable".to_string())]);
+        let told = found(&desk, json!({"pattern": "Class:C2 <-EXTENDS- *"}));
+        assert_eq!(told, [(class(2), "d.py::C2 <-EXTENDS- d.py::C3".to_string())]);
+        assert_eq!(found(&desk, json!({"pattern": "Class -EXTENDS-> Class", "limit": 2})).len(), 2);
+        assert!(found(&desk, json!({"pattern": "Class -EXTENDS-> Class", "path": "a.py"})).is_empty());
         // A relationship stands for one step only.
-        assert!(found(&desk, json!({"pattern": "Class:C5 -INHERITS-> Class:C4 <-INHERITS- Class"})).is_empty());
+        assert!(found(&desk, json!({"pattern": "Class:C5 -EXTENDS-> Class:C4 <-EXTENDS- Class"})).is_empty());
         for (pattern, code) in
-            [("Class -INHERITS->", "invalid_pattern"), ("Nothing -> *", "no_such_type"), (" ", "invalid_request")]
+            [("Class -EXTENDS->", "invalid_pattern"), ("Nothing -> *", "no_such_type"), (" ", "invalid_request")]
         {
             assert_eq!(desk.call("find_pattern", json!({"pattern": pattern})).unwrap_err().code, code, "{pattern}");
         }
@@ -212,7 +212,7 @@ fn questions_find_things_areas_or_both() {
         let best = &out["local"]["rows"][0];
         assert_eq!(
             (&best["ref"], &best["name"], &best["path"]),
-            (&json!("FUNCTION:auth/login.py::login"), &json!("login"), &json!("auth/login.py"))
+            (&json!("Function:auth/login.py::login"), &json!("login"), &json!("auth/login.py"))
         );
         assert_eq!(best["summary"], "Checks the password of a user.");
         let sum: f64 = best["why"].as_array().unwrap().iter().map(|why| why["score"].as_f64().unwrap()).sum();
@@ -251,7 +251,7 @@ fn questions_find_things_areas_or_both() {
 #[test]
 fn cypher_is_asked_as_by_its_own_name() {
     for (desk, _folder) in indexed() {
-        let query = "MATCH (f:FUNCTION) RETURN f.key ORDER BY f.key";
+        let query = "MATCH (f:Function) RETURN f.key ORDER BY f.key";
         let out = desk.ok("graph_query", json!({"query": query, "language": "cypher", "limit": 3}));
         let own = desk.ok("cypher", json!({"query": query, "limit": 3}));
         assert_eq!(
@@ -261,7 +261,7 @@ fn cypher_is_asked_as_by_its_own_name() {
         let wrong = desk.call("graph_query", json!({"query": "MATCH (", "language": "cypher"})).unwrap_err();
         assert_eq!(wrong.code, "cypher_syntax_error");
         let words = desk.ok("find_pattern", json!({"pattern": "password hash"}));
-        assert_eq!(words["groups"][0]["items"][0]["ref"], "FUNCTION:auth/hashes.py::digest");
+        assert_eq!(words["groups"][0]["items"][0]["ref"], "Function:auth/hashes.py::digest");
         assert!(words["groups"][0]["suggestion"].as_str().unwrap().contains("circular_imports"));
     }
 }

@@ -165,13 +165,13 @@ fn sources_are_searched_and_followed() {
     for desk in Desk::all() {
         let folder = indexed(&desk);
         let best = |query: &str| refs(&desk.ok("search", json!({"query": query})))[0].clone();
-        assert_eq!(best("price of an item in cents"), "FUNCTION:shop/catalogue.py::price_of");
+        assert_eq!(best("price of an item in cents"), "Function:shop/catalogue.py::price_of");
         write(folder.path(), "shop/catalogue.py", "def worth(item):\n    \"\"\"Pelican.\"\"\"\n    return 3\n");
         desk.ok("index_directory", json!({"path": folder.path()}));
-        assert_eq!(best("pelican"), "FUNCTION:shop/catalogue.py::worth");
+        assert_eq!(best("pelican"), "Function:shop/catalogue.py::worth");
         // Changed on disk and not indexed yet: the text that was indexed is not at hand, names and comments are.
         write(folder.path(), "shop/catalogue.py", "def other():\n    pass\n");
-        assert_eq!(best("pelican"), "FUNCTION:shop/catalogue.py::worth");
+        assert_eq!(best("pelican"), "Function:shop/catalogue.py::worth");
         let pack = desk.ok("context_pack", json!({"task": "the pelican is wrong", "profile": "balanced"}));
         assert!(
             pack["freshness"].as_str().unwrap().contains("changed since indexed, or not at hand: shop/catalogue.py"),
@@ -319,7 +319,7 @@ fn a_pack_briefs_within_its_budget() {
         note(&desk, "decision:1", "Discounts are rounded", "A discount is rounded to whole cents at the till.");
         desk.ok(
             "link",
-            json!({"type": "INVOLVES", "src": "Decision:decision:1", "dst": "METHOD:shop/till.py::Till::discount"}),
+            json!({"type": "INVOLVES", "src": "Decision:decision:1", "dst": "Method:shop/till.py::Till::discount"}),
         );
         let task = "Discount is not applied to large baskets\n\nCalling `Till.checkout` gives the full price.\n```\nTraceback (most recent call last):\n  File \"shop/till.py\", line 12, in checkout\n```\n";
         let mut before = 0;
@@ -363,7 +363,7 @@ fn a_pack_briefs_within_its_budget() {
 fn claims_of_others_stand_in_the_way_and_sensitive_notes_stay_hidden() {
     for desk in Desk::all() {
         let _folder = indexed(&desk);
-        let till = "CLASS:shop/till.py::Till";
+        let till = "Class:shop/till.py::Till";
         for (key, agent, status) in [("c1", "ann", "active"), ("c2", "bob", "active"), ("c3", "eve", "released")] {
             desk.ok("put", json!({"type": "CLAIM", "key": key, "status": status, "properties": {"agent_id": agent, "intent": "change the discount", "claim_type": "function", "target": "shop/till.py::Till"}}));
             desk.ok("link", json!({"type": "TARGETS", "src": format!("CLAIM:{key}"), "dst": till}));
@@ -611,13 +611,13 @@ fn what_was_generated_is_known_and_not_searched() {
             refs(&desk.ok("search", json!({"query": query, "recipe": "code", "neighbor": {"per_primary_limit": 0}})))
         };
         let payment = found("payment");
-        assert_eq!(payment[0], "FUNCTION:shop/till.go::Charge", "{payment:?}");
+        assert_eq!(payment[0], "Function:shop/till.go::Charge", "{payment:?}");
         let left_out = ["wire.go", "package-lock", "logo.svg", "node_modules"];
         assert!(!payment.iter().any(|name| left_out.iter().any(|out| name.contains(out))), "{payment:?}");
         let task = json!({"task": "payment is charged twice", "profile": "debug"});
         assert!(!desk.ok("context_pack", task).to_string().contains("package-lock.json"));
-        assert!(found("what does package-lock.json say of payment").contains(&"FILE:package-lock.json".to_owned()));
-        assert!(found("where is EncodePayment from").contains(&"FILE:shop/wire.go".to_owned()));
+        assert!(found("what does package-lock.json say of payment").contains(&"File:package-lock.json".to_owned()));
+        assert!(found("where is EncodePayment from").contains(&"File:shop/wire.go".to_owned()));
         let callers = desk.ok("get_callers", json!({"symbol": "shop/wire.go::EncodePayment"}));
         assert!(callers.to_string().contains("shop/till.go::Charge"), "calls into it count: {callers}");
     }

@@ -26,7 +26,7 @@ fn a_run_is_remembered_with_what_passed_and_failed() {
         let kept =
             desk.ok("episode_recall", json!({"types": ["TEST_RESULT"], "task_id": "T-1"}))["episodes"][0].clone();
         assert_eq!((&kept["outcome"], &kept["metadata"]["failed"]), (&json!("failure"), &json!(1)));
-        assert_eq!(kept["entities"][0]["ref"], "FILE:t.py", "linked to its file: {kept}");
+        assert_eq!(kept["entities"][0]["ref"], "File:t.py", "linked to its file: {kept}");
         let fine = desk.ok("test_run", request(&folder, "echo '2 passed in 0.1s'", json!({})));
         assert_eq!((&fine["status"], &fine["passed"]), (&json!("passed"), &json!(2)));
         let odd = desk.ok("test_run", request(&folder, "echo who knows; exit 7", json!({})));

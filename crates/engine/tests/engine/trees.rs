@@ -45,7 +45,7 @@ fn reads_follow_the_branch_that_is_checked_out_and_what_changed_since() {
         let slice = desk.ok_from(&made.root, "semantic_slice", json!({"symbol": "three"}));
         assert_eq!(slice["code"], "def three():\n    return 3\n");
         let rows =
-            desk.ok_from(&made.root, "cypher", json!({"query": "MATCH (f:FUNCTION) RETURN f.title ORDER BY f.title"}));
+            desk.ok_from(&made.root, "cypher", json!({"query": "MATCH (f:Function) RETURN f.title ORDER BY f.title"}));
         assert_eq!(rows["rows"], json!([["one"], ["three"], ["two"]]));
         let found = desk.ok_from(&made.root, "search", json!({"query": "three"}));
         assert!(found.to_string().contains("a.py::three"), "{found}");
@@ -54,7 +54,11 @@ fn reads_follow_the_branch_that_is_checked_out_and_what_changed_since() {
         let pack = desk.ok_from(&made.root, "context_pack", json!({"task": "what does three return"}));
         assert!(pack["freshness"].as_str().unwrap().starts_with("feature/x"), "{pack}");
         // Saved, and not indexed by anyone.
+        let before = desk.fixture.ledger.head().unwrap().tx;
         fs::write(made.root.join("a.py"), format!("{AFTER}\n\ndef four():\n    return three()\n")).unwrap();
+        let changed = desk.ok_from(&made.root, "diff", json!({"from": format!("tx:{before}")}));
+        assert_eq!(changed["to"]["branch"], "feature/x", "{changed}");
+        assert!(changed["changes"].to_string().contains("a.py::four"), "{changed}");
         let out = desk.ok_from(&made.root, "get_callers", json!({"symbol": "three"}));
         assert_eq!(callers(&out), ["a.py::four", "a.py::one"], "{out}");
         // What is written without a branch is seen by who reads without one.
@@ -87,7 +91,7 @@ fn a_release_and_a_whole_log_have_no_branch_added_to_them() {
             let out = desk.ok_from(&made.root, "get_callers", json!({"symbol": "two", "as_of": as_of}));
             assert_eq!((callers(&out), &out["view"]["release"]), (vec!["a.py::one"], &json!("1.0")));
         }
-        let out = desk.ok_from(&made.root, "get_callers", json!({"symbol": "two", "as_of": "tx:1"}));
+        let out = desk.ok_from(&made.root, "get_callers", json!({"symbol": "two", "as_of": "tx:2"}));
         assert_eq!(callers(&out), ["a.py::one"], "{out}");
         let all = made.beside("all.jsonl");
         desk.ok_from(&made.root, "export", json!({"file": all, "history": true}));
@@ -144,7 +148,7 @@ fn a_tree_that_was_never_indexed_is_left_alone_by_every_read() {
 }
 
 fn files(desk: &Desk, branch: &str) -> Vec<Value> {
-    let rows = desk.ok("cypher", json!({"query": "MATCH (f:FILE) RETURN f.key ORDER BY f.key", "branch": branch}));
+    let rows = desk.ok("cypher", json!({"query": "MATCH (f:File) RETURN f.key ORDER BY f.key", "branch": branch}));
     rows["rows"].as_array().unwrap().iter().map(|row| row[0].clone()).collect()
 }
 
@@ -163,8 +167,8 @@ fn two_clones_on_one_branch_do_not_overwrite_each_other() {
         // Turn by turn, nothing changes any more, and each sees its own files.
         for _ in 0..3 {
             assert_eq!((&index(&ours.root)["tx"], &index(&theirs.root)["tx"]), (&Value::Null, &Value::Null));
-            assert_eq!(desk.ok_from(&theirs.root, "get", json!({"ref": "FILE:b.py"}))["view"]["branch"], json!(branch));
-            let missing = desk.call_from(&ours.root, Grants::All, "get", json!({"ref": "FILE:b.py"}));
+            assert_eq!(desk.ok_from(&theirs.root, "get", json!({"ref": "File:b.py"}))["view"]["branch"], json!(branch));
+            let missing = desk.call_from(&ours.root, Grants::All, "get", json!({"ref": "File:b.py"}));
             assert_eq!(missing.unwrap_err().code, "not_found");
         }
         assert_eq!(desk.fixture.ledger.head().unwrap().tx, head);

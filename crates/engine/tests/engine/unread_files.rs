@@ -46,9 +46,9 @@ fn hex(bytes: &[u8]) -> String {
 fn stated(key: &str, content: &[u8]) -> Value {
     let symbol = format!("{key}::leaked");
     json!({"writes": [
-        {"object": {"type": "FILE", "key": key, "properties": {"path": key, "content_hash": hex(&blob_id(content)), "lines": 2}}},
-        {"object": {"type": "FUNCTION", "key": symbol, "title": "leaked", "properties": {"path": key, "line": 1, "end_line": 2}}},
-        {"relationship": {"type": "CONTAINS", "src": format!("FILE:{key}"), "dst": format!("FUNCTION:{symbol}")}},
+        {"object": {"type": "File", "key": key, "properties": {"path": key, "content_hash": hex(&blob_id(content)), "lines": 2}}},
+        {"object": {"type": "Function", "key": symbol, "title": "leaked", "properties": {"path": key, "line": 1, "end_line": 2}}},
+        {"relationship": {"type": "CONTAINS", "src": format!("File:{key}"), "dst": format!("Function:{symbol}")}},
     ]})
 }
 

@@ -176,13 +176,12 @@ impl Compiler<'_> {
 
     fn label(&mut self, name: &str) -> LabelTest {
         let snapshot = self.frame.snapshot;
-        let spelled = snapshot.registry.spelling(name, false);
-        let fits = |n: &str| n == name || n == spelled;
+        let is_type = |known: &str| snapshot.registry.is_same_type(name, known, false);
         let silent = |n: &str| self.frame.silent_type == Some(n);
         let names = snapshot.names();
-        let sets = (0..names.label_sets()).map(|set| names.labels(set as u32).iter().any(|l| fits(l)));
+        let sets = (0..names.label_sets()).map(|set| names.labels(set as u32).iter().any(|label| &**label == name));
         let sets: Arc<[bool]> = sets.collect();
-        let types: Arc<[bool]> = names.types().iter().map(|t| fits(t) && !silent(t)).collect();
+        let types: Arc<[bool]> = names.types().iter().map(|t| is_type(t) && !silent(t)).collect();
         if !types.iter().chain(sets.iter()).any(|fits| *fits) {
             self.warn(format!("nothing here has the label `{name}`; CALL db.labels() lists those there are"));
         }
@@ -213,10 +212,9 @@ impl Compiler<'_> {
         let mut any = true;
         for name in wanted {
             any = false;
-            let spelled = snapshot.registry.spelling(name, true);
             let mut found = false;
             for (known, fits) in snapshot.names().types().iter().zip(&mut table) {
-                let is = &**known == name || &**known == spelled;
+                let is = snapshot.registry.is_same_type(name, known, true);
                 found |= is;
                 *fits |= is;
             }

@@ -130,8 +130,8 @@ impl Exec<'_> {
                 Value::Node(node) => Value::Bool(labels.iter().all(|l| l.node(self.snapshot, node))),
                 Value::Edge(edge) => {
                     let name = self.snapshot.edge_type(edge);
-                    let spelled = |l: &str| &**name == l || &**name == self.snapshot.registry.spelling(l, true);
-                    Value::Bool(labels.iter().all(|l| spelled(&l.name)))
+                    let is_type = |l: &str| self.snapshot.registry.is_same_type(l, name, true);
+                    Value::Bool(labels.iter().all(|l| is_type(&l.name)))
                 }
                 other => return Err(self.not_a("a node", &other, ex.at)),
             },

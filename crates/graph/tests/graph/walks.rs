@@ -335,7 +335,7 @@ fn weights_come_from_lukasa_from_declarations_and_from_who_asks() {
     let ranking = Ranking { base_weight: 0.3, reciprocal_boost: true, ..Ranking::default() };
     for name in ["CALLS", "USES"] {
         let ranking = if name == "USES" { Ranking { base_weight: 0.5, ..ranking } } else { ranking };
-        let declared = RelationshipType { name: name.into(), ranking, ..Default::default() };
+        let declared = RelationshipType { name: name.into(), ranking: Some(ranking), ..Default::default() };
         ledger.declare_relationship_type(&declared, &Default::default()).unwrap();
     }
     assert_eq!(ranks(&[], None), ranks(&[], Some((0.3, 1.0))), "a declared type says how much, also backwards");

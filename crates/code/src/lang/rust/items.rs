@@ -85,7 +85,8 @@ impl<'t> Reader<'t> {
         }
         let marks = self.attributes(def, above);
         if marks.only_in_tests {
-            self.b.def(def).flags |= flag::TEST;
+            let helper = if marks.test { 0 } else { flag::ONLY_IN_TESTS };
+            self.b.def(def).flags |= flag::TEST | helper;
         }
         (def, marks)
     }
@@ -457,6 +458,8 @@ impl<'t> Reader<'t> {
             && !kids.has("!")
         {
             let name = self.b.name("impl");
+            let line = span(node).line;
+            self.b.facts.impl_lines.push((self.b.facts.binds.len() as u32, line));
             self.b.bind(Target::Member(receiver, name), through);
         }
         let own = kids.field("type").and_then(|ty| self.type_name(ty));

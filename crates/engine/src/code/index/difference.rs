@@ -1,8 +1,10 @@
 //! What a pass has to write: what files state now, in parts, and what of the branch is said no more.
 
 use super::{Changes, State, hex};
+use crate::code::symbols::Kind;
 use lukasa_code::resolve::{Links, Program, To};
 use lukasa_code::statements::{self, About, Names};
+use lukasa_code::type_names;
 use lukasa_model::{Reference, Result, ThingNo, View, Write};
 use lukasa_store::{Fields, Ledger};
 use rayon::prelude::*;
@@ -125,7 +127,7 @@ impl Made {
     /// Everything the file states, by id.
     pub(super) fn ids(&self, program: &Program, names: &Names, links: &[Links], namespace: Uuid) -> FxHashSet<Uuid> {
         let Some(id) = self.source else {
-            return FxHashSet::from_iter([lukasa_model::id::object_id(namespace, "FILE", &self.path)]);
+            return FxHashSet::from_iter([lukasa_model::id::object_id(namespace, type_names::FILE, &self.path)]);
         };
         let links = &links[id as usize];
         let mut ids: FxHashSet<Uuid> = names.ids_of(id).collect();
@@ -188,7 +190,7 @@ pub(super) fn stale(ledger: &Ledger, view: &View, path: &str, keep: &FxHashSet<U
     let mut objects = ledger.beginning(view, None, &format!("{path}::"), Fields::Header)?;
     objects.extend(
         ledger
-            .beginning(view, Some("FILE"), path, Fields::Header)?
+            .beginning(view, Some(type_names::FILE), path, Fields::Header)?
             .into_iter()
             .filter(|s| s.thing.key.as_deref() == Some(path)),
     );
@@ -199,9 +201,12 @@ pub(super) fn stale(ledger: &Ledger, view: &View, path: &str, keep: &FxHashSet<U
         .into_iter()
         .filter(|t| {
             let Some(ends) = &t.ends else { return false };
-            let ours = statements::RELATIONSHIP_TYPES.contains(&&*t.type_name);
-            let belongs = if &*t.type_name == "CONTAINS" { own.contains(&ends.dst) } else { own.contains(&ends.src) };
-            ours && belongs && !keep.contains(&t.id)
+            let belongs = match type_names::relationship_type(&t.type_name) {
+                None => false,
+                Some(type_names::CONTAINS) => own.contains(&ends.dst),
+                Some(_) => own.contains(&ends.src),
+            };
+            belongs && !keep.contains(&t.id)
         })
         .map(|t| t.no)
         .collect();
@@ -227,7 +232,7 @@ pub(super) fn unused_outside(
         used.extend(statements::outside(program, names, &links[id as usize], id));
     }
     let mut unused = Vec::new();
-    for object_type in ["PACKAGE", "EXTERNAL"] {
+    for object_type in [type_names::PACKAGE, type_names::EXTERNAL] {
         for found in ledger.beginning(view, Some(object_type), "", Fields::Header)? {
             let key = found.thing.key.as_deref().unwrap_or_default().to_owned();
             if !used.contains_key(&(object_type, key)) {
@@ -276,12 +281,12 @@ impl Counted {
         };
         match write {
             Write::Object(put) => {
-                let symbol = !matches!(&*put.type_name, "FILE" | "PACKAGE" | "EXTERNAL" | "COMMIT");
+                let symbol = Kind::of_type(&put.type_name).is_some_and(|kind| kind != Kind::File && !kind.outside());
                 self.symbols += usize::from(symbol);
             }
             Write::Relationship(put) => {
                 more(&mut self.relationships, &put.type_name);
-                if let (true, Some(derivation)) = (put.type_name == "CALLS", &put.derivation) {
+                if let (true, Some(derivation)) = (put.type_name == type_names::CALLS, &put.derivation) {
                     more(&mut self.derivations, derivation);
                 }
             }

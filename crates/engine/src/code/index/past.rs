@@ -13,6 +13,7 @@ use crate::{Context, Engine};
 use lukasa_code::facts::Facts;
 use lukasa_code::resolve::program::is_manifest;
 use lukasa_code::statements::{About, Names};
+use lukasa_code::type_names;
 use lukasa_model::batch::{End, PutRelationship};
 use lukasa_model::types::RENAMED_FROM;
 use lukasa_model::{Batch, Error, Reference, Result, Time, TransactionKind, Tx, View, Write};
@@ -164,7 +165,7 @@ impl Workspace {
             author: commit.author.clone(),
         }))];
         for (old, new) in renames(state, &changes) {
-            let (new, old) = (Reference::exact("FILE", &new), Reference::exact("FILE", &old));
+            let (new, old) = (Reference::exact(type_names::FILE, &new), Reference::exact(type_names::FILE, &old));
             last.push(PutRelationship::new(RENAMED_FROM, new, old).into());
         }
         last.extend(ends.into_iter().map(|id| Write::End(End::new(id))));
@@ -423,7 +424,7 @@ impl<'a> Past<'a> {
     fn stand_on(&mut self, ledger: &Ledger, view: &View) -> Result<()> {
         self.state.stated = false;
         self.state.known.clear();
-        for found in ledger.beginning(view, Some("FILE"), "", Fields::Content)? {
+        for found in ledger.beginning(view, Some(type_names::FILE), "", Fields::Content)? {
             let (Some(path), Some(statement)) = (found.thing.key.as_deref(), &found.statement) else { continue };
             let content = statement.parsed()?;
             let text = |name: &str| content.properties.get(name).and_then(Value::as_str).unwrap_or("").to_owned();

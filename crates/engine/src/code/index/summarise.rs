@@ -7,6 +7,7 @@ use crate::code::index::Pass;
 use crate::code::summaries::{Summaries, ask, cache, questions, units};
 use crate::{Context, Engine};
 use lukasa_code::statements::{self, About, Names, Summary};
+use lukasa_code::type_names;
 use lukasa_model::{Batch, Result, TransactionKind, Tx, View, Write};
 use lukasa_store::{Fields, Ledger};
 use rayon::prelude::*;
@@ -175,7 +176,7 @@ impl Workspace {
                 .map(|(_, unit)| (unit.name.clone(), unit))
                 .collect();
             let mut objects = ledger.beginning(view, None, &format!("{}::", file.path), Fields::Content)?;
-            objects.extend(ledger.beginning(view, Some("FILE"), &file.path, Fields::Content)?);
+            objects.extend(ledger.beginning(view, Some(type_names::FILE), &file.path, Fields::Content)?);
             for object in objects {
                 let name = object.thing.name();
                 let (Some(unit), Some(statement)) = (wanted.get(&name), &object.statement) else { continue };

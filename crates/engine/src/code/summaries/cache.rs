@@ -40,7 +40,7 @@ struct Entry {
 /// A symbol's text, as far as the cache tells it from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// `TYPE:key`.
+    /// `Type:key`.
     pub name: String,
     pub content: u64,
 }
@@ -232,16 +232,16 @@ mod tests {
         let (one, other) = (Cache::new(place.clone()), Cache::new(place.clone()));
         one.refresh().unwrap();
         assert!(!place.exists(), "nothing is made before there is something to keep");
-        one.add(&[(unit("FUNCTION:a", 1), said("One.", "m"))]).unwrap();
+        one.add(&[(unit("Function:a", 1), said("One.", "m"))]).unwrap();
         let file = place.join("summaries.jsonl");
         let mut torn = std::fs::OpenOptions::new().append(true).open(&file).unwrap();
-        torn.write_all(b"{\"name\":\"FUNCTION:b\",\"con").unwrap();
+        torn.write_all(b"{\"name\":\"Function:b\",\"con").unwrap();
         other.refresh().unwrap();
-        assert_eq!(other.get(&unit("FUNCTION:a", 1), Some("m")).unwrap().text, "One.".into());
-        other.add(&[(unit("FUNCTION:b", 2), said("Two.", "m"))]).unwrap();
+        assert_eq!(other.get(&unit("Function:a", 1), Some("m")).unwrap().text, "One.".into());
+        other.add(&[(unit("Function:b", 2), said("Two.", "m"))]).unwrap();
         one.refresh().unwrap();
-        assert_eq!(one.get(&unit("FUNCTION:b", 2), None).unwrap().text, "Two.".into());
-        assert!(one.get(&unit("FUNCTION:b", 1), None).is_none(), "another symbol with that text");
+        assert_eq!(one.get(&unit("Function:b", 2), None).unwrap().text, "Two.".into());
+        assert!(one.get(&unit("Function:b", 1), None).is_none(), "another symbol with that text");
         std::fs::remove_file(&file).unwrap();
         one.refresh().unwrap();
         assert!(one.is_empty());
@@ -251,7 +251,7 @@ mod tests {
     fn the_model_in_use_comes_first_and_having_nothing_to_say_is_remembered() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::new(folder.path().to_owned());
-        let it = unit("FUNCTION:a", 1);
+        let it = unit("Function:a", 1);
         cache.add(&[(it.clone(), said("Old.", "old")), (it.clone(), said("New.", "new"))]).unwrap();
         cache.add(&[(it.clone(), said("", "mute"))]).unwrap();
         let get = |model| cache.get(&it, model).unwrap().text.to_string();
@@ -268,14 +268,14 @@ mod tests {
                 let cache = Cache::new(folder.path().to_owned());
                 scope.spawn(move || {
                     for n in 0..25 {
-                        cache.add(&[(unit("FUNCTION:a", thread * 100 + n), said("Said.", "m"))]).unwrap();
+                        cache.add(&[(unit("Function:a", thread * 100 + n), said("Said.", "m"))]).unwrap();
                     }
                 });
             }
         });
         let cache = Cache::new(folder.path().to_owned());
         cache.refresh().unwrap();
-        let found = (0..400).filter(|n| cache.has(&unit("FUNCTION:a", *n), "m")).count();
+        let found = (0..400).filter(|n| cache.has(&unit("Function:a", *n), "m")).count();
         assert_eq!(found, 100);
     }
 

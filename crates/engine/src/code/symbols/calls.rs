@@ -2,12 +2,14 @@
 
 use super::{Contents, Kind, Placed, Rel, Symbols, Way, keys, number, text};
 use crate::graph::check_range;
+use lukasa_graph::contents::{Known, known};
 use lukasa_graph::{Edge, Node};
 use lukasa_model::{Content, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// Symbols reached before a walk along calls is given up.
 const MOST: usize = 50_000;
@@ -175,7 +177,7 @@ impl Symbols<'_> {
         for _ in 0..BASES {
             let mut next = Vec::new();
             for class in frontier {
-                for rel in [Rel::Implements, Rel::Inherits] {
+                for rel in [Rel::Implements, Rel::Extends] {
                     let others = self.linked(class, rel, way).map(|(other, _)| other);
                     next.extend(others.filter(|other| seen.insert(*other)));
                 }
@@ -250,12 +252,14 @@ impl Symbols<'_> {
         let mut files: Vec<Node> = self.look.snapshot.nodes();
         files.retain(|file| self.is(*file, Kind::File) && family(&self.key(*file)) == language);
         files.sort_by_cached_key(|file| self.key(*file).into_owned());
-        let contents = self.contents(&files)?;
+        // All files are asked for whenever somebody wants callers: the graph remembers what they say.
+        let known = known(&self.look.snapshot, &self.look.ledger, &files)?;
+        let known: FxHashMap<Node, Arc<Known>> = known.into_iter().collect();
         let mut found = NamesakesOut { calls: 0, files: 0, sites: vec![] };
         for file in files {
-            let Some(content) = contents.get(&file) else { continue };
+            let Some(known) = known.get(&file) else { continue };
             let lines: Vec<&str> =
-                unresolved_sites(content).filter(|(called, _)| *called == name).map(|(_, line)| line).collect();
+                unresolved_sites(&known.content).filter(|(called, _)| *called == name).map(|(_, line)| line).collect();
             found.files += usize::from(!lines.is_empty());
             found.calls += lines.len();
             let left = SITES.saturating_sub(found.sites.len());

@@ -224,7 +224,7 @@ fn may_run_unseen(code: &Code<'_>, node: Node) -> Result<bool> {
     }
     // A method that takes the place of another's is called through that one.
     let mut bases = symbols.container(node).into_iter().flat_map(|class| {
-        [Rel::Inherits, Rel::Implements].into_iter().flat_map(move |rel| code.others(class, rel, Way::Out))
+        [Rel::Extends, Rel::Implements].into_iter().flat_map(move |rel| code.others(class, rel, Way::Out))
     });
     let from_outside = symbols.is(node, Kind::Method) && bases.any(|b| symbols.kind(b).is_none_or(Kind::outside));
     Ok(from_outside || !symbols.same_method(node, Way::Out).is_empty())
@@ -241,7 +241,7 @@ fn unused_exports(code: &Code<'_>) -> Result<Vec<Item>> {
             continue;
         }
         let elsewhere = |node: Node| {
-            [Rel::Calls, Rel::References, Rel::Inherits, Rel::Implements]
+            [Rel::Calls, Rel::References, Rel::Extends, Rel::Implements]
                 .into_iter()
                 .any(|rel| code.others(node, rel, Way::In).any(|from| symbols.file(from) != Some(file)))
         };
@@ -334,7 +334,7 @@ fn deep_inheritance(code: &Code<'_>) -> Result<Vec<Item>> {
     let mut all = Vec::new();
     for (class, _) in code.asked(|kind| matches!(kind, Kind::Class | Kind::Interface)) {
         // The lowest tells the whole chain.
-        if code.others(class, Rel::Inherits, Way::In).next().is_some() {
+        if code.others(class, Rel::Extends, Way::In).next().is_some() {
             continue;
         }
         let chain = above(code, class, &mut vec![], &mut known);
@@ -353,7 +353,7 @@ fn above(code: &Code<'_>, class: Node, path: &mut Vec<Node>, known: &mut FxHashM
         return chain.clone();
     }
     path.push(class);
-    let mut bases: Vec<Node> = code.others(class, Rel::Inherits, Way::Out).collect();
+    let mut bases: Vec<Node> = code.others(class, Rel::Extends, Way::Out).collect();
     bases.sort_by_cached_key(|base| code.key(*base).into_owned());
     let mut longest: Vec<Node> = Vec::new();
     let mut closes = false;

@@ -1,4 +1,4 @@
-//! Shapes: types of objects with relationships between them, such as `Class -INHERITS-> Class`.
+//! Shapes: types of objects with relationships between them, such as `Class -EXTENDS-> Class`.
 
 use super::Item;
 use crate::code::symbols::{Symbols, keys};
@@ -13,7 +13,7 @@ const LONGEST: usize = 6;
 const MOST: usize = 10_000;
 const LOOKED_AT: usize = 2_000_000;
 /// What other tools call relationships of the code index.
-const ALSO: [(&str, &str); 2] = [("EXTENDS", "INHERITS"), ("DEPENDS_ON", "IMPORTS")];
+const ALSO: [(&str, &str); 1] = [("DEPENDS_ON", "IMPORTS")];
 
 /// A row of objects and what connects each with the next.
 pub struct Shape {
@@ -45,7 +45,7 @@ impl Written {
     fn read(text: &str) -> Result<Written> {
         let wrong = |what: &str| {
             Error::invalid("invalid_pattern", format!("`{text}` is no shape: {what}")).hint(
-                "write it as `Class -INHERITS-> Class <-CONTAINS- File`; `*` is any object, `-->` any relationship, \
+                "write it as `Class -EXTENDS-> Class <-CONTAINS- File`; `*` is any object, `-->` any relationship, \
                  `Class:Session` one name",
             )
         };
@@ -203,15 +203,11 @@ mod tests {
         let some = |text: &str| Some(text.to_string());
         for (text, objects, steps) in [
             (
-                "Class -INHERITS-> Class",
+                "Class -EXTENDS-> Class",
                 vec![(some("Class"), None), (some("Class"), None)],
-                vec![(some("INHERITS"), true)],
+                vec![(some("EXTENDS"), true)],
             ),
-            (
-                "Class-INHERITS->Class",
-                vec![(some("Class"), None), (some("Class"), None)],
-                vec![(some("INHERITS"), true)],
-            ),
+            ("Class-EXTENDS->Class", vec![(some("Class"), None), (some("Class"), None)], vec![(some("EXTENDS"), true)]),
             ("(Class) -[:CALLS]-> (*)", vec![(some("Class"), None), (None, None)], vec![(some("CALLS"), true)]),
             ("File <-IMPORTS- File", vec![(some("File"), None), (some("File"), None)], vec![(some("IMPORTS"), false)]),
             (

@@ -72,6 +72,6 @@ fn outside_bases_are_named_with_their_package_and_line() {
     );
     assert_eq!(
         bases("a.rs", "use std::fmt;\npub struct A;\nimpl fmt::Display for A { fn fmt(&self) {} }\n"),
-        ["A implements std.fmt.Display 0"]
+        ["A implements std.fmt.Display 3"]
     );
 }
