@@ -25,8 +25,10 @@ impl Given {
         self
     }
 
+    /// Working trees that are whole: of a part of a repository nothing is read, or all of the repository would be.
     pub fn trees(&self) -> impl Iterator<Item = (&Scope, &Path)> {
-        self.trees.iter().map(|(scope, path)| (scope, path.as_path()))
+        let whole = |(_, path): &&(Scope, PathBuf)| repository_around(path).is_none();
+        self.trees.iter().filter(whole).map(|(scope, path)| (scope, path.as_path()))
     }
 
     /// The working tree that requests of a project are about; the first one that it was given.
@@ -36,16 +38,28 @@ impl Given {
 
     /// The real place of a folder within a working tree of the project; none where it is not there or leads elsewhere.
     pub fn in_tree(&self, scope: &Scope, path: &Path) -> Option<PathBuf> {
-        within(&self.trees, scope, |root| root.join(path).canonicalize().ok())
+        let whole = |root: &&Path| repository_around(root).is_none();
+        within(&self.trees, scope, |root| Some(root).filter(whole)?.join(path).canonicalize().ok())
     }
 
-    /// The real place of a file within a folder of the project; the file itself need not be there yet.
+    /// The real place of a file within a folder of the project; the file itself need not be there yet. None for what is
+    /// neither file nor folder: whoever opens a pipe waits for its other end.
     pub fn in_folder(&self, scope: &Scope, path: &Path) -> Option<PathBuf> {
         within(&self.folders, scope, |root| {
             let whole = root.join(path);
-            whole.canonicalize().ok().or_else(|| Some(whole.parent()?.canonicalize().ok()?.join(whole.file_name()?)))
+            match whole.canonicalize() {
+                Ok(real) => real.metadata().ok().filter(|about| about.is_file() || about.is_dir()).map(|_| real),
+                Err(_) => Some(whole.parent()?.canonicalize().ok()?.join(whole.file_name()?)),
+            }
         })
     }
+}
+
+/// The repository that a folder is a part of without being its root: indexing the folder would read all of it.
+pub fn repository_around(folder: &Path) -> Option<PathBuf> {
+    let folder = folder.canonicalize().ok()?;
+    let root = folder.ancestors().find(|folder| folder.join(".git").exists())?;
+    (root != folder).then(|| root.to_path_buf())
 }
 
 fn within(all: &[(Scope, PathBuf)], scope: &Scope, real: impl Fn(&Path) -> Option<PathBuf>) -> Option<PathBuf> {
@@ -82,5 +96,11 @@ mod tests {
         }
         assert_eq!((given.in_folder(&other, Path::new("a.txt")), given.tree_of(&other)), (None, Some(&*theirs)));
         assert_eq!(given.tree_of(&Scope::new("evil", "shop").expect("a scope")), None);
+        // What becomes a part of a repository is no working tree of its own any more.
+        std::fs::create_dir(machine.path().join(".git")).expect("made");
+        assert_eq!(repository_around(&ours), Some(real(machine.path())));
+        assert_eq!((given.in_tree(&shop, Path::new(".")), given.tree_of(&shop)), (None, None));
+        std::fs::create_dir(ours.join(".git")).expect("made");
+        assert_eq!(given.in_tree(&shop, Path::new(".")), Some(real(&ours)));
     }
 }

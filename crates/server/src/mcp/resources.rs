@@ -117,8 +117,8 @@ mod tests {
     #[test]
     fn addresses_lead_to_operations() {
         assert_eq!(request("lukasa://project/branches"), Some(("branch_list", json!({}))));
-        let object = request("lukasa://project/object/FUNCTION%3Asrc%2Fa.rs%3A%3Amain");
-        assert_eq!(object, Some(("get", json!({"ref": "FUNCTION:src/a.rs::main"}))));
+        let object = request("lukasa://project/object/Function%3Asrc%2Fa.rs%3A%3Amain");
+        assert_eq!(object, Some(("get", json!({"ref": "Function:src/a.rs::main"}))));
         for nothing in
             ["lukasa://project/", "lukasa://other/log", "lukasa://project/object/", "lukasa://project/object/%zz"]
         {

@@ -17,6 +17,8 @@ fn keys_of_files_lead_nowhere_outside_the_working_tree() {
         let home = folder.path().join("tree");
         std::fs::create_dir(&home).unwrap();
         std::fs::write(home.join("a.py"), "def one():\n    return 1\n").unwrap();
+        std::fs::create_dir(home.join(".hg")).unwrap();
+        std::fs::write(home.join(".hg/hgrc"), "[ui]\n").unwrap();
         std::fs::write(folder.path().join("x"), "def leaked():\n    return 7\n").unwrap();
         std::os::unix::fs::symlink(folder.path().join("x"), home.join("link")).unwrap();
         assert!(std::process::Command::new("mkfifo").arg(home.join("pipe")).status().unwrap().success());
@@ -31,14 +33,17 @@ fn keys_of_files_lead_nowhere_outside_the_working_tree() {
             ("link", b"def leaked():\n    return 7\n"),
             ("pipe", b""),
             ("/dev/zero", b""),
+            ("/dev/ptmx", b""),
+            ("..", b""),
+            (".hg/hgrc", b"[ui]\n"),
         ];
         for (file, content) in cases {
             let hash: String = blob_id(content).iter().map(|byte| format!("{byte:02x}")).collect();
             let symbol = format!("{file}::leaked");
             house.ok(&key, "batch", json!({"writes": [
-                {"object": {"type": "FILE", "key": file, "properties": {"path": file, "content_hash": hash, "lines": 2}}},
-                {"object": {"type": "FUNCTION", "key": symbol, "title": "leaked", "properties": {"path": file, "line": 1, "end_line": 2}}},
-                {"relationship": {"type": "CONTAINS", "src": format!("FILE:{file}"), "dst": format!("FUNCTION:{symbol}")}},
+                {"object": {"type": "File", "key": file, "properties": {"path": file, "content_hash": hash, "lines": 2}}},
+                {"object": {"type": "Function", "key": symbol, "title": "leaked", "properties": {"path": file, "line": 1, "end_line": 2}}},
+                {"relationship": {"type": "CONTAINS", "src": format!("File:{file}"), "dst": format!("Function:{symbol}")}},
             ]}));
             let request = json!({"symbol": symbol, "profile": "debug"});
             let rest = house.ok(&key, "semantic_slice", request.clone());

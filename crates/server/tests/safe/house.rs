@@ -17,26 +17,56 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+/// Seals the record of a house unless a test says otherwise.
+pub const KEY: u8 = 7;
+
 pub struct House {
     pub address: SocketAddr,
-    pub fixture: Fixture,
+    pub fixture: Arc<Fixture>,
     pub engine: Engine,
     // Ends the server, before the store goes.
     runtime: Option<tokio::runtime::Runtime>,
 }
 
+/// An engine that records what is asked of it, under the key made of this byte.
+pub fn engine(fixture: &Fixture, key: u8) -> Engine {
+    engine_by(Arc::clone(&fixture.clock) as Arc<dyn Clock>, fixture, key)
+}
+
+/// The same by another clock.
+pub fn engine_by(clock: Arc<dyn Clock>, fixture: &Fixture, key: u8) -> Engine {
+    let secret = Arc::new(AuditKey::new(&[key; 32]).unwrap());
+    let audit = Audit::new(Arc::clone(&fixture.store), Arc::clone(&clock), "house", secret, Keeps::All);
+    Engine::new(Arc::clone(&fixture.store), clock, std::env::temp_dir()).with_audit(audit)
+}
+
 impl House {
+    /// With a working tree for the project `shop` of `ours`; nobody else has one.
     pub fn of(fixture: Fixture, home: Option<&Path>) -> House {
         House::with(fixture, home, |_| ())
     }
 
     /// `change` has the last word on what is served.
     pub fn with(fixture: Fixture, home: Option<&Path>, change: impl FnOnce(&mut Site)) -> House {
+        let shop = Scope::new("ours", "shop").unwrap();
+        let given = home.map_or_else(Given::default, |home| Given::default().with_tree(shop, home));
+        let engine = engine(&fixture, KEY);
+        House::serving(Arc::new(fixture), engine, given, change)
+    }
+
+    /// With these folders for projects.
+    pub fn giving(fixture: Fixture, given: Given) -> House {
+        let engine = engine(&fixture, KEY);
+        House::serving(Arc::new(fixture), engine, given, |_| ())
+    }
+
+    /// Another server over the same store, with an engine of its own and these folders.
+    pub fn beside(&self, given: Given) -> House {
+        House::serving(Arc::clone(&self.fixture), engine(&self.fixture, KEY), given, |_| ())
+    }
+
+    pub fn serving(fixture: Arc<Fixture>, engine: Engine, given: Given, change: impl FnOnce(&mut Site)) -> House {
         let clock = Arc::clone(&fixture.clock) as Arc<dyn Clock>;
-        let secret = Arc::new(AuditKey::new(&[7; 32]).unwrap());
-        let audit = Audit::new(Arc::clone(&fixture.store), Arc::clone(&clock), "house", secret, Keeps::All);
-        let engine =
-            Engine::new(Arc::clone(&fixture.store), Arc::clone(&clock), std::env::temp_dir()).with_audit(audit);
         let door = Door::guarded(Guarded {
             tokens: None,
             keys: Some(Arc::clone(&fixture.store)),
@@ -44,7 +74,7 @@ impl House {
             clock: Arc::clone(&clock),
         });
         let mut site = Site {
-            front: Front::new(engine.clone(), Limits::default(), given(home)),
+            front: Front::new(engine.clone(), Limits::default(), given),
             door: Arc::new(door.unwrap()),
             rates: None,
             guard: GuardRules::default(),
@@ -111,12 +141,22 @@ impl House {
 
     /// What a tool answers in a session, as programs read it.
     pub fn tool(&self, key: &str, session: &str, name: &str, arguments: Value) -> Value {
-        let call = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
-        let reply = self.say(key, Some(session), &call);
+        let params = json!({"name": name, "arguments": arguments});
+        self.request(key, session, "tools/call", params)["result"]["structuredContent"].clone()
+    }
+
+    /// The message that answers a request in a session.
+    pub fn request(&self, key: &str, session: &str, method: &str, params: Value) -> Value {
+        let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
+        let reply = self.say(key, Some(session), &message);
         assert_eq!(reply.status, 200, "{}", reply.all());
         let line = reply.body.lines().find_map(|line| line.strip_prefix("data: ").filter(|line| line.starts_with('{')));
-        let answer: Value = serde_json::from_str(line.unwrap_or(&reply.body)).unwrap();
-        answer["result"]["structuredContent"].clone()
+        serde_json::from_str(line.unwrap_or(&reply.body)).unwrap()
+    }
+
+    /// Somebody with a key, who asks by every surface.
+    pub fn client(&self, key: &str) -> Client<'_> {
+        Client { house: self, key: key.to_owned(), session: self.session(key, "agent") }
     }
 
     pub fn say(&self, key: &str, session: Option<&str>, message: &Value) -> Reply {
@@ -126,16 +166,64 @@ impl House {
     }
 }
 
-/// The working tree of the project `shop` of `ours`; nobody else has one.
-fn given(home: Option<&Path>) -> Given {
-    let shop = Scope::new("ours", "shop").unwrap();
-    home.map_or_else(Given::default, |home| Given::default().with_tree(shop, home))
-}
-
 impl Drop for House {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
+    }
+}
+
+/// A way to ask a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surface {
+    Rest,
+    Mcp,
+}
+
+pub const SURFACES: [Surface; 2] = [Surface::Rest, Surface::Mcp];
+
+pub struct Client<'a> {
+    house: &'a House,
+    pub key: String,
+    session: String,
+}
+
+/// An answer in the same form from every surface.
+#[derive(Debug)]
+pub struct Told {
+    /// `ok`, or what went wrong.
+    pub code: String,
+    /// What the operation answered.
+    pub data: Value,
+    /// Everything that was sent back.
+    pub text: String,
+}
+
+impl Client<'_> {
+    pub fn ask(&self, surface: Surface, operation: &str, request: &Value) -> Told {
+        if surface == Surface::Rest {
+            let reply = self.house.call(&self.key, operation, request);
+            let data = if reply.status == 200 { reply.json() } else { Value::Null };
+            return Told { code: reply.code(), data, text: reply.all() };
+        }
+        let mut arguments = request.clone();
+        if let Some(fields) = arguments.as_object_mut() {
+            fields.entry("profile").or_insert(json!("debug"));
+        }
+        let params = json!({"name": operation, "arguments": arguments});
+        let answer = self.house.request(&self.key, &self.session, "tools/call", params);
+        let told = &answer["result"]["structuredContent"];
+        let code = match told["ok"].as_bool() {
+            Some(true) => "ok",
+            _ => told["errorCode"].as_str().unwrap_or("none"),
+        };
+        Told { code: code.to_owned(), data: told["data"].clone(), text: answer.to_string() }
+    }
+
+    pub fn ok(&self, surface: Surface, operation: &str, request: Value) -> Value {
+        let told = self.ask(surface, operation, &request);
+        assert_eq!(told.code, "ok", "{surface:?} {operation} {request} on {}: {}", self.house.fixture.name, told.text);
+        told.data
     }
 }

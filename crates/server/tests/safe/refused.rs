@@ -1,6 +1,6 @@
 //! Those who are turned away leave a trace: in the record, with their address, and in the figures.
 
-use crate::house::House;
+use crate::house::{House, SURFACES};
 use lukasa_engine::telemetry::metrics;
 use lukasa_server::auth::api_key::{self, NewKey};
 use lukasa_store::Clock;
@@ -20,6 +20,13 @@ fn recorded(house: &House, tenant: &str, status: &str) -> AuditEntry {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     panic!("{}: no `{status}` of {tenant}", house.fixture.name);
+}
+
+/// How often a status is recorded, up to now.
+fn times(house: &House, tenant: &str, status: &str) -> usize {
+    let find = AuditFind { status: Some(status.into()), ..AuditFind::default() };
+    house.engine.audit().unwrap().flush().unwrap();
+    house.fixture.store.audit().find(tenant, &find, 100).unwrap().len()
 }
 
 fn counted(code: &str) -> bool {
@@ -43,6 +50,30 @@ fn refused_logins_and_attempts_on_other_tenants_and_projects_are_recorded() {
             ("login", Some("127.0.0.1"), None),
             "{kind}"
         );
+        let before = times(&house, "served", "invalid_key");
+        assert_eq!(ask(house.address, "POST", "/mcp", &[("x-api-key", &guess)], "{}").code(), "invalid_key");
+        assert!(
+            (0..2_000).any(|_| times(&house, "served", "invalid_key") > before),
+            "{kind}: a guess by MCP is recorded"
+        );
+        // A place, and an agent, that is somebody else's.
+        let eve = house.client(&house.key_of("ours", "eve", &["admin"], &[]));
+        for (code, operation, request) in [
+            ("forbidden_path", "export", json!({"file": "/etc/passwd"})),
+            ("forbidden_agent", "episode_add", json!({"content": "x", "agent_id": "ada"})),
+        ] {
+            for surface in SURFACES {
+                let before = times(&house, "ours", code);
+                assert_eq!(eve.ask(surface, operation, &request).code, code, "{kind} {surface:?}");
+                assert!((0..2_000).any(|_| times(&house, "ours", code) > before), "{kind} {surface:?}: {code}");
+                let entry = recorded(&house, "ours", code).note;
+                assert_eq!(
+                    (entry.operation.as_str(), entry.address.as_deref()),
+                    (operation, Some("127.0.0.1")),
+                    "{kind}"
+                );
+            }
+        }
         // Another tenant.
         let request = json!({"query": "x", "tenant_id": "theirs"});
         assert_eq!(house.call(&bob, "search", &request).code(), "forbidden_tenant");

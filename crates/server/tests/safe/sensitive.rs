@@ -22,7 +22,7 @@ fn mark_types(house: &House, key: &str) {
         // A mark deep within stands for the whole property.
         "content": {"anyOf": [{"type": "string", "sensitive": true}, {"type": "number"}]}
     }});
-    for name in ["Service", "FILE", "FUNCTION", "Decision", "EPISODE", "ContextGraph"] {
+    for name in ["Service", "File", "Function", "Decision", "EPISODE", "ContextGraph"] {
         let branchless = name == "ContextGraph";
         house.ok(key, "type_object", json!({"name": name, "schema": schema, "branchless": branchless}));
     }
@@ -53,7 +53,7 @@ fn handles() -> Vec<String> {
     let all = [
         "Service:web",
         "Service:auth",
-        "FUNCTION:shop.py::price",
+        "Function:shop.py::price",
         "Decision:cents",
         "EPISODE:e1",
         "note",

@@ -27,6 +27,20 @@ fn held_up(mut fixture: Fixture, limits: Limits) -> (House, Arc<FaultyStore>) {
     (house, faulty)
 }
 
+/// A session of MCP in another project than the usual one.
+fn session_in(house: &House, key: &str, project: &str) -> String {
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18",
+        "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}}});
+    let mut headers = vec![("x-api-key", key), ("x-project-id", project)];
+    headers.push(("accept", "application/json, text/event-stream"));
+    let session = ask(house.address, "POST", "/mcp", &headers, &hello.to_string());
+    let session = session.header("mcp-session-id").expect("sessions have ids").to_owned();
+    headers.push(("mcp-session-id", &session));
+    let said = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+    assert_eq!(ask(house.address, "POST", "/mcp", &headers, &said).status, 202);
+    session
+}
+
 fn until(what: &str, holds: impl Fn() -> bool) {
     for _ in 0..6_000 {
         if holds() {
@@ -50,14 +64,20 @@ fn another_users_request_is_answered_while_one_users_are_held() {
         house.ok(&bob, "put", json!({"type": "Service", "key": "a"}));
         house.ok(&other, "put", json!({"type": "Service", "key": "a"}));
         let session = house.session(&bob, "agent");
+        let hers = session_in(&house, &ada, "slow");
         store.gate.shut(Some("slow"));
         std::thread::scope(|scope| {
             let held: Vec<_> = (0..24)
-                .map(|_| {
-                    let (address, key) = (house.address, ada.clone());
+                .map(|n| {
+                    let (house, key, hers) = (&house, ada.as_str(), hers.as_str());
                     scope.spawn(move || {
-                        let headers = [("x-api-key", key.as_str()), ("x-project-id", "slow")];
-                        tried(address, "POST", "/v1/get", &headers, &json!({"ref": "Service:a"}).to_string())
+                        let request = json!({"ref": "Service:a"});
+                        let call = json!({"jsonrpc": "2.0", "id": n, "method": "tools/call",
+                            "params": {"name": "get", "arguments": request}});
+                        let (path, body) = if n % 2 == 0 { ("/v1/get", request) } else { ("/mcp", call) };
+                        let mut headers = vec![("x-api-key", key), ("x-project-id", "slow")];
+                        headers.extend([("accept", "application/json, text/event-stream"), ("mcp-session-id", hers)]);
+                        tried(house.address, "POST", path, &headers, &body.to_string())
                     })
                 })
                 .collect();
@@ -72,7 +92,8 @@ fn another_users_request_is_answered_while_one_users_are_held() {
             assert_eq!(store.gate.waiting(), 2, "hers are still held, and no more than her share");
             store.gate.open();
             for one in held {
-                assert_eq!(one.join().unwrap().unwrap().unwrap().status, 200, "each has its turn");
+                let reply = one.join().unwrap().unwrap().unwrap();
+                assert!(reply.status == 200 && reply.body.contains("Service"), "each has its turn: {}", reply.all());
             }
         });
     }

@@ -1,10 +1,11 @@
 //! What a server tells of itself, in which words it can be asked, and what need not be sent twice or all at once.
 
-use crate::house::House;
+use crate::house::{House, SURFACES, Surface};
+use lukasa_engine::registry::fields::{Shape, fields};
 use lukasa_engine::{operations, tool};
 use lukasa_search::count::count;
-use lukasa_testkit::Fixture;
 use lukasa_testkit::http::ask;
+use lukasa_testkit::{Fixture, fixtures};
 use serde_json::{Value, json};
 
 const CARDS: [&str; 2] = ["/.well-known/agent-card.json", "/.well-known/agent.json"];
@@ -150,35 +151,80 @@ fn prompts_and_resources_have_an_end() {
 }
 
 #[test]
-fn texts_that_no_store_should_keep_are_invalid_input_over_rest_and_mcp() {
-    for fixture in lukasa_testkit::fixtures() {
+fn a_nul_character_in_any_field_of_any_operation_is_invalid_input_over_rest_and_mcp() {
+    for fixture in fixtures() {
+        let kind = fixture.name;
+        let house = House::of(fixture, None);
+        let client = house.client(&house.key("test", "ada", &["admin"]));
+        house.ok(&client.key, "put", json!({"type": "Service", "key": "web"}));
+        let mut asked = 0;
+        for (operation, surface) in operations().iter().flat_map(|o| SURFACES.map(move |surface| (o, surface))) {
+            for field in fields(operation) {
+                let value = match field.shape {
+                    Shape::Texts => json!(["x", "a\0b"]),
+                    Shape::Json => json!({"a": {"b\0": 1}}),
+                    _ => json!("a\0b"),
+                };
+                // Of the profile a surface itself makes what it can.
+                if field.name == "profile" && surface == Surface::Mcp {
+                    continue;
+                }
+                let name = operation.meta.name;
+                let told = client.ask(surface, name, &json!({&field.name: value}));
+                assert_eq!(told.code, "nul_byte", "{kind} {surface:?}: {name} {}\n{}", field.name, told.text);
+                let invalid = surface == Surface::Mcp || told.text.starts_with("HTTP/1.1 400");
+                assert!(invalid, "{kind}: {name} {}\n{}", field.name, told.text);
+                asked += 1;
+            }
+        }
+        assert!(asked > 1_000, "{asked}");
+        assert_eq!(house.ok(&client.key, "log", json!({}))["head"], 1, "{kind}: nothing was written");
+    }
+}
+
+#[test]
+fn texts_that_no_store_should_keep_are_refused_wherever_they_stand() {
+    for fixture in fixtures() {
         let name = fixture.name;
         let house = House::of(fixture, None);
         let key = house.key("test", "ada", &["graph:*", "memory:*", "agent:*"]);
         let session = house.session(&key, "robot");
-        for (operation, request) in [
-            ("put", json!({"type": "Service", "key": "a\0"})),
-            ("get", json!({"ref": "\0"})),
-            ("search", json!({"query": "a\0b"})),
-            ("branch_create", json!({"name": "a\0"})),
-            ("cypher", json!({"query": "RETURN $a", "parameters": {"a\0": 1}})),
-        ] {
-            let reply = house.call(&key, operation, &request);
-            assert_eq!(
-                (reply.status, reply.code().as_str()),
-                (400, "nul_byte"),
-                "{operation} on {name}: {}",
-                reply.body
-            );
-            let said = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-                "params": {"name": operation, "arguments": request}});
-            let told = house.say(&key, Some(&session), &said).all();
-            assert!(told.contains("nul_byte"), "{operation} on {name}: {told}");
-        }
+        house.ok(&key, "put", json!({"type": "Service", "key": "web"}));
         // Half of a pair of surrogates is no character.
         let body = r#"{"type": "Service", "key": "\ud800"}"#;
         let reply = ask(house.address, "POST", "/v1/put", &[("x-api-key", &key)], body);
         assert_eq!(reply.status, 400, "{name}: {}", reply.body);
-        assert_eq!(house.get(&key, "/graph/objects/a%00b").status, 400, "{name}");
+        for path in
+            ["/graph/objects/a%00b", "/v1/get?ref=a%00b", "/product-versions/a%00b", "/graph/objects?branch=%00"]
+        {
+            let reply = house.get(&key, path);
+            assert!((400..500).contains(&reply.status), "{name}: {path} {}", reply.all());
+        }
+        for (path, body) in
+            [("/graph/import?reason=%00", "{}"), ("/graph/import", r#"{"object":{"type":"S","key":"a\u0000"}}"#)]
+        {
+            let reply = ask(house.address, "POST", path, &[("x-api-key", &key)], body);
+            assert_eq!((reply.status, reply.code().as_str()), (400, "nul_byte"), "{name}: {path} {}", reply.all());
+        }
+        let wanted = json!({"ref": {"type": "ref/resource", "uri": "lukasa://project/symbol/{symbol}"},
+            "argument": {"name": "symbol", "value": "a\0b"}});
+        for (method, params) in [
+            ("resources/read", json!({"uri": "lukasa://project/object/a%00b"})),
+            ("resources/read", json!({"uri": "lukasa://project/history/%00"})),
+            ("prompts/get", json!({"name": "explain_module", "arguments": {"module": "a\0b"}})),
+            ("completion/complete", wanted),
+            ("tools/call", json!({"name": "a\0b", "arguments": {}})),
+            ("tools/call", json!({"name": "call_tool", "arguments": {"name": "get", "arguments": {"ref": "\0"}}})),
+        ] {
+            let told = house.request(&key, &session, method, params.clone()).to_string();
+            assert!(!told.contains("internal") && !told.contains("22021"), "{name}: {method} {params}\n{told}");
+        }
+        // A client may call itself anything, and is refused or served, but never an error of ours.
+        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18",
+            "capabilities": {}, "clientInfo": {"name": "a\0b", "version": "1"}}});
+        let reply = house.say(&key, None, &hello);
+        let session = reply.header("mcp-session-id").expect("sessions have ids").to_owned();
+        let told = house.tool(&key, &session, "put", json!({"type": "Service", "key": "api"}));
+        assert!(told["ok"] == true || told["errorCode"] == "nul_byte", "{name}: {told}");
     }
 }

@@ -1,6 +1,7 @@
 //! Two tenants in one store with the same names for everything: whatever one asks, of the other nothing is told.
 
 use crate::house::House;
+use crate::repository::dump;
 use crate::requests::{furnish, in_order, plan, requests};
 use lukasa_testkit::http::{ask, connect};
 use lukasa_testkit::{Fixture, fixtures};
@@ -50,12 +51,6 @@ fn handles(house: &House, theirs: &str) -> Vec<String> {
         format!("tx:{head}"),
         text(&house.ok(theirs, "traverse", json!({"roots": ["Service:web"], "limit": 1}))["next_cursor"]),
     ]
-}
-
-fn dump(house: &House, tenant: &str) -> String {
-    let mut bytes = Vec::new();
-    house.fixture.project(tenant, "shop").dump(&mut bytes, &mut |_, _| ()).unwrap();
-    String::from_utf8(bytes).unwrap()
 }
 
 struct Both {
