@@ -168,10 +168,11 @@ pub fn kept_out(store: Option<&Path>, secrets: Vec<PathBuf>) -> KeptOut {
         let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
         folder.zip(path.file_name()).map_or_else(|| path.to_path_buf(), |(folder, name)| folder.join(name))
     };
-    let mut kept = KeptOut { exact: secrets.iter().map(|path| real(path)).collect(), beginnings: vec![] };
-    if let Some(store) = store.map(|store| real(&std::path::absolute(store).unwrap_or_else(|_| store.into()))) {
+    let whole = |path: &Path| real(&std::path::absolute(path).unwrap_or_else(|_| path.into()));
+    let mut kept = KeptOut { exact: secrets.iter().map(|path| whole(path)).collect(), beginnings: vec![] };
+    if let Some(store) = store.map(whole) {
         kept.exact.extend(store.parent().map(Path::to_path_buf));
-        kept.beginnings.push(store.with_extension("audit."));
+        kept.beginnings.extend(["audit.", "clock"].map(|extension| store.with_extension(extension)));
         kept.beginnings.push(store);
     }
     kept

@@ -12,10 +12,14 @@ use lukasa_engine::memory::Vault;
 use lukasa_engine::model_endpoint::{EndpointConfig, Key, TIMEOUT};
 use lukasa_engine::search::RERANK_MS;
 use lukasa_model::{Error, ErrorKind, Result, Scope};
+use lukasa_server::given::repository_around;
 use lukasa_server::{Given, Limits};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// The key of the record, where it lies beside the settings.
+const AUDIT_KEY: &str = "audit.key";
 
 /// A language model to ask.
 pub struct Model {
@@ -128,6 +132,12 @@ fn given_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Given> {
                 format!("serve.{what}: `{}` is not absolute", path.display()),
             ));
         }
+        if let Some(repository) = repository_around(&path).filter(|_| what == "trees") {
+            let message = format!("serve.trees: `{}` is a part of `{}`", path.display(), repository.display());
+            return Err(
+                Error::invalid("invalid_settings", message).hint("give the whole repository, or a folder of none")
+            );
+        }
         Ok((Scope::new(tenant, project)?, path))
     };
     let mut given = Given::default();
@@ -232,13 +242,18 @@ fn reflect_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Option<Duration>
     Ok(every.filter(|every| !every.is_zero()))
 }
 
-/// Files with secrets that settings name, and the settings themselves.
+/// Files with secrets that settings and environment name, the settings themselves, and the key that may lie beside them.
 pub fn secret_files() -> Result<Vec<PathBuf>> {
-    let env = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
-    let settings = read(&env)?;
+    secret_files_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
+}
+
+fn secret_files_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Vec<PathBuf>> {
+    let (settings, audit) = (read(env)?, audit_from(env)?);
     let named = [env("LUKASA_AGENT_KEYS_FILE").map(PathBuf::from), settings.memory.agent_keys_file];
-    let audit = settings.audit.key_file.map(PathBuf::from);
-    Ok(named.into_iter().flatten().chain(audit).chain(file_from(&env)).collect())
+    let own = file_from(env);
+    let beside = own.as_ref().map(|file| file.with_file_name(AUDIT_KEY));
+    let named = named.into_iter().chain([audit.key_file, own, beside]).flatten();
+    Ok(named.chain(audit.known_key_files).collect())
 }
 
 /// Keys of agents, which their sensitive episodes are encrypted with.
@@ -476,6 +491,31 @@ mod tests {
         );
         assert_eq!(of(&[url, ("LUKASA_RERANK_DEADLINE_MS", "soon")]).unwrap_err().code, "invalid_model");
         assert_eq!(of(&[url, ("LUKASA_RERANK_KEY_ENV", "NOT_THERE")]).unwrap_err().code, "invalid_model");
+    }
+
+    #[test]
+    fn every_file_with_a_secret_that_is_named_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        std::fs::write(
+            &file,
+            "[memory]\nagent_keys_file = \"a\"\n[audit]\nkey_file = \"b\"\nknown_key_files = [\"c\"]\n",
+        )
+        .unwrap();
+        let of = |more: &[(&str, &str)]| {
+            let env = |name: &str| {
+                let given = more.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
+                given.or_else(|| (name == "LUKASA_CONFIG").then(|| file.display().to_string()))
+            };
+            secret_files_from(&env).unwrap()
+        };
+        let has = |all: &[PathBuf], names: &[&str]| names.iter().all(|name| all.contains(&PathBuf::from(name)));
+        let all = of(&[]);
+        assert!(has(&all, &["a", "b", "c"]) && all.contains(&file), "{all:?}");
+        assert!(all.contains(&folder.path().join("audit.key")), "{all:?}");
+        let keys = ["LUKASA_AGENT_KEYS_FILE", "LUKASA_AUDIT_KEY_FILE", "LUKASA_AUDIT_KNOWN_KEY_FILES"];
+        let all = of(&[(keys[0], "d"), (keys[1], "e"), (keys[2], "f:g")]);
+        assert!(has(&all, &["d", "e", "f", "g"]), "{all:?}");
     }
 
     #[test]

@@ -534,10 +534,10 @@ fn questions_about_code_are_answered_in_tables() {
     );
     desk.ok(&["index", "src"]);
     for (arguments, says) in [
-        (&["callers", "login"][..], ["1 function calls `login`", "web.py::page"]),
-        (&["callers", "check", "--depth", "2", "--include-tests", "false"], ["2 functions lead to `check`", "hops"]),
+        (&["callers", "login"][..], ["1 function calls `login`", "\nweb.py:5  page  calls at 7"]),
+        (&["callers", "check", "--depth", "2", "--include-tests", "false"], ["2 functions lead to `check`", "2 hops"]),
         (&["callees", "page"], ["`page` calls 1 function, and 1 name outside of the project", "python:os::getcwd"]),
-        (&["call-chain", "page", "check"], ["`page` leads to `check` by 2 calls", "→ auth.py::login  (auth.py:5)"]),
+        (&["call-chain", "page", "check"], ["`page` leads to `check` by 2 calls", "\nauth.py:5  login  calls at 6"]),
         (&["call-chain", "check", "page"], ["no chain of calls from `check` to `page`", "in the other direction:"]),
         (&["call-stats", "--limit", "1"], ["3 functions and methods", "most called"]),
         (&["symbol", "logni"], ["no symbol is named `logni`; 1 name near it", "def login(user)"]),
@@ -594,20 +594,23 @@ fn slices_patterns_and_questions_are_answered_for_people() {
     desk.ok(&["index"]);
     for (arguments, says) in [
         (&["slice", "login"][..], ["`login` in auth.py, lines 8-9, called by 1", "9 | \treturn check(user)"]),
-        (&["slice", "check", "--context", "with-deps"], ["`check` in auth.py, lines 4-5", "auth.py::login"]),
+        (
+            &["slice", "check", "--context", "with-deps"],
+            ["`check` in auth.py, lines 4-5", "called by\nauth.py:8  login"],
+        ),
         (&["slice", "--file", "web.py"], ["`web.py`, lines 1-5", "1 | from auth import login"]),
         (&["slice", "--query", "check the word"], ["`check` in auth.py", "def check(word):"]),
         (&["pack", "login checks the user twice"], ["Begin at `login` in auth.py:8", "9 | \treturn check(user)"]),
         (
             &["search", "check the word"],
-            ["3 found by code; the best: check (FUNCTION:auth.py::check)", "says `word`, `check`"],
+            ["3 found by code; the best: check (Function:auth.py::check)", "says `word`, `check`"],
         ),
         (&["pattern", "circular_imports"], ["files that import one another", "auth.py -> web.py -> auth.py"]),
-        (&["pattern", "FUNCTION -CALLS-> FUNCTION", "--limit", "1"], ["the shape: 2 places found", "… 1 of 2"]),
+        (&["pattern", "Function -CALLS-> Function", "--limit", "1"], ["the shape: 2 places found", "… 1 of 2"]),
         (&["pattern", "all"], ["10 patterns: ", "no test reaches it"]),
-        (&["ask", "check the word"], ["3 things found, best `FUNCTION:auth.py::check`", "symbol 1, file 1"]),
+        (&["ask", "check the word"], ["3 things found, best `Function:auth.py::check`", "symbol 1, file 1"]),
         (&["ask", "overview", "--mode", "global"], ["2 communities, largest first", "COMMUNITY:"]),
-        (&["ask", "MATCH (f:FILE) RETURN count(f)", "--language", "cypher"], ["1 row", "count(f)"]),
+        (&["ask", "MATCH (f:File) RETURN count(f)", "--language", "cypher"], ["1 row", "count(f)"]),
     ] {
         let out = desk.run(arguments);
         let shown = text(&out.stdout);
@@ -618,7 +621,7 @@ fn slices_patterns_and_questions_are_answered_for_people() {
     let fresh = text(&desk.run(&["slice", "login"]).stdout);
     assert!(fresh.contains("the file on disk is the same") && fresh.contains("2 |     pass"), "{fresh}");
     assert_eq!(desk.code(&["slice", "lgoin"]), "not_found");
-    assert_eq!(desk.code(&["pattern", "FUNCTION -CALLS->"]), "invalid_pattern");
+    assert_eq!(desk.code(&["pattern", "Function -CALLS->"]), "invalid_pattern");
     desk.ok(&["put", "Person", "ada", "--title", "Ada Byron", "--set", "text=Wrote to Charles Babbage"]);
     desk.ok(&["put", "Person", "charles", "--title", "Charles Babbage", "--set", "text=Knew Ada Byron"]);
     let linked = desk.ok(&["link-mentions"]);
@@ -658,9 +661,9 @@ fn worktrees_share_the_store_of_their_main_tree() {
     let status = git(&main, &["status", "--porcelain"]);
     assert_eq!(status, "", "the store is kept out of commits");
     for folder in ["main", "main/src", "side", "side/src"] {
-        let got = in_folder(&desk, folder, &["get", "FUNCTION:src/a.py::two", "--branch", "side"]);
+        let got = in_folder(&desk, folder, &["get", "Function:src/a.py::two", "--branch", "side"]);
         assert_eq!(got["thing"]["key"], "src/a.py::two", "{folder}: {got}");
-        in_folder(&desk, folder, &["get", "FUNCTION:src/a.py::one", "--branch", "main"]);
+        in_folder(&desk, folder, &["get", "Function:src/a.py::one", "--branch", "main"]);
     }
     assert_eq!(in_folder(&desk, "side", &["projects"])["projects"][0]["project"], "main", "named after the main tree");
     // From outside, by naming the folder.
@@ -699,10 +702,10 @@ fn a_model_is_asked_when_the_settings_name_one() {
     assert_eq!(model.asked().len(), 2);
     assert!(model.asked()[0].headers.contains("Bearer sk-secret"));
     assert!(desk.folder.path().join(".lukasa/cache/summaries.jsonl").exists());
-    let got = desk.ok(&["get", "FUNCTION:a.py::greet"]);
+    let got = desk.ok(&["get", "Function:a.py::greet"]);
     assert_eq!(got["thing"]["properties"]["summary"], "Says hello.");
     // Questions need no model, so no key either.
-    assert!(run(&["get", "FUNCTION:a.py::greet"], None).status.success());
+    assert!(run(&["get", "Function:a.py::greet"], None).status.success());
     desk.ok(&["index"]);
     assert_eq!(model.asked().len(), 2, "off means off");
 }
@@ -772,13 +775,13 @@ fn steering(desk: &Desk) {
     let facts = [
         object("Service", "web"),
         object("Service", &format!("odd{evil}")),
-        object("FILE", "shop.py"),
-        object("FUNCTION", "shop.py::price"),
-        object("FUNCTION", "shop.py::total"),
+        object("File", "shop.py"),
+        object("Function", "shop.py::price"),
+        object("Function", "shop.py::total"),
         object("EPISODE", "e1"),
-        link("CALLS", "FUNCTION:shop.py::total", "FUNCTION:shop.py::price"),
+        link("CALLS", "Function:shop.py::total", "Function:shop.py::price"),
         link("CALLS", "Service:web", &format!("Service:odd{evil}")),
-        link("CONTAINS", "FILE:shop.py", "FUNCTION:shop.py::price"),
+        link("CONTAINS", "File:shop.py", "Function:shop.py::price"),
     ];
     // First, or what is imported below would be taken for files that have gone.
     desk.write("odd.py", &format!("def odd():\n    return '{}'\n", evil.replace('\r', "")));
@@ -817,7 +820,7 @@ fn nothing_that_is_shown_steers_the_terminal() {
     // Operations that need more than the names below.
     let more: &[(&str, &[&str])] = &[
         ("merge", &["--dry-run"]),
-        ("diff", &["--from", "tx:1"]),
+        ("diff", &["tx:1"]),
         ("history", &["--changes"]),
         ("subgraph", &["--radius", "1", "--draw", "mermaid"]),
         ("expand", &["--include", r#"{"object": ["title", "properties", "status"]}"#]),
@@ -835,9 +838,9 @@ fn nothing_that_is_shown_steers_the_terminal() {
         let needed = meta.positional.iter().filter(|field| operation.requires(field));
         words.extend(needed.map(|field| match (meta.name, *field) {
             ("get_callers" | "get_callees" | "code_explain" | "symbol_lookup" | "call_chain", "to" | "ref") => {
-                "FUNCTION:shop.py::price"
+                "Function:shop.py::price"
             }
-            ("call_chain", _) => "FUNCTION:shop.py::total",
+            ("call_chain", _) => "Function:shop.py::total",
             ("release_show" | "release_diff", _) => "r1",
             ("tag_show", _) => "t1",
             ("type_show", _) => "Thing",
@@ -943,4 +946,23 @@ fn what_is_made_is_readable_by_its_owner_alone() {
         seen += 1;
     }
     assert!(seen >= 12, "{seen}");
+}
+
+#[cfg(unix)]
+#[test]
+fn counts_of_a_test_run_are_those_of_the_output_or_unknown() {
+    let desk = Desk::new();
+    desk.ok(&["put", "Service", "auth"]);
+    for (output, passed, failed, says) in [
+        ("Ran 5 tests in 0.003s\n\nOK (skipped=1)", json!(4), json!(0), "4 passed, 0 failed"),
+        ("Ran 9 tests in 0.1s\n\nFAILED (failures=1, errors=2)", json!(6), json!(3), "6 passed, 3 failed"),
+        ("all is well", Value::Null, Value::Null, "counts unknown"),
+    ] {
+        desk.write("tests.sh", &format!("cat <<'END'\n{output}\nEND\n"));
+        let run = ["test-run", "--command", "sh", "--command", "tests.sh"];
+        let told = desk.ok(&run);
+        assert_eq!((&told["passed"], &told["failed"]), (&passed, &failed), "{output}: {told}");
+        let shown = text(&desk.run(&run).stdout);
+        assert!(shown.lines().next().is_some_and(|line| line.contains(says)), "{shown}");
+    }
 }

@@ -1,4 +1,5 @@
-//! The docs tell the truth: links lead somewhere, and every error code is listed.
+//! The docs tell the truth: links lead somewhere, and every error code is listed. That their commands parse is tested in
+//! `cli/documented.rs`, beside the commands.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 

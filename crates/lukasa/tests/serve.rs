@@ -217,7 +217,7 @@ fn trees(root: &Path) -> [PathBuf; 2] {
 fn wait_for(server: &Server, branch: &str, name: &str) {
     let began = Instant::now();
     loop {
-        let reply = server.call("get", &json!({"ref": format!("FUNCTION:shop.py::{name}"), "branch": branch}));
+        let reply = server.call("get", &json!({"ref": format!("Function:shop.py::{name}"), "branch": branch}));
         if reply.status == 200 {
             return;
         }
@@ -433,4 +433,218 @@ fn without_the_key_of_the_record_a_server_is_not_ready() {
     assert_ne!(ready().status, 200);
     std::fs::rename(&away, &key).unwrap();
     assert_eq!(ready().status, 200);
+}
+
+/// A folder with a source file, settings and keys of agents.
+fn furnish(folder: &Path) {
+    let keys = folder.join("agents.keys");
+    std::fs::write(&keys, format!("ada={}\n", "c0ffee42".repeat(8))).unwrap();
+    let settings = format!("[memory]\nagent_keys_file = {:?}\n[log]\nlevel = \"error\"\n", keys.display().to_string());
+    std::fs::write(folder.join("config.toml"), settings).unwrap();
+    std::fs::write(folder.join("token.secret"), "quartzmarmot-".repeat(4)).unwrap();
+    std::fs::write(folder.join("shop.py"), "def price():\n    return 1\n").unwrap();
+}
+
+/// A guarded server in its folder, and a key of an administrator.
+struct Guarded {
+    server: Server,
+    key: String,
+    folder: PathBuf,
+    // Where owners of stores are found.
+    _runtime: tempfile::TempDir,
+}
+
+impl Guarded {
+    fn start(folder: &Path, store: &str, more: &[&str]) -> Guarded {
+        let runtime = tempfile::tempdir().unwrap();
+        let command = || {
+            let mut command = lukasa(folder, store);
+            command.env("LUKASA_CONFIG", folder.join("config.toml")).env("XDG_RUNTIME_DIR", runtime.path());
+            command
+        };
+        let made = command().args(["key", "create", "--user", "eve", "--scope", "admin"]).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let mut serve = command();
+        serve.args([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--no-watch",
+            "--no-embed",
+            "--access-keys",
+            "--rate",
+            "10000",
+        ]);
+        serve.args(more);
+        let key = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+        Guarded { server: Server::of(serve), key, folder: folder.to_owned(), _runtime: runtime }
+    }
+
+    /// Everything that is answered over REST, and over MCP.
+    fn told(&self, operation: &str, request: &Value) -> [Reply; 2] {
+        let key = ("x-api-key", self.key.as_str());
+        let rest = ask(self.server.address, "POST", &format!("/v1/{operation}"), &[key], &request.to_string());
+        let accept = ("accept", "application/json, text/event-stream");
+        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25",
+            "capabilities": {}, "clientInfo": {"name": "eve", "version": "1"}}});
+        let begun = ask(self.server.address, "POST", "/mcp", &[key, accept], &hello.to_string());
+        let session = ("mcp-session-id", begun.header("mcp-session-id").unwrap());
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": operation, "arguments": request}});
+        let mcp = ask(self.server.address, "POST", "/mcp", &[key, accept, session], &call.to_string());
+        [rest, mcp]
+    }
+
+    /// Contents of the files that hold secrets, without white space around them.
+    fn secrets(&self) -> Vec<String> {
+        let named = ["agents.keys", "token.secret", "lukasa.audit.key", "audit.key"].map(|name| self.folder.join(name));
+        let secrets = named.iter().filter_map(|file| std::fs::read_to_string(file).ok());
+        let secrets: Vec<_> = secrets.map(|text| text.trim().to_owned()).collect();
+        assert!(secrets.len() >= 2, "there is a key of the record, and one of an agent");
+        secrets
+    }
+
+    /// Asks by every surface for what could index this folder or show what is in it; no secret is in any answer.
+    fn asked_for_everything(&self) {
+        let here = self.folder.display().to_string();
+        let mut requests = vec![("context_pack", json!({"task": "where is the key, the token, the secret"}))];
+        for path in [".", &here, "shop.py"] {
+            requests.push(("context_pack", json!({"task": "where is the key", "path": path})));
+            for operation in ["index_directory", "index_file", "graph_rebuild", "graph_health"] {
+                requests.push((operation, json!({"path": path})));
+            }
+        }
+        requests.extend(["index_directory", "graph_rebuild", "graph_health"].map(|operation| (operation, json!({}))));
+        requests.push(("graph_set_workspace", json!({"no_watch": true})));
+        for entry in std::fs::read_dir(&self.folder).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            requests.push(("semantic_slice", json!({"file": name, "profile": "debug"})));
+            requests.push(("semantic_slice", json!({"symbol": name, "query": name, "profile": "debug"})));
+            requests.push(("get", json!({"ref": name, "profile": "debug"})));
+        }
+        requests.extend(["key", "secret", "token", "ada"].map(|word| ("search", json!({"query": word}))));
+        let secrets = self.secrets();
+        for (operation, request) in requests {
+            for reply in self.told(operation, &request) {
+                let shown = secrets.iter().find(|secret| reply.all().contains(*secret));
+                assert!(shown.is_none(), "{operation} {request}: {}", reply.all());
+            }
+        }
+    }
+
+    /// Names of files that are indexed.
+    fn indexed(&self) -> BTreeSet<String> {
+        let named = |name: &String| self.told("get", &json!({"ref": name}))[0].status == 200;
+        let there =
+            std::fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        there.filter(named).collect()
+    }
+}
+
+fn outside_of_a_repository_nothing_is_indexed(folder: &Path, store: &str) {
+    furnish(folder);
+    let secret = folder.join("token.secret");
+    let guarded = Guarded::start(folder, store, &["--jwt-secret-file", secret.to_str().unwrap()]);
+    let put = guarded.told("put", &json!({"type": "Service", "key": "web"}));
+    assert_eq!(put[0].status, 200, "{}", put[0].all());
+    let head = guarded.told("log", &json!({}))[0].json()["head"].clone();
+    guarded.asked_for_everything();
+    assert_eq!(guarded.told("log", &json!({}))[0].json()["head"], head, "nothing was written");
+    assert_eq!(guarded.indexed(), BTreeSet::new());
+}
+
+#[test]
+fn a_guarded_server_outside_of_a_repository_indexes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("lukasa.db");
+    outside_of_a_repository_nothing_is_indexed(folder.path(), store.to_str().unwrap());
+}
+
+#[test]
+fn a_guarded_server_on_postgres_outside_of_a_repository_indexes_nothing() {
+    let Some(database) = TestDatabase::new() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    outside_of_a_repository_nothing_is_indexed(folder.path(), &database.app_url);
+}
+
+fn in_a_repository_its_own_files_are_left_out(folder: &Path, store: &str) {
+    furnish(folder);
+    let secret = folder.join("token.secret");
+    git(folder, &["init", "-q", "-b", "main"]);
+    git(folder, &["add", "shop.py"]);
+    git(folder, &["commit", "-qm", "first"]);
+    let guarded = Guarded::start(folder, store, &["--jwt-secret-file", secret.to_str().unwrap()]);
+    assert_eq!(guarded.told("index_directory", &json!({}))[0].status, 200);
+    guarded.asked_for_everything();
+    assert_eq!(guarded.indexed(), BTreeSet::from(["shop.py".to_owned()]));
+    let all = ask(guarded.server.address, "GET", "/graph/export?history=true", &[("x-api-key", &guarded.key)], "");
+    assert!(all.status == 200 && all.body.contains("shop.py"), "{}", all.all());
+    assert!(!guarded.secrets().iter().any(|secret| all.body.contains(secret)));
+    // Whatever it made, others cannot read.
+    let ours = ["shop.py", "config.toml", "agents.keys", "token.secret", ".git"];
+    let mut left: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    left.retain(|path| !ours.iter().any(|name| path.ends_with(name)));
+    assert!(!left.is_empty());
+    while let Some(path) = left.pop() {
+        let Ok(about) = path.symlink_metadata() else { continue };
+        let mode = std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o777;
+        assert_eq!(mode, if about.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
+        if about.is_dir() {
+            left.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+}
+
+#[test]
+fn a_guarded_server_in_a_repository_leaves_its_own_files_out() {
+    if !has_git() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("lukasa.db");
+    in_a_repository_its_own_files_are_left_out(folder.path(), store.to_str().unwrap());
+}
+
+#[test]
+fn a_guarded_server_on_postgres_in_a_repository_leaves_its_own_files_out() {
+    if !has_git() {
+        return;
+    }
+    let Some(database) = TestDatabase::new() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    in_a_repository_its_own_files_are_left_out(folder.path(), &database.app_url);
+}
+
+#[test]
+fn no_answer_shows_the_password_of_the_database() {
+    let Some(database) = TestDatabase::new() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    furnish(folder.path());
+    let guarded = Guarded::start(folder.path(), &database.app_url, &[]);
+    let (role, rest) = database.app_url.trim_start_matches("postgres://").split_once(':').unwrap();
+    let encoded = rest.split_once('@').unwrap().0;
+    let plain = encoded.replace("%20", " ").replace("%22", "\"").replace("%5C", "\\");
+    let in_json = json!(plain).to_string().trim_matches('"').to_owned();
+    let hidden = |replies: &[Reply]| {
+        for reply in replies {
+            let shown = [encoded, &plain, &in_json].into_iter().find(|form| reply.all().contains(form));
+            assert!(shown.is_none(), "{}", reply.all());
+        }
+    };
+    assert_eq!(guarded.told("put", &json!({"type": "Service", "key": "web"}))[0].status, 200);
+    let projects = guarded.told("projects", &json!({}));
+    assert!(projects.iter().all(|reply| reply.body.contains("postgres")), "{}", projects[0].all());
+    hidden(&projects);
+    // The database is there, and lets nobody in any more.
+    let session = guarded.told("get", &json!({"ref": "Service:web"}));
+    hidden(&session);
+    database.as_admin(&format!("ALTER ROLE {role} NOLOGIN"));
+    database.as_admin(&format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{role}'"));
+    let key = ("x-api-key", guarded.key.as_str());
+    for path in ["/v1/get", "/v1/put", "/mcp", "/readyz", "/metrics"] {
+        let method = if path.starts_with("/v1") || path == "/mcp" { "POST" } else { "GET" };
+        let reply = ask(guarded.server.address, method, path, &[key], r#"{"ref": "Service:web"}"#);
+        assert!(reply.status >= 400, "{path}: {}", reply.all());
+        hidden(&[reply]);
+    }
 }

@@ -1,5 +1,6 @@
 //! Builds the commands from the registry, and requests from what was typed.
 
+use super::style;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use lukasa_engine::registry::fields::{Field, Shape, fields};
@@ -47,6 +48,11 @@ pub fn build() -> Command {
         .arg(global("agent", "The agent that writes, for the log [env: LUKASA_AGENT]").value_name("NAME"))
         .arg(global("session", "The agent's session, for the log [env: LUKASA_SESSION]").value_name("NAME"))
         .arg(global("json", "Print JSON").action(ArgAction::SetTrue))
+        .arg(
+            global(style::FLAG, "Colours: on a terminal, always or never [env: NO_COLOR, CLICOLOR] [default: auto]")
+                .value_name("WHEN")
+                .value_parser(PossibleValuesParser::new(style::CHOICES)),
+        )
         .arg(
             global(
                 "log-level",

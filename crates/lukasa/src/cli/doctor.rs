@@ -4,11 +4,13 @@ mod store;
 mod surroundings;
 
 use super::print;
+use super::render::page::Page;
+use super::style::{Colours, Ink, Style};
 use clap::{ArgMatches, Command};
 use lukasa_model::shown::{safe_json, without_credentials};
 use lukasa_model::{Error, ErrorKind, Result};
 use serde::Serialize;
-use std::fmt::Write as _;
+use std::io::Write;
 
 pub fn command() -> Command {
     Command::new("doctor").about("Check the store, the index, settings and agents, and say how to mend them").long_about(
@@ -72,22 +74,30 @@ pub fn run(matches: &ArgMatches, as_json: bool) -> Result<()> {
         let text = serde_json::to_string(&Answer { summary, checks }).map_err(|e| Error::internal(e.to_string()))?;
         print(&format!("{}\n", safe_json(&without_credentials(&text))))?;
     } else {
-        let mut text = String::new();
-        for Check { what, state, found, mend } in &checks {
-            let state = match state {
-                State::Ok => "ok",
-                State::Warn => "warn",
-                State::Fail => "fail",
-            };
-            let _ = writeln!(text, "{state:<4}  {what:<9}  {}", super::render::safe(found));
-            if let Some(mend) = mend {
-                let _ = writeln!(text, "      mend: {}", super::render::safe(mend));
-            }
-        }
-        print(&format!("{}{summary}\n", without_credentials(&text)))?;
+        let style = Colours::of(matches).stdout();
+        super::wrote(shown(&mut std::io::stdout().lock(), style, &checks, &summary))?;
     }
     if failed > 0 {
         return Err(Error::new(ErrorKind::Unavailable, "checks_failed", format!("{failed} checks failed")));
     }
     Ok(())
+}
+
+/// A line for each check, and one below it that says how to mend it.
+fn shown(out: &mut dyn Write, style: Style, checks: &[Check], summary: &str) -> std::io::Result<()> {
+    let mut page = Page::new(out, style);
+    for Check { what, state, found, mend } in checks {
+        let (word, ink) = match state {
+            State::Ok => ("ok", Ink::Good),
+            State::Warn => ("warn", Ink::Warning),
+            State::Fail => ("fail", Ink::Error),
+        };
+        page.ink(ink, word);
+        writeln!(page, "{:<width$}  {what:<9}  {}", "", without_credentials(found), width = 4 - word.len())?;
+        if let Some(mend) = mend {
+            writeln!(page, "      mend: {}", without_credentials(mend))?;
+        }
+    }
+    writeln!(page, "{summary}")?;
+    page.flush()
 }

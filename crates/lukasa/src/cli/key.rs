@@ -1,5 +1,6 @@
 //! `lukasa key`: makes, lists and revokes keys that let programs in.
 
+use super::style::Colours;
 use super::{audit, render};
 use crate::config::{self, Need, Opened};
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -63,7 +64,7 @@ pub fn run(matches: &ArgMatches, sub: &ArgMatches, as_json: bool) -> Result<()> 
     let done = match sub.subcommand() {
         Some(("create", sub)) => create(&opened, sub, as_json),
         Some(("revoke", sub)) => revoke(&opened, sub, as_json),
-        _ => list(&opened, as_json),
+        _ => list(&opened, as_json, Colours::of(matches)),
     };
     let mut progress = |_, _| {};
     let author = config::text(matches, "author", "LUKASA_AUTHOR").or_else(|| std::env::var("USER").ok());
@@ -93,14 +94,14 @@ fn create(opened: &Opened, sub: &ArgMatches, as_json: bool) -> Result<()> {
     print(&token.reveal())
 }
 
-fn list(opened: &Opened, as_json: bool) -> Result<()> {
+fn list(opened: &Opened, as_json: bool, colours: Colours) -> Result<()> {
     let tenant = &opened.scope.tenant;
     let keys: Vec<Value> = opened.store.access_keys().of_tenant(tenant)?.iter().map(about).collect();
     if as_json {
         return print(&json!({"tenant": tenant, "keys": keys}).to_string());
     }
     let answer = json!({"summary": format!("{} keys of tenant {tenant}", keys.len()), "keys": keys});
-    render::answer(&mut std::io::stdout().lock(), "key list", &answer).or_else(written)
+    render::answer(&mut std::io::stdout().lock(), colours.stdout(), "key list", &answer).or_else(written)
 }
 
 fn revoke(opened: &Opened, sub: &ArgMatches, as_json: bool) -> Result<()> {

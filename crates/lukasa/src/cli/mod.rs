@@ -4,6 +4,8 @@ mod attached;
 mod audit;
 mod command;
 mod doctor;
+#[cfg(test)]
+mod documented;
 mod ending;
 mod generate;
 mod key;
@@ -11,6 +13,7 @@ mod render;
 mod serve;
 mod setup;
 mod shell;
+mod style;
 mod watch;
 
 use crate::config::{self, Need};
@@ -36,11 +39,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use style::{Colours, Ink};
+
+/// Tokens that a search may use when a person reads the answer: the most it takes.
+const PEOPLES_BUDGET: u64 = 4_000;
 
 pub fn run() -> ExitCode {
-    let matches = match command::build().try_get_matches() {
+    // Help is printed before there are matches to read the flag from.
+    let typed = Colours::typed(std::env::args_os());
+    let matches = match command::build().color(typed.for_clap()).try_get_matches() {
         Ok(matches) => matches,
-        Err(error) => return misunderstood(&error),
+        Err(error) => return misunderstood(&error, typed),
     };
     let as_json = matches.get_flag("json");
     match dispatch(&matches, as_json) {
@@ -53,7 +62,7 @@ pub fn run() -> ExitCode {
             let _ = if as_json {
                 writeln!(out, "{}", safe_json(&json!({"error": error}).to_string()))
             } else {
-                render::error(&mut out, &error)
+                render::error(&mut out, Colours::of(&matches).stderr(), &error)
             };
             ExitCode::FAILURE
         }
@@ -61,11 +70,11 @@ pub fn run() -> ExitCode {
 }
 
 /// Prints help and version as they are, and what is wrong with a command without the credentials that were typed.
-fn misunderstood(error: &clap::Error) -> ExitCode {
+fn misunderstood(error: &clap::Error, colours: Colours) -> ExitCode {
     // When nobody listens any more there is nobody to tell.
     let _ = if error.use_stderr() {
         let text = error.render();
-        let text = if std::io::stderr().is_terminal() { text.ansi().to_string() } else { text.to_string() };
+        let text = if colours.stderr().colour { text.ansi().to_string() } else { text.to_string() };
         std::io::stderr().write_all(without_credentials(&text).as_bytes())
     } else {
         error.print()
@@ -121,10 +130,11 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
     if let Some(("watch", sub)) = matches.subcommand() {
         let path = PathBuf::from(sub.get_one::<String>("path").map_or(".", String::as_str));
         let session = Session::open_for(matches, Need::MayCreate, Some(&path), as_json)?;
-        return watch::run(&session, &path, as_json);
+        return watch::run(&session, &path, as_json, Colours::of(matches));
     }
     let (operation, sub) = command::chosen(matches)
         .ok_or_else(|| Error::invalid("no_command", "no command was given").hint("`lukasa --help` lists them"))?;
+    let colours = Colours::of(matches);
     let mut request = command::request(operation, sub)?;
     if is_export(operation) && request.get("file").is_none() {
         request["file"] = json!("-");
@@ -138,10 +148,14 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
             request,
             as_json,
             sub.get_flag("tree"),
+            colours,
         );
     }
+    if operation.meta.name == "search" && !as_json {
+        with_places(&mut request);
+    }
     let answer = call(matches, operation, request.clone(), as_json)?;
-    warn_behind(&answer, as_json)?;
+    warn_behind(&answer, as_json, colours)?;
     // An export to standard output has used it up.
     let to_stderr = is_export(operation) && file_of(&request) == Some("-");
     let written = if to_stderr {
@@ -151,22 +165,32 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
         let shown = if as_json {
             writeln!(out, "{}", safe_json(&answer.text()?))
         } else if operation.meta.name == command::SHELL.0 && sub.get_flag("tree") {
-            render::cypher::tree(&mut out, &answer.value()?)
+            render::cypher::tree(&mut out, colours.stdout(), &answer.value()?)
         } else {
-            render::answer(&mut out, operation.meta.name, &answer.value()?)
+            render::answer(&mut out, colours.stdout(), operation.meta.name, &answer.value()?)
         };
         shown.and_then(|()| out.flush())
     };
     wrote(written)
 }
 
+/// People are shown where results are, and have room for more than a language model.
+fn with_places(request: &mut Value) {
+    let mut include: Vec<Value> = request["include"].as_array().cloned().unwrap_or_default();
+    include.extend([json!("path"), json!("line")]);
+    request["include"] = Value::Array(include);
+    if request.get("max_token_budget").is_none() {
+        request["max_token_budget"] = json!(PEOPLES_BUDGET);
+    }
+}
+
 /// An answer that could not be brought up to date first must not be taken for one that was.
-fn warn_behind(answer: &Answer, as_json: bool) -> Result<()> {
+fn warn_behind(answer: &Answer, as_json: bool, colours: Colours) -> Result<()> {
     if as_json || !answer.text()?.contains("\"behind\"") {
         return Ok(());
     }
     if let Ok(behind) = serde_json::from_value::<Behind>(answer.value()?["behind"].clone()) {
-        let _ = writeln!(std::io::stderr(), "note: {}", render::safe(&behind.words()));
+        let _ = render::note(&mut std::io::stderr(), colours.stderr(), Ink::Warning, "note", &behind.words());
     }
     Ok(())
 }
@@ -246,9 +270,12 @@ impl Session {
             engine = engine.with_audit(audit::recorder(&opened, keeps, port)?);
         }
         let tree = config::working_tree(&opened.home)?;
-        engine = engine
-            .with_tree_names(config::tree_names(opened.file.as_deref(), &opened.home))
-            .with_kept_out(config::kept_out(opened.file.as_deref(), settings::secret_files()?));
+        engine = engine.with_tree_names(config::tree_names(opened.file.as_deref(), &opened.home)).with_kept_out(
+            config::kept_out(
+                opened.file.as_deref(),
+                [settings::secret_files()?, serve::secret_files(matches)].concat(),
+            ),
+        );
         engine = engine.with_embedding(embedding()?).with_vault(settings::vault()?);
         let mut summaries = Summaries::new(opened.cache.clone());
         // Who only reads has nothing to ask a model for.

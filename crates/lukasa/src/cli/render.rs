@@ -1,4 +1,4 @@
-//! Answers for people: the summary first, then tables.
+//! Answers for people: the summary first, then rows and tables.
 
 mod code;
 mod coordination;
@@ -6,36 +6,42 @@ pub mod cypher;
 mod embedding;
 mod graph;
 mod index;
+mod layout;
 mod memory;
-mod plain;
+pub mod page;
+mod places;
 mod questions;
 mod search;
 
-use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
+use super::style::{Ink, Style};
+use lukasa_engine::code::symbols::Kind;
 use lukasa_model::Error;
-use plain::Plain;
+use page::Page;
+use places::Beside;
 use serde_json::{Map, Value};
 use std::io::{Result, Write};
 
 /// Prints what an operation answered.
-pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
-    shown(&mut Plain(out), operation, response)
+pub fn answer(out: &mut dyn Write, style: Style, operation: &str, response: &Value) -> Result<()> {
+    let mut page = Page::new(out, style);
+    shown(&mut page, operation, response)?;
+    page.flush()
 }
 
-fn shown(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
+fn shown(out: &mut Page<'_>, operation: &str, response: &Value) -> Result<()> {
     if operation == "demo" {
         return demo(out, response);
     }
     if let Some(drawing) = response["drawing"].as_str() {
         // It is piped into something that draws.
-        return write!(out, "{drawing}");
+        return drawing.lines().try_for_each(|line| out.verbatim(line));
     }
     if let Some(summary) = response["summary"].as_str() {
         writeln!(out, "{}", safe(summary))?;
     }
     let warnings: Vec<_> = list(response, "warnings").into_iter().map(plain).collect();
     if !warnings.is_empty() {
-        writeln!(out, "warning: {}", warnings.join(", "))?;
+        warning(out, &warnings.join(", "))?;
     }
     for taken in list(response, "resolved") {
         let more = taken["overloads"].as_u64().map(|n| format!(", one of {n} overloads")).unwrap_or_default();
@@ -46,17 +52,7 @@ fn shown(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
         "index_file" => index::file(out, response)?,
         "graph_health" => index::health(out, response)?,
         "get" => get(out, response)?,
-        "list" => rows(
-            out,
-            list(response, "objects"),
-            &[
-                ("object", &name),
-                ("title", &|r| at(r, "title")),
-                ("status", &|r| at(r, "status")),
-                ("labels", &|r| at(r, "labels")),
-                ("version", &|r| at(r, "version")),
-            ],
-        )?,
+        "list" => objects(out, list(response, "objects"))?,
         "history" => rows(
             out,
             list(response, "versions"),
@@ -218,34 +214,57 @@ fn shown(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
 }
 
 /// Prints why it did not work and what to do next.
-pub fn error(out: &mut dyn Write, error: &Error) -> Result<()> {
-    let out = &mut Plain(out);
-    writeln!(out, "error: {} ({})", error.message, error.code)?;
+pub fn error(out: &mut dyn Write, style: Style, error: &Error) -> Result<()> {
+    let mut page = Page::new(out, style);
+    failure(&mut page, error)?;
+    page.flush()
+}
+
+/// Prints one sentence about something that is no part of the answer, with its first word in a colour.
+pub fn note(out: &mut dyn Write, style: Style, ink: Ink, word: &str, text: &str) -> Result<()> {
+    let mut page = Page::new(out, style);
+    page.ink(ink, word);
+    writeln!(page, ": {text}")
+}
+
+fn failure(out: &mut Page<'_>, error: &Error) -> Result<()> {
+    out.ink(Ink::Error, "error");
+    writeln!(out, ": {} ({})", error.message, error.code)?;
     for field in error.details["fields"].as_array().into_iter().flatten() {
         writeln!(out, "  {}: {}", at(field, "path"), at(field, "message"))?;
     }
     let clashes: Vec<_> = error.details["conflicts"].as_array().into_iter().flatten().collect();
     conflicts(out, &clashes)?;
     match &error.hint {
-        Some(hint) => writeln!(out, "hint: {hint}"),
+        Some(hint) => {
+            out.ink(Ink::Place, "hint");
+            writeln!(out, ": {hint}")
+        }
         None => Ok(()),
     }
 }
 
-fn demo(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn warning(out: &mut Page<'_>, text: &str) -> Result<()> {
+    out.ink(Ink::Warning, "warning");
+    writeln!(out, ": {text}")
+}
+
+fn demo(out: &mut Page<'_>, response: &Value) -> Result<()> {
     for step in list(response, "steps") {
         let says = at(step, "says");
         if !says.is_empty() {
             writeln!(out, "\n{says}")?;
         }
         writeln!(out, "\n  $ {}", at(step, "command"))?;
+        // Laid out for what is left beside the indentation, and then as it is.
+        let style = Style { width: out.style.width.map(|width| width.saturating_sub(2)), colour: false };
         let mut told = Vec::new();
-        answer(&mut told, step["operation"].as_str().unwrap_or_default(), &step["response"])?;
+        answer(&mut told, style, step["operation"].as_str().unwrap_or_default(), &step["response"])?;
         if let Some(message) = step["error"]["message"].as_str() {
             writeln!(told, "error: {message}")?;
         }
         for line in String::from_utf8_lossy(&told).lines() {
-            writeln!(out, "  {line}")?;
+            out.verbatim(&format!("  {line}"))?;
         }
     }
     writeln!(
@@ -255,28 +274,42 @@ fn demo(out: &mut dyn Write, response: &Value) -> Result<()> {
     )
 }
 
-/// Nothing but a line under the header.
-pub(super) const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
-
 type Column<'a> = (&'a str, &'a dyn Fn(&Value) -> String);
 
 /// A table; columns with nothing in them are left out.
-fn rows(out: &mut dyn Write, rows: Vec<&Value>, columns: &[Column<'_>]) -> Result<()> {
-    if rows.is_empty() {
-        return Ok(());
-    }
+fn rows(out: &mut Page<'_>, rows: Vec<&Value>, columns: &[Column<'_>]) -> Result<()> {
     let cells: Vec<Vec<String>> = rows.iter().map(|r| columns.iter().map(|(_, cell)| cell(r)).collect()).collect();
     let shown: Vec<usize> = (0..columns.len()).filter(|c| cells.iter().any(|row| !row[*c].is_empty())).collect();
-    let mut table = Table::new();
-    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(shown.iter().map(|c| columns[*c].0));
-    for row in &cells {
-        table.add_row(shown.iter().map(|c| row[*c].as_str()));
+    if shown.is_empty() {
+        return Ok(());
     }
-    writeln!(out, "{table}")
+    let header: Vec<&str> = shown.iter().map(|c| columns[*c].0).collect();
+    let cells: Vec<Vec<String>> =
+        cells.into_iter().map(|row| shown.iter().map(|c| row[*c].clone()).collect()).collect();
+    layout::table(out, &header, &cells)
 }
 
-fn get(out: &mut dyn Write, response: &Value) -> Result<()> {
+/// Objects of any type; where all are code, by their places.
+fn objects(out: &mut Page<'_>, objects: Vec<&Value>) -> Result<()> {
+    let is_code = |r: &&Value| Kind::of_type(r["type"].as_str().unwrap_or_default()).is_some();
+    if !objects.is_empty() && objects.iter().all(is_code) {
+        let beside = Beside { facts: &[&places::kind, &|r| at(r, "labels")], ..Beside::default() };
+        return places::places(out, objects, &beside);
+    }
+    rows(
+        out,
+        objects,
+        &[
+            ("object", &name),
+            ("title", &|r| at(r, "title")),
+            ("status", &|r| at(r, "status")),
+            ("labels", &|r| at(r, "labels")),
+            ("version", &|r| at(r, "version")),
+        ],
+    )
+}
+
+fn get(out: &mut Page<'_>, response: &Value) -> Result<()> {
     if let Some(old) = response["renamed_from"].as_str() {
         writeln!(out, "`{old}` was renamed to this")?;
     }
@@ -301,8 +334,8 @@ fn get(out: &mut dyn Write, response: &Value) -> Result<()> {
         "seen from".into(),
         format!("{}, transaction {}, {}", at(view, "branch"), at(view, "known_at"), moment(view, "valid_at")),
     ));
-    for (field, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {
-        writeln!(out, "  {field:<10}  {value}")?;
+    for (field, value) in &pairs {
+        out.field(field, 10, value)?;
     }
     let direction = |r: &Value| {
         if r["direction"] == "out" { format!("—{}→", at(r, "type")) } else { format!("←{}—", at(r, "type")) }
@@ -324,10 +357,16 @@ fn get(out: &mut dyn Write, response: &Value) -> Result<()> {
     Ok(())
 }
 
-fn changes(out: &mut dyn Write, changed: Vec<&Value>, change: &dyn Fn(&Value) -> String) -> Result<()> {
-    let what = |r: &Value| differences(&r["change_summary"]);
+fn changes(out: &mut Page<'_>, changed: Vec<&Value>, change: &dyn Fn(&Value) -> String) -> Result<()> {
     let thing = |r: &Value| if r["ref"].is_string() && r["between"].is_null() { at(r, "ref") } else { name(r) };
-    rows(out, changed, &[("change", change), ("thing", &thing), ("title", &|r| at(r, "title")), ("what", &what)])
+    let row = |r: &&Value| layout::Row {
+        place: change(r),
+        name: thing(r),
+        about: at(r, "title"),
+        below: differences(&r["change_summary"]).replace('\n', "; "),
+        ..layout::Row::default()
+    };
+    layout::rows(out, &changed.iter().map(row).collect::<Vec<_>>())
 }
 
 /// A change summary, one path per line.
@@ -348,7 +387,7 @@ fn differences(summary: &Value) -> String {
     summary["paths"].as_array().into_iter().flatten().map(shown).collect::<Vec<_>>().join("\n")
 }
 
-fn transactions(out: &mut dyn Write, list: Vec<&Value>) -> Result<()> {
+fn transactions(out: &mut Page<'_>, list: Vec<&Value>) -> Result<()> {
     let who = |r: &Value| [at(r, "agent"), at(r, "author")].into_iter().find(|w| !w.is_empty()).unwrap_or_default();
     rows(
         out,
@@ -367,12 +406,12 @@ fn transactions(out: &mut dyn Write, list: Vec<&Value>) -> Result<()> {
     )
 }
 
-fn merge(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn merge(out: &mut Page<'_>, response: &Value) -> Result<()> {
     rows(out, list(response, "items"), &[("thing", &name), ("class", &|r| at(r, "class"))])?;
     conflicts(out, &list(response, "conflicts"))
 }
 
-fn conflicts(out: &mut dyn Write, list: &[&Value]) -> Result<()> {
+fn conflicts(out: &mut Page<'_>, list: &[&Value]) -> Result<()> {
     let path = |r: &Value| if at(r, "path").is_empty() { "(the whole)".into() } else { at(r, "path") };
     let side =
         |field: &'static str| move |r: &Value| if r[field].is_null() { "(absent)".into() } else { plain(&r[field]) };
@@ -389,16 +428,16 @@ fn conflicts(out: &mut dyn Write, list: &[&Value]) -> Result<()> {
     )
 }
 
-fn import_scip(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn import_scip(out: &mut Page<'_>, response: &Value) -> Result<()> {
     for (field, shown) in [
         ("matched_definitions", "definitions that are known"),
         ("unmatched_definitions", "definitions that are not"),
         ("unchanged", "known from a compiler before"),
     ] {
-        writeln!(out, "  {shown:<28}  {}", at(response, field))?;
+        out.field(shown, 28, &at(response, field))?;
     }
     for (type_name, number) in response["relationships"].as_object().into_iter().flatten() {
-        writeln!(out, "  {:<28}  {number}", safe(type_name))?;
+        out.field(type_name, 28, &number.to_string())?;
     }
     rows(out, list(response, "diagnostics"), &[("left out", &|r| at(r, "path")), ("because", &|r| at(r, "what"))])?;
     match response["diagnostics_left_out"].as_u64() {
@@ -408,7 +447,7 @@ fn import_scip(out: &mut dyn Write, response: &Value) -> Result<()> {
 }
 
 /// Whatever has no table of its own.
-fn rest(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn rest(out: &mut Page<'_>, response: &Value) -> Result<()> {
     let mut map: Map<String, Value> = response.as_object().cloned().unwrap_or_default();
     for told in ["summary", "warnings", "truncated", "resolved"] {
         map.remove(told);
@@ -417,10 +456,10 @@ fn rest(out: &mut dyn Write, response: &Value) -> Result<()> {
         match value {
             Value::Object(inner) => {
                 for (name, value) in inner {
-                    writeln!(out, "  {name:<14}  {}", plain(value))?;
+                    out.field(name, 14, &plain(value))?;
                 }
             }
-            value => writeln!(out, "  {field:<14}  {}", plain(value))?,
+            value => out.field(field, 14, &plain(value))?,
         }
     }
     Ok(())
@@ -470,14 +509,12 @@ pub fn safe(text: &str) -> String {
 }
 
 /// Lines of `code` as they stand, with their numbers from `start_line` on.
-fn source(out: &mut dyn Write, slice: &Value) -> Result<()> {
+fn source(out: &mut Page<'_>, slice: &Value) -> Result<()> {
     let code = slice["code"].as_str().unwrap_or("");
     let first = slice["start_line"].as_u64().unwrap_or(1);
     let width = (first + code.lines().count() as u64).to_string().len();
     for (number, line) in (first..).zip(code.lines()) {
-        // Tabs are no danger to a terminal, and code is made of them.
-        let line: Vec<String> = line.split('\t').map(safe).collect();
-        writeln!(out, "{number:>width$} | {}", line.join("\t"))?;
+        out.verbatim(&format!("{number:>width$} | {line}"))?;
     }
     Ok(())
 }

@@ -26,6 +26,15 @@ use std::time::Duration;
 /// Where programs find us unless told otherwise.
 const LISTEN: &str = "127.0.0.1:7411";
 
+/// Flags that name files with secrets or keys of the server.
+const SECRETS: [&str; 3] = ["jwt-secret-file", "jwks", "tls-key"];
+
+/// The files that such flags name, if this is a `serve`.
+pub fn secret_files(matches: &ArgMatches) -> Vec<PathBuf> {
+    let Some(serve) = matches.subcommand_matches("serve") else { return vec![] };
+    SECRETS.iter().filter_map(|flag| serve.get_one::<String>(flag)).map(PathBuf::from).collect()
+}
+
 pub fn commands() -> [Command; 2] {
     let toolsets = || {
         Arg::new("toolsets")

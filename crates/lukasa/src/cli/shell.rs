@@ -1,5 +1,6 @@
 //! The shell of `lukasa cypher`: queries one after another, with history and completion.
 
+use super::style::Colours;
 use super::{Session, render};
 use lukasa_engine::Operation;
 use lukasa_engine::ops::cypher::{is_unfinished, words};
@@ -32,6 +33,7 @@ struct Shell<'a> {
     /// What every query is asked with: view, parameters, limits.
     request: Map<String, Value>,
     look: Look,
+    colours: Colours,
     timing: bool,
     /// How often Ctrl-C was pressed while a query ran; none where nobody can press it.
     interrupts: Option<&'static AtomicU64>,
@@ -55,7 +57,7 @@ queries end with Enter once they are whole; `;` ends one in any case
   :schema                what there is: labels, relationships, procedures
   :help :quit            Ctrl-D ends, Ctrl-C leaves a line or a query, Tab completes";
 
-pub fn run(session: &Session, request: Value, as_json: bool, tree: bool) -> Result<()> {
+pub fn run(session: &Session, request: Value, as_json: bool, tree: bool, colours: Colours) -> Result<()> {
     let look = match (as_json, tree) {
         (true, _) => Look::Json,
         (false, true) => Look::Tree,
@@ -66,7 +68,7 @@ pub fn run(session: &Session, request: Value, as_json: bool, tree: bool) -> Resu
         .find(|o| o.meta.name == super::command::SHELL.0)
         .ok_or_else(|| Error::internal("the operation of the shell is gone"))?;
     let Value::Object(request) = request else { return Err(Error::internal("a request is an object")) };
-    let mut shell = Shell { session, operation, request, look, timing: true, interrupts: None };
+    let mut shell = Shell { session, operation, request, look, colours, timing: true, interrupts: None };
     if std::io::stdin().is_terminal() {
         let heard = ctrlc::set_handler(|| {
             INTERRUPTS.fetch_add(1, Ordering::Relaxed);
@@ -184,7 +186,7 @@ impl Shell<'_> {
                     Ok(Next::Quit) => break 'lines,
                     Err(e) if e.code == "broken_pipe" => return Err(e),
                     Err(e) => {
-                        written(render::error(&mut out, &e))?;
+                        written(render::error(&mut out, self.colours.stdout(), &e))?;
                         break;
                     }
                 }
@@ -258,8 +260,8 @@ impl Shell<'_> {
         let value = answer.value()?;
         written(match self.look {
             Look::Json => writeln!(out, "{}", safe_json(&answer.text()?)),
-            Look::Tree => render::cypher::tree(out, &value),
-            Look::Table => render::answer(out, self.operation.meta.name, &value),
+            Look::Tree => render::cypher::tree(out, self.colours.stdout(), &value),
+            Look::Table => render::answer(out, self.colours.stdout(), self.operation.meta.name, &value),
         })?;
         if self.timing && self.look != Look::Json {
             written(writeln!(out, "{} ms", value["took_ms"]))?;

@@ -1,5 +1,6 @@
 //! `lukasa watch`: indexes every change as it is saved, until it is stopped.
 
+use super::style::Colours;
 use super::{Session, render};
 use lukasa_engine::code::Watch;
 use lukasa_engine::code::watch::DEBOUNCE;
@@ -11,7 +12,7 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 
 /// Prints what each pass did until Ctrl-C.
-pub fn run(session: &Session, path: &Path, as_json: bool) -> Result<()> {
+pub fn run(session: &Session, path: &Path, as_json: bool, colours: Colours) -> Result<()> {
     let (send, stopped) = channel::<()>();
     ctrlc::set_handler(move || {
         // Once is enough.
@@ -36,7 +37,7 @@ pub fn run(session: &Session, path: &Path, as_json: bool) -> Result<()> {
                 report.took_ms
             ),
             Err(e) if as_json => writeln!(out, "{}", safe_json(&json!({"error": e}).to_string())),
-            Err(e) => render::error(&mut out, e),
+            Err(e) => render::error(&mut out, colours.stdout(), e),
         };
         if let Some((told, tx)) = told.and_then(|told| Some((told, told.tx?)))
             && !as_json

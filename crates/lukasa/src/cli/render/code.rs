@@ -1,33 +1,35 @@
 //! Answers about code: symbols, who calls whom, and what something is.
 
 use super::graph::small;
-use super::{Column, at, list, moment, plain, rows};
-use serde_json::Value;
+use super::page::Page;
+use super::places::{Beside, in_line, kind, kind_unless_signed, places, print};
+use super::{at, list, moment, plain, rows};
+use lukasa_engine::code::symbols::keys;
+use serde_json::{Value, json};
 use std::io::{Result, Write};
 
 pub const OPERATIONS: [&str; 6] =
     ["symbol_lookup", "code_explain", "get_callers", "get_callees", "call_chain", "call_graph_stats"];
 
-pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
+pub fn answer(out: &mut Page<'_>, operation: &str, response: &Value) -> Result<()> {
     match operation {
         "symbol_lookup" => symbols(out, response),
         "code_explain" => explain(out, response),
         "get_callers" => {
-            calls(out, list(response, "callers"), "caller")?;
+            calls(out, list(response, "callers"))?;
             more(out, list(response, "callers").len(), &response["total"])?;
             let sites: Vec<&str> =
                 list(&response["unresolved_namesakes"], "sites").into_iter().filter_map(Value::as_str).collect();
             if !sites.is_empty() {
                 writeln!(out, "unresolved calls of that name: {}", sites.join(", "))?;
             }
-            through(out, response, "may reach it", "caller")
+            through(out, response, "may reach it")
         }
         "get_callees" => {
-            calls(out, list(response, "callees"), "callee")?;
+            calls(out, list(response, "callees"))?;
             more(out, list(response, "callees").len(), &response["total"])?;
-            calls(out, list(response, "external"), "outside of the project")?;
-            more(out, list(response, "external").len(), &response["total_external"])?;
-            through(out, response, "may run others", "in its place")
+            external(out, response)?;
+            through(out, response, "may run others")
         }
         "call_chain" => {
             for chain in list(response, "chains") {
@@ -48,21 +50,6 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
     }
 }
 
-/// `path:line`, as editors take it.
-fn place(row: &Value) -> String {
-    let span = match (at(row, "line"), at(row, "end_line")) {
-        (line, _) if line.is_empty() => String::new(),
-        (line, end) if end.is_empty() || end == line => format!(":{line}"),
-        (line, end) => format!(":{line}-{end}"),
-    };
-    format!("{}{span}", at(row, "path"))
-}
-
-fn kind(row: &Value) -> String {
-    let subtype = at(row, "subtype");
-    if subtype.is_empty() { at(row, "type").to_lowercase() } else { subtype }
-}
-
 /// Numbers with commas; how many more there are behind them.
 fn call_lines(row: &Value) -> String {
     let lines: Vec<String> = list(row, "call_lines").into_iter().map(plain).collect();
@@ -70,78 +57,110 @@ fn call_lines(row: &Value) -> String {
     format!("{}{}", lines.join(", "), more.map(|n| format!(" and {n} more")).unwrap_or_default())
 }
 
-fn more(out: &mut dyn Write, told: usize, total: &Value) -> Result<()> {
+/// The lines of calls, with a word in front.
+pub(super) fn calls_at(row: &Value) -> String {
+    match call_lines(row) {
+        lines if lines.is_empty() => lines,
+        lines => format!("calls at {lines}"),
+    }
+}
+
+/// How sure something is, where it is not certain, and how that is known.
+pub(super) fn confidence(row: &Value) -> String {
+    match row["confidence"].as_f64() {
+        Some(sure) if sure < 1.0 => {
+            let by = at(row, "derivation").replace('_', " ");
+            let sure = small(&row["confidence"]);
+            if by.is_empty() { format!("{sure} sure") } else { format!("{sure} {by}") }
+        }
+        _ => String::new(),
+    }
+}
+
+fn test(row: &Value) -> String {
+    if row["test"] == true { "test".into() } else { String::new() }
+}
+
+pub(super) fn more(out: &mut Page<'_>, told: usize, total: &Value) -> Result<()> {
     match total.as_u64() {
         Some(total) if total > told as u64 => writeln!(out, "… {told} of {total}: raise --limit"),
         _ => Ok(()),
     }
 }
 
-fn calls(out: &mut dyn Write, list: Vec<&Value>, title: &str) -> Result<()> {
+fn calls(out: &mut Page<'_>, list: Vec<&Value>) -> Result<()> {
     let deep = list.iter().any(|r| r["depth"].as_u64() > Some(1));
-    let columns: [Column<'_>; 9] = [
-        (title, &|r| at(r, "key")),
-        ("kind", &kind),
-        ("line", &|r| at(r, "line")),
-        ("calls at line", &call_lines),
-        ("hops", &|r| if deep { at(r, "depth") } else { String::new() }),
-        ("via", &|r| at(r, "via")),
-        ("confidence", &|r| small(&r["confidence"])),
-        ("known by", &|r| at(r, "derivation")),
-        ("test", &|r| at(r, "test")),
-    ];
-    rows(out, list, &columns)
+    let hops = |r: &Value| match r["depth"].as_u64().filter(|_| deep) {
+        Some(1) => "1 hop".into(),
+        Some(hops) => format!("{hops} hops"),
+        None => String::new(),
+    };
+    let via = |r: &Value| {
+        let via = at(r, "via");
+        if via.is_empty() { via } else { format!("via {}", keys::local(&via)) }
+    };
+    places(out, list, &Beside { facts: &[&calls_at, &hops, &via, &confidence, &test], ..Beside::default() })
 }
 
-fn through(out: &mut dyn Write, response: &Value, says: &str, title: &str) -> Result<()> {
+/// What is outside of the project has no place here but that of its first call.
+fn external(out: &mut Page<'_>, response: &Value) -> Result<()> {
+    let called = list(response, "external");
+    if called.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "outside of the project, by the first call:")?;
+    let at_call = |row: &Value| {
+        let caller = [at(row, "via"), at(&response["symbol"], "key")].into_iter().find(|key| !key.is_empty());
+        let key = at(row, "key");
+        let mut shown = row.clone();
+        shown["path"] = json!(caller.as_deref().map(keys::path).unwrap_or_default());
+        shown["line"] = row["call_lines"][0].clone();
+        // The whole key is the name: what is before `::` is a package, not a file.
+        shown["key"] = Value::Null;
+        shown["title"] = json!(key);
+        shown["ref"] = Value::Null;
+        shown
+    };
+    let shown: Vec<Value> = called.iter().map(|row| at_call(row)).collect();
+    let again = |r: &Value| if list(r, "call_lines").len() > 1 { calls_at(r) } else { String::new() };
+    print(out, shown.iter().collect(), &Beside { facts: &[&again, &confidence], ..Beside::default() })?;
+    more(out, called.len(), &response["total_external"])
+}
+
+fn through(out: &mut Page<'_>, response: &Value, says: &str) -> Result<()> {
     for way in list(response, "through") {
-        writeln!(out, "calls of {} {says}:", at(&way["declared"], "key"))?;
-        calls(out, list(way, "symbols"), title)?;
+        writeln!(out, "calls of {} {says}:", in_line(&way["declared"]))?;
+        calls(out, list(way, "symbols"))?;
         more(out, list(way, "symbols").len(), &way["total"])?;
     }
     Ok(())
 }
 
-/// A chain, one symbol below the other, with the calls between them.
-fn steps(out: &mut dyn Write, chain: &Value) -> Result<()> {
-    let list = list(chain, "steps");
-    for (i, step) in list.iter().enumerate() {
-        let arrow = if i == 0 { "  " } else { "→ " };
-        writeln!(out, "  {}{arrow}{}  ({})", "  ".repeat(i), at(step, "key"), place(step))?;
-        if i + 1 < list.len() {
-            let facts: Vec<String> = [
-                ("line", call_lines(step)),
-                ("confidence", small(&step["confidence"])),
-                ("known by", at(step, "derivation")),
-            ]
-            .into_iter()
-            .filter(|(_, value)| !value.is_empty())
-            .map(|(name, value)| format!("{name} {value}"))
-            .collect();
-            writeln!(out, "  {}  calls at {}", "  ".repeat(i), facts.join(", "))?;
-        }
-    }
-    Ok(())
+/// A chain in its order, with the calls between them.
+fn steps(out: &mut Page<'_>, chain: &Value) -> Result<()> {
+    print(out, list(chain, "steps"), &Beside { facts: &[&calls_at, &confidence], ..Beside::default() })
 }
 
-fn symbols(out: &mut dyn Write, response: &Value) -> Result<()> {
-    rows(
-        out,
-        list(response, "symbols"),
-        &[
-            ("symbol", &|r| at(r, "key")),
-            ("kind", &kind),
-            ("line", &|r| at(r, "line")),
-            ("signature", &|r| at(r, "signature")),
-            ("about", &|r| at(r, "about")),
-            ("callers", &|r| if r["callers"] == 0 { String::new() } else { at(r, "callers") }),
-            ("score", &|r| small(&r["score"])),
-        ],
-    )?;
-    more(out, list(response, "symbols").len(), &response["total"])
+fn symbols(out: &mut Page<'_>, response: &Value) -> Result<()> {
+    let mut found = list(response, "symbols");
+    // Of those that fit as well, production code first.
+    let sure = |r: &Value| (r["score"].as_f64().unwrap_or(0.0) * 1e6) as i64;
+    found.sort_by_key(|r| (-sure(r), r["test"] == true));
+    let callers = |r: &Value| match r["callers"].as_u64() {
+        None | Some(0) => String::new(),
+        Some(1) => "1 caller".into(),
+        Some(n) => format!("{n} callers"),
+    };
+    let about = |r: &Value| {
+        let parts = [at(r, "signature"), at(r, "about")];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
+    };
+    let told = found.len();
+    print(out, found, &Beside { facts: &[&kind_unless_signed, &callers, &test], about: Some(&about), below: None })?;
+    more(out, told, &response["total"])
 }
 
-fn explain(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn explain(out: &mut Page<'_>, response: &Value) -> Result<()> {
     let symbol = &response["symbol"];
     let history = &response["history"];
     let rank = &response["importance"];
@@ -156,12 +175,16 @@ fn explain(out: &mut dyn Write, response: &Value) -> Result<()> {
     } else {
         String::new()
     };
+    print(out, vec![symbol], &Beside { facts: &[&kind], ..Beside::default() })?;
+    let lines = match (at(symbol, "line"), at(symbol, "end_line")) {
+        (first, last) if !first.is_empty() && !last.is_empty() && first != last => format!("{first}-{last}"),
+        _ => at(symbol, "lines"),
+    };
     for (field, value) in [
-        ("where", place(symbol)),
         ("signature", at(symbol, "signature")),
         ("visibility", at(symbol, "visibility")),
         ("also", at(symbol, "flags")),
-        ("lines", at(symbol, "lines")),
+        ("lines", lines),
         ("in", at(&response["container"], "key")),
         ("fault", at(symbol, "fault")),
         ("unresolved", at(symbol, "unresolved_calls")),
@@ -169,9 +192,7 @@ fn explain(out: &mut dyn Write, response: &Value) -> Result<()> {
         ("community", group),
         ("changed", if history.is_object() { changed } else { String::new() }),
     ] {
-        if !value.is_empty() {
-            writeln!(out, "  {field:<10}  {value}")?;
-        }
+        out.field(field, 10, &value)?;
     }
     if let Some(doc) = symbol["doc"].as_str() {
         // Each line by itself: what steers a terminal must not get through, line breaks may.
@@ -179,39 +200,34 @@ fn explain(out: &mut dyn Write, response: &Value) -> Result<()> {
             writeln!(out, "  | {}", super::safe(line))?;
         }
     }
-    rows(
-        out,
-        list(response, "members"),
-        &[
-            ("member", &|r| at(r, "title")),
-            ("kind", &kind),
-            ("line", &|r| at(r, "line")),
-            ("signature", &|r| at(r, "signature")),
-        ],
-    )?;
-    more(out, list(response, "members").len(), &response["total_members"])?;
-    for field in ["dependencies", "dependents"] {
-        for group in list(response, field) {
-            let relation = at(group, "relation").replace('_', " ");
-            let symbols = list(group, "symbols");
-            let told = symbols.len();
-            rows(
-                out,
-                symbols,
-                &[
-                    (relation.as_str(), &|r| at(r, "key")),
-                    ("kind", &kind),
-                    ("line", &|r| at(r, "line")),
-                    ("confidence", &|r| small(&r["confidence"])),
-                ],
-            )?;
-            more(out, told, &group["total"])?;
+    let members = list(response, "members");
+    if !members.is_empty() {
+        writeln!(out, "\nmembers")?;
+        let told = members.len();
+        print(
+            out,
+            members,
+            &Beside { facts: &[&kind_unless_signed], about: Some(&|r| at(r, "signature")), below: None },
+        )?;
+        more(out, told, &response["total_members"])?;
+    }
+    // Tests are groups of their own and come last.
+    let groups = ["dependencies", "dependents"].into_iter().flat_map(|field| list(response, field));
+    let (tests, others): (Vec<&Value>, Vec<&Value>) = groups.partition(|group| group["relation"] == "tested_by");
+    for group in others.into_iter().chain(tests) {
+        let symbols = list(group, "symbols");
+        if symbols.is_empty() {
+            continue;
         }
+        writeln!(out, "\n{}", at(group, "relation").replace('_', " "))?;
+        let told = symbols.len();
+        places(out, symbols, &Beside { facts: &[&kind, &confidence], ..Beside::default() })?;
+        more(out, told, &group["total"])?;
     }
     Ok(())
 }
 
-fn stats(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn stats(out: &mut Page<'_>, response: &Value) -> Result<()> {
     let counts = |field: &str| {
         let all = response[field].as_object().into_iter().flatten();
         all.map(|(name, n)| format!("{n} {}", super::safe(name))).collect::<Vec<_>>().join(", ")
@@ -240,15 +256,13 @@ fn stats(out: &mut dyn Write, response: &Value) -> Result<()> {
         ("circles", circles),
         ("recursive", few(&response["recursive"])),
     ] {
-        writeln!(out, "  {field:<14}  {value}")?;
+        out.field(field, 14, &value)?;
     }
     let known: Vec<Value> = response["by_derivation"]
         .as_object()
         .into_iter()
         .flatten()
-        .map(|(name, of)| {
-            serde_json::json!({"name": name, "calls": of["calls"], "mean_confidence": of["mean_confidence"]})
-        })
+        .map(|(name, of)| json!({"name": name, "calls": of["calls"], "mean_confidence": of["mean_confidence"]}))
         .collect();
     rows(
         out,
@@ -262,11 +276,12 @@ fn stats(out: &mut dyn Write, response: &Value) -> Result<()> {
     for (field, title, counted) in
         [("most_called", "most called", "callers"), ("most_calling", "most calling", "callees")]
     {
-        rows(
-            out,
-            list(response, field),
-            &[(title, &|r| at(r, "key")), ("kind", &kind), (counted, &|r| at(r, "count"))],
-        )?;
+        let most = list(response, field);
+        if !most.is_empty() {
+            writeln!(out, "\n{title}")?;
+            let count = |r: &Value| format!("{} {counted}", at(r, "count"));
+            print(out, most, &Beside { facts: &[&kind, &count], ..Beside::default() })?;
+        }
     }
     Ok(())
 }

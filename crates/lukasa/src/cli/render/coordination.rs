@@ -1,10 +1,11 @@
 //! Claims and tasks as tables.
 
+use super::page::Page;
 use super::{at, list, moment, plain, rows};
 use serde_json::Value;
 use std::io::{Result, Write};
 
-pub fn overview(out: &mut dyn Write, response: &Value) -> Result<()> {
+pub fn overview(out: &mut Page<'_>, response: &Value) -> Result<()> {
     claims(out, list(response, "active_claims"))?;
     let stale: Vec<String> = list(response, "stale_claims").into_iter().map(|claim| at(claim, "target_id")).collect();
     if !stale.is_empty() {
@@ -22,7 +23,7 @@ pub fn overview(out: &mut dyn Write, response: &Value) -> Result<()> {
     )
 }
 
-pub fn agent(out: &mut dyn Write, response: &Value) -> Result<()> {
+pub fn agent(out: &mut Page<'_>, response: &Value) -> Result<()> {
     claims(out, list(response, "active_claims"))?;
     rows(
         out,
@@ -35,7 +36,7 @@ pub fn agent(out: &mut dyn Write, response: &Value) -> Result<()> {
     )
 }
 
-pub fn tasks(out: &mut dyn Write, response: &Value) -> Result<()> {
+pub fn tasks(out: &mut Page<'_>, response: &Value) -> Result<()> {
     rows(
         out,
         list(response, "tasks"),
@@ -51,7 +52,7 @@ pub fn tasks(out: &mut dyn Write, response: &Value) -> Result<()> {
     )
 }
 
-pub fn ready(out: &mut dyn Write, response: &Value) -> Result<()> {
+pub fn ready(out: &mut Page<'_>, response: &Value) -> Result<()> {
     rows(
         out,
         list(response, "tasks"),
@@ -65,7 +66,7 @@ pub fn ready(out: &mut dyn Write, response: &Value) -> Result<()> {
     )
 }
 
-pub fn blocking(out: &mut dyn Write, response: &Value) -> Result<()> {
+pub fn blocking(out: &mut Page<'_>, response: &Value) -> Result<()> {
     rows(
         out,
         list(response, "issues"),
@@ -79,7 +80,7 @@ pub fn blocking(out: &mut dyn Write, response: &Value) -> Result<()> {
     conflicts(out, list(response, "claim_conflicts"))
 }
 
-pub fn feature(out: &mut dyn Write, response: &Value) -> Result<()> {
+pub fn feature(out: &mut Page<'_>, response: &Value) -> Result<()> {
     tasks(out, response)?;
     claims(out, list(response, "active_claims"))?;
     let untested: Vec<String> = list(&response["code_coverage"], "untested").into_iter().map(plain).collect();
@@ -89,7 +90,7 @@ pub fn feature(out: &mut dyn Write, response: &Value) -> Result<()> {
     Ok(())
 }
 
-fn claims(out: &mut dyn Write, claims: Vec<&Value>) -> Result<()> {
+fn claims(out: &mut Page<'_>, claims: Vec<&Value>) -> Result<()> {
     rows(
         out,
         claims,
@@ -104,7 +105,7 @@ fn claims(out: &mut dyn Write, claims: Vec<&Value>) -> Result<()> {
     )
 }
 
-fn conflicts(out: &mut dyn Write, conflicts: Vec<&Value>) -> Result<()> {
+fn conflicts(out: &mut Page<'_>, conflicts: Vec<&Value>) -> Result<()> {
     rows(
         out,
         conflicts,

@@ -1,32 +1,34 @@
 //! Answers of queries: as a table, or as trees.
 
-use super::{STYLE, at, list, safe};
-use comfy_table::{ContentArrangement, Table};
+use super::layout;
+use super::page::Page;
+use super::{at, list, safe};
+use crate::cli::style::Style;
 use serde_json::Value;
 use std::io::{Result, Write};
 
-pub fn table(out: &mut dyn Write, response: &Value) -> Result<()> {
-    let rows = list(response, "rows");
+pub fn table(out: &mut Page<'_>, response: &Value) -> Result<()> {
+    let rows: Vec<Vec<String>> = list(response, "rows")
+        .into_iter()
+        .map(|row| row.as_array().into_iter().flatten().map(cell).collect())
+        .collect();
     if !rows.is_empty() {
-        let mut table = Table::new();
-        table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
-        if table.width().is_some_and(|width| width < 20) {
-            // A terminal that does not tell how wide it is.
-            table.set_content_arrangement(ContentArrangement::Disabled);
-        }
-        table.set_header(list(response, "columns").into_iter().map(|c| safe(c.as_str().unwrap_or_default())));
-        for row in rows {
-            table.add_row(row.as_array().into_iter().flatten().map(cell));
-        }
-        writeln!(out, "{table}")?;
+        let columns: Vec<String> = list(response, "columns").into_iter().map(super::plain).collect();
+        let header: Vec<&str> = columns.iter().map(String::as_str).collect();
+        layout::table(out, &header, &rows)?;
     }
     cut(out, response)?;
     plan(out, response)
 }
 
 /// Rows one below the other, with everything in them.
-pub fn tree(out: &mut dyn Write, response: &Value) -> Result<()> {
-    let out = &mut super::plain::Plain(out);
+pub fn tree(out: &mut dyn Write, style: Style, response: &Value) -> Result<()> {
+    let mut page = Page::new(out, style);
+    trees(&mut page, response)?;
+    page.flush()
+}
+
+fn trees(out: &mut Page<'_>, response: &Value) -> Result<()> {
     writeln!(out, "{}", safe(response["summary"].as_str().unwrap_or_default()))?;
     let columns: Vec<_> = list(response, "columns").into_iter().map(|c| safe(c.as_str().unwrap_or_default())).collect();
     for (i, row) in list(response, "rows").into_iter().enumerate() {
@@ -40,7 +42,7 @@ pub fn tree(out: &mut dyn Write, response: &Value) -> Result<()> {
     plan(out, response)
 }
 
-fn branch(out: &mut dyn Write, indent: &str, last: bool, name: &str, value: &Value) -> Result<()> {
+fn branch(out: &mut Page<'_>, indent: &str, last: bool, name: &str, value: &Value) -> Result<()> {
     let (fork, below) = if last { ("└─", "   ") } else { ("├─", "│  ") };
     let inner = format!("{indent}{below}");
     let children: Vec<(String, &Value)> = match value {
@@ -84,29 +86,30 @@ fn branch(out: &mut dyn Write, indent: &str, last: bool, name: &str, value: &Val
     Ok(())
 }
 
-fn cut(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn cut(out: &mut Page<'_>, response: &Value) -> Result<()> {
     if response["truncated"] == true {
         writeln!(out, "… and more: raise --limit (:limit in the shell), or say LIMIT, ORDER BY or count(*)")?;
     }
     Ok(())
 }
 
-fn plan(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn plan(out: &mut Page<'_>, response: &Value) -> Result<()> {
     let steps = list(response, "plan");
     if steps.is_empty() {
         return Ok(());
     }
     let ran = steps.iter().any(|s| s["rows"].is_number());
-    let mut table = Table::new();
-    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(["step", "what", "expected rows"].into_iter().chain(ran.then_some("rows")));
-    for step in steps {
-        let depth = step["depth"].as_u64().unwrap_or(0) as usize;
-        let name = format!("{}{}", "  ".repeat(depth), at(step, "operator"));
-        let cells = [name, at(step, "details"), at(step, "expected_rows")];
-        table.add_row(cells.into_iter().chain(ran.then(|| at(step, "rows"))));
-    }
-    writeln!(out, "{table}")
+    let header = ["step", "what", "expected rows", "rows"];
+    let rows: Vec<Vec<String>> = steps
+        .into_iter()
+        .map(|step| {
+            let depth = step["depth"].as_u64().unwrap_or(0) as usize;
+            let name = format!("{}{}", "  ".repeat(depth), at(step, "operator"));
+            let cells = [name, at(step, "details"), at(step, "expected_rows")];
+            cells.into_iter().chain(ran.then(|| at(step, "rows"))).collect()
+        })
+        .collect();
+    layout::table(out, &header[..if ran { 4 } else { 3 }], &rows)
 }
 
 fn is_thing(value: &Value) -> bool {
@@ -209,7 +212,7 @@ mod tests {
     #[test]
     fn rows_are_shown_as_a_table() {
         let mut out = Vec::new();
-        table(&mut out, &answer()).unwrap();
+        table(&mut Page::new(&mut out, Style::default()), &answer()).unwrap();
         let text = String::from_utf8(out).unwrap();
         for part in [
             "(:Service:core {key: 'a'})-[:USES]->(:Service:core {key: 'b'})",
@@ -224,7 +227,7 @@ mod tests {
     #[test]
     fn rows_are_shown_as_trees() {
         let mut out = Vec::new();
-        tree(&mut out, &answer()).unwrap();
+        tree(&mut out, Style::default(), &answer()).unwrap();
         let text = String::from_utf8(out).unwrap();
         for line in [
             "row 1",

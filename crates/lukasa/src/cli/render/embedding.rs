@@ -1,19 +1,20 @@
 //! How far embedding is, for people: whether search by meaning can be relied on, and if not, why.
 
-use super::{at, list, moment, rows};
+use super::page::Page;
+use super::{at, list, moment, rows, warning};
 use serde_json::Value;
 use std::io::{Result, Write};
 
 pub const OPERATIONS: [&str; 2] = ["search_readiness", "embed"];
 
-pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
+pub fn answer(out: &mut Page<'_>, operation: &str, response: &Value) -> Result<()> {
     match operation {
         "embed" => embed(out, response),
         _ => readiness(out, response),
     }
 }
 
-fn embed(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn embed(out: &mut Page<'_>, response: &Value) -> Result<()> {
     let number = |name: &str| response[name].as_u64().unwrap_or(0);
     let mut told = Vec::new();
     if number("embedded") > 0 {
@@ -33,7 +34,7 @@ fn embed(out: &mut dyn Write, response: &Value) -> Result<()> {
     pairs(out, &told)
 }
 
-fn readiness(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn readiness(out: &mut Page<'_>, response: &Value) -> Result<()> {
     let embedding = &response["embedding"];
     let verdict = match (embedding["ready"] == true, coverage(&embedding["required"])) {
         (true, None) => "ready: no object is of a type that has to be embedded",
@@ -44,10 +45,10 @@ fn readiness(out: &mut dyn Write, response: &Value) -> Result<()> {
     let (backlog, breaker) = (&embedding["backlog"], &embedding["breaker"]);
     if breaker["state"] == "open" {
         let (since, then) = (moment(breaker, "since"), moment(breaker, "next_probe"));
-        writeln!(out, "warning: the model has been failing since {since}; it is tried again at {then}")?;
+        warning(out, &format!("the model has been failing since {since}; it is tried again at {then}"))?;
     }
     if backlog["alert"] == true {
-        writeln!(out, "warning: more than 500 objects that have to be embedded wait")?;
+        warning(out, "more than 500 objects that have to be embedded wait")?;
     }
     let reads = at(embedding, "reads");
     let model = match at(embedding, "model") {
@@ -151,21 +152,19 @@ fn size(bytes: &Value) -> String {
 }
 
 /// What is known under its name; nothing for nothing.
-fn pairs(out: &mut dyn Write, told: &[(&str, String)]) -> Result<()> {
-    for (name, value) in told.iter().filter(|(_, value)| !value.is_empty()) {
-        writeln!(out, "  {name:<10}  {value}")?;
-    }
-    Ok(())
+fn pairs(out: &mut Page<'_>, told: &[(&str, String)]) -> Result<()> {
+    told.iter().try_for_each(|(name, value)| out.field(name, 10, value))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::style::Style;
     use serde_json::json;
 
     fn shown(operation: &str, response: &Value) -> String {
         let mut out = Vec::new();
-        answer(&mut out, operation, response).unwrap();
+        answer(&mut Page::new(&mut out, Style::default()), operation, response).unwrap();
         String::from_utf8(out).unwrap()
     }
 

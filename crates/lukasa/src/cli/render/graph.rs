@@ -1,7 +1,9 @@
 //! Answers of the operations that walk the graph.
 
+use super::page::Page;
+use super::places::{Beside, places, print};
 use super::{at, list, name, plain, rows, safe};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{Result, Write};
 
@@ -19,7 +21,7 @@ pub const OPERATIONS: [&str; 11] = [
     "graph_stats",
 ];
 
-pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
+pub fn answer(out: &mut Page<'_>, operation: &str, response: &Value) -> Result<()> {
     match operation {
         "neighbors" => {
             nodes(out, response, "distance")?;
@@ -31,7 +33,7 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
             paths(out, &list(response, "paths"))?;
             for (field, word) in [("next_cursor", "more"), ("previous_cursor", "back")] {
                 if let Some(cursor) = response[field].as_str() {
-                    writeln!(out, "… {word}: the same command with --cursor {cursor}")?;
+                    out.verbatim(&format!("… {word}: the same command with --cursor {cursor}"))?;
                 }
             }
             Ok(())
@@ -94,7 +96,7 @@ fn shown(row: &Value) -> String {
     if row["ended"] == true { format!("{} (ended)", name(row)) } else { name(row) }
 }
 
-fn nodes(out: &mut dyn Write, response: &Value, far: &'static str) -> Result<()> {
+fn nodes(out: &mut Page<'_>, response: &Value, far: &'static str) -> Result<()> {
     rows(
         out,
         list(response, "nodes"),
@@ -110,7 +112,7 @@ fn nodes(out: &mut dyn Write, response: &Value, far: &'static str) -> Result<()>
     )
 }
 
-fn edges(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn edges(out: &mut Page<'_>, response: &Value) -> Result<()> {
     let mut names: HashMap<&str, String> = HashMap::new();
     for node in list(response, "nodes").into_iter().chain(list(response, "earlier_nodes")) {
         names.insert(node["id"].as_str().unwrap_or_default(), shown(node));
@@ -134,7 +136,7 @@ fn edges(out: &mut dyn Write, response: &Value) -> Result<()> {
     )
 }
 
-fn paths(out: &mut dyn Write, paths: &[&Value]) -> Result<()> {
+fn paths(out: &mut Page<'_>, paths: &[&Value]) -> Result<()> {
     for path in paths {
         let nodes = list(path, "nodes");
         let mut line = String::new();
@@ -162,18 +164,7 @@ fn paths(out: &mut dyn Write, paths: &[&Value]) -> Result<()> {
 /// Tests named in one line.
 const TESTS: usize = 10;
 
-fn impact(out: &mut dyn Write, response: &Value) -> Result<()> {
-    for (field, title) in [("direct_tests", "direct tests"), ("transitive_tests", "transitive tests")] {
-        let tests: Vec<_> = list(response, field).into_iter().map(plain).collect();
-        if !tests.is_empty() {
-            let more = if tests.len() > TESTS {
-                format!(" and {} more (--json has all)", tests.len() - TESTS)
-            } else {
-                String::new()
-            };
-            writeln!(out, "{title}: {}{more}", tests[..tests.len().min(TESTS)].join(", "))?;
-        }
-    }
+fn impact(out: &mut Page<'_>, response: &Value) -> Result<()> {
     let path = |r: &Value| list(r, "path").into_iter().map(plain).collect::<Vec<_>>().join(" → ");
     rows(
         out,
@@ -199,26 +190,52 @@ fn impact(out: &mut dyn Write, response: &Value) -> Result<()> {
         list(response, "impacted_entities"),
         &[("entity", &|r| at(r, "entity")), ("owned by", &|r| at(r, "owning_service"))],
     )?;
+    reached(out, response)
+}
+
+/// What depends on it and what it depends on: production code first, then tests by how near they are.
+fn reached(out: &mut Page<'_>, response: &Value) -> Result<()> {
+    let hops = |r: &Value| match r["distance"].as_u64() {
+        None => String::new(),
+        Some(1) => "1 hop".into(),
+        Some(hops) => format!("{hops} hops"),
+    };
+    let via = |r: &Value| if r["via"].is_string() { format!("by {}", at(r, "via")) } else { String::new() };
+    let ended = |r: &Value| if r["ended"] == true { "ended".into() } else { String::new() };
+    let beside = Beside { facts: &[&hops, &via, &ended], ..Beside::default() };
+    let tests = |field: &str| list(response, field).into_iter().map(plain).collect::<Vec<String>>();
+    let [direct, transitive] = [tests("direct_tests"), tests("transitive_tests")];
+    let is_test = |name: &String| direct.contains(name) || transitive.contains(name);
     for (field, title) in [("dependents", "depends on it"), ("dependencies", "it depends on")] {
         let all = list(response, field);
         let (told, total) = (all.len() as u64, response[format!("total_{field}")].as_u64().unwrap_or(0));
-        rows(
-            out,
-            all,
-            &[
-                (title, &|r| if r["ended"] == true { format!("{} (ended)", at(r, "name")) } else { at(r, "name") }),
-                ("hops", &|r| at(r, "distance")),
-                ("by", &|r| at(r, "via")),
-            ],
-        )?;
+        let rows: Vec<&Value> = all.into_iter().filter(|r| !is_test(&at(r, "name"))).collect();
+        if !rows.is_empty() {
+            writeln!(out, "\n{title}")?;
+            places(out, rows, &beside)?;
+        }
         if total > told {
             writeln!(out, "… {told} of {total}: raise --limit")?;
+        }
+    }
+    // The list of dependents may have been cut before them.
+    let dependents: HashMap<String, &Value> =
+        list(response, "dependents").into_iter().map(|r| (at(r, "name"), r)).collect();
+    for (tests, title) in [(&direct, "direct tests"), (&transitive, "transitive tests")] {
+        let named = |name: &String| dependents.get(name).map_or_else(|| json!({"name": name}), |r| (*r).clone());
+        let rows: Vec<Value> = tests.iter().take(TESTS).map(named).collect();
+        if !rows.is_empty() {
+            writeln!(out, "\n{title}")?;
+            print(out, rows.iter().collect(), &beside)?;
+        }
+        if tests.len() > TESTS {
+            writeln!(out, "… and {} more (--json has all)", tests.len() - TESTS)?;
         }
     }
     Ok(())
 }
 
-fn communities(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn communities(out: &mut Page<'_>, response: &Value) -> Result<()> {
     let since = response["transactions_since"].as_u64().unwrap_or(0);
     if since > 0 {
         writeln!(out, "found {since} transactions ago; --fresh finds them now")?;
@@ -238,38 +255,32 @@ fn communities(out: &mut dyn Write, response: &Value) -> Result<()> {
     Ok(())
 }
 
-fn stats(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn stats(out: &mut Page<'_>, response: &Value) -> Result<()> {
     for field in ["nodes_by_type", "edges_by_type"] {
         let counts: Vec<_> = response[field].as_object().into_iter().flatten().collect();
         if !counts.is_empty() {
             let shown: Vec<_> = counts.iter().map(|(name, n)| format!("{n} {}", safe(name))).collect();
-            writeln!(
-                out,
-                "  {:<14}  {}",
-                if field == "nodes_by_type" { "objects" } else { "relationships" },
-                shown.join(", ")
-            )?;
+            let title = if field == "nodes_by_type" { "objects" } else { "relationships" };
+            out.field(title, 14, &shown.join(", "))?;
         }
     }
     let degrees = &response["degrees"];
-    writeln!(
-        out,
-        "  {:<14}  mean {}, median {}, 95 of 100 at most {}, most {}, none {}",
-        "per object",
+    let per_object = format!(
+        "mean {}, median {}, 95 of 100 at most {}, most {}, none {}",
         small(&degrees["mean"]),
         at(degrees, "median"),
         at(degrees, "p95"),
         at(degrees, "max"),
         at(degrees, "isolated")
-    )?;
-    writeln!(out, "  {:<14}  {} objects", "largest part", at(response, "largest_component"))?;
+    );
+    out.field("per object", 14, &per_object)?;
+    out.field("largest part", 14, &format!("{} objects", at(response, "largest_component")))?;
     let memory = &response["memory"];
-    writeln!(
-        out,
-        "  {:<14}  {} KiB, {} bytes per object, {} per relationship",
-        "memory",
+    let used = format!(
+        "{} KiB, {} bytes per object, {} per relationship",
         memory["bytes"].as_u64().unwrap_or(0) / 1024,
         at(memory, "bytes_per_node"),
         at(memory, "bytes_per_edge")
-    )
+    );
+    out.field("memory", 14, &used)
 }

@@ -1,11 +1,14 @@
 //! What indexing found, for people: counts, what stands out, what went wrong.
 
+use super::layout;
+use super::page::Page;
+use super::places::{Beside, kind_unless_signed, print};
 use super::{at, list, plain, rows, safe};
 use serde_json::Value;
 use std::io::{Result, Write};
 
 /// After a pass over a working tree.
-pub fn pass(out: &mut dyn Write, response: &Value) -> Result<()> {
+pub fn pass(out: &mut Page<'_>, response: &Value) -> Result<()> {
     if let Some(commit) = response["commit"].as_str() {
         writeln!(out, "the tree is commit {}", &commit[..12.min(commit.len())])?;
     }
@@ -35,7 +38,7 @@ pub fn pass(out: &mut dyn Write, response: &Value) -> Result<()> {
 }
 
 /// After an import of commits of the past.
-fn history(out: &mut dyn Write, history: &Value) -> Result<()> {
+fn history(out: &mut Page<'_>, history: &Value) -> Result<()> {
     if !history.is_object() {
         return Ok(());
     }
@@ -52,7 +55,7 @@ fn history(out: &mut dyn Write, history: &Value) -> Result<()> {
     diagnostics(out, history, "things to know about commits and their files")
 }
 
-fn look(out: &mut dyn Write, look: &Value) -> Result<()> {
+fn look(out: &mut Page<'_>, look: &Value) -> Result<()> {
     if !look.is_object() {
         return Ok(());
     }
@@ -62,7 +65,8 @@ fn look(out: &mut dyn Write, look: &Value) -> Result<()> {
     }
     if !list(look, "hubs").is_empty() {
         writeln!(out, "\ncalled from most places")?;
-        rows(out, list(look, "hubs"), &[("symbol", &|r| at(r, "key")), ("callers", &|r| at(r, "count"))])?;
+        let callers = |r: &Value| format!("{} callers", at(r, "count"));
+        print(out, list(look, "hubs"), &Beside { facts: &[&callers], ..Beside::default() })?;
     }
     if !list(look, "most_imported").is_empty() {
         writeln!(out, "\nimported by most files")?;
@@ -88,7 +92,7 @@ fn look(out: &mut dyn Write, look: &Value) -> Result<()> {
     Ok(())
 }
 
-fn diagnostics(out: &mut dyn Write, response: &Value, what: &str) -> Result<()> {
+fn diagnostics(out: &mut Page<'_>, response: &Value, what: &str) -> Result<()> {
     let told = list(response, "diagnostics");
     if told.is_empty() {
         return Ok(());
@@ -96,11 +100,8 @@ fn diagnostics(out: &mut dyn Write, response: &Value, what: &str) -> Result<()> 
     let left_out = response["diagnostics_left_out"].as_u64().unwrap_or(0);
     writeln!(out, "\n{} {what}", told.len() as u64 + left_out)?;
     let shown = told.len().min(10);
-    let place = |r: &Value| match r["line"].as_u64() {
-        Some(line) => format!("{}:{line}", at(r, "path")),
-        None => at(r, "path"),
-    };
-    rows(out, told.into_iter().take(shown).collect(), &[("file", &place), ("what", &|r| at(r, "what"))])?;
+    let rows: Vec<layout::Row> = told.into_iter().take(shown).map(fault).collect();
+    layout::rows(out, &rows)?;
     let more = response["diagnostics"].as_array().map_or(0, Vec::len) - shown;
     if more as u64 + left_out > 0 {
         writeln!(out, "and {} more; --json lists {}", more as u64 + left_out, more + shown)?;
@@ -108,20 +109,23 @@ fn diagnostics(out: &mut dyn Write, response: &Value, what: &str) -> Result<()> 
     Ok(())
 }
 
-pub fn file(out: &mut dyn Write, response: &Value) -> Result<()> {
-    rows(
+/// Where something is wrong, and what.
+fn fault(told: &Value) -> layout::Row {
+    let line = told["line"].as_u64().map(|line| format!(":{line}")).unwrap_or_default();
+    let facts = vec![at(told, "what")];
+    layout::Row { place: format!("{}{line}", at(told, "path")), facts, ..layout::Row::default() }
+}
+
+pub fn file(out: &mut Page<'_>, response: &Value) -> Result<()> {
+    let signature = |r: &Value| at(r, "signature");
+    print(
         out,
         list(response, "symbols"),
-        &[
-            ("line", &|r| at(r, "line")),
-            ("type", &|r| at(r, "type")),
-            ("symbol", &|r| at(r, "key")),
-            ("signature", &|r| at(r, "signature")),
-        ],
+        &Beside { facts: &[&kind_unless_signed], about: Some(&signature), below: None },
     )
 }
 
-pub fn health(out: &mut dyn Write, response: &Value) -> Result<()> {
+pub fn health(out: &mut Page<'_>, response: &Value) -> Result<()> {
     let languages = response["languages"].as_object().cloned().unwrap_or_default();
     let mut languages: Vec<(String, u64)> =
         languages.into_iter().map(|(name, count)| (name, count.as_u64().unwrap_or(0))).collect();

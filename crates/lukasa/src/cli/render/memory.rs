@@ -1,5 +1,6 @@
 //! Answers about what is remembered: episodes with their reasons, and what they add up to.
 
+use super::page::Page;
 use super::{at, list, moment, rows, safe};
 use serde_json::Value;
 use std::io::{Result, Write};
@@ -14,7 +15,7 @@ pub const OPERATIONS: [&str; 7] = [
     "trace_decision_lineage",
 ];
 
-pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
+pub fn answer(out: &mut Page<'_>, operation: &str, response: &Value) -> Result<()> {
     match operation {
         "episode_recall" | "decision_query" => recalled(out, response),
         "reflect" => reflected(out, response),
@@ -24,7 +25,7 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
     }
 }
 
-fn added(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn added(out: &mut Page<'_>, response: &Value) -> Result<()> {
     for entity in list(response, "entities") {
         writeln!(out, "  {}{}", at(entity, "ref"), became(entity))?;
     }
@@ -38,7 +39,7 @@ fn added(out: &mut dyn Write, response: &Value) -> Result<()> {
 }
 
 /// What led to it, and what came of it, each with how it was reached.
-fn lineage(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn lineage(out: &mut Page<'_>, response: &Value) -> Result<()> {
     for (way, words) in [("upstream", "what led to it"), ("downstream", "what came of it")] {
         let thing = |r: &Value| format!("{}{}", at(r, "ref"), became(r));
         let columns: [super::Column<'_>; 5] = [
@@ -53,26 +54,19 @@ fn lineage(out: &mut dyn Write, response: &Value) -> Result<()> {
     Ok(())
 }
 
-fn recalled(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn recalled(out: &mut Page<'_>, response: &Value) -> Result<()> {
     for item in list(response, "episodes") {
         let who = at(item, "agent_id");
         let who = if who.is_empty() { String::new() } else { format!(" by {who}") };
         let title = at(item, "title");
         let title = if title.is_empty() { String::new() } else { format!("  {title}") };
-        writeln!(
-            out,
-            "\n{:>2}. {} {}{title}  {:.3}",
-            at(item, "rank"),
-            at(item, "type"),
-            at(item, "episode_id"),
-            item["score"].as_f64().unwrap_or(0.0)
-        )?;
-        writeln!(out, "    {}{who}", moment(item, "timestamp"))?;
+        writeln!(out, "\n{:>2}. {} {}{title}", at(item, "rank"), at(item, "type"), at(item, "episode_id"))?;
+        writeln!(out, "    {}{who}  {:.3}", moment(item, "timestamp"), item["score"].as_f64().unwrap_or(0.0))?;
         // Quoted: whatever it says, somebody else said it.
-        for line in at(item, "content").lines().take(12) {
+        for line in lines(item, "content").take(12) {
             writeln!(out, "    > {}", safe(line))?;
         }
-        for (number, line) in at(item, "rationale").lines().take(12).enumerate() {
+        for (number, line) in lines(item, "rationale").take(12).enumerate() {
             writeln!(out, "    {} {}", if number == 0 { "why:" } else { "    " }, safe(line))?;
         }
         for entity in list(item, "entities") {
@@ -88,7 +82,7 @@ fn recalled(out: &mut dyn Write, response: &Value) -> Result<()> {
     Ok(())
 }
 
-fn reflected(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn reflected(out: &mut Page<'_>, response: &Value) -> Result<()> {
     for pattern in list(response, "patterns") {
         let sure = pattern["confidence"].as_f64().unwrap_or(0.0);
         writeln!(out, "  {sure:.2}  {}", at(pattern, "insight"))?;
@@ -99,16 +93,21 @@ fn reflected(out: &mut dyn Write, response: &Value) -> Result<()> {
     Ok(())
 }
 
-fn tested(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn tested(out: &mut Page<'_>, response: &Value) -> Result<()> {
     for test in list(response, "failed_tests") {
         writeln!(out, "  failed: {}", safe(test.as_str().unwrap_or_default()))?;
     }
     if response["status"] != "passed" {
-        for line in at(response, "output").lines() {
-            writeln!(out, "  > {}", safe(line))?;
+        for line in lines(response, "output") {
+            out.verbatim(&format!("  > {line}"))?;
         }
     }
     Ok(())
+}
+
+/// Lines of a text, before anything in it is shown by its name: line breaks are no danger.
+fn lines<'v>(of: &'v Value, field: &str) -> impl Iterator<Item = &'v str> + use<'v> {
+    of[field].as_str().unwrap_or_default().lines()
 }
 
 /// What has become of something that is linked.

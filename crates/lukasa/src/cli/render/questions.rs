@@ -1,13 +1,16 @@
 //! Answers to questions: exact lines, patterns, things and areas.
 
+use super::code::{calls_at, confidence, more};
 use super::graph::small;
+use super::page::Page;
+use super::places::{Beside, kind, places, print};
 use super::{at, cypher, list, rows, safe, source};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::{Result, Write};
 
 pub const OPERATIONS: [&str; 3] = ["semantic_slice", "find_pattern", "graph_query"];
 
-pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
+pub fn answer(out: &mut Page<'_>, operation: &str, response: &Value) -> Result<()> {
     match operation {
         "semantic_slice" => slice(out, response),
         "find_pattern" => patterns(out, response),
@@ -15,36 +18,27 @@ pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<
     }
 }
 
-fn slice(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn slice(out: &mut Page<'_>, response: &Value) -> Result<()> {
+    let place = json!({"key": response["key"], "type": response["type"], "path": response["file"],
+        "line": response["start_line"]});
+    print(out, vec![&place], &Beside { facts: &[&kind], ..Beside::default() })?;
     for (field, value) in [
         ("signature", at(response, "signature")),
         ("about", at(response, "about")),
         ("text", at(&response["freshness"], "says")),
     ] {
-        if !value.is_empty() {
-            writeln!(out, "  {field:<10}  {value}")?;
-        }
+        out.field(field, 10, &value)?;
     }
     source(out, response)?;
     for (field, total, title) in
-        [("incoming_callers", "total_callers", "caller"), ("outgoing_calls", "total_calls", "calls")]
+        [("incoming_callers", "total_callers", "called by"), ("outgoing_calls", "total_calls", "calls")]
     {
         let calls = list(response, field);
         let told = calls.len();
-        let lines = |row: &Value| {
-            let lines: Vec<String> = list(row, "call_lines").into_iter().map(super::plain).collect();
-            lines.join(", ")
-        };
-        rows(
-            out,
-            calls,
-            &[
-                (title, &|r| at(r, "key")),
-                ("line", &|r| at(r, "line")),
-                ("calls at line", &lines),
-                ("confidence", &|r| small(&r["confidence"])),
-            ],
-        )?;
+        if told > 0 {
+            writeln!(out, "\n{title}")?;
+            places(out, calls, &Beside { facts: &[&calls_at, &confidence], ..Beside::default() })?;
+        }
         if response[total].as_u64() > Some(told as u64) {
             writeln!(out, "… {told} of {}", at(response, total))?;
         }
@@ -67,7 +61,7 @@ fn slice(out: &mut dyn Write, response: &Value) -> Result<()> {
     }
 }
 
-fn patterns(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn patterns(out: &mut Page<'_>, response: &Value) -> Result<()> {
     for group in list(response, "groups") {
         let told = list(group, "items");
         writeln!(
@@ -79,7 +73,7 @@ fn patterns(out: &mut dyn Write, response: &Value) -> Result<()> {
             at(group, "suggestion")
         )?;
         let shown = told.len();
-        rows(out, told, &[("where", &|r| at(r, "ref")), ("what", &|r| at(r, "detail"))])?;
+        places(out, told, &Beside { facts: &[&|r| at(r, "detail")], ..Beside::default() })?;
         if group["truncated"] == true {
             writeln!(out, "… {shown} of {}: raise --limit", at(group, "count"))?;
         }
@@ -87,32 +81,22 @@ fn patterns(out: &mut dyn Write, response: &Value) -> Result<()> {
     Ok(())
 }
 
-fn query(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn query(out: &mut Page<'_>, response: &Value) -> Result<()> {
     if response["cypher"].is_object() {
         return cypher::table(out, &response["cypher"]);
     }
-    let place = |row: &Value| match (at(row, "path"), at(row, "line")) {
-        (path, line) if line.is_empty() => path,
-        (path, line) => format!("{path}:{line}"),
-    };
     let why = |row: &Value, name: &str| {
         let parts = list(row, "why").into_iter().map(|w| format!("{} {}", at(w, name), small(&w["score"])));
         parts.collect::<Vec<_>>().join(", ")
     };
     let (local, global) = (&response["local"], &response["global"]);
-    rows(
-        out,
-        list(local, "rows"),
-        &[
-            ("thing", &|r| at(r, "ref")),
-            ("name", &|r| at(r, "name")),
-            ("where", &place),
-            ("about", &|r| at(r, "summary")),
-            ("score", &|r| small(&r["score"])),
-            ("why", &|r| why(r, "channel")),
-        ],
-    )?;
-    more(out, local)?;
+    let because = |r: &Value| format!("{}  {}", small(&r["score"]), why(r, "channel"));
+    let about = |r: &Value| at(r, "summary");
+    let found = list(local, "rows");
+    let told = found.len();
+    let beside = Beside { facts: &[&kind], about: Some(&about), below: Some(&because) };
+    places(out, found, &beside)?;
+    more(out, told, &local["total"])?;
     rows(
         out,
         list(global, "rows"),
@@ -124,13 +108,5 @@ fn query(out: &mut dyn Write, response: &Value) -> Result<()> {
             ("why", &|r| why(r, "word")),
         ],
     )?;
-    more(out, global)
-}
-
-fn more(out: &mut dyn Write, section: &Value) -> Result<()> {
-    let told = list(section, "rows").len();
-    match section["total"].as_u64() {
-        Some(total) if total > told as u64 => writeln!(out, "… {told} of {total}: raise --limit"),
-        _ => Ok(()),
-    }
+    more(out, list(global, "rows").len(), &global["total"])
 }

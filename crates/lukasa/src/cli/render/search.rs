@@ -1,46 +1,40 @@
 //! Answers of searches and packs: what was found, why, and the code itself.
 
-use super::{at, list, plain, safe, source};
+use super::page::Page;
+use super::places::{Beside, kind_unless_signed, places};
+use super::{at, list, plain, source};
+use crate::cli::style::Ink;
 use serde_json::Value;
 use std::io::{Result, Write};
 
 pub const OPERATIONS: [&str; 2] = ["search", "context_pack"];
 
-pub fn answer(out: &mut dyn Write, operation: &str, response: &Value) -> Result<()> {
+pub fn answer(out: &mut Page<'_>, operation: &str, response: &Value) -> Result<()> {
     match operation {
         "search" => search(out, response),
         _ => pack(out, response),
     }
 }
 
-fn search(out: &mut dyn Write, response: &Value) -> Result<()> {
-    for item in list(response, "items") {
-        let title = at(&item["fields"], "title");
-        let title = if title.is_empty() { String::new() } else { format!("  {title}") };
-        writeln!(
-            out,
-            "\n{:>2}. {}{title}  {:.3}",
-            at(item, "rank"),
-            at(item, "ref"),
-            item["score"].as_f64().unwrap_or(0.0)
-        )?;
-        for field in ["signature", "summary", "content", "text"] {
-            let text = at(&item["fields"], field);
-            if !text.is_empty() {
-                writeln!(out, "    {}", first_line(&text))?;
-                break;
-            }
-        }
+fn search(out: &mut Page<'_>, response: &Value) -> Result<()> {
+    let about = |item: &Value| {
+        let mut fields = ["signature", "summary", "content", "text"].iter().map(|field| &item["fields"][*field]);
+        let text = fields.find_map(|text| text.as_str().filter(|text| !text.is_empty())).unwrap_or_default();
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    let why = |item: &Value| {
         let role = match item["role"].as_str() {
             Some("neighbor") => "beside what was found; ",
             Some("reference") => "given before; ",
             _ => "",
         };
-        writeln!(out, "    {role}{}", at(item, "explanation"))?;
-        for citation in list(item, "citations") {
-            writeln!(out, "    “{}”", at(citation, "span"))?;
-        }
-    }
+        let cited: Vec<String> =
+            list(item, "citations").into_iter().map(|c| format!("; “{}”", at(c, "span"))).collect();
+        let score = item["score"].as_f64().unwrap_or(0.0);
+        format!("{score:.3}  {role}{}{}", at(item, "explanation"), cited.concat())
+    };
+    let found = list(response, "items");
+    places(out, found, &Beside { facts: &[&kind_unless_signed], about: Some(&about), below: Some(&why) })?;
     let paths = list(response, "path_summaries");
     if !paths.is_empty() {
         writeln!(out, "\nHow they are related")?;
@@ -60,19 +54,21 @@ fn search(out: &mut dyn Write, response: &Value) -> Result<()> {
         meta["elapsed_ms"].as_f64().unwrap_or(0.0).round(),
     )?;
     for warning in list(meta, "warnings") {
-        writeln!(out, "note: {}", plain(warning))?;
+        out.ink(Ink::Warning, "note");
+        writeln!(out, ": {}", plain(warning))?;
     }
     if response["debug"].is_object() {
-        writeln!(out, "{}", safe(&serde_json::to_string_pretty(&response["debug"]).unwrap_or_default()))?;
+        let text = serde_json::to_string_pretty(&response["debug"]).unwrap_or_default();
+        text.lines().try_for_each(|line| out.verbatim(line))?;
     }
     if response["next_cursor"].is_string() {
-        writeln!(out, "more: --cursor {}", at(response, "next_cursor"))?;
+        out.verbatim(&format!("more: --cursor {}", at(response, "next_cursor")))?;
     }
     Ok(())
 }
 
 /// Notes of a pack: claims by who has them, others by what they are called.
-fn notes(out: &mut dyn Write, title: &str, notes: &[&Value]) -> Result<()> {
+fn notes(out: &mut Page<'_>, title: &str, notes: &[&Value]) -> Result<()> {
     if !notes.is_empty() {
         writeln!(out, "\n{title}")?;
     }
@@ -86,14 +82,17 @@ fn notes(out: &mut dyn Write, title: &str, notes: &[&Value]) -> Result<()> {
     Ok(())
 }
 
-fn pack(out: &mut dyn Write, response: &Value) -> Result<()> {
+fn pack(out: &mut Page<'_>, response: &Value) -> Result<()> {
     let doubt = at(response, "low_confidence");
     if !doubt.is_empty() {
         writeln!(out, "  {doubt}")?;
     }
     for slice in list(response, "core_symbols") {
-        let (first, last) = (at(slice, "start_line"), at(slice, "end_line"));
-        writeln!(out, "\n{}:{first}-{last}  {}", at(slice, "file"), at(slice, "symbol_name"))?;
+        writeln!(out)?;
+        out.ink(Ink::Place, &format!("{}:{}", at(slice, "file"), at(slice, "start_line")));
+        out.text("  ");
+        out.ink(Ink::Name, &at(slice, "symbol_name"));
+        writeln!(out)?;
         for reason in list(slice, "reasons") {
             writeln!(out, "  {:+.3} {}", reason[1].as_f64().unwrap_or(0.0), plain(&reason[0]))?;
         }
@@ -144,11 +143,7 @@ fn pack(out: &mut dyn Write, response: &Value) -> Result<()> {
         at(response, "freshness"),
     )?;
     if response["next_cursor"].is_string() {
-        writeln!(out, "more: --cursor {}", at(response, "next_cursor"))?;
+        out.verbatim(&format!("more: --cursor {}", at(response, "next_cursor")))?;
     }
     Ok(())
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or("")
 }

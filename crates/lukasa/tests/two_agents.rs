@@ -1,0 +1,174 @@
+//! Two agents over MCP on a feature branch with changes that nobody committed: every answer is about that tree.
+//!
+//! `docs/two-agents.md` is the transcript; `LUKASA_WRITE_TRANSCRIPT=1` writes it again.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+use lukasa_testkit::{Agent, git, has_git};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const COMMITTED: &str = "\"\"\"Tokens of the shop.\"\"\"\n\n\ndef sign(user):\n    return f\"signed:{user}\"\n\n\n\
+    def refresh_token(user):\n    \"\"\"A fresh token for a user.\"\"\"\n    return sign(user)\n";
+/// On the feature branch, and not committed.
+const EDITED: &str = "\"\"\"Tokens of the shop.\"\"\"\n\nHOUR = 3600\n\n\ndef sign(user, lifetime=HOUR):\n    \
+    return f\"signed:{user}:{lifetime}\"\n\n\ndef refresh_token(user):\n    \"\"\"A fresh token for a user, for an hour.\"\"\"\n    \
+    return sign(user, lifetime=HOUR)\n\n\ndef guest_token():\n    \"\"\"A token for a visitor, for a minute.\"\"\"\n    \
+    return sign(\"guest\", lifetime=60)\n";
+
+/// A program on a feature branch, with changes of its own in the working tree.
+fn repository(folder: &Path) {
+    std::fs::write(folder.join("tokens.py"), COMMITTED).unwrap();
+    std::fs::write(
+        folder.join("login.py"),
+        "from tokens import refresh_token\n\n\ndef login(user):\n    return refresh_token(user)\n",
+    )
+    .unwrap();
+    std::fs::write(folder.join(".gitignore"), ".lukasa/\n").unwrap();
+    git(folder, &["init", "-q", "-b", "main"]);
+    git(folder, &["add", "-A"]);
+    git(folder, &["commit", "-qm", "first"]);
+    git(folder, &["checkout", "-qb", "feature/expiry"]);
+    std::fs::write(folder.join("tokens.py"), EDITED).unwrap();
+}
+
+fn agent(folder: &Path, home: &Path, name: &str) -> Agent {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lukasa"));
+    for variable in [
+        "LUKASA_STORE",
+        "LUKASA_PROJECT",
+        "LUKASA_TENANT",
+        "LUKASA_AUTHOR",
+        "LUKASA_AGENT",
+        "LUKASA_SESSION",
+        "LUKASA_CONFIG",
+    ] {
+        command.env_remove(variable);
+    }
+    command.current_dir(folder).args(["mcp", "--no-watch"]).env("LUKASA_MODEL_URL", "off").env("HOME", home);
+    command.env("XDG_RUNTIME_DIR", home).stderr(Stdio::null());
+    Agent::start(command, name)
+}
+
+/// What was asked and what an agent reads in answer.
+struct Transcript(String);
+
+impl Transcript {
+    /// Calls a tool of the default list, and gives the structured answer.
+    fn call(&mut self, who: (&str, &mut Agent), tool: &str, arguments: Value) -> Value {
+        let (name, agent) = who;
+        let answer = agent.request("tools/call", json!({"name": tool, "arguments": arguments})).unwrap();
+        assert_ne!(answer["isError"], true, "{tool}: {answer}");
+        let text = answer["content"][0]["text"].as_str().unwrap();
+        let pretty = serde_json::from_str(text)
+            .map_or(text.to_owned(), |value: Value| serde_json::to_string_pretty(&value).unwrap());
+        self.0 += &format!("**{name}** calls `{tool}` `{arguments}`\n\n```json\n{}\n```\n\n", steady(&pretty));
+        answer["structuredContent"].clone()
+    }
+}
+
+/// A text without what differs from run to run: ids and times.
+fn steady(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        if rest.get(..36).is_some_and(|part| part.parse::<uuid::Uuid>().is_ok()) {
+            out.push('…');
+            rest = &rest[36..];
+        } else if is_time(rest) {
+            out += "(time)";
+            rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || "-:.TZ".contains(c));
+        } else {
+            out.push(first);
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    out
+}
+
+/// Whether a text begins with a moment such as `2026-01-02T03:04:05Z`.
+fn is_time(text: &str) -> bool {
+    const FORM: &[u8] = b"0000-00-00T00:00:00";
+    let fits = |(wanted, byte): (&u8, &u8)| if *wanted == b'0' { byte.is_ascii_digit() } else { wanted == byte };
+    text.len() >= FORM.len() && FORM.iter().zip(text.as_bytes()).all(fits)
+}
+
+fn page() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/two-agents.md")
+}
+
+#[test]
+fn two_agents_on_a_feature_branch_see_one_tree() {
+    if !has_git() {
+        return;
+    }
+    let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let root = folder.path();
+    repository(root);
+    let (mut ada, mut bob) = (agent(root, home.path(), "ada"), agent(root, home.path(), "bob"));
+    let mut said = Transcript(String::new());
+
+    let task = json!({"task": "refresh_token must hand out tokens that expire"});
+    let pack = said.call(("ada", &mut ada), "context_pack", task);
+    let entry = &pack["data"]["core_symbols"][0];
+    assert_eq!((&entry["symbol_name"], &entry["start_line"]), (&json!("refresh_token"), &json!(10)), "{pack}");
+    assert!(entry["code"].as_str().unwrap().contains("lifetime=HOUR"), "the code as it is on disk: {pack}");
+    assert!(pack["data"]["low_confidence"].is_null(), "{pack}");
+
+    let slice = said.call(("ada", &mut ada), "semantic_slice", json!({"symbol": "refresh_token"}));
+    let lines: String = EDITED.split_inclusive('\n').skip(9).take(3).collect();
+    assert_eq!(slice["data"]["code"], json!(lines), "{slice}");
+
+    let callers = said.call(("bob", &mut bob), "get_callers", json!({"symbol": "sign"}));
+    let keys: Vec<&Value> = callers["data"]["callers"].as_array().unwrap().iter().map(|c| &c["key"]).collect();
+    assert_eq!(keys, ["tokens.py::guest_token", "tokens.py::refresh_token"], "one was never committed: {callers}");
+
+    let claim = json!({"target_id": "refresh_token", "intent": "give tokens an end"});
+    let claimed = said.call(("ada", &mut ada), "agent_claim", claim);
+    assert_eq!(claimed["data"]["target_id"], "tokens.py::refresh_token", "{claimed}");
+    let other = json!({"target_id": "tokens.py", "intent": "rename things"});
+    let refused = said.call(("bob", &mut bob), "agent_claim", other);
+    let conflict = &refused["data"]["conflict"];
+    assert_eq!(
+        (&conflict["agent_id"], &conflict["intent"]),
+        (&json!("ada"), &json!("give tokens an end")),
+        "{refused}"
+    );
+
+    let note = "sign() took no lifetime before: old tokens never end";
+    let seen = json!({"content": note, "type": "OBSERVATION", "entities": ["sign"]});
+    let remembered = said.call(("ada", &mut ada), "episode_add", seen);
+    assert_eq!(remembered["data"]["entities"], json!([{"ref": "Function:tokens.py::sign"}]), "{remembered}");
+    let decision = json!({"title": "Tokens last an hour", "rationale": "stolen ones must end soon",
+        "affected_files": ["tokens.py"]});
+    said.call(("ada", &mut ada), "decision_add", decision);
+    let recalled = said.call(("bob", &mut bob), "episode_recall", json!({"query": "why do tokens expire"}));
+    let episodes = &recalled["data"]["episodes"];
+    assert_eq!(
+        (&episodes[0]["rationale"], &episodes[1]["content"]),
+        (&json!("stolen ones must end soon"), &json!(note))
+    );
+
+    let again = said.call(("bob", &mut bob), "context_pack", json!({"task": "shorten how long guest_token lasts"}));
+    assert_eq!(again["data"]["core_symbols"][0]["symbol_name"], "guest_token", "{again}");
+    assert_eq!(again["data"]["active_blockers"][0]["agent"], "ada", "{again}");
+    assert!(again["data"]["decisions"].to_string().contains("Tokens last an hour"), "{again}");
+    for answer in [&pack, &slice, &callers, &recalled, &again] {
+        assert!(answer.to_string().contains("feature/expiry at tx "), "of the branch that is checked out: {answer}");
+    }
+    compare(&said.0);
+}
+
+/// The page has these calls, in this order. Answers are cut to a number of tokens, of which ids have more or fewer from run
+/// to run, so they are not compared to the letter.
+fn compare(said: &str) {
+    let text = format!("{}{said}", include_str!("two_agents.md"));
+    if std::env::var_os("LUKASA_WRITE_TRANSCRIPT").is_some() {
+        std::fs::write(page(), format!("{}\n", text.trim_end())).unwrap();
+    }
+    let written = std::fs::read_to_string(page()).unwrap_or_default();
+    let calls = |text: &str| text.lines().filter(|line| line.starts_with("**")).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(calls(&written), calls(&text), "LUKASA_WRITE_TRANSCRIPT=1 writes docs/two-agents.md again");
+}
