@@ -6,6 +6,7 @@ mod claims;
 mod community;
 mod cypher;
 mod finding;
+mod fresh;
 mod gate;
 mod graph;
 mod graphalytics;
@@ -16,6 +17,7 @@ mod pack;
 mod recall;
 mod search;
 mod serve;
+mod slices;
 mod store;
 mod tck;
 
@@ -108,6 +110,20 @@ fn main() -> ExitCode {
         .subcommand(
             Command::new("calls")
                 .about("Wrong and missing relationships of a repository: calls of tests from production code, calls into other builds, bases")
+                .arg(Arg::new("repo").long("repo").required(true).value_name("DIR").help("A working tree; it is only read"))
+                .arg(Arg::new("verbose").long("verbose").action(ArgAction::SetTrue).help("List what is wrong"))
+                .arg(json.clone()),
+        )
+        .subcommand(
+            Command::new("fresh")
+                .about("Processor and wall time of pack, search and callers in a process of their own, and over MCP")
+                .arg(Arg::new("repo").long("repo").required(true).value_name("DIR").help("A working tree; it is only read"))
+                .arg(Arg::new("program").long("program").required(true).value_name("FILE").help("The lukasa to ask"))
+                .arg(json.clone()),
+        )
+        .subcommand(
+            Command::new("slices")
+                .about("Slices of every symbol of a repository beside the lines of its own file")
                 .arg(Arg::new("repo").long("repo").required(true).value_name("DIR").help("A working tree; it is only read"))
                 .arg(Arg::new("verbose").long("verbose").action(ArgAction::SetTrue).help("List what is wrong"))
                 .arg(json.clone()),
@@ -219,6 +235,14 @@ fn main() -> ExitCode {
         Some(("calls", m)) => {
             let repo = m.get_one::<String>("repo").map(PathBuf::from).unwrap_or_default();
             calls::run(&repo, m.get_flag("verbose"), m.get_flag("json"))
+        }
+        Some(("fresh", m)) => {
+            let path = |name: &str| m.get_one::<String>(name).map(PathBuf::from).unwrap_or_default();
+            fresh::run(&path("repo"), &path("program"), m.get_flag("json"))
+        }
+        Some(("slices", m)) => {
+            let repo = m.get_one::<String>("repo").map(PathBuf::from).unwrap_or_default();
+            slices::run(&repo, m.get_flag("verbose"), m.get_flag("json"))
         }
         Some(("cypher", m)) if m.get_one::<u64>("generated").is_some() => {
             cypher::compare(m.get_one::<u64>("generated").copied().unwrap_or_default(), m.get_flag("json"))

@@ -1,0 +1,80 @@
+//! The `slices` suite: whether what `semantic_slice` shows of every symbol is written in that symbol's own file.
+
+use crate::finding::Project;
+use crate::{Fault, print};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Symbols that are listed with `--verbose`, at most.
+const LISTED: usize = 50;
+
+pub fn run(repo: &Path, verbose: bool, as_json: bool) -> Result<(), Fault> {
+    let repo = repo.canonicalize()?;
+    let project = Project::new()?;
+    eprintln!("indexing …");
+    project.call("index_directory", json!({"path": repo, "branch": "main"}))?;
+    project.engine.searching().sources.add(project.scope(), &repo)?;
+    let symbols = symbols(&project)?;
+    let mut files: HashMap<&str, Vec<String>> = HashMap::new();
+    let (mut same, mut shortened, mut wrong) = (0, 0, Vec::new());
+    for (name, key) in &symbols {
+        let path = key.split("::").next().unwrap_or(key);
+        if !files.contains_key(path) {
+            let text = String::from_utf8_lossy(&std::fs::read(repo.join(path))?).into_owned();
+            files.insert(path, text.split_inclusive('\n').map(str::to_owned).collect());
+        }
+        let slice = project.call("semantic_slice", json!({"symbol": name}))?;
+        match check(&slice, path, key, &files[path]) {
+            Ok(true) => same += 1,
+            Ok(false) => shortened += 1,
+            Err(why) => wrong.push(format!("{key}: {why}")),
+        }
+    }
+    if verbose {
+        wrong.iter().take(LISTED).for_each(|line| eprintln!("{line}"));
+    }
+    let name = repo.file_name().map(|name| name.to_string_lossy().into_owned());
+    let line = json!({"suite": "slices", "repo": name, "symbols": symbols.len(), "same": same, "shortened": shortened,
+        "wrong": wrong.len()});
+    print(&line, as_json);
+    Ok(())
+}
+
+/// Names and keys of everything that is written in a file.
+fn symbols(project: &Project) -> Result<Vec<(String, String)>, Fault> {
+    let seen = project.see()?;
+    let snapshot = &seen.look.snapshot;
+    let is_code = |type_name: &str| !["File", "Package", "External", "Commit"].contains(&type_name);
+    let nodes = snapshot.nodes().into_iter().filter(|node| is_code(snapshot.type_name(*node)));
+    let named = nodes.filter_map(|node| Some((snapshot.name(node), snapshot.key(node)?.to_owned())));
+    Ok(named.filter(|(_, key)| key.contains("::")).collect())
+}
+
+/// Whether a slice is of that file, has its lines to the letter and names the symbol; `false` where it had to be shortened.
+fn check(slice: &Value, path: &str, key: &str, lines: &[String]) -> Result<bool, String> {
+    let file = slice["file"].as_str().unwrap_or_default();
+    if file != path {
+        return Err(format!("shown from {file}"));
+    }
+    let [first, last] = ["start_line", "end_line"].map(|at| slice[at].as_u64().unwrap_or_default() as usize);
+    if first == 0 || last < first || last > lines.len() {
+        return Err(format!("lines {first} to {last} of {}", lines.len()));
+    }
+    let own = lines[first - 1..last].concat();
+    let name = key.rsplit("::").next().unwrap_or(key).split('~').next().unwrap_or_default();
+    let said = name.rsplit(['.', ' ']).next().unwrap_or(name);
+    // Fields of a tuple have a number, which nobody writes.
+    let unwritten = said.bytes().all(|byte| byte.is_ascii_digit());
+    if !unwritten && !own.contains(said) {
+        return Err(format!("lines {first} to {last} do not name it"));
+    }
+    let code = slice["code"].as_str().unwrap_or_default();
+    let begins = code.lines().next().unwrap_or_default();
+    match slice["truncated"] == true {
+        false if code.trim_end() == own.trim_end() => Ok(true),
+        // One line may be too long to be shown at all.
+        true if code.is_empty() || own.contains(begins) => Ok(false),
+        _ => Err(format!("lines {first} to {last} are others in the file")),
+    }
+}
