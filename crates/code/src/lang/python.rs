@@ -91,7 +91,7 @@ impl<'t> Reader<'t> {
             "return_statement" => {
                 let kids = self.kids(node);
                 if let Some(value) = kids.named().next() {
-                    let value = self.value(value);
+                    let value = self.used(value);
                     self.b.returns(value, false);
                 }
             }

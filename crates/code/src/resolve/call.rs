@@ -68,8 +68,10 @@ impl<'p> Eval<'p> {
         let call = &self.file(file).facts.calls[id as usize];
         let callee = self.callee(file, call, levels);
         let mut targets = Set { too_many: callee.too_many, ..Set::default() };
+        let returns_function = self.returns_function(file, call, &callee);
         for (value, how) in &callee.values {
             match value {
+                Value::Instance(..) if returns_function && *how >= How::Type => {}
                 Value::Func(_) | Value::Method(..) | Value::External(_) | Value::Builtin(_) => {
                     targets.add(*value, *how)
                 }
@@ -96,6 +98,13 @@ impl<'p> Eval<'p> {
             }
         }
         targets
+    }
+
+    /// Whether the callee is a call that returns a function. `Command | Callable[..., Command]` is what functions declare
+    /// that work as decorators with and without arguments: what is called of it is the function, not `Command.__call__`.
+    fn returns_function(&self, file: FileId, call: &Call, callee: &Set) -> bool {
+        matches!(self.file(file).facts.expr(call.callee), Expr::Call(_))
+            && callee.values.iter().any(|(value, how)| matches!(value, Value::Func(_)) && *how < How::Type)
     }
 
     fn constructor(&mut self, class: Gid, how: How, targets: &mut Set, levels: u8) {

@@ -723,7 +723,7 @@ impl<'p> Eval<'p> {
             for receiver in receivers {
                 set.add(Value::Instance(receiver, true), How::Exact);
             }
-            if !set.is_empty() && !self.is_made(class) {
+            if !set.is_empty() && !self.is_made(class) && !self.runs_on_others(method, class, &set) {
                 return set;
             }
         }

@@ -304,6 +304,18 @@ impl<'p> Eval<'p> {
         })
     }
 
+    /// Whether a class below inherits this method that no call was seen on. A call of `super().m()` shows one class that
+    /// the method runs on, and says nothing of those that do not override it.
+    pub(super) fn runs_on_others(&mut self, method: Gid, class: Gid, seen: &Set) -> bool {
+        self.note(Entry::Below(class));
+        let here = self.file(method.file);
+        let name = here.sym(here.facts.def(method.def).name);
+        self.link.all_derived(class).into_iter().any(|below| {
+            let is_seen = seen.values.iter().any(|(value, _)| matches!(value, Value::Instance(of, _) if *of == below));
+            !is_seen && self.line_of(below).classes.iter().find_map(|of| self.method_in(*of, name)) == Some(method)
+        })
+    }
+
     /// A method, and those of its name beside it.
     fn with_overloads(&self, method: Gid, name: Sym) -> SmallVec<[Gid; 4]> {
         let class = Gid { file: method.file, def: self.def(method).parent };

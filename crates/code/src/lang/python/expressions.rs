@@ -29,7 +29,7 @@ impl<'t> Reader<'t> {
         let ty = kids.field("type").map(|ty| self.ty(ty));
         let value = match kids.field("right") {
             Some(right) if right.kind() == "assignment" => self.deeper(UNKNOWN, |reader| reader.assignment(right)),
-            Some(right) => self.value(right),
+            Some(right) => self.used(right),
             None => UNKNOWN,
         };
         if node.kind() == "augmented_assignment" {

@@ -541,3 +541,71 @@ fn a_cast_chooses_the_overload() {
         ],
     );
 }
+
+#[test]
+fn a_base_method_that_other_classes_inherit_runs_on_them_too() {
+    let main = "
+class Parameter:
+    def consume(self):
+        return self.read()
+    def read(self):
+        return 1
+
+class Option(Parameter):
+    def consume(self):
+        return super().consume()
+    def read(self):
+        return 2
+
+class Argument(Parameter):
+    pass
+
+Option().consume()
+";
+    check(
+        &[("main.py", main)],
+        &[
+            "4: Option.read(self) 0.98",
+            "4: Parameter.read(self) 0.98",
+            "10: Parameter.consume(self) 0.9",
+            "17: Option(Parameter) 0.98",
+            "17: Option.consume(self) 0.9",
+        ],
+    );
+}
+
+#[test]
+fn of_a_decorator_or_what_it_makes_the_decorator_is_called() {
+    let main = "
+from typing import Callable, overload
+
+class Command:
+    def __call__(self): ...
+
+@overload
+def command(name: Callable) -> Command: ...
+@overload
+def command(name: str | None = ...) -> Callable[[Callable], Command]: ...
+def command(name=None) -> Command | Callable[[Callable], Command]:
+    def decorator(f) -> Command:
+        return Command()
+    if callable(name):
+        return decorator(name)
+    return decorator
+
+@command()
+def first(): ...
+
+first()
+";
+    check(
+        &[("main.py", main)],
+        &[
+            "13: Command() 0.98",
+            "15: command.decorator(f) 0.98",
+            "18: command(name=None) 0.98",
+            "18: command.decorator(f) 0.98",
+            "21: first() 0.98",
+        ],
+    );
+}
