@@ -16,12 +16,13 @@ pub use policies::setup;
 use crate::ledger::CONFLICT;
 use crate::{AccessKeys, AuditTrail, Clock, Derived, Reader, Store, Writer};
 use connect::Target;
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
+use parking_lot::Mutex;
 use session::Session;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::error::SqlState;
@@ -44,6 +45,8 @@ impl PostgresConfig {
 
 pub struct PostgresStore {
     pool: Pool,
+    /// Connections made until then are not used again.
+    stale_until: Arc<Mutex<Option<Instant>>>,
     runtime: Handle,
     /// Overrides the server's clock, for tests.
     clock: Option<Arc<dyn Clock>>,
@@ -67,7 +70,13 @@ impl PostgresStore {
         let (place, patience) = (place_of(&target.config), target.patience());
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_connect(target.config.clone(), target, recycling);
+        let stale_until = Arc::new(Mutex::new(None::<Instant>));
+        let stale = Arc::clone(&stale_until);
         let pool = Pool::builder(manager)
+            .pre_recycle(Hook::sync_fn(move |_, metrics| match *stale.lock() {
+                Some(until) if metrics.created <= until => Err(HookError::message("made before a fail-over")),
+                _ => Ok(()),
+            }))
             .max_size(config.connections)
             .wait_timeout(Some(WAIT))
             .create_timeout(Some(patience))
@@ -91,7 +100,7 @@ impl PostgresStore {
             ));
         }
         let writers = Arc::new(Semaphore::new((config.connections / 2).max(1)));
-        Ok(PostgresStore { pool, runtime, clock, writers, place, warnings: drift })
+        Ok(PostgresStore { pool, stale_until, runtime, clock, writers, place, warnings: drift })
     }
 
     /// What is not as it should be, where that does not keep the store from starting.
@@ -182,8 +191,10 @@ impl PostgresStore {
         }
     }
 
-    /// Has idle connections made again: after a fail-over they lead to where nothing is written.
+    /// Has connections made again: after a fail-over they lead to where nothing is written. Those in use are dropped when
+    /// they come back to the pool.
     fn forget_connections(&self) {
+        *self.stale_until.lock() = Some(Instant::now());
         self.pool.retain(|_, _| false);
     }
 
