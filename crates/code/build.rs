@@ -1,4 +1,4 @@
-//! Names this build by what its sources say, so that facts another build kept are not taken for ours.
+//! Computes a hash of this crate's sources, so that facts cached by another build are not reused.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Which builds a file is part of: Go's build constraints, in comments and in file names.
+//! The builds that include a file: Go's build constraints, in comments and in file names.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ pub enum Constraint {
 pub struct Build {
     os: &'static str,
     arch: &'static str,
-    /// The standard compiler, else gccgo.
+    /// Whether the compiler is the standard one; otherwise gccgo.
     gc: bool,
     cgo: bool,
     tags: BTreeSet<Box<str>>,
@@ -27,7 +27,7 @@ pub struct Build {
 static DEFAULT: LazyLock<Build> =
     LazyLock::new(|| Build { os: "linux", arch: "amd64", gc: true, cgo: true, tags: BTreeSet::new() });
 
-/// The most usual first: of several that would do, the first is taken.
+/// The most common first: when several satisfy a constraint equally well, the first is taken.
 const OS: [&str; 20] = [
     "linux",
     "darwin",
@@ -79,7 +79,7 @@ const ARCH: [&str; 25] = [
 ];
 const NOT_UNIX: [&str; 8] = ["windows", "js", "wasip1", "plan9", "nacl", "zos", "fuchsia", "other"];
 
-/// Constraints on more tags than this are not solved: a file so constrained counts as part of the default build.
+/// Constraints with more tags than this are not solved; the file then counts as part of the default build.
 const MOST_TAGS: usize = 10;
 
 impl Constraint {
@@ -100,7 +100,7 @@ impl Constraint {
         }
     }
 
-    /// The constraint of a Go file, by its name and the comments above its package clause; none where it is part of
+    /// The constraint of a Go file, from its name and the comments above its package clause; `None` if it is part of
     /// every build.
     pub fn of_go(path: &str, text: &str) -> Option<Constraint> {
         let mut all: Vec<Constraint> = in_name(path).into_iter().map(|tag| Constraint::Tag(tag.into())).collect();
@@ -113,7 +113,7 @@ impl Constraint {
 }
 
 impl Build {
-    /// What `go build` does on a plain Linux machine: linux, amd64, gc, cgo, no tags of its own.
+    /// The build that `go build` uses on a plain Linux machine: linux, amd64, gc, cgo, no custom tags.
     pub fn usual() -> &'static Build {
         &DEFAULT
     }
@@ -131,13 +131,14 @@ impl Build {
             "gc" => self.gc,
             "gccgo" => !self.gc,
             _ if tag == self.os || tag == family || tag == self.arch => true,
-            // Releases up to today's are set in every build.
+            // Tags of Go releases count as set in every build.
             _ if tag.starts_with("go1.") => true,
             _ => self.tags.contains(tag),
         }
     }
 
-    /// The build that differs least from the default among those that a constraint holds in; none where there is none.
+    /// Among the builds that satisfy a constraint, the one that differs least from the default; `None` if there is
+    /// none.
     pub fn nearest(constraint: &Constraint) -> Option<Build> {
         if constraint.holds(&DEFAULT) {
             return Some(DEFAULT.clone());
@@ -176,7 +177,7 @@ impl Build {
     }
 }
 
-/// `name_linux_amd64.go`, `name_windows_test.go`: what stands after the first underscore may name a system.
+/// Reads `name_linux_amd64.go`, `name_windows_test.go`: the parts after the first underscore may name a system.
 fn in_name(path: &str) -> Vec<&str> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let name = name.strip_suffix(".go").unwrap_or(name);
@@ -193,7 +194,7 @@ fn in_name(path: &str) -> Vec<&str> {
     }
 }
 
-/// `//go:build`, or else the older `// +build` lines, above the package clause.
+/// The `//go:build` line, or else the older `// +build` lines, above the package clause.
 fn in_comments(text: &str) -> Option<Constraint> {
     let mut older = Vec::new();
     let mut within = false;
@@ -226,7 +227,7 @@ fn in_comments(text: &str) -> Option<Constraint> {
     (!lines.is_empty()).then_some(Constraint::All(lines))
 }
 
-/// Reads the condition of a `//go:build` line; what cannot be read is no constraint.
+/// Parses the condition of a `//go:build` line; a malformed condition is no constraint.
 struct Reader<'t> {
     rest: &'t str,
 }

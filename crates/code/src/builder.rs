@@ -1,7 +1,7 @@
-//! Writes the facts of one file: what every front end shares, above all which name means which variable.
+//! Builds the facts of one file: the part that all front ends share, mainly the resolution of names to variables.
 //!
-//! Names are resolved when the whole file has been read, so a use may stand before its declaration. Languages whose
-//! declarations count only from where they stand (Rust, Go) open a scope per declaration.
+//! Names are resolved after the whole file has been read, so a use may precede its declaration. Languages where a
+//! declaration is visible only after it (Rust, Go) open a scope per declaration.
 
 use crate::facts::{
     Arg, ArgKind, Base, Bind, Call, CallId, CallKind, Def, DefId, Export, Expr, ExprId, Facts, Import, ImportId,
@@ -13,16 +13,16 @@ use rustc_hash::FxHashMap;
 
 pub type ScopeId = u32;
 
-/// Deepest nesting that is followed: no person writes deeper, and generated text must not cost the stack.
+/// Deepest nesting that is followed. People do not write deeper, and generated text must not overflow the stack.
 const DEPTH: u32 = 600;
 
 pub struct Builder<'t> {
     pub text: &'t str,
     pub facts: Facts,
-    /// What is being read belongs to this definition.
+    /// The definition that contains the syntax being read.
     pub owner: DefId,
     pub scope: ScopeId,
-    /// When what is being read is reached.
+    /// The condition under which the syntax being read is reached.
     pub when: When,
     scopes: Vec<Scope>,
     declared: FxHashMap<(ScopeId, Name), VarId>,
@@ -37,9 +37,9 @@ pub struct Builder<'t> {
 
 struct Scope {
     parent: ScopeId,
-    /// Its names are seen by what is written directly in it, not by functions inside: Python classes.
+    /// Its names are visible to code directly in it, but not to functions inside: Python classes.
     own_only: bool,
-    /// The scope belongs to a function, class or file, not to a block.
+    /// The function, class or file that the scope belongs to; a block has the owner of the enclosing scope.
     owner: DefId,
 }
 
@@ -124,7 +124,7 @@ impl<'t> Builder<'t> {
         self.declared.get(&(scope, name)).copied()
     }
 
-    /// A new variable of the current owner under this name, hiding any earlier one in the same scope.
+    /// Declares a variable of the current owner. It hides an earlier one of the same name in the same scope.
     pub fn declare(&mut self, name: Name, what: VarKind, ty: Option<ExprId>) -> VarId {
         self.declare_in(self.scope, name, what, ty)
     }
@@ -137,7 +137,7 @@ impl<'t> Builder<'t> {
         var
     }
 
-    /// The variable of this name in the scope, made when it is not there.
+    /// The variable of this name in the scope, declared if it is missing.
     pub fn variable_in(&mut self, scope: ScopeId, name: Name) -> VarId {
         match self.declared_in(scope, name) {
             Some(var) => var,
@@ -145,12 +145,12 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Lets a name of the current scope mean a variable of another: Python's `global` and `nonlocal`.
+    /// Makes a name of the current scope refer to a variable of another: Python's `global` and `nonlocal`.
     pub fn alias(&mut self, name: Name, var: VarId) {
         self.declared.insert((self.scope, name), var);
     }
 
-    /// Binds a definition to its name in a scope. A second one of the same name may be meant as well.
+    /// Binds a definition to its name in a scope. If the name is already declared, the variable may hold both.
     pub fn declare_def(&mut self, scope: ScopeId, def: DefId) -> VarId {
         let name = self.facts.defs[def as usize].name;
         if let Some(var) = self.declared_in(scope, name) {
@@ -176,7 +176,7 @@ impl<'t> Builder<'t> {
         &mut self.facts.defs[def as usize]
     }
 
-    /// Goes into a definition: it becomes the owner, with a scope of its own. `leave_def` goes back.
+    /// Makes a definition the owner, with a new scope. `leave_def` restores the previous owner and scope.
     pub fn enter_def(&mut self, def: DefId, own_only: bool) -> (DefId, ScopeId) {
         let before = (self.owner, self.scope);
         self.owner = def;
@@ -189,7 +189,7 @@ impl<'t> Builder<'t> {
         (self.owner, self.scope) = before;
     }
 
-    /// Adds a parameter to the current owner, at the next place.
+    /// Adds a parameter to the current owner, at the next position.
     pub fn param(&mut self, name: &str, what: Option<VarKind>, ty: Option<ExprId>) -> VarId {
         let name = self.name(name);
         let place = self.facts.defs[self.owner as usize].params.len() as u16;
@@ -213,7 +213,7 @@ impl<'t> Builder<'t> {
         self.facts.exprs.len() as ExprId - 1
     }
 
-    /// A name as it is used here; what it means is found at the end.
+    /// Reads a name in the current scope; `finish` resolves it.
     pub fn read(&mut self, name: &str) -> ExprId {
         let name = self.name(name);
         let expr = self.expr(Expr::Free(name));
@@ -226,7 +226,7 @@ impl<'t> Builder<'t> {
         self.expr(Expr::Member(of, name))
     }
 
-    /// `a.b.c` or `a::b::c` as it is used here.
+    /// Reads `a.b.c` or `a::b::c` in the current scope.
     pub fn read_path<'p>(&mut self, path: impl IntoIterator<Item = &'p str>) -> ExprId {
         let mut parts = path.into_iter();
         let Some(first) = parts.next() else { return UNKNOWN };
@@ -240,7 +240,7 @@ impl<'t> Builder<'t> {
         Range { start, len: items.len() as u32 }
     }
 
-    /// One of these; unknown ones fall away.
+    /// One of these values; unknown ones are dropped.
     pub fn either(&mut self, values: &[ExprId]) -> ExprId {
         let items: Vec<Item> =
             values.iter().filter(|v| **v != UNKNOWN).map(|v| Item { key: Key::Next, value: *v }).collect();
@@ -265,7 +265,7 @@ impl<'t> Builder<'t> {
         self.expr(Expr::Collection(kind, range))
     }
 
-    // --- what happens ---
+    // --- statements ---
 
     pub fn call(&mut self, callee: ExprId, how: CallKind, args: &[Arg], at: Span) -> ExprId {
         let start = self.facts.args.len() as u32;
@@ -276,14 +276,14 @@ impl<'t> Builder<'t> {
         self.expr(Expr::Call(call))
     }
 
-    /// A call the language makes by itself of a member: `of.name(args)`.
+    /// A call of a member that the language makes implicitly: `of.name(args)`.
     pub fn implicit(&mut self, of: ExprId, name: &str, args: &[ExprId], at: Span) -> ExprId {
         let callee = self.member(of, name);
         let args: Vec<Arg> = args.iter().map(|value| Arg { how: ArgKind::Place, value: *value }).collect();
         self.call(callee, CallKind::Implicit, &args, at)
     }
 
-    /// What a parameter is where nobody gives it.
+    /// Records the default of a parameter.
     pub fn bind_default(&mut self, param: VarId, value: ExprId) {
         if value != UNKNOWN {
             self.facts.binds.push(Bind { owner: self.owner, target: Target::Var(param), value });
@@ -299,7 +299,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Assigns to a name as it is seen here, whichever scope declares it.
+    /// Assigns to a name in the scope that declares it; `finish` resolves the name.
     pub fn bind_name(&mut self, name: &str, value: ExprId) {
         let name = self.name(name);
         self.names_assigned.push((name, self.scope));
@@ -352,7 +352,7 @@ impl<'t> Builder<'t> {
         self.facts.faults.push((line, what.into()));
     }
 
-    /// One level deeper; `false` when nested too deeply to go on. `leave` goes back.
+    /// Goes one level deeper; `false` when the nesting is too deep to continue. `leave` goes back.
     #[must_use]
     pub fn enter(&mut self) -> bool {
         if self.depth >= DEPTH {
@@ -367,7 +367,7 @@ impl<'t> Builder<'t> {
         self.depth -= 1;
     }
 
-    /// Resolves names and gives the facts.
+    /// Resolves names and returns the facts.
     pub fn finish(mut self) -> Facts {
         if self.too_deep {
             self.fault(1, "nested too deeply: the innermost parts were left out");
@@ -394,7 +394,7 @@ impl<'t> Builder<'t> {
         self.facts
     }
 
-    /// The variable a name means in a scope: the nearest one outwards.
+    /// The variable that a name refers to in a scope: that of the nearest enclosing scope.
     pub fn find(&self, scope: ScopeId, name: Name) -> Option<VarId> {
         let owner = self.scopes[scope as usize].owner;
         let mut at = scope;

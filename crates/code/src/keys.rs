@@ -1,11 +1,11 @@
-//! Keys of definitions: `path::Class::method`, told apart where a file has several of one name.
+//! Keys of definitions: `path::Class::method`, with a suffix where a file has several of the same name.
 
 use crate::facts::{Def, DefId, Expr, ExprId, Facts, Kind, ROOT, flag};
 use crate::type_names;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// The object type of a definition; `None` for what is no symbol of its own.
+/// The object type of a definition; `None` if the definition is not a symbol.
 fn object_type(def: &Def) -> Option<&'static str> {
     let is_test_case = def.is(flag::TEST) && !def.is(flag::ONLY_IN_TESTS);
     Some(match def.kind {
@@ -22,7 +22,7 @@ fn object_type(def: &Def) -> Option<&'static str> {
     })
 }
 
-/// Object type and key of every definition of a file; lambdas, and what is inside of unnamed types, have none.
+/// Object type and key of every definition of a file; `None` for lambdas and for keys that would be too long.
 pub fn keys(path: &str, facts: &Facts) -> Vec<Option<(&'static str, String)>> {
     let mut keys: Vec<Option<(&'static str, String)>> = vec![None; facts.defs.len()];
     let mut paths: Vec<Option<String>> = vec![None; facts.defs.len()];
@@ -32,7 +32,7 @@ pub fn keys(path: &str, facts: &Facts) -> Vec<Option<(&'static str, String)>> {
     for (index, def) in facts.defs.iter().enumerate().skip(1) {
         let name = &*clean(facts.name(def.name));
         let above = if def.kind == Kind::Method && def.receiver.is_some() {
-            // Written beside its type: named as if inside.
+            // Written outside its type: the key is the same as if it were inside.
             let parent = named_parent(facts, &paths, def.parent);
             match def.receiver.and_then(|r| type_name(facts, r)) {
                 Some(of) => parent.map(|p| format!("{p}::{of}")),
@@ -63,7 +63,7 @@ pub fn keys(path: &str, facts: &Facts) -> Vec<Option<(&'static str, String)>> {
     keys
 }
 
-/// A name as part of a key: one line, of bounded length.
+/// Normalizes a name for use in a key: one line, of bounded length.
 pub fn clean(name: &str) -> Cow<'_, str> {
     let fine = name.len() <= NAME_BYTES && !name.chars().any(char::is_control) && name.trim() == name;
     if fine {
@@ -82,9 +82,9 @@ pub fn clean(name: &str) -> Cow<'_, str> {
     Cow::Owned(crate::tree::cut(&one_line, NAME_BYTES).trim_end().to_owned())
 }
 
-/// Longest name in a key: longer ones are generated or are sentences.
+/// Longest name in a key. Longer ones are generated or are sentences.
 const NAME_BYTES: usize = 120;
-/// Longest key, with room for what tells duplicates apart.
+/// Longest key, with room for the suffix that distinguishes duplicates.
 const KEY_BYTES: usize = 800;
 
 fn named_parent(facts: &Facts, paths: &[Option<String>], parent: DefId) -> Option<String> {
@@ -100,7 +100,7 @@ fn named_parent(facts: &Facts, paths: &[Option<String>], parent: DefId) -> Optio
     }
 }
 
-/// By the trait they implement, else by their parameters, else by their order.
+/// Distinguishes duplicates by the trait they implement, else by their parameters, else by their order.
 fn tell_apart(
     facts: &Facts,
     object_type: &'static str,
@@ -124,7 +124,7 @@ fn tell_apart(
     }
 }
 
-/// What stands between the first parentheses of a signature, without spaces.
+/// The text between the first parentheses of a signature, without spaces.
 fn parameters(signature: &str) -> String {
     let inside = signature.split_once('(').map_or("", |(_, rest)| rest);
     let inside = inside.rsplit_once(')').map_or(inside, |(inside, _)| inside);

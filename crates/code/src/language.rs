@@ -1,4 +1,4 @@
-//! Which language a file is written in, told by its name or its first line.
+//! Detects the language of a file from its name or its first line.
 
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,8 @@ impl Language {
         }
     }
 
-    /// By the file's name; `head` is the beginning of its text, asked only when the name says nothing.
+    /// Detects the language from the file's name. `head` is the beginning of its text and is used only when the name is
+    /// not enough.
     pub fn of(path: &str, head: &str) -> Option<Language> {
         let name = path.rsplit('/').next().unwrap_or(path);
         let extension = name.rsplit_once('.').map_or("", |(_, e)| e);
@@ -78,7 +79,7 @@ impl Language {
         })
     }
 
-    /// Languages that import one another's files.
+    /// The representative of a group of languages that import one another's files.
     pub fn family(self) -> Language {
         match self {
             Language::TypeScript | Language::Tsx => Language::JavaScript,
@@ -88,7 +89,7 @@ impl Language {
     }
 }
 
-/// A `.h` file is C++ when it says something C cannot.
+/// Distinguishes C++ headers from C headers: a `.h` file is C++ when it uses syntax that C lacks.
 fn header(head: &str) -> Language {
     let cpp = head.lines().any(|line| {
         let line = line.trim_start();

@@ -1,7 +1,7 @@
-//! Source text to facts: symbols, imports, calls, and who calls whom, with how sure that is.
+//! Turns source text into facts: symbols, imports, calls, and links between callers and callees with their confidence.
 //!
-//! Pure: no file is opened, no store is known. A front end per language (`lang/`) turns text into `Facts`; the
-//! resolver links the facts of all files.
+//! Pure: it opens no file and uses no store. A front end per language (`lang/`) turns text into `Facts`; the resolver
+//! links the facts of all files.
 
 pub mod build;
 pub mod builder;
@@ -16,7 +16,7 @@ pub mod summary;
 mod tree;
 pub mod type_names;
 
-/// Stands for what this build makes of a text: facts of another build may be others.
+/// Hash of the sources of this crate. Cached facts of another build are discarded, because they may differ.
 pub const BUILD: &str = env!("LUKASA_CODE_BUILD");
 
 pub use facts::Facts;

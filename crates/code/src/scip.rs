@@ -1,7 +1,9 @@
-//! SCIP indexes: what a compiler knows about who calls, names and implements whom, in the graph's words.
+//! SCIP indexes: reads the calls, references and implementations that a compiler found and converts them into
+//! relationships.
 //!
-//! `Index::read` takes an index apart, `place` matches each document with the facts of its file, and `link` tells the
-//! relationships between all of them. An index has no word for a call: a mention is one where the facts have a call.
+//! `Index::read` parses an index, `place` matches each document with the facts of its file, and `link` derives the
+//! relationships between all documents. SCIP does not record calls: a mention is a call if the facts have a call at
+//! that position.
 
 mod link;
 mod place;
@@ -24,20 +26,20 @@ pub use link::link;
 pub use place::{Placed, defined_in, place};
 pub use read::{Document, Encoding, Index};
 
-/// What an index says about the graph.
+/// The relationships that an index contains, and the data to check known calls against it.
 #[derive(Default)]
 pub struct Compiled {
-    /// By type and ends.
+    /// Ordered by type, source and target.
     pub edges: Vec<Edge>,
-    /// Packages and names of packages that the edges need.
+    /// Packages and names of packages that the edges refer to.
     pub outside: BTreeMap<(&'static str, String), PutObject>,
-    /// Symbols that are known definitions, and those that are not.
+    /// Number of symbols with a known definition, and of those without.
     pub matched: usize,
     pub unmatched: usize,
-    /// Keys of the names of packages.
+    /// Keys of the names of packages, by id.
     outside_keys: FxHashMap<Uuid, String>,
     lines: FxHashMap<(Uuid, u32), Line>,
-    /// A method, and one it implements or overrides.
+    /// Pairs of a method and a method that it implements or overrides.
     implementations: FxHashSet<(Uuid, Uuid)>,
 }
 
@@ -46,17 +48,17 @@ pub struct Edge {
     pub type_name: &'static str,
     pub src: Uuid,
     pub dst: Uuid,
-    /// Where, ascending; none where an index does not say.
+    /// Ascending; empty if the index has no position.
     pub lines: Vec<u32>,
 }
 
-/// What is called on one line of a caller.
+/// The calls on one line of a caller.
 #[derive(Default)]
 struct Line {
     targets: FxHashSet<Uuid>,
-    /// As written.
+    /// Names of the called symbols, as written.
     names: FxHashSet<Box<str>>,
-    /// Names of which something else may be called as well.
+    /// Names that may call a target that the index does not list.
     open: FxHashSet<Box<str>>,
 }
 
@@ -75,7 +77,7 @@ impl Edge {
         Edge { type_name, src, dst, lines }
     }
 
-    /// The content of the relationship, given what is said about it so far.
+    /// The content of the relationship, merged with its present content.
     pub fn content(&self, before: Option<&Content>) -> Content {
         let mut content = before.cloned().unwrap_or_default();
         content.confidence = Some(How::Compiler.confidence());
@@ -94,14 +96,14 @@ impl Edge {
     }
 }
 
-/// The lines a relationship says it stands on.
+/// The lines that a relationship records.
 fn lines_of(content: &Content) -> Vec<u32> {
     let line = content.properties.get("line").into_iter();
     let lines = content.properties.get("lines").and_then(Value::as_array).into_iter().flatten();
     line.chain(lines).filter_map(|line| u32::try_from(line.as_u64()?).ok()).collect()
 }
 
-/// A call that is known already.
+/// A call that the graph already contains.
 pub struct KnownCall<'a> {
     pub caller: Uuid,
     pub called: Uuid,
@@ -110,9 +112,9 @@ pub struct KnownCall<'a> {
 }
 
 impl Compiled {
-    /// Calls things outside by the names they have already. A compiler names where something is defined, which may be
-    /// deep inside a package or in another one; the graph names it as it is imported. Where both speak of the same
-    /// call, they mean the same.
+    /// Replaces the ids of outside names with those that the graph already uses. A compiler names the place of
+    /// definition, which may be deep inside a package or in another one; the graph names the place of import. Both
+    /// refer to the same object if they name the same call.
     pub fn adopt<'a>(&mut self, calls: impl Iterator<Item = KnownCall<'a>>) {
         let mut told: FxHashMap<(Uuid, u32), Vec<Uuid>> = FxHashMap::default();
         for edge in self.edges.iter().filter(|e| e.type_name == "CALLS" && self.outside_keys.contains_key(&e.dst)) {
@@ -126,7 +128,8 @@ impl Compiled {
             known.extend(lines_of(call.content).iter().map(|line| (call.caller, *line, call.called)));
         }
         let mut votes: BTreeMap<(Uuid, Uuid), usize> = BTreeMap::new();
-        // What came through types may be wrong; what was taken over before is taken over again.
+        // Calls derived from types may be wrong. Calls of the compiler are included, so that names adopted earlier are
+        // adopted again.
         let sure = |call: &&KnownCall<'_>| matches!(call.content.derivation.as_deref(), Some("import" | "compiler"));
         for call in calls.iter().filter(sure) {
             for line in lines_of(call.content) {
@@ -158,9 +161,9 @@ impl Compiled {
         }
     }
 
-    /// Whether the compiler contradicts a call that was found otherwise: on each of its lines the caller calls
-    /// something else by that name. What merely may run instead, an implementation of what is called, is no
-    /// contradiction; nor is anything on a line with a call of that name that the compiler does not know.
+    /// Whether the compiler contradicts a call that was derived otherwise: on each of its lines the caller calls
+    /// something else of that name. A call is not contradicted if it implements what the compiler found, because it may
+    /// run instead, nor if the line has a call of that name that the compiler did not resolve.
     pub fn refutes(&self, call: &KnownCall<'_>) -> bool {
         let KnownCall { caller, called, called_key, content } = *call;
         let (mut lines, names) = (lines_of(content), called_names(called_key));
@@ -182,7 +185,7 @@ impl Compiled {
     }
 }
 
-/// Whether two keys of names outside are of one ecosystem and end with one name.
+/// Whether two keys of outside names have the same ecosystem and the same last name.
 fn same_outside(ours: &str, theirs: &str) -> bool {
     let ends = |key: &str| {
         let (ecosystem, rest) = key.split_once(':')?;
@@ -192,7 +195,7 @@ fn same_outside(ours: &str, theirs: &str) -> bool {
     ends(ours).is_some_and(|ours| ends(theirs) == Some(ours))
 }
 
-/// Names by which something with this key is called: its own, and for a constructor that of its class.
+/// Names by which a definition with this key is called: its own, and for a constructor that of its class.
 fn called_names(key: &str) -> Vec<&str> {
     let mut parts = key.rsplit("::").map(|part| part.split('~').next().unwrap_or(part));
     let last = parts.next().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! What a file contributes to the graph: its objects, and the relationships that belong to it.
+//! The objects and relationships that a file contributes to the graph.
 //!
-//! A relationship belongs to the file of its source, except CONTAINS, which belongs to the file of what is contained.
+//! A relationship belongs to the file of its source, except CONTAINS, which belongs to the file of its target.
 
 use crate::facts::{BaseKind, CallKind, Def, DefId, Facts, Imported, Kind, ROOT, Visibility, flag};
 use crate::keys;
@@ -17,12 +17,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Ids and names of all symbols of a program.
+/// Ids and keys of all symbols of a program.
 #[derive(Default)]
 pub struct Names {
     namespace: Uuid,
     files: Vec<Vec<Option<Symbol>>>,
-    /// The files as they were when their symbols were named.
+    /// The version of each file for which `files` was computed.
     named: Vec<Option<Arc<File>>>,
 }
 
@@ -39,7 +39,7 @@ impl Names {
         names
     }
 
-    /// Names what has changed since the last time.
+    /// Recomputes the symbols of the files that changed since the last call.
     pub fn update(&mut self, program: &Program, namespace: Uuid) {
         if self.namespace != namespace {
             *self = Names { namespace, ..Names::default() };
@@ -64,7 +64,7 @@ impl Names {
         self.files[file as usize].iter().flatten().map(|symbol| symbol.id)
     }
 
-    /// Type and key of a symbol; none for what is no symbol of its own.
+    /// Object type and key of a symbol; `None` if the definition is not a symbol.
     pub fn name_of(&self, gid: Gid) -> Option<(&'static str, &str)> {
         self.get(gid).map(|symbol| (symbol.object_type, symbol.key.as_str()))
     }
@@ -73,7 +73,7 @@ impl Names {
         self.files[gid.file as usize].get(gid.def as usize)?.as_ref()
     }
 
-    /// The symbol a definition counts for: itself, or what encloses it.
+    /// The symbol that a definition is attributed to: itself, or the nearest enclosing one.
     fn counts_for(&self, program: &Program, gid: Gid) -> (Gid, Option<&Symbol>) {
         let facts = &program.file(gid.file).facts;
         let mut at = gid;
@@ -97,23 +97,23 @@ fn symbols(program: &Program, file: FileId, namespace: Uuid) -> Vec<Option<Symbo
         .collect()
 }
 
-/// What is known of a file beside its facts.
+/// What is known about a file besides its facts.
 #[derive(Clone, Debug, Default)]
 pub struct About {
     pub content_hash: String,
     pub bytes: u64,
-    /// Summaries that a language model made, which stand in place of those made by rule.
+    /// Summaries by a language model. They replace those made by rule.
     pub summaries: BTreeMap<DefId, Summary>,
 }
 
-/// What a language model says of a symbol.
+/// A summary of a symbol by a language model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     pub text: Arc<str>,
     pub model: Arc<str>,
 }
 
-/// The object of a file that is no source: only that it is there.
+/// The object of a file that is not source code: path, hash and size only.
 pub fn plain_file(path: &str, about: &About) -> PutObject {
     let mut put = PutObject::new(type_names::FILE, path);
     put.title = Some(path.rsplit('/').next().unwrap_or(path).to_owned());
@@ -125,11 +125,11 @@ pub fn plain_file(path: &str, about: &About) -> PutObject {
     put
 }
 
-/// Stands for how files are taken apart: when that changes, what was stated before no longer counts as the same.
+/// Version of the extraction: increase it when the extraction changes, so that earlier digests no longer match.
 const MADE_BY: u32 = 3;
 
-/// A hash over everything a file states. The content decides about objects; what its names mean, about relationships.
-/// Where a language model has its part in it, a second hash follows: see `digest_parts`.
+/// A hash over everything that a file contributes. Objects depend on its content, relationships on what its names
+/// resolve to. If a language model wrote summaries, a second hash follows: see `digest_parts`.
 pub fn digest(program: &Program, names: &Names, links: &Links, file: FileId, about: &About) -> String {
     let mut hasher = Hasher::default();
     let mut number = |n: u32| hasher.add(&n.to_le_bytes());
@@ -180,7 +180,7 @@ pub fn digest(program: &Program, names: &Names, links: &Links, file: FileId, abo
     let mut hasher = Hasher::default();
     for (def, summary) in &about.summaries {
         hasher.add(&def.to_le_bytes());
-        // A length before each text, so that no two lists read the same.
+        // Each text is preceded by its length, so that different lists never produce the same bytes.
         for text in [&summary.text, &summary.model] {
             hasher.add(&(text.len() as u32).to_le_bytes());
             hasher.add(text.as_bytes());
@@ -189,7 +189,8 @@ pub fn digest(program: &Program, names: &Names, links: &Links, file: FileId, abo
     format!("{digest}-{}", short(hasher))
 }
 
-/// The two parts of a digest: what the code says; what a language model said of it, if it did.
+/// The two parts of a digest: the hash of the code, and the hash of the summaries by a language model, if there are
+/// any.
 pub fn digest_parts(digest: &str) -> (&str, Option<&str>) {
     digest.split_once('-').map_or((digest, None), |(code, model)| (code, Some(model)))
 }
@@ -202,7 +203,7 @@ fn short(hasher: Hasher) -> String {
     })
 }
 
-/// The objects of a file: itself first, then its symbols.
+/// The objects of a file: the file first, then its symbols.
 pub fn objects(
     program: &Program,
     names: &Names,
@@ -222,7 +223,7 @@ pub fn objects(
 /// The relationships that belong to a file.
 pub fn relationships(program: &Program, names: &Names, links: &Links, file: FileId) -> Vec<PutRelationship> {
     let mut maker = Maker::new(program, names, file);
-    // Symbols within others, and in their file; a few more calls than edges.
+    // An estimate: each symbol has CONTAINS and usually DEFINED_IN, and several calls may share one edge.
     maker.relationships.reserve(2 * maker.facts.defs.len() + links.calls.len() + links.uses.len());
     maker.containment(links);
     maker.imports(links);
@@ -234,7 +235,7 @@ pub fn relationships(program: &Program, names: &Names, links: &Links, file: File
 /// Objects outside the program, by type and key.
 pub type Outside = BTreeMap<(&'static str, String), PutObject>;
 
-/// The objects outside the program that a file's relationships need.
+/// The objects outside the program that a file's relationships refer to.
 pub fn outside(program: &Program, names: &Names, links: &Links, file: FileId) -> Outside {
     let mut maker = Maker::new(program, names, file);
     let mut seen = FxHashSet::default();
@@ -326,7 +327,7 @@ impl Maker<'_> {
         set("language", json!(self.facts.language.name()));
         if index == ROOT {
             set("lines", json!(self.facts.lines));
-            // A package may be called otherwise than its folder.
+            // The package name may differ from the folder name.
             if !self.facts.package.is_empty() {
                 set("package", json!(self.facts.package));
             }
@@ -372,7 +373,7 @@ impl Maker<'_> {
             let gid = Gid { file: self.file, def: index };
             let Some(symbol) = self.names.get(gid) else { continue };
             let def = self.facts.def(index);
-            // A method written outside its type is the type's, wherever it stands.
+            // A method written outside its type is contained in the type, even if that is in another file.
             let within = match receivers.get(&index).and_then(|of| self.names.get(*of)) {
                 Some(of) => Some(of),
                 None => self.names.counts_for(self.program, Gid { file: self.file, def: def.parent }).1,
@@ -381,15 +382,15 @@ impl Maker<'_> {
             let within = within.id;
             let id = symbol.id;
             self.written(type_names::CONTAINS, within, id);
-            // Fields are found through their type.
+            // A field needs no DEFINED_IN: it is reached through its type.
             if within != file && symbol.object_type != type_names::VARIABLE {
                 self.written(type_names::DEFINED_IN, id, file);
             }
         }
     }
 
-    /// What the text itself says, without resolving a name. The line is the symbol's own: kept here too, it would be
-    /// recorded again for every symbol below a line that was added.
+    /// Adds a relationship that follows from the text alone, without resolving a name. It has no line: the symbol has
+    /// one, and a line here would be a new version for every symbol below an inserted line.
     fn written(&mut self, type_name: &str, src: Uuid, dst: Uuid) {
         let put = self.edge(type_name, src, dst);
         put.confidence = Some(1.0);
@@ -502,7 +503,7 @@ impl Maker<'_> {
             let src = src.id;
             let dst = match link.to {
                 To::Def(gid) => {
-                    // A call of a lambda stays within what it is written in.
+                    // A call of a lambda stays within the definition that contains it, so it has no edge.
                     let Some(symbol) = self.names.get(gid) else { continue };
                     if links.is_test || own.is_in_test(from.def) {
                         let file = self.program.file(gid.file);
@@ -566,7 +567,7 @@ impl Maker<'_> {
         }
     }
 
-    // --- what is outside ---
+    // --- objects outside the program ---
 
     fn package(&mut self, path: u32) -> Option<Uuid> {
         let (package, _) = self.program.external_path(path);
@@ -582,7 +583,7 @@ impl Maker<'_> {
         id
     }
 
-    /// A name of a package; none when it is no name.
+    /// The object of a name in a package; `None` if the name is empty.
     fn external(&mut self, path: u32) -> Option<Uuid> {
         let (package, names) = self.program.external_path(path);
         if names.is_empty() {
@@ -604,14 +605,15 @@ impl Maker<'_> {
     }
 }
 
-/// Names listed on one import: more belong to a module that is used as a whole.
+/// Most names listed on one import. A module with more is used as a whole.
 const IMPORTED_NAMES: usize = 50;
-/// Calls listed on one file that could not be resolved: more are in generated files only.
+/// Most unresolved calls listed on one file. Only generated files have more.
 const UNRESOLVED_SITES: usize = 2_000;
-/// Lines listed on one call edge.
+/// Most lines listed on one call edge.
 const CALL_LINES: usize = 20;
 
-/// The lines of a call edge, ascending; `calls` is how many there are, where not all are known.
+/// Sets the lines of a call edge, ascending. `calls` is the number of calls, which may exceed the number of known
+/// lines.
 pub(crate) fn set_lines(properties: &mut Map<String, Value>, lines: &[u32], calls: usize) {
     let Some(first) = lines.first() else { return };
     properties.insert("line".into(), json!(first));
@@ -635,7 +637,7 @@ pub(crate) fn external_object(ecosystem: &str, package: &str, name: &str) -> Put
     put
 }
 
-/// Where a package comes from: what JavaScript has itself is no package of npm's.
+/// The ecosystem of a package: globals of JavaScript itself do not belong to npm.
 fn ecosystem_of(language: Language, package: &str) -> &'static str {
     if package == GLOBAL_THIS { "javascript" } else { ecosystem(language) }
 }

@@ -1,5 +1,5 @@
-//! One sentence about a definition, by rule: what its doc says first, else its first meaningful line, else its
-//! signature in words.
+//! One sentence about a definition, by rule: the first sentence of its doc comment, else the first meaningful line of
+//! its body, else its signature in words.
 
 use crate::facts::{Def, Kind};
 use crate::tree::{cut, one_line};
@@ -21,12 +21,13 @@ pub fn of(def: &Def, name: &str, text: &str) -> String {
     in_words(def, name)
 }
 
-/// Whether the summary of a definition says nothing that somebody wrote about it.
+/// Whether the summary of a definition is derived by rule, because its doc comment has no sentence.
 pub fn is_by_rule(def: &Def) -> bool {
     def.doc.as_deref().and_then(first_sentence).is_none()
 }
 
-/// Up to the first full stop that ends a sentence, over line breaks; markup and tags at the beginning are left out.
+/// The text up to the first full stop that ends a sentence, across line breaks, without markup and tags at the
+/// beginning.
 pub fn first_sentence(doc: &str) -> Option<String> {
     let paragraph: Vec<&str> = doc
         .lines()
@@ -42,7 +43,7 @@ pub fn first_sentence(doc: &str) -> Option<String> {
         let at = from + at;
         let after = paragraph[at + 1..].chars().next();
         let before = paragraph[..at].rsplit(' ').next().unwrap_or("");
-        // Not after `e.g`, `i.e`, single letters: those stops end no sentence.
+        // A stop after `e.g`, `i.e` or a single letter does not end a sentence.
         let abbreviation = before.len() <= 1 || matches!(before, "e.g" | "i.e" | "etc" | "cf" | "vs");
         if after.is_none_or(char::is_whitespace) && !abbreviation {
             end = at + 1;
@@ -58,11 +59,11 @@ fn says_something(line: &str) -> bool {
     line.chars().filter(|c| c.is_alphabetic()).count() > 2 && !line.starts_with('@') && !line.starts_with("<!--")
 }
 
-/// The first line of the body that does something.
+/// The first meaningful line of the body.
 fn first_line(def: &Def, text: &str) -> Option<String> {
     let body = text.get(def.span.start as usize..def.span.end as usize)?;
     let mut lines = body.lines().map(str::trim);
-    // The head may take several lines: it ends where the signature ends.
+    // The head may span several lines: it ends where the signature ends.
     let last_of_head = def.signature.split_whitespace().last().unwrap_or("");
     if body.contains('\n') {
         lines.by_ref().find(|line| !line.starts_with('@') && !line.starts_with("#[") && line.contains(last_of_head));
@@ -77,7 +78,7 @@ fn first_line(def: &Def, text: &str) -> Option<String> {
         .map(|line| cut(&one_line(line), BYTES).to_owned())
 }
 
-/// `fn read_file(path)` is "function read file (path)": words that a question may use.
+/// Turns `fn read_file(path)` into "function read file (path)", so that a search by words finds it.
 fn in_words(def: &Def, name: &str) -> String {
     let kind = match def.kind {
         Kind::File => "file",

@@ -1,24 +1,24 @@
-//! The syntax tree that front ends read: small, flat, the same whoever parsed the text.
+//! The syntax tree that front ends read: small, flat, and the same for every parser.
 //!
-//! Parsers of other kinds copy what they found into it once (`grown`). Nodes then know their kind, field, place and
-//! neighbours by a look at one array, however often they are asked.
+//! Trees of tree-sitter are copied into it once (`grown`). After that, the kind, field, position and siblings of a node
+//! are a lookup in one array.
 
 use crate::facts::Span;
 
-/// No node, in links between nodes.
+/// Marks the absence of a node in links between nodes.
 const NONE: u32 = u32::MAX;
 
 pub struct Tree {
     nodes: Vec<Data>,
-    /// Where lines begin.
+    /// Byte offsets at which lines begin.
     lines: Vec<u32>,
     names: &'static Names,
 }
 
-/// What the numbers of kinds and fields stand for.
+/// Names of the numeric kinds and fields.
 pub struct Names {
     pub kinds: Vec<&'static str>,
-    /// The first is no field.
+    /// Index 0 means no field.
     pub fields: Vec<&'static str>,
 }
 
@@ -35,13 +35,13 @@ struct Data {
     prev: u32,
 }
 
-/// Sets of `Data::flags`.
+/// Bits of `Data::flags`.
 pub mod flag {
     pub const NAMED: u8 = 1;
     pub const EXTRA: u8 = 1 << 1;
     pub const ERROR: u8 = 1 << 2;
     pub const MISSING: u8 = 1 << 3;
-    /// There is an error in it, or it is one.
+    /// The node is an error or contains one.
     pub const BROKEN: u8 = 1 << 4;
 }
 
@@ -53,7 +53,7 @@ impl Tree {
         Tree { nodes: Vec::with_capacity(text.len() / 8 + 1), lines, names }
     }
 
-    /// The first node is the root.
+    /// The root, which is the first node.
     pub fn root(&self) -> Node<'_> {
         self.node(0)
     }
@@ -68,7 +68,7 @@ impl Tree {
         self.nodes.len() as u32 - 1
     }
 
-    /// Puts a node behind the other children of its parent.
+    /// Appends a node to the children of its parent.
     pub fn append(&mut self, parent: u32, child: u32, field: u8) {
         let last = std::mem::replace(&mut self.nodes[parent as usize].last, child);
         let data = &mut self.nodes[child as usize];
@@ -79,7 +79,7 @@ impl Tree {
         }
     }
 
-    /// Puts the children of one node behind those of another.
+    /// Appends the children of one node to those of another.
     pub fn move_children(&mut self, from: u32, to: u32) {
         let mut child = std::mem::replace(&mut self.nodes[from as usize].first, NONE);
         self.nodes[from as usize].last = NONE;
@@ -91,19 +91,19 @@ impl Tree {
         }
     }
 
-    /// Takes its only child out of a node.
+    /// Detaches the only child of a node; `None` unless there is exactly one.
     pub fn take_only_child(&mut self, node: u32) -> Option<u32> {
         let data = self.nodes[node as usize];
         (data.first != NONE && data.first == data.last).then(|| self.cut(node, data.first))
     }
 
-    /// Takes the first and the last child out of a node.
+    /// Detaches the first and the last child of a node and drops those between; `None` unless there are at least two.
     pub fn take_ends(&mut self, node: u32) -> Option<(u32, u32)> {
         let data = self.nodes[node as usize];
         (data.first != data.last).then(|| (self.cut(node, data.first), self.cut(node, data.last)))
     }
 
-    /// Makes a child stand alone; its parent is given up.
+    /// Detaches a child. The parent loses all its children.
     fn cut(&mut self, parent: u32, child: u32) -> u32 {
         let data = &mut self.nodes[child as usize];
         (data.next, data.prev, data.field) = (NONE, NONE, 0);
@@ -116,7 +116,7 @@ impl Tree {
         self.nodes.len() as u32
     }
 
-    /// Forgets all nodes from a number on; none that stay may know them.
+    /// Drops all nodes from this index on. No remaining node may refer to them.
     pub fn truncate(&mut self, len: u32) {
         self.nodes.truncate(len as usize);
     }
@@ -147,7 +147,7 @@ impl Tree {
     }
 }
 
-/// A tree of tree-sitter as one of ours. `seen` is told of each node and its number.
+/// Converts a tree of tree-sitter. `seen` is called with each node and its index in the new tree.
 pub fn grown(
     text: &str,
     tree: &tree_sitter::Tree,
@@ -185,7 +185,7 @@ pub fn grown(
     }
 }
 
-/// Both from 0, columns in bytes.
+/// A position in the text, 0-based; columns are in bytes.
 #[derive(Clone, Copy)]
 pub struct Position {
     pub row: u32,
@@ -213,7 +213,7 @@ impl<'t> Node<'t> {
         (at != NONE).then_some(Node { tree: self.tree, at })
     }
 
-    /// Errors have no place among the kinds of a grammar.
+    /// The name of the node's kind. Errors are not kinds of a grammar.
     pub fn kind(self) -> &'static str {
         self.tree.names.kinds.get(self.data().kind as usize).copied().unwrap_or("ERROR")
     }
@@ -225,7 +225,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// The same for the same node of the same tree, and for no other.
+    /// Unique among the nodes of one tree.
     pub fn id(self) -> u32 {
         self.at
     }
@@ -292,7 +292,7 @@ impl<'t> Kids<'t> {
         self.all().find(|node| node.kind() == kind)
     }
 
-    /// Named children, comments left out. What could not be understood is kept: there may be sense inside.
+    /// Named children without comments. Error nodes are kept, because they may contain valid syntax.
     pub fn named(self) -> impl DoubleEndedIterator<Item = Node<'t>> + Clone {
         self.all().filter(|node| node.is_named() && (!node.is_extra() || node.is_error()))
     }
@@ -306,13 +306,13 @@ impl<'t> Kids<'t> {
         self.all().map(|node| (node.field(), node))
     }
 
-    /// Whether a word like `async` or `static` stands among the children.
+    /// Whether a keyword such as `async` or `static` is among the children.
     pub fn has(self, word: &str) -> bool {
         self.kind(word).is_some()
     }
 }
 
-/// All children, from either end.
+/// Iterates over all children, from either end.
 #[derive(Clone)]
 pub struct All<'t> {
     tree: &'t Tree,
@@ -321,7 +321,7 @@ pub struct All<'t> {
 }
 
 impl<'t> All<'t> {
-    /// Gives one end and goes on with what is beside it, unless it was the last one.
+    /// Returns the node at one end and moves that end to the node beside it.
     fn take(
         &mut self,
         at: u32,
@@ -376,7 +376,7 @@ pub fn text<'t>(node: Node<'_>, source: &'t str) -> &'t str {
     source.get(node.start_byte()..node.end_byte()).unwrap_or("")
 }
 
-/// Text between two places on one line: runs of white space become one space.
+/// The text on one line: each run of white space becomes one space.
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len().min(256));
     for word in text.split_whitespace() {
@@ -397,13 +397,13 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// Longest signature kept: longer ones are generated, and a reader wants the beginning.
+/// Longest signature that is recorded. Longer ones are generated, and the beginning matters most.
 const SIGNATURE_BYTES: usize = 400;
-/// Longest doc comment kept: what is said first is what it is for.
+/// Longest doc comment that is recorded. The purpose is usually at the beginning.
 const DOC_BYTES: usize = 2_000;
 
-/// The comments directly above a node, oldest first, joined and stripped of their marks; `None` without any.
-/// `is_doc` tells doc comments from others by their text.
+/// The comments directly above a node, in the order of the text, joined and stripped of their markers; `None` without
+/// any. `is_doc` distinguishes doc comments from others by their text.
 pub fn doc_above(node: Node<'_>, source: &str, is_doc: impl Fn(&str) -> bool) -> Option<Box<str>> {
     let mut lines: Vec<&str> = Vec::new();
     let mut below = node.start_position().row;
@@ -413,7 +413,7 @@ pub fn doc_above(node: Node<'_>, source: &str, is_doc: impl Fn(&str) -> bool) ->
             break;
         }
         let written = text(comment, source);
-        // Grammars that end a line comment after its line break say so by their end.
+        // In some grammars the node of a line comment includes its line break and so ends on the next row.
         let mut end = comment.end_position().row;
         if written.ends_with('\n') {
             end = end.saturating_sub(1);
@@ -432,7 +432,7 @@ pub fn doc_above(node: Node<'_>, source: &str, is_doc: impl Fn(&str) -> bool) ->
     clean_doc(&lines.join("\n"))
 }
 
-/// A comment without its marks (`///`, `/** */`, `#`, leading `*`).
+/// A comment without its markers (`///`, `/** */`, `#`, leading `*`).
 pub fn clean_doc(written: &str) -> Option<Box<str>> {
     let mut text = String::new();
     for line in written.lines() {
@@ -464,7 +464,7 @@ pub fn cut(text: &str, bytes: usize) -> &str {
     &text[..end]
 }
 
-/// The first place that could not be understood, as a fault.
+/// The first syntax error, with its line.
 pub fn first_fault(root: Node<'_>) -> Option<(u32, Box<str>)> {
     if !root.has_error() {
         return None;

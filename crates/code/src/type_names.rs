@@ -1,4 +1,4 @@
-//! Names of the types that the code index records. `packs/code.json` declares them, with the other spellings accepted.
+//! Names of the types that the code index records; `packs/code.json` declares them, with the other accepted spellings.
 
 pub const FILE: &str = "File";
 pub const MODULE: &str = "Module";
@@ -13,16 +13,17 @@ pub const PACKAGE: &str = "Package";
 pub const EXTERNAL: &str = "External";
 pub const COMMIT: &str = "Commit";
 
-/// Label of files, types and functions that are part of the tests. It is no type's name, so that no query takes one for the other.
+/// Label of files, types and functions that are part of the tests. It differs from every type name, so that a query
+/// cannot confuse the two.
 pub const TEST_CODE: &str = "test_code";
-/// What earlier versions called it.
+/// The label in earlier versions.
 const EARLIER_TEST_CODE: &str = "test";
 
 pub fn is_test_label(label: &str) -> bool {
     label == TEST_CODE || label == EARLIER_TEST_CODE
 }
 
-/// Types of what a file is and contains, and of what it uses from elsewhere.
+/// Types of files, of what they contain, and of what they use from outside the program.
 pub const OBJECT_TYPES: [&str; 11] =
     [FILE, MODULE, CLASS, INTERFACE, TYPE, FUNCTION, METHOD, VARIABLE, TEST, PACKAGE, EXTERNAL];
 
@@ -38,10 +39,10 @@ pub const TESTS: &str = "TESTS";
 pub const RELATIONSHIP_TYPES: [&str; 8] =
     [CONTAINS, DEFINED_IN, IMPORTS, CALLS, EXTENDS, IMPLEMENTS, REFERENCES, TESTS];
 
-/// What EXTENDS was called in indexes of earlier versions.
+/// The name of EXTENDS in indexes of earlier versions.
 const EARLIER_EXTENDS: &str = "INHERITS";
 
-/// The name that a relationship type of a code index has today; `None` for any other type.
+/// The current name of a relationship type of a code index; `None` for any other type.
 pub fn relationship_type(name: &str) -> Option<&'static str> {
     if name.eq_ignore_ascii_case(EARLIER_EXTENDS) {
         return Some(EXTENDS);

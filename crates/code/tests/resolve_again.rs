@@ -1,4 +1,4 @@
-//! Resolving after changes gives what resolving everything gives, whatever was changed.
+//! Resolving incrementally after changes returns the same links as resolving everything.
 
 #![allow(clippy::unwrap_used, reason = "a failing test says where")]
 
@@ -229,7 +229,7 @@ fn put(program: &mut Program, path: &str, text: &str) {
     }
 }
 
-/// Lines go, come back, come twice or change places; now and then a whole file goes or comes back.
+/// Lines are removed, restored, duplicated or moved; sometimes a whole file is removed or restored.
 #[test]
 fn after_any_change_the_links_are_those_of_the_whole() {
     let mut resolved_in_part = 0;
@@ -282,7 +282,7 @@ fn after_any_change_the_links_are_those_of_the_whole() {
     assert!(resolved_in_part > 200, "changes are followed in part, not by starting over: {resolved_in_part}");
 }
 
-/// A target that stays the same can take more than before: who calls it tells more, though it calls the same.
+/// A target can get a new parameter: its caller then contributes more, although it still calls the same target.
 #[test]
 fn a_parameter_that_a_function_gets_is_followed_to_what_callers_pass() {
     let caller = "from b import f\n\n\nclass T:\n    def go(self):\n        pass\n\n\nf(T())\n";
@@ -298,7 +298,7 @@ fn a_parameter_that_a_function_gets_is_followed_to_what_callers_pass() {
     assert_eq!(resolver.links(), resolve(&mut program));
 }
 
-/// A class that gets a base is made below that base, in whichever round it turns out to be made.
+/// A class that gets a base counts as made below that base, in whichever round its instances become known.
 #[test]
 fn a_class_that_gets_a_base_counts_below_it_from_the_round_in_which_it_is_made() {
     let base = "class B:\n    def go(self): pass\nclass Other: pass\ndef use(b: B):\n    b.go()\nOther()\n";
@@ -314,7 +314,7 @@ fn a_class_that_gets_a_base_counts_below_it_from_the_round_in_which_it_is_made()
     }
 }
 
-/// Two files may say the same name for the same package: which is meant must not hang on which was read first.
+/// Two files may declare the same name for the same package: the result must not depend on the order of reading.
 #[test]
 fn the_order_in_which_files_come_does_not_matter() {
     let twice = [

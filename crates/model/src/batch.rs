@@ -1,4 +1,4 @@
-//! The one way to write: a batch of statements with preconditions, all or nothing.
+//! The only way to write: a batch of writes with preconditions, committed all or nothing.
 
 use crate::content::Content;
 use crate::time::Time;
@@ -16,7 +16,7 @@ pub struct Batch {
     pub header: Header,
     pub writes: Vec<Write>,
     pub preconditions: Vec<Precondition>,
-    /// Branches, releases, tags and types are objects too, but only their own operations may state them.
+    /// Branches, releases, tags and types are objects too, but only their dedicated operations may write them.
     pub system: bool,
 }
 
@@ -42,7 +42,7 @@ pub enum Write {
 }
 
 impl Write {
-    /// What it says, beside identity and time.
+    /// Returns the content of this write, without identity and period.
     pub fn content(&self) -> Content {
         match self {
             Write::Object(put) => put.content(),
@@ -51,7 +51,7 @@ impl Write {
         }
     }
 
-    /// The same, which it has no more afterwards.
+    /// Moves the content out of this write instead of copying it.
     pub fn take_content(&mut self) -> Content {
         match self {
             Write::Object(put) => put.take_content(),
@@ -79,16 +79,16 @@ impl From<End> for Write {
     }
 }
 
-/// States the whole content of an object for a period.
+/// Records the whole content of an object for a period.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PutObject {
     #[serde(rename = "type")]
     pub type_name: String,
-    /// With a key the id follows from project, type and key.
+    /// With a key, the id is derived from project, type and key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Only for objects without a key; drawn when left out.
+    /// Only for objects without a key; generated when omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,16 +103,16 @@ pub struct PutObject {
     pub properties: Map<String, Value>,
     #[serde(skip_serializing_if = "Value::is_null")]
     pub evidence: Value,
-    /// Beginning of the period; the batch's time when left out.
+    /// Start of the period; defaults to the batch's time.
     #[serde(skip_serializing_if = "Option::is_none", alias = "validFrom")]
     pub valid_from: Option<Time>,
-    /// Afterwards the thing is absent, unless `only_this_period`.
+    /// End of the period. The object is absent afterwards, unless `only_this_period`.
     #[serde(skip_serializing_if = "Option::is_none", alias = "validTo")]
     pub valid_to: Option<Time>,
-    /// A correction or backfill: says nothing about any other time.
+    /// A correction or backfill: changes nothing outside the period.
     #[serde(skip_serializing_if = "std::ops::Not::not", alias = "onlyThisPeriod")]
     pub only_this_period: bool,
-    /// The version number visible now; 0 when the object must be absent.
+    /// The version number that must be visible now; 0 when the object must be absent.
     #[serde(skip_serializing_if = "Option::is_none", alias = "expectedVersion")]
     pub expected_version: Option<u32>,
 }
@@ -146,7 +146,7 @@ impl PutObject {
         }
     }
 
-    /// Its content, which it has no more afterwards.
+    /// Moves the content out of this write instead of copying it.
     pub fn take_content(&mut self) -> Content {
         Content {
             title: self.title.take(),
@@ -171,7 +171,7 @@ impl PutObject {
     }
 }
 
-/// States the whole content of a relationship for a period.
+/// Records the whole content of a relationship for a period.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PutRelationship {
@@ -179,7 +179,7 @@ pub struct PutRelationship {
     pub type_name: String,
     pub src: Reference,
     pub dst: Reference,
-    /// Tells parallel edges of one type apart; empty unless they are wanted.
+    /// Distinguishes parallel relationships of one type; empty unless there are several.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub discriminator: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -204,13 +204,13 @@ pub struct PutRelationship {
     pub confidence: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derivation: Option<String>,
-    /// Beginning of the period; the batch's time when left out.
+    /// Start of the period; defaults to the batch's time.
     #[serde(skip_serializing_if = "Option::is_none", alias = "validFrom")]
     pub valid_from: Option<Time>,
-    /// Afterwards the thing is absent, unless `only_this_period`.
+    /// End of the period. The relationship is absent afterwards, unless `only_this_period`.
     #[serde(skip_serializing_if = "Option::is_none", alias = "validTo")]
     pub valid_to: Option<Time>,
-    /// A correction or backfill: says nothing about any other time.
+    /// A correction or backfill: changes nothing outside the period.
     #[serde(skip_serializing_if = "std::ops::Not::not", alias = "onlyThisPeriod")]
     pub only_this_period: bool,
     #[serde(skip_serializing_if = "Option::is_none", alias = "expectedVersion")]
@@ -272,7 +272,7 @@ impl PutRelationship {
     }
 }
 
-/// Says that a thing is absent from a time on, now by default.
+/// Records that a fact is absent from a time on, now by default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct End {
@@ -280,7 +280,7 @@ pub struct End {
     pub reference: Reference,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Time>,
-    /// Absent only until then.
+    /// The fact is absent only until this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none", alias = "expectedVersion")]
@@ -293,7 +293,7 @@ impl End {
     }
 }
 
-/// How a caller names a thing: a UUID, `Type:key`, or a key alone.
+/// How a caller names a fact: a UUID, `Type:key`, or a key alone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Reference {
@@ -317,7 +317,7 @@ impl Reference {
         Reference::Exact { type_name: type_name.into(), key: key.into() }
     }
 
-    /// The `Type:key` reading of a text, when it has that form.
+    /// Returns type and key if the reference has the form `Type:key`.
     pub fn typed(&self) -> Option<(&str, &str)> {
         match self {
             Reference::Exact { type_name, key } => Some((type_name, key)),
@@ -353,23 +353,23 @@ impl fmt::Display for Reference {
     }
 }
 
-/// Must hold at the branch's head for the batch to commit.
+/// A condition that must hold at the head of the branch for the batch to commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Precondition {
-    /// The visible version of a thing has this number; 0 means that nothing is visible.
+    /// The visible version of the fact has this number; 0 means that no version is visible.
     Version {
         #[serde(rename = "ref")]
         reference: Reference,
         expected_version: u32,
     },
-    /// Nothing is visible under this name.
+    /// No fact is visible under this name.
     Absent {
         #[serde(rename = "ref")]
         reference: Reference,
     },
-    /// Nobody but the agent that writes has claimed this file, function, task or feature, or what contains it or lies
-    /// within it.
+    /// No other agent has claimed this file, function, task or feature, anything that contains it or anything within
+    /// it.
     Unclaimed {
         #[serde(rename = "ref")]
         reference: Reference,

@@ -1,4 +1,4 @@
-//! Branches and the line of ancestors a read falls back along.
+//! Branches, and the ancestors that a read on a branch falls back to.
 
 use crate::error::{Error, Result};
 use crate::id::{BranchNo, MAIN, PROJECT_WIDE, Tx};
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BranchMode {
-    /// Sees what its parent says now.
+    /// Sees the current state of its parent.
     #[default]
     Live,
     /// Sees its parent as it was at the fork.
     Pinned,
 }
 
-/// One branch as it stood at some transaction.
+/// One branch as of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Branch {
     pub number: BranchNo,
@@ -24,7 +24,7 @@ pub struct Branch {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<BranchNo>,
     pub mode: BranchMode,
-    /// The parent's transaction it was made at, or was moved to.
+    /// The transaction of the parent at which the branch was created, or to which it was moved.
     pub fork: Tx,
     #[serde(default)]
     pub closed: bool,
@@ -46,13 +46,14 @@ impl Branch {
     }
 }
 
-/// Branches to ask, nearest first, each with the last transaction that counts there.
-/// The project-wide statements come last and are never held back.
+/// The branches that a read consults, nearest first, each with the last transaction that is visible there. Project-wide
+/// versions come last and are visible up to the transaction of the view, also on pinned branches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lineage(Vec<(BranchNo, Tx)>);
 
 impl Lineage {
-    /// The line of `branch` as known at `known`. `find` gives a branch as it stood at a transaction.
+    /// Computes the lineage of `branch` as of transaction `known`. `find` returns a branch as of a transaction. Fails
+    /// on an unknown branch, a cycle, or more than `LINEAGE_DEPTH` branches.
     pub fn of(branch: BranchNo, known: Tx, find: impl Fn(BranchNo, Tx) -> Option<Branch>) -> Result<Lineage> {
         let mut line = Vec::with_capacity(3);
         let (mut next, mut cap) = (Some(branch), known);
@@ -83,7 +84,7 @@ impl Lineage {
         &self.0
     }
 
-    /// The last transaction that counts on a branch, if the branch is on the line.
+    /// Returns the last transaction that is visible on a branch, or `None` if the branch is not in the lineage.
     pub fn cap(&self, branch: BranchNo) -> Option<Tx> {
         self.0.iter().find(|(b, _)| *b == branch).map(|(_, cap)| *cap)
     }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Every difference with its values, in path order. Arrays are compared place by place.
+/// Every difference with its values, in path order. Arrays are compared index by index.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Diff {
     pub added: Vec<(String, Value)>,
@@ -14,7 +14,7 @@ pub struct Diff {
     pub updated: Vec<(String, Value, Value)>,
 }
 
-/// The differences that turn `before` into `after`.
+/// Returns the differences that turn `before` into `after`.
 pub fn diff(before: &Value, after: &Value) -> Diff {
     let mut out = Diff::default();
     walk(before, after, String::new(), &mut out);
@@ -53,12 +53,13 @@ impl Diff {
         self.added.is_empty() && self.removed.is_empty() && self.updated.is_empty()
     }
 
-    /// Turns the value this was computed from into the one it was computed to. `None` when it does not fit.
+    /// Turns the `before` value of this diff into its `after` value. Returns `None` when the diff does not fit the
+    /// value.
     pub fn apply(&self, value: &mut Value) -> Option<()> {
         for (path, _, to) in &self.updated {
             *value.pointer_mut(path)? = to.clone();
         }
-        // Array places are removed from the end, and added from the beginning.
+        // Array items are removed from the end and added from the start, so that indices stay valid.
         for path in self.removed.iter().rev() {
             let (parent, last) = split(path)?;
             match value.pointer_mut(parent)? {
@@ -78,7 +79,7 @@ impl Diff {
         Some(())
     }
 
-    /// Leaves out what lies at or under one of these paths.
+    /// Drops differences at or under one of these paths.
     pub fn ignoring(mut self, ignored: &[String]) -> Diff {
         let keep = |path: &str| !ignored.iter().any(|i| covers(i, path));
         self.added.retain(|(path, _)| keep(path));
@@ -87,7 +88,7 @@ impl Diff {
         self
     }
 
-    /// The form that is stored with a version.
+    /// Returns the bounded form that is stored with a version.
     pub fn summary(&self, bytes_before: usize, bytes_after: usize) -> ChangeSummary {
         let meta = ChangeMeta {
             added: self.added.len(),
@@ -159,8 +160,8 @@ fn brief_update(from: &Value, to: &Value) -> Value {
     }
 }
 
-/// What a version changed against the one it overrides, by RFC 6901 path. Long values stand by their
-/// hash; a summary over its limit keeps counts in place of values. `paths` is always whole.
+/// What a version changed against the one it overrides, by RFC 6901 path. Long values are replaced by their hash; a
+/// summary over its size limit contains counts instead of values. `paths` is always complete.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangeSummary {
     pub added: Value,
@@ -185,7 +186,7 @@ impl ChangeSummary {
     }
 }
 
-/// The summary between two stored contents, `None` standing for absence.
+/// Returns the summary between two stored contents; `None` is absence.
 pub fn summarise(before: Option<&str>, after: Option<&str>, ignored: &[String]) -> ChangeSummary {
     let parse = |text: Option<&str>| {
         text.map_or_else(|| json!({}), |t| serde_json::from_str(t).unwrap_or_else(|_| Value::String(t.into())))

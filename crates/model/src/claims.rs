@@ -1,4 +1,4 @@
-//! Claims: what can be claimed, which targets lie within each other, and who may have one given those that are held.
+//! Claims: what can be claimed, which targets contain each other, and whether a claim conflicts with those held.
 
 use crate::content::Content;
 use crate::error::{Error, Result};
@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fmt;
 
-/// The type of boards: objects that say which claims are held within one file, task or feature.
+/// The type of claim boards: objects that list the claims held on one file and its symbols, on one task or on one
+/// feature.
 pub const BOARD: &str = "ClaimBoard";
-/// The property of a board that lists them.
+/// The property of a claim board that lists the claims.
 pub const HELD: &str = "held";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -20,7 +21,7 @@ pub const HELD: &str = "held";
 pub enum ClaimType {
     Task,
     File,
-    /// A function, or whatever else is defined within a file: a class, a method, a type.
+    /// A function, or any other symbol in a file: a class, a method, a type.
     Function,
     Feature,
 }
@@ -35,7 +36,7 @@ impl ClaimType {
         }
     }
 
-    /// What objects of a type are claimed as.
+    /// Returns the claim type for objects of a type, or `None` if they cannot be claimed.
     fn of_type(type_name: &str) -> Option<ClaimType> {
         Some(match type_name.to_ascii_lowercase().as_str() {
             "task" => ClaimType::Task,
@@ -49,26 +50,26 @@ impl ClaimType {
     }
 }
 
-/// Something that can be claimed, under its one name: `task:12`, `feature:login`, `src/a.rs`, `src/a.rs::A::b`.
+/// Something that can be claimed, by its normalised name: `task:12`, `feature:login`, `src/a.rs`, `src/a.rs::A::b`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
     pub kind: ClaimType,
     pub name: String,
 }
 
-/// How what is wanted lies to what is held.
+/// How a wanted target relates to a held one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Relation {
     Same,
-    /// What is held contains what is wanted.
+    /// The held target contains the wanted one.
     Within,
-    /// What is held lies within what is wanted.
+    /// The wanted target contains the held one.
     Contains,
 }
 
 impl Target {
-    /// What a text names, whichever way it is spelled; none for a bare word that may be the name of a symbol.
+    /// Parses a target in any accepted spelling. Returns `None` for a bare word, which may be the name of a symbol.
     pub fn read(text: &str, kind: Option<ClaimType>) -> Result<Option<Target>> {
         let text = text.trim();
         check_text("target", text, limits::KEY_BYTES)?;
@@ -93,7 +94,7 @@ impl Target {
         })
     }
 
-    /// A file by its path, or what it defines by its key.
+    /// The target for a file path, or for the key of a symbol.
     pub fn code(key: &str) -> Result<Target> {
         let (path, symbol) = key.split_once("::").map_or((key, None), |(path, symbol)| (path, Some(symbol)));
         let path = plain_path(path)?;
@@ -112,17 +113,18 @@ impl Target {
         Target { kind: ClaimType::Feature, name: own_key("feature", id) }
     }
 
-    /// The target that an object is, if it can be claimed.
+    /// Returns the target that an object stands for, or `None` if it cannot be claimed.
     pub fn of_object(type_name: &str, key: &str) -> Option<Target> {
         match ClaimType::of_type(type_name)? {
             ClaimType::Task => Some(Target::task(key)),
             ClaimType::Feature => Some(Target::feature(key)),
-            // What is defined nowhere, such as a name outside, is nobody's to work on.
+            // A symbol that is not defined in the project, such as an external name, is not a valid target.
             _ => Target::code(key).ok(),
         }
     }
 
-    /// The key of the board that claims on it are kept on: not its own, or that would name two things.
+    /// Returns the key of the claim board for this target. It has a prefix, because the target itself already uses its
+    /// key.
     pub fn board(&self) -> String {
         match self.kind {
             ClaimType::Task | ClaimType::Feature => format!("board:{}", self.name),
@@ -130,7 +132,7 @@ impl Target {
         }
     }
 
-    /// The file it is or lies in.
+    /// Returns the file that the target is, or that contains it.
     pub fn file(&self) -> Option<&str> {
         match self.kind {
             ClaimType::File => Some(&self.name),
@@ -139,7 +141,7 @@ impl Target {
         }
     }
 
-    /// How it lies to another target that is held; none when they have nothing to do with each other.
+    /// Returns how this target relates to a held one, or `None` if neither contains the other.
     pub fn relation(&self, held: &Target) -> Option<Relation> {
         if self.name == held.name {
             return Some(Relation::Same);
@@ -165,14 +167,14 @@ fn is_code(kind: ClaimType) -> bool {
     matches!(kind, ClaimType::File | ClaimType::Function)
 }
 
-/// The `Type:rest` reading of a text, where it has one.
+/// Splits `Type:rest`; `None` if the text does not have that form.
 fn typed(text: &str) -> Option<(&str, &str)> {
     let (type_name, rest) = text.split_once(':')?;
     let fine = !rest.is_empty() && !rest.starts_with(':') && check_type_name(type_name).is_ok();
     fine.then_some((type_name, rest))
 }
 
-/// `task:12`, from `12`, `task:12` or `Task:task:12`.
+/// Returns `task:12` for each of `12`, `task:12` and `Task:task:12`.
 pub fn own_key(word: &str, id: &str) -> String {
     let mut bare = id.trim();
     while let Some((first, rest)) = bare.split_once(':')
@@ -184,7 +186,7 @@ pub fn own_key(word: &str, id: &str) -> String {
     format!("{word}:{bare}")
 }
 
-/// One spelling for a path below the root of a project.
+/// Normalises a path relative to the root of the project.
 fn plain_path(path: &str) -> Result<String> {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.trim().split(['/', '\\']) {
@@ -206,7 +208,7 @@ fn plain_path(path: &str) -> Result<String> {
     Ok(parts.join("/"))
 }
 
-/// A claim as its board has it.
+/// A claim as recorded on its claim board.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Held {
     pub claim_id: String,
@@ -215,18 +217,18 @@ pub struct Held {
     pub agent_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// What the agent is about to do.
+    /// What the agent intends to do.
     pub intent: String,
     pub since: Time,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// The version of the target when it was claimed.
+    /// The version of the target at the time of the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_version_sha: Option<String>,
-    /// The connection it was made by, and ends with; none: it ends by release only.
+    /// The connection that made the claim; the claim ends with it. Without one, the claim ends only when released.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<String>,
-    /// Where the holder works: what is saved there is its own doing.
+    /// The holder's worktree: changes saved there are attributed to the holder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -239,16 +241,16 @@ impl Held {
     }
 }
 
-/// What comes of wanting a target.
+/// The outcome of a request to claim a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision<'a> {
     Grant,
-    /// The asker has it already.
+    /// The requesting agent already holds it.
     Yours(&'a Held),
     Conflict(&'a Held, Relation),
 }
 
-/// Decides by what is held on the target's board. What is the asker's own never stands in its way.
+/// Decides from the claims on the target's board. Claims for which `own` returns true never conflict.
 pub fn decide<'a>(held: &'a [Held], wanted: &Target, own: &dyn Fn(&Held) -> bool) -> Decision<'a> {
     if let Some((held, relation)) = nearest(held.iter().filter(|held| !own(held)), wanted) {
         return Decision::Conflict(held, relation);
@@ -259,12 +261,13 @@ pub fn decide<'a>(held: &'a [Held], wanted: &Target, own: &dyn Fn(&Held) -> bool
     }
 }
 
-/// The claim of somebody else on a target, on what contains it or on what it contains; the same target first.
+/// Returns a claim by another agent on the target, on what contains it or on what it contains; one on the same target
+/// is preferred.
 pub fn in_the_way<'a>(held: &'a [Held], wanted: &Target, agent: Option<&str>) -> Option<(&'a Held, Relation)> {
     nearest(held.iter().filter(|held| Some(held.agent_id.as_str()) != agent), wanted)
 }
 
-/// All of them, the nearest first.
+/// Returns all claims by other agents that conflict with the target: the same target first, then by age.
 pub fn all_in_the_way<'a>(held: &'a [Held], wanted: &Target, agent: Option<&str>) -> Vec<&'a Held> {
     let others = held.iter().filter(|held| Some(held.agent_id.as_str()) != agent);
     let mut all: Vec<_> = others.filter_map(|held| Some((wanted.relation(&held.at())?, held))).collect();
@@ -277,13 +280,13 @@ fn nearest<'a>(others: impl Iterator<Item = &'a Held>, wanted: &Target) -> Optio
     related.min_by_key(|(held, relation)| (*relation as u8, held.since))
 }
 
-/// What a board says is held.
+/// Parses the claims that a claim board lists.
 pub fn held_in(content: &Content) -> Result<Vec<Held>> {
     let list = content.properties.get(HELD).cloned().unwrap_or_else(|| Value::Array(vec![]));
     serde_json::from_value(list).map_err(|e| Error::internal(format!("a board of claims cannot be read: {e}")))
 }
 
-/// A write was refused: who has what it is about, what for, and since when.
+/// The error for a write that a claim prevents: holder, target, intent, and since when.
 pub fn claimed(wanted: &Target, held: &Held, relation: Relation) -> Error {
     let how = match relation {
         Relation::Same => String::new(),

@@ -1,4 +1,4 @@
-//! What a batch may say about a thing, and its canonical text.
+//! The content of a fact, and its canonical text.
 
 use crate::error::{Error, Result};
 use crate::id::check_text;
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// Everything stated about an object or a relationship beside its identity (type, key, ends).
-/// The last five fields are for relationships.
+/// Everything recorded about an object or a relationship besides its identity (type, key, ends). The last five fields
+/// are for relationships only.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Content {
@@ -32,15 +32,15 @@ pub struct Content {
     pub role_dst: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
-    /// How sure, 0 to 1.
+    /// How likely it is right, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// How it was found out: compiler, import, type, unique_name, …
+    /// How it is known: compiler, import, type, unique_name, …
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derivation: Option<String>,
 }
 
-/// The hash that stands for absence.
+/// The hash of absence.
 pub const ABSENT: Hash = Hash([0; 32]);
 
 impl Content {
@@ -51,7 +51,7 @@ impl Content {
         text
     }
 
-    /// The same into a text that is empty.
+    /// Writes the canonical JSON into `text`, which must be empty.
     pub fn write_canonical(&self, text: &mut String) {
         let mut fields = Fields(text);
         if let Some(confidence) = self.confidence {
@@ -83,13 +83,13 @@ impl Content {
         fields.finish();
     }
 
-    /// Reads stored canonical text back.
+    /// Parses stored canonical text.
     pub fn parse(text: &str) -> Result<Content> {
         serde_json::from_str(text)
             .map_err(|e| Error::internal(format!("stored content is not readable: {e}")).hint("run `lukasa verify`"))
     }
 
-    /// Refuses what a store cannot keep or a reader could not use.
+    /// Rejects content that is over a limit or that a store cannot keep.
     pub fn check(&self, canonical_bytes: usize) -> Result<()> {
         for (what, text, max) in [
             ("title", &self.title, limits::TITLE_BYTES),
@@ -136,11 +136,11 @@ impl Content {
     }
 }
 
-/// An object under construction.
+/// Writes a JSON object field by field.
 struct Fields<'t>(&'t mut String);
 
 impl Fields<'_> {
-    /// Writes the name of the next field; its value is to follow.
+    /// Writes the name of the next field; the caller appends its value.
     fn next(&mut self, name: &str) -> &mut String {
         self.0.push(if self.0.is_empty() { '{' } else { ',' });
         write_string(name, self.0);

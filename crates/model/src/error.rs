@@ -8,7 +8,7 @@ use std::fmt;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Few kinds, each with one HTTP status. Surfaces match on this and on nothing else.
+/// The kinds of errors, each with one HTTP status. Surfaces match on the kind only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -53,7 +53,7 @@ pub struct Error {
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// Machine-readable particulars: field errors, conflicts, candidate readings.
+    /// Machine-readable details: field errors, conflicts, candidates.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub details: Box<Value>,
 }
@@ -95,7 +95,7 @@ impl Error {
         self
     }
 
-    /// Puts where it happened in front of the message, for example `line 12`.
+    /// Prefixes the message with where the error occurred, for example `line 12`.
     #[must_use]
     pub fn at(mut self, place: impl fmt::Display) -> Self {
         self.message = shown(format!("{place}: {}", self.message));
@@ -103,7 +103,7 @@ impl Error {
     }
 }
 
-/// Errors are printed, logged and sent to callers: whatever a URL in one has for a password stays here.
+/// Removes passwords from URLs, because errors are printed, logged and sent to clients.
 fn shown(text: String) -> String {
     match without_credentials(&text) {
         Cow::Owned(text) => text,

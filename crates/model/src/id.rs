@@ -1,4 +1,4 @@
-//! Names and numbers of things: scopes, derived ids, and the numbers a project hands out.
+//! Names and ids: scopes, ids derived from names, and the numbers that a project assigns.
 
 use crate::error::{Error, Result};
 use crate::limits;
@@ -9,10 +9,10 @@ use smallvec::SmallVec;
 use std::{fmt, str::FromStr};
 use uuid::Uuid;
 
-/// Namespace of project namespaces; changing it would change every id ever derived.
+/// Namespace of project namespaces. Changing it would change every derived id.
 const ROOT: Uuid = Uuid::from_u128(0x6c75_6b61_7361_5f70_8a6f_6a65_6374_7301);
 
-/// Whose facts: every read and write names one tenant and one project of it.
+/// The tenant and project that a read or write belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Scope {
     pub tenant: String,
@@ -31,8 +31,8 @@ impl Scope {
         Ok(scope)
     }
 
-    /// The namespace a new project derives its ids in. It depends on the project's name alone, so that
-    /// indexing the same repository elsewhere gives the same ids.
+    /// The namespace in which a new project derives its ids. It depends only on the project's name, so that indexing
+    /// the same repository elsewhere yields the same ids.
     pub fn namespace(&self) -> Uuid {
         named(ROOT, self.project.as_bytes())
     }
@@ -44,18 +44,18 @@ impl fmt::Display for Scope {
     }
 }
 
-/// Id of an object with a key. Types match without regard to case, so the id does too.
+/// Derives the id of an object with a key. Type names are case-insensitive, and so is their part of the id.
 pub fn object_id(namespace: Uuid, type_name: &str, key: &str) -> Uuid {
     derive(namespace, b"object", type_name, &[key.as_bytes()])
 }
 
-/// Id of a relationship; the discriminator is empty unless parallel edges are wanted.
+/// Derives the id of a relationship. The discriminator is empty unless there are parallel relationships.
 pub fn relationship_id(namespace: Uuid, type_name: &str, src: Uuid, dst: Uuid, discriminator: &str) -> Uuid {
     derive(namespace, b"relationship", type_name, &[src.as_bytes(), dst.as_bytes(), discriminator.as_bytes()])
 }
 
 fn derive(namespace: Uuid, kind: &[u8], type_name: &str, parts: &[&[u8]]) -> Uuid {
-    // Most names are short: hashing one piece takes less than hashing many.
+    // Most names are short: hashing one buffer is faster than hashing many parts.
     let mut name: SmallVec<[u8; 256]> = SmallVec::new();
     let add = |name: &mut SmallVec<[u8; 256]>, part: &[u8]| {
         name.extend_from_slice(&(part.len() as u32).to_be_bytes());
@@ -69,7 +69,7 @@ fn derive(namespace: Uuid, kind: &[u8], type_name: &str, parts: &[&[u8]]) -> Uui
     named(namespace, &name)
 }
 
-/// The id a name has in a namespace: UUID version 5.
+/// Returns the UUID version 5 of a name in a namespace.
 pub fn named(namespace: Uuid, name: &[u8]) -> Uuid {
     of_hash(Sha1::new_with_prefix(namespace.as_bytes()).chain_update(name))
 }
@@ -79,7 +79,7 @@ fn of_hash(hash: Sha1) -> Uuid {
     uuid::Builder::from_sha1_bytes(*digest.first_chunk().expect("a digest has twenty bytes")).into_uuid()
 }
 
-/// Text that may be stored: not empty, no NUL, not longer than `max` bytes.
+/// Rejects text that is empty, contains NUL or is longer than `max` bytes.
 pub fn check_text(what: &str, text: &str, max: usize) -> Result<()> {
     if text.is_empty() {
         return Err(Error::invalid("empty_name", format!("the name or text of the {what} is empty")));
@@ -97,7 +97,8 @@ pub fn check_text(what: &str, text: &str, max: usize) -> Result<()> {
     Ok(())
 }
 
-/// Type names: letters, digits and `_ - .`, beginning with a letter. No colon: `Type:key` has one reading.
+/// Rejects invalid type names. Allowed are letters, digits and `_ - .`, starting with a letter. There is no colon, so
+/// that `Type:key` is unambiguous.
 pub fn check_type_name(name: &str) -> Result<()> {
     check_text("type", name, limits::NAME_BYTES)?;
     let fine = name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -110,7 +111,7 @@ pub fn check_type_name(name: &str) -> Result<()> {
     }
 }
 
-/// Names of branches, releases and tags.
+/// Rejects invalid names of branches, releases and tags.
 pub fn check_ref_name(what: &str, name: &str) -> Result<()> {
     check_text(what, name, limits::REF_NAME_BYTES)?;
     if name.chars().any(|c| c.is_control() || c.is_whitespace()) {
@@ -125,25 +126,25 @@ pub fn check_ref_name(what: &str, name: &str) -> Result<()> {
 /// Number of a transaction in its project's log: 1, 2, 3, … 0 is the empty project.
 pub type Tx = u64;
 
-/// Number of an object or relationship inside its project, in order of first statement.
+/// Number of an object or relationship within its project, in order of its first version.
 pub type ThingNo = u64;
 
-/// Number of a branch inside its project.
+/// Number of a branch within its project.
 pub type BranchNo = u32;
 
-/// Where branchless things are stated; every branch sees them.
+/// The branch number of branchless facts; every branch sees them.
 pub const PROJECT_WIDE: BranchNo = 0;
-/// The branch every project has from birth.
+/// The branch that every project starts with.
 pub const MAIN: BranchNo = 1;
 
-/// Names a statement for ever: the transaction that recorded it and its place there, printed `42.7`.
-/// Its order is the order of recording.
+/// Identifies a version permanently: the transaction that recorded it and its index there, printed `42.7`. Ordered by
+/// time of recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VersionId(pub u64);
 
 impl VersionId {
     const PLACE_BITS: u32 = 24;
-    /// Most statements one transaction can hold.
+    /// The maximum number of versions in one transaction.
     pub const PLACES: usize = 1 << Self::PLACE_BITS;
 
     pub fn new(tx: Tx, place: u32) -> VersionId {
@@ -159,7 +160,7 @@ impl VersionId {
         (self.0 & (Self::PLACES as u64 - 1)) as u32
     }
 
-    /// The largest id a statement recorded at or before `tx` can have.
+    /// Returns the largest id that a version recorded at or before `tx` can have.
     pub fn last_of(tx: Tx) -> VersionId {
         VersionId((tx.min(u64::MAX >> Self::PLACE_BITS) << Self::PLACE_BITS) | (Self::PLACES as u64 - 1))
     }
@@ -217,11 +218,11 @@ mod tests {
         let ns = a.namespace();
         assert_eq!(object_id(ns, "Service", "auth"), object_id(ns, "SERVICE", "auth"));
         assert_ne!(object_id(ns, "Service", "auth"), object_id(ns, "Service", "Auth"));
-        // Parts are length-prefixed: moving a border gives another id.
+        // Parts are length-prefixed: splitting the same text elsewhere gives another id.
         assert_ne!(object_id(ns, "ab", "c"), object_id(ns, "a", "bc"));
-        // As in RFC 9562, appendix A.4.
+        // From RFC 9562, appendix A.4.
         assert_eq!(named(Uuid::NAMESPACE_DNS, b"www.example.com").to_string(), "2ed6657d-e927-568b-95e1-2665a8aea6a2");
-        // Pinned: a change of derivation would orphan every stored fact.
+        // Pinned: a change of the derivation would orphan every stored fact.
         assert_eq!(object_id(ns, "Service", "auth").to_string(), "ff384f47-ddb7-5084-84a0-3746f3d8633d");
     }
 

@@ -32,7 +32,7 @@ impl Hash {
 }
 
 impl Hash {
-    /// Its first hex digits, at most 64: 24 of them are enough that no two are the same by chance.
+    /// Returns the first hex digits, at most 64. 24 digits are enough to avoid accidental collisions.
     pub fn digits(&self, digits: usize) -> String {
         let all: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
         all[..digits.min(all.len())].to_owned()
@@ -65,7 +65,7 @@ impl<'de> serde::Deserialize<'de> for Hash {
     }
 }
 
-/// A hash over what comes by, in order.
+/// Computes a hash incrementally.
 #[derive(Default)]
 pub struct Hasher(Sha256);
 
@@ -79,8 +79,8 @@ impl Hasher {
     }
 }
 
-/// RFC 8785: keys sorted by their UTF-16 units, no white space, numbers as ECMAScript writes them: equal values, equal text.
-/// Unlike there, integers that fit 64 bits keep their digits also beyond 2^53.
+/// Canonical JSON as in RFC 8785: keys sorted by their UTF-16 units, no white space, numbers as ECMAScript prints them.
+/// Equal values have equal text. Unlike RFC 8785, integers that fit 64 bits keep all digits, also beyond 2^53.
 pub fn canonical(value: &Value) -> String {
     let mut out = String::with_capacity(64);
     write_canonical(value, &mut out);
@@ -125,8 +125,8 @@ pub fn write_map(map: &Map<String, Value>, out: &mut String) {
     out.push('}');
 }
 
-/// The order of texts by their UTF-16 units. It is that of their bytes, but for characters from U+10000 on, which are two
-/// units below U+E000: they come before U+E000 to U+FFFF.
+/// Compares texts by their UTF-16 units. This equals the order of their bytes, except that characters from U+10000 on
+/// are encoded as surrogates below U+E000 and therefore sort before U+E000 to U+FFFF.
 pub fn key_order(a: &str, b: &str) -> Ordering {
     let place = |byte: u8| if matches!(byte, 0xee | 0xef) { 0x100 + u16::from(byte) } else { u16::from(byte) };
     match a.bytes().zip(b.bytes()).find(|(x, y)| x != y) {
@@ -151,8 +151,8 @@ pub fn write_f64(number: f64, out: &mut String) {
     }
 }
 
-/// Writes JSON as serde_json does, with floats as its release 1.0.154 prints them: for hashes that were kept before
-/// canonical text had a rule of its own.
+/// Formats JSON like serde_json, with floats as release 1.0.154 prints them. Needed for hashes that were stored before
+/// canonical text had its own float format.
 pub struct FrozenFloats;
 
 impl serde_json::ser::Formatter for FrozenFloats {
@@ -203,7 +203,7 @@ pub fn push_pointer(path: &str, token: &str) -> String {
     out
 }
 
-/// The tokens of a JSON Pointer, unescaped. The empty pointer has none.
+/// Returns the unescaped tokens of a JSON Pointer. The empty pointer has none.
 pub fn pointer_tokens(path: &str) -> Result<Vec<String>> {
     if path.is_empty() {
         return Ok(Vec::new());
@@ -215,12 +215,12 @@ pub fn pointer_tokens(path: &str) -> Result<Vec<String>> {
     Ok(rest.split('/').map(|t| t.replace("~1", "/").replace("~0", "~")).collect())
 }
 
-/// Refuses what a store cannot keep faithfully: too deep, or with NUL.
+/// Rejects values that a store cannot keep: nested too deeply, or with NUL characters.
 pub fn check(value: &Value) -> Result<()> {
     check_depth(value, limits::JSON_DEPTH)
 }
 
-/// Refuses text that not every store can keep. PostgreSQL has no NUL characters, and what one store keeps all must keep.
+/// Rejects text with NUL characters. PostgreSQL cannot store them, and all stores accept the same text.
 pub fn check_text(text: &str) -> Result<()> {
     match text.contains('\0') {
         true => Err(Error::invalid("nul_byte", "the text contains a NUL character").hint("leave it out")),
@@ -228,7 +228,7 @@ pub fn check_text(text: &str) -> Result<()> {
     }
 }
 
-/// The same for every text in a value, names included. Depth is no matter here.
+/// Applies `check_text` to every string in a value, including keys. Does not check the depth.
 pub fn check_texts(value: &Value) -> Result<()> {
     match value {
         Value::String(text) => check_text(text),
@@ -267,7 +267,7 @@ pub(crate) mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    /// Any JSON that may be stored, small.
+    /// Generates small JSON values that can be stored.
     pub fn any_json() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -294,7 +294,7 @@ pub(crate) mod tests {
         );
     }
 
-    /// Of RFC 8785, appendix B, without those that are no numbers.
+    /// The values of RFC 8785, appendix B, except NaN and infinity.
     #[test]
     fn floats_are_those_of_rfc_8785() {
         for (bits, text) in [
@@ -328,7 +328,7 @@ pub(crate) mod tests {
         assert_eq!(canonical(&json!(f64::NAN)), "null", "what is no number is none here either");
     }
 
-    /// Of RFC 8785, sections 3.2.2 and 3.2.3.
+    /// The examples of RFC 8785, sections 3.2.2 and 3.2.3.
     #[test]
     fn values_are_those_of_rfc_8785() {
         let given = r#"{"numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],

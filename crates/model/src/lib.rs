@@ -1,6 +1,6 @@
-//! What things are: facts, time, branches, merges and types as pure values and pure functions.
+//! The data model: facts, time, branches, merges and types as pure values and pure functions.
 //!
-//! Nothing here does I/O, reads a clock or draws a random number; every other crate builds on this one.
+//! This crate does no I/O, reads no clock and generates no random numbers; every other crate builds on it.
 
 pub mod batch;
 pub mod branch;

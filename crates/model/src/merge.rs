@@ -1,4 +1,4 @@
-//! Merge of one thing from a source line into a target line: bases, classes, conflicts, what to write.
+//! Merges one fact from a source branch into a target branch: merge bases, classification, conflicts, writes.
 
 use crate::branch::Lineage;
 use crate::content::{ABSENT, Content};
@@ -24,17 +24,17 @@ pub enum Class {
     Conflict,
 }
 
-/// What a merge does to one thing.
+/// The result of merging one fact.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     pub class: Class,
     pub writes: Vec<MergeWrite>,
-    /// Provenance for versions that already agree.
+    /// Provenance to record for versions that already agree.
     pub record: Vec<(VersionId, VersionId, Role)>,
     pub conflicts: Vec<Clash>,
 }
 
-/// A statement to make on the target, for one period.
+/// A version to write on the target, for one period.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MergeWrite {
     pub period: Period,
@@ -46,7 +46,7 @@ pub struct MergeWrite {
     pub bases: Vec<VersionId>,
 }
 
-/// Decides about one thing. `statements` are all of its, on every branch, with content.
+/// Merges one fact. `statements` contains all its versions, on every branch, with content.
 pub fn merge_thing(
     statements: &[Statement],
     provenance: &[Provenance],
@@ -62,7 +62,8 @@ pub fn merge_thing(
     let mut record = Vec::new();
     let mut outcome = loop {
         let mut outcome = Outcome { class: Class::Unchanged, writes: vec![], record: vec![], conflicts: vec![] };
-        // What is taken for now is taken for its whole period, so now comes first.
+        // A source version taken at `now` is taken for its whole period, so the piece that contains `now` is decided
+        // first.
         let mut taken = None;
         for at_now in [true, false] {
             for (period, s, t) in pieces.iter().filter(|(period, ..)| period.holds(now) == at_now) {
@@ -76,7 +77,7 @@ pub fn merge_thing(
             }
         }
         outcome.writes.sort_by_key(|write| write.period);
-        // What is found to agree at one time is known when another is looked at.
+        // Agreement found in one period is an ancestor for the others, so the merge repeats until no more is found.
         for (child, parent, role) in std::mem::take(&mut outcome.record) {
             if ancestry.add(child, parent) {
                 record.push((child, parent, role));
@@ -97,13 +98,13 @@ pub fn merge_thing(
     outcome
 }
 
-/// A piece of valid time in which both sides hold still.
+/// A piece of valid time in which neither side changes.
 struct Piece<'a> {
     period: Period,
     s: &'a Statement,
     t: Option<&'a Statement>,
     now: Time,
-    /// The source's version that is taken for now.
+    /// The source version that was taken at `now`.
     taken: Option<VersionId>,
 }
 
@@ -114,8 +115,9 @@ fn merge_piece(ancestry: &Ancestry<'_>, piece: &Piece<'_>, strategies: &Strategi
             outcome.record.push((t.version, s.version, Role::Source));
         }
     };
-    // Of other times than now, an ordinary edit is told by the target where it tells anything. What it
-    // states for just such a time was then kept in sight of the source's word, and is remembered so.
+    // An ordinary edit (one that holds at `now`) does not change the target's history: where the target has a version
+    // for another time, that version stays. If the target wrote it for that time only, it is recorded as merged with
+    // the source.
     let ordinary = s.period.holds(now) && !period.holds(now);
     if let Some(t) = t
         && ordinary
@@ -128,7 +130,7 @@ fn merge_piece(ancestry: &Ancestry<'_>, piece: &Piece<'_>, strategies: &Strategi
     }
     let bases = t.map_or_else(Vec::new, |t| ancestry.bases(s.version, t.version));
     let (source_hash, target_hash) = (s.present_hash(), t.map_or(ABSENT, Statement::present_hash));
-    // No common ancestor stands for one empty base.
+    // Without a common ancestor, the base is empty.
     let equals_every_base = |hash: Hash| {
         if bases.is_empty() { hash == ABSENT } else { bases.iter().all(|base| ancestry.hash(*base) == hash) }
     };
@@ -155,14 +157,14 @@ fn merge_piece(ancestry: &Ancestry<'_>, piece: &Piece<'_>, strategies: &Strategi
             theirs: value(s),
         });
     };
-    // Both sides spoke about just this other period, or one has ended what the other changed.
+    // Both sides changed a period other than the present, or one side ended what the other changed.
     let (true, Some(theirs), Some(ours)) = (period.holds(now), value(s), t.and_then(value)) else {
         return whole(outcome);
     };
     let base_values: Vec<Value> =
         bases.iter().map(|base| ancestry.value(*base).unwrap_or_else(|| Value::Object(Default::default()))).collect();
     let whole = |mut value: Value| {
-        // An empty map of properties is left out of content; here it must not look like a removed one.
+        // Content omits an empty `properties` map; it must not look as if it had been removed.
         if let Some(map) = value.as_object_mut() {
             map.entry("properties").or_insert_with(|| Value::Object(Default::default()));
         }
@@ -180,7 +182,7 @@ fn merge_piece(ancestry: &Ancestry<'_>, piece: &Piece<'_>, strategies: &Strategi
     }
 }
 
-/// Pieces of valid time where the source says something, with what the target says there.
+/// Splits valid time into pieces where the source has a version, each with the target's version there, if any.
 fn zip<'a>(theirs: &[Segment<'a>], ours: &[Segment<'a>]) -> Vec<(Period, &'a Statement, Option<&'a Statement>)> {
     let mut pieces = Vec::new();
     for source in theirs {
@@ -214,7 +216,7 @@ fn value(statement: &Statement) -> Option<Value> {
     statement.content.as_deref().and_then(|text| serde_json::from_str(text).ok())
 }
 
-/// The family tree of one thing's versions: parents and merge provenance.
+/// The ancestry graph of one fact's versions: parents and merge provenance.
 struct Ancestry<'a> {
     statements: FxHashMap<VersionId, &'a Statement>,
     parents: FxHashMap<VersionId, Vec<VersionId>>,
@@ -230,7 +232,7 @@ impl<'a> Ancestry<'a> {
         ancestry
     }
 
-    /// False when it was known.
+    /// Returns false if the parent was already recorded.
     fn add(&mut self, child: VersionId, parent: VersionId) -> bool {
         let parents = self.parents.entry(child).or_default();
         let new = !parents.contains(&parent);
@@ -240,7 +242,7 @@ impl<'a> Ancestry<'a> {
         new
     }
 
-    /// A version is its own ancestor.
+    /// Returns the ancestors of a version, including itself.
     fn ancestors(&self, of: VersionId) -> FxHashSet<VersionId> {
         let mut seen = FxHashSet::default();
         let mut open = vec![of];
@@ -256,10 +258,10 @@ impl<'a> Ancestry<'a> {
         self.ancestors(a).contains(&b) || self.ancestors(b).contains(&a)
     }
 
-    /// Common ancestors that are no ancestor of another common one, oldest first.
+    /// Returns the common ancestors that are not ancestors of another common ancestor, oldest first.
     fn bases(&self, a: VersionId, b: VersionId) -> Vec<VersionId> {
         let common: Vec<_> = self.ancestors(a).intersection(&self.ancestors(b)).copied().collect();
-        // All ancestors of a common one are common, so it is enough to look one step up.
+        // All ancestors of a common ancestor are common, so it is enough to check direct parents.
         let above: FxHashSet<_> = common.iter().filter_map(|version| self.parents.get(version)).flatten().collect();
         let mut bases: Vec<_> = common.into_iter().filter(|version| !above.contains(version)).collect();
         bases.sort_unstable();
@@ -281,7 +283,7 @@ mod tests {
     use crate::branch::{Branch, BranchMode};
     use crate::id::{BranchNo, Tx};
 
-    /// Two pinned branches (2, 3) off main at transaction 1.
+    /// Branches 2 and 3 are pinned to main at transaction 1.
     fn line(branch: BranchNo) -> Lineage {
         Lineage::of(branch, 99, |number, _| {
             let parent = (number != 1).then_some(1);
@@ -312,7 +314,7 @@ mod tests {
         Provenance { thing: 1, child: VersionId::new(child, 0), parent: VersionId::new(parent, 0), role: Role::Source }
     }
 
-    /// Merges branch 2 into branch 3; shows the class, and the newest content or the paths in conflict.
+    /// Merges branch 2 into branch 3 and compares the class, and the newest content or the conflicting paths.
     fn check(mut all: Vec<Statement>, provenance: &[Provenance], want: (Class, &str)) {
         all.sort_by_key(|s| (s.branch, s.version));
         let got = merge_thing(&all, provenance, &line(2), &line(3), Time(50), &Strategies::new());
@@ -345,7 +347,7 @@ mod tests {
             (Merged, r#"{"properties":{"x":2,"y":2}}"#),
         );
         check(vec![said(1, 1, &[], A), said(2, 2, &[1], X2), said(3, 3, &[1], X3)], &[], (Conflict, "/properties/x"));
-        // One side gone, the other changed: the whole is in conflict.
+        // One side ended, the other changed: the whole content conflicts.
         check(vec![said(1, 1, &[], A), said(2, 2, &[1], None), said(3, 3, &[1], Y2)], &[], (Conflict, ""));
         check(vec![said(1, 1, &[], A), said(2, 2, &[1], X2), said(3, 3, &[1], None)], &[], (Conflict, ""));
     }
@@ -362,7 +364,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_is_taken_for_its_whole_period() {
-        // The branch says that it was so all along: the target's unchanged past follows.
+        // The source changes the past too: the target's past is unchanged, so it is fast-forwarded.
         let all = vec![said(1, 1, &[], A), Statement { period: Period::since(Time(-9)), ..said(2, 2, &[1], X2) }];
         let mut all: Vec<_> = all;
         all.insert(0, Statement { period: Period { from: Time(-9), to: Time(1) }, ..said(1, 0, &[], Y2) });
@@ -378,7 +380,7 @@ mod tests {
         let mut all = vec![said(1, 1, &[], A), said(2, 2, &[1], X2), said(3, 3, &[1], X2)];
         check(all.clone(), &[], (Class::Unchanged, "3.0<-2.0"));
         all.push(said(2, 4, &[2], X3));
-        // Without the memory: base is A, both sides changed x.
+        // Without provenance the base is A, and both sides changed x.
         check(all.clone(), &[], (Class::Conflict, "/properties/x"));
         check(all, &[from(3, 2)], (Class::FastForward, X3.unwrap()));
     }
@@ -391,7 +393,7 @@ mod tests {
 
     #[test]
     fn criss_cross_bases_must_agree() {
-        // 2 and 3 each took the other's edit: two bases, 2.0 and 3.0, neither an ancestor of the other.
+        // 2 and 3 each merged the other's edit: two bases, 2.0 and 3.0, neither an ancestor of the other.
         let both = r#"{"properties":{"x":2,"y":2}}"#;
         let all = vec![
             said(1, 1, &[], A),
@@ -425,10 +427,10 @@ mod tests {
 
     #[test]
     fn two_ordinary_histories_only_meet_now() {
-        // Both sides edited x in the past; the source then put it back: no quarrel about yesterday.
+        // Both sides edited x in the past, then the source reverted: the past does not conflict.
         let all = vec![said(1, 1, &[], A), said(2, 10, &[1], X2), said(3, 20, &[1], X3), said(2, 30, &[10], A)];
         check(all, &[], (Class::Unchanged, ""));
-        // A thing the target has never heard of brings its history along.
+        // A fact that the target never had is added with its history.
         let mut all = vec![said(2, 10, &[], A), said(2, 20, &[10], X2)];
         all.sort_by_key(|s| (s.branch, s.version));
         let got = merge_thing(&all, &[], &line(2), &line(3), Time(50), &Strategies::new());

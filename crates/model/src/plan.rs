@@ -1,7 +1,7 @@
-//! Turns a batch into the statements to record, given what is known: every check of a commit, no I/O.
+//! Turns a batch into the versions to record, given the stored facts: every check of a commit, without I/O.
 //!
-//! A store drives it in three steps: [`Drafts::read`] says which ids and keys matter, [`Drafts::resolve`]
-//! turns names into ids once those are loaded, [`plan`] decides once all statements are.
+//! A store runs it in three steps: [`Drafts::read`] determines which ids and keys to load, [`Drafts::resolve`] turns
+//! names into ids once those are loaded, and [`plan`] decides what to record once all versions are loaded.
 
 mod drafts;
 mod made;
@@ -32,13 +32,13 @@ use uuid::Uuid;
 #[derive(Debug, Default)]
 pub struct Known<'m> {
     pub things: FxHashMap<Uuid, Thing>,
-    /// Objects under a key, of any type.
+    /// Ids of the objects with a key, of any type.
     pub by_key: FxHashMap<Box<str>, Vec<Uuid>>,
-    /// All statements of the things above, ordered by branch and version.
+    /// All versions of the facts above, ordered by branch and version.
     pub statements: FxHashMap<ThingNo, Vec<Statement>>,
-    /// Relationships that share a limited end with one that is written.
+    /// Relationships that share an end of limited multiplicity with one that is written.
     pub rivals: FxHashSet<Uuid>,
-    /// What is not in `things` may be here.
+    /// Objects created by earlier parts of the same load; consulted after `things`.
     pub made: Option<&'m Made>,
 }
 
@@ -51,7 +51,7 @@ impl Known<'_> {
         self.found(id).1
     }
 
-    /// A thing that was there before, if there is one, and all that is said of it.
+    /// Returns a fact that was stored before this load, and all its versions.
     fn stored(&self, id: Uuid) -> (Option<&Thing>, &[Statement]) {
         match self.things.get(&id) {
             Some(thing) => (Some(thing), self.statements.get(&thing.no).map_or(&[], Vec::as_slice)),
@@ -59,7 +59,7 @@ impl Known<'_> {
         }
     }
 
-    /// The same, or an object that an earlier part of the load has made.
+    /// Like `stored`, and also finds objects that an earlier part of the load created.
     fn found(&self, id: Uuid) -> (Option<&Thing>, &[Statement]) {
         if let found @ (Some(_), _) = self.stored(id) {
             return found;
@@ -71,7 +71,7 @@ impl Known<'_> {
     }
 }
 
-/// Where and when a batch is to be recorded.
+/// Where and when a batch is recorded.
 pub struct Place<'a> {
     pub registry: &'a Registry,
     pub branch: BranchNo,
@@ -79,7 +79,7 @@ pub struct Place<'a> {
     pub tx: Tx,
     pub now: Time,
     pub next_thing: ThingNo,
-    /// Place of the first statement in the transaction; 0 unless a load comes in parts.
+    /// Index of the first version in the transaction; 0 unless a load is split into parts.
     pub first_place: u32,
 }
 
@@ -106,31 +106,31 @@ fn limited_sides(registry: &Registry, type_name: &str) -> impl Iterator<Item = S
         .map(|(side, _)| side)
 }
 
-/// What to record.
+/// What to record for a batch.
 #[derive(Debug, Default)]
 pub struct Plan {
     pub things: Vec<Thing>,
     pub statements: Vec<Statement>,
     pub provenance: Vec<Provenance>,
-    /// Statements about objects and about relationships.
+    /// The numbers of versions of objects and of relationships.
     pub objects: u32,
     pub relationships: u32,
-    /// Writes that said nothing new.
+    /// The number of writes that changed nothing.
     pub unchanged: usize,
     pub warnings: Vec<String>,
-    /// By place in the batch: the thing and the version number now visible to the writer.
+    /// One result per write, in the order of the batch: the fact and its version number now visible to the writer.
     pub results: Vec<Written>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     pub id: Uuid,
-    /// `None` when nothing new was said.
+    /// `None` when the write changed nothing.
     pub version: Option<VersionId>,
     pub number: u32,
 }
 
-/// Decides what a batch records, or why it cannot.
+/// Decides what a batch records. Fails if a check of the batch fails.
 pub fn plan(mut resolved: Resolved, known: &Known<'_>, at: &Place<'_>) -> Result<Plan> {
     let items = resolved.items.len();
     let mut planner = Planner {
@@ -164,8 +164,8 @@ pub fn plan(mut resolved: Resolved, known: &Known<'_>, at: &Place<'_>) -> Result
     Ok(planner.plan)
 }
 
-/// Refuses two writes about one thing for overlapping times, or under two identities. Gives, for things that
-/// end within the batch, the periods after the first such end of which nothing is said.
+/// Rejects two writes of one fact for overlapping periods, or under two identities. For facts that end within the
+/// batch, returns the periods after the first end that no write covers.
 fn check_told(items: &[Item]) -> Result<FxHashMap<Uuid, Vec<Period>>> {
     let mut seen = FxHashSet::with_capacity_and_hasher(items.len(), Default::default());
     if items.iter().all(|item| !item.then_absent && seen.insert(item.id)) {
@@ -212,7 +212,7 @@ fn check_told(items: &[Item]) -> Result<FxHashMap<Uuid, Vec<Period>>> {
     Ok(silences)
 }
 
-/// Relationships of one type at one end, and the periods the batch states some of them for.
+/// Relationships of one type at one end, and the periods for which the batch writes some of them.
 struct Group {
     place: usize,
     members: FxHashSet<Uuid>,
@@ -228,14 +228,14 @@ struct Planner<'a> {
     known: &'a Known<'a>,
     at: &'a Place<'a>,
     plan: Plan,
-    /// Numbers of things the batch makes, and statements it adds, by thing.
+    /// Numbers of the facts that the batch creates, and the versions it adds, by fact.
     numbers: FxHashMap<Uuid, ThingNo>,
     fresh: FxHashMap<ThingNo, Fresh>,
-    /// The line of branches once the batch is recorded.
+    /// The lineage once the batch is recorded.
     lineage_after: Lineage,
 }
 
-/// Places of the statements a batch adds about one thing: nearly always one.
+/// Indices of the versions that a batch adds to one fact: nearly always one.
 struct Fresh {
     first: usize,
     more: Vec<usize>,
@@ -247,7 +247,7 @@ impl Planner<'_> {
         if actual == want { Ok(()) } else { Err(lost_race(name, want, actual)) }
     }
 
-    /// Refuses when somebody else has claimed the target by what its board says now.
+    /// Fails if the claim board lists a conflicting claim by another agent.
     fn expect_unclaimed(&self, target: &Target, board: Uuid, agent: Option<&str>) -> Result<()> {
         let said = visible(self.known.statements_of(board), self.at.lineage, self.at.now);
         let Some(text) = said.and_then(|s| s.content.as_deref()) else { return Ok(()) };
@@ -259,7 +259,7 @@ impl Planner<'_> {
     }
 
     fn item(&mut self, item: &mut Item, silence: &[Period]) -> Result<()> {
-        // Only objects are made by parts of a load for others to speak of.
+        // Earlier parts of a load remember only objects, so relationships are looked up among stored facts only.
         let (thing, before) = if item.ends.is_some() { self.known.stored(item.id) } else { self.known.found(item.id) };
         if let Some(thing) = thing {
             same_identity(thing, item)?;
@@ -352,7 +352,7 @@ impl Planner<'_> {
         Ok((version, number))
     }
 
-    /// The number of a thing that is new with the batch.
+    /// Returns the number of a fact that the batch creates.
     fn number_of(&mut self, item: &Item) -> Result<ThingNo> {
         if let Some(no) = self.numbers.get(&item.id) {
             return Ok(*no);
@@ -379,20 +379,20 @@ impl Planner<'_> {
         self.known.thing(id).map(|t| t.no).or_else(|| self.numbers.get(&id).copied())
     }
 
-    /// All statements about a thing as they will be once the batch is recorded.
+    /// Returns all versions of a fact as they will be once the batch is recorded.
     fn after(&self, id: Uuid) -> Cow<'_, [Statement]> {
         let (thing, before) = self.known.found(id);
         let number = thing.map(|thing| thing.no).or_else(|| self.numbers.get(&id).copied());
         self.with_fresh(number, before)
     }
 
-    /// What was said of a thing, and what the batch adds to it.
+    /// Combines the stored versions of a fact with those that the batch adds.
     fn with_fresh<'s>(&'s self, number: Option<ThingNo>, before: &'s [Statement]) -> Cow<'s, [Statement]> {
         let Some(fresh) = number.and_then(|no| self.fresh.get(&no)) else { return Cow::Borrowed(before) };
         if before.is_empty() && fresh.more.is_empty() {
             return Cow::Borrowed(std::slice::from_ref(&self.plan.statements[fresh.first]));
         }
-        // Contents do not matter here, and may be large.
+        // Contents are not needed here and may be large.
         let mut all: Vec<_> = before.iter().map(Statement::header).collect();
         all.extend([fresh.first].iter().chain(&fresh.more).map(|place| self.plan.statements[*place].header()));
         all.sort_by_key(|s| (s.branch, s.version));
@@ -487,7 +487,8 @@ impl Planner<'_> {
             for member in members {
                 let statements = self.after(member);
                 let line = timeline(&statements, lineage, Period::ALWAYS);
-                // Only times the batch speaks of: an old quarrel elsewhere must not keep new facts out.
+                // Checks only the periods that the batch writes: an existing violation elsewhere must not block new
+                // facts.
                 for segment in line.iter().filter(|s| !s.statement.absent) {
                     spans.extend(written.iter().filter_map(|w| Some((segment.period.intersect(w)?, member))));
                 }
@@ -539,9 +540,9 @@ fn same_identity(thing: &Thing, item: &Item) -> Result<()> {
     Ok(())
 }
 
-/// Whether all of the period already holds what is said.
+/// Whether the stored versions already have this content for the whole period.
 fn says_already(before: &[Statement], lineage: &Lineage, item: &Item, ignored: &[String]) -> bool {
-    // Without a time, what counts is what is visible at that moment, whatever is planned for later.
+    // Without an explicit time, only the version visible at that moment counts, not later periods.
     let window = if item.defaulted {
         Period { from: item.period.from, to: Time(item.period.from.0.saturating_add(1)) }
     } else {
@@ -555,7 +556,7 @@ fn says_already(before: &[Statement], lineage: &Lineage, item: &Item, ignored: &
             || (!ignored.is_empty() && !s.absent && same_but_for(s, item.said.text(), ignored))
     };
     match item.said {
-        // Silence is as good as absence.
+        // A period without a version counts as absent.
         Said::Absent => line.iter().all(|s| s.statement.absent),
         Said::Content { .. } => covers(&line, window) && line.iter().all(|s| same(s.statement)),
     }
@@ -580,7 +581,7 @@ fn covers(line: &[crate::timeline::Segment<'_>], window: Period) -> bool {
     !line.is_empty() && reached >= window.to
 }
 
-/// Adds which write of the batch an error is about.
+/// Adds to an error which write of the batch it is about.
 fn at_write(error: Error, place: usize) -> Error {
     let mut details = match *error.details {
         Value::Object(ref map) => map.clone(),

@@ -4,36 +4,36 @@ use crate::id::Tx;
 use crate::json::Hash;
 use crate::transaction::{Chain, Transaction};
 
-/// Names one state of one log. A number alone does not: after a fail-over or a restore, another transaction may have it.
-/// Everything that is remembered "as of a transaction" is remembered with its position.
+/// Identifies one state of one log. A transaction number alone does not: after a failover or a restore, another
+/// transaction may have the same number. Everything that is cached "as of a transaction" is cached with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Position {
     pub tx: Tx,
-    /// Over everything up to this transaction: two logs with the same hash here are the same up to here.
+    /// Hash over everything up to this transaction: two logs with the same hash here are equal up to here.
     pub hash: Hash,
 }
 
-/// Bits of a mark that hold the number of the transaction.
+/// The number of bits of a mark that hold the transaction number.
 const TX_BITS: u32 = 40;
 
 impl Position {
-    /// Before the first transaction.
+    /// The position before the first transaction.
     pub const START: Position = Position { tx: 0, hash: Chain::START };
 
-    /// The first eight bytes of the hash, for cursors: enough that two logs do not agree by chance.
+    /// The first eight bytes of the hash, for cursors: enough that two logs do not match by chance.
     pub fn digest(&self) -> u64 {
         let mut first = [0; 8];
         first.copy_from_slice(&self.hash.0[..8]);
         u64::from_be_bytes(first)
     }
 
-    /// The position as one number, for stores that keep a number as a mark: the transaction in the lower 40 bits, 23 bits
-    /// of the hash above them.
+    /// The position as one number, for stores that keep a number as a mark: the transaction in the lower 40 bits, 23
+    /// bits of the hash above them.
     pub fn mark(&self) -> u64 {
         (self.digest() >> (TX_BITS + 1)) << TX_BITS | self.tx & ((1 << TX_BITS) - 1)
     }
 
-    /// The transaction of a mark.
+    /// Returns the transaction of a mark.
     pub fn tx_of_mark(mark: u64) -> Tx {
         mark & ((1 << TX_BITS) - 1)
     }

@@ -1,4 +1,4 @@
-//! Properties that types call sensitive: which they are, and contents without them.
+//! Properties that types mark as sensitive: finding the marks in schemas, and removing such properties from contents.
 
 use crate::content::Content;
 use crate::error::{Error, Result};
@@ -7,7 +7,7 @@ use serde_json::Value;
 /// How a schema marks a property: `{"properties": {"salary": {"type": "number", "sensitive": true}}}`.
 const MARK: &str = "sensitive";
 
-/// The properties that a schema marks, sorted. A mark anywhere within a property stands for the whole of it.
+/// Returns the properties that a schema marks, sorted. A mark anywhere inside a property marks the whole property.
 pub fn marked(schema: &Value) -> Vec<Box<str>> {
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let mut names: Vec<Box<str>> =
@@ -16,11 +16,11 @@ pub fn marked(schema: &Value) -> Vec<Box<str>> {
     names
 }
 
-/// Refuses marks that would go unseen because they are in no property of their own.
+/// Rejects marks outside `properties`, because they would have no effect.
 pub fn check(schema: &Value) -> Result<()> {
     let elsewhere = schema.as_object().into_iter().flatten().filter(|(name, _)| *name != "properties");
     for (name, inner) in elsewhere {
-        // What stands under the name itself, or anywhere below it.
+        // Either the mark itself, or a mark anywhere below.
         if (name == MARK && *inner == Value::Bool(true)) || has_mark(inner) {
             return Err(Error::invalid("invalid_schema", format!("`{MARK}: true` within `{name}` would go unseen"))
                 .hint("mark the property itself, in `properties` of the schema"));
@@ -38,9 +38,9 @@ fn has_mark(schema: &Value) -> bool {
 }
 
 impl Content {
-    /// Takes out these properties; gives the names of those that were there.
+    /// Removes these properties and returns the names of those that were present.
     pub fn hide(&mut self, names: &[Box<str>]) -> Vec<Box<str>> {
-        // Order is kept, for answers show it.
+        // Keeps the order of the others, because responses show it.
         names.iter().filter(|name| self.properties.shift_remove(&***name).is_some()).cloned().collect()
     }
 }
@@ -58,7 +58,7 @@ mod tests {
             "home": {"type": "object", "properties": {"street": {"sensitive": true}}},
             "notes": {"type": "array", "items": {"anyOf": [{"type": "null"}, {"type": "string", "sensitive": true}]}},
             "open": {"sensitive": false},
-            // A property of that name is not a mark.
+            // A property named `sensitive` is not a mark.
             "sensitive": {"type": "boolean"}
         }});
         let names: Vec<_> = marked(&schema).iter().map(|name| name.to_string()).collect();

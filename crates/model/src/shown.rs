@@ -1,19 +1,19 @@
-//! Text from elsewhere as it may be shown to people: nothing that steers a terminal, and no credentials of URLs.
+//! Makes external text safe to display: no terminal control characters, and no credentials in URLs.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Stands where credentials were.
+/// Replaces credentials.
 pub const REDACTED: &str = "[redacted]";
 
-/// How hints write what belongs in a URL: nobody's credentials.
+/// The placeholder credentials in hints, which are not redacted.
 const EXAMPLE: &str = "user:password";
 
-/// Names of parameters whose values are credentials, in URLs and in connection strings.
+/// Parameters in URLs and connection strings whose values are credentials.
 const SECRET_PARAMETERS: [&str; 2] = ["password=", "sslpassword="];
 
-/// Characters that steer a terminal or change how the text around them is read: controls, line separators, marks and
-/// overrides of the direction of writing, and others that cannot be seen.
+/// Whether a character controls a terminal or changes how the surrounding text is read: control characters, line
+/// separators, marks and overrides of the writing direction, and other invisible characters.
 pub fn misleads(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -32,7 +32,7 @@ pub fn misleads(c: char) -> bool {
         )
 }
 
-/// Text that cannot steer a terminal: what misleads is shown by its number.
+/// Escapes every misleading character as `\u{…}`.
 pub fn safe(text: &str) -> Cow<'_, str> {
     if !text.contains(misleads) {
         return Cow::Borrowed(text);
@@ -47,7 +47,7 @@ pub fn safe(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The same for JSON text, which stays JSON for the same value. Line breaks and tabs between values stay.
+/// Like `safe`, for JSON text: the result is JSON for the same value. Line breaks and tabs between values stay.
 pub fn safe_json(text: &str) -> Cow<'_, str> {
     let escaped = |c: char| misleads(c) && !matches!(c, '\n' | '\r' | '\t');
     if !text.contains(escaped) {
@@ -66,7 +66,7 @@ pub fn safe_json(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Text in which no URL has a user or a password any more, and no connection string a password.
+/// Removes users and passwords from URLs, and passwords from connection strings.
 pub fn without_credentials(text: &str) -> Cow<'_, str> {
     let has_parameter = || SECRET_PARAMETERS.iter().any(|name| text.contains(name));
     if !text.contains("://") && !has_parameter() {
@@ -86,7 +86,7 @@ pub fn without_credentials(text: &str) -> Cow<'_, str> {
     Cow::Owned(without_parameters(&out))
 }
 
-/// Whatever cannot be part of a URL in a sentence.
+/// Whether a character ends a URL in running text.
 fn ends_url(c: char) -> bool {
     c.is_whitespace() || matches!(c, '"' | '`' | '<' | '>')
 }
@@ -95,8 +95,8 @@ fn is_database(before: &str) -> bool {
     before.ends_with("postgres://") || before.ends_with("postgresql://")
 }
 
-/// `url`: what comes after the scheme. In URLs of databases, passwords are often written without escapes, so that
-/// everything up to the last `@` counts.
+/// Removes the user and password from `url`, which starts after the scheme. Passwords in database URLs are often not
+/// escaped, so there everything up to the last `@` is removed.
 fn without_user(url: &str, database: bool) -> Cow<'_, str> {
     let authority = url.find(['/', '?', '#']).unwrap_or(url.len());
     let at = if database { url.rfind('@') } else { url[..authority].rfind('@') };
@@ -109,7 +109,7 @@ fn without_user(url: &str, database: bool) -> Cow<'_, str> {
 fn without_parameters(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    // `sslpassword=` ends with the other name.
+    // `sslpassword=` ends with `password=`, so searching for the latter finds both.
     while let Some(at) = rest.find(SECRET_PARAMETERS[0]) {
         let (before, after) = rest.split_at(at + SECRET_PARAMETERS[0].len());
         out.push_str(before);

@@ -1,4 +1,4 @@
-//! Things and the statements about them, as every store keeps them.
+//! Facts and their versions, as every store keeps them.
 
 use crate::content::Content;
 use crate::error::{Error, Result};
@@ -17,14 +17,14 @@ pub enum Kind {
     Relationship,
 }
 
-/// The part of an object or relationship that never changes.
+/// The immutable identity of an object or relationship.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thing {
     pub no: ThingNo,
     pub id: Uuid,
     pub type_name: Arc<str>,
     pub key: Option<Box<str>>,
-    /// Present on relationships only.
+    /// For relationships only.
     pub ends: Option<Ends>,
 }
 
@@ -40,13 +40,13 @@ impl Thing {
         if self.ends.is_some() { Kind::Relationship } else { Kind::Object }
     }
 
-    /// `Type:key`, or the id of what has no key.
+    /// Returns `Type:key`, or the id if there is no key.
     pub fn name(&self) -> String {
         self.key.as_deref().map_or_else(|| self.id.to_string(), |key| format!("{}:{key}", self.type_name))
     }
 }
 
-/// A version: what is stated about one thing for one period. Never changed once recorded.
+/// A version: what is recorded about one fact for one period. Never changed once recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
     pub thing: ThingNo,
@@ -54,21 +54,21 @@ pub struct Statement {
     pub version: VersionId,
     pub recorded_at: Time,
     pub period: Period,
-    /// Counts statements about the thing along the branch's lineage.
+    /// Counts the versions of the fact along the branch's lineage.
     pub number: u32,
-    /// What it overrides; merge parents are kept as provenance.
+    /// The versions it overrides; merge parents are kept as provenance.
     pub parents: Vec<VersionId>,
-    /// Of the canonical content; `content::ABSENT` for a tombstone.
+    /// Hash of the canonical content; `content::ABSENT` for a tombstone.
     pub hash: Hash,
     pub absent: bool,
-    /// Canonical content; `None` when absent, or when it was not asked for.
+    /// Canonical content; `None` when absent, or when it was not loaded.
     pub content: Option<Box<str>>,
-    /// Stored change summary as JSON; `None` on first versions, or when it was not asked for.
+    /// Stored change summary as JSON; `None` on first versions, or when it was not loaded.
     pub change: Option<Box<str>>,
 }
 
 impl Statement {
-    /// The same without what may be large: contents, changes, parents.
+    /// Returns a copy without the parts that may be large: content, change, parents.
     pub fn header(&self) -> Statement {
         Statement {
             parents: vec![],
@@ -85,19 +85,19 @@ impl Statement {
         }
     }
 
-    /// The hash of its content under the present rule of canonical text, where the content is at hand. Equal contents have
-    /// equal ones, whichever rule they were written under.
+    /// The hash of the content under the current rule of canonical text, if the content is loaded. Equal contents have
+    /// equal hashes, whichever rule they were written under.
     pub fn present_hash(&self) -> Hash {
         present_hash(self.content.as_deref(), self.hash)
     }
 
-    /// The content as a value; absence reads as empty.
+    /// Returns the parsed content; empty for absence.
     pub fn parsed(&self) -> Result<Content> {
         self.content.as_deref().map_or_else(|| Ok(Content::default()), Content::parse)
     }
 }
 
-/// Where a version came from in a merge.
+/// The role of a parent version in a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -107,7 +107,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// As it is stored.
+    /// The number under which the role is stored.
     pub fn number(self) -> i16 {
         self as i16
     }

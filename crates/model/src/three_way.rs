@@ -1,4 +1,4 @@
-//! Three-way merge of JSON by path: what one side changed is taken, what both changed differently conflicts.
+//! Three-way merge of JSON by path: a change by one side is taken, different changes by both sides conflict.
 
 use crate::json::{canonical, push_pointer};
 use schemars::JsonSchema;
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who decides on a path that both sides changed.
+/// How to resolve a path that both sides changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
     SourceWins,
     TargetWins,
-    /// Arrays as sets, sorted.
+    /// Arrays are merged as sets and sorted.
     Union,
-    /// Target's text or items, then the source's.
+    /// The target's text or items, then the source's.
     Concat,
     Fail,
 }
 
-/// Strategies by JSON Pointer; the longest path at or above a conflict decides.
+/// Strategies by JSON Pointer; the longest path at or above a conflict applies.
 pub type Strategies = BTreeMap<String, Strategy>;
 
-/// A path that both sides changed and nobody decides. `None` stands for absence.
+/// A path that both sides changed and no strategy resolves. `None` is absence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Clash {
     pub path: String,
@@ -31,8 +31,8 @@ pub struct Clash {
     pub theirs: Option<Value>,
 }
 
-/// Merges two whole contents. More than one base (criss-cross) must agree on a path to decide it;
-/// no base at all stands for one empty base.
+/// Merges two whole contents. With several bases (criss-cross), a path is decided only where all bases agree; without a
+/// base, the base is empty. Fails with all conflicting paths.
 pub fn merge(bases: &[Value], ours: &Value, theirs: &Value, strategies: &Strategies) -> Result<Value, Vec<Clash>> {
     let empty = [Value::Object(Map::new())];
     let bases: Vec<_> = if bases.is_empty() { &empty[..] } else { bases }.iter().map(Some).collect();
@@ -92,7 +92,7 @@ fn strategy_for(strategies: &Strategies, path: &str) -> Strategy {
         .map_or(Strategy::Fail, |(_, strategy)| *strategy)
 }
 
-/// `None`: the strategy does not decide these values. `Some(None)`: the path goes.
+/// Returns `None` if the strategy cannot resolve these values, and `Some(None)` if the path is removed.
 #[allow(clippy::option_option, reason = "undecided and decided-as-absent differ")]
 fn settle(strategy: Strategy, ours: Option<&Value>, theirs: Option<&Value>) -> Option<Option<Value>> {
     match (strategy, ours, theirs) {
@@ -160,7 +160,7 @@ mod tests {
     fn cases() {
         use Strategy::{Concat, SourceWins, TargetWins, Union};
         let base = || [json!({"p": {"a": 1, "b": 1, "l": [1]}})];
-        // Different paths go together; the same change counts once.
+        // Changes to different paths merge; the same change on both sides counts once.
         check(
             &base(),
             json!({"p": {"a": 2, "b": 1, "l": [1]}}),
@@ -179,7 +179,7 @@ mod tests {
         );
         check(&base(), json!({}), json!({"p": {"a": 3, "b": 1, "l": [1]}}), &[], Err(&["/p"]));
         check(&base(), json!({"p": 7}), json!({"p": {"a": 3, "b": 1, "l": [1]}}), &[], Err(&["/p"]));
-        // Arrays are values unless a strategy says otherwise.
+        // Arrays are atomic values unless a strategy applies.
         let lists = || (json!({"p": {"a": 1, "b": 1, "l": [1, 3]}}), json!({"p": {"a": 1, "b": 1, "l": [1, 2]}}));
         let with = |l: Value| json!({"p": {"a": 1, "b": 1, "l": l}});
         check(&base(), lists().0, lists().1, &[], Err(&["/p/l"]));
@@ -187,7 +187,7 @@ mod tests {
         check(&base(), lists().0, lists().1, &[("/p/l", Concat)], Ok(with(json!([1, 3, 1, 2]))));
         check(&base(), lists().0, lists().1, &[("/p", SourceWins)], Ok(with(json!([1, 2]))));
         check(&base(), lists().0, lists().1, &[("/p", SourceWins), ("/p/l", TargetWins)], Ok(with(json!([1, 3]))));
-        // A strategy for /p says nothing about /pq, and union says nothing about numbers.
+        // A strategy for /p does not apply to /pq, and union does not apply to numbers.
         check(&[json!({"pq": 1})], json!({"pq": 2}), json!({"pq": 3}), &[("/p", SourceWins)], Err(&["/pq"]));
         check(&[json!({"n": 1})], json!({"n": 2}), json!({"n": 3}), &[("/n", Union)], Err(&["/n"]));
         // Labels are sets.
@@ -198,10 +198,10 @@ mod tests {
             &[],
             Ok(json!({"labels": ["c", "d"]})),
         );
-        // Bases that disagree on a path decide nothing there.
+        // Bases that disagree on a path do not decide it.
         check(&[json!({"x": 1}), json!({"x": 2})], json!({"x": 1}), json!({"x": 2}), &[], Err(&["/x"]));
         check(&[json!({"x": 1}), json!({"x": 1})], json!({"x": 1}), json!({"x": 2}), &[], Ok(json!({"x": 2})));
-        // Without any base both sides have added.
+        // Without a base, both sides have added.
         check(&[], json!({"x": 1}), json!({"y": 2}), &[], Ok(json!({"x": 1, "y": 2})));
         check(&[], json!({"x": 1}), json!({"x": 2}), &[], Err(&["/x"]));
     }

@@ -6,17 +6,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// Microseconds since 1970 UTC: the precision PostgreSQL keeps, so both stores say the same.
+/// Microseconds since 1970 UTC: PostgreSQL's precision, so that all stores return the same values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub i64);
 
 impl Time {
-    /// Before every moment: an open beginning.
+    /// Before every moment: an open start.
     pub const MIN: Time = Time(i64::MIN);
     /// After every moment: an open end.
     pub const MAX: Time = Time(i64::MAX);
 
-    /// RFC 3339, or a date, which stands for its first moment in UTC.
+    /// Parses RFC 3339, or a date, which means midnight UTC.
     pub fn parse(text: &str) -> Result<Time> {
         let stamp = text.parse::<Timestamp>().or_else(|_| {
             text.parse::<jiff::civil::DateTime>()
@@ -65,7 +65,7 @@ impl JsonSchema for Time {
     }
 }
 
-/// `[from, to)`; `Time::MIN` and `Time::MAX` are open ends. Never empty.
+/// A half-open period `[from, to)`. `Time::MIN` and `Time::MAX` are open ends. Never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Period {
     pub from: Time,
@@ -97,7 +97,7 @@ impl Period {
         (from < to).then_some(Period { from, to })
     }
 
-    /// What is left of `self` outside `other`: no, one or two periods.
+    /// Returns the parts of `self` outside `other`: zero, one or two periods.
     pub fn minus(&self, other: &Period) -> impl Iterator<Item = Period> + use<> {
         let (this, other) = (*self, *other);
         let pieces = match this.intersect(&other) {

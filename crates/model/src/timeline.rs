@@ -1,29 +1,29 @@
-//! Visibility: which statement about a thing holds, on a line of branches, at a time or over a period.
+//! Visibility: which version of a fact holds on a lineage, at a time or over a period.
 
 use crate::branch::Lineage;
 use crate::id::VersionId;
 use crate::statement::Statement;
 use crate::time::{Period, Time};
 
-/// A piece of valid time and the statement that holds there.
+/// A piece of valid time and the version that holds there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segment<'a> {
     pub period: Period,
     pub statement: &'a Statement,
 }
 
-/// The statement about one thing that holds at `at`, be it content or absence. `statements` are all those
-/// of the thing, ordered by branch and version.
+/// Returns the version of a fact that holds at `at`, content or absence. `statements` contains all versions of the
+/// fact, ordered by branch and version.
 pub fn holding<'a>(statements: &'a [Statement], lineage: &Lineage, at: Time) -> Option<&'a Statement> {
     by_precedence(statements, lineage).find(|s| s.period.holds(at))
 }
 
-/// Like `holding`, but only content.
+/// Like `holding`, but `None` for absence.
 pub fn visible<'a>(statements: &'a [Statement], lineage: &Lineage, at: Time) -> Option<&'a Statement> {
     holding(statements, lineage, at).filter(|s| !s.absent)
 }
 
-/// Who holds where inside `window`, in time order. Gaps are left out.
+/// Returns which version holds when inside `window`, in time order. Periods without a version are omitted.
 pub fn timeline<'a>(statements: &'a [Statement], lineage: &Lineage, window: Period) -> Vec<Segment<'a>> {
     if statements.is_empty() {
         return Vec::new();
@@ -50,17 +50,17 @@ pub fn timeline<'a>(statements: &'a [Statement], lineage: &Lineage, window: Peri
     found
 }
 
-/// Whether there is content anywhere inside `window`.
+/// Whether the fact has content anywhere inside `window`.
 pub fn is_there(statements: &[Statement], lineage: &Lineage, window: Period) -> bool {
     match by_precedence(statements, lineage).next() {
         None => false,
-        // Mostly the one that wins says something about all of the time that is asked for.
+        // Fast path: usually the version with the highest precedence covers the whole window.
         Some(first) if first.period.from <= window.from && window.to <= first.period.to => !first.absent,
         Some(_) => timeline(statements, lineage, window).iter().any(|s| !s.statement.absent),
     }
 }
 
-/// The next moment after `after` at which another statement may begin to hold; `Time::MAX` when there is none.
+/// Returns the next moment after `after` at which another version may begin to hold; `Time::MAX` when there is none.
 pub fn next_border(statements: &[Statement], lineage: &Lineage, after: Time) -> Time {
     by_precedence(statements, lineage)
         .flat_map(|s| [s.period.from, s.period.to])
@@ -69,7 +69,7 @@ pub fn next_border(statements: &[Statement], lineage: &Lineage, after: Time) -> 
         .unwrap_or(Time::MAX)
 }
 
-/// Statements that count, the one that wins first: nearest branch, then recorded last.
+/// Iterates over visible versions in order of precedence: nearest branch first, then the latest recorded.
 fn by_precedence<'a>(statements: &'a [Statement], lineage: &Lineage) -> impl Iterator<Item = &'a Statement> {
     debug_assert!(statements.is_sorted_by_key(|s| (s.branch, s.version)));
     lineage.entries().iter().flat_map(move |&(branch, cap)| {
@@ -80,12 +80,12 @@ fn by_precedence<'a>(statements: &'a [Statement], lineage: &Lineage) -> impl Ite
     })
 }
 
-/// The highest version number along a line.
+/// Returns the highest version number along a lineage.
 pub fn last_number(statements: &[Statement], lineage: &Lineage) -> u32 {
     by_precedence(statements, lineage).map(|s| s.number).max().unwrap_or(0)
 }
 
-/// When a statement stopped holding anywhere on its own branch, if it did.
+/// Returns the recording time at which later versions on the same branch had replaced a version for its whole period.
 pub fn superseded_at(statements: &[Statement], version: VersionId) -> Option<Time> {
     let this = statements.iter().find(|s| s.version == version)?;
     let mut open = vec![this.period];
@@ -134,7 +134,7 @@ pub(crate) mod tests {
         Some(Branch { number, parent, mode, fork, ..Branch::main() })
     }
 
-    /// The rule of visibility word for word, by looking at everything.
+    /// A direct transcription of the visibility rule, scanning all versions.
     fn naive(all: &[Statement], branch: BranchNo, known: Tx, at: Time) -> Option<&Statement> {
         let on = |b, t| {
             all.iter().filter(|s| s.branch == b && s.version.tx() <= t && s.period.holds(at)).max_by_key(|s| s.version)

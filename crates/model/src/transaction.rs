@@ -1,4 +1,4 @@
-//! Entries of a project's log, and the chain of hashes that shows tampering.
+//! Entries of a project's log, and the hash chain that makes tampering evident.
 
 use crate::id::{BranchNo, Tx};
 use crate::json::rule::Rule;
@@ -26,7 +26,7 @@ pub enum TransactionKind {
     Type,
 }
 
-/// Who wrote, why and from what: given with a batch, kept with its transaction.
+/// Who wrote, why and from what source: sent with a batch, stored with its transaction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Header {
@@ -39,20 +39,20 @@ pub struct Header {
     pub session: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The commit whose tree this transaction is exactly.
+    /// The Git commit whose tree this transaction matches exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git_commit: Option<String>,
-    /// Default beginning of what the batch states, for example the commit's time; else its recording.
+    /// Default start of the periods in the batch, for example the commit's time; defaults to the time of recording.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_at: Option<Time>,
-    /// A batch sent again under the same id commits once.
+    /// Idempotency key: a batch sent again under the same id commits once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// By which rule the contents of this transaction became canonical text. The ledger sets it.
+    /// The rule of canonical text for the contents of this transaction. Set by the ledger.
     #[serde(skip_serializing_if = "Rule::is_first")]
     #[schemars(skip)]
     pub rule: Rule,
@@ -66,24 +66,24 @@ pub struct Transaction {
     pub header: Header,
     pub objects: u32,
     pub relationships: u32,
-    /// Hash over the predecessor's hash, the header and everything stated.
+    /// Hash over the predecessor's hash, the header and all versions.
     pub hash: Hash,
 }
 
 impl Transaction {
-    /// What `valid_at` defaults to.
+    /// Returns the default start of periods: `valid_at` of the header, or the time of recording.
     pub fn valid_at(&self) -> Time {
         self.header.valid_at.unwrap_or(self.recorded_at)
     }
 }
 
-/// Bytes that are hashed at once.
+/// Buffer size in bytes: small parts are hashed together.
 const TOGETHER: usize = 4_096;
 
-/// Adds up the hash of one transaction as its parts come by.
+/// Computes the hash of one transaction incrementally.
 pub struct Chain {
     hash: Hasher,
-    /// What comes next: many small pieces are hashed sooner together.
+    /// Bytes not yet hashed: hashing many small parts together is faster.
     next: Vec<u8>,
 }
 
@@ -101,7 +101,7 @@ impl Chain {
         chain
     }
 
-    /// Statements come in the order of their version ids, with the id and type of their thing.
+    /// Adds a version. Versions are added in the order of their ids, with the id and type of their fact.
     pub fn statement(&mut self, id: Uuid, type_name: &str, s: &Statement) {
         self.add(b"s");
         self.add(id.as_bytes());
@@ -132,7 +132,7 @@ impl Chain {
         self.next.extend_from_slice(bytes);
     }
 
-    /// Provenance comes sorted.
+    /// Adds a provenance entry. Entries are added in sorted order.
     pub fn provenance(&mut self, p: &Provenance) {
         self.add(b"p");
         self.add(&p.thing.to_be_bytes());
@@ -154,7 +154,7 @@ impl Chain {
 mod tests {
     use super::*;
 
-    /// What is chained was written before, and is written elsewhere: neither may change.
+    /// Header texts are part of stored hash chains, so they must not change.
     #[test]
     fn the_text_of_a_header_is_pinned() {
         let text = |header: &Header| serde_json::to_string(header).unwrap();

@@ -1,4 +1,4 @@
-//! What a project has declared: types, branches, releases, tags and settings, as known at a transaction.
+//! What a project has declared as of a transaction: types, branches, releases, tags and settings.
 
 use crate::branch::{Branch, Lineage};
 use crate::content::Content;
@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-/// Types in which Lukasa keeps what it knows about a project. They are branchless objects like any other,
-/// so their history, export and verification need no mechanism of their own.
+/// Types of the objects in which Lukasa records a project's declarations. They are ordinary branchless objects, so
+/// history, export and verification work for them without a separate mechanism.
 pub mod system {
     pub const OBJECT_TYPE: &str = "ObjectType";
     pub const RELATIONSHIP_TYPE: &str = "RelationshipType";
@@ -26,7 +26,7 @@ pub mod system {
     pub const SETTINGS: &str = "Settings";
     pub const ALL: [&str; 6] = [OBJECT_TYPE, RELATIONSHIP_TYPE, BRANCH, RELEASE, TAG, SETTINGS];
 
-    /// Key of the one settings object.
+    /// Key of the single settings object.
     pub const SETTINGS_KEY: &str = "project";
 
     pub fn is(type_name: &str) -> bool {
@@ -34,7 +34,7 @@ pub mod system {
     }
 }
 
-/// Relationship types that stay visible when an end has ended, before any pack says so.
+/// Built-in lasting types: relationships that stay visible when an end has ended, without being declared.
 const LASTING: [&str; 4] = ["INVOLVES", "APPLIES_TO", "DERIVED_FROM", "RENAMED_FROM"];
 pub const RENAMED_FROM: &str = "RENAMED_FROM";
 
@@ -50,17 +50,17 @@ pub struct ObjectType {
     /// JSON Schema that `properties` must satisfy.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub schema: Value,
-    /// Stated once for the project, seen from every branch, never merged.
+    /// Recorded once for the project, visible on every branch, never merged.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub branchless: bool,
     /// Merge strategy by JSON Pointer into the content, for example `/properties/tags`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub merge: Strategies,
-    /// A change at these paths alone makes no new version and shows in no summary.
+    /// A change at these paths alone creates no new version and appears in no summary.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignored_paths: Vec<String>,
     pub embedding: Embedding,
-    /// The pack that brought it.
+    /// The type pack that declared it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pack: Option<String>,
 }
@@ -69,10 +69,10 @@ pub struct ObjectType {
 #[serde(default, deny_unknown_fields)]
 pub struct Embedding {
     pub policy: EmbeddingPolicy,
-    /// Paths that matter for meaning; empty: all properties.
+    /// Paths to embed; empty: all properties.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relevant_paths: Vec<String>,
-    /// Whether the text index holds it.
+    /// Whether the text index includes it.
     pub fts: bool,
 }
 
@@ -109,7 +109,7 @@ pub struct RelationshipType {
     /// Stays visible when an end has ended, and shows that end as ended.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lasting: bool,
-    /// Stated once for the project, seen from every branch on which its ends are, never merged.
+    /// Recorded once for the project, visible on every branch that has its ends, never merged.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub branchless: bool,
     #[serde(skip_serializing_if = "Value::is_null")]
@@ -118,14 +118,14 @@ pub struct RelationshipType {
     pub merge: Strategies,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignored_paths: Vec<String>,
-    /// How its relationships are ranked; without it, as those of a type that nobody declared.
+    /// How relationships of this type are ranked; by default like those of an undeclared type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranking: Option<Ranking>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pack: Option<String>,
 }
 
-/// Types that belong together and come together.
+/// A type pack: types that are versioned and installed together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pack {
@@ -138,21 +138,21 @@ pub struct Pack {
 }
 
 impl Pack {
-    /// What its types say they come from.
+    /// Returns the `pack` label of its types: `name@version`.
     pub fn label(&self) -> String {
         format!("{}@{}", self.name, self.version)
     }
 }
 
-/// Packs that Lukasa brings for its own work: they say nothing about what else a project may state.
+/// Packs that Lukasa installs itself. They do not make a project strict.
 const OWN_PACKS: [&str; 2] = ["agent", "code"];
 
-/// Whether a project that has types of this pack wants no others.
+/// Whether a type from this pack makes the project reject undeclared types.
 fn is_strict(pack: Option<&str>) -> bool {
     pack.is_some_and(|label| !OWN_PACKS.contains(&label.split('@').next().unwrap_or(label)))
 }
 
-/// `src: one`: a source has at most one such relationship at a time. `dst: one`: a destination has.
+/// `src: one`: a source has at most one such relationship at a time. `dst: one`: the same for a destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Multiplicity {
@@ -192,7 +192,7 @@ pub struct Release {
     pub valid_at: Time,
     pub objects: u64,
     pub relationships: u64,
-    /// Over every member's id and version, in order; `verify` computes it again.
+    /// Hash over the id and version of every member, in order; `verify` recomputes it.
     #[schemars(with = "String")]
     pub digest: Hash,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -212,11 +212,11 @@ pub struct Tag {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Unknown types are refused rather than accepted with a warning.
+    /// Unknown types are rejected instead of accepted with a warning.
     pub strict: bool,
 }
 
-/// One recorded state of a system object; `content` is `None` once it was ended.
+/// One recorded version of a system object; `content` is `None` if it was ended.
 #[derive(Clone, Debug)]
 pub struct Declaration {
     pub tx: Tx,
@@ -225,8 +225,8 @@ pub struct Declaration {
     pub content: Option<Box<str>>,
 }
 
-/// Everything declared, as known at one transaction. Branches keep their past, for a pinned child may
-/// look at an older state of its parent.
+/// Everything declared, as of one transaction. Branches keep their history, because a pinned child may need an older
+/// state of its parent.
 #[derive(Debug, Default)]
 pub struct Registry {
     object_types: FxHashMap<String, Arc<Known<ObjectType>>>,
@@ -252,7 +252,7 @@ impl<T> Known<T> {
 }
 
 impl Registry {
-    /// Reads declarations in the order of recording, up to `known`.
+    /// Applies declarations in the order of recording, up to `known`.
     pub fn at(declarations: &[Declaration], known: Tx) -> Result<Registry> {
         let mut registry = Registry::default();
         registry.branches.insert(MAIN, vec![(0, Branch::main())]);
@@ -313,7 +313,7 @@ impl Registry {
     }
 
     pub fn object_type(&self, name: &str) -> Option<&ObjectType> {
-        // Asked for every row of a load, and mostly nothing is declared.
+        // Called for every row of a load, and usually nothing is declared.
         if self.object_types.is_empty() {
             return None;
         }
@@ -327,7 +327,7 @@ impl Registry {
         self.relationship_types.get(&name.to_ascii_lowercase()).map(|t| &t.declared)
     }
 
-    /// Declared object types by name.
+    /// Returns the declared object types, sorted by name.
     pub fn object_types(&self) -> Vec<&ObjectType> {
         let mut all: Vec<_> = self
             .object_types
@@ -350,18 +350,18 @@ impl Registry {
         all
     }
 
-    /// How relationships of a type are ranked, where its declaration says so.
+    /// Returns the declared ranking of a relationship type.
     pub fn ranking(&self, relationship_type: &str) -> Option<Ranking> {
         self.relationship_type(relationship_type)?.ranking
     }
 
-    /// Whether two names stand for one type: they are equal but for case, or aliases of one declared type.
+    /// Whether two names mean the same type: they differ only in case, or are aliases of one declared type.
     pub fn is_same_type(&self, one: &str, other: &str, relationship: bool) -> bool {
         one.eq_ignore_ascii_case(other)
             || self.spelling(one, relationship).eq_ignore_ascii_case(self.spelling(other, relationship))
     }
 
-    /// The declared spelling of a type, or the given one.
+    /// Returns the declared spelling of a type, or the given name if it is not declared.
     pub fn spelling<'a>(&'a self, name: &'a str, relationship: bool) -> &'a str {
         let declared = if relationship {
             self.relationship_type(name).map(|t| t.name.as_str())
@@ -405,7 +405,7 @@ impl Registry {
         .unwrap_or_default()
     }
 
-    /// Properties of a type that are shown only to who may see them.
+    /// Returns the properties of a type that require permission to see.
     pub fn sensitive(&self, type_name: &str, relationship: bool) -> &[Box<str>] {
         if self.object_types.is_empty() && self.relationship_types.is_empty() {
             return &[];
@@ -419,7 +419,7 @@ impl Registry {
         .unwrap_or_default()
     }
 
-    /// All of them: whether of relationships, the type in lower case, the properties.
+    /// Returns all sensitive properties: whether of a relationship type, the type in lower case, the properties.
     pub fn all_sensitive(&self) -> Vec<(bool, &str, &[Box<str>])> {
         let objects = self.object_types.iter().map(|(name, t)| (false, name.as_str(), t.sensitive.as_slice()));
         let relationships =
@@ -429,7 +429,7 @@ impl Registry {
         all
     }
 
-    /// Refuses an unknown type where the project does, else gives the warning to pass on.
+    /// Rejects an unknown type in a strict project; otherwise returns a warning for it.
     pub fn admit(&self, type_name: &str, relationship: bool) -> Result<Option<String>> {
         let (known, refuse, what, verb) = if relationship {
             let known = self.relationship_type(type_name).is_some()
@@ -455,7 +455,7 @@ impl Registry {
         }
     }
 
-    /// Validates properties against the type's JSON Schema.
+    /// Validates properties against the JSON Schema of the type.
     pub fn validate(&self, type_name: &str, relationship: bool, properties: &Map<String, Value>) -> Result<()> {
         if self.object_types.is_empty() && self.relationship_types.is_empty() {
             return Ok(());
@@ -477,7 +477,7 @@ impl Registry {
         let fields: Vec<_> = validator
             .iter_errors(&instance)
             .map(|e| {
-                // What is sensitive may be in any part of the value.
+                // Messages may quote any part of the value, including sensitive properties.
                 let message = if sensitive.is_empty() { e.to_string() } else { e.masked().to_string() };
                 json!({"path": format!("/properties{}", e.instance_path()), "message": message})
             })
@@ -509,7 +509,7 @@ impl Registry {
         self.branches.get(&number).and_then(|h| h.last()).map_or("project", |(_, b)| b.name.as_str())
     }
 
-    /// A branch as it stood at a transaction. One made later is seen as it was made.
+    /// Returns a branch as of a transaction. A branch created later is returned as it was created.
     pub fn branch_at(&self, number: BranchNo, tx: Tx) -> Option<Branch> {
         let history = self.branches.get(&number)?;
         history.iter().rev().find(|(at, _)| *at <= tx).or_else(|| history.first()).map(|(_, b)| b.clone())
@@ -540,7 +540,7 @@ impl Registry {
     }
 }
 
-/// Refuses a name or alias that already stands for another type.
+/// Rejects a name or alias that already belongs to another type.
 pub fn check_names<'a>(name: &str, aliases: &[String], known: impl Fn(&str) -> Option<&'a str>) -> Result<()> {
     let others = |word: &str| known(word).filter(|owner| !owner.eq_ignore_ascii_case(name)).map(str::to_owned);
     for word in aliases.iter().map(String::as_str).chain([name]) {
@@ -555,7 +555,7 @@ pub fn check_names<'a>(name: &str, aliases: &[String], known: impl Fn(&str) -> O
     Ok(())
 }
 
-/// Refuses a declaration that could not be enforced.
+/// Rejects an invalid schema, because it could not be enforced.
 pub fn check_schema(schema: &Value) -> Result<()> {
     if schema.is_null() {
         return Ok(());

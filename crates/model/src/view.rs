@@ -1,4 +1,4 @@
-//! From where a question is answered: branch, knowledge and valid time; and the words that name moments.
+//! Views: the branch, transaction and valid time at which a request is answered; and the parsing of moments.
 
 use crate::branch::Lineage;
 use crate::error::{Error, Result};
@@ -9,23 +9,23 @@ use crate::time::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A fixed place to look from. The same view gives the same answer for ever.
+/// A fixed branch, transaction and valid time. The same view always returns the same answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     pub branch: BranchNo,
     pub branch_name: String,
-    /// Only what was recorded at or before this transaction counts.
+    /// Only versions recorded at or before this transaction are visible.
     pub known: Tx,
-    /// The hash of that transaction: the view is one of the log that has it.
+    /// The hash of that transaction, which identifies the log.
     pub hash: Hash,
-    /// The moment asked about.
+    /// The valid time.
     pub valid: Time,
     pub lineage: Lineage,
-    /// Set when the view is that of a release.
+    /// The release, when the view is one.
     pub release: Option<String>,
 }
 
-/// The view an answer was given from, as it is echoed.
+/// The view of an answer, as returned to the client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ViewEcho {
     pub branch: String,
@@ -36,7 +36,7 @@ pub struct ViewEcho {
 }
 
 impl View {
-    /// Where in the log its knowledge ends.
+    /// Returns the position in the log at which the view ends.
     pub fn position(&self) -> Position {
         Position { tx: self.known, hash: self.hash }
     }
@@ -51,7 +51,7 @@ impl View {
     }
 }
 
-/// A word for a moment, read but not yet looked up.
+/// A parsed moment, not yet looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Moment {
     Time(Time),
@@ -63,7 +63,7 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// The readings a word has by its form: one with a prefix, else all that fit.
+    /// Returns every moment that a word may mean: exactly one with a prefix, otherwise all that fit its form.
     pub fn readings(word: &str) -> Result<Vec<Moment>> {
         let fault = || {
             Error::invalid("invalid_moment", format!("`{word}` names no moment"))

@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let tokens: usize = texts.iter().map(|text| builtin.tokenizer().ids(text, 256).len()).sum();
         for (name, level) in levels {
-            // Plain instructions are there for comparison: a few texts tell enough.
+            // Plain instructions are measured for comparison only, so a few texts are enough.
             let texts = if name == "plain" { &texts[..count / 16] } else { &texts[..] };
             for (cores, pool) in [("one core", &one), ("all cores", &all)] {
                 let start = Instant::now();

@@ -1,26 +1,26 @@
-//! Verbatim sentences that speak for a result.
+//! Verbatim sentences that support a result.
 
 use crate::count::count;
 use crate::fields::sentences;
 use crate::text::Term;
 use crate::tokens;
 
-/// Most citations of one answer.
+/// Most citations in one answer.
 pub const MOST: usize = 8;
 /// Longest sentence, in tokens.
 pub const LONGEST: usize = 60;
-/// What a sentence must say of the question to be worth citing.
+/// Least share of the query that a sentence must cover to be cited.
 const LEAST: f64 = 0.2;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Citation {
-    /// As it stands in the source.
+    /// Verbatim from the source.
     pub span: String,
-    /// Which part of the question it speaks of, by the weight of words.
+    /// The share of the query that it covers, by the weight of words.
     pub confidence: f64,
 }
 
-/// The sentence of a text that says most of what is asked; none if none says enough.
+/// Returns the sentence of a text that covers most of the query; `None` if no sentence covers enough.
 pub fn best(text: &str, question: &[Term]) -> Option<Citation> {
     let all: f32 = question.iter().map(|term| term.weight).sum();
     let mut best: Option<Citation> = None;

@@ -1,8 +1,8 @@
-//! Which files and symbols a task on a program concerns.
+//! Finds the files and symbols that a programming task concerns.
 //!
-//! Four channels over files: their whole text, what they are called, their symbols, of which the best three speak for their
-//! file, and names of the task that they define. Each counts by its own best score, so that none drowns the others. How the
-//! weights were found, and what did not help, is told in `docs/ranking.md`.
+//! Four channels rank files: their whole text, their paths, their symbols (the best three of a file count), and names
+//! in the task that they define. Each channel is scaled by its best score, so that none dominates the others.
+//! `docs/ranking.md` explains how the weights were found and what did not help.
 
 use crate::fuse::{Candidate, Channel, Fusion, best, fuse};
 use crate::question::Task;
@@ -10,17 +10,17 @@ use crate::text::{FIELDS, Field, Scoring, Term, TextIndex};
 use lukasa_graph::Node;
 use rustc_hash::FxHashMap;
 
-/// What the second and third symbol of a file add to the first.
+/// The weights of the best, second and third symbol of a file.
 const FURTHER: [f64; 3] = [1.0, 0.5, 0.25];
-/// Words of a symbol count as if it had at least so many: one-line accessors would win everything.
+/// Symbols with fewer words are scored as if they had this many: otherwise one-line accessors would rank first.
 const SHORTEST: u32 = 20;
-/// Symbols and files of a channel that are looked at: those beyond have next to nothing of the best, and of a million
-/// symbols most have some word of a question.
+/// Most symbols and files per channel: those beyond score next to nothing, and of a million symbols most contain some
+/// word of the task.
 const MOST: usize = 512;
-/// What a defined name that stands in the title counts.
+/// The factor for a defined name that occurs in the title.
 const IN_TITLE: f64 = 1.5;
 
-/// What each channel counts.
+/// The weight of each channel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CodeRecipe {
     pub body: f64,
@@ -35,12 +35,12 @@ impl Default for CodeRecipe {
     }
 }
 
-/// Where words are looked up.
+/// The text indexes to search.
 pub struct CodeIndexes<'a> {
     pub files: &'a TextIndex,
     pub paths: &'a TextIndex,
     pub units: &'a TextIndex,
-    /// Files by the names of what they define.
+    /// Files by the names they define.
     pub defined: &'a TextIndex,
 }
 
@@ -48,13 +48,14 @@ pub struct CodeIndexes<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Located {
     pub files: Vec<Candidate>,
-    /// Symbols, and files for what stands outside of their symbols, by their own words and names.
+    /// Symbols, and files for code outside of symbols, ranked by their own words and names.
     pub units: Vec<(Node, f64)>,
-    /// What each channel found, for whoever wants to see all numbers.
+    /// What each channel found, for debugging output.
     pub channels: Vec<Channel>,
 }
 
-/// Ranks files and their symbols. `file_of` gives the file of a symbol, `order` decides between equals; `more` are channels found by other means, over files.
+/// Ranks files and their symbols. `file_of` returns the file of a symbol and `order` breaks ties. `more` contains
+/// further channels over files.
 pub fn locate(
     indexes: &CodeIndexes<'_>,
     task: &Task,
@@ -76,7 +77,7 @@ pub fn locate(
         weight,
         found: best(found, MOST, order),
     };
-    // By what they say, for their files, and by their names as well, to compare them with one another.
+    // By text, to rank their files; and by text and name, to rank the symbols themselves.
     let [units, named] = indexes.units.best_by(&terms, [&unit_scoring(0.0), &unit_scoring(OWN_NAME)], MOST).map(ranked);
     let mut by_file: FxHashMap<Node, [f64; FURTHER.len()]> = FxHashMap::default();
     for (node, score) in &units {
@@ -101,10 +102,10 @@ pub fn locate(
     Located { files, units: named, channels }
 }
 
-/// What a word in a symbol's own name counts when symbols are compared with one another.
+/// The boost for words in a symbol's own name when symbols are ranked.
 const OWN_NAME: f32 = 2.0;
 
-/// Files that define a name of the task: by how rare it is that one does.
+/// Files that define a name of the task, scored by the rarity of the name.
 fn defined(index: &TextIndex, task: &Task) -> Vec<(Node, f64)> {
     let mut best: FxHashMap<Node, f64> = FxHashMap::default();
     for (name, in_title) in task.names() {
@@ -119,7 +120,7 @@ fn defined(index: &TextIndex, task: &Task) -> Vec<(Node, f64)> {
     all
 }
 
-/// Whole texts, a name and a comment counting as any other word.
+/// Scores whole texts; names and comments count like any other word.
 pub fn body_scoring() -> Scoring {
     let mut scoring = Scoring { boosts: [0.0; FIELDS], ..Scoring::default() };
     scoring.boosts[Field::Body as usize] = 1.0;
@@ -127,7 +128,7 @@ pub fn body_scoring() -> Scoring {
     scoring
 }
 
-/// One symbol's own text; its name is part of that, and may count more.
+/// Scores the text of one symbol. Its name is part of the text and may get an additional boost.
 fn unit_scoring(name: f32) -> Scoring {
     let mut scoring = Scoring { shortest: SHORTEST, ..body_scoring() };
     scoring.boosts[Field::Name as usize] = name;
@@ -135,7 +136,7 @@ fn unit_scoring(name: f32) -> Scoring {
     scoring
 }
 
-/// A word in a file's own name counts twice; long paths are no worse than short ones.
+/// Scores paths: words in the file name count twice, and long paths are not penalised.
 fn path_scoring() -> Scoring {
     Scoring { boosts: [2.0, 1.0, 0.0, 0.0], b: [0.0; FIELDS], delta: 0.0, ..Scoring::default() }
 }
@@ -145,7 +146,7 @@ mod tests {
     use super::*;
     use crate::text::Gathered;
 
-    /// Files 0 and 1; symbols 10 to 13, the first two of file 0.
+    /// Files 0 and 1; symbols 10 to 13, the first two in file 0.
     fn indexes() -> [TextIndex; 4] {
         let texts = |docs: &[(Node, Field, &str)]| {
             let mut gathered = Gathered::default();

@@ -1,25 +1,25 @@
-//! How many tokens a text costs a language model.
+//! Counts the tokens of a text for a language model.
 
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Words remembered by each thread.
+/// Most words cached by each thread.
 const WORDS: usize = 16_384;
-/// Longer ones are not worth remembering.
+/// Longer words are not cached.
 const LONGEST: usize = 23;
 
-/// Places for words of up to so many bytes, with what they cost: most are, and all threads share them.
+/// A shared cache for words of up to `SHORT` bytes, which are most words: each slot holds a word and its token count.
 const PLACES: usize = 1 << 15;
 const SHORT: usize = 7;
 static PLACED: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
 
 thread_local! {
-    /// Texts that are counted are made of the same words again and again.
+    /// Counts of longer words, because texts repeat the same words.
     static KNOWN: RefCell<FxHashMap<[u64; 3], u32>> = RefCell::default();
 }
 
-/// Tokens of a text, by the encoding that current models of the most used family have (`o200k_base`).
+/// Counts the tokens of a text in the encoding `o200k_base`.
 pub fn count(text: &str) -> usize {
     let tokenizer = bpe_openai::o200k_base();
     let of = |word: &str| tokenizer.bpe.count(word.as_bytes());
@@ -50,9 +50,9 @@ pub fn count(text: &str) -> usize {
     })
 }
 
-/// What a word of a few bytes costs. Its place holds the whole word beside that, so it is never taken for another.
+/// Counts the tokens of a short word. A slot contains the whole word, so collisions are detected.
 fn short(word: &str, of: impl Fn(&str) -> usize) -> usize {
-    // Those that end with a zero cannot be told from shorter ones.
+    // A word that ends with NUL could not be distinguished from a shorter one.
     if word.ends_with('\0') {
         return of(word);
     }
@@ -78,17 +78,16 @@ fn packed(word: &str) -> [u64; 3] {
     [a, b, c]
 }
 
-/// Tokens of a text, or none if there are more than `most`.
+/// Counts the tokens of a text; `None` if there are more than `most`.
 pub fn count_within(text: &str, most: usize) -> Option<usize> {
-    // Text has about four bytes a token; one of forty times that is not worth counting.
+    // Text has about four bytes per token; a text forty times as long need not be counted.
     if text.len() > most.saturating_mul(160) {
         return None;
     }
     Some(count(text)).filter(|count| *count <= most)
 }
 
-/// The words of an ASCII text as the encoding divides it, by hand: its regular expression takes as long again as
-/// counting does.
+/// Splits an ASCII text into words like the encoding, by hand: its regular expression takes as long as counting does.
 struct Words<'t>(&'t str);
 
 impl<'t> Iterator for Words<'t> {
@@ -109,7 +108,7 @@ fn word_end(text: &[u8], first: u8) -> usize {
     if first.is_ascii_digit() {
         return run(0, u8::is_ascii_digit).min(3);
     }
-    // Letters may have one other character before them, but no end of a line.
+    // Letters may follow one other character, but not a line break.
     let is_letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphabetic);
     let before = usize::from(!first.is_ascii_alphabetic() && !matches!(first, b'\r' | b'\n'));
     if is_letter(before) {
@@ -122,7 +121,8 @@ fn word_end(text: &[u8], first: u8) -> usize {
         let marks = run(marks, |b| !is_space(b) && !b.is_ascii_alphanumeric());
         return run(marks, |b| matches!(b, b'\r' | b'\n' | b'/'));
     }
-    // White space: up to its last end of a line, all of it at the end of the text, else one is left for what follows.
+    // White space: up to its last line break, or all of it at the end of the text; otherwise the last space belongs to
+    // the next word.
     let spaces = run(0, is_space);
     match text[..spaces].iter().rposition(|b| matches!(b, b'\r' | b'\n')) {
         Some(last) => last + 1,
@@ -131,7 +131,7 @@ fn word_end(text: &[u8], first: u8) -> usize {
     }
 }
 
-/// Where a word ends with what an apostrophe adds to it.
+/// Returns the end of a word including a contraction such as `'re`.
 fn contracted(text: &[u8], end: usize) -> usize {
     let Some((b'\'', after)) = text[end..].split_first() else { return end };
     let has = |ending: &[u8]| after.get(..ending.len()).is_some_and(|there| there.eq_ignore_ascii_case(ending));

@@ -1,26 +1,26 @@
-//! From texts to vectors: what every embedding model offers.
+//! The interface of embedding models, which turn texts into vectors.
 
 pub mod builtin;
 
 use std::fmt;
 
-/// Which model made a vector, and how. Vectors of different models are never compared.
+/// Identifies the model that made a vector. Vectors of different models are never compared.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Model {
-    /// `all-MiniLM-L6-v2`, or whatever an endpoint calls it.
+    /// `all-MiniLM-L6-v2`, or the name that an endpoint uses.
     pub name: String,
-    /// Tells weights and handling apart: a hash of the weights, or the endpoint's version.
+    /// Distinguishes weights and preprocessing: a hash of the weights, or the endpoint's version.
     pub version: String,
     pub dimensions: usize,
     /// `mean`, or `unknown` for an endpoint.
     pub pooling: String,
-    /// What is put before every text that is kept, and before every question.
+    /// Prefixes for stored texts and for queries.
     pub prefix: String,
     pub question_prefix: String,
 }
 
 impl Model {
-    /// The one text that stands for all of it: stored with every vector.
+    /// Returns one text that contains all fields; stored with every vector.
     pub fn id(&self) -> String {
         let Model { name, version, dimensions, pooling, prefix, question_prefix } = self;
         format!("{name}@{version}/{dimensions}/{pooling}/{prefix}/{question_prefix}")
@@ -29,14 +29,14 @@ impl Model {
 
 /// A model that turns texts into vectors of length one.
 ///
-/// The same text always gives the same vector, whatever stands beside it in a call.
+/// The same text always has the same vector, whatever other texts are in the same call.
 pub trait Embedder: Send + Sync {
     fn model(&self) -> &Model;
 
-    /// How many texts at most make one call worth its while.
+    /// The best number of texts per call.
     fn batch(&self) -> usize;
 
-    /// One vector for each text, in their order. Texts longer than the model reads are cut by it.
+    /// Returns one vector per text, in the same order. Texts beyond the model's limit are truncated by the model.
     fn embed(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedError>;
 }
 
@@ -46,12 +46,12 @@ pub enum Purpose {
     Question,
 }
 
-/// Why there are no vectors.
+/// Why embedding failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EmbedError {
-    /// Worth another try later: no answer, a late one, too many requests.
+    /// Temporary: no answer, a timeout, too many requests. Worth a retry.
     Unavailable(String),
-    /// Will not get better by itself: wrong dimensions, an answer that is none, a refused key.
+    /// Permanent: wrong dimensions, an invalid response, a rejected key.
     Broken(String),
 }
 

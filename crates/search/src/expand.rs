@@ -1,42 +1,42 @@
-//! Neighbours of what was found: which relationships are worth following, and what they add.
+//! Adds neighbours of hits: which relationships to follow, and how much score they carry over.
 
 use crate::fuse::{Candidate, sort};
 use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_model::Time;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// How far neighbours are followed.
+/// Limits and filters of the expansion.
 #[derive(Clone)]
 pub struct Expansion<'a> {
     pub per_primary: usize,
     pub most: usize,
     pub depth: u32,
-    /// What of a primary's score an edge of full score carries over.
+    /// The share of a primary's score that an edge with score 1 carries over.
     pub weight: f64,
-    /// Only these types of relationships, if any are named.
+    /// Only these types of relationships, if set.
     pub edge_types: Option<Vec<bool>>,
-    /// What may be a neighbour, as far as the graph itself tells.
+    /// Whether a node may be a neighbour, decided from the graph alone.
     pub allowed: &'a (dyn Fn(Node) -> bool + Sync),
 }
 
-/// Beyond this many relationships a node's are sampled by type.
+/// The relationships of a node with more than this many are sampled by type.
 const HUB: usize = 500;
-/// Slots for each type of a hub's relationships, times the share that would be even.
+/// Slots for each relationship type of a hub, as a multiple of an even share.
 const STRATIFIED: f64 = 1.4;
-/// What neighbours can gain in all, of the score of who brings them.
+/// Most a neighbour can gain, as a share of the score of its primary.
 const MOST_BOOST: f64 = 0.35;
-/// Days after which a stated relationship counts a third.
+/// Days after which a stated relationship counts about a third.
 const FADES_DAYS: f64 = 30.0;
-/// What a generic relationship weighs where nothing is declared.
+/// The weight of a relationship type without a declared ranking.
 const GENERIC: f64 = 0.6;
 const DAY_MICROS: f64 = 86_400_000_000.0;
 
-/// What an edge's score is made of.
+/// What the score of an edge is computed from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EdgeFacts {
     pub base_weight: f64,
     pub confidence: f64,
-    /// None where age says nothing: what was derived holds as long as its source says so.
+    /// `None` if age does not matter: a derived relationship holds as long as its source does.
     pub age_days: Option<f64>,
     pub reciprocal: bool,
     pub reverse: bool,
@@ -45,7 +45,7 @@ pub struct EdgeFacts {
 }
 
 impl EdgeFacts {
-    /// Between 0 and 1.
+    /// Returns a score between 0 and 1.
     pub fn score(&self) -> f64 {
         let recency = self.age_days.map_or(1.0, |age| (-age.max(0.0) / FADES_DAYS).exp());
         let direction = if self.reciprocal && self.reverse { 1.15 } else { 1.0 };
@@ -64,7 +64,7 @@ impl EdgeFacts {
     }
 }
 
-/// A relationship that brought a neighbour.
+/// A relationship that led to a neighbour.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Way {
     pub from: Node,
@@ -74,25 +74,25 @@ pub struct Way {
     pub depth: u32,
     pub score: f64,
     pub facts: EdgeFacts,
-    /// What it added to the neighbour.
+    /// The score that it added to the neighbour.
     pub gave: f64,
 }
 
-/// What expansion came to.
+/// The result of an expansion.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expanded {
     /// In the order in which they were followed.
     pub ways: Vec<Way>,
-    /// Nodes that were not found otherwise.
+    /// Nodes that were not candidates before.
     pub neighbors: Vec<Node>,
     pub truncated: bool,
-    /// The largest degree that was sampled.
+    /// The largest degree of a sampled hub.
     pub hub_degree: Option<usize>,
     pub collapsed: usize,
 }
 
-/// Follows the best relationships of the primaries, best primary first, and adds what they carry over.
-/// Candidates grow by the neighbours found. `fits` has the last word on a neighbour, and is asked of few.
+/// Follows the best relationships of the primaries, best primary first, and adds the score they carry over. Appends the
+/// neighbours to `candidates`. `fits` makes the final decision on a neighbour; it is called for few nodes.
 pub fn expand(
     snapshot: &Snapshot,
     now: Time,
@@ -155,7 +155,7 @@ pub fn expand(
     expanded
 }
 
-/// The relationships of a node that may be followed, best first.
+/// Returns the relationships of a node that may be followed, best first, and its degree if it is a hub.
 fn ways(snapshot: &Snapshot, now: Time, from: Node, depth: u32, how: &Expansion<'_>) -> (Vec<Way>, Option<usize>) {
     let degree = snapshot.degree(from);
     let links = snapshot.outgoing(from).iter().map(|l| (l, false));
@@ -189,7 +189,7 @@ fn ways(snapshot: &Snapshot, now: Time, from: Node, depth: u32, how: &Expansion<
     if degree <= HUB {
         return (all.into_iter().map(|(_, way)| way).collect(), None);
     }
-    // So that one type of thousands does not crowd out the others.
+    // Prevents a frequent type from crowding out the others.
     let types: FxHashSet<_> = all.iter().map(|(type_no, _)| *type_no).collect();
     let each = (how.per_primary as f64 * STRATIFIED / types.len().max(1) as f64).ceil() as usize;
     let mut taken: FxHashMap<_, usize> = FxHashMap::default();

@@ -1,4 +1,4 @@
-//! Which fields of an object are shown, and how much of them.
+//! Selects which fields of an object are shown, and how much of each.
 
 use crate::count::count;
 use crate::text::Term;
@@ -6,20 +6,20 @@ use crate::tokens;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// Fields shown beside the core.
+/// Most fields shown besides the core.
 pub const SHOWN: usize = 6;
 /// Longest text of a field, in tokens.
 pub const LONGEST: usize = 128;
 
-/// What is left of an object's properties.
+/// The fields of an object that are shown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shown {
     pub fields: Map<String, Value>,
-    /// Fields that were left out or shortened.
+    /// Fields that were omitted or shortened.
     pub truncated: Vec<String>,
 }
 
-/// How much a field tells: whether it answers the question, and whether it is made to be read.
+/// How informative a field is: whether it matches the query, and whether it is meant to be read.
 pub fn salience(name: &str, value: &Value, question: &[Term]) -> f64 {
     let text = match value {
         Value::String(text) => Cow::Borrowed(text),
@@ -48,7 +48,7 @@ fn is_technical(name: &str) -> bool {
     ["hash", "_hash", "_id", "facts", "bytes"].iter().any(|end| name.ends_with(end))
 }
 
-/// The fields asked for, and the most telling of the others; long texts by their first whole sentences.
+/// Returns the requested fields and the most informative others; long texts are cut after whole sentences.
 pub fn prune(properties: &Map<String, Value>, question: &[Term], include: &[String], most: usize) -> Shown {
     let mut ranked: Vec<(f64, &String, &Value)> =
         properties.iter().map(|(name, value)| (salience(name, value, question), name, value)).collect();
@@ -78,7 +78,7 @@ pub fn prune(properties: &Map<String, Value>, question: &[Term], include: &[Stri
     shown
 }
 
-/// The first whole sentences of a text within so many tokens, with a mark; none if all of it fits.
+/// Returns the first whole sentences of a text within `most` tokens, with an ellipsis; `None` if all of it fits.
 pub fn begin(text: &str, most: usize) -> Option<String> {
     if text.len() <= most || count(text) <= most {
         return None;
@@ -94,7 +94,7 @@ pub fn begin(text: &str, most: usize) -> Option<String> {
     Some(format!("{}…", kept.trim_end()))
 }
 
-/// Sentences and lines of a text, each with what stands behind it.
+/// Splits a text into sentences and lines, each including the white space after it.
 pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -114,7 +114,7 @@ fn sentence_end(text: &str) -> usize {
         let next = chars.peek().map(|(_, c)| *c);
         let stops = matches!(c, '.' | '!' | '?') && next.is_some_and(char::is_whitespace);
         if c == '\n' || stops {
-            // With the spaces behind it.
+            // Includes the spaces after it.
             let spaces = text[end..].len() - text[end..].trim_start_matches([' ', '\t', '\n', '\r']).len();
             return end + spaces;
         }

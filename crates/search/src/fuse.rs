@@ -1,4 +1,4 @@
-//! From the raw scores of several channels to one score, with the reasons that add up to it.
+//! Combines the raw scores of several channels into one score, with the reasons that add up to it.
 
 use lukasa_graph::Node;
 use rustc_hash::FxHashMap;
@@ -6,14 +6,14 @@ use serde::Serialize;
 use smallvec::SmallVec;
 use std::cmp::Ordering;
 
-/// Changes whenever the same raw scores would give other normalised ones.
+/// Version of the normalisation; changes whenever the same raw scores would be normalised differently.
 pub const NORMALIZATION: &str = "zscore_v2";
-/// Scores further from the mean than so many deviations count as that.
+/// Scores are clamped to this many standard deviations from the mean.
 const CLAMP: f64 = 4.0;
-/// Fewer scores than this have no spread worth the name.
+/// With fewer scores, the deviation is not meaningful.
 const FEW: usize = 5;
 
-/// How scores of one channel lie.
+/// The distribution of scores in one channel.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     pub count: usize,
@@ -33,8 +33,8 @@ impl Spread {
         Spread { count, mean, std: variance.sqrt(), min, max }
     }
 
-    /// A score between 0 and 1: by deviations from the mean, or as a share of the largest where there are few. The range of
-    /// a few scores says nothing: the second of two would count nothing, however good it is.
+    /// Normalises a score to between 0 and 1: by deviations from the mean, or as a share of the largest where there are
+    /// few scores. The range is not used for few scores, because the second of two would get 0, however good it is.
     pub fn normal(&self, score: f64) -> f64 {
         if self.count >= FEW {
             let z = (score - self.mean) / (self.std + 1e-9);
@@ -61,14 +61,14 @@ impl Channel {
     }
 }
 
-/// How channels become one.
+/// How channels are combined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fusion {
-    /// Normalised scores by their channels' weights.
+    /// Normalised scores, weighted by channel.
     WeightedSum,
-    /// Scores as shares of the best of their channel, by weight: for channels whose zero means nothing at all.
+    /// Scores as shares of the best of their channel, weighted: for channels in which 0 means no match.
     WeightedMax,
-    /// Places in the channels' lists, by weight over `k` + place.
+    /// Reciprocal rank fusion: weight over `k` + rank.
     Rrf { k: f64 },
 }
 
@@ -82,17 +82,17 @@ impl Fusion {
     }
 }
 
-/// Something found, and why.
+/// A candidate with the reasons for its score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     pub node: Node,
     pub reasons: Reasons,
 }
 
-/// Few and in place: there are thousands of candidates to a question.
+/// Inline storage for the usual number of reasons, because a query has thousands of candidates.
 pub type Reasons = SmallVec<[Reason; 4]>;
 
-/// A part of a score.
+/// One part of a score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reason {
     pub channel: &'static str,
@@ -100,17 +100,17 @@ pub struct Reason {
 }
 
 impl Candidate {
-    /// One that nothing speaks for yet.
+    /// Creates a candidate without reasons.
     pub fn new(node: Node) -> Candidate {
         Candidate { node, reasons: Reasons::new() }
     }
 
-    /// The sum of its reasons, and nothing else.
+    /// The sum of its reasons.
     pub fn score(&self) -> f64 {
         self.reasons.iter().map(|reason| reason.score).sum()
     }
 
-    /// Adds to what a channel gave.
+    /// Adds to the score of a channel.
     pub fn add(&mut self, channel: &'static str, score: f64) {
         match self.reasons.iter_mut().find(|reason| reason.channel == channel) {
             Some(reason) => reason.score += score,
@@ -119,7 +119,7 @@ impl Candidate {
     }
 }
 
-/// One list of all that any channel found, best first; `order` decides between equals.
+/// Combines all channels into one list, best first; `order` breaks ties.
 pub fn fuse(channels: &[Channel], fusion: Fusion, order: impl Fn(Node) -> u64) -> Vec<Candidate> {
     let mut places: FxHashMap<Node, usize> = FxHashMap::default();
     let mut all: Vec<Candidate> = Vec::new();
@@ -142,27 +142,27 @@ pub fn fuse(channels: &[Channel], fusion: Fusion, order: impl Fn(Node) -> u64) -
     all
 }
 
-/// Best first.
+/// Sorts candidates, best first; `order` breaks ties.
 pub fn sort(all: &mut [Candidate], order: impl Fn(Node) -> u64) {
-    // Scores and places once for each, not once for each comparison.
+    // Computes each key once, not once per comparison.
     all.sort_by_cached_key(|candidate| place(candidate.score(), order(candidate.node)));
 }
 
-/// A score and what decides between equals as one number; the best is the least.
+/// Combines a score and its tie-breaker into one sort key; the best is the smallest.
 fn place(score: f64, order: u64) -> u128 {
-    // The bits of numbers above zero are in their order, those below in the opposite one.
+    // The bits of positive floats sort like their values, those of negative floats in reverse.
     let bits = score.to_bits();
     let falling = if bits >> 63 == 0 { !(bits | 1 << 63) } else { bits };
     u128::from(falling) << 64 | u128::from(order)
 }
 
-/// The best of some scores, best first; `order` decides between equals.
+/// Returns the best of some scores, best first; `order` breaks ties.
 pub fn best(mut found: Vec<(Node, f64)>, most: usize, order: impl Fn(Node) -> u64) -> Vec<(Node, f64)> {
     if most == 0 {
         return vec![];
     }
     if found.len() > most {
-        // By score alone first: where places decide, they do so among those that are as good as the last.
+        // Selects by score alone first; ties only matter among scores equal to the last one selected.
         let (_, (_, last), _) = found.select_nth_unstable_by(most - 1, |a, b| b.1.total_cmp(&a.1));
         let last = *last;
         let (mut better, mut equal): (Vec<_>, Vec<_>) = (Vec::with_capacity(most), Vec::new());
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_best_are_those_that_sorting_all_would_give() {
-        // Few scores and many ties, so that the places decide.
+        // Few distinct scores and many ties, so that `order` decides.
         for (count, most) in [(0, 3), (5, 0), (5, 9), (40, 1), (40, 7), (40, 39), (400, 128)] {
             let found: Vec<(Node, f64)> = (0..count).map(|i: u32| (i, f64::from(i * 7 % 5))).collect();
             let order = |node: Node| u64::from(node * 13 % 101) << 32 | u64::from(node);

@@ -1,13 +1,13 @@
-//! Leaving out what would say again what has been said.
+//! Leaves out results that repeat what others already contain.
 
 use rustc_hash::FxHashSet;
 
-/// New words per token below which a result is not worth its place.
+/// New words per token below which a result is left out.
 pub const LEAST: f64 = 0.02;
-/// So many results are kept whatever they add.
+/// The first results up to this number are always kept.
 pub const FLOOR: usize = 5;
 
-/// Words that have been said so far.
+/// Words that accepted results contain.
 #[derive(Default)]
 pub struct Covered {
     words: FxHashSet<String>,
@@ -16,14 +16,14 @@ pub struct Covered {
 }
 
 impl Covered {
-    /// Whether all words have been said; such a text is left out however short it is.
+    /// Whether all words are already covered; such a text is left out however short it is.
     pub fn repeats(&mut self, words: &[String]) -> bool {
         let repeats = self.accepted >= FLOOR && words.iter().all(|word| self.words.contains(word));
         self.rejected += usize::from(repeats);
         repeats
     }
 
-    /// Whether a text of so many tokens adds enough to be taken; its words count as said if it is.
+    /// Whether a text of `tokens` tokens adds enough new words to be accepted; if so, its words count as covered.
     pub fn take(&mut self, words: &[String], tokens: usize, least: f64) -> bool {
         let new: FxHashSet<&String> = words.iter().filter(|word| !self.words.contains(*word)).collect();
         let gain = new.len() as f64 / tokens.max(1) as f64;

@@ -1,9 +1,9 @@
-//! What kind of question it is, by its words.
+//! Detects the intent of a query from its words.
 
 use crate::tokens;
 use serde::{Deserialize, Serialize};
 
-/// Kinds of questions that want different weights.
+/// Kinds of queries that need different weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Intent {
@@ -13,13 +13,13 @@ pub enum Intent {
     Roadmap,
 }
 
-/// How channels count for an intent.
+/// Channel weights for an intent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Template {
     pub lexical: f64,
     pub vector: f64,
     pub neighbor: f64,
-    /// Which part of a score fades with age.
+    /// The share of a score that decays with age.
     pub recency: f64,
 }
 
@@ -72,7 +72,7 @@ impl Intent {
     }
 }
 
-/// The intent that most words speak for; none if no word does, or if two are level.
+/// Returns the intent with the most matching words; `None` if there is none, or on a tie.
 pub fn detect(question: &str) -> Option<Intent> {
     let said: Vec<String> = tokens::list(question);
     let votes = |intent: Intent| intent.words().iter().filter(|w| said.contains(&tokens::stemmed(w))).count();

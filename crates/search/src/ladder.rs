@@ -1,8 +1,8 @@
-//! Which work is shed, in which order, when answers would come too late.
+//! Load shedding: which optional stages of a search are left out, and in which order, to meet a time budget.
 
 use serde::Serialize;
 
-/// What a search may be spared.
+/// A stage that a search may leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -24,7 +24,7 @@ impl Step {
         Step::VectorDisabledPerf,
     ];
 
-    /// Some steps as bits, by their order.
+    /// Encodes steps as bits, by their order.
     pub fn bits(steps: &[Step]) -> u8 {
         Step::ORDER.iter().enumerate().filter(|(_, step)| steps.contains(step)).map(|(at, _)| 1 << at).sum()
     }
@@ -33,7 +33,7 @@ impl Step {
         Step::ORDER.into_iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1).map(|(_, step)| step).collect()
     }
 
-    /// What is left out, for people.
+    /// Describes what is left out, for people.
     pub fn left_out(self) -> &'static str {
         match self {
             Step::RerankPoolReduced => "part of the second look",
@@ -57,7 +57,7 @@ impl Step {
     }
 }
 
-/// Milliseconds a stage takes, averaged over requests.
+/// Milliseconds per stage, averaged over requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Costs {
     pub lexical_ms: f64,
@@ -65,7 +65,7 @@ pub struct Costs {
     pub expansion_ms: f64,
     pub paths_ms: f64,
     pub rerank_ms: f64,
-    /// Everything else.
+    /// All other stages.
     pub rest_ms: f64,
 }
 
@@ -75,13 +75,13 @@ impl Costs {
     }
 }
 
-/// What the newest request counts in an average.
+/// The weight of the newest request in an average.
 const NEWEST: f64 = 0.2;
-/// The first requests of a process also pay for what is loaded once: of so many the fastest counts, stage by stage, and
-/// nothing is shed before.
+/// The first requests of a process also include one-time loading: the minimum of this many requests counts, per stage,
+/// and nothing is shed before.
 const SETTLING: u32 = 3;
 
-/// What the stages of a request take on average.
+/// Average costs of the stages of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Averages {
     costs: Costs,
@@ -89,8 +89,8 @@ pub struct Averages {
 }
 
 impl Averages {
-    /// The averages after one more request. Stages that were left out keep theirs, slowly forgotten, so that they are
-    /// tried again.
+    /// Returns the averages after one more request. The averages of stages that were left out decay slowly, so that the
+    /// stages are tried again.
     #[must_use]
     pub fn after(&self, seen: &Costs, shed: &[Step]) -> Averages {
         let left_out = |step: Step| shed.contains(&step);
@@ -112,8 +112,8 @@ impl Averages {
         Averages { costs, requests: self.requests.saturating_add(1) }
     }
 
-    /// The steps to take, from the first on, until the projected time is within the budget. Steps that would spare nothing
-    /// because their work was not asked for are left out.
+    /// Returns the steps to take, in order, until the projected time is within the budget. Steps that save nothing,
+    /// because the request did not include their stage, are omitted.
     pub fn shed(&self, budget_ms: f64, reranks: bool) -> Vec<Step> {
         if self.requests < SETTLING {
             return vec![];
@@ -205,7 +205,7 @@ mod tests {
         }
         assert!((averages.costs.vector_ms - 5.0).abs() < 1e-9, "the fastest of the first counts");
         assert!(averages.shed(300.0, true).is_empty());
-        // What stays slow is shed.
+        // A permanently slow stage is shed.
         let mut slow = Averages::default();
         for _ in 0..SETTLING {
             slow = slow.after(&costs(0.0, 900.0), &[]);

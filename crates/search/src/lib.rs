@@ -1,4 +1,4 @@
-//! Finding and packing: text and vector indexes over what a view shows, and the pipeline from a question to a pack.
+//! Search: text and vector indexes over a view, and the pipeline from a query to a context pack.
 
 pub mod cite;
 pub mod code;

@@ -1,17 +1,17 @@
-//! Choosing what goes into a budget of tokens: whole units by slot, in full or in brief, never cut.
+//! Selects what fits into a token budget: whole units by slot, in full or in brief, never cut.
 
-/// Something that can be given in full, in brief, or not at all.
+/// A unit that can be included in full, in brief, or not at all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unit {
     pub slot: usize,
-    /// What it costs in each of its forms, from the fullest to the briefest.
+    /// Its cost in tokens in each form, from the fullest to the briefest.
     pub costs: Vec<usize>,
 }
 
-/// Which form of each unit is given, if any. Units of a slot are wanted in the order they come.
+/// Chooses the form of each unit, or `None`. Within a slot, earlier units have priority.
 ///
-/// Every slot first has its share of the budget, so that a slot in demand cannot crowd out the others. What slots leave
-/// over then goes to what stood by its brief form or was left out, slot by slot.
+/// Every slot first gets its share of the budget, so that one slot cannot crowd out the others. What slots leave over
+/// then goes to units that are in brief form or omitted, slot by slot.
 pub fn choose(units: &[Unit], shares: &[f64], budget: usize) -> Vec<Option<usize>> {
     let mut chosen: Vec<Option<usize>> = vec![None; units.len()];
     let mut spent = 0;
@@ -39,13 +39,13 @@ pub fn choose(units: &[Unit], shares: &[f64], budget: usize) -> Vec<Option<usize
     chosen
 }
 
-/// An order of all units in full in which every slot has had about its share of what came so far, from wherever one reads.
+/// Orders all units so that any prefix contains about the right share of each slot, counting units in full.
 pub fn weave(units: &[Unit], shares: &[f64]) -> Vec<usize> {
     let full = |unit: &Unit| unit.costs.first().copied().unwrap_or(0) as f64;
     let mut at: Vec<(f64, usize)> = Vec::with_capacity(units.len());
     let mut spent = vec![0.0; shares.len()];
     for (place, unit) in units.iter().enumerate() {
-        // When its slot's turn comes, were all of them poured at the speed of their shares.
+        // The time at which the unit would be reached if all slots were filled at the speed of their shares.
         at.push((spent[unit.slot] / shares[unit.slot], place));
         spent[unit.slot] += full(unit);
     }
@@ -53,12 +53,13 @@ pub fn weave(units: &[Unit], shares: &[f64]) -> Vec<usize> {
     at.into_iter().map(|(_, place)| place).collect()
 }
 
-/// What the chosen forms cost in all.
+/// The total cost of the chosen forms.
 pub fn cost(units: &[Unit], chosen: &[Option<usize>]) -> usize {
     units.iter().zip(chosen).filter_map(|(unit, form)| form.map(|form| unit.costs[form])).sum()
 }
 
-/// Takes the least wanted unit out, or makes it brief: of the last slot that has any, its last. False when nothing is left.
+/// Shortens or removes the least important unit: the last one of the last slot that has any. Returns false when nothing
+/// is left.
 pub fn shed(units: &[Unit], chosen: &mut [Option<usize>], slots: usize) -> bool {
     for slot in (0..slots).rev() {
         let last = units.iter().zip(chosen.iter_mut()).rev().find(|(unit, form)| unit.slot == slot && form.is_some());
@@ -83,7 +84,7 @@ mod tests {
     fn slots_keep_their_share_and_leave_the_rest() {
         let units = [unit(0, &[90, 10]), unit(0, &[20, 5]), unit(1, &[30, 6]), unit(1, &[30, 6])];
         assert_eq!(choose(&units, &[0.5, 0.5], 100), [Some(1), Some(0), Some(0), Some(0)]);
-        // What is left over makes the first one full.
+        // The remaining budget allows the first unit in full.
         assert_eq!(choose(&units[..2], &[0.5, 0.5], 120), [Some(0), Some(0)]);
         assert_eq!(choose(&units, &[0.5, 0.5], 4), [None; 4]);
     }
@@ -91,7 +92,7 @@ mod tests {
     #[test]
     fn woven_slots_keep_their_shares_and_their_order() {
         let units = [unit(0, &[60]), unit(0, &[60]), unit(0, &[60]), unit(1, &[20]), unit(1, &[20]), unit(2, &[20])];
-        // Begins: 0, 120, 240 of the first; 0, 80 of the second; 0 of the third.
+        // Starting points: 0, 120, 240 in the first slot; 0, 80 in the second; 0 in the third.
         assert_eq!(weave(&units, &[0.5, 0.25, 0.25]), [0, 3, 5, 4, 1, 2]);
         assert!(weave(&[], &[1.0]).is_empty());
     }
@@ -109,7 +110,7 @@ mod tests {
             let shares = [0.4, 0.25, 0.2, 0.15];
             let mut chosen = choose(&units, &shares, budget);
             prop_assert!(cost(&units, &chosen) <= budget);
-            // Nothing that would fit is left out.
+            // No unit that would fit is left out.
             let left = budget - cost(&units, &chosen);
             for (unit, form) in units.iter().zip(&chosen) {
                 prop_assert!(form.is_some() || unit.costs.iter().all(|cost| *cost > left));

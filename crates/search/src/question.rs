@@ -1,10 +1,10 @@
-//! What is asked for: the words of a question or a whole issue, and how much each counts.
+//! Extracts the weighted words of a query or of a whole issue.
 
 use crate::text::Term;
 use crate::tokens::{folded, is_common, parts, prose, tokens, words};
 use rustc_hash::FxHashMap;
 
-/// Lines at the end of commit messages and pull requests that say who, not what.
+/// Trailer lines of commit messages and pull requests, which name people and not content.
 const TRAILERS: [&str; 10] = [
     "co-authored-by:",
     "signed-off-by:",
@@ -17,17 +17,17 @@ const TRAILERS: [&str; 10] = [
     "reported-by:",
     "piperorigin-revid:",
 ];
-/// Kinds of changes that stand where a part of the program may be named.
+/// Kinds of changes, which may precede a title where a component could be named.
 const KINDS: [&str; 21] = [
     "fix", "feat", "feature", "chore", "docs", "doc", "style", "refactor", "perf", "test", "tests", "build", "ci",
     "revert", "types", "dx", "workflow", "release", "wip", "bug", "bugfix",
 ];
-/// Longest beginning of a title that can name a part of the program.
+/// Longest prefix of a title, in bytes, that can name a component.
 const LONGEST_SCOPE: usize = 40;
-/// Words that are looked for at most.
+/// Most words to search for.
 const MOST: usize = 320;
 
-/// A task as people write them: a title, text, code, names in backticks.
+/// A task as people write it: a title, text, code, names in backticks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Task {
     pub title: String,
@@ -36,7 +36,7 @@ pub struct Task {
     pub fenced: String,
     /// Names in backticks.
     pub ticked: String,
-    /// The part of the program that the title begins with: `fix(parser): …`, `[parser] …`, `parser: …`.
+    /// The component that the title begins with: `fix(parser): …`, `[parser] …`, `parser: …`.
     pub scope: String,
 }
 
@@ -78,7 +78,8 @@ impl Task {
         task
     }
 
-    /// Its words: the title's count most, those of text and code half; the more often one is said, the less it adds.
+    /// Returns the words of the task. Those of the title have the highest weight, those of text and code a quarter of
+    /// it; repetitions add less and less.
     pub fn terms(&self) -> Vec<Term> {
         let mut counts: FxHashMap<String, f32> = FxHashMap::default();
         let zones =
@@ -93,9 +94,10 @@ impl Task {
     }
 }
 
-/// Names a task speaks of as programs write them, folded: of several parts, in backticks or code, called, or of something.
-/// With whether the title says it; in their order, each once.
 impl Task {
+    /// Returns the identifiers that a task mentions, case-folded and sorted, each once, and whether the title contains
+    /// it. A word counts as an identifier if it has several parts, is in code or backticks, or occurs as a call or
+    /// after a dot.
     pub fn names(&self) -> Vec<(String, bool)> {
         let mut found: FxHashMap<String, bool> = FxHashMap::default();
         let zones = [
@@ -123,7 +125,7 @@ impl Task {
     }
 }
 
-/// Words as a question has them, by the forms in which they are looked for.
+/// Maps each searched form of a word to the word as written in the query.
 pub fn said(question: &str) -> FxHashMap<String, String> {
     let mut all = FxHashMap::default();
     for word in words(question) {
@@ -138,7 +140,7 @@ pub fn said(question: &str) -> FxHashMap<String, String> {
     all
 }
 
-/// The words of a plain question, each once, without those that say nothing unless there are no others.
+/// Returns the words of a plain query, each once, without common words unless there are no others.
 pub fn terms(question: &str) -> Vec<Term> {
     let mut counts: FxHashMap<String, u32> = FxHashMap::default();
     tokens(question, |word| *counts.entry(word.to_owned()).or_default() += 1);
@@ -147,14 +149,14 @@ pub fn terms(question: &str) -> Vec<Term> {
     most_telling(kept.map(|(word, n)| Term { word, weight: (n as f32).min(3.0) }).collect())
 }
 
-/// The words of a question to texts that people read; one that is said twice counts twice.
+/// Returns the words of a query for prose; repetitions add to the weight.
 pub fn prose_terms(question: &str) -> Vec<Term> {
     let mut counts: FxHashMap<String, f32> = FxHashMap::default();
     prose(question, |word| *counts.entry(word.to_owned()).or_default() += 1.0);
     most_telling(counts.into_iter().map(|(word, weight)| Term { word, weight }).collect())
 }
 
-/// In the order of words, so that sums come out the same; when there are too many, those that count most.
+/// Sorts terms by word, so that sums are reproducible; keeps those with the highest weight if there are too many.
 fn most_telling(mut terms: Vec<Term>) -> Vec<Term> {
     if terms.len() > MOST {
         terms.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.word.cmp(&b.word)));
@@ -171,14 +173,14 @@ fn without_comments(text: &str) -> String {
         kept.push_str(before);
         match after.split_once("-->") {
             Some((_, after)) => rest = after,
-            // Never closed: no comment.
+            // Without a closing mark it is not a comment.
             None => return kept + &rest[before.len()..],
         }
     }
     kept + rest
 }
 
-/// A line without addresses and numbers of issues.
+/// Removes URLs and issue numbers from a line.
 fn without_links(line: &str) -> String {
     if !line.contains("://") && !line.contains('#') {
         return line.to_owned();
@@ -242,7 +244,7 @@ mod tests {
         assert_eq!(task.fenced, "Traceback: boom\n");
         assert!(!task.rest.contains("example") && !task.rest.contains("template") && !task.rest.contains("Signed"));
         let weight = |word: &str| task.terms().into_iter().find(|t| t.word == word).map(|t| t.weight);
-        // parser: in the title, and once more as the scope.
+        // parser: in the title, and again as the scope.
         assert_eq!(weight("parser"), Some(3.0 * 3.0 / 5.0));
         assert_eq!(weight("boom"), Some(0.5 * 3.0 / 2.5));
         assert_eq!(weight("for"), None, "says nothing");

@@ -1,9 +1,10 @@
-//! Finding passages, notes and turns whose answer is spread over several of them.
+//! Finds passages, notes and conversation turns, also when the answer is spread over several of them.
 //!
-//! Seeds by words, by meaning and by titles that the question names. What is found speaks for its neighbours in a
-//! conversation: a turn often answers the one before it and shares no word with the question. Then walkers go along
-//! mentions; and of the best found, each looks for others that share its rarer names and speak of what the question asks
-//! and it does not answer itself. How the weights were found is told in `docs/ranking.md`.
+//! Seeds are found by words, by vectors and by titles that the query mentions. Seeds pass a part of their score to the
+//! neighbouring turns of a conversation, because a turn often answers the one before it without sharing a word with the
+//! query. Then a random walk follows mentions. Finally, each of the best seeds leads to texts that share its rarer
+//! names and contain the words of the query that it lacks (bridges). `docs/ranking.md` explains how the weights were
+//! found.
 
 use crate::fuse::{Candidate, Channel, best, sort};
 use crate::text::{Scoring, Term, TextIndex};
@@ -12,24 +13,24 @@ use crate::walk::{Links, walk};
 use lukasa_graph::Node;
 use rustc_hash::FxHashMap;
 
-/// What each channel and stage counts.
+/// The weights of each channel and stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecallRecipe {
     pub lexical: f64,
     pub vector: f64,
     pub keys: f64,
-    /// What is carried over to neighbours in a conversation, by hop; from a turn that asks to the next.
+    /// The share of a score that is passed to neighbouring turns per hop; `answer` applies after a turn that asks.
     pub next: f64,
     pub answer: f64,
     pub hops: usize,
-    /// What turns of others keep when the question names one speaker.
+    /// The factor for turns of other speakers when the query names one speaker.
     pub others: f64,
-    /// Walkers start from so many of the best, by this power of their score.
+    /// The walk starts from this many of the best seeds, weighted by their score to the power of `sharpen`.
     pub seeds: usize,
     pub sharpen: i32,
     pub damping: f64,
     pub steps: usize,
-    /// What a bridge to one of the best adds; so many of the best are tried.
+    /// The weight of a bridge, and how many of the best seeds are tried.
     pub bridge: f64,
     pub bridges: usize,
 }
@@ -54,30 +55,30 @@ impl Default for RecallRecipe {
     }
 }
 
-/// What is looked in.
+/// The text indexes to search.
 pub struct RecallIndexes<'a> {
     pub texts: &'a TextIndex,
-    /// By the keys of titles.
+    /// Indexed by title keys.
     pub titles: &'a TextIndex,
-    /// By words that are names.
+    /// Indexed by words that are names.
     pub names: &'a TextIndex,
 }
 
-/// The nearest by meaning, and what counts as not near: the score of the last of some two hundred.
+/// The nearest vectors, and the score that counts as not near: that of about the two-hundredth.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Nearest {
     pub found: Vec<(Node, f64)>,
     pub base: f64,
 }
 
-/// How things are tied to one another.
+/// How texts are connected.
 pub trait Ties {
     /// The next and the previous turn of a conversation.
     fn next(&self, node: Node) -> Option<Node>;
     fn previous(&self, node: Node) -> Option<Node>;
     /// Whether a turn asks something.
     fn asks(&self, node: Node) -> bool;
-    /// Whether it is said by someone else than the one the question names; false where it names none or several.
+    /// Whether the speaker is another than the one that the query names; false if it names none or several.
     fn is_of_another(&self, node: Node) -> bool;
     /// Mentions in both directions, with weights.
     fn mentions(&self, node: Node) -> Vec<(Node, f64)>;
@@ -91,20 +92,20 @@ impl<T: Ties> Links for Mentions<'_, T> {
     }
 }
 
-/// What came of it, best first, and what each channel found.
+/// The candidates, best first, and what each channel found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
     pub candidates: Vec<Candidate>,
     pub channels: Vec<Channel>,
 }
 
-/// A title counts as much as a text twice as long would.
+/// A word in a title counts twice.
 pub fn scoring() -> Scoring {
     Scoring { boosts: [2.0, 0.0, 1.0, 1.0], ..Scoring::default() }
 }
 
-/// How far above `base` scores are, the best being 1. The head of a list keeps its distances: by deviations from the mean
-/// the best of a large corpus would all be alike.
+/// Scales scores above `base` so that the best is 1. This keeps the distances at the top of the list; with deviations
+/// from the mean, the best of a large corpus would all look alike.
 pub fn peak(found: &[(Node, f64)], base: f64) -> Vec<(Node, f64)> {
     let top = found.iter().map(|(_, score)| *score).fold(f64::NEG_INFINITY, f64::max);
     if found.is_empty() || top <= base {
@@ -114,7 +115,7 @@ pub fn peak(found: &[(Node, f64)], base: f64) -> Vec<(Node, f64)> {
     found.iter().map(|(node, score)| (*node, share(*score))).filter(|(_, share)| *share > 0.0).collect()
 }
 
-/// Finds what answers a question, whole or in part.
+/// Finds what answers a query, in whole or in part.
 pub fn find(
     indexes: &RecallIndexes<'_>,
     question: &str,
@@ -156,7 +157,8 @@ pub fn find(
     };
     let home: FxHashMap<Node, f64> = walked.iter().map(|at| (at.node, at.home / most)).collect();
     for candidate in &seeds {
-        // What a seed keeps of its own is told by what made it one; the rest comes in their order.
+        // A seed's own share is attributed to the channels that found it. `LAST` keeps seeds that the walk does not
+        // reach in order.
         let own = home.get(&candidate.node).copied().unwrap_or(0.0) + LAST * share(candidate);
         let sum = candidate.score();
         candidate.reasons.iter().for_each(|reason| give(candidate.node, reason.channel, reason.score / sum * own));
@@ -171,14 +173,14 @@ pub fn find(
     Found { candidates, channels }
 }
 
-/// What keeps everything else in the order of the seeds.
+/// A tiny weight that keeps all other candidates in the order of the seeds.
 const LAST: f64 = 1e-6;
 
 fn scores(index: &TextIndex, terms: &[Term]) -> Vec<(Node, f64)> {
     index.scores(terms, &scoring()).into_iter().map(|(node, score)| (node, f64::from(score))).collect()
 }
 
-/// The channels' sum, carried over to neighbours in conversations; best first.
+/// Sums the channels and passes scores on to neighbouring turns; best first.
 fn seeds(channels: &[Channel], recipe: &RecallRecipe, ties: &impl Ties, order: impl Fn(Node) -> u64) -> Vec<Candidate> {
     let mut all: FxHashMap<Node, Candidate> = FxHashMap::default();
     let mut give = |node: Node, channel: &'static str, score: f64| {
@@ -218,7 +220,7 @@ fn seeds(channels: &[Channel], recipe: &RecallRecipe, ties: &impl Ties, order: i
     all
 }
 
-/// What bears a title that the question names; those that share a title share what it counts.
+/// Texts whose title the query mentions; texts with the same title share its weight.
 fn named(titles: &TextIndex, question: &str) -> Vec<(Node, f64)> {
     let mut found: FxHashMap<Node, f64> = FxHashMap::default();
     let is_key = |key: &str| (1..=titles::AMBIGUOUS).contains(&titles.frequency(key));
@@ -234,7 +236,8 @@ fn named(titles: &TextIndex, question: &str) -> Vec<(Node, f64)> {
     found
 }
 
-/// What one of the best leads to: it shares its names or a mention, and speaks of what the other leaves open.
+/// Texts that one of the best seeds leads to: they share names or a mention with it, and contain query words that it
+/// lacks.
 fn bridges(
     indexes: &RecallIndexes<'_>,
     terms: &[Term],
@@ -270,11 +273,11 @@ fn bridges(
     all
 }
 
-/// Names that more than this share of all have are no help; a few always count.
+/// Names in more than this share of all texts are ignored, but those in only a few texts always count.
 const COMMON_NAME: f64 = 0.05;
 const FEW_NAMES: usize = 3;
 
-/// How alike two texts are in the rarer names they have: the cosine, with names by rarity.
+/// The similarity of texts by their rarer names: the cosine, with names weighted by rarity.
 fn shared_names(names: &TextIndex, from: Node) -> FxHashMap<Node, f64> {
     let n = names.len();
     let most = ((n as f64 * COMMON_NAME) as usize).max(FEW_NAMES);
@@ -301,7 +304,7 @@ mod tests {
     use crate::question;
     use crate::text::{Field, Gathered};
 
-    /// Texts with titles, what they mention, whether they are one conversation, and who is asked about.
+    /// Texts with titles, their mentions, whether they form a conversation, and which speaker the query names.
     struct Corpus {
         texts: Vec<(&'static str, &'static str)>,
         mentions: Vec<(Node, Node)>,

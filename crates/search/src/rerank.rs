@@ -1,17 +1,17 @@
-//! A second look at the best: by a model behind this interface, or by how close the question's words stand together.
+//! Reranking of the best hits: by a model behind this interface, or by the proximity of query words.
 
 use crate::text::Term;
 use crate::tokens;
 use std::time::Duration;
 
-/// Best candidates that are looked at again.
+/// The number of best hits that are reranked.
 pub const POOL: usize = 60;
-/// What the second look counts against the first.
+/// The weight of reranking against the first ranking.
 pub const ALPHA: f64 = 0.35;
-/// How long an answer waits for it, unless somebody says otherwise.
+/// How long an answer waits for reranking by default.
 pub const TIMEOUT_MS: u64 = 300;
 
-/// Judges texts for a question. May take its time: whoever asks waits for a while and does without.
+/// Scores texts for a query. It may be slow: the caller waits for a limited time and continues without it.
 pub trait Reranker: Send + Sync {
     fn name(&self) -> &str;
 
@@ -20,14 +20,14 @@ pub trait Reranker: Send + Sync {
         Duration::from_millis(TIMEOUT_MS)
     }
 
-    /// One number between 0 and 1 for each text.
+    /// Returns one number between 0 and 1 for each text.
     fn judge(&self, question: &str, terms: &[Term], texts: &[String]) -> Result<Vec<f64>, String>;
 }
 
-/// The built-in one: how much of the question stands close together in the text. Needs no model.
+/// The built-in reranker: the share of the query that occurs close together in the text. Needs no model.
 pub struct Closeness;
 
-/// Words further apart than this have nothing to do with one another.
+/// Words further apart than this are unrelated.
 const WINDOW: usize = 24;
 
 impl Reranker for Closeness {
@@ -40,7 +40,7 @@ impl Reranker for Closeness {
     }
 }
 
-/// The best share of the question, by weight, that any stretch of so many words has.
+/// The largest share of the query, by weight, within any window of `WINDOW` words.
 fn closeness(terms: &[Term], words: &[String]) -> f64 {
     let all: f32 = terms.iter().map(|term| term.weight).sum();
     let places: Vec<(usize, usize)> = words

@@ -1,8 +1,8 @@
-//! The text index of a view: BM25+ over fields, exact at every commit, whatever was written before.
+//! The text index of a view: BM25+ over fields, exact after every commit.
 //!
-//! Documents are kept in a few immutable parts of falling size. A commit adds a part and marks what it replaces; small
-//! parts are joined as they pile up. Counts that scores are made of leave out what is marked, so an index that
-//! followed a hundred commits scores like one built afresh.
+//! Documents are kept in a few immutable parts of decreasing size. A commit adds a part and marks the documents it
+//! replaces; small parts are merged as they accumulate. The counts behind scores exclude marked documents, so an index
+//! that followed a hundred commits scores like a newly built one.
 
 mod best;
 mod bytes;
@@ -15,10 +15,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use segment::Segment;
 use std::sync::Arc;
 
-/// A document, by the place of its node in the snapshot.
+/// A document, identified by the index of its node in the snapshot.
 pub type Doc = u32;
 
-/// Where in a document a word stands.
+/// The field of a document in which a word occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     /// Name or title.
@@ -33,19 +33,19 @@ pub enum Field {
 
 pub const FIELDS: usize = 4;
 
-/// How often each field has a word; more than 255 times counts as 255.
+/// How often a word occurs in each field, capped at 255.
 pub(crate) type Counts = [u8; FIELDS];
 
-/// How scores are made.
+/// Parameters of the scoring.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scoring {
     pub k1: f32,
     pub delta: f32,
     /// How much the length of each field counts.
     pub b: [f32; FIELDS],
-    /// What a word in each field counts; 0 leaves the field out.
+    /// The weight of a word in each field; 0 ignores the field.
     pub boosts: [f32; FIELDS],
-    /// Fields shorter than this count as if they were so long: a word alone is not all that is said.
+    /// Shorter fields are scored as if they had this length, so that very short texts do not rank first.
     pub shortest: u32,
 }
 
@@ -56,7 +56,7 @@ impl Default for Scoring {
 }
 
 impl Scoring {
-    /// Plain BM25 over one field: the yardstick.
+    /// Plain BM25 over one field, as a baseline.
     pub fn plain(field: Field) -> Scoring {
         let mut boosts = [0.0; FIELDS];
         boosts[field as usize] = 1.0;
@@ -64,18 +64,18 @@ impl Scoring {
     }
 }
 
-/// A word that is looked for, and how much it counts.
+/// A word to search for, and its weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term {
     pub word: String,
     pub weight: f32,
 }
 
-/// The index. Cheap to clone; never changes.
+/// The index. Cheap to clone; immutable.
 #[derive(Clone, Default)]
 pub struct TextIndex {
     parts: Vec<Part>,
-    /// Documents that count, and the sum of their lengths by field.
+    /// The number of live documents, and the sum of their lengths by field.
     docs: usize,
     lengths: [u64; FIELDS],
 }
@@ -86,15 +86,15 @@ struct Part {
     gone: Arc<Gone>,
 }
 
-/// What of a segment no longer counts.
+/// The parts of a segment that are no longer live.
 #[derive(Clone, Default)]
 struct Gone {
     docs: FxHashSet<u32>,
-    /// By word, how many of its documents are gone.
+    /// For each word, how many of its documents are removed.
     words: FxHashMap<u32, u32>,
 }
 
-/// A part is joined with the one before it when that is not larger than so many times its size.
+/// A part is merged with the one before it unless that is more than this many times its size.
 const JOIN: usize = 3;
 
 impl TextIndex {
@@ -102,7 +102,8 @@ impl TextIndex {
         TextIndex::default().with(&[], gathered)
     }
 
-    /// The index after a commit: without the documents in `gone`, with those gathered, which may replace others.
+    /// Returns the index after a commit: without the documents in `gone`, with the gathered ones, which may replace
+    /// others.
     #[must_use]
     pub fn with(&self, gone: &[Doc], gathered: Vec<Gathered>) -> TextIndex {
         let mut next = self.clone();
@@ -145,7 +146,7 @@ impl TextIndex {
         }
     }
 
-    /// Joins parts that are too many or too hollow.
+    /// Merges parts that are too many or have too many removed documents.
     fn join(&mut self) {
         while let [.., before, last] = &self.parts[..]
             && before.segment.len() <= last.segment.len() * JOIN
@@ -162,7 +163,7 @@ impl TextIndex {
         self.parts.retain(|part| part.segment.len() > 0);
     }
 
-    /// How many documents there are.
+    /// The number of documents.
     pub fn len(&self) -> usize {
         self.docs
     }
@@ -175,12 +176,12 @@ impl TextIndex {
         self.parts.iter().any(|part| part.find(doc).is_some())
     }
 
-    /// How many documents have a word.
+    /// The number of documents that contain a word.
     pub fn frequency(&self, word: &str) -> usize {
         self.parts.iter().map(|part| part.frequency(word)).sum()
     }
 
-    /// Documents that have a word, in their order.
+    /// The documents that contain a word, in order.
     pub fn having(&self, word: &str) -> Vec<Doc> {
         let mut all = Vec::new();
         for part in &self.parts {
@@ -192,12 +193,12 @@ impl TextIndex {
         all
     }
 
-    /// How much it says that a document has a word.
+    /// The inverse document frequency of a word.
     pub fn rarity(&self, word: &str) -> f32 {
         rarity(self.docs, self.frequency(word))
     }
 
-    /// The words of a document, with how often it has them in all.
+    /// The words of a document, with their total counts.
     pub fn words(&self, doc: Doc) -> Vec<(&str, u32)> {
         let found = self.parts.iter().find_map(|part| Some((part, part.find(doc)?)));
         let Some((part, at)) = found else { return vec![] };
@@ -205,7 +206,7 @@ impl TextIndex {
         part.segment.words(at).iter().map(|(word, counts)| (part.segment.text(*word), sum(counts))).collect()
     }
 
-    /// The weight of those terms that a document has.
+    /// The total weight of the terms that a document contains.
     pub fn said(&self, doc: Doc, terms: &[Term]) -> f32 {
         let found = self.parts.iter().find_map(|part| Some((part, part.find(doc)?)));
         let Some((part, at)) = found else { return 0.0 };
@@ -215,13 +216,13 @@ impl TextIndex {
         said.map(|term| term.weight).sum()
     }
 
-    /// Every document that has one of the words, with its score, in the order of documents.
+    /// Returns every document that contains one of the words, with its score, in document order.
     pub fn scores(&self, terms: &[Term], scoring: &Scoring) -> Vec<(Doc, f32)> {
         self.sums(terms, [scoring], usize::MAX).into_iter().map(|(doc, [score])| (doc, score)).collect()
     }
 
-    /// The best `most` documents by each of several ways to score, in the order of documents; all that are as good as the
-    /// last of them come too.
+    /// Returns the best `most` documents for each of several scorings, in document order, including all that tie with
+    /// the last.
     pub fn best_by<const N: usize>(
         &self,
         terms: &[Term],
@@ -236,7 +237,8 @@ impl TextIndex {
         })
     }
 
-    /// Sums of what words count by each way to score, of all documents that may be among the best `most`, in their order.
+    /// Sums the scores of words for each scoring, for all documents that may be among the best `most`, in document
+    /// order.
     fn sums<const N: usize>(&self, terms: &[Term], scorings: [&Scoring; N], most: usize) -> Vec<(Doc, [f32; N])> {
         let norms = scorings.map(|scoring| self.norms(scoring));
         let mut wanted: Vec<Wanted<'_>> = terms
@@ -247,7 +249,7 @@ impl TextIndex {
         wanted.sort_by(|a, b| b.rarity.total_cmp(&a.rarity));
         let mut all = Vec::new();
         for part in &self.parts {
-            // What has been replaced in a part takes no place among its best.
+            // Replaced documents of a part must not count towards its best.
             let most = most.saturating_add(part.gone.docs.len());
             all.extend(best::sums(part, &wanted, &norms, most));
         }
@@ -257,7 +259,8 @@ impl TextIndex {
         all
     }
 
-    /// What each word adds to the score of one document, in the order of the words; those that add nothing are left out.
+    /// Returns what each word adds to the score of one document, in the order of the words; zero contributions are
+    /// omitted.
     pub fn explain(&self, doc: Doc, terms: &[Term], scoring: &Scoring) -> Vec<(String, f32)> {
         let Some((part, at)) = self.parts.iter().find_map(|part| Some((part, part.find(doc)?))) else { return vec![] };
         let norms = self.norms(scoring);
@@ -287,7 +290,7 @@ impl TextIndex {
 }
 
 impl Part {
-    /// The place of a document that is still there.
+    /// The position of a live document.
     fn find(&self, doc: Doc) -> Option<u32> {
         self.segment.find(doc).filter(|at| !self.gone.docs.contains(at))
     }
@@ -298,7 +301,7 @@ impl Part {
     }
 }
 
-/// What is still there of some parts, as one.
+/// Merges the live documents of some parts into one part.
 fn joined(parts: &[Part]) -> Part {
     let mut gathered = Gathered::default();
     for part in parts {
@@ -314,7 +317,7 @@ fn joined(parts: &[Part]) -> Part {
     Part { segment: Arc::new(Segment::new(vec![gathered])), gone: Arc::default() }
 }
 
-/// The score that so many reach, 0 where fewer do. Scores are not below zero, so their bits are in their order.
+/// Returns the score that `most` documents reach, 0 if fewer do. Scores are not negative, so their bits sort like them.
 fn floor(scores: impl Iterator<Item = f32>, most: usize) -> f32 {
     let mut bits: Vec<u32> = scores.map(f32::to_bits).collect();
     if bits.len() <= most || most == 0 {
@@ -333,7 +336,7 @@ fn rarity(docs: usize, frequency: usize) -> f32 {
     (1.0 + (docs - frequency + 0.5) / (frequency + 0.5)).ln() as f32
 }
 
-/// How one way to score weighs the fields of a document.
+/// How one scoring weighs the fields of a document.
 struct Norms {
     k1: f32,
     delta: f32,
@@ -344,18 +347,18 @@ struct Norms {
 /// How the lengths of fields count.
 #[derive(PartialEq)]
 struct Lengths {
-    /// What a field counts whatever its length, and what each of its words counts.
+    /// The constant part of a field's normalisation, and the part per word.
     fixed: [f32; FIELDS],
     each: [f32; FIELDS],
     shortest: f32,
 }
 
 impl Lengths {
-    /// How often a word is in each field, by how long that is. All fields alike, so that they are worked on at once.
+    /// Counts of a word per field, normalised by length. All fields alike, so that the compiler can vectorise it.
     #[inline]
     fn shares(&self, lengths: &[u32; FIELDS], counts: &Counts) -> [f32; FIELDS] {
         std::array::from_fn(|field| {
-            // No text has two thousand million words, and numbers with a sign are converted in one step.
+            // No text has 2^31 words, and signed integers are converted in one instruction.
             let length = (lengths[field] as i32 as f32).max(self.shortest);
             f32::from(counts[field]) / (self.fixed[field] + self.each[field] * length).max(f32::MIN_POSITIVE)
         })
@@ -363,7 +366,7 @@ impl Lengths {
 }
 
 impl Norms {
-    /// What a word counts in a document, apart from how rare it is.
+    /// The score of a word in a document, without its rarity.
     #[inline]
     fn score(&self, lengths: &[u32; FIELDS], counts: &Counts) -> f32 {
         self.score_of(&self.by.shares(lengths, counts))

@@ -1,16 +1,16 @@
-//! Names of things in texts: titles that are mentioned, and words that are names.
+//! Names in texts: mentions of titles, and words that are names.
 
 use crate::tokens::{folded, is_common, stemmed};
 
-/// Longest title that is looked for, in words.
+/// Longest title to search for, in words.
 const LONGEST: usize = 12;
-/// A title of more things than this names none of them.
+/// A title shared by more texts than this is too ambiguous to count.
 pub const AMBIGUOUS: usize = 8;
 
-/// A word of a text, folded, and how it was written.
+/// A word of a text, case-folded, and how it was written.
 struct Word {
     folded: String,
-    /// It begins with a capital or a digit.
+    /// Whether it begins with a capital or a digit.
     is_named: bool,
 }
 
@@ -24,7 +24,8 @@ fn words(text: &str) -> Vec<Word> {
         .collect()
 }
 
-/// What a title may be mentioned as: without a remark in brackets, without what follows a comma, without its article.
+/// The forms in which a title may be mentioned: without a suffix in brackets, without what follows a comma, without its
+/// article.
 pub fn keys(title: &str) -> Vec<String> {
     let bare = match title.trim_end().strip_suffix(')').and_then(|t| t.rfind('(').map(|at| &t[..at])) {
         Some(before) if !before.trim().is_empty() => before,
@@ -48,8 +49,9 @@ pub fn keys(title: &str) -> Vec<String> {
     keys
 }
 
-/// Keys mentioned in a text, from left to right, the longest that fits at each place; `is_key` tells which there are.
-/// A mention begins with a capital or a digit; a single word does not count where it opens a question or is a common one.
+/// Returns the keys mentioned in a text, from left to right, the longest match at each position; `is_key` decides what
+/// is a key. A mention begins with a capital or a digit; a single word does not count if it opens a question or is
+/// common.
 pub fn mentions(text: &str, is_question: bool, is_key: impl Fn(&str) -> bool) -> Vec<String> {
     let words = words(text);
     let mut found = Vec::new();
@@ -89,7 +91,7 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// Words of a text that are written like names, each once, folded.
+/// Returns the words of a text that are written like names, each once, case-folded.
 pub fn names(text: &str) -> Vec<String> {
     let mut all: Vec<String> = words(text)
         .into_iter()

@@ -1,7 +1,7 @@
-//! The record of operations: who asked for what, when, and how it ended. Entries form a chain of hashes per server and
-//! tenant, and are only ever added.
+//! The audit trail: which caller ran which operation, when, and with what status. Entries form one hash chain per
+//! server and tenant, and are only ever added.
 //!
-//! Like [`crate::AccessKeys`] they are no facts: in no log, no dump and no release.
+//! Like [`crate::AccessKeys`], entries are not facts: they are in no log, no dump and no release.
 
 mod walk;
 
@@ -12,71 +12,72 @@ use lukasa_model::{Error, ErrorKind, Result, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Chains of many servers and tenants.
+/// The audit chains of many servers and tenants.
 ///
 /// Contract, checked by `tests/contract/audit.rs` on every store:
-/// - `append` adds all it is given or nothing, at the end of the chains of that server, one per tenant. It returns once
-///   they are there whatever happens to this process; `durable`, whatever happens to the machine.
-/// - Any number of processes may append at once. Numbers of a chain are 1, 2, 3, … without holes.
-/// - Nobody who appends waits for a writer of facts, nor a writer of facts for them.
-/// - No method changes or removes an entry. A tenant sees its own.
-/// - A chain whose end does not carry the seal of a known key is not appended to (`foreign_seal`): a new seal would hide
-///   what was done to it.
+/// - `append` adds all notes or none, at the end of the chains of that server, one chain per tenant. When it returns, the
+///   entries survive a crash of this process; with `durable`, also a crash of the machine.
+/// - Any number of processes may append at once. Numbers of a chain are 1, 2, 3, … without gaps.
+/// - Appending does not wait for writers of facts, and they do not wait for it.
+/// - No method changes or removes an entry. A tenant sees only its own entries.
+/// - `append` fails with `foreign_seal` if the end of the chain does not carry a valid seal of a known key: a new seal would
+///   hide tampering.
 pub trait AuditTrail: Send + Sync {
     fn append(&self, server: &str, notes: &[AuditNote], seals: &dyn Seals, durable: bool) -> Result<()>;
 
-    /// How far the chains of a tenant have come, by server.
+    /// Returns the heads of a tenant's chains, one per server.
     fn heads(&self, tenant: &str) -> Result<Vec<AuditHead>>;
 
-    /// Servers that have entries of a tenant, sorted, whether or not there is a head for them.
+    /// Returns the servers that have entries of a tenant, sorted, whether or not they have a head.
     fn servers(&self, tenant: &str) -> Result<Vec<String>>;
 
-    /// Entries of one chain after a number, ascending, at most `limit`.
+    /// Returns the entries of one chain after a number, ascending, at most `limit`.
     fn chain(&self, tenant: &str, server: &str, after: u64, limit: usize) -> Result<Vec<AuditEntry>>;
 
-    /// Entries that match, newest first, at most `limit`. At the same moment: by server, and later numbers first.
+    /// Returns matching entries, newest first, at most `limit`. Entries of the same time are ordered by server, then by
+    /// descending number.
     fn find(&self, tenant: &str, find: &AuditFind, limit: usize) -> Result<Vec<AuditEntry>>;
 }
 
-/// What is told of one operation.
+/// What is recorded about one operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditNote {
     pub tenant: String,
     pub project: String,
-    /// When it ended.
+    /// When the operation ended.
     pub at: Time,
-    /// A keyed hash of who asked.
+    /// A keyed hash of the calling user.
     pub user: Option<String>,
     pub agent: Option<String>,
     pub operation: String,
-    /// What the caller was allowed, separated by spaces; `*` for everything.
+    /// The caller's scopes, separated by spaces; `*` for everything.
     pub scopes: String,
-    /// A keyed hash of what was asked.
+    /// A keyed hash of the request.
     pub request: String,
-    /// `ok`, or the code of the error.
+    /// `ok`, or the error code.
     pub status: String,
-    /// What the answer had, for example 12 `hits`.
+    /// Counts from the response, for example 12 `hits`.
     pub counts: BTreeMap<String, u64>,
-    /// The answer says that there is more.
+    /// Whether the response was truncated.
     pub truncated: bool,
     pub took_us: u64,
     pub request_id: Option<String>,
-    /// From where it came, of somebody who was turned away. Not part of the text of entries without one, whose hashes are
-    /// older.
+    /// The client's address, recorded for rejected callers. Entries without one omit the field, so that the hashes of
+    /// older entries stay valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
 }
 
-/// A note in its place.
+/// A note in its chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
     pub server: String,
     pub number: u64,
     #[serde(flatten)]
     pub note: AuditNote,
-    /// Of the entry before it.
+    /// The hash of the preceding entry.
     pub previous: Hash,
-    /// Of everything above.
+    /// The hash over all fields above.
     pub hash: Hash,
 }
 
@@ -87,22 +88,22 @@ pub struct AuditHead {
     pub server: String,
     pub number: u64,
     pub hash: Hash,
-    /// By a key that the store does not have.
+    /// A keyed hash; the store does not have the key.
     pub seal: Hash,
-    /// Which key; says nothing about it.
+    /// Identifies the key without revealing it.
     pub seal_key: String,
 }
 
-/// Everything that is set must match.
+/// A filter: every field that is set must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditFind {
     pub project: Option<String>,
     pub operation: Option<String>,
     pub user: Option<String>,
     pub status: Option<String>,
-    /// At or after.
+    /// Inclusive.
     pub since: Option<Time>,
-    /// Before.
+    /// Exclusive.
     pub until: Option<Time>,
 }
 
@@ -119,18 +120,18 @@ impl AuditFind {
 }
 
 impl AuditEntry {
-    /// What the first entry of a chain follows.
+    /// The `previous` hash of the first entry of a chain.
     pub fn start(tenant: &str, server: &str) -> Hash {
         digest(&("lukasa-audit-start-1", tenant, server))
     }
 
-    /// The hash an entry must have: over its fields in this order, as JSON.
+    /// Computes the hash of an entry: over its fields in this order, as JSON.
     pub fn digest(&self) -> Hash {
         let AuditEntry { server, number, note, previous, hash: _ } = self;
         digest(&("lukasa-audit-1", server, number, note, previous))
     }
 
-    /// The entry that follows.
+    /// Builds the entry after the one with this number and hash.
     fn after(server: &str, number: u64, previous: Hash, note: &AuditNote) -> AuditEntry {
         let hash = previous;
         let mut entry = AuditEntry { server: server.into(), number: number + 1, note: note.clone(), previous, hash };
@@ -140,12 +141,12 @@ impl AuditEntry {
 }
 
 fn digest(value: &impl Serialize) -> Hash {
-    // Text, numbers and maps with text for keys can always be written.
+    // Serialising text, numbers and maps with text keys cannot fail.
     Hash::of(&serde_json::to_vec(value).unwrap_or_default())
 }
 
-/// Notes as entries after the ends of their chains, and where the chains end then. `end` returns the present end of the
-/// chain of a tenant; it is asked once for each.
+/// Turns notes into entries at the ends of their chains, and computes the new heads. `end` returns the current head of
+/// a tenant's chain; it is called once per tenant.
 pub(crate) fn linked(
     server: &str,
     notes: &[AuditNote],
@@ -157,7 +158,7 @@ pub(crate) fn linked(
         by_tenant.entry(&note.tenant).or_default().push(note);
     }
     let mut chains = Vec::with_capacity(by_tenant.len());
-    // In the order of tenants, so that two who append wait for each other at most in one direction.
+    // Ordered by tenant, so that concurrent appends take locks in the same order and cannot deadlock.
     for (tenant, notes) in by_tenant {
         let (mut number, mut hash) = match end(tenant)? {
             None => (0, AuditEntry::start(tenant, server)),
@@ -192,12 +193,12 @@ fn foreign_seal(server: &str) -> Error {
     )
 }
 
-/// Counts as they are kept.
+/// Formats counts for storage.
 pub(crate) fn counts_text(counts: &BTreeMap<String, u64>) -> String {
     serde_json::to_string(counts).unwrap_or_default()
 }
 
-/// Counts as they were kept; what is no such text any more becomes something that no entry has, and so is noticed.
+/// Parses stored counts. Unreadable text becomes counts that no entry has, so that verification reports the entry.
 pub(crate) fn counts_of(text: &str) -> BTreeMap<String, u64> {
     serde_json::from_str(text).unwrap_or_else(|_| BTreeMap::from([("unreadable".to_string(), u64::MAX)]))
 }

@@ -1,4 +1,4 @@
-//! Time and new ids come from outside, so that tests are deterministic.
+//! The source of time and new ids, injected so that tests are deterministic.
 
 use lukasa_model::{Result, Time};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,10 +6,10 @@ use uuid::Uuid;
 
 pub trait Clock: Send + Sync {
     fn now(&self) -> Time;
-    /// An id for an object without key.
+    /// Generates an id for an object without a key.
     fn new_id(&self) -> Uuid;
 
-    /// Refuses a time that is about to be recorded and cannot be right.
+    /// Rejects an implausible time before it is recorded.
     fn check(&self, recorded_at: Time) -> Result<()> {
         let _ = recorded_at;
         Ok(())

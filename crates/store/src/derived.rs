@@ -1,7 +1,8 @@
-//! What can be made again from facts and is kept to save work: vectors of texts, jobs that wait, how far a follower came.
+//! Data that is derived from facts and stored to save work: embedding vectors, queued jobs, and how far a follower has
+//! read.
 //!
-//! None of it is part of the log, of dumps or of verification, and all of it may be dropped at any time. Unlike facts it
-//! is changed and removed.
+//! None of it is part of the log, of dumps or of verification, and all of it may be dropped at any time. Unlike facts,
+//! it is updated and deleted.
 
 use lukasa_model::json::Hash;
 use lukasa_model::{Error, Result, Scope, Time};
@@ -10,82 +11,83 @@ use std::cmp::Ordering;
 /// Vectors, jobs and marks of many projects.
 ///
 /// Contract, checked by `tests/contract/derived.rs` on every store:
-/// - Each call is atomic and durable by itself; no call waits for a writer of facts longer than for its turn on the disk.
-/// - Reading what a project does not have gives nothing; writing to a project that does not exist is `unknown_project`.
-/// - Time comes from the caller, so that leases can be tested and all workers of a server agree.
+/// - Each call is atomic and durable. No call waits for a writer of facts longer than for its turn on the disk.
+/// - Reading what a project does not have returns nothing; writing to a project that does not exist is `unknown_project`.
+/// - The caller passes the time, so that leases can be tested and all workers of a server agree.
 pub trait Derived: Send + Sync {
-    /// Keeps vectors of a model; one that is there already is replaced.
+    /// Stores vectors of a model, replacing existing ones.
     fn put_vectors(&self, scope: &Scope, model: &str, vectors: &[Vector]) -> Result<()>;
 
-    /// Those of these inputs that have a vector of the model, in no particular order.
+    /// Returns the vectors of a model for these inputs, as far as they exist, in no particular order.
     fn vectors(&self, scope: &Scope, model: &str, inputs: &[Hash]) -> Result<Vec<Vector>>;
 
-    /// Like `vectors`, but only which ones there are and when they were made.
+    /// Like `vectors`, but returns only the inputs and when their vectors were made.
     fn known_vectors(&self, scope: &Scope, model: &str, inputs: &[Hash]) -> Result<Vec<(Hash, Time)>>;
 
-    /// Every vector of a model, in no particular order, without holding more than a page of them.
+    /// Visits every vector of a model, in no particular order, with at most one page in memory.
     fn each_vector(&self, scope: &Scope, model: &str, each: &mut dyn FnMut(Vector) -> Result<()>) -> Result<()>;
 
-    /// Names of the models that have vectors, or had some, sorted.
+    /// Returns the names of the models that have or had vectors, sorted.
     fn vector_models(&self, scope: &Scope) -> Result<Vec<String>>;
 
-    /// What there is of each model, by its name. Looks at every vector.
+    /// Returns counts per model, ordered by name. Reads every vector.
     fn vector_counts(&self, scope: &Scope) -> Result<Vec<VectorCount>>;
 
-    /// Removes these vectors of a model; how many there were.
+    /// Removes these vectors of a model and returns how many existed.
     fn remove_vectors(&self, scope: &Scope, model: &str, inputs: &[Hash]) -> Result<u64>;
 
-    /// Removes all vectors of a model; how many there were.
+    /// Removes all vectors of a model and returns how many existed.
     fn remove_model(&self, scope: &Scope, model: &str) -> Result<u64>;
 
-    /// Adds jobs. One that is there already under its kind and key starts over with what is said now: no attempts, no
-    /// error, no lease, so that whoever works on it at the moment cannot finish it. It keeps its age.
+    /// Adds jobs. An existing job with the same kind and key is replaced and starts over without attempts, error or
+    /// lease, so that the worker holding it cannot finish it. It keeps its age.
     fn enqueue(&self, scope: &Scope, kind: &str, jobs: &[NewJob], now: Time) -> Result<()>;
 
-    /// Takes up to `limit` jobs for `owner` until `until`, best first (see [`Job::order`]). Jobs that somebody else holds
-    /// are passed over until their lease has run out. Give every call its own `owner`: it is what `finish` and `fail` go by.
+    /// Leases up to `limit` jobs to `owner` until `until`, in the order of [`Job::order`]. Jobs leased to another owner
+    /// are skipped until their lease expires. Use a new `owner` for every call: `finish` and `fail` identify the lease
+    /// by it.
     fn lease(&self, scope: &Scope, kind: &str, limit: usize, owner: &str, now: Time, until: Time) -> Result<Vec<Job>>;
 
-    /// Removes jobs that are done; how many of them `owner` still held.
+    /// Removes finished jobs and returns how many of them `owner` still held.
     fn finish(&self, scope: &Scope, kind: &str, owner: &str, keys: &[String]) -> Result<u64>;
 
-    /// Gives jobs back that could not be done, each with one attempt more; how many of them `owner` still held.
+    /// Returns failed jobs to the queue with one more attempt each. Returns how many of them `owner` still held.
     fn fail(&self, scope: &Scope, kind: &str, owner: &str, failures: &[Failure]) -> Result<u64>;
 
     fn job_counts(&self, scope: &Scope, kind: &str, now: Time) -> Result<JobCounts>;
 
-    /// Jobs with a key after this one, ordered by key, at most `limit`.
+    /// Returns jobs with a key after this one, ordered by key, at most `limit`.
     fn jobs_after(&self, scope: &Scope, kind: &str, after: &str, limit: usize) -> Result<Vec<Job>>;
 
-    /// Removes jobs, whoever holds them; how many there were.
+    /// Removes jobs, whether leased or not, and returns how many existed.
     fn remove_jobs(&self, scope: &Scope, kind: &str, keys: &[String]) -> Result<u64>;
 
-    /// Removes all jobs of a kind; how many there were.
+    /// Removes all jobs of a kind and returns how many existed.
     fn remove_kind(&self, scope: &Scope, kind: &str) -> Result<u64>;
 
-    /// The time of day that all processes on this store agree on: the database server's, where there is one.
+    /// The wall-clock time that all processes on this store share: the database server's, if there is one.
     fn now(&self, scope: &Scope) -> Result<Time>;
 
-    /// How far somebody came: a number under a name.
+    /// Returns the number stored under a name, for example how far a follower has read.
     fn mark(&self, scope: &Scope, name: &str) -> Result<Option<u64>>;
 
     fn set_mark(&self, scope: &Scope, name: &str, value: u64) -> Result<()>;
 
-    /// Sets a mark unless there is one; what it is now. Of several that try at the same moment, one succeeds.
+    /// Sets a mark unless it exists and returns its value. Of several concurrent callers, exactly one sets it.
     fn claim_mark(&self, scope: &Scope, name: &str, value: u64) -> Result<u64>;
 
-    /// Removes a mark; one that is not there is no error.
+    /// Removes a mark; a missing mark is not an error.
     fn remove_mark(&self, scope: &Scope, name: &str) -> Result<()>;
 }
 
-/// A vector of one text by one model. What its bytes mean is the business of who made them.
+/// The vector of one text by one model. Its bytes are opaque to the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vector {
-    /// Of the text it was made from.
+    /// The hash of the embedded text.
     pub input: Hash,
     pub bytes: Vec<u8>,
     pub made_at: Time,
-    /// How many secrets were taken out of the text first.
+    /// The number of secrets that were removed from the text first.
     pub redacted: u32,
 }
 
@@ -99,25 +101,25 @@ pub struct VectorCount {
     pub newest: Time,
 }
 
-/// Work to be done, under a key that is its own among its kind.
+/// A job to add. Its key is unique within its kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewJob {
     pub key: String,
     pub lane: Lane,
-    /// Before what is optional.
+    /// Required jobs run before optional ones.
     pub required: bool,
-    /// Among equals, the highest first.
+    /// Among otherwise equal jobs, the highest runs first.
     pub priority: f64,
-    /// Whatever the worker needs, small.
+    /// Data for the worker, small.
     pub payload: String,
-    /// Not handed out earlier.
+    /// The job is not leased before this time.
     pub not_before: Time,
 }
 
-/// Goes before everything else about a job.
+/// The most significant part of the order of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lane {
-    /// What was made by another version of the model than the one in use.
+    /// Inputs whose vectors were made by another version of the model.
     Mismatch,
     Ordinary,
 }
@@ -146,22 +148,22 @@ pub struct Job {
     pub required: bool,
     pub priority: f64,
     pub payload: String,
-    /// How often it has failed.
+    /// The number of failed attempts.
     pub attempts: u32,
     pub last_error: Option<String>,
     pub not_before: Time,
     pub enqueued_at: Time,
-    /// Until when somebody works on it; long past when nobody does.
+    /// When the lease ends; in the past when the job is not leased.
     pub leased_until: Time,
 }
 
 impl Job {
-    /// The order in which jobs are handed out: lane, required, priority, attempts, age, key.
+    /// The order in which jobs are leased: lane, required, priority, attempts, age, key.
     pub fn order(&self, other: &Job) -> Ordering {
         let first = |j: &Job| (j.lane, !j.required);
         first(self)
             .cmp(&first(other))
-            // Priorities are finite, and zero is zero.
+            // Priorities are finite, and -0.0 equals 0.0.
             .then(other.priority.partial_cmp(&self.priority).unwrap_or(Ordering::Equal))
             .then(self.attempts.cmp(&other.attempts))
             .then(self.enqueued_at.cmp(&other.enqueued_at))
@@ -172,36 +174,36 @@ impl Job {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub key: String,
-    /// Kept up to [`ERROR_CHARS`] characters.
+    /// Truncated to [`ERROR_CHARS`] characters when stored.
     pub error: String,
     pub not_before: Time,
 }
 
-/// A reason, not a log.
+/// Longest stored error of a job: a reason, not a log.
 pub const ERROR_CHARS: usize = 500;
 
 impl Failure {
     pub(crate) fn shortened(&self) -> String {
-        // PostgreSQL keeps no NUL.
+        // PostgreSQL cannot store NUL characters.
         self.error.chars().filter(|c| *c != '\0').take(ERROR_CHARS).collect()
     }
 }
 
-/// How a queue stands.
+/// Counts of the jobs in a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobCounts {
     pub required: u64,
     pub optional: u64,
-    /// Of all of them: somebody works on it.
+    /// Jobs of either kind that are leased.
     pub leased: u64,
-    /// Of all of them: has failed and waits for another try.
+    /// Jobs of either kind that have failed and wait for a retry.
     pub failing: u64,
-    /// Of all of them: in the lane of model versions that differ.
+    /// Jobs of either kind in the lane `Mismatch`.
     pub mismatched: u64,
     pub oldest: Option<Time>,
 }
 
-/// Refuses what does not order the same everywhere.
+/// Rejects priorities that are not finite, because stores order them differently.
 pub(crate) fn check_priorities(jobs: &[NewJob]) -> Result<()> {
     match jobs.iter().find(|job| !job.priority.is_finite()) {
         Some(job) => {
@@ -211,7 +213,7 @@ pub(crate) fn check_priorities(jobs: &[NewJob]) -> Result<()> {
     }
 }
 
-/// Of rows with the same key only the last counts.
+/// Keeps only the last of the rows with the same key.
 pub(crate) fn last_of_each<'a, T, K: std::hash::Hash + Eq>(rows: &'a [T], key: impl Fn(&'a T) -> K) -> Vec<&'a T> {
     let mut seen = rustc_hash::FxHashSet::default();
     let mut last: Vec<_> = rows.iter().rev().filter(|row| seen.insert(key(row))).collect();

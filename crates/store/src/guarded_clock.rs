@@ -1,9 +1,9 @@
-//! A clock that refuses to have a time recorded when it went forward by more than a day on its own.
+//! A clock that refuses to record a time after the wall clock has jumped forward by more than a day.
 //!
-//! Times of transactions never go back, so one that lies years ahead would stay the time of everything after it. A project
-//! that nobody wrote to for a month is no jump: wall time is compared with a clock that runs on through sleep and that
-//! nobody can set. Readings of both are kept beside a store in a file, so that a new process has one to compare with, as long
-//! as the machine was not started again since. A database server's time is compared with that of this machine.
+//! Recorded times never decrease, so one wrong time years ahead would remain the time of all later transactions. A
+//! project without writes for a month is not a jump: wall time is compared with a steady clock that also runs during
+//! sleep and cannot be set. Readings of both clocks are kept in a file beside the store, so that a new process can
+//! compare with them until the machine reboots. A database server's time is compared with that of this machine.
 
 use crate::{Clock, private};
 use lukasa_model::{Error, ErrorKind, Result, Time};
@@ -13,24 +13,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Forward by more than this is a jump. Clocks that are set right after an hour or two of drift are none.
+/// A larger step forward, in microseconds, is a jump. Correcting an hour or two of drift is not.
 pub const LONGEST_STEP: i64 = 24 * 3_600 * 1_000_000;
-/// Readings before 2026 are of a clock that was not set yet: going forward from there puts it right.
+/// Readings before 2026 come from a clock that was not set yet: a step forward from there is a correction.
 const UNSET: Time = Time(1_767_225_600_000_000);
-/// How often the readings in the file are replaced.
+/// How often the readings in the file are replaced, in microseconds.
 const KEPT_FOR: i64 = 60 * 1_000_000;
-/// Of the file with the readings.
+/// The format version of the file.
 const FORMAT: u32 = 1;
 
-/// A clock that cannot be set: microseconds since an unknown moment, the same while the machine runs.
+/// A reading of a clock that cannot be set: microseconds since an arbitrary moment, fixed until the machine reboots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Steady {
-    /// Another one each time the machine is started.
+    /// Differs after every boot of the machine.
     pub boot: String,
     pub micros: i64,
 }
 
-/// Both clocks at one moment.
+/// Readings of both clocks at one moment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Reading {
     format: u32,
@@ -47,7 +47,7 @@ pub struct GuardedClock {
     steady: SteadySource,
     /// Where readings are kept for the next process.
     file: Option<PathBuf>,
-    /// Jumps are reported, and recorded all the same.
+    /// Whether jumps are reported but recorded anyway.
     allows: bool,
     report: Report,
     last: Mutex<Last>,
@@ -61,20 +61,20 @@ struct Last {
 }
 
 impl GuardedClock {
-    /// `report` is called with every jump, whether it is allowed or refused.
+    /// Creates a clock. `report` is called for every jump, allowed or refused.
     pub fn new(clock: Arc<dyn Clock>, allows: bool, report: impl Fn(&Error) + Send + Sync + 'static) -> GuardedClock {
         let report = Box::new(report);
         GuardedClock { clock, steady: Box::new(steady), file: None, allows, report, last: Mutex::default() }
     }
 
-    /// Keeps readings beside this store.
+    /// Keeps readings in a file beside this store.
     #[must_use]
     pub fn beside(mut self, store: &Path) -> GuardedClock {
         self.file = Some(store.with_extension("clock"));
         self
     }
 
-    /// Compares with another steady clock than that of the system.
+    /// Replaces the system's steady clock, for tests.
     #[must_use]
     pub fn with_steady(mut self, steady: impl Fn() -> Option<Steady> + Send + Sync + 'static) -> GuardedClock {
         self.steady = Box::new(steady);
@@ -95,7 +95,8 @@ impl GuardedClock {
         serde_json::from_str(&text).ok().filter(|reading: &Reading| reading.format == FORMAT)
     }
 
-    /// What cannot be kept is kept at the next write: a process then has nothing to compare its first write with.
+    /// Writes the reading to the file. A failure is not fatal: the next write tries again, and until then a new process
+    /// has nothing to compare its first write with.
     fn keep(&self, reading: &Reading) -> std::io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let part = file.with_extension(format!("clock-{}", std::process::id()));
@@ -127,7 +128,7 @@ impl Clock for GuardedClock {
         if jump > LONGEST_STEP
             && let Err(e) = self.jumped(jump, "the clock went forward")
         {
-            // The next write is compared with the same reading.
+            // The next write must be compared with the same reading.
             last.reading = before;
             return Err(e);
         }
@@ -140,7 +141,7 @@ impl Clock for GuardedClock {
     }
 }
 
-/// Linux counts the time since the machine was started, sleep included. Elsewhere there is no such clock to be read.
+/// On Linux, the time since boot, including sleep. Not available on other systems.
 #[cfg(target_os = "linux")]
 fn steady() -> Option<Steady> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_string();

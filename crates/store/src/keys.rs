@@ -1,59 +1,61 @@
-//! Keys that let programs in: who they speak for, what they may do, until when. Of the secret only its hash is kept.
+//! Access keys: their user, scopes and expiry. Only the hash of the secret is stored.
 //!
-//! Like [`crate::Derived`] they are no facts: in no log, no dump and no hash. Unlike it they cannot be made again.
+//! Like [`crate::Derived`], keys are not facts: they are in no log, no dump and no hash. Unlike derived data, they
+//! cannot be recomputed.
 
 use lukasa_model::json::Hash;
 use lukasa_model::{Error, ErrorKind, Result, Time};
 use std::collections::BTreeSet;
 
-/// Keys of many tenants.
+/// Access keys of many tenants.
 ///
 /// Contract, checked by `tests/contract/keys.rs` on every store:
-/// - Each call is atomic and, but for `note_use`, durable by itself.
-/// - A key never changes, but for when it was revoked, which happens once, and when it was last used.
-/// - Whoever names its id finds a key, whatever its tenant: who comes in has no tenant yet. All else is the tenant's own.
+/// - Each call is atomic and, except `note_use`, durable.
+/// - A key never changes, except that it is revoked at most once and that its last use is updated.
+/// - A key can be read by its id without knowing its tenant, because authentication comes first. All other methods see only
+///   the keys of one tenant.
 pub trait AccessKeys: Send + Sync {
-    /// Keeps a new key; `key_exists` if its id is taken.
+    /// Stores a new key; `key_exists` if its id is taken.
     fn add(&self, key: &AccessKey) -> Result<()>;
 
     fn find(&self, id: &str) -> Result<Option<AccessKey>>;
 
-    /// The keys of a tenant, oldest first, then by id.
+    /// Returns the keys of a tenant, oldest first, then by id.
     fn of_tenant(&self, tenant: &str) -> Result<Vec<AccessKey>>;
 
-    /// Ends a key of the tenant for good. One that is revoked already stays as it is. The key as it is now; none if the
+    /// Revokes a key of the tenant permanently. Revoking again changes nothing. Returns the key, or `None` if the
     /// tenant has no such key.
     fn revoke(&self, tenant: &str, id: &str, at: Time) -> Result<Option<AccessKey>>;
 
-    /// Notes when a key of the tenant was used, unless a later use is noted. Whether it is noted: a store that is busy
-    /// does not make anybody wait for this, and the next use will tell.
+    /// Records when a key of the tenant was used, unless a later use is recorded. Returns false if it was not recorded,
+    /// because a busy store skips this instead of waiting; the next use records it.
     fn note_use(&self, tenant: &str, id: &str, at: Time) -> Result<bool>;
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessKey {
-    /// Not secret: it names the key in lists and logs.
+    /// Not secret: it identifies the key in lists and logs.
     pub id: String,
-    /// Of the secret. A plain SHA-256 will do: the secret is 256 random bits, which nobody can guess from its hash
-    /// however fast hashing is; slow hashes are for secrets that people choose.
+    /// SHA-256 of the secret. No slow hash is needed: the secret is 256 random bits and cannot be guessed. Slow hashes
+    /// are for secrets that people choose.
     pub secret: Hash,
     pub tenant: String,
-    /// None: every project of the tenant.
+    /// `None`: every project of the tenant.
     pub project: Option<String>,
-    /// Whom the key speaks for.
+    /// The user that the key acts for.
     pub user: String,
     pub scopes: BTreeSet<String>,
-    /// Agents it may act as; none named: those of its user.
+    /// Agents that the key may act as; empty: those of its user.
     pub agents: BTreeSet<String>,
     pub created_at: Time,
-    /// None: never.
+    /// `None`: the key does not expire.
     pub expires_at: Option<Time>,
     pub revoked_at: Option<Time>,
     pub last_used: Option<Time>,
 }
 
 impl AccessKey {
-    /// Scopes as they are kept: none of them contains a space.
+    /// The stored form of the scopes, which contain no spaces.
     pub(crate) fn scope_text(&self) -> String {
         self.scopes.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
     }
@@ -62,13 +64,13 @@ impl AccessKey {
         text.split_whitespace().map(ToString::to_string).collect()
     }
 
-    /// Agents as they are kept: a JSON list, or nothing for none.
+    /// The stored form of the agents: a JSON list, or `None` if empty.
     pub(crate) fn agent_text(&self) -> Option<String> {
-        // A list of texts can always be written.
+        // Serialising a list of strings cannot fail.
         (!self.agents.is_empty()).then(|| serde_json::to_string(&self.agents).unwrap_or_default())
     }
 
-    /// What is no such list any more must not widen what the key may do.
+    /// Parses stored agents. Unreadable text is an error, because an empty list would extend what the key may do.
     pub(crate) fn agents_of(text: Option<&str>) -> Result<BTreeSet<String>> {
         let Some(text) = text else { return Ok(BTreeSet::new()) };
         serde_json::from_str(text).map_err(|e| {

@@ -1,8 +1,8 @@
-//! Where facts live: a small trait for keeping rows, three stores behind it, and one [`Ledger`] that gives
-//! them all the same meaning.
+//! Storage of facts: a small trait for keeping rows, three stores that implement it, and one [`Ledger`] that gives them
+//! all the same semantics.
 //!
-//! A store only keeps and finds rows. Whatever those rows mean (visibility, commits, merges, releases) is
-//! written once, in [`ledger`], over the pure functions of `lukasa-model`; so no store can disagree.
+//! A store only keeps and finds rows. What those rows mean (visibility, commits, merges, releases) is implemented once,
+//! in [`ledger`], over the pure functions of `lukasa-model`, so stores cannot disagree.
 
 pub mod audit;
 pub mod clock;
@@ -34,49 +34,49 @@ use std::ops::Range;
 use std::path::Path;
 use uuid::Uuid;
 
-/// Keeps the rows of many projects apart and safe.
+/// Keeps the rows of many projects, isolated from each other.
 ///
 /// Contract, checked by `tests/contract` on every implementation:
-/// - Atomic: what a [`Writer`] appended is there whole after `commit` returned, and not at all if it was
-///   dropped or `commit` failed. `commit` returns only once the rows are durable.
+/// - Atomic: everything a [`Writer`] appended is stored after `commit` returned, and nothing if the writer was dropped or
+///   `commit` failed. `commit` returns only once the rows are durable.
 /// - Ordered: one writer per project at a time; another waits. Readers never wait and never block.
-/// - Isolated: nothing a reader or writer of one scope does can see or change another scope.
-/// - Append-only: no method changes or removes a row. [`Derived`] is apart from that: it can be made again. So are
-///   [`AccessKeys`]: they are no facts. [`AuditTrail`] is none either, and only grows.
+/// - Isolated: a reader or writer of one scope can neither see nor change another scope.
+/// - Append-only: no method changes or removes a row. [`Derived`] data and [`AccessKeys`] are not facts and are exempt.
+///   [`AuditTrail`] entries are not facts either, and are append-only too.
 pub trait Store: Send + Sync {
-    /// Opens a project for reading. What a reader sees may grow while it lives; callers hold on to a
-    /// transaction number instead. `unknown_project` if nothing was ever written there.
+    /// Opens a project for reading. A reader may see later transactions while it is open; callers limit what they read
+    /// by a transaction number. `unknown_project` if nothing was ever written there.
     fn read<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Reader + 'a>>;
 
-    /// Opens a project for writing, making it first if need be, and keeps other writers out until it ends.
+    /// Opens a project for writing, creating it if it does not exist, and excludes other writers until it is dropped.
     fn write<'a>(&'a self, scope: &Scope) -> Result<Box<dyn Writer + 'a>>;
 
-    /// What is kept beside the facts.
+    /// Derived data: vectors, jobs and marks.
     fn derived(&self) -> &dyn Derived;
 
-    /// Keys that let programs in.
+    /// Access keys.
     fn access_keys(&self) -> &dyn AccessKeys;
 
-    /// The record of operations.
+    /// The audit trail.
     fn audit(&self) -> &dyn AuditTrail;
 
-    /// Names of a tenant's projects, sorted.
+    /// Returns the names of a tenant's projects, sorted.
     fn projects(&self, tenant: &str) -> Result<Vec<String>>;
 
-    /// Copies everything into a new file in the store's own format while others write.
-    /// `unsupported` where there is no such format; a logical dump always works.
+    /// Copies everything into a new file in the store's native format, while others may write. `unsupported` if the
+    /// store has no such format; a logical dump always works.
     fn copy_to(&self, path: &Path) -> Result<()>;
 
-    /// Whether `copy_to` works here.
+    /// Whether `copy_to` is supported.
     fn has_own_format(&self) -> bool {
         false
     }
 
-    /// For people: what kind of store, and where.
+    /// Describes the store for people: its kind and location.
     fn describe(&self) -> String;
 }
 
-/// Finds rows of one project. Lists come back complete, in the stated order; unknown names are left out.
+/// Finds rows of one project. Lists are complete and in the documented order; unknown names are omitted.
 pub trait Reader {
     fn head(&mut self) -> Result<Head>;
 
@@ -89,34 +89,34 @@ pub trait Reader {
     /// Objects that have one of these keys, of any type.
     fn things_keyed(&mut self, keys: &[String]) -> Result<Vec<Thing>>;
 
-    /// Objects whose key contains the text, without regard to case, at most `limit`.
+    /// Objects whose key contains the text, case-insensitively, at most `limit`.
     fn things_like(&mut self, part: &str, limit: usize) -> Result<Vec<Thing>>;
 
-    /// Objects whose key begins with the text, byte for byte, of one type or of any, ordered by key.
+    /// Objects whose key begins with the prefix, byte for byte, of one type or of any, ordered by key.
     fn things_beginning(&mut self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Thing>>;
 
-    /// Things with numbers in the range, ascending.
+    /// Facts with numbers in the range, ascending.
     fn things_in(&mut self, range: Range<ThingNo>) -> Result<Vec<Thing>>;
 
-    /// All statements about these things, ordered by thing, branch and version.
+    /// All versions of these facts, ordered by fact, branch and version.
     fn statements(&mut self, things: &[ThingNo], fields: Fields) -> Result<Vec<Statement>>;
 
-    /// All statements about things with numbers in the range, ordered by thing, branch and version.
+    /// All versions of facts with numbers in the range, ordered by fact, branch and version.
     fn statements_in(&mut self, range: Range<ThingNo>, fields: Fields) -> Result<Vec<Statement>>;
 
-    /// Statements recorded after a version, in order of recording, at most `limit`, with all fields.
+    /// Versions recorded after this one, in order of recording, at most `limit`, with all fields.
     fn statements_after(&mut self, after: VersionId, limit: usize) -> Result<Vec<Statement>>;
 
-    /// Numbers of things stated on a branch in transactions `from..=to`, ascending, each once.
+    /// Numbers of facts written on a branch in transactions `from..=to`, ascending, each once.
     fn touched(&mut self, branch: BranchNo, from: Tx, to: Tx) -> Result<Vec<ThingNo>>;
 
     /// Relationships at these ends, ascending by number, each once.
     fn relationships(&mut self, ends: &[(ThingNo, Side)]) -> Result<Vec<Thing>>;
 
-    /// Every recorded state of the system objects, in order of recording.
+    /// Every version of the system objects, in order of recording.
     fn declarations(&mut self) -> Result<Vec<Declaration>>;
 
-    /// Provenance of versions of these things, sorted.
+    /// Provenance of versions of these facts, sorted.
     fn provenance(&mut self, things: &[ThingNo]) -> Result<Vec<Provenance>>;
 
     /// Provenance recorded by one transaction, sorted.
@@ -125,7 +125,7 @@ pub trait Reader {
     /// Log entries `from..=to`, ascending, at most `limit`.
     fn transactions(&mut self, from: Tx, to: Tx, limit: usize) -> Result<Vec<Transaction>>;
 
-    /// The position of a transaction; `None` where the log has no such transaction.
+    /// The position of a transaction; `None` if the log has no such transaction.
     fn position(&mut self, tx: Tx) -> Result<Option<Position>> {
         if tx == 0 {
             return Ok(Some(Position::START));
@@ -133,7 +133,7 @@ pub trait Reader {
         Ok(self.transactions(tx, tx, 1)?.first().map(Transaction::position))
     }
 
-    /// Whether the log has a position, and so is the one that was read there or goes on from it.
+    /// Whether the log contains a position, so that it is the same log up to there.
     fn holds(&mut self, position: Position) -> Result<bool> {
         Ok(self.position(position.tx)? == Some(position))
     }
@@ -141,22 +141,22 @@ pub trait Reader {
     /// Log entries that match, newest first, at most `limit`.
     fn find_transactions(&mut self, find: &Find, limit: usize) -> Result<Vec<Transaction>>;
 
-    /// What was recorded under a client's batch id.
+    /// The result recorded under a client's batch id.
     fn client_batch(&mut self, client_id: &str) -> Result<Option<ClientBatch>>;
 
-    /// All of them, ordered by client id.
+    /// All client batches, ordered by client id.
     fn client_batches(&mut self) -> Result<Vec<(String, ClientBatch)>>;
 
-    /// Counts of all rows, for verification: things, statements, provenance rows.
+    /// Counts of all rows, for verification: facts, versions, provenance rows.
     fn counts(&mut self) -> Result<Counts>;
 }
 
-/// Appends to one project; everything or nothing.
+/// Appends to one project; all or nothing.
 pub trait Writer: Reader {
-    /// The time to record under, before it is made to not run backwards.
+    /// The current time. It may be before the last recorded time; the ledger corrects that.
     fn now(&mut self) -> Result<Time>;
 
-    /// Tells that a great many rows are coming and that nothing is read through this writer before it commits.
+    /// Announces very many rows. Nothing may be read through this writer before it commits.
     fn expect_many(&mut self) -> Result<()> {
         Ok(())
     }
@@ -164,15 +164,16 @@ pub trait Writer: Reader {
     /// Adds rows and moves the head. May be called more than once before `commit`.
     fn append(&mut self, entry: &Entry<'_>) -> Result<()>;
 
-    /// Makes it durable. Dropping a writer without this leaves no trace.
+    /// Makes the rows durable. A writer dropped without `commit` changes nothing.
     fn commit(self: Box<Self>) -> Result<()>;
 }
 
-/// The smallest text that is greater than everything that begins with this one; none after the empty text.
+/// Returns the smallest text greater than every text with this prefix; `None` if there is none, as for the empty
+/// prefix.
 pub(crate) fn after_all(prefix: &str) -> Option<String> {
     let mut chars: Vec<char> = prefix.chars().collect();
     while let Some(last) = chars.pop() {
-        // Byte order of UTF-8 is the order of code points; surrogates are no characters.
+        // The byte order of UTF-8 is the order of code points; surrogates are not characters.
         let next = (last as u32 + 1..=char::MAX as u32).find_map(char::from_u32);
         if let Some(next) = next {
             chars.push(next);
@@ -182,7 +183,7 @@ pub(crate) fn after_all(prefix: &str) -> Option<String> {
     None
 }
 
-/// Which parts of a statement to load.
+/// Which parts of a version to load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fields {
     /// Neither content nor change summary.
@@ -192,14 +193,14 @@ pub enum Fields {
     All,
 }
 
-/// Where a project's log stands.
+/// The current end of a project's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     pub tx: Tx,
     pub recorded_at: Time,
     pub hash: Hash,
     pub next_thing: ThingNo,
-    /// The last transaction that stated a system object.
+    /// The last transaction that wrote a system object.
     pub declared: Position,
     pub namespace: Uuid,
 }
@@ -210,9 +211,9 @@ impl Head {
     }
 }
 
-/// Rows of one transaction, all of them or a part.
+/// Rows of one transaction, all or some of them.
 pub struct Entry<'a> {
-    /// Written once per transaction, with its last part.
+    /// Appended once per transaction, with its last rows.
     pub transaction: Option<&'a Transaction>,
     pub things: &'a [Thing],
     pub statements: &'a [Statement],
@@ -223,19 +224,19 @@ pub struct Entry<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientBatch {
-    /// Of the batch as it was sent.
+    /// Hash of the batch as it was sent.
     pub digest: Hash,
-    /// `None` when it said nothing new.
+    /// `None` when the batch changed nothing.
     pub tx: Option<Tx>,
     pub unchanged: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Find {
-    /// The git commit begins with this, in lower case.
+    /// The Git commit begins with this prefix, in lower case.
     Commit(String),
     Agent(String),
-    /// Recorded at or before.
+    /// Recorded at or before this time.
     Until(Time),
 }
 

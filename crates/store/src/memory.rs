@@ -1,4 +1,4 @@
-//! The simplest store: rows in vectors, looked through from end to end. The oracle for the others.
+//! The simplest store: rows in vectors, searched linearly; the oracle for the others.
 
 mod audit;
 mod derived;
@@ -67,7 +67,7 @@ impl Rows {
     }
 }
 
-/// Where the log of a new project stands.
+/// The head of a new project.
 pub(crate) fn empty_head(scope: &Scope) -> Head {
     let (hash, namespace) = (Chain::START, scope.namespace());
     Head { tx: 0, recorded_at: Time::MIN, hash, next_thing: 1, declared: Position::START, namespace }
@@ -115,12 +115,12 @@ impl Store for MemoryStore {
     }
 }
 
-/// Rows as they were when it was opened, plus what was appended since.
+/// A snapshot of the rows from when the session was opened, plus what it appended since.
 struct Session<'a> {
     rows: Arc<Rows>,
     store: &'a MemoryStore,
     scope: Scope,
-    /// Held by writers.
+    /// The writer lock, held by writers only.
     _alone: Option<MutexGuard<'a, ()>>,
 }
 

@@ -1,13 +1,14 @@
-//! Files and folders that only their owner can read: stores, keys, caches, backups and exports hold source and names.
+//! Files and folders that only their owner can read: stores, keys, caches, backups and exports contain source and
+//! names.
 //!
-//! Modes are given when something is made, so that there is no moment at which others could open it. What is there
-//! already keeps the mode its owner gave it. Systems without Unix modes use their own defaults.
+//! The mode is set on creation, so that others can never open the file in between. Existing files keep their mode.
+//! Systems without Unix modes use their own defaults.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Result, Write};
 use std::path::Path;
 
-/// How files are opened that may be made by that: readable and writable by their owner alone.
+/// Options for opening files; a file they create is readable and writable only by its owner.
 pub fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -15,22 +16,22 @@ pub fn options() -> OpenOptions {
     options
 }
 
-/// A file to write to, empty; one that is there is emptied.
+/// Opens a file for writing, creating or truncating it.
 pub fn create(path: &Path) -> Result<File> {
     options().write(true).create(true).truncate(true).open(path)
 }
 
-/// A file to write to that must not be there yet.
+/// Creates a file for writing; fails if it exists.
 pub fn create_new(path: &Path) -> Result<File> {
     options().write(true).create_new(true).open(path)
 }
 
-/// Makes a file with these contents, or replaces those it has.
+/// Writes a file, replacing existing contents.
 pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
     create(path)?.write_all(contents.as_ref())
 }
 
-/// Makes sure that there is a file, for code that opens it next by other means.
+/// Creates a file if it does not exist, for code that opens it next by other means.
 pub fn touch(path: &Path) -> Result<()> {
     match create_new(path) {
         Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(()),
@@ -38,7 +39,7 @@ pub fn touch(path: &Path) -> Result<()> {
     }
 }
 
-/// Makes a folder and those above it that are missing.
+/// Creates a folder and its missing parents.
 pub fn create_dir_all(path: &Path) -> Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);

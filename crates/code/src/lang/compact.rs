@@ -1,8 +1,8 @@
-//! Facts as text, for comparing.
+//! Renders facts as text, for comparisons in tests.
 
 use crate::facts::{ArgKind, Expr, ExprId, Facts, Imported, Item, Key, Literal, Range, Target, VarKind, flag};
 
-/// A line per fact, each beginning with a word for its sort.
+/// One line per fact, each beginning with a word for its kind.
 pub(crate) fn compact(f: &Facts) -> String {
     let mut out = String::new();
     for (index, d) in f.defs.iter().enumerate() {
@@ -107,7 +107,7 @@ pub(crate) fn compact(f: &Facts) -> String {
     out
 }
 
-/// A variable is written with its number among those of its name: `<x>`, `<x2>`, `<x3>`.
+/// A variable is rendered with its number among those of the same name: `<x>`, `<x2>`, `<x3>`.
 fn variable(f: &Facts, var: u32) -> String {
     let v = &f.vars[var as usize];
     let earlier = f.vars[..var as usize].iter().filter(|o| o.name == v.name).count();

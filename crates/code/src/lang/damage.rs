@@ -1,7 +1,7 @@
-//! What tests of our parsers have in common: texts are read by tree-sitter as well, also when they are cut and spoilt.
+//! Mutation tests of the hand-written parsers: compares their facts with those of tree-sitter, also for damaged texts.
 
-/// Fails for texts that are left to others or read otherwise. `both` gives the facts of a text as tree-sitter and as we
-/// read it.
+/// Fails for texts that the hand-written parser rejects or reads differently. `both` returns the facts of a text by
+/// tree-sitter and by the hand-written parser.
 #[track_caller]
 pub(crate) fn same<'a>(texts: impl IntoIterator<Item = &'a str>, both: impl Fn(&str) -> (String, Option<String>)) {
     let differs = |text: &str| {
@@ -16,7 +16,7 @@ pub(crate) fn same<'a>(texts: impl IntoIterator<Item = &'a str>, both: impl Fn(&
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The same numbers in every run.
+/// A random number generator with a fixed seed.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -31,7 +31,7 @@ impl Random {
         (self.0 % limit.max(1) as u64) as usize
     }
 
-    /// One of the texts with one of the pieces put into it, or with a few bytes taken out.
+    /// One of the texts with one of the pieces inserted, or with a few bytes removed.
     pub(crate) fn damaged(&mut self, texts: &[&str], pieces: &[&str]) -> String {
         let mut text = texts[self.below(texts.len())].to_owned();
         let place = |text: &str, mut at: usize| {

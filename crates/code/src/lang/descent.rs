@@ -1,14 +1,14 @@
-//! Reading a text by recursive descent into our tree: what parsers of all languages do the same way.
+//! The common part of the hand-written recursive descent parsers, which build the crate's own syntax tree.
 //!
-//! Such a parser reads what people usually write and gives up at the first doubt (`Unsure`). tree-sitter then reads the
-//! text, which takes several times as long and makes sense of anything.
+//! Such a parser accepts common syntax and returns `Unsure` at the first doubt. Then tree-sitter parses the text, which
+//! takes several times as long and accepts anything.
 
 use crate::tree::{Tree, flag};
 
-/// Deepest nesting that is read: it costs stack.
+/// Deepest nesting that is read, to bound the use of the stack.
 const DEPTH: u32 = 120;
 
-/// Stands for "this is not plain": somebody more patient has to read the text.
+/// The text is not simple enough for the hand-written parser: tree-sitter has to read it.
 #[derive(Debug)]
 pub struct Unsure;
 
@@ -21,10 +21,10 @@ pub struct Token<K> {
     pub end: u32,
 }
 
-/// The tokens of a language, one at a time.
+/// A lexer: returns the tokens of a language one at a time.
 pub trait Lex<'t> {
     type Kind: Copy + PartialEq;
-    /// Where it is: enough to come back.
+    /// A position to return to.
     type Place: Copy;
 
     fn next(&mut self) -> Read<Token<Self::Kind>>;
@@ -36,18 +36,18 @@ pub trait Lex<'t> {
 pub struct Descent<'t, L: Lex<'t>, S = ()> {
     pub lex: L,
     pub tree: Tree,
-    /// What a language has to remember of the place it is at.
+    /// Context that the parser of a language keeps.
     pub state: S,
-    /// What comes next.
+    /// The next token.
     pub tok: Token<L::Kind>,
-    /// Where what was read so far ends.
+    /// End of the last token that was consumed.
     pub last: u32,
     depth: u32,
-    /// How many bytes may still be read again after wrong guesses: nested ones could take forever.
+    /// How many bytes may still be read again after wrong guesses. Nested guesses could take exponential time.
     patience: u32,
 }
 
-/// A place to come back to when a guess was wrong.
+/// A position to return to when a guess is wrong.
 pub struct Guess<'t, L: Lex<'t>, S> {
     place: L::Place,
     state: S,
@@ -93,7 +93,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         &self.lex.text()[token.start as usize..token.end as usize]
     }
 
-    /// What comes behind the next token.
+    /// The token after the next one.
     pub fn peek(&mut self) -> Read<Token<L::Kind>> {
         let place = self.lex.place();
         let token = self.lex.next()?;
@@ -107,7 +107,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     }
 
     pub fn go_back(&mut self, guess: Guess<'t, L, S>) -> Read<()> {
-        // At least one, so that none is left when it was given up.
+        // At least one, so that an exhausted budget (see `deeper`) always fails here.
         let again = self.tok.start.saturating_sub(guess.tok.start).max(1);
         self.patience = self.patience.checked_sub(again).ok_or(Unsure)?;
         self.lex.go_back(guess.place)?;
@@ -118,7 +118,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
 
     pub fn deeper<R>(&mut self, read: impl FnOnce(&mut Self) -> Read<R>) -> Read<R> {
         if self.depth >= DEPTH {
-            // Nor may a guess that ends here be taken for a wrong one.
+            // A guess that fails because of the depth must not count as a wrong guess: make `go_back` fail.
             self.patience = 0;
             return Err(Unsure);
         }
@@ -130,7 +130,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
 
     // --- nodes ---
 
-    /// A node that begins with what comes next.
+    /// Opens a node that begins with the next token.
     pub fn open(&mut self, kind: u16) -> u32 {
         self.open_at(kind, self.tok.start)
     }
@@ -139,7 +139,7 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         self.tree.push(kind, flag::NAMED, start, start)
     }
 
-    /// A node around one that was read already.
+    /// Wraps a node that was already read.
     pub fn around(&mut self, kind: u16, child: u32, field: u8) -> u32 {
         let node = self.open_at(kind, self.tree.start(child));
         self.tree.append(node, child, field);
@@ -155,14 +155,14 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
         node
     }
 
-    /// A node that is nothing but the next token.
+    /// A node that consists of the next token.
     pub fn leaf(&mut self, kind: u16) -> Read<u32> {
         let node = self.tree.push(kind, flag::NAMED, self.tok.start, self.tok.end);
         self.advance()?;
         Ok(node)
     }
 
-    /// A word without a name of its own.
+    /// An anonymous node for the next token.
     pub fn mark(&mut self, parent: u32, kind: u16, field: u8) -> Read<()> {
         let node = self.tree.push(kind, 0, self.tok.start, self.tok.end);
         self.advance()?;
@@ -171,12 +171,12 @@ impl<'t, L: Lex<'t>, S: Copy> Descent<'t, L, S> {
     }
 }
 
-/// The comments a lexer has passed, for languages that tell by their place what they are about.
+/// The comments that a lexer skipped, for languages that interpret them by their position.
 #[derive(Default)]
 pub struct Comments {
-    /// Where each begins and ends.
+    /// Start and end of each.
     passed: Vec<(u32, u32)>,
-    /// How many of them have been put into the tree, or were given up.
+    /// How many of them are in the tree or were dropped.
     taken: usize,
 }
 
@@ -185,7 +185,7 @@ impl Comments {
         self.passed.push((start, end));
     }
 
-    /// A place to come back to.
+    /// A position to return to.
     pub fn place(&self) -> (usize, usize) {
         (self.passed.len(), self.taken)
     }
@@ -196,13 +196,13 @@ impl Comments {
     }
 }
 
-/// Tokens of a language whose comments are put into the tree.
+/// A lexer of a language whose comments become part of the tree.
 pub trait Remarks<'t>: Lex<'t> {
     fn comments(&mut self) -> &mut Comments;
 }
 
 impl<'t, L: Remarks<'t>, S: Copy> Descent<'t, L, S> {
-    /// Puts the comments between what was read last and what comes next into the list they stand in.
+    /// Adds the comments between the last and the next token to a list node.
     pub fn remarks(&mut self, list: u32, kind: u16) {
         let comments = self.lex.comments();
         let from = std::mem::replace(&mut comments.taken, comments.passed.len());
@@ -216,7 +216,7 @@ impl<'t, L: Remarks<'t>, S: Copy> Descent<'t, L, S> {
     }
 }
 
-/// Numbers the kinds of nodes or fields of a language in the order they are written.
+/// Numbers the kinds of nodes or fields of a language in the order of the list.
 macro_rules! numbered {
     ($table:ident: $type:ty; $($name:ident $text:literal,)+) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]

@@ -1,4 +1,4 @@
-//! JavaScript, TypeScript and TSX: text to facts.
+//! The front end for JavaScript, TypeScript and TSX.
 
 mod calls;
 mod classes;
@@ -62,11 +62,11 @@ fn is_test_file(path: &str) -> bool {
 
 struct Reader<'t> {
     b: Builder<'t>,
-    /// What every definition of the file is: `DECLARED` in a `.d.ts`.
+    /// Flags of every definition in the file: `DECLARED` in a `.d.ts`.
     flags: u32,
     /// The class or type being read, with the scope of its members.
     members: Option<(DefId, ScopeId)>,
-    /// The variable that `exports` and `module.exports` are, once one of them was seen.
+    /// The variable for `exports` and `module.exports`, once one of them occurs.
     exports: Option<VarId>,
     /// Whether the function being read, or an arrow function in it, reads `arguments`.
     reads_arguments: bool,
@@ -74,17 +74,17 @@ struct Reader<'t> {
 
 super::front_end!();
 
-/// How a definition stands in the text around it.
+/// Name, kind and position of a definition, as given by the syntax around it.
 #[derive(Clone, Copy)]
 struct Site<'t> {
-    /// What it is known by; empty: by its own name or by none.
+    /// The name given by the context; if empty, the definition's own name, if any.
     name: &'t str,
     kind: Kind,
     flags: u32,
     visibility: Visibility,
-    /// The statement, property or member it is written as.
+    /// The statement, property or member that contains the definition.
     span: Span,
-    /// Where its signature begins: behind the decorators.
+    /// Start of the signature: after the decorators.
     head: u32,
 }
 
@@ -95,7 +95,7 @@ impl<'t> Site<'t> {
     }
 }
 
-/// What stands around a declaration: `export`, `declare`, decorators.
+/// The syntax around a declaration: `export`, `declare`, decorators.
 struct Around<'t> {
     whole: Node<'t>,
     flags: u32,
@@ -111,7 +111,7 @@ enum Exported {
 }
 
 impl<'t> Reader<'t> {
-    /// Named children that say something: errors too, which the parser counts as extras like comments.
+    /// Named children including errors, which the parser marks as extras like comments.
     fn read_through(&mut self, node: Node<'t>) -> SmallVec<[Node<'t>; 8]> {
         let kids = self.kids(node);
         kids.all().filter(|kid| kid.is_named() && (!kid.is_extra() || kid.is_error())).collect()
@@ -184,7 +184,7 @@ impl<'t> Reader<'t> {
                 let around = Around { whole: node, flags: self.flags, export: Exported::No, decorators: vec![] };
                 self.declaration(node, &around);
             }
-            // Anything else holds statements and expressions: while, try, switch bodies, labels, errors.
+            // All other kinds contain statements and expressions: while, try, switch bodies, labels, errors.
             kind if is_statement(kind) => self.block(node),
             _ => {
                 self.used(node);
@@ -192,7 +192,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `if … else if … else`: the chain is followed in a loop, it may be longer than texts nest.
+    /// `if … else if … else`: follows the chain in a loop, because it may be longer than the allowed nesting.
     fn conditional(&mut self, node: Node<'t>) {
         let mut at = node;
         loop {
@@ -273,7 +273,7 @@ impl<'t> Reader<'t> {
                 let kids = self.kids(node);
                 for kid in kids.named() {
                     match kid.kind() {
-                        // `declare global`: what it declares is seen from everywhere, from here as well.
+                        // `declare global`: its declarations are visible everywhere, including here.
                         "statement_block" => self.with_flags(flag::DECLARED, |reader| reader.block(kid)),
                         kind if is_declaration(kind) => self.declaration(kid, &around),
                         "property_identifier" => {}
@@ -287,7 +287,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads something in which every definition has these flags.
+    /// Reads syntax in which every definition has these flags.
     fn with_flags(&mut self, flags: u32, read: impl FnOnce(&mut Self)) {
         let before = self.flags;
         self.flags |= flags;
@@ -321,7 +321,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// One `name = value`. The doc comment stands above `whole`; `alone` says that `whole` is no more than this.
+    /// One `name = value`. The doc comment is above `whole`; `alone` is true if `whole` contains only this declarator.
     fn variable(&mut self, node: Node<'t>, whole: Node<'t>, alone: bool, scope: ScopeId, flags: u32) {
         let kids = self.kids(node);
         let Some(name) = kids.field("name") else { return };
@@ -377,7 +377,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A variable or field as a symbol of its own. A long value does not belong to what it is called by.
+    /// Defines a symbol for a variable or field. A long value is not part of the signature.
     fn variable_symbol(&mut self, site: Site<'t>, value: Option<Node<'t>>) -> DefId {
         let def = self.b.add_def(site.name, site.kind_of_variable(), site.span);
         let mut end = site.span.end as usize;
@@ -403,13 +403,13 @@ impl<'t> Reader<'t> {
         one_line(text)
     }
 
-    /// Whether variables declared there are variables of the file or of a namespace.
+    /// Whether variables declared in the scope belong to the file or to a namespace.
     fn is_module_scope(&self, scope: ScopeId) -> bool {
         let owner = self.b.facts.def(self.b.owner).kind;
         matches!(owner, Kind::File | Kind::Module) && scope == self.b.function_scope()
     }
 
-    /// `require("x")` or something of it: an import in all but its looks.
+    /// Whether the value is `require("x")` or a member of it, which acts as an import.
     fn is_import(&self, value: ExprId) -> bool {
         match self.b.facts.expr(value) {
             Expr::Import(_) => true,

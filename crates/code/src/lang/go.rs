@@ -1,7 +1,7 @@
-//! Go: text to facts.
+//! The front end for Go.
 //!
-//! Names of a function count only from where they are declared, so each is looked up where it is read; what is not
-//! found then can only be of the package level, which is known when the file has been read.
+//! A local name is visible only after its declaration, so each name is looked up where it is read. A name that is not
+//! found then can only be at package level, which is known after the whole file has been read.
 
 mod declarations;
 mod docs;
@@ -52,7 +52,7 @@ struct Reader<'t> {
     b: Builder<'t>,
     test_file: bool,
     broken: bool,
-    /// The named results of the function being read: what a bare `return` gives.
+    /// The named results of the function being read: the values of a bare `return`.
     results: SmallVec<[VarId; 2]>,
     words: Words,
     channels: Channels,
@@ -60,7 +60,7 @@ struct Reader<'t> {
 
 super::front_end!();
 
-/// Expressions that every file repeats, written once.
+/// Expressions that occur often, created once per file.
 struct Words {
     list: ExprId,
     map: ExprId,
@@ -88,7 +88,7 @@ impl Words {
     }
 }
 
-/// What is known to be a channel: `for x := range` gives its elements, of anything else the keys.
+/// Known channels: `for x := range` yields the elements of a channel, and the keys of anything else.
 #[derive(Default)]
 struct Channels {
     types: FxHashSet<ExprId>,
@@ -112,7 +112,8 @@ impl<'t> Reader<'t> {
         self.b.close_scope(before);
     }
 
-    /// After a brace that was never closed, what stands at the margin reads as if it were inside a function.
+    /// Whether a node in broken text is misplaced: after an unclosed brace, declarations at the margin appear to be
+    /// inside a function.
     fn misplaced(&self, node: Node<'t>) -> bool {
         self.broken && !self.at_top() && node.start_position().column == 0
     }
@@ -124,7 +125,7 @@ impl<'t> Reader<'t> {
         self.b.leave_def(before);
     }
 
-    /// At the level of the package, where declarations are symbols.
+    /// Whether the current scope is the package level, where declarations are symbols.
     fn at_top(&self) -> bool {
         self.b.scope == 0
     }
@@ -164,7 +165,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A local variable under this name, seen from here on.
+    /// Declares a local variable that is visible from here on.
     fn declare_local(&mut self, text: &str, ty: Option<ExprId>, value: ExprId) {
         if text == "_" {
             return;
@@ -174,7 +175,7 @@ impl<'t> Reader<'t> {
         self.bind_var(var, value);
     }
 
-    /// Notes a name that is used other than by calling it. Local variables are no symbols.
+    /// Records a use of a name other than a call. Local variables are not symbols.
     fn note(&mut self, expr: ExprId, at: Node<'_>) {
         if let Expr::Var(var) = self.b.facts.expr(expr) {
             let var = &self.b.facts.vars[var as usize];
@@ -186,7 +187,7 @@ impl<'t> Reader<'t> {
         self.b.uses(expr, line(at));
     }
 
-    /// Who sees a definition: told by its first letter, and by where it stands.
+    /// Sets the visibility of a definition, from its first letter and its position.
     fn access(&mut self, def: DefId, name: &str) {
         let owner = self.b.facts.def(self.b.owner);
         let local = owner.kind.callable() || (owner.kind.type_like() && owner.visibility == Visibility::Private);
@@ -203,7 +204,7 @@ impl<'t> Reader<'t> {
 
     // --- statements ---
 
-    /// The declarations of the file, each with the comment above it.
+    /// Reads the declarations of the file, each with the comment above it.
     fn top(&mut self, node: Node<'t>) {
         let kids = self.kids(node);
         let mut above = Above::new();
@@ -309,7 +310,7 @@ impl<'t> Reader<'t> {
             }
             Some(other) => self.used(other),
             None => {
-                // Once is enough: the next bare `return` gives the same variables.
+                // Only once: every further bare `return` has the same variables.
                 let results = std::mem::take(&mut self.results);
                 let values: Values = results.iter().map(|var| self.b.expr(Expr::Var(*var))).collect();
                 self.together(&values)
@@ -318,7 +319,7 @@ impl<'t> Reader<'t> {
         self.b.returns(value, false);
     }
 
-    /// Several values are a tuple, one is itself.
+    /// One value as it is, several as a tuple.
     fn together(&mut self, values: &[ExprId]) -> ExprId {
         match values {
             [] => UNKNOWN,
@@ -345,7 +346,7 @@ impl<'t> Reader<'t> {
         let targets = self.listed(left);
         let operator = kids.field("operator").map_or("", |o| o.kind());
         if !matches!(operator, "" | "=") {
-            // `+=` and the like: arithmetic and text.
+            // `+=` and similar operators: arithmetic and strings, whose result is not tracked.
             for node in targets.into_iter().chain(right) {
                 self.used(node);
             }
@@ -357,7 +358,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The expressions of a list, or the one that stands alone.
+    /// The expressions of a list, or the single expression.
     fn listed(&mut self, node: Node<'t>) -> SmallVec<[Node<'t>; 4]> {
         if node.kind() == "expression_list" {
             let kids = self.kids(node);
@@ -366,7 +367,7 @@ impl<'t> Reader<'t> {
         smallvec![node]
     }
 
-    /// As many values as there are places for them.
+    /// The values for a number of targets.
     fn values(&mut self, right: Option<Node<'t>>, places: usize) -> Values {
         let sources = match right {
             Some(right) => self.listed(right),
@@ -375,7 +376,7 @@ impl<'t> Reader<'t> {
         let mut values: Values = sources.iter().map(|n| self.used(*n)).collect();
         if let ([source], true) = (sources.as_slice(), places > 1) {
             let whole = values[0];
-            // `v, ok := …`: the second says whether there is a first.
+            // `v, ok := …`: the second value only reports whether the first exists.
             let with_ok = match self.bare(*source).kind() {
                 "index_expression" | "type_assertion_expression" | "unary_expression" => true,
                 _ => whole == UNKNOWN,
@@ -388,7 +389,7 @@ impl<'t> Reader<'t> {
         values
     }
 
-    /// Without its parentheses.
+    /// The node without its parentheses.
     fn bare(&mut self, mut node: Node<'t>) -> Node<'t> {
         while matches!(node.kind(), "parenthesized_expression" | "parenthesized_type") {
             let kids = self.kids(node);
@@ -466,7 +467,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Channels and iterators give elements where slices and maps give keys. Nobody asks a call for its keys alone.
+    /// Whether `range` with one variable yields elements, as for channels and iterators, not keys, as for slices and
+    /// maps. Calls are assumed to return iterators.
     fn gives_elements(&self, over: ExprId) -> bool {
         match self.b.facts.expr(over) {
             Expr::Call(_) => true,
@@ -479,7 +481,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `switch x := y.(type)`: each case has an `x` of its own.
+    /// `switch x := y.(type)`: each case has its own `x`.
     fn type_switch(&mut self, node: Node<'t>) {
         let kids = self.kids(node);
         if let Some(first) = kids.field("initializer") {

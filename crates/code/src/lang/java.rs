@@ -1,7 +1,7 @@
-//! Java: text to facts.
+//! The front end for Java.
 //!
-//! Methods are not values in Java: their variables live in a scope beside that of the fields and nested types, so
-//! that reading a name never finds a method and a constructor never hides its class.
+//! Methods are not values in Java: their variables are in a separate scope from fields and nested types, so that
+//! reading a name never finds a method and a constructor never hides its class.
 
 mod definitions;
 mod expressions;
@@ -49,7 +49,7 @@ struct Reader<'t> {
     test_file: bool,
     /// The innermost class being read.
     class: Option<Class<'t>>,
-    /// What `yield` gives, for each switch being read.
+    /// The values of `yield`, for each switch being read.
     yields: Vec<Vec<ExprId>>,
 }
 
@@ -63,9 +63,9 @@ struct Class<'t> {
     methods: ScopeId,
     interface: bool,
     test: bool,
-    /// Has a superclass of its own, whose constructor is called by its constructors.
+    /// Has an explicit superclass, whose constructor its constructors call.
     extends: bool,
-    /// An enum that writes down a constructor: every constant calls it.
+    /// An enum with an explicit constructor, which every constant calls.
     constructs: bool,
 }
 
@@ -99,7 +99,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whatever stands here: a statement, a declaration, an expression, a type.
+    /// Reads any node: a statement, a declaration, an expression, a type.
     fn visit(&mut self, node: Node<'t>) {
         if statement_like(node.kind()) {
             self.nested(node);
@@ -114,7 +114,7 @@ impl<'t> Reader<'t> {
 
     fn statement(&mut self, node: Node<'t>) {
         match node.kind() {
-            // What a pattern declares in these is not seen after them.
+            // Variables that a pattern declares in these are not visible after them.
             "expression_statement"
             | "block"
             | "for_statement"
@@ -174,7 +174,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Chains of `else if` are read in a loop: they may be long without being deep.
+    /// Reads chains of `else if` in a loop, because they may be longer than the allowed nesting.
     fn branches(&mut self, node: Node<'t>) {
         let before = self.b.open_scope();
         let mut at = node;
@@ -182,7 +182,7 @@ impl<'t> Reader<'t> {
         loop {
             let kids = self.kids(at);
             let mut next = None;
-            // `if (!(o instanceof T t)) return;` declares `t` for what follows.
+            // `if (!(o instanceof T t)) return;` declares `t` for the following statements.
             leaves |= kids.field("condition").is_some_and(|c| self.text(c).contains("!("));
             for (field, kid) in kids.with_fields() {
                 if field == Some("alternative") && kid.kind() == "if_statement" {
@@ -203,7 +203,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads what is only run when a variable is of a type: within it, the variable is.
+    /// Reads a body that runs only if a type check succeeds: in it, the checked variables have that type.
     fn known_to_be(&mut self, condition: Option<Node<'t>>, body: Node<'t>) {
         let mut known = Vec::new();
         if let Some(condition) = condition {
@@ -267,7 +267,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `for` asks for an iterator and then for the next element, by methods that a class may define.
+    /// `for` calls methods for an iterator and its next element, which a class may define.
     fn for_each(&mut self, node: Node<'t>) {
         let kids = self.kids(node);
         if let Some(modifiers) = kids.kind("modifiers") {
@@ -294,7 +294,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// What `try` opens it closes.
+    /// Reads a resource of `try`, which is closed at the end.
     fn resource(&mut self, node: Node<'t>) {
         let kids = self.kids(node);
         let Some(name) = kids.field("name") else {
@@ -352,8 +352,8 @@ impl<'t> Reader<'t> {
         self.faulty_kids(&kids);
     }
 
-    /// A local variable. A second one of the same name in a block (patterns of several `if`s) is another variable
-    /// from here on.
+    /// Declares a local variable. A second one of the same name in a block (patterns of several `if`s) is a new
+    /// variable from here on.
     fn local(&mut self, name: &str, ty: Option<ExprId>) -> VarId {
         let name = self.b.name(name);
         if self.b.declared_in(self.b.scope, name).is_some() {
@@ -401,7 +401,7 @@ impl<'t> Reader<'t> {
         self.b.import(module, Imported::Symbol(imported), Some(symbol), line(node));
     }
 
-    /// `module-info.java`: of interest are the types it names.
+    /// `module-info.java`: only the types that it names are read.
     fn module(&mut self, node: Node<'t>) {
         let kids = self.kids(node);
         let name = kids.field("name").map_or("", |n| self.text(n));
@@ -429,7 +429,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Everything but words and comments; text that is not understood may count as an extra too.
+/// Whether a node is read: all named nodes except comments. Errors may be marked as extras too.
 fn is_read(node: &Node<'_>) -> bool {
     node.is_named() && (!node.is_extra() || node.is_error())
 }
@@ -449,7 +449,7 @@ fn statement_like(kind: &str) -> bool {
         )
 }
 
-/// A dotted name without the white space and comments that may stand in it.
+/// A dotted name without white space and comments.
 fn path(written: &str) -> String {
     let mut path = String::with_capacity(written.len());
     for part in written.split('.') {

@@ -1,6 +1,6 @@
-//! The front ends: one file per language, each text to `Facts`.
+//! The front ends: one module per language, each converts text into `Facts`.
 
-/// What every front end does the same way, for its `Reader` with a builder `b`.
+/// The common part of all front ends, for a `Reader` with a builder `b`.
 macro_rules! front_end {
     () => {
         impl<'t> Reader<'t> {
@@ -12,7 +12,7 @@ macro_rules! front_end {
                 crate::tree::text(node, self.b.text)
             }
 
-            /// Reads one level deeper, on a larger stack when needed; gives `otherwise` when nested too deeply.
+            /// Reads one level deeper, on a larger stack if needed; returns `otherwise` if the nesting is too deep.
             fn deeper<R>(&mut self, otherwise: R, read: impl FnOnce(&mut Self) -> R) -> R {
                 if !self.b.enter() {
                     return otherwise;
@@ -51,7 +51,7 @@ thread_local! {
     static PARSERS: RefCell<[Option<Parser>; Language::ALL.len()]> = const { RefCell::new([const { None }; Language::ALL.len()]) };
 }
 
-/// What a file says. `path` is relative to the root of the repository, with `/`.
+/// Extracts the facts of a file. `path` is relative to the root of the repository, with `/`.
 pub fn parse(path: &str, text: &str, language: Language) -> Facts {
     let grown = || crate::tree::grown(text, &tree(text, language), names(language), |_, _| ());
     let mut facts = match language {
@@ -82,7 +82,7 @@ pub fn parse(path: &str, text: &str, language: Language) -> Facts {
     facts
 }
 
-/// A file without a word about itself is told by what stands in it.
+/// A summary for a file without a doc comment: the definitions in it.
 fn what_is_in_it(facts: &Facts) -> String {
     let top = |d: &&crate::facts::Def| d.parent == ROOT && d.kind != Kind::Lambda && d.kind != Kind::File;
     let names: Vec<&str> = facts.defs.iter().skip(1).filter(top).map(|d| facts.name(d.name)).collect();
@@ -105,7 +105,7 @@ fn hash(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(digest[..8].try_into().expect("a digest is longer than that"))
 }
 
-/// The syntax tree of a text; parsers are kept per thread.
+/// The syntax tree of a text by tree-sitter; parsers are kept per thread.
 pub fn tree(text: &str, language: Language) -> tree_sitter::Tree {
     PARSERS.with_borrow_mut(|parsers| {
         let parser = parsers[language as usize].get_or_insert_with(|| {
@@ -117,7 +117,7 @@ pub fn tree(text: &str, language: Language) -> tree_sitter::Tree {
     })
 }
 
-/// What a grammar calls its kinds and fields.
+/// The names of the kinds and fields of a grammar.
 fn names(language: Language) -> &'static Names {
     static ALL: [OnceLock<Names>; Language::ALL.len()] = [const { OnceLock::new() }; Language::ALL.len()];
     ALL[language as usize].get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Python: text to facts. Here the statements; what they are made of is in the modules below.
+//! The front end for Python: statements; the modules below read their parts.
 
 mod conditions;
 mod definitions;
@@ -45,7 +45,7 @@ fn is_test_file(path: &str) -> bool {
         || in_test_folder(path)
 }
 
-/// `tests` is where tests are; a package called `test` further down gives tools for tests, as `django.test` does.
+/// Tests are in `tests`. A package named `test` further down may contain tools for tests, such as `django.test`.
 fn in_test_folder(path: &str) -> bool {
     path.starts_with("test/") || path.rsplit('/').skip(1).any(|folder| folder == "tests")
 }
@@ -53,7 +53,7 @@ fn in_test_folder(path: &str) -> bool {
 struct Reader<'t> {
     b: Builder<'t>,
     test_file: bool,
-    /// Parameters of the function being read that nobody has to give and nothing was assigned to.
+    /// Optional parameters of the function being read that have not been assigned to.
     optional: Vec<&'t str>,
 }
 
@@ -184,7 +184,7 @@ impl<'t> Reader<'t> {
                 }
             }
             "comment" | "pass_statement" | "break_statement" | "continue_statement" => {}
-            // Anything else is a block of statements or holds some: while, try, match, else, finally, with_clause.
+            // All other kinds are or contain blocks of statements: while, try, match, else, finally, with_clause.
             _ if statement_like(node.kind()) => {
                 let kids = self.kids(node);
                 let before = self.b.when;
@@ -212,7 +212,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `for` asks for an iterator and then for the next element, by methods that a class may define.
+    /// `for` calls methods for an iterator and its next element, which a class may define.
     fn iterate(&mut self, over: ExprId, node: Node<'t>) -> ExprId {
         if over == UNKNOWN {
             return UNKNOWN;

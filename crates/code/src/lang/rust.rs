@@ -1,4 +1,4 @@
-//! Rust: text to facts.
+//! The front end for Rust.
 
 mod attributes;
 mod imports;
@@ -51,7 +51,7 @@ pub fn read(path: &str, text: &str, tree: &Tree) -> Facts {
     reader.b.finish()
 }
 
-/// By where Cargo looks for tests, and by what files of `#[cfg(test)] mod tests;` are called.
+/// By the folders where Cargo looks for tests, and by the usual names of `#[cfg(test)] mod tests;` files.
 fn is_test_file(path: &str) -> bool {
     let mut parts = path.rsplit('/');
     let name = parts.next().unwrap_or(path);
@@ -62,14 +62,14 @@ fn is_test_file(path: &str) -> bool {
         || parts.any(|folder| folder == "tests")
 }
 
-/// Whether `main` of this file begins a program.
+/// Whether `main` of this file is the entry point of a program.
 fn is_program(path: &str) -> bool {
     let mut parts = path.rsplit('/');
     let name = parts.next().unwrap_or(path);
     matches!(name, "main.rs" | "build.rs") || parts.any(|folder| matches!(folder, "bin" | "examples" | "benches"))
 }
 
-/// What an item stands in.
+/// The context of an item.
 #[derive(Clone, Copy)]
 enum Place {
     /// A file, a module or a block.
@@ -89,31 +89,31 @@ type Payload = (Name, Name, Name);
 
 struct Reader<'t> {
     b: Builder<'t>,
-    /// For every scope the one around it.
+    /// The parent of every scope.
     outer: Vec<ScopeId>,
-    /// Where items are declared: a block's own scope, not that of the last `let` in it.
+    /// The scope in which items are declared: that of the block, not of the last `let` in it.
     items: ScopeId,
-    /// Names that mean a type, a module or a crate, never a local variable: `store` in `store::open(store)`.
+    /// Names that refer to a type, a module or a crate, never to a local variable: `store` in `store::open(store)`.
     heads: Vec<(ExprId, ScopeId)>,
-    /// Types of what the variants of this file's enums carry.
+    /// Types of the fields of variants of this file's enums.
     payloads: FxHashMap<Payload, ExprId>,
-    /// What patterns take out of variants; known when the enum is of this file.
+    /// Fields of variants that patterns bind; resolved at the end if the enum is in this file.
     taken: Vec<(ExprId, Payload)>,
-    /// What `Self` is called.
+    /// The name of the `Self` type.
     this: Option<Name>,
-    /// The type `Self` is, in an `impl`.
+    /// The type that `Self` refers to, in an `impl`.
     this_type: ExprId,
-    /// The loops and labelled blocks around, with what `break` gives them.
+    /// The enclosing loops and labelled blocks, with the values of `break`.
     loops: Vec<(Option<&'t str>, Vec<ExprId>)>,
     program: bool,
-    /// Inside the body of a `macro_rules!`: what looks like a definition there is none.
+    /// Nesting in bodies of `macro_rules!`: syntax there that looks like a definition is not one.
     templates: u32,
 }
 
 super::front_end!();
 
 impl<'t> Reader<'t> {
-    /// The text of a name: `r#type` is called `type`.
+    /// The text of a name; `r#type` is `type`.
     fn word(&self, node: Node<'_>) -> &'t str {
         let text = self.text(node);
         text.strip_prefix("r#").unwrap_or(text)
@@ -139,7 +139,7 @@ impl<'t> Reader<'t> {
         result
     }
 
-    /// Items are seen in the whole block, whatever `let` stands before them.
+    /// Reads items in the scope of the block: they are visible in all of it, also before a preceding `let`.
     fn at_items<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
         let scope = std::mem::replace(&mut self.b.scope, self.items);
         let result = read(self);
@@ -152,7 +152,7 @@ impl<'t> Reader<'t> {
         self.b.declare_def(scope, def);
     }
 
-    /// A local variable of the innermost scope; in `A(x) | B(x)` both are the same.
+    /// A local variable of the innermost scope; both `x` in `A(x) | B(x)` are the same.
     fn local(&mut self, name: &str) -> VarId {
         let name = self.b.name(name);
         let scope = self.b.scope;
@@ -166,7 +166,7 @@ impl<'t> Reader<'t> {
         self.b.expr(Expr::Free(name))
     }
 
-    /// A name where only a type, a module or a crate can stand.
+    /// A name in the position of a type, a module or a crate.
     fn head(&mut self, name: &str) -> ExprId {
         match name {
             "Self" => return self.b.expr(Expr::ThisType),
@@ -178,7 +178,7 @@ impl<'t> Reader<'t> {
         expr
     }
 
-    /// A name where a value stands.
+    /// A name in the position of a value.
     fn named(&mut self, name: &str) -> ExprId {
         match name {
             "Self" => self.b.expr(Expr::ThisType),
@@ -233,8 +233,8 @@ impl<'t> Reader<'t> {
 
     // --- statements ---
 
-    /// Reads what stands in a file, module, block or impl; gives the value of the last expression, when it is the
-    /// value of the block.
+    /// Reads the content of a file, module, block or impl; returns the last expression, if it is the value of the
+    /// block.
     fn statements(&mut self, kids: &Kids<'t>, place: Place) -> ExprId {
         let mut above = Above::default();
         let mut tail = UNKNOWN;
@@ -292,7 +292,7 @@ impl<'t> Reader<'t> {
         if let Some(alternative) = kids.field("alternative") {
             self.value(alternative);
         }
-        // Closed with its block: what follows sees it, what stands before does not.
+        // Opens a scope that ends with the block: the variable is visible only after its `let`.
         self.open();
         let Some(pattern) = kids.field("pattern") else { return };
         match (pattern.kind(), ty) {
@@ -311,7 +311,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A block: a scope of its own, the value of its last expression.
+    /// Reads a block in a new scope; returns the value of its last expression.
     fn block(&mut self, node: Node<'t>) -> ExprId {
         let kids = self.kids(node);
         let label = kids.kind("label").map(|l| self.text(l));
@@ -337,7 +337,7 @@ fn is_comment(node: Node<'_>) -> bool {
     matches!(node.kind(), "line_comment" | "block_comment")
 }
 
-/// Types, variants and constants begin so; variables and functions do not.
+/// Types, variants and constants begin with a capital; variables and functions do not.
 fn is_capital(name: &str) -> bool {
     name.starts_with(|c: char| c.is_uppercase())
 }

@@ -1,4 +1,4 @@
-//! A text as lexers look at it: by bytes, with what words, strings and lines are made of in most languages.
+//! A source text as bytes, with helpers for names, strings, comments and lines that most lexers share.
 
 use super::descent::{Read, Unsure};
 
@@ -8,7 +8,7 @@ pub struct Source<'t> {
     bytes: &'t [u8],
 }
 
-/// What `>` is where it is an operator.
+/// The operators that begin with `>`.
 pub enum Greater {
     Alone,
     /// `>=`
@@ -20,7 +20,7 @@ pub enum Greater {
 }
 
 impl<'t> Source<'t> {
-    /// The text, and where it begins: behind the mark that tells its encoding.
+    /// The source, and the offset of its first byte after a byte order mark.
     pub fn new(text: &'t str) -> Read<(Source<'t>, u32)> {
         let bytes = text.as_bytes();
         if bytes.len() >= u32::MAX as usize {
@@ -30,7 +30,7 @@ impl<'t> Source<'t> {
         Ok((Source { text, bytes }, start))
     }
 
-    /// Zero behind the end.
+    /// The byte at an offset; zero after the end.
     pub fn byte(self, at: u32) -> u8 {
         self.bytes.get(at as usize).copied().unwrap_or(0)
     }
@@ -47,7 +47,7 @@ impl<'t> Source<'t> {
         at as usize >= self.bytes.len()
     }
 
-    /// The end of a name: letters and digits of all alphabets, `_`, and `$` where that is one of them.
+    /// The end of a name: letters and digits of all alphabets, `_`, and `$` if `dollar`.
     pub fn name_end(self, start: u32, dollar: bool) -> Read<u32> {
         let mut at = start as usize;
         while let Some(byte) = self.bytes.get(at) {
@@ -66,7 +66,7 @@ impl<'t> Source<'t> {
         Ok(at as u32)
     }
 
-    /// The end of a string on one line, in which `\` takes the meaning from what follows it.
+    /// The end of a string on one line with `\` as the escape character.
     pub fn string_end(self, start: u32, quote: u8) -> Read<u32> {
         let mut at = start + 1;
         loop {
@@ -80,7 +80,7 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// The end of a line that begins or goes on here, without its line break.
+    /// The end of the line that contains this offset, without its line break.
     pub fn line_end(self, at: u32) -> u32 {
         let rest = self.rest(at);
         let mut len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
@@ -96,7 +96,7 @@ impl<'t> Source<'t> {
         Ok(start + 2 + len as u32 + 2)
     }
 
-    /// What the `>` at a place begins, and how long that is.
+    /// The operator that the `>` at an offset begins, and its length.
     pub fn greater(self, at: u32) -> (Greater, u32) {
         match (self.byte(at + 1), self.byte(at + 2), self.byte(at + 3)) {
             (b'>', b'>', b'=') => (Greater::Augmented, 4),

@@ -1,8 +1,8 @@
-//! C, C++, C#, Ruby, PHP and Kotlin by their tags queries: definitions and call references, text to facts.
+//! The front end for C, C++, C#, Ruby, PHP and Kotlin, which finds definitions and calls with tree-sitter tags queries.
 //!
-//! One pass of the query gives the nodes that matter in the order of the text. Definitions open frames that close
-//! where their text ends, so whatever comes in between is inside. Values are read on demand from the nodes
-//! themselves, and calls read that way are not made twice.
+//! One pass of the query returns the relevant nodes in the order of the text. A definition opens a frame that closes
+//! where its text ends, so the nodes in between are inside of it. Values are read on demand from the nodes themselves;
+//! calls that were read that way are not recorded again.
 
 mod define;
 mod function;
@@ -86,18 +86,18 @@ fn is_test_file(path: &str, language: Language) -> bool {
         })
 }
 
-/// Something open around what is read.
+/// An open definition or scope around the current node.
 struct Frame<'t> {
-    /// Where its text ends.
+    /// End of its text.
     end: usize,
     before: (DefId, ScopeId),
-    /// What members are that do not say it themselves.
+    /// Visibility of members without an explicit one.
     visibility: Visibility,
     statics: bool,
     lambda: bool,
-    /// `return` in it leaves only the lambda.
+    /// Whether `return` in it returns from the lambda only.
     returns: bool,
-    /// What the function gives: an expression body, Ruby's last statement.
+    /// The result of the function: an expression body, Ruby's last statement.
     result: Option<Node<'t>>,
 }
 
@@ -106,20 +106,20 @@ struct Reader<'t> {
     language: Language,
     test_file: bool,
     frames: Vec<Frame<'t>>,
-    /// Calls and definitions that were read before their turn, by node.
+    /// Calls and definitions that were read before the query reached them, by node.
     made: FxHashMap<u32, ExprId>,
-    /// What the first parameter of a lambda holds, by node.
+    /// The values of the first parameter of a lambda, by node.
     elements: FxHashMap<u32, ExprId>,
-    /// The scopes of modules: one that is opened again sees what it held before.
+    /// The scopes of modules: a module that is reopened sees its earlier names.
     modules: FxHashMap<(ScopeId, Name), ScopeId>,
-    /// Bare callees, with the scope and the definition they are written in.
+    /// Called names without a receiver, with the scope and the definition that contain them.
     bare: Vec<(ExprId, ScopeId, DefId, Name)>,
-    /// The comments that stand directly above what comes next.
+    /// The comments directly above the next node.
     comments: SmallVec<[Node<'t>; 8]>,
     template: Option<Node<'t>>,
-    /// Ruby's `private def …`: until where, and what the method is then.
+    /// Ruby's `private def …`: the end of its text, and the visibility of the method.
     hidden: Option<(usize, Visibility)>,
-    /// What `?.` stands behind.
+    /// The receiver of the current `?.`.
     conditional: ExprId,
 }
 
@@ -224,7 +224,8 @@ impl<'t> Reader<'t> {
 
     // --- bare names ---
 
-    /// A name that is called without saying of what: where classes have a say, the resolver decides.
+    /// A called name without a receiver. In languages with implicit receivers, `settle` and the resolver decide what it
+    /// refers to.
     fn bare(&mut self, name: &str) -> ExprId {
         if self.c_like() || self.language == Language::Php {
             return self.b.read(name);
@@ -235,8 +236,8 @@ impl<'t> Reader<'t> {
         expr
     }
 
-    /// Locals, imports, types and, outside of classes, functions of the file are what their names mean; a method
-    /// may be inherited or overridden, so its name stays free.
+    /// Resolves called names: to locals, imports, types and, outside of classes, functions of the file. A method may be
+    /// inherited or overridden, so its name stays free.
     fn settle(&mut self) {
         for (expr, scope, written_in, name) in std::mem::take(&mut self.bare) {
             let Some(var) = self.b.find(scope, name) else { continue };
@@ -268,7 +269,7 @@ impl<'t> Reader<'t> {
         false
     }
 
-    /// Whether a name is a local or parameter here: in Ruby, anything else that is bare is a call.
+    /// Whether a name is a local or parameter here. In Ruby, any other bare name is a call.
     fn is_local(&mut self, name: &str) -> bool {
         let name = self.b.name(name);
         self.b.find(self.b.scope, name).is_some_and(|var| {

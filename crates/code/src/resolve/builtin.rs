@@ -1,4 +1,5 @@
-//! What languages bring along: builtin names, functions that call what they are given, methods of containers.
+//! Knowledge about the languages' own libraries: builtin names, functions that call their arguments, methods of
+//! containers.
 
 use crate::language::Language;
 
@@ -13,7 +14,7 @@ pub fn is_builtin(language: Language, name: &str) -> bool {
     }
 }
 
-/// Functions that call the functions they are given.
+/// Builtin functions that call the functions passed to them.
 pub fn function_calls_argument(language: Language, name: &str) -> bool {
     match language.family() {
         Language::Python => matches!(name, "map" | "filter" | "sorted" | "max" | "min" | "reduce"),
@@ -24,7 +25,7 @@ pub fn function_calls_argument(language: Language, name: &str) -> bool {
     }
 }
 
-/// Methods of builtin objects that call the functions they are given.
+/// Methods of builtin objects that call the functions passed to them.
 pub fn method_calls_argument(language: Language, name: &str) -> bool {
     match language.family() {
         Language::Python => matches!(name, "sort"),
@@ -137,12 +138,12 @@ pub fn container_method(name: &str) -> Gives {
     }
 }
 
-/// Functions of the standard library that give back what they are given, or what stands for it.
+/// Functions of the standard library that return their argument, or a wrapper of it.
 pub fn gives_its_argument(path: &str) -> bool {
     path.ends_with("partial") || matches!(path, "weakref.proxy" | "copy.copy" | "copy.deepcopy")
 }
 
-/// Method names that so many builtin types have that a lone definition of the program proves nothing.
+/// Method names that many builtin types have: a single definition in the program proves nothing.
 pub fn is_common_method(name: &str) -> bool {
     COMMON.binary_search(&name).is_ok() || name.len() < 4 || name.starts_with("__")
 }

@@ -1,4 +1,4 @@
-//! Calls: what is called, and what comes back.
+//! Resolves calls: their targets and their results.
 
 pub(super) mod overload;
 
@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 mod tests;
 
 impl<'p> Eval<'p> {
-    /// What stands before the parentheses.
+    /// The values of the called expression.
     pub(super) fn callee(&mut self, file: FileId, call: &Call, levels: u8) -> Set {
         let here = self.file(file);
         match here.facts.expr(call.callee) {
@@ -31,7 +31,7 @@ impl<'p> Eval<'p> {
             },
             Expr::Member(..) if here.facts.language == Language::Rust => {
                 let mut found = self.called(file, call.callee, call.owner, levels);
-                // `x.name()` is the method, never the field beside it that is called the same.
+                // `x.name()` calls the method, never a field of the same name.
                 if found.values.iter().any(|(v, _)| matches!(v, Value::Method(..))) {
                     found.values.retain(|(v, _)| !matches!(v, Value::Instance(..)));
                 }
@@ -41,7 +41,7 @@ impl<'p> Eval<'p> {
         }
     }
 
-    /// An expression as what is called.
+    /// The values of an expression in the position of a callee.
     pub(super) fn called(&mut self, file: FileId, expr: ExprId, owner: DefId, levels: u8) -> Set {
         let here = self.file(file);
         match here.facts.expr(expr) {
@@ -51,7 +51,7 @@ impl<'p> Eval<'p> {
         }
     }
 
-    /// A name that is read, not called: in Java a field, never the method beside it that is called the same.
+    /// The values of a name that is read, not called: in Java the field, never a method of the same name.
     pub(super) fn read(&self, file: FileId, mut found: Set, name: u32) -> Set {
         let here = self.file(file);
         if here.facts.language == Language::Java {
@@ -63,7 +63,7 @@ impl<'p> Eval<'p> {
         found
     }
 
-    /// The functions a call runs; a class without a constructor stands for itself.
+    /// The functions that a call runs; a class without a constructor is its own target.
     pub(super) fn call_targets(&mut self, file: FileId, id: CallId, levels: u8) -> Set {
         let call = &self.file(file).facts.calls[id as usize];
         let callee = self.callee(file, call, levels);
@@ -75,7 +75,8 @@ impl<'p> Eval<'p> {
                 Value::Func(_) | Value::Method(..) | Value::External(_) | Value::Builtin(_) => {
                     targets.add(*value, *how)
                 }
-                // What a decorator gives back is what other calls of it decorated, too: that decorates nothing.
+                // The flow of values mixes in the classes that other calls of the decorator returned; those are not
+                // decorators.
                 Value::Class(_) if call.how == CallKind::Decorator && *how >= How::Flow => {}
                 Value::Class(class) => self.constructor(*class, *how, &mut targets, levels),
                 Value::Instance(class, exact) => {
@@ -100,8 +101,9 @@ impl<'p> Eval<'p> {
         targets
     }
 
-    /// Whether the callee is a call that returns a function. `Command | Callable[..., Command]` is what functions declare
-    /// that work as decorators with and without arguments: what is called of it is the function, not `Command.__call__`.
+    /// Whether the callee is a call that returns a function. Functions that work as decorators with and without
+    /// arguments declare `Command | Callable[..., Command]`; then the returned function is called, not
+    /// `Command.__call__`.
     fn returns_function(&self, file: FileId, call: &Call, callee: &Set) -> bool {
         matches!(self.file(file).facts.expr(call.callee), Expr::Call(_))
             && callee.values.iter().any(|(value, how)| matches!(value, Value::Func(_)) && *how < How::Type)
@@ -114,7 +116,7 @@ impl<'p> Eval<'p> {
             return;
         }
         let line = self.line(class);
-        // A class written where it is made has none of its own: the one above is run.
+        // An anonymous class has no constructor: that of its base runs.
         let nameless = language == Language::Java && self.file(class.file).facts.name(def.name).starts_with('<');
         for of in &line.classes[usize::from(nameless)..] {
             let name = match language {
@@ -137,7 +139,7 @@ impl<'p> Eval<'p> {
                     targets.add(Value::Method(*method, class), how.max(*known));
                 }
             }
-            // Constructors are not inherited in Java and its kin.
+            // Constructors are not inherited in Java and similar languages.
             if any
                 || !matches!(
                     language.family(),
@@ -153,7 +155,7 @@ impl<'p> Eval<'p> {
         targets.add(Value::Class(class), how);
     }
 
-    /// Overloads are declared for the compiler; what runs is the one function of that name with a body.
+    /// Drops overload declarations: only the function of that name with a body runs.
     fn prefer_written_out(&self, targets: &mut Set) {
         let function = |value: &Value| match value {
             Value::Func(gid) | Value::Method(gid, _) => Some(*gid),
@@ -175,8 +177,8 @@ impl<'p> Eval<'p> {
         });
     }
 
-    /// What this call passes, of what the function gives back as it came; none where it gives back nothing of that kind,
-    /// or where nobody knows which argument is which.
+    /// The arguments of this call that the function returns unchanged. `None` if it returns none unchanged, or if the
+    /// mapping of arguments to parameters is unknown.
     fn handed_back(
         &mut self,
         file: FileId,
@@ -189,7 +191,7 @@ impl<'p> Eval<'p> {
         let there = self.file(gid.file);
         let mut handed_back = there.handed_back(gid.def).peekable();
         handed_back.peek()?;
-        // What is declared to be given is known without looking; in Python it says less than what is passed.
+        // A declared result type is enough. In Python it is less precise than the argument.
         if there.facts.def(gid.def).result.is_some() && there.facts.language != Language::Python {
             return None;
         }
@@ -203,7 +205,7 @@ impl<'p> Eval<'p> {
         let mut set = Set::default();
         for (_, place, var) in handed_back.filter(|(returned, ..)| there.reaches(gid.def, returned, given)) {
             let name = there.sym(there.facts.vars[var as usize].name);
-            // What a method is called on goes by itself.
+            // The receiver of a method is not among the arguments.
             let place = place.checked_sub(usize::from(bound))?;
             let by_place = args.iter().filter(|arg| arg.how == ArgKind::Place).nth(place).is_some();
             let by_name = args.iter().any(|arg| matches!(arg.how, ArgKind::Named(given) if here.sym(given) == name));
@@ -218,15 +220,15 @@ impl<'p> Eval<'p> {
         Some(set)
     }
 
-    /// Whether a call gives the parameter that what the function returns hangs on; none where nothing does, or where that
-    /// cannot be told.
+    /// Whether a call passes the parameter that the function's result depends on. `None` if the result depends on none,
+    /// or if that is unknown.
     fn is_given(&self, file: FileId, call: &Call, function: &Value) -> Option<bool> {
         let (Value::Func(gid) | Value::Method(gid, _)) = function else { return None };
         let (here, there) = (self.file(file), self.file(gid.file));
         let name = there.hangs_on(gid.def)?;
         let def = there.facts.def(gid.def);
         let place = def.params.iter().position(|var| there.facts.vars[*var as usize].name == name)?;
-        // What a method is called on is no argument.
+        // The receiver of a method is not among the arguments.
         let bound = matches!(function, Value::Method(..)) && def.is(flag::TAKES_SELF);
         let place = place.checked_sub(usize::from(bound))?;
         let args = here.facts.args(call.args);
@@ -238,14 +240,15 @@ impl<'p> Eval<'p> {
         let Some(given) = by_place.or_else(|| args.iter().find(by_name)) else { return Some(false) };
         match here.facts.expr(given.value) {
             Expr::Literal(Literal::Nothing) => Some(false),
-            // What else is passed may be nothing after all.
+            // Any other argument may evaluate to nothing at run time.
             Expr::Def(_) => Some(true),
             _ if call.how == CallKind::Decorator => Some(true),
             _ => None,
         }
     }
 
-    /// How sure each target of one call is beside the others. What the call gives is not concerned.
+    /// The derivation of each target, given the other targets of the same call. It affects the reported links only, not
+    /// the value of the call.
     pub(super) fn told(&mut self, targets: &[(Value, How)]) -> SmallVec<[How; 2]> {
         let mut told: SmallVec<[How; 2]> = targets.iter().map(|(_, how)| *how).collect();
         for (place, (value, how)) in targets.iter().enumerate() {
@@ -275,7 +278,8 @@ impl<'p> Eval<'p> {
         told
     }
 
-    /// Of several functions of one name, those that take as many arguments; then those whose types fit.
+    /// Among several functions of one name, keeps those that take as many arguments; then those whose parameter types
+    /// fit.
     fn choose_overload(&mut self, file: FileId, call: &Call, targets: &mut Set, levels: u8) {
         let functions = targets.values.iter().filter(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..))).count();
         let language = self.file(file).facts.language;
@@ -312,7 +316,7 @@ impl<'p> Eval<'p> {
                 keep.push(*gid);
             }
         }
-        // Still several of one group: by the types of the arguments.
+        // Several are left in one group: compare the types of the arguments.
         let mut best: Vec<Gid> = Vec::new();
         for gid in &keep {
             let same: Vec<Gid> = keep.iter().copied().filter(|g| group(self, *g) == group(self, *gid)).collect();
@@ -332,7 +336,7 @@ impl<'p> Eval<'p> {
         });
     }
 
-    /// How many arguments are of the parameter's type.
+    /// The number of arguments that have the type of their parameter.
     fn type_fit(&mut self, file: FileId, call: &Call, gid: Gid, levels: u8) -> usize {
         let here = self.file(gid.file);
         let params = here.facts.def(gid.def).params.clone();
@@ -361,7 +365,7 @@ impl<'p> Eval<'p> {
         fit
     }
 
-    /// Functions handed to something that calls them: `map(f, xs)`, `xs.forEach(f)`, `promise.then(f)`.
+    /// Functions that are passed to a builtin that calls them: `map(f, xs)`, `xs.forEach(f)`, `promise.then(f)`.
     fn passed_to_builtin(&mut self, file: FileId, call: &Call, targets: &Set, levels: u8) -> Vec<(Gid, How)> {
         let here = self.file(file);
         let language = here.facts.language;
@@ -436,7 +440,7 @@ impl<'p> Eval<'p> {
                     if let Some(handed_back) = handed_back {
                         set.join_as(&handed_back, *how);
                     }
-                    // The result of a method that gives back its own object is the object it was called on.
+                    // A method that returns its own object returns the receiver of the call.
                     if let Value::Method(_, receiver) = value {
                         for (found, known) in &result.values {
                             match found {
@@ -455,7 +459,7 @@ impl<'p> Eval<'p> {
                     let name = self.link.words.dunder_call;
                     match self.find_method(*class, name, levels) {
                         Some(method) => set.join_as(&self.solve(Question::Result(method), levels).clone(), *how),
-                        // Calling an enum's variant makes one of it.
+                        // Calling a variant of an enum constructs it.
                         None if self.file(class.file).facts.language == Language::Rust => set.add(*value, *how),
                         None => {}
                     }
@@ -493,7 +497,7 @@ impl<'p> Eval<'p> {
                 set.join(&self.derived_method(&base, here.facts.name(name), levels));
             }
             if call.how == CallKind::Implicit && set.is_empty() {
-                // What `for` asks an object of another package's class for is not the object itself.
+                // The iterator that `for` requests from an object of another package's class is not the object itself.
                 let mut held = base;
                 if here.facts.language == Language::Java {
                     held.values.retain(|(v, _)| !matches!(v, Value::Instance(..)));
@@ -503,9 +507,9 @@ impl<'p> Eval<'p> {
         }
         if call.how == CallKind::Decorator {
             let own = self.argument(file, id, 0, None, levels);
-            // A decorator that gives back itself, to be called again with what it decorates, is not what is decorated.
+            // A decorator that returns itself, to be called again with the decorated definition, is not the result.
             set.values.retain(|(v, _)| !callee.values.iter().any(|(decorator, _)| decorator == v));
-            // Decorators of classes register or complete the class and give it back.
+            // Decorators of classes register or complete the class and return it.
             if own.values.iter().any(|(v, _)| matches!(v, Value::Class(_))) {
                 return own;
             }
@@ -529,7 +533,7 @@ impl<'p> Eval<'p> {
         derived == class || self.line(derived).classes.contains(&class)
     }
 
-    /// What methods give that a derived trait writes: nobody else does.
+    /// Results of methods that Rust derives (`Default`, `Clone`): the program has no definition of them.
     fn derived_method(&mut self, base: &Set, name: &str, levels: u8) -> Set {
         let mut set = Set::default();
         for (value, how) in &base.values {
@@ -544,7 +548,7 @@ impl<'p> Eval<'p> {
         set
     }
 
-    /// What builtin functions give back that carries values on.
+    /// Results of builtin functions that pass values on.
     fn builtin_value(&mut self, file: FileId, call: CallId, name: Sym, levels: u8) -> Set {
         match self.program.text(name) {
             "list" | "tuple" | "set" | "sorted" | "reversed" | "iter" | "frozenset" | "copy" => {
@@ -586,7 +590,7 @@ impl<'p> Eval<'p> {
         }
     }
 
-    /// Methods of lists, maps, options and the like that give their elements or themselves.
+    /// Methods of lists, maps, options and similar types that return their elements or themselves.
     fn container_method(&mut self, base: &Set, name: Sym, levels: u8) -> Set {
         let mut containers = Set::default();
         for (value, how) in &base.values {

@@ -1,4 +1,4 @@
-//! Lists, maps and objects: what is in them, by name, by place, or any of it.
+//! Elements of lists, maps and objects: by name, by position, or any of them.
 
 use super::eval::{Eval, Question};
 use super::value::{FileId, Gid, How, Set, Sym, Value};
@@ -63,7 +63,7 @@ impl<'p> Eval<'p> {
         set
     }
 
-    /// Iterating over an instance: what its iterator gives.
+    /// The elements of an iteration over an instance: the results of its iterator.
     pub(super) fn iterate(&mut self, class: Gid, levels: u8) -> Set {
         let words = &self.link.words;
         let (iter, next, get) = (words.iter, words.next, words.get_item);
@@ -92,8 +92,8 @@ impl<'p> Eval<'p> {
         }
     }
 
-    /// Values of a list, map or object written down; with a name only what can be under it. What is written is kept,
-    /// because lists that are made of one another (`x = append(x, …)`, many times) ask for one another.
+    /// Values in a list, map or object literal; with a name, only the values that can be under it. The items are
+    /// memoized, because lists that are built from one another (`x = append(x, …)`, many times) refer to one another.
     pub fn object_at(&mut self, file: FileId, expr: ExprId, name: Option<Sym>, levels: u8) -> Set {
         let mut set = (*self.solve(Question::Held(file, expr, name), levels)).clone();
         let of = Value::Object(file, expr);
@@ -108,7 +108,7 @@ impl<'p> Eval<'p> {
         set
     }
 
-    /// What is written down in it.
+    /// The items of the literal itself, without later writes.
     pub(super) fn items_at(&mut self, file: FileId, expr: ExprId, name: Option<Sym>, levels: u8) -> Set {
         let here = self.file(file);
         let owner = ROOT;
@@ -142,7 +142,7 @@ impl<'p> Eval<'p> {
         set
     }
 
-    /// What is under a name, or any element.
+    /// The value under a name, or any element.
     pub(super) fn taken(&mut self, from: &Set, name: Option<Sym>, levels: u8) -> Set {
         match name {
             Some(name) => self.at(from, name, levels),
@@ -155,7 +155,7 @@ impl<'p> Eval<'p> {
         if let Expr::Collection(kind, range) = here.facts.expr(expr) {
             if kind == ListKind::Map {
                 let numbered = self.program.find(&format!("#{index}"));
-                // A name that nothing has is another name too.
+                // `Sym::MAX` is a name that no entry has.
                 let name = numbered.or_else(|| self.program.find(&index.to_string())).unwrap_or(Sym::MAX);
                 return self.object_at(file, expr, Some(name), levels);
             }
@@ -184,7 +184,7 @@ impl<'p> Eval<'p> {
         (name, here.facts.items(range))
     }
 
-    /// Python: `type[X]`, a class where others would be instances.
+    /// Python: whether a type expression is `type[X]`, whose value is a class, not an instance.
     pub(super) fn is_type_of(&self, file: FileId, expr: ExprId) -> bool {
         let python = self.file(file).facts.language == Language::Python;
         python && matches!(self.type_args(file, expr).0, "Type" | "type")

@@ -1,4 +1,4 @@
-//! What is expected where something is written: `c` of `const h: Handler = (c) => …` is what a `Handler` takes.
+//! Types that the context expects: `c` in `const h: Handler = (c) => …` is the parameter of a `Handler`.
 
 use super::eval::{Eval, Question};
 use super::file::Context;
@@ -6,7 +6,7 @@ use super::value::{FileId, Gid, How, Set, Value};
 use crate::facts::{DefId, ExprId, ROOT, VarKind, flag};
 
 impl Eval<'_> {
-    /// What a parameter is declared to be by the type that is expected where its function is written.
+    /// The type of a parameter according to the type that the context of its function expects.
     pub(super) fn expected(&mut self, function: Gid, place: usize, levels: u8) -> Set {
         let mut set = Set::default();
         let Some(context) = self.file(function.file).context_of(function.def) else { return set };
@@ -16,7 +16,7 @@ impl Eval<'_> {
         set
     }
 
-    /// What a function of this type takes at a place.
+    /// The type of a parameter of a function type or functional interface.
     fn taken_by(&mut self, of: Value, place: usize, levels: u8) -> Set {
         match of {
             Value::FunctionOf(file, expr) => {
@@ -26,7 +26,7 @@ impl Eval<'_> {
                     None => Set::default(),
                 }
             }
-            // A method that an interface declares.
+            // A method declared in an interface.
             Value::Func(method) => {
                 let here = self.file(method.file);
                 let param = here.facts.def(method.def).params.get(place);
@@ -39,7 +39,7 @@ impl Eval<'_> {
         }
     }
 
-    /// What has to be where something is written, by what is declared there. What is written around it ends at the file.
+    /// The types that the declarations around an expression expect. Only the file of the expression is considered.
     fn expected_types(&mut self, file: FileId, context: Context, levels: u8) -> Set {
         let here = self.file(file);
         match context {
@@ -87,7 +87,7 @@ impl Eval<'_> {
         set
     }
 
-    /// What a function has to return: as it declares, or as is expected where it is written itself.
+    /// The types that a function must return: its declared result, or what the context of the function expects.
     fn expected_result(&mut self, file: FileId, function: DefId, levels: u8) -> Set {
         let here = self.file(file);
         let def = here.facts.def(function);
@@ -107,7 +107,7 @@ impl Eval<'_> {
         if def.is(flag::ASYNC) { self.awaited(&set, levels) } else { set }
     }
 
-    /// A member of an interface or class, by its declared type; a method stands for itself.
+    /// A member of an interface or class, by its declared type; a method is its own value.
     fn declared_member(&mut self, class: Gid, name: u32, levels: u8) -> Set {
         let line = self.line(class);
         for of in &line.classes {

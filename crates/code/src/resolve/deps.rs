@@ -1,7 +1,7 @@
-//! What an answer was found with, so that later one can tell whether it still holds.
+//! Dependencies of an answer, to determine later whether it is still valid.
 //!
 //! Everything that can change is a number, an atom: a file, or one entry of a table over all files. Numbers of entries
-//! are hashes; two entries with the same number only make an answer be found again without need.
+//! are hashes; a collision only recomputes an answer without need.
 
 use super::value::{FileId, Gid, Sym, Value};
 use crate::language::Language;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub type Atom = u32;
 
-/// Stands for more atoms than are worth keeping: such an answer never holds.
+/// Replaces a list of more than `MOST_ATOMS` atoms: such an answer is never valid after a change.
 pub const MANY: Atom = u32::MAX;
 const MOST_ATOMS: usize = 4_000;
 
@@ -22,11 +22,11 @@ pub enum Entry {
     Derived(Gid),
     /// All classes below one.
     Below(Gid),
-    /// Whether something is put under this name from outside anywhere.
+    /// Whether any code outside an object writes a member of this name.
     Written(Sym),
-    /// A name that a module gives on from all that others give.
+    /// A name that a module re-exports with `export *`.
     Star(FileId, Sym),
-    /// A name at the top of a Go package, by folder.
+    /// A name at package level of a Go folder.
     Go(u32, Sym),
     Package(Sym, Sym),
     Macro(Sym),
@@ -35,9 +35,9 @@ pub enum Entry {
     Callers(Gid),
     Receivers(Gid),
     Made(Gid),
-    /// Whether instances of a class, or of one below it, are made.
+    /// Whether instances of a class, or of a derived one, are made.
     MadeBelow(Gid),
-    /// Whether instances of anything are made.
+    /// Whether instances of any class are made.
     AnyMade,
     Write(Value, Sym),
     WrittenNames(Value),
@@ -45,7 +45,8 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// Whether rounds may find it different: what all files said in the one before.
+    /// Whether the entry can differ between rounds, because it comes from the files' contributions in the previous
+    /// round.
     pub fn is_told(self) -> bool {
         match self {
             Entry::Callers(_)
@@ -72,15 +73,15 @@ impl Entry {
         let mut hasher = FxHasher::default();
         self.hash(&mut hasher);
         let hash = hasher.finish();
-        // Files have the numbers with the highest bit clear.
+        // The highest bit distinguishes entries from files.
         (((hash >> 32) ^ hash) as u32 | 1 << 31) & !1
     }
 }
 
-/// What has changed.
+/// A set of changed atoms.
 pub struct Changed {
     atoms: FxHashSet<Atom>,
-    /// A bit for each atom, by a part of its number: nearly every question is answered by this.
+    /// A Bloom filter of the atoms: it answers nearly every lookup.
     bits: Box<[u64; BITS / 64]>,
 }
 
@@ -119,7 +120,7 @@ impl Changed {
         self.atoms.contains(&file)
     }
 
-    /// The same as `hits`, of many atoms in their order.
+    /// Like `hits`, for a long sorted list.
     pub fn hits_sorted(&self, deps: &[Atom]) -> bool {
         if self.atoms.len() * 8 > deps.len() {
             return self.hits(deps);
@@ -128,7 +129,7 @@ impl Changed {
         self.atoms.iter().any(|atom| deps.binary_search(atom).is_ok()) || last == Some(MANY) && !self.atoms.is_empty()
     }
 
-    /// Whether an answer found with these must be found again.
+    /// Whether an answer with these dependencies must be recomputed.
     pub fn hits(&self, deps: &[Atom]) -> bool {
         !self.atoms.is_empty()
             && deps.iter().any(|atom| {
@@ -138,7 +139,7 @@ impl Changed {
     }
 }
 
-/// All atoms of several lists, sorted. Lists are often the same one.
+/// All atoms of several lists, sorted. The same list often occurs more than once.
 pub fn union<'a>(lists: impl Iterator<Item = &'a Arc<[Atom]>>) -> Box<[Atom]> {
     let mut seen = FxHashSet::default();
     let mut all: Vec<Atom> = Vec::new();
@@ -157,18 +158,18 @@ fn place(atom: Atom) -> (usize, u64) {
     (at / 64, 1 << (at % 64))
 }
 
-/// Atoms in the order they are met, one frame per open question.
+/// Records the atoms that are read, with one frame per open question.
 pub struct Trail {
     atoms: Vec<Atom>,
-    /// Where the innermost frame begins.
+    /// Start of the innermost frame.
     start: usize,
     seen: FxHashSet<Arc<[Atom]>>,
-    /// Where in `atoms` an atom was met last, by a part of its number: most of what is met was met before.
+    /// The last position of an atom in `atoms`, by a hash of the atom: most atoms are read repeatedly.
     places: Box<[u32; PLACES]>,
 }
 
 const PLACES: usize = 1 << 12;
-/// So many are sorted faster than it takes to see how they lie.
+/// Up to this length, an unstable sort is faster than detecting sorted runs.
 const FEW: usize = 32;
 
 impl Default for Trail {
@@ -178,12 +179,12 @@ impl Default for Trail {
 }
 
 impl Trail {
-    /// Opens a frame; what is given back closes it.
+    /// Opens a frame; pass the result to `end`.
     pub fn begin(&mut self) -> usize {
         std::mem::replace(&mut self.start, self.atoms.len())
     }
 
-    /// Closes a frame and gives what was met in it, which the frame around has met too.
+    /// Closes a frame and returns its atoms, which also belong to the enclosing frame.
     pub fn end(&mut self, outer: usize) -> Arc<[Atom]> {
         self.compact();
         let found = &self.atoms[self.start..];
@@ -199,7 +200,7 @@ impl Trail {
         deps
     }
 
-    /// Forgets everything met, for a question that nobody around waits for.
+    /// Drops all atoms and frames, before a new outermost question.
     pub fn clear(&mut self) {
         self.atoms.clear();
         self.start = 0;
@@ -238,7 +239,7 @@ impl Trail {
         if frame.len() <= FEW {
             frame.sort_unstable();
         } else {
-            // Put together from sorted frames, which this finds.
+            // The stable sort detects the sorted runs that inner frames left.
             frame.sort();
         }
         let mut kept = 1;

@@ -17,17 +17,17 @@ use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Which file an import means. Without manifests only relative paths are known.
+/// Resolves imports to files. Without manifests only relative paths are resolved.
 #[derive(Default)]
 pub struct Packages {
     workspace: Option<Workspace>,
 }
 
-/// Tried in this order after a path without an extension, and for a folder's `index`. Declarations are last: who asks
-/// wants the code.
+/// Tried in this order after a path without an extension, and for a folder's `index`. Declarations are last, because
+/// the code is preferred.
 const EXTENSIONS: [&str; 11] = ["ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs", "d.ts", "d.mts", "d.cts"];
 
-/// TypeScript is imported by the name of what it is compiled to; bundlers also make `.mjs` and `.cjs` of `.ts`.
+/// TypeScript imports name the compiled file; bundlers also produce `.mjs` and `.cjs` from `.ts`.
 const WRITTEN_AS: [(&str, &[&str]); 4] = [
     (".js", &[".ts", ".tsx", ".js", ".jsx", ".mts", ".mjs", ".d.ts"]),
     (".jsx", &[".tsx", ".jsx", ".d.ts"]),
@@ -35,11 +35,11 @@ const WRITTEN_AS: [(&str, &[&str]); 4] = [
     (".cjs", &[".cts", ".cjs", ".ts", ".tsx", ".js", ".d.cts"]),
 ];
 
-/// Fields of `package.json` that name its entry, what is nearest to the source first.
+/// Fields of `package.json` that name its entry, the closest to the source first.
 const ENTRY_FIELDS: [&str; 8] =
     ["source", "module", "jsnext:main", "main", "types", "typings", "browser", "react-native"];
 
-/// Sets of conditions in `exports`, tried one after another: what runs as a module, what runs otherwise, the rest.
+/// Sets of conditions in `exports`, tried in order: ES modules, CommonJS, the rest.
 const CONDITIONS: [&[&str]; 3] = [
     &["source", "import", "module", "node", "development"],
     &["source", "require", "node", "production"],
@@ -86,7 +86,7 @@ fn is_relative(module: &str) -> bool {
     module.starts_with("./") || module.starts_with("../") || module == "." || module == ".."
 }
 
-/// The file a path means: itself, with an extension, or its `index`.
+/// The file at a path: as it is, with an extension, or its `index`.
 fn at(program: &Program, path: &str) -> Option<FileId> {
     if let Some(file) = program.find_file(path) {
         return Some(file);
@@ -112,20 +112,20 @@ fn index(program: &Program, folder: &str) -> Option<FileId> {
     EXTENSIONS.iter().find_map(|extension| program.find_file(&join(folder, &format!("index.{extension}"))))
 }
 
-/// All that manifests say, and what was asked already.
+/// The content of all manifests, and a cache of resolved imports.
 struct Workspace {
-    /// One per set of conditions; they share what they know of files.
+    /// One per set of conditions; they share a cache of the file system.
     resolvers: Vec<ResolverGeneric<Files>>,
     files: Files,
     packages: Vec<Package>,
-    /// By folder: configurations that give modules other names, the usual one first.
+    /// Configurations with aliases for modules, by folder; `tsconfig.json` first.
     configs: FxHashMap<String, Vec<Arc<TsConfig>>>,
-    /// Number of each configuration, for `Question`.
+    /// Index of each configuration, for `Question`.
     numbers: FxHashMap<PathBuf, u32>,
     answers: RwLock<FxHashMap<Question, Option<FileId>>>,
 }
 
-/// What an answer depends on. Files of one folder may belong to different configurations.
+/// The key of a cached answer. Files of one folder may belong to different configurations.
 #[derive(PartialEq, Eq, Hash)]
 struct Question {
     config: u32,
@@ -133,12 +133,12 @@ struct Question {
     module: String,
 }
 
-/// The file that imports.
+/// The importing file.
 struct Asking<'a> {
     file: &'a File,
     path: PathBuf,
     config: Option<&'a TsConfig>,
-    /// Whether it is known which configuration it belongs to, or that it belongs to none.
+    /// Whether the lookup of its configuration succeeded, even if it found none.
     owned: bool,
 }
 
@@ -168,7 +168,7 @@ impl Workspace {
         paths.sort_by_cached_key(|path| (!usual(path), path.clone()));
         for (number, path) in paths.into_iter().enumerate() {
             let full = PathBuf::from(format!("{ROOT}{path}"));
-            // One that cannot be read is as good as none: its error would end every question below it.
+            // Skips a malformed configuration: its error would fail every lookup below it.
             if let Ok(config) = self.resolvers[0].resolve_tsconfig(&full)
                 && (config.compiler_options.paths.is_some() || config.compiler_options.base_url.is_some())
             {
@@ -200,7 +200,8 @@ impl Workspace {
         answer
     }
 
-    /// Whether anything here can give that name a meaning: nearly all imports are of packages that are elsewhere.
+    /// Whether anything in the repository can match the module. Nearly all imports are of packages outside, so this
+    /// check is fast.
     fn possible(&self, owner: Option<&TsConfig>, folder: &str, module: &str) -> bool {
         module.starts_with(['.', '#', '/'])
             || self.files.has_modules()
@@ -209,14 +210,14 @@ impl Workspace {
             || self.configs_above(folder).any(|config| self.names(config, module))
     }
 
-    /// Whether a configuration gives the module a place where something is: a `baseUrl` alone has one for every name.
+    /// Whether a configuration maps the module to an existing path. A `baseUrl` alone maps every name to some path.
     fn names(&self, config: &TsConfig, module: &str) -> bool {
         config.resolve_path_alias_or_base_url(module).iter().any(|place| self.files.may_be(place))
     }
 
     fn ask(&self, program: &Program, from: &Asking, module: &str) -> Option<FileId> {
         let folder = &*from.file.folder;
-        // Files that no configuration owns, such as tests that are left out of a build, still use its names.
+        // Files without a configuration, such as tests that a build excludes, still use its aliases.
         let configs = || from.config.into_iter().chain(self.configs_above(folder));
         let named = configs().filter(|config| has_alias(config, module));
         if let Some(found) = self.placed(program, named, module) {
@@ -246,7 +247,7 @@ impl Workspace {
         based.or_else(|| source(program, package?, module))
     }
 
-    /// What stands where configurations put a module.
+    /// The file at the path to which the configurations map a module.
     fn placed<'a>(
         &self,
         program: &Program,
@@ -279,14 +280,14 @@ fn options(conditions: &[&str], more: &[String]) -> ResolveOptions {
         main_fields: owned(&ENTRY_FIELDS),
         builtin_modules: true,
         allow_package_exports_in_directory_resolve: true,
-        // `Files` shows linked folders as if they stood there, and nothing of the machine may be looked at.
+        // `Files` presents linked folders in place, and the resolver must not read the real file system.
         symlinks: false,
         node_path: false,
         ..ResolveOptions::default()
     }
 }
 
-/// Whether one of a configuration's `paths` is for the module.
+/// Whether one of a configuration's `paths` matches the module.
 fn has_alias(config: &TsConfig, module: &str) -> bool {
     let mut names = config.compiler_options.paths.iter().flat_map(|paths| paths.keys());
     !module.starts_with('.')
@@ -302,7 +303,8 @@ fn package_name(module: &str) -> &str {
     module.match_indices('/').nth(parts - 1).map_or(module, |(end, _)| &module[..end])
 }
 
-/// The package's own `index` is found also when what its manifest names is not there; its source is meant then.
+/// The resolver falls back to the package's `index` if the entry in the manifest is missing; then the source is
+/// preferred.
 fn entry(program: &Program, package: &Package, module: &str, found: FileId) -> FileId {
     let is_index = |path: &str| path.split('.').next() == Some("index");
     let inside = |path: &str| path.strip_prefix(&*package.folder).map(|rest| rest.trim_start_matches('/').to_owned());
@@ -313,7 +315,7 @@ fn entry(program: &Program, package: &Package, module: &str, found: FileId) -> F
     if fallen_back { index(program, &join(&package.folder, "src")).unwrap_or(found) } else { found }
 }
 
-/// The likely source of a package whose manifest names only what a build makes.
+/// The likely source of a package whose manifest names only build output.
 fn source(program: &Program, package: &Package, module: &str) -> Option<FileId> {
     let src = join(&package.folder, "src");
     let inside = module[package_name(module).len()..].trim_matches('/');

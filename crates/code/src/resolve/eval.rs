@@ -1,8 +1,8 @@
-//! Evaluates expressions over the whole program: which functions, classes and objects can be here?
+//! Evaluates expressions over the whole program: the functions, classes and objects that each may hold.
 //!
-//! An answer is found on demand and kept. Every step through a variable, a result, a field or a parameter uses up one
-//! of a fixed number of levels, so cycles end, and the answer does not depend on the order of questions: it is what
-//! can be reached within that many steps. More levels only ever add.
+//! An answer is computed on demand and memoized. Every step through a variable, a result, a field or a parameter uses
+//! one of a fixed number of levels, so cycles end. The answer is what can be reached within that many steps, so it does
+//! not depend on the order of questions. More levels only add values.
 
 use super::deps::{Atom, Changed, Entry, Trail};
 use super::file::{File, constructor_function};
@@ -19,43 +19,43 @@ use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-/// Steps that are followed: real chains are shorter, and each costs.
+/// Most steps that are followed. Real chains are shorter, and each step costs time.
 pub const LEVELS: u8 = 12;
 
-/// A question whose answer is kept.
+/// The key of a memoized answer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Question {
     Var(FileId, VarId),
-    /// What calling a function gives.
+    /// The result of a call of a function.
     Result(Gid),
-    /// The same where it may be known whether the parameter was given that it hangs on; without parameters that it hands
-    /// back as they came, if that is true.
+    /// Like `Result`, if it is known whether the call passes the parameter that the result depends on. If the last
+    /// field is true, without parameters that are returned unchanged.
     ResultWhen(Gid, Option<bool>, bool),
     /// A field of an instance of a class.
     Field(Gid, Sym),
-    /// A field put into a function, an object or a prototype from outside.
+    /// A field written into a function, an object or a prototype by code outside of it.
     Write(Value, Sym),
     CallValue(FileId, CallId),
     CallTargets(FileId, CallId),
     ModuleMember(FileId, Sym),
     Free(FileId, DefId, Sym),
-    /// Rust: the module an import's path leads to.
+    /// Rust: the module that an import's path leads to.
     Path(FileId, u32),
-    /// What a list, map or object written down holds; with a name only what can be under it.
+    /// The items of a list, map or object literal; with a name, only those that can be under it.
     Held(FileId, ExprId, Option<Sym>),
-    /// What callers pass under a name, at a place, or from a place on, to a function that takes whatever comes. Kept,
-    /// because such functions hand it to one another, and every caller of each would be asked again.
+    /// What callers pass by name, at a position, or from a position on, to a function with variadic parameters.
+    /// Memoized, because such functions pass it to one another, and each would repeat the work for all of its callers.
     Keyword(Gid, Sym),
     Passed(Gid, u32),
     Rest(Gid, u32),
 }
 
-/// What was found on the way to answers. It can be kept from round to round: what was found with nothing that is new
-/// still holds, which is looked at when it is asked for.
+/// Memoized answers. They can be kept between rounds: an answer stays valid if none of its dependencies changed, which
+/// is checked when it is requested.
 #[derive(Default)]
 pub(super) struct Memo {
     known: FxHashMap<Question, Answer>,
-    /// What can be found with so many levels, where more would be needed.
+    /// Incomplete answers, by the number of levels after which they were cut off.
     partly: FxHashMap<(Question, u8), Answer>,
     pub(super) lines: FxHashMap<Gid, Arc<Line>>,
     pub(super) overriding: FxHashMap<(Gid, Sym), Overriding>,
@@ -64,16 +64,16 @@ pub(super) struct Memo {
 
 struct Answer {
     set: Arc<Set>,
-    /// Levels needed for the whole answer.
+    /// Levels needed for the complete answer.
     height: u8,
     flows: bool,
-    /// The round it was found in, or found to hold.
+    /// The last round in which the answer was computed or found valid.
     round: u8,
     deps: Arc<[Atom]>,
 }
 
 impl Answer {
-    /// Whether nothing it was found with is among what later rounds were told.
+    /// Whether none of its dependencies changed in later rounds.
     fn holds(&mut self, news: &[Changed]) -> bool {
         let holds = !news[usize::from(self.round)..].iter().any(|news| news.hits(&self.deps));
         if holds {
@@ -83,21 +83,21 @@ impl Answer {
     }
 }
 
-/// Which of the things that answers are found with are noted.
+/// Which dependencies of answers are recorded.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Traced {
-    /// Those that may differ between rounds.
+    /// Only those that may differ between rounds.
     Rounds,
-    /// Also those that differ when files change.
+    /// Also those that differ after files change.
     Everything,
 }
 
 #[derive(Default)]
 struct Frame {
     height: u8,
-    /// Levels ran out below.
+    /// Levels ran out in a nested question.
     cut: bool,
-    /// Something followed across calls was asked.
+    /// The answer used values that flow across calls.
     flows: bool,
 }
 
@@ -105,15 +105,15 @@ pub(super) struct Eval<'p> {
     pub program: &'p Program,
     pub link: &'p Link,
     pub flows: &'p Flows,
-    /// What each round was told that the one before was not, or more: as many as there were rounds before this one.
+    /// For each earlier round, a superset of what the next one learned in addition.
     news: &'p [Changed],
     traced: Traced,
     pub(super) memo: Memo,
     frame: Frame,
     nothing: Arc<Set>,
-    /// Whether instances of classes below one are made.
+    /// Whether instances of classes derived from one are made.
     pub(super) made_below: FxHashMap<Gid, bool>,
-    /// The file noted last.
+    /// The file recorded last, to skip repetitions.
     noted: Cell<FileId>,
 }
 
@@ -122,7 +122,7 @@ impl<'p> Eval<'p> {
         Eval::from(program, link, flows, &[], Traced::Rounds, Memo::default())
     }
 
-    /// Goes on with what rounds before this one have found.
+    /// Continues with the memoized answers of earlier rounds.
     pub fn from(
         program: &'p Program,
         link: &'p Link,
@@ -152,7 +152,7 @@ impl<'p> Eval<'p> {
         self.program.file(file)
     }
 
-    /// Whether it will be asked later, after files have changed, what answers were found with.
+    /// Whether dependencies on files are recorded, so that answers can be checked after files change.
     pub fn is_traced(&self) -> bool {
         self.traced == Traced::Everything
     }
@@ -163,14 +163,14 @@ impl<'p> Eval<'p> {
         }
     }
 
-    /// Runs a question from the beginning; tells whether it depended on what is followed across calls.
+    /// Runs a question at the outermost level; also returns whether the answer used values that flow across calls.
     pub fn ask<R>(&mut self, ask: impl FnOnce(&mut Self) -> R) -> (R, bool) {
         self.frame = Frame::default();
         let answer = ask(self);
         (answer, self.frame.flows)
     }
 
-    /// Runs something of which one wants to know later whether it still holds.
+    /// Runs a question and returns its dependencies.
     pub fn traced<R>(&mut self, run: impl FnOnce(&mut Self) -> R) -> (R, Arc<[Atom]>) {
         self.memo.trail.get_mut().clear();
         self.noted.set(FileId::MAX);
@@ -179,7 +179,7 @@ impl<'p> Eval<'p> {
         (answer, deps)
     }
 
-    /// The same, where what it was found with is gathered with that of others.
+    /// Like `traced`, but adds the dependencies to a list.
     pub fn traced_in<R>(&mut self, with: &mut Vec<Arc<[Atom]>>, run: impl FnOnce(&mut Self) -> R) -> R {
         let (answer, deps) = self.traced(run);
         if with.last().is_none_or(|last| !Arc::ptr_eq(last, &deps)) {
@@ -197,7 +197,7 @@ impl<'p> Eval<'p> {
     }
 
     pub(super) fn solve(&mut self, question: Question, levels: u8) -> Arc<Set> {
-        // Calls are part of the expression they stand in and cost no level.
+        // Calls are part of the expression that contains them and use no level.
         let step = !matches!(question, Question::CallValue(..) | Question::CallTargets(..));
         if levels == 0 {
             self.frame.cut = true;
@@ -244,8 +244,8 @@ impl<'p> Eval<'p> {
         set
     }
 
-    /// What can be found with one level less, and that it took one. Whatever uses up levels other than by a question
-    /// goes through here, or answers would depend on what was asked before.
+    /// Runs with one level less and accounts for it. Everything that uses levels outside of `solve` must go through
+    /// here, or answers would depend on the order of questions.
     pub(super) fn deeper(&mut self, levels: u8, run: impl FnOnce(&mut Self, u8) -> Set) -> Set {
         if levels == 0 {
             self.frame.cut = true;
@@ -348,7 +348,7 @@ impl<'p> Eval<'p> {
         }
     }
 
-    /// A generic type of the program is that type; another keeps its arguments.
+    /// A generic type of the program evaluates to that type; any other keeps its arguments.
     fn generic(&mut self, file: FileId, expr: ExprId, of: ExprId, range: Range, owner: DefId, levels: u8) -> Set {
         let base = self.expr(file, of, owner, levels);
         if base.values.iter().any(|(v, _)| matches!(v, Value::Class(_))) {
@@ -359,7 +359,7 @@ impl<'p> Eval<'p> {
             return Set::one(Value::FunctionOf(file, expr), How::Type);
         }
         let name = self.type_args(file, expr).0;
-        // Wrappers that are seen through: what they hold is what is meant.
+        // Transparent wrappers: they evaluate to their content.
         let wraps = matches!(
             name,
             "Optional"
@@ -390,7 +390,7 @@ impl<'p> Eval<'p> {
         Set::one(Value::Typed(file, expr), How::Type)
     }
 
-    /// The types among these as instances of them.
+    /// Converts types into instances of them.
     pub fn instances(&mut self, types: &Set, exact: bool, levels: u8) -> Set {
         let mut set = Set { too_many: types.too_many, ..Set::default() };
         for (value, how) in &types.values {
@@ -400,7 +400,7 @@ impl<'p> Eval<'p> {
                     let def = self.def(*class);
                     match (def.kind, def.result) {
                         (Kind::Type, Some(alias)) => {
-                            // A named type of its own may have methods of its own (Go).
+                            // A distinct named type may have methods (Go).
                             if self.link.has_methods(*class) {
                                 set.add(Value::Instance(*class, true), how);
                             }
@@ -481,8 +481,8 @@ impl<'p> Eval<'p> {
             VarKind::Local | VarKind::TypeParam => {}
         }
         let declared = found.ty.is_some() && !set.is_empty() && !self.open_type(&set);
-        // The first of several methods of one name stands for all of them, see `overload`; a field may be called the
-        // same.
+        // The first of several methods of one name represents all of them, see `overload`. A field may have the same
+        // name.
         let groups = super::call::overload::overloads(here.facts.language);
         let mut named = set.values.iter().any(|(v, _)| matches!(v, Value::Func(_)));
         for value in here.binds(var) {
@@ -493,7 +493,7 @@ impl<'p> Eval<'p> {
             named |= method;
             set.join(&self.expr(file, value, found.owner, levels));
         }
-        // Where too much is put into it, what it was declared as still holds.
+        // If too many values are assigned to it, use the declared type.
         if (set.too_many || set.is_empty()) && !typed.is_empty() { typed } else { self.allowed(&typed, set) }
     }
 
@@ -503,13 +503,13 @@ impl<'p> Eval<'p> {
         self.link.derived(class)
     }
 
-    /// Whether instances of this very class are made.
+    /// Whether instances of exactly this class are made.
     pub(super) fn is_made(&self, class: Gid) -> bool {
         self.note(Entry::Made(class));
         self.flows.is_made(class)
     }
 
-    /// Whether knowing the declared type leaves open which class it is.
+    /// Whether the declared type alone does not determine the class.
     fn open_type(&self, set: &Set) -> bool {
         set.values.iter().any(|(value, _)| match value {
             Value::Instance(class, exact) => !exact && self.is_derived(*class),
@@ -565,7 +565,7 @@ impl<'p> Eval<'p> {
         let module = self.link.rust_module(self.program, file, entry.owner);
         let mut at = None;
         if !matches!(first, "crate" | "self" | "super") && !first.is_empty() {
-            // A name of the module itself comes before a crate of that name, unless it is this very import.
+            // A name in the module takes precedence over a crate of that name, unless it is this import.
             let owner = match module {
                 Value::Namespace(space) => space.def,
                 _ => ROOT,
@@ -609,7 +609,7 @@ impl<'p> Eval<'p> {
         Set::one(at, How::Import)
     }
 
-    /// A module as a value: a CommonJS module is what it assigned to `module.exports`.
+    /// The value of a module: a CommonJS module evaluates to what it assigns to `module.exports`.
     pub fn module_value(&mut self, module: Value, levels: u8) -> Set {
         let mut set = Set::default();
         if let Value::Module(file) = module {
@@ -623,7 +623,7 @@ impl<'p> Eval<'p> {
         set
     }
 
-    /// What a parameter may hold: its receiver, what callers pass.
+    /// Adds the possible values of a parameter: its receiver, what callers pass.
     fn parameter(&mut self, file: FileId, var: VarId, set: &mut Set, levels: u8) {
         let here = self.file(file);
         let Some((function, place)) = here.param(var) else { return };
@@ -664,7 +664,7 @@ impl<'p> Eval<'p> {
 
     pub fn this(&mut self, file: FileId, owner: DefId, levels: u8) -> Set {
         let here = self.file(file);
-        // Arrow functions and class bodies take `this` from around them.
+        // Arrow functions and class bodies use the `this` of the enclosing scope.
         let mut at = owner;
         while at != ROOT {
             let def = here.facts.def(at);
@@ -697,7 +697,7 @@ impl<'p> Eval<'p> {
         }
         if constructor_function(&here.facts, at) == Some(at) {
             let mut set = Set::one(Value::Instance(gid, true), How::Exact);
-            // A function put into a prototype or an object has that object as `this`.
+            // A function that is assigned into a prototype or an object has that object as `this`.
             self.touch_flows();
             self.note(Entry::Owners(gid));
             for owner in self.flows.owners(gid).take(super::value::MOST) {
@@ -708,7 +708,7 @@ impl<'p> Eval<'p> {
         Set::default()
     }
 
-    /// The object a method runs on: its class, or the classes it is called on where that is known.
+    /// The receiver of a method: its class, or the classes it is called on if they are known.
     fn receiver_of(&mut self, method: Gid, levels: u8) -> Set {
         let Some(class) = self.enclosing_type(method.file, method.def, levels) else { return Set::default() };
         let mut set = Set::default();
@@ -731,7 +731,7 @@ impl<'p> Eval<'p> {
         set
     }
 
-    /// The type a definition belongs to: the class around it, or the receiver it names.
+    /// The type that a definition belongs to: the enclosing class, or the type of its receiver.
     pub fn enclosing_type(&mut self, file: FileId, owner: DefId, levels: u8) -> Option<Gid> {
         let here = self.file(file);
         let mut at = owner;
@@ -786,13 +786,14 @@ impl<'p> Eval<'p> {
         if found.is_empty() || found.too_many {
             return if found.too_many && !set.is_empty() { set } else { set_or(set, found) };
         }
-        // What is returned says more than the declared type, which is only kept where it must be.
+        // The returned values are more precise than the declared type, which is used only if nothing is returned that
+        // is known.
         let found = self.allowed(&set, found);
         let known = found.values.iter().any(|(v, _)| !matches!(v, Value::Nothing));
         if known { found } else { set_or(set, found) }
     }
 
-    /// What a generator gives, one by one.
+    /// The values that a generator yields.
     pub fn yields(&mut self, gid: Gid, levels: u8) -> Set {
         self.deeper(levels, |e, levels| {
             let mut set = Set::default();
@@ -813,7 +814,7 @@ impl<'p> Eval<'p> {
         for arg in here.facts.args(call.args) {
             match arg.how {
                 ArgKind::Place => {
-                    // After a spread nobody knows the place any more.
+                    // After a spread the position is unknown.
                     if (at == place && !spread) || (spread && place >= at) {
                         set.join(&self.expr(file, arg.value, call.owner, levels));
                     }
@@ -848,7 +849,7 @@ impl<'p> Eval<'p> {
     }
 }
 
-/// What a path can go on from.
+/// Whether a path can continue from this value.
 fn is_place(value: Value) -> bool {
     matches!(
         value,
@@ -861,7 +862,7 @@ fn is_place(value: Value) -> bool {
     )
 }
 
-/// Methods called on more classes than this are taken to run on their own class.
+/// A method called on more classes than this is evaluated with its own class as receiver.
 const MOST_RECEIVERS: usize = 8;
 
 fn set_or(declared: Set, found: Set) -> Set {

@@ -1,4 +1,4 @@
-//! A file as the resolver sees it: its facts, with what is looked up often made ready.
+//! A file as the resolver uses it: its facts with precomputed lookup tables.
 
 use super::value::Sym;
 use crate::build::Build;
@@ -13,29 +13,29 @@ use std::sync::Arc;
 
 pub struct File {
     pub path: Arc<str>,
-    /// Folder part of the path, without a slash at the end; empty at the root.
+    /// Folder of the path, without a trailing slash; empty at the root.
     pub folder: Arc<str>,
     pub facts: Arc<Facts>,
-    /// The file's names as the program's.
+    /// The program's symbols for the names of the file.
     pub syms: Vec<Sym>,
     binds: Rows,
     returns: Rows,
     /// Variables of the file, its classes and namespaces.
     members: FxHashMap<(DefId, Sym), VarId>,
-    /// What methods put into the fields of their own object: class, field, value.
+    /// Writes of methods to fields of their own object: class, field, value.
     own_fields: OwnFields,
-    /// Binds that put something into an object other than the own one.
+    /// Binds that write into an object other than `self`.
     pub writes: Vec<u32>,
-    /// Expressions that make an object and set its fields.
+    /// Expressions that construct an object and set its fields.
     pub constructs: Vec<ExprId>,
-    /// The class a definition is in, or itself.
+    /// The innermost class that contains a definition, or the class itself.
     pub class_of: Vec<Option<DefId>>,
     /// Definitions by parent.
     pub children: Rows,
     pub exports: FxHashMap<Sym, SmallVec<[ExprId; 1]>>,
-    /// Where functions and objects are written.
+    /// Contexts of functions and object literals.
     contexts: FxHashMap<Written, Context>,
-    /// The build it is read in, where that is not the usual one: the nearest it is part of.
+    /// The build in which the file is analyzed, unless it is the default one: the nearest that includes it.
     build: Option<Box<Build>>,
 }
 
@@ -46,23 +46,23 @@ enum Written {
     Object(ExprId),
 }
 
-/// Where a function or an object is written, as far as that says of which type it has to be.
+/// The syntactic position of a function or an object literal, as far as it determines an expected type.
 #[derive(Clone, Copy)]
 pub enum Context {
-    /// At a place among the arguments of a call.
+    /// An argument of a call, by position.
     Argument(CallId, usize),
-    /// In what a function returns.
+    /// A return value of a function.
     Returned(DefId),
-    /// In what is put into a variable with a declared type.
+    /// A value assigned to a variable with a declared type.
     Assigned(VarId),
-    /// Under a name in an object.
+    /// The value under a name in an object literal.
     Item(ExprId, Name),
 }
 
-/// What is put into fields, by class and name: each with the method that does it.
+/// Writes to fields, by class and name: each with the writing method.
 type OwnFields = FxHashMap<(DefId, Sym), SmallVec<[(DefId, ExprId); 2]>>;
 
-/// Lists of numbers by number, in two arrays.
+/// Lists of numbers by number, stored in two arrays.
 #[derive(Default)]
 pub struct Rows {
     starts: Vec<u32>,
@@ -158,7 +158,7 @@ impl File {
         }
     }
 
-    /// Whether the file is part of the build that another one is read in.
+    /// Whether the file is part of the build in which another one is analyzed.
     pub fn is_built_with(&self, other: &File) -> bool {
         match &self.facts.build {
             Some(constraint) => constraint.holds(other.build.as_deref().unwrap_or(Build::usual())),
@@ -166,12 +166,12 @@ impl File {
         }
     }
 
-    /// Whether the file is part of the build that is made unless tags say otherwise.
+    /// Whether the file is part of the default build.
     pub fn is_in_usual_build(&self) -> bool {
         self.facts.build.as_ref().is_none_or(|constraint| constraint.holds(Build::usual()))
     }
 
-    /// Whether a definition is a test, or written within one; whether the file is part of the tests does not count.
+    /// Whether a definition is a test or is inside one; whether the whole file is a test file does not matter.
     pub fn is_in_test(&self, def: DefId) -> bool {
         let mut at = def;
         while at != ROOT && !self.facts.def(at).is(flag::TEST) {
@@ -192,7 +192,7 @@ impl File {
         self.returns.of(def).iter().map(|at| &self.facts.returns[*at as usize])
     }
 
-    /// Parameters that a function gives back as they came, by place and variable.
+    /// Parameters that a function returns unchanged, by position and variable.
     pub fn handed_back(&self, def: DefId) -> impl Iterator<Item = (&Return, usize, VarId)> + '_ {
         self.returns(def).filter(|returned| !returned.yields).filter_map(move |returned| {
             let Expr::Var(var) = self.facts.expr(returned.value) else { return None };
@@ -206,7 +206,7 @@ impl File {
         })
     }
 
-    /// The parameter that some of what a function returns hangs on.
+    /// The parameter that decides which of a function's returns is reached.
     pub fn hangs_on(&self, def: DefId) -> Option<Name> {
         self.returns(def).find_map(|found| match found.when {
             When::Given(name) | When::Missing(name) => Some(name),
@@ -214,7 +214,7 @@ impl File {
         })
     }
 
-    /// Whether a return is reached when it is known whether the parameter was given that returns hang on.
+    /// Whether a return is reached, given whether the call passes the parameter of `hangs_on`, if known.
     pub fn reaches(&self, def: DefId, returned: &Return, given: Option<bool>) -> bool {
         let Some((on, given)) = given.and_then(|given| Some((self.hangs_on(def)?, given))) else { return true };
         match returned.when {
@@ -229,17 +229,17 @@ impl File {
         self.members.get(&(owner, name)).copied()
     }
 
-    /// What methods of a class put into a field of their own object.
+    /// The values that methods of a class write to a field of their own object.
     pub fn own_field(&self, class: DefId, name: Sym) -> &[(DefId, ExprId)] {
         self.own_fields.get(&(class, name)).map_or(&[], |found| found.as_slice())
     }
 
-    /// Where a function is written.
+    /// The context of a function.
     pub fn context_of(&self, function: DefId) -> Option<Context> {
         self.contexts.get(&Written::Function(function)).copied()
     }
 
-    /// Where an object literal is written.
+    /// The context of an object literal.
     pub fn context_of_object(&self, object: ExprId) -> Option<Context> {
         self.contexts.get(&Written::Object(object)).copied()
     }
@@ -248,7 +248,7 @@ impl File {
         self.members.iter().filter(|((owner, _), _)| *owner == ROOT).map(|((_, name), var)| (*name, *var))
     }
 
-    /// The function whose parameter a variable is, with its place.
+    /// The function that a parameter belongs to, with its position.
     pub fn param(&self, var: VarId) -> Option<(DefId, usize)> {
         let found = &self.facts.vars[var as usize];
         match found.what {
@@ -273,7 +273,7 @@ fn contexts(facts: &Facts) -> FxHashMap<Written, Context> {
         for (place, arg) in facts.args(entry.args).iter().enumerate() {
             match arg.how {
                 ArgKind::Place => put_context(facts, arg.value, Context::Argument(call as CallId, place), &mut found),
-                // Nobody knows the places after it.
+                // Positions after a spread are unknown.
                 ArgKind::Spread => break,
                 _ => {}
             }
@@ -300,7 +300,7 @@ fn contexts(facts: &Facts) -> FxHashMap<Written, Context> {
     found
 }
 
-/// Notes where functions and objects are written that a value consists of.
+/// Records the context of the functions and object literals in a value.
 fn put_context(facts: &Facts, value: ExprId, context: Context, found: &mut FxHashMap<Written, Context>) {
     match facts.expr(value) {
         Expr::Def(def) if facts.def(def).kind.callable() => {
@@ -321,7 +321,7 @@ fn put_context(facts: &Facts, value: ExprId, context: Context, found: &mut FxHas
     }
 }
 
-/// Whether an expression is the object whose method this is written in.
+/// Whether an expression is the receiver of the enclosing method.
 pub fn is_self(facts: &Facts, expr: ExprId, owner: DefId) -> bool {
     match facts.expr(expr) {
         Expr::This => true,
@@ -331,7 +331,7 @@ pub fn is_self(facts: &Facts, expr: ExprId, owner: DefId) -> bool {
                 return false;
             }
             let method = facts.def(found.owner);
-            // In a function inside the method it is still the same object.
+            // In a function nested in the method, it is still the same object.
             let _ = owner;
             method.kind == Kind::Method && method.is(flag::TAKES_SELF) && !method.is(flag::CLASS_METHOD)
         }
@@ -339,7 +339,7 @@ pub fn is_self(facts: &Facts, expr: ExprId, owner: DefId) -> bool {
     }
 }
 
-/// JavaScript: the function that is the constructor when `new` is put before it.
+/// JavaScript: the function that acts as a constructor when called with `new`.
 pub fn constructor_function(facts: &Facts, owner: DefId) -> Option<DefId> {
     if facts.language.family() != Language::JavaScript {
         return None;
@@ -361,7 +361,7 @@ fn class_of(facts: &Facts) -> Vec<Option<DefId>> {
     for index in 1..facts.defs.len() {
         let def = &facts.defs[index];
         let own = matches!(def.kind, Kind::Class | Kind::Struct | Kind::Enum | Kind::Interface);
-        // Parents stand before what they hold.
+        // A parent precedes its children.
         found[index] = if own { Some(index as DefId) } else { found[def.parent as usize] };
     }
     found

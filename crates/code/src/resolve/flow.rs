@@ -1,4 +1,5 @@
-//! What is followed across calls: who calls a function with what, and what is put into objects from outside.
+//! Values that flow across calls: the callers of each function with their arguments, and writes into objects from
+//! outside.
 
 use super::deps::{Changed, Entry};
 use super::eval::Eval;
@@ -17,10 +18,10 @@ pub struct Caller {
     pub how: How,
 }
 
-/// How a call's arguments come to the parameters.
+/// How the arguments of a call map to the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Passing {
-    /// One by one.
+    /// In order.
     Straight,
     /// The first parameter is the receiver.
     Bound,
@@ -28,29 +29,29 @@ pub enum Passing {
     Call,
     /// `f.apply(this, list)`.
     Apply,
-    /// `xs.forEach(f)`, `promise.then(f)`: the function gets what the object holds.
+    /// `xs.forEach(f)`, `promise.then(f)`: the function receives the elements of the object.
     Held,
-    /// `map(f, xs)`: the function gets the elements of the other argument.
+    /// `map(f, xs)`: the function receives the elements of the other argument.
     Mapped,
 }
 
-/// A value that is put somewhere: its file, the expression, and the definition it stands in.
+/// A value that is written somewhere: its file, the expression, and the definition that contains it.
 pub type Written = (FileId, ExprId, DefId);
 
-/// One thing that a file says about what happens when the program runs.
+/// One contribution of a file to the flows of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Give {
     Caller(Gid, Caller),
-    /// A method was called on an object of this class.
+    /// A method is called on an instance of this class.
     Receiver(Gid, Gid),
     /// An instance of the class is made.
     Made(Gid),
     Write(Value, Sym, Written),
-    /// JavaScript: a function is put into a prototype or object.
+    /// JavaScript: a function is assigned into a prototype or object.
     Owner(Gid, Value),
 }
 
-/// What all files say, as found by the round before.
+/// The contributions of all files, from the previous round.
 #[derive(Clone, Default)]
 pub struct Flows {
     callers: FxHashMap<Gid, SmallVec<[Caller; 1]>>,
@@ -62,13 +63,13 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// The calls of a function, unless they are so many that they say nothing.
+    /// The callers of a function, or none if they are too many to be informative.
     fn callers(&self, function: Gid) -> &[Caller] {
         let callers = self.callers.get(&function).map_or(&[][..], |found| found.as_slice());
         if callers.len() > MOST_CALLERS { &[] } else { callers }
     }
 
-    /// The classes a method was called on, other than its own.
+    /// The classes that a method is called on, other than its own.
     pub fn receivers(&self, method: Gid) -> impl Iterator<Item = Gid> + Clone + '_ {
         self.receivers.get(&method).into_iter().flatten().map(|(class, _)| *class)
     }
@@ -93,7 +94,7 @@ impl Flows {
         self.owners.get(&function).into_iter().flatten().map(|(value, _)| *value)
     }
 
-    /// Takes back what a file said, and notes what it says now. Both are sorted.
+    /// Replaces the contributions of a file and records the differences. Both slices are sorted.
     pub fn replace(&mut self, old: &[Give], new: &[Give], link: &Link, changed: &mut Changed) {
         let (mut i, mut j) = (0, 0);
         loop {
@@ -160,7 +161,7 @@ impl Flows {
     }
 }
 
-/// Adds to or takes from a sorted list.
+/// Inserts into or removes from a sorted list.
 fn put<T: Ord, A: smallvec::Array<Item = T>>(list: &mut SmallVec<A>, item: T, add: bool) {
     match (list.binary_search(&item), add) {
         (Ok(at) | Err(at), true) => list.insert(at, item),
@@ -169,7 +170,7 @@ fn put<T: Ord, A: smallvec::Array<Item = T>>(list: &mut SmallVec<A>, item: T, ad
     }
 }
 
-/// Counts how often something was said, in order; tells whether it is new or gone.
+/// Counts occurrences in a sorted list; returns whether the item was added or removed.
 fn count<T: Ord + Copy, A: smallvec::Array<Item = (T, u32)>>(list: &mut SmallVec<A>, item: T, add: bool) -> bool {
     match (list.binary_search_by(|(known, _)| known.cmp(&item)), add) {
         (Ok(at), true) => {
@@ -192,7 +193,7 @@ fn count<T: Ord + Copy, A: smallvec::Array<Item = (T, u32)>>(list: &mut SmallVec
     }
 }
 
-/// A function called from more places than this takes anything: what is passed to it says nothing.
+/// Arguments of a function with more callers than this are not followed: it takes anything.
 const MOST_CALLERS: usize = 24;
 
 impl<'p> Eval<'p> {
@@ -209,7 +210,7 @@ impl<'p> Eval<'p> {
         set.join(&passed);
     }
 
-    /// What callers pass at a place.
+    /// The values that callers pass at a position.
     pub(super) fn passed_by_all(&mut self, function: Gid, place: usize, levels: u8) -> Set {
         let mut set = Set::default();
         let callers = self.callers(function);
@@ -226,7 +227,7 @@ impl<'p> Eval<'p> {
         set
     }
 
-    /// The result of a function type, and what it takes.
+    /// The result of a function type, and its parameter types.
     pub(super) fn function_type(&self, file: FileId, expr: ExprId) -> (ExprId, Range) {
         let facts = &self.file(file).facts;
         let (expr, takes) = match facts.expr(expr) {
@@ -239,7 +240,7 @@ impl<'p> Eval<'p> {
         }
     }
 
-    /// What one call passes to the parameter at a place.
+    /// The values that one call passes to the parameter at a position.
     fn passed(&mut self, caller: &Caller, place: usize, name: Option<Sym>, levels: u8) -> Set {
         let (file, call) = (caller.file, caller.call);
         match caller.passing {
@@ -258,7 +259,7 @@ impl<'p> Eval<'p> {
                 let entry = &facts.calls[call as usize];
                 let Expr::Member(of, method) = facts.expr(entry.callee) else { return Set::default() };
                 let method = facts.name(method);
-                // `reduce` hands over what it has so far first.
+                // `reduce` passes the accumulator first.
                 let element = usize::from(matches!(method, "reduce" | "reduceRight" | "fold"));
                 if place != element {
                     return Set::default();
@@ -283,7 +284,7 @@ impl<'p> Eval<'p> {
         }
     }
 
-    /// A keyword argument that no parameter takes.
+    /// The values of a keyword argument that no parameter takes.
     pub(super) fn keyword(&mut self, function: Gid, name: Sym, levels: u8) -> Set {
         let mut set = Set::default();
         let callers = self.callers(function);
@@ -297,7 +298,7 @@ impl<'p> Eval<'p> {
         set
     }
 
-    /// Everything passed from a place on.
+    /// All values passed from a position on.
     pub(super) fn rest_elements(&mut self, function: Gid, place: usize, levels: u8) -> Set {
         let mut set = Set::default();
         let callers = self.callers(function);

@@ -1,4 +1,4 @@
-//! Go: which of several files that declare a name is meant, by the builds and tests they are part of.
+//! Go: selects among several declarations of a name, by the builds and tests that their files are part of.
 
 use super::deps::Entry;
 use super::eval::Eval;
@@ -6,7 +6,7 @@ use super::value::{DirId, FileId, Gid, Sym};
 use crate::facts::{VarId, VarKind};
 
 impl Eval<'_> {
-    /// A name of the package that a file belongs to. Tests are seen by tests only.
+    /// A name of the package that a file belongs to. Only tests see names of tests.
     pub(super) fn go_sibling(&self, file: FileId, name: Sym) -> Option<(FileId, VarId)> {
         let here = self.file(file);
         let folder = self.program.find_folder(&here.folder)?;
@@ -16,7 +16,7 @@ impl Eval<'_> {
         last_fitting(seen.copied(), |of| self.file(of).is_built_with(here))
     }
 
-    /// A name of a package, as other packages see it: without its tests, in the usual build.
+    /// A name of a package as other packages see it: without its tests, in the default build.
     pub(super) fn go_member(&self, folder: DirId, name: Sym) -> Option<(FileId, VarId)> {
         self.note(Entry::Go(folder, name));
         let declared = self.link.go_declared(folder, self.link.go_package(folder)?, name);
@@ -24,8 +24,7 @@ impl Eval<'_> {
         last_fitting(seen.copied(), |of| self.file(of).is_in_usual_build())
     }
 
-    /// What stands for a function or method in the build that a file is read in, where it is not part of that build
-    /// itself.
+    /// The counterpart of a function or method in the build in which a file is analyzed, if there is one.
     pub(super) fn in_build_of(&self, file: FileId, function: Gid) -> Option<Gid> {
         let (here, there) = (self.file(file), self.file(function.file));
         let def = there.facts.def(function.def);
@@ -47,7 +46,7 @@ impl Eval<'_> {
     }
 }
 
-/// The last that fits, else the last.
+/// The last that fits, else the last of all.
 fn last_fitting(
     all: impl DoubleEndedIterator<Item = (FileId, VarId)> + Clone,
     fits: impl Fn(FileId) -> bool,

@@ -1,4 +1,4 @@
-//! Which file, folder or package an import means, by the rules of each language.
+//! Resolves imports to files, folders or packages, by the rules of each language.
 
 use super::program::{Program, join};
 use super::value::{FileId, Sym, Value};
@@ -7,24 +7,25 @@ use crate::language::Language;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What is read from manifests and names once, before imports are resolved.
+/// Module locations, read from manifests and names before imports are resolved.
 #[derive(Default)]
 pub struct Places {
-    /// Go modules: path in imports, folder; longest path first.
+    /// Go modules: import path and folder; longest path first.
     go: Vec<(String, String)>,
     /// Rust crates.
     pub crates: Vec<Crate>,
-    /// Folder of each crate root's module tree, by file.
+    /// The folder that a Python module is imported from, by the importing folder and the first part of the module's
+    /// name.
     python_bases: FxHashMap<(Arc<str>, String), Option<Arc<str>>>,
     pub ecma: super::ecma::Packages,
-    /// Names of packages, for what is outside, as symbols.
+    /// Symbols of the names of outside packages.
     pub package_names: FxHashMap<String, Sym>,
 }
 
 pub struct Crate {
-    /// As written in paths: dashes are underscores.
+    /// As in paths: dashes are underscores.
     pub name: String,
-    /// `src/lib.rs` or what the manifest says.
+    /// `src/lib.rs` or the path in the manifest.
     pub library: Option<FileId>,
 }
 
@@ -51,7 +52,8 @@ impl Places {
         places
     }
 
-    /// Prepares names of outside packages and where Python modules begin, which needs the program to change.
+    /// Interns the names of outside packages and finds the folders of Python modules. Done in advance, because it
+    /// changes the program.
     pub fn prepare(&mut self, program: &mut Program, files: &[FileId]) {
         let mut names: Vec<String> = Vec::new();
         let mut python: Vec<(FileId, String)> = Vec::new();
@@ -64,7 +66,7 @@ impl Places {
                         if !first.is_empty() {
                             python.push((id, first.clone()));
                             names.push(first);
-                            // Its parts are names too, if nothing in the program mentions them.
+                            // The parts of the module are names too, even if the program does not use them.
                             names.extend(import.module.split('.').skip(1).map(str::to_owned));
                         }
                     }
@@ -164,7 +166,7 @@ impl Places {
             }
         }
         if self.go.is_empty() {
-            // Without modules: the folder whose path ends so, if there is one.
+            // Without a `go.mod`: the only folder whose path ends with the import path.
             let mut found = program.folders().filter(|(id, folder)| {
                 !program.folder_files(*id).is_empty()
                     && (***folder == *path || folder.strip_suffix(path).is_some_and(|b| b.ends_with('/')))
@@ -193,7 +195,7 @@ fn python_walk(program: &Program, folder: &str, dotted: &str) -> Option<Value> {
     found
 }
 
-/// The package a module outside belongs to.
+/// The package that an outside module belongs to.
 pub fn outside_name(language: Language, module: &str) -> String {
     match language.family() {
         Language::JavaScript => {
@@ -223,7 +225,7 @@ fn by_suffix(program: &Program, path: &str) -> Option<FileId> {
     }
 }
 
-/// Takes `.` and `..` out of a path.
+/// Removes `.` and `..` from a path.
 pub fn normalise(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -238,7 +240,7 @@ pub fn normalise(path: &str) -> String {
     parts.join("/")
 }
 
-/// Name and library of a `Cargo.toml`, read line by line: the few keys needed stand on lines of their own.
+/// Name and library of a `Cargo.toml`, read line by line: each of the few needed keys is on a separate line.
 fn read_cargo(program: &Program, folder: &str, text: &str) -> Option<Crate> {
     let mut section = "";
     let (mut name, mut lib_name, mut lib_path) = (None, None, None);

@@ -1,4 +1,4 @@
-//! Tables over all files that evaluation needs: imports, packages, methods written outside their types, inheritance.
+//! Tables over all files that evaluation uses: imports, packages, methods outside their types, inheritance.
 
 use super::deps::{Changed, Entry};
 use super::eval::{Eval, LEVELS};
@@ -15,10 +15,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Where JavaScript has its own classes.
+/// The package name for the global classes of JavaScript.
 pub const GLOBAL_THIS: &str = "globalThis";
 
-/// Names the languages themselves give a meaning to.
+/// Symbols of names with a meaning in a language.
 pub struct Words {
     pub init: Sym,
     pub constructor: Sym,
@@ -32,12 +32,12 @@ pub struct Words {
     pub call: Sym,
     pub apply: Sym,
     pub bind: Sym,
-    /// `module.exports = …`.
+    /// The export of `module.exports = …`.
     pub whole: Sym,
     /// Any element of a container.
     pub element: Sym,
     pub implements: Sym,
-    /// The packages that a language's own library is, where it needs no import.
+    /// The packages of a language's own library that need no import.
     python_builtins: Sym,
     java_lang: Sym,
     global_this: Sym,
@@ -81,7 +81,7 @@ impl Words {
 /// Definitions with their flags.
 type Flagged = SmallVec<[(Gid, u32); 1]>;
 
-/// The variables of one name in a Go package, in the order of files: more than one where builds differ.
+/// The variables of one name in a Go package, in the order of files: more than one if builds differ.
 type Declared = SmallVec<[(FileId, VarId); 1]>;
 
 /// A base that is not part of the program.
@@ -100,18 +100,18 @@ pub struct Link {
     stars: Stars,
     /// Go: package-level names by folder and package clause.
     go: FxHashMap<(DirId, Sym), FxHashMap<Sym, Declared>>,
-    /// Main package of a folder, the one that others import; whether files of the usual build belong to it.
+    /// The package of a folder that others import, and whether files of the default build belong to it.
     go_main: FxHashMap<DirId, (Sym, bool)>,
-    /// Packages by dotted name, and what stands in them.
+    /// Definitions by package and name; packages by dotted name.
     packages: FxHashMap<Sym, FxHashMap<Sym, Gid>>,
     package_of: Vec<Option<Sym>>,
-    /// Rust: the file a `mod x;` means, and who declared a file.
+    /// Rust: the file of a `mod x;`, and the declaring module of a file.
     rust_children: FxHashMap<(FileId, DefId, Sym), FileId>,
     rust_parent: FxHashMap<FileId, (FileId, DefId)>,
-    /// Whether a file is part of the tests: by its name and folder, in Rust by who declares it.
+    /// Whether a file is part of the tests: by its name and folder, in Rust by the module that declares it.
     tests: Vec<bool>,
     macros: FxHashMap<Sym, Option<Gid>>,
-    /// Functions by name where a language has one space of names for all files.
+    /// Functions by name, for languages with one namespace for all files; `None` if the name is ambiguous.
     functions: FxHashMap<(Language, Sym), Option<Gid>>,
     /// Methods by name, each with its flags.
     pub methods_named: FxHashMap<(Language, Sym), Flagged>,
@@ -121,22 +121,23 @@ pub struct Link {
     bases: FxHashMap<Gid, SmallVec<[Gid; 2]>>,
     pub base_kinds: FxHashMap<(Gid, Gid), (BaseKind, u32)>,
     external_bases: FxHashMap<Gid, SmallVec<[u32; 1]>>,
-    /// All bases that are not part of the program, those of the language's own library included.
+    /// All bases that are not part of the program, including those of the language's own library.
     outside_bases: FxHashMap<Gid, SmallVec<[OutsideBase; 1]>>,
-    /// Rust: traits that are also implemented for types of elsewhere, or for all that have another trait.
+    /// Rust: traits that are also implemented for types outside the program, or for all types with another trait.
     for_others: FxHashSet<Gid>,
     derived: FxHashMap<Gid, Vec<Gid>>,
-    /// Go: the interfaces a type has the methods of.
+    /// Go: the interfaces whose methods a type has.
     structural: FxHashMap<Gid, SmallVec<[Gid; 2]>>,
-    /// Names under which something is put into an object from outside.
+    /// Names of members that are written by code outside their object.
     written: FxHashSet<Sym>,
 }
 
-/// What differs after files changed.
+/// The table entries that differ after files changed.
 #[derive(Default)]
 pub struct Differences {
     pub changed: Changed,
-    /// Of that, what rounds are told: by the tables as they are now, it may become known in another round than before.
+    /// The subset that also counts as new in every round, because with the new tables it may become known in another
+    /// round.
     pub told: Changed,
 }
 
@@ -149,8 +150,8 @@ impl Link {
         Link::with(program, places, imports, &ids)
     }
 
-    /// The tables after files changed, made again where that is cheap, with what differs from before. None when so much
-    /// may differ that everything is better resolved again.
+    /// Updates the tables after files changed, and returns the differences. `None` if so much may differ that a full
+    /// resolution is better.
     pub fn again(
         old: &mut Link,
         program: &mut Program,
@@ -160,7 +161,7 @@ impl Link {
         let mut places = std::mem::take(&mut old.places);
         let language = |id: &FileId| program.file(*id).facts.language;
         if files.iter().any(|id| language(id) == Language::Rust) {
-            // Which names are crates is known from what is imported anywhere.
+            // The names of crates depend on the imports of all files.
             let known: FxHashSet<String> = places.package_names.drain().map(|(name, _)| name).collect();
             places.prepare(program, &program.ids().collect::<Vec<_>>());
             if known.len() != places.package_names.len()
@@ -207,7 +208,7 @@ impl Link {
         Some((link, differences))
     }
 
-    /// Notes which entries another has differently.
+    /// Records the entries that differ between two versions of the tables.
     fn compare(&self, new: &Link, Differences { changed, told }: &mut Differences) {
         for (id, imports) in self.imports.iter().enumerate() {
             if *imports != new.imports[id] {
@@ -232,7 +233,7 @@ impl Link {
         differ(&self.derived, &new.derived, |gid| derived.push(*gid));
         for gid in derived {
             changed.entry(Entry::Derived(gid));
-            // Classes came and went below these, also what is made of them.
+            // Derived classes were added or removed below these, and so were their instances.
             for link in [self, new] {
                 link.above(gid, |of| {
                     changed.entry(Entry::Below(of));
@@ -243,7 +244,7 @@ impl Link {
         }
         for gid in moved {
             changed.file(gid.file);
-            // Where members are looked for is another for all below, which those above them look at.
+            // Members of all derived classes resolve differently, which affects the classes above them.
             for link in [self, new] {
                 for below in link.all_derived(gid).into_iter().chain([gid]) {
                     link.above(below, |of| changed.entry(Entry::Below(of)));
@@ -269,7 +270,7 @@ impl Link {
         }
     }
 
-    /// Makes the tables. Imports are resolved for the files given, and taken as they are for others.
+    /// Builds the tables. Imports are resolved for the files in `importing` and copied for all others.
     fn with(program: &mut Program, places: Places, imports: Vec<Vec<Option<Value>>>, importing: &[FileId]) -> Link {
         let words = Words::new(program);
         let slots = program.slots();
@@ -314,7 +315,7 @@ impl Link {
         self.imports[file as usize].get(import as usize).copied().flatten()
     }
 
-    /// Whether `export * from …` may give this name.
+    /// Whether `export * from …` may provide this name.
     pub fn star_gives(&self, file: FileId, import: ImportId, name: Sym) -> bool {
         self.stars.may_give(file, import, name)
     }
@@ -343,7 +344,7 @@ impl Link {
                 }
                 Language::Java | Language::Kotlin | Language::CSharp | Language::Php => {
                     let package = file.facts.package.replace('\\', ".");
-                    // Packages that hold nothing but packages are named on the way to these.
+                    // Intern the packages that contain only packages: paths to the inner ones name them.
                     for (end, _) in package.match_indices('.') {
                         program.intern(&package[..end]);
                     }
@@ -355,7 +356,7 @@ impl Link {
                         if def.kind.type_like() || def.kind == Kind::Function {
                             names.insert(file.sym(def.name), Gid { file: *id, def: *child });
                         }
-                        // Namespaces are written inside the file in C#.
+                        // In C#, namespaces are inside the file.
                         if def.kind == Kind::Module {
                             for inner in file.children.of(*child) {
                                 let def = file.facts.def(*inner);
@@ -403,7 +404,7 @@ impl Link {
         for id in &ids {
             self.tests[*id as usize] = program.file(*id).facts.def(ROOT).is(flag::TEST);
         }
-        // A Rust file is what the module is that declares it, whatever it is called. Modules nest: from the outside in.
+        // A Rust file is a test if its declaring module is, independent of its name. Modules nest: from the outside in.
         let children: FxHashSet<FileId> = declared.values().flatten().map(|(child, _)| *child).collect();
         let mut open: Vec<FileId> = ids.iter().copied().filter(|id| !children.contains(id)).collect();
         let mut seen: FxHashSet<FileId> = FxHashSet::default();
@@ -417,7 +418,7 @@ impl Link {
         }
     }
 
-    /// Files that are the beginning of a crate of their own: binaries, tests, examples, benches.
+    /// Files that are the root of a separate crate: binaries, tests, examples, benches.
     fn is_rust_root(&self, path: &str) -> bool {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         matches!(folder.rsplit('/').next(), Some("bin" | "tests" | "examples" | "benches"))
@@ -428,7 +429,7 @@ impl Link {
         self.go_main.get(&folder).map(|(package, _)| *package)
     }
 
-    /// Everything that a Go package declares under a name.
+    /// All declarations of a name in a Go package.
     pub fn go_declared(&self, folder: DirId, package: Sym, name: Sym) -> &[(FileId, VarId)] {
         self.go.get(&(folder, package)).and_then(|names| names.get(&name)).map_or(&[], |found| found.as_slice())
     }
@@ -462,7 +463,7 @@ impl Link {
         {
             return Some(sym);
         }
-        // A package that only holds packages has no symbol of its own: one below stands for it by its first parts.
+        // A package that contains only packages has no entry: it exists if its name is a prefix of another.
         let inside = format!("{whole}.");
         let known = self.packages.keys().any(|p| program.text(*p).starts_with(&inside));
         if known { sym } else { None }
@@ -471,7 +472,7 @@ impl Link {
     // --- names ---
 
     fn read_names(&mut self, program: &Program) {
-        // Where something is set by place, any field may be meant.
+        // A positional construction may write any field.
         let mut by_place: Vec<Language> = Vec::new();
         for id in program.ids() {
             let file = program.file(id);
@@ -527,7 +528,7 @@ impl Link {
         }
     }
 
-    /// Whether anything anywhere is put under this name from outside.
+    /// Whether any code writes a member of this name from outside its object.
     pub fn is_written(&self, name: Sym) -> bool {
         name == self.words.element || self.written.contains(&name)
     }
@@ -536,7 +537,7 @@ impl Link {
         self.macros.get(&name).copied().flatten()
     }
 
-    /// Whether a file of the language has a function of that name that others can call.
+    /// Whether a file of the language has a function of that name that is not private.
     pub fn has_function(&self, language: Language, name: Sym) -> bool {
         self.functions.contains_key(&(language.family(), name))
     }
@@ -566,7 +567,7 @@ impl Link {
         }
     }
 
-    /// A dotted path of packages and classes.
+    /// Resolves a dotted path of packages and classes.
     fn in_packages(&self, program: &Program, language: Language, module: &str) -> Option<Value> {
         let module = module.replace('\\', ".");
         if let Some(sym) = program.find(&module)
@@ -605,7 +606,7 @@ impl Link {
         }
     }
 
-    /// Rust: where a path begins.
+    /// Rust: resolves the first segment of a path.
     pub fn rust_root(&self, program: &Program, file: FileId, owner: DefId, text: &str) -> Option<Value> {
         match text {
             "crate" => {
@@ -628,7 +629,7 @@ impl Link {
                     return Some(Value::Module(library));
                 }
                 if matches!(text, "std" | "core" | "alloc") || self.places.package_names.contains_key(text) {
-                    // The name of a local module or item is found before this is asked.
+                    // Local modules and items of that name were tried before.
                     return self.places.outside(program, Language::Rust, text);
                 }
                 None
@@ -692,7 +693,7 @@ impl Link {
                         let bind = &file.facts.binds[*bind as usize];
                         let Target::Member(of, _) = bind.target else { continue };
                         let class = class_in(&mut eval, *id, of, bind.owner);
-                        // The link belongs to the file of the type: a line of another file would mislead there.
+                        // The link belongs to the file of the type: a line of another file would be wrong there.
                         let line = if class.is_some_and(|class| class.file == *id) { *line } else { 0 };
                         match (class_in(&mut eval, *id, bind.value, bind.owner), class) {
                             (Some(base), class) => impls.push((class, base, line)),
@@ -727,7 +728,7 @@ impl Link {
                 }
             }
         }
-        // Of several builds' methods, that of the usual one stands for all.
+        // Methods of the default build come first: the first one represents all.
         for methods in self.attached.values_mut().filter(|methods| methods.len() > 1) {
             methods.sort_by_key(|method| !program.file(method.file).is_in_usual_build());
         }
@@ -742,7 +743,7 @@ impl Link {
         }
     }
 
-    /// Whether a trait is implemented for more than the types of the program.
+    /// Whether a trait is implemented for types outside the program, or for all types with another trait.
     pub fn is_for_others(&self, base: Gid) -> bool {
         self.for_others.contains(&base)
     }
@@ -842,7 +843,7 @@ impl Link {
         self.derived.contains_key(&class)
     }
 
-    /// Every class derived from this one, nearest first, up to a number beyond which nobody asks.
+    /// Every class derived from this one, nearest first, up to `MOST_DERIVED`.
     pub fn all_derived(&self, class: Gid) -> Vec<Gid> {
         let mut found: Vec<Gid> = Vec::new();
         let mut seen: FxHashSet<Gid> = FxHashSet::default();
@@ -860,7 +861,7 @@ impl Link {
         found
     }
 
-    /// Runs for a class and everything it is derived from.
+    /// Runs for a class and all its ancestors.
     pub fn above(&self, class: Gid, mut run: impl FnMut(Gid)) {
         let mut seen: SmallVec<[Gid; 8]> = SmallVec::new();
         seen.push(class);
@@ -877,7 +878,7 @@ impl Link {
         }
     }
 
-    /// Go: a type implements an interface when it has its methods, without saying so.
+    /// Go: a type implements an interface if it has its methods, without a declaration.
     fn read_go_interfaces(&mut self, program: &Program) {
         let flows = Flows::default();
         let mut by_method: FxHashMap<Sym, Vec<Gid>> = FxHashMap::default();
@@ -942,7 +943,7 @@ impl Link {
 
 const MOST_DERIVED: usize = 400;
 
-/// Runs for every key that two maps do not have the same value for.
+/// Runs for every key whose values differ between two maps.
 pub(super) fn differ<K: std::hash::Hash + Eq, V: PartialEq>(
     old: &FxHashMap<K, V>,
     new: &FxHashMap<K, V>,
@@ -968,7 +969,7 @@ fn class_in(eval: &mut Eval<'_>, file: FileId, expr: u32, owner: DefId) -> Optio
     })
 }
 
-/// What a type expression names that is not part of the program, without type arguments.
+/// The types outside the program that a type expression names, without type arguments.
 fn outside_types(eval: &mut Eval<'_>, file: FileId, expr: u32, owner: DefId) -> SmallVec<[u32; 1]> {
     let facts = &eval.file(file).facts;
     let of = match facts.expr(expr) {
@@ -985,7 +986,7 @@ fn outside_types(eval: &mut Eval<'_>, file: FileId, expr: u32, owner: DefId) -> 
     found.collect()
 }
 
-/// Keeps the first; a second one makes the name mean nothing.
+/// Records the first definition of a name; a second one makes the name ambiguous.
 fn once<K: std::hash::Hash + Eq>(map: &mut FxHashMap<K, Option<Gid>>, key: K, gid: Gid) {
     map.entry(key).and_modify(|known| *known = None).or_insert(Some(gid));
 }

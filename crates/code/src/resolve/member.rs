@@ -1,4 +1,4 @@
-//! Members: what a name means on a class, an instance, a module, an object, and in the lines of inheritance.
+//! Resolves members of classes, instances, modules and objects, including inherited ones.
 
 use super::call::overload::{self, overloads};
 use super::deps::Entry;
@@ -9,24 +9,24 @@ use crate::language::Language;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// A class and what it inherits from, in the order in which members are looked for.
+/// A class and its ancestors, in method resolution order.
 #[derive(Default)]
 pub struct Line {
     pub classes: Vec<Gid>,
-    /// Something in it comes from outside the program.
+    /// Whether an ancestor is outside the program.
     pub external: bool,
-    /// Where the classes stand.
+    /// The files of the classes.
     files: SmallVec<[FileId; 4]>,
 }
 
 /// Methods, each with a class that has it.
 pub type Overriding = Arc<Vec<(Gid, Gid)>>;
 
-/// Implementations of a method beyond this are not told one by one: the declared method stands for them.
+/// More implementations of a method than this are not reported one by one: the declared method represents them.
 const MOST_OVERRIDES: usize = 8;
 
 impl<'p> Eval<'p> {
-    /// `of.name` as an expression.
+    /// The values of `of.name`.
     pub(super) fn member_of(&mut self, file: FileId, of: ExprId, name: Sym, owner: DefId, levels: u8) -> Set {
         if self.file(file).facts.expr(of) == Expr::Super {
             return self.member_of_super(file, name, owner, levels);
@@ -41,7 +41,7 @@ impl<'p> Eval<'p> {
 
     fn member_of_super(&mut self, file: FileId, name: Sym, owner: DefId, levels: u8) -> Set {
         let Some(class) = self.enclosing_type(file, owner, levels) else { return Set::default() };
-        // With the classes it is called on known, the next in their line is meant (Python).
+        // If the classes of the receiver are known, the next class in their resolution order applies (Python).
         let mut set = Set::default();
         let mut seen = false;
         if self.file(file).facts.language == Language::Python {
@@ -65,7 +65,7 @@ impl<'p> Eval<'p> {
         set
     }
 
-    /// The receiver of the method around, also where it is an ordinary parameter.
+    /// The receiver of the enclosing method, also if it is an ordinary parameter.
     fn this_in(&mut self, file: FileId, owner: DefId, levels: u8) -> Set {
         let here = self.file(file);
         let mut at = owner;
@@ -133,7 +133,7 @@ impl<'p> Eval<'p> {
         set
     }
 
-    /// Reading a property that has a getter gives what the getter gives.
+    /// Replaces getters with their results.
     fn through_accessors(&mut self, found: Set, levels: u8) -> Set {
         let mut set = Set { too_many: found.too_many, ..Set::default() };
         for (value, how) in &found.values {
@@ -160,7 +160,7 @@ impl<'p> Eval<'p> {
             }
             return (*self.put(Value::Func(function), name, levels)).clone();
         }
-        // A lambda or a method reference stands for the one method of its interface.
+        // A lambda or a method reference implements the one method of its interface.
         if matches!(language, Language::Java | Language::Kotlin | Language::CSharp) {
             return Set::one(value, How::Flow);
         }
@@ -188,10 +188,10 @@ impl<'p> Eval<'p> {
         if self.link.words.prototype == name {
             return Set::one(Value::Prototype(class), How::Exact);
         }
-        // `T::new` stands for the one method of its interface.
+        // `T::new` implements the one method of its interface.
         let functional =
             matches!(self.program.text(name), "get" | "apply" | "accept" | "run" | "call" | "test" | "create");
-        // What it declares itself was only out of reach here.
+        // A declared member exists; it only needs more levels than are left here.
         let own = line.classes.iter().any(|of| self.file(of.file).member(of.def, name).is_some());
         if functional && !own && self.file(class.file).facts.language == Language::Java && !line.external {
             return Set::one(Value::Class(class), How::Flow);
@@ -224,7 +224,7 @@ impl<'p> Eval<'p> {
         set
     }
 
-    /// Where the class is only declared, a derived one may be meant.
+    /// Adds methods of derived classes, if the class is only the declared type of the receiver.
     fn overrides(&mut self, class: Gid, how: How, name: Sym, set: &mut Set) {
         let declared: Vec<Gid> = set
             .values
@@ -236,11 +236,12 @@ impl<'p> Eval<'p> {
             .flat_map(|m| self.with_overloads(m, name))
             .collect();
         let is_abstract = declared.iter().all(|m| self.def(*m).is(flag::ABSTRACT));
-        // `this.m()` means the own method unless there is none to run.
+        // `this.m()` calls the method of the own class, unless that is abstract.
         if (how == How::Exact && !is_abstract) || (declared.is_empty() && !set.is_empty()) {
             return;
         }
-        // Nothing is called there that is not declared, here or above, unless what is above is not all of the program.
+        // In languages with declared types, only a declared member can be called, unless an ancestor is outside the
+        // program.
         if declared.is_empty() && overloads(self.file(class.file).facts.language) {
             let of_every_object = matches!(self.program.text(name), "toString" | "equals" | "hashCode" | "clone");
             let line = self.line(class);
@@ -255,18 +256,19 @@ impl<'p> Eval<'p> {
         self.note(Entry::Below(class));
         let found: Vec<(Gid, Gid)> =
             self.overriding(class, name).iter().filter(|(method, _)| !declared.contains(method)).copied().collect();
-        // What no class below says otherwise is what runs, whichever of them are made. Where they do not fit beside the
-        // declared method, that stands for them.
+        // Without overrides, the declared method runs, whichever classes have instances. If there are too many
+        // overrides, the declared method represents them.
         if found.is_empty() || found.len() > MOST_OVERRIDES || set.values.len() + found.len() > MOST {
             return;
         }
         self.touch_flows();
-        // One entry for all that is asked below: whether anything below the class is made.
+        // One entry covers all checks below: whether anything derived from the class is made.
         for entry in [Entry::AnyMade, Entry::Made(class), Entry::MadeBelow(class)] {
             self.note(entry);
         }
         let known = self.flows.any_made();
-        // The class itself is never made, and those below it that are say otherwise: then one of those is meant.
+        // No instance of the class itself is made, and the derived classes with instances override the method: one of
+        // those runs.
         let only_below = !self.flows.is_made(class) && self.has_made_below(class);
         if only_below && !is_abstract && how != How::Exact && !self.is_inherited(class, name, &declared) {
             for (value, how) in &mut set.values {
@@ -295,7 +297,7 @@ impl<'p> Eval<'p> {
         }
     }
 
-    /// Whether a class below this one is made that has one of these methods, and not another of that name.
+    /// Whether a derived class with instances inherits one of these methods without overriding it.
     fn is_inherited(&mut self, class: Gid, name: Sym, declared: &[Gid]) -> bool {
         let made = self.link.all_derived(class).into_iter().filter(|below| self.flows.is_made(*below));
         made.collect::<Vec<Gid>>().into_iter().any(|below| {
@@ -304,8 +306,8 @@ impl<'p> Eval<'p> {
         })
     }
 
-    /// Whether a class below inherits this method that no call was seen on. A call of `super().m()` shows one class that
-    /// the method runs on, and says nothing of those that do not override it.
+    /// Whether a derived class that no call was seen on inherits this method. A call of `super().m()` reveals one class
+    /// that the method runs on, but not those that do not override it.
     pub(super) fn runs_on_others(&mut self, method: Gid, class: Gid, seen: &Set) -> bool {
         self.note(Entry::Below(class));
         let here = self.file(method.file);
@@ -316,7 +318,7 @@ impl<'p> Eval<'p> {
         })
     }
 
-    /// A method, and those of its name beside it.
+    /// A method and its overloads.
     fn with_overloads(&self, method: Gid, name: Sym) -> SmallVec<[Gid; 4]> {
         let class = Gid { file: method.file, def: self.def(method).parent };
         let all = match overloads(self.file(method.file).facts.language) {
@@ -332,9 +334,8 @@ impl<'p> Eval<'p> {
         *self.made_below.entry(class).or_insert_with(made)
     }
 
-    /// Methods of that name that classes below this one have as their own or from elsewhere, each with the first class
-    /// that has it. Looked up by what is written, so that it depends on the methods of that name and who derives from
-    /// whom, and on nothing else.
+    /// Methods of that name in derived classes, own or inherited, each with the first class that has it. Found by
+    /// syntax only, so that the result depends only on the methods of that name and on the inheritance.
     fn overriding(&mut self, class: Gid, name: Sym) -> Overriding {
         let family = self.program.file(class.file).facts.language.family();
         self.note(Entry::Methods(family, name));
@@ -353,7 +354,7 @@ impl<'p> Eval<'p> {
                 {
                     found.push((method, derived));
                 }
-                // More than can be told, whichever of them is the declared one.
+                // More than can be reported, even without the declared ones.
                 if found.len() > 2 * MOST_OVERRIDES {
                     break;
                 }
@@ -364,25 +365,25 @@ impl<'p> Eval<'p> {
         found
     }
 
-    /// Whether what a class only declares is written somewhere in the program.
+    /// Whether a method that a class only declares has a body somewhere in the program.
     pub(super) fn is_written_below(&mut self, class: Gid, name: Sym) -> bool {
         self.note(Entry::Below(class));
         self.link.is_for_others(class) || !self.overriding(class, name).is_empty()
     }
 
-    /// A method written in a class or for it.
+    /// A method in the body of a class or attached to it.
     fn method_in(&self, class: Gid, name: Sym) -> Option<Gid> {
         let here = self.program.file(class.file);
         let own = here.member(class.def, name).and_then(|var| match here.facts.vars[var as usize].what {
             VarKind::Def(def) if here.facts.def(def).kind == Kind::Method => Some(Gid { file: class.file, def }),
-            // A field of that name stands before it.
+            // A field of the same name hides the method.
             _ if overloads(here.facts.language) => overload::own(here, class, name).first().copied(),
             _ => None,
         });
         own.or_else(|| self.link.attached(class, name).first().copied())
     }
 
-    /// The field of a type at a place.
+    /// The field of a type at a position.
     pub(super) fn field_at(&self, class: Gid, place: usize) -> Option<Sym> {
         let here = self.file(class.file);
         let own = |v: &&crate::facts::Var| v.owner == class.def && v.what != VarKind::TypeParam;
@@ -405,7 +406,7 @@ impl<'p> Eval<'p> {
         set
     }
 
-    /// A field or method of an instance, through what the class inherits from.
+    /// A field or method of an instance, including inherited ones.
     pub(super) fn field(&mut self, class: Gid, name: Sym, levels: u8) -> Set {
         let line = self.line(class);
         let mut set = Set::default();
@@ -416,7 +417,7 @@ impl<'p> Eval<'p> {
                 set.join(&self.expr(of.file, *value, *owner, levels));
             }
             let put = self.put(Value::Instance(*of, true), name, levels);
-            // What is put over a method of a class is put into some of its objects only.
+            // A member that replaces a method is set on some instances only.
             let over = !put.is_empty() && line.classes.iter().any(|c| self.method_in(*c, name).is_some());
             set.join_as(&put, if over { How::Candidate } else { How::Compiler });
             set.join(&self.put(Value::Prototype(*of), name, levels).clone());
@@ -434,11 +435,11 @@ impl<'p> Eval<'p> {
                 set.join(&declared);
             }
         }
-        // Where too much is put into it, what it was declared as still holds.
+        // If too many values are assigned to it, use the declared type.
         if set.too_many && !declared.is_empty() { declared } else { set }
     }
 
-    /// What a class itself says of a name: a variable of its body, a method written for it elsewhere.
+    /// The declaration of a name in a class itself: a variable of its body, or a method attached to it.
     pub(super) fn declared_in(&mut self, class: Gid, name: Sym, levels: u8) -> Set {
         let here = self.file(class.file);
         let mut set = Set::default();
@@ -446,8 +447,8 @@ impl<'p> Eval<'p> {
             set.join(&self.solve(Question::Var(class.file, var), levels).clone());
         }
         let attached = self.link.attached(class, name);
-        // What a Rust type says itself comes before what it says for a trait; of several traits one is meant, and of
-        // several impls of a generic type that say the same name, the one for its arguments.
+        // In Rust, inherent methods take precedence over trait methods. Of several traits, or of several impls of a
+        // generic type with the same name, only one applies.
         let own = attached.iter().any(|method| self.def(*method).through.is_none());
         let several = if own { self.is_said_by_several(class, attached) } else { attached.len() > 1 };
         let usual = attached.first().is_some_and(|method| self.file(method.file).is_in_usual_build());
@@ -477,10 +478,10 @@ impl<'p> Eval<'p> {
         None
     }
 
-    /// The class and its ancestors: C3 where that works out, as in Python; else depth first.
+    /// The class and its ancestors: in C3 order if that is consistent, as in Python; else depth first.
     pub(super) fn line(&mut self, class: Gid) -> Arc<Line> {
         let line = self.line_of(class);
-        // What a class inherits from is said where it stands.
+        // The inheritance depends on the files of the classes.
         for file in &line.files {
             self.file(*file);
         }
@@ -523,7 +524,7 @@ impl<'p> Eval<'p> {
                 break;
             }
             let next = lines.iter().map(|line| line[0]).find(|head| !lines.iter().any(|l| l[1..].contains(head)));
-            // No consistent order: take the first, as depth first would.
+            // No consistent order: take the first, as in depth first.
             let next = next.unwrap_or(lines[0][0]);
             if !classes.contains(&next) {
                 classes.push(next);
@@ -538,7 +539,7 @@ impl<'p> Eval<'p> {
         Line { classes, external, files }
     }
 
-    // --- what is put into objects from outside ---
+    // --- writes into objects from outside ---
 
     pub(super) fn put(&mut self, of: Value, name: Sym, levels: u8) -> Arc<Set> {
         self.note(Entry::Written(name));
@@ -559,7 +560,7 @@ impl<'p> Eval<'p> {
         self.touch_flows();
         let mut set = Set::default();
         self.note(Entry::WrittenNames(of));
-        // Numbers of names are given in the order in which files were read, on which nothing may depend.
+        // The numbers of symbols depend on the order in which files were read, so sort by text.
         let mut names: SmallVec<[Sym; 4]> = self.flows.written_names(of).collect();
         names.sort_unstable_by_key(|name| self.program.text(*name));
         for name in names {
@@ -619,7 +620,7 @@ impl<'p> Eval<'p> {
         set
     }
 
-    /// Names a module gives on from others: `export … from`, `pub use`, `from x import *`.
+    /// Names that a module re-exports: `export … from`, `pub use`, `from x import *`.
     pub(super) fn reexported(&mut self, file: FileId, owner: DefId, name: Sym, levels: u8) -> Set {
         self.deeper(levels, |e, levels| e.reexported_within(file, owner, name, levels))
     }
@@ -709,7 +710,7 @@ impl<'p> Eval<'p> {
             Language::Rust => {
                 let text = self.program.text(name);
                 self.note(Entry::Macro(name));
-                // `use x::*` comes before a crate of that name.
+                // `use x::*` takes precedence over a crate of that name.
                 if !matches!(text, "crate" | "self" | "super") {
                     set = self.in_wildcards(file, name, levels);
                 }
@@ -756,7 +757,7 @@ impl<'p> Eval<'p> {
         let here = self.file(file);
         let mut set = Set::default();
         if here.facts.language.family() == Language::JavaScript {
-            // `export *` gives names on without bringing them here.
+            // `export *` re-exports names without binding them here.
             return set;
         }
         for (index, import) in here.facts.imports.iter().enumerate() {
@@ -772,7 +773,7 @@ impl<'p> Eval<'p> {
         set
     }
 
-    /// A bare name inside classes: a member of the innermost one that has it, inherited ones included.
+    /// A bare name inside classes: a member of the innermost class that has it, including inherited ones.
     fn enclosing_member(&mut self, file: FileId, owner: DefId, name: Sym, levels: u8) -> Set {
         let here = self.file(file);
         let mut at = owner;
@@ -804,7 +805,7 @@ impl<'p> Eval<'p> {
         Set::default()
     }
 
-    /// Whether a variable is one that values are followed to only by name: it says nothing by itself.
+    /// Whether an expression is a variable that an import binds.
     pub(super) fn is_import(&self, file: FileId, expr: ExprId) -> bool {
         let facts = &self.file(file).facts;
         matches!(facts.expr(expr), Expr::Var(v) if matches!(facts.vars[v as usize].what, VarKind::Import(_)))

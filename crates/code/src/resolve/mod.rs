@@ -1,8 +1,8 @@
-//! Links the facts of all files: who imports, calls, extends and uses what, and how sure that is.
+//! Links the facts of all files: resolves imports, calls, bases and references, each with its derivation.
 //!
-//! Calls are resolved in rounds. The first knows only what stands in the text: scopes, imports, declared types,
-//! constructors. Each further one also knows what the one before found out: which arguments reach a parameter, which
-//! classes a method runs on, what is put into objects. It ends when a round finds nothing new.
+//! Calls are resolved in rounds. The first uses only the text: scopes, imports, declared types, constructors. Each
+//! further one also uses the results of the previous one: the arguments that reach a parameter, the classes that a
+//! method runs on, the values written into objects. The number of rounds is fixed.
 
 mod builtin;
 mod call;
@@ -37,7 +37,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 pub use value::{FileId, Gid, How, Value};
 
-/// What one file's names turned out to mean.
+/// The resolved links of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Links {
     pub calls: Vec<CallLink>,
@@ -46,9 +46,9 @@ pub struct Links {
     pub uses: Vec<UseLink>,
     /// Methods written outside their types, with the types.
     pub receivers: Vec<(DefId, Gid)>,
-    /// Calls whose target is not known, by the definition they stand in.
+    /// Number of calls with an unknown target, by the definition that contains them.
     pub unresolved: Vec<(DefId, u32)>,
-    /// The same by what is called and the line, where the program has a function or method of that name.
+    /// The same by called name and line, if the program has a function or method of that name.
     pub unresolved_names: Vec<(Box<str>, u32)>,
     pub counts: Counts,
     /// The file is part of the tests.
@@ -57,10 +57,10 @@ pub struct Links {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Calls written in the file, those the language makes by itself left out.
+    /// Calls in the text of the file, without implicit ones.
     pub calls: u32,
     pub resolved: u32,
-    /// Calls of builtins, of containers and texts, of what is outside the program.
+    /// Calls of builtins, of methods of containers and strings, of symbols outside the program.
     pub outside: u32,
     pub unresolved: u32,
 }
@@ -91,7 +91,7 @@ pub struct BaseLink {
     pub to: To,
     pub how: BaseKind,
     pub line: u32,
-    /// Found by its methods, not said (Go).
+    /// Derived from its methods, not declared (Go).
     pub structural: bool,
 }
 
@@ -101,24 +101,24 @@ pub struct UseLink {
     pub to: Gid,
     pub line: u32,
     pub how: How,
-    /// Reading it runs it: a property.
+    /// Reading it calls it: a property.
     pub runs: bool,
 }
 
 // --- the result ---
 
-/// What a file's uses mean, each with what that was found with.
+/// The targets of a use, with the dependencies of that result.
 type Used = (SmallVec<[(Gid, How, bool); 1]>, Arc<[Atom]>);
 
-/// How the links of a file were found.
+/// The dependencies of a file's links.
 #[derive(Clone, Default)]
 struct Linked {
-    /// With what, apart from the calls.
+    /// Dependencies of everything except the calls.
     deps: Box<[Atom]>,
     uses: Box<[Used]>,
 }
 
-/// The links of a file. `known` tells how they were found before, and what has changed since.
+/// Computes the links of a file. `known` contains the previous dependencies and the changes since.
 fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linked, &Changed)>) -> (Links, Linked) {
     let file = eval.file(id);
     let mut with: Vec<Arc<[Atom]>> = vec![[id].into()];
@@ -206,7 +206,7 @@ fn links(eval: &mut Eval<'_>, id: FileId, found: &[Found], known: Option<(&Linke
     (links, Linked { deps, uses: uses.into() })
 }
 
-/// The name that a call calls, where the program has a function or method of that name.
+/// The called name, if the program has a function or method of that name.
 fn called_name<'p>(eval: &Eval<'p>, file: FileId, call: CallId) -> Option<&'p str> {
     let here = eval.file(file);
     let facts = &here.facts;
@@ -218,7 +218,7 @@ fn called_name<'p>(eval: &Eval<'p>, file: FileId, call: CallId) -> Option<&'p st
     known.then(|| facts.name(name))
 }
 
-/// A call of a method that only one type of the program has, and that no builtin type is likely to have.
+/// The target of a call of a method that only one type of the program has and that no builtin type is likely to have.
 fn unique_name(eval: &Eval<'_>, file: FileId, call: CallId) -> Option<Gid> {
     let facts = &eval.file(file).facts;
     let call = &facts.calls[call as usize];
@@ -247,7 +247,7 @@ fn import_link(eval: &mut Eval<'_>, file: FileId, import: u32) -> Option<To> {
     let entry = &eval.file(file).facts.imports[import as usize];
     match target? {
         Value::Module(of) => {
-            // A package's `__init__` or a folder is asked for a module of it: that module is what is imported.
+            // If the imported symbol of a package or folder is a module of it, the import is of that module.
             if let Imported::Symbol(_) = entry.what {
                 let (found, _) = eval.ask(|e| e.imported(file, import, LEVELS));
                 for (value, _) in &found.values {
@@ -275,7 +275,7 @@ fn import_link(eval: &mut Eval<'_>, file: FileId, import: u32) -> Option<To> {
 }
 
 impl Eval<'_> {
-    /// The symbol an expression names, without following values: for references.
+    /// The symbols that an expression names, without following values: for references.
     fn used(&mut self, file: FileId, expr: u32, owner: DefId) -> SmallVec<[(Gid, How, bool); 1]> {
         let here = self.file(file);
         let mut out = SmallVec::new();
@@ -286,7 +286,7 @@ impl Eval<'_> {
             _ => return out,
         };
         if let Some(var) = var {
-            // Locals and parameters are nobody's symbols.
+            // Locals and parameters are not symbols.
             let found = &here.facts.vars[var as usize];
             if here.facts.def(found.owner).kind.callable()
                 && !matches!(found.what, crate::facts::VarKind::Def(_) | crate::facts::VarKind::Import(_))
@@ -349,7 +349,7 @@ impl Eval<'_> {
         out
     }
 
-    /// The module variable or field a name stands for.
+    /// The module variable or field that a name refers to.
     fn symbol_of(&self, file: FileId, owner: DefId, name: u32) -> Option<Gid> {
         let here = self.file(file);
         self.symbol_named(file, owner, here.sym(name))

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Files that say how others are found: `go.mod`, `Cargo.toml`, `package.json`, `tsconfig.json`.
+/// Whether a file configures module resolution: `go.mod`, `Cargo.toml`, `package.json`, `tsconfig.json`.
 pub fn is_manifest(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     matches!(name, "go.mod" | "Cargo.toml" | "package.json" | "jsconfig.json")
@@ -24,7 +24,7 @@ pub struct Program {
     syms: FxHashMap<Arc<str>, Sym>,
     folders: FxHashMap<Arc<str>, DirId>,
     folder_paths: Vec<Arc<str>>,
-    /// Files per folder, that many folders deep; kept for all folders up to the root.
+    /// Files directly in each folder, by folder id; all folders up to the root have an entry.
     folder_files: Vec<Vec<FileId>>,
     pub manifests: BTreeMap<String, String>,
     externals: Mutex<Externals>,
@@ -40,13 +40,13 @@ struct Externals {
 const PACKAGE: u32 = u32::MAX;
 
 impl Program {
-    /// Adds a file, or what it says now.
+    /// Adds a file, or replaces its facts.
     pub fn set(&mut self, path: &str, facts: Arc<Facts>) -> FileId {
         let syms = facts.names.iter().map(|name| self.intern(name)).collect();
         self.put(path, Arc::new(File::new(path, facts, syms)))
     }
 
-    /// The same for many files at once, on all cores.
+    /// Like `set` for many files, on all cores.
     pub fn set_all(&mut self, sources: Vec<(String, Arc<Facts>)>) {
         let syms: Vec<Vec<Sym>> =
             sources.iter().map(|(_, facts)| facts.names.iter().map(|name| self.intern(name)).collect()).collect();
@@ -91,8 +91,8 @@ impl Program {
         Some(id)
     }
 
-    /// Numbers the files in the order of their paths. Where several would do, the one with the lowest number is often
-    /// taken: that must not depend on which was read first, or another process would say something else.
+    /// Numbers the files in the order of their paths. Ties are often broken by the lowest number, so the numbers must
+    /// not depend on the order of reading, or results would differ between processes.
     pub fn put_in_order(&mut self) {
         let in_order = |a: &Option<Arc<File>>, b: &Option<Arc<File>>| match (a, b) {
             (Some(a), Some(b)) => a.path < b.path,
@@ -156,7 +156,7 @@ impl Program {
 
     pub fn find_folder(&self, path: &str) -> Option<DirId> {
         let id = *self.folders.get(path)?;
-        // A folder whose files are all gone is gone; folders above others are looked at below.
+        // A folder without files exists only if there are files below it.
         (!self.folder_files[id as usize].is_empty() || self.has_files_below(path)).then_some(id)
     }
 
@@ -198,7 +198,7 @@ impl Program {
         &self.texts[sym as usize]
     }
 
-    // --- what is not part of the program ---
+    // --- names outside the program ---
 
     pub fn external_package(&self, name: Sym) -> u32 {
         self.external_in(PACKAGE, name)
@@ -219,7 +219,7 @@ impl Program {
         id
     }
 
-    /// The package and the names inside it.
+    /// The package and the path of names inside it.
     pub fn external_path(&self, id: u32) -> (&str, Vec<&str>) {
         let externals = self.externals.lock().unwrap_or_else(PoisonError::into_inner);
         let mut names = Vec::new();
@@ -245,19 +245,19 @@ impl Program {
         text
     }
 
-    /// By its name: classes are capitalised nearly everywhere.
+    /// Guessed from the name: types are capitalized in nearly all languages.
     pub fn external_is_type(&self, id: u32) -> bool {
         let (package, names) = self.external_path(id);
         names.last().unwrap_or(&package).starts_with(|c: char| c.is_uppercase())
     }
 
-    /// Whether it is a macro (Rust).
+    /// Whether the name is a macro (Rust).
     pub fn external_is_macro(&self, id: u32) -> bool {
         let (package, names) = self.external_path(id);
         names.last().unwrap_or(&package).ends_with('!')
     }
 
-    /// Whether it is a type that says nothing of its instances, or has none: Python's `typing.Any`, `NoReturn`.
+    /// Whether the type reveals nothing about its instances, or has none: Python's `typing.Any`, `NoReturn`.
     pub fn external_is_anything(&self, id: u32) -> bool {
         let (package, names) = self.external_path(id);
         matches!(package, "typing" | "typing_extensions") && matches!(names.as_slice(), ["Any" | "NoReturn" | "Never"])
@@ -265,7 +265,8 @@ impl Program {
 
     // --- Python ---
 
-    /// A module or package of a folder. `package`: the folder is one, or the file asked is its `__init__`.
+    /// A module or package in a folder; `None` unless `package`: the folder is a package, or the file is its
+    /// `__init__`.
     pub fn python_child(&self, folder: &str, package: bool, name: Sym) -> Option<Value> {
         if !package {
             return None;
@@ -282,10 +283,10 @@ impl Program {
             .or_else(|| self.find_folder(&base).map(Value::Folder))
     }
 
-    /// The folder from which a module of that first name is imported by a file.
+    /// The folder from which a file imports a module with that first name.
     pub fn python_base(&self, file: FileId, first: &str) -> Option<Arc<str>> {
         let from = self.file(file).folder.clone();
-        // Nearest first: the own folder and those above it, where they are no packages themselves.
+        // Nearest first: the file's folder and those above it that are not packages themselves.
         let mut at: &str = &from;
         loop {
             let is_package = self.find_file(&join(at, "__init__.py")).is_some();
@@ -297,7 +298,7 @@ impl Program {
             }
             at = at.rsplit_once('/').map_or("", |(above, _)| above);
         }
-        // Elsewhere: a folder that holds a real package of that name and is none itself.
+        // Elsewhere: a folder that contains a real package of that name and is not a package itself.
         let mut best: Option<&Arc<str>> = None;
         for (id, path) in self.folders() {
             if path.rsplit('/').next() != Some(first) || self.folder_files(id).is_empty() {
@@ -327,7 +328,7 @@ impl Program {
         }
     }
 
-    /// `import a.b.c`: what `a` is.
+    /// The value of `a` in `import a.b.c`.
     pub fn python_root(&self, file: FileId, module: &str) -> Option<Value> {
         let first = module.split('.').next()?;
         let base = self.python_base(file, first);

@@ -1,4 +1,4 @@
-//! What code can reach at all: what is no test reaches no test, and what is in one build nothing that is only in others.
+//! Restricts targets to reachable code: non-test code does not reach tests, and a build does not reach files of others.
 
 use super::eval::Eval;
 use super::value::{Gid, How, Set, Value};
@@ -10,26 +10,26 @@ impl Eval<'_> {
         self.link.is_test_file(gid.file) || self.file(gid.file).is_in_test(gid.def)
     }
 
-    /// Whether one definition can depend on another: what is no test knows nothing of tests.
+    /// Whether one definition can depend on another: non-test code does not depend on tests.
     pub(super) fn can_depend(&self, from: Gid, to: Gid) -> bool {
         !self.is_test(to) || self.is_test(from)
     }
 
-    /// Leaves what a call in this definition can run.
+    /// Keeps the targets that a call in this definition can run.
     pub(super) fn keep_reachable(&self, from: Gid, targets: &mut Set) {
         let several = possible(targets).count() > 1;
         targets.values.retain(|(value, _)| definition(value).is_none_or(|to| self.can_depend(from, to)));
         if self.file(from.file).facts.language == Language::Go {
             self.keep_built_with(from, targets);
         }
-        // The only one of several that is left is no longer one of several.
+        // If only one of several candidates is left, it is no longer ambiguous.
         let mut left = possible(targets);
         if let (true, Some(only), None) = (several, left.next(), left.next()) {
             *only = How::Dispatch;
         }
     }
 
-    /// Leaves what is part of the build that a file is read in, where something of that name is.
+    /// Keeps the targets in the build in which the file is analyzed, for each name that has one there.
     fn keep_built_with(&self, from: Gid, targets: &mut Set) {
         let here = self.file(from.file);
         let is_built = |to: Gid| self.file(to.file).is_built_with(here);
@@ -54,7 +54,7 @@ impl Eval<'_> {
     }
 }
 
-/// Those of which it is not known that they, and not others, are meant.
+/// The targets whose derivation is `Possible`: candidates among others.
 fn possible(targets: &mut Set) -> impl Iterator<Item = &mut How> {
     targets.values.iter_mut().map(|(_, how)| how).filter(|how| **how == How::Possible)
 }

@@ -1,9 +1,9 @@
-//! Resolves calls in rounds, and after changes only what the changes can be seen from.
+//! Resolves calls in rounds and, after changes, only those that the changes can affect.
 //!
-//! The first round knows what stands in the text. Each further one also knows what all files said in the one before:
-//! who calls what with what, what is put where. Every answer remembers what it was found with, as far as rounds may find
-//! it different, and files that change where that is wanted. So a round asks again only what the news of the round before
-//! can alter; and when files change, each round asks again only what differs from the same round before the change.
+//! The first round uses only the text. Each further one also uses the contributions of all files in the previous one:
+//! calls with their arguments, writes into objects. Every answer records its dependencies that may differ between
+//! rounds and, if requested, the files it depends on. So a round recomputes only what the news of the previous round
+//! can affect. After files change, each round recomputes only what differs from the same round before the change.
 
 use super::deps::{self, Atom, Changed};
 use super::eval::{Eval, LEVELS, Memo, Question, Traced};
@@ -20,19 +20,19 @@ use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-/// What is passed on through more functions than this is not followed.
+/// Number of rounds: values passed on through more functions than this are not followed.
 const ROUNDS: usize = 4;
 
-/// Up to so many changes are looked up one by one in what a whole file was found with.
+/// Up to this many changes are looked up in the dependencies of a whole file.
 const FEW_CHANGES: usize = 1_000;
 
-/// One call as a round found it.
+/// The result of one call in a round.
 #[derive(Clone, PartialEq)]
 pub struct Found {
     pub targets: Box<[(Value, How)]>,
-    /// It may change when more is known.
+    /// Whether a later round may change it.
     open: bool,
-    /// The targets are not called here but handed to something that calls them.
+    /// The targets are not called here but passed to code that calls them.
     handed: bool,
     pub class: Class,
     deps: Arc<[Atom]>,
@@ -43,17 +43,17 @@ pub enum Class {
     Resolved,
     Outside,
     Unresolved,
-    /// A call the language makes: not counted.
+    /// An implicit call: not counted.
     Silent,
 }
 
-/// What a round found in a file.
+/// The results of a round for one file.
 struct Answers {
     calls: Vec<Found>,
     puts: Puts,
-    /// What others may want to know of it, sorted.
+    /// The file's contributions to the flows, sorted.
     gives: Arc<[Give]>,
-    /// What all of them were found with, once somebody asks.
+    /// The union of all dependencies, computed on first use.
     deps: OnceLock<Box<[Atom]>>,
 }
 
@@ -62,7 +62,7 @@ impl Answers {
         Arc::new(Answers { calls, puts, gives, deps: OnceLock::new() })
     }
 
-    /// Whether any of them may have to be found again: of few changes nearly always none, which is told at once.
+    /// Whether any result may have to be recomputed. Fast for few changes, which nearly always affect nothing.
     fn sees(&self, changed: &Changed) -> bool {
         if changed.len() > FEW_CHANGES {
             return true;
@@ -82,18 +82,18 @@ struct Puts {
 
 #[derive(Default)]
 struct Round {
-    /// What the round before let all know.
+    /// The contributions of all files in the previous round.
     flows: Flows,
     files: Vec<Option<Arc<Answers>>>,
 }
 
-/// Resolves a program again and again as it changes.
+/// Resolves a program repeatedly as it changes.
 #[derive(Default)]
 pub struct Resolver {
-    /// The program that the links are of.
+    /// The version of the program that the links belong to.
     of: Resolved,
     links: Vec<Links>,
-    /// What is needed to resolve it again in part.
+    /// The state for incremental resolution.
     kept: Option<Kept>,
 }
 
@@ -106,7 +106,7 @@ struct Resolved {
 struct Kept {
     link: Link,
     rounds: Vec<Round>,
-    /// What each round but the first was told that the one before it was not, if not more than that.
+    /// For each round but the first, a superset of what it learned in addition to the previous one.
     news: Vec<Changed>,
     linked: Vec<Linked>,
 }
@@ -119,13 +119,13 @@ pub fn resolve(program: &mut Program) -> Vec<Links> {
 }
 
 impl Resolver {
-    /// As of the last time; an entry per file id.
+    /// The links of the last resolution; one entry per file id.
     pub fn links(&self) -> &[Links] {
         &self.links
     }
 
-    /// Brings the links up to date with the program, and tells the files whose links were found again. Files have other
-    /// numbers afterwards when some came or went.
+    /// Updates the links and returns the files whose links were recomputed. If files were added or removed, files are
+    /// renumbered.
     pub fn resolve(&mut self, program: &mut Program) -> FxHashSet<FileId> {
         let changed = self.of.changed_files(program);
         if changed.as_ref().is_some_and(FxHashSet::is_empty) && self.links.len() == program.slots() {
@@ -148,8 +148,8 @@ impl Resolver {
         found_again
     }
 
-    /// The same when it is not known whether anything will ever change: faster, and nothing but the links is kept, so that
-    /// after a change everything is resolved again.
+    /// Like `resolve`, without preparing for changes: faster, and only the links are kept, so that a change resolves
+    /// everything again.
     pub fn resolve_once(&mut self, program: &mut Program) -> FxHashSet<FileId> {
         self.kept = None;
         self.resolve_all(program, Traced::Rounds);
@@ -222,7 +222,7 @@ impl Resolver {
                         flows.replace(&old.gives, &new.gives, &link, &mut told);
                     }
                 }
-                // It differs from the round before in what it differed in, and where either is another now.
+                // Add what differs between this round and the previous one, because either of them changed.
                 kept.news[number - 1].extend(&told_before);
                 kept.news[number - 1].extend(&told);
             }
@@ -231,20 +231,20 @@ impl Resolver {
             seen.extend(&told);
             told_before = told;
             let (last, old) = (rounds.last(), &kept.rounds[number].files);
-            // Nobody was told anything else than before the change, in this round and in the one before.
+            // Neither this round nor the previous one has contributions that differ from those before the change.
             let no_news = seen.len() == changed.len();
             let before = number.checked_sub(1).filter(|_| no_news && quiet).map(|at| &kept.rounds[at].files);
             quiet = no_news;
             let told_since = number.checked_sub(1).map(|at| &kept.news[at]);
             let answers = answer_all(program, &link, &flows, &kept.news[..number], &mut parts, |id| {
                 if files.contains(&id) {
-                    // What it said before was another text.
+                    // Its previous results are of another text.
                     (last.and_then(|r: &Round| r.files[id as usize].as_ref()), Redo::Open)
                 } else {
                     let at = id as usize;
                     let old = old[at].as_ref();
                     let same = |a: Option<&Arc<Answers>>| matches!((a, old), (Some(a), Some(b)) if Arc::ptr_eq(a, b));
-                    // What held in the round before holds in this one, if it is the same answer.
+                    // An answer that is valid in the previous round and equal in this one is valid here too.
                     let holds = before.is_some_and(|b| same(b[at].as_ref()))
                         && last.is_some_and(|r| same(r.files[at].as_ref()));
                     let last = last.and_then(|r| r.files[at].as_deref()).zip(told_since);
@@ -265,7 +265,7 @@ impl Resolver {
             }
         }
         let wanted = |id: FileId| {
-            // A file that changed has other uses.
+            // The uses of a changed file are recomputed.
             let known = (!files.contains(&id)).then_some((&kept.linked[id as usize], &seen));
             found_again.contains(&id).then_some(known)
         };
@@ -286,7 +286,7 @@ impl Resolved {
         Resolved { files, manifests: program.manifests.clone() }
     }
 
-    /// The files that say something else now; none when others came or went, or what says how they are found changed.
+    /// The files whose facts changed; `None` if files were added, removed or renamed, or if a manifest changed.
     fn changed_files(&self, program: &Program) -> Option<FxHashSet<FileId>> {
         if self.manifests != program.manifests || self.files.len() != program.slots() {
             return None;
@@ -306,21 +306,21 @@ impl Resolved {
     }
 }
 
-/// What of a file's answers is to be found again.
+/// Which results of a file are recomputed.
 #[derive(Clone, Copy)]
 enum Redo<'a> {
     Nothing,
-    /// Whatever may differ between rounds; without answers everything.
+    /// All that may differ between rounds; without previous results, everything.
     Open,
-    /// What was found with something that has changed. Where the round before has found it already, with nothing that this
-    /// one was told and that one was not, it is taken from there.
+    /// Those whose dependencies changed. A result of the previous round is reused if nothing that this round learned in
+    /// addition affects it.
     Seeing {
         changed: &'a Changed,
         last: Option<Last<'a>>,
     },
 }
 
-/// What the round before found, and what it was not told yet.
+/// The results of the previous round, and what this round learned in addition.
 #[derive(Clone, Copy)]
 struct Last<'a> {
     answers: &'a Answers,
@@ -343,20 +343,19 @@ impl Redo<'_> {
     }
 }
 
-/// Parts for each core.
+/// Number of parts per core.
 const PARTS: usize = 4;
 
-/// Files that share what is found on the way to their answers, in one round and the next.
+/// Files that share memoized answers, in one round and the next.
 struct Part {
     ids: Vec<FileId>,
     traced: Traced,
-    /// What was found, unless it takes more memory than it saves time: after a change little is asked, and mostly the
-    /// same in each round.
+    /// The memoized answers. `None` if they cost more memory than they save time.
     memo: Option<Memo>,
 }
 
-/// The files in parts with about as many calls each: large enough that little is found twice, small enough that all
-/// cores are busy.
+/// Divides the files into parts with about the same number of calls: large enough to share answers, small enough to
+/// keep all cores busy.
 fn parts(program: &Program, traced: Traced, remember: bool) -> Vec<Part> {
     let weight = |id: FileId| 8 + program.file(id).facts.calls.len();
     let all: usize = program.ids().map(weight).sum();
@@ -373,7 +372,7 @@ fn parts(program: &Program, traced: Traced, remember: bool) -> Vec<Part> {
     parts
 }
 
-/// Finds the answers of all files on all cores, starting from what is known of each.
+/// Computes the results of all files on all cores, starting from what is known of each.
 fn answer_all<'a>(
     program: &Program,
     link: &Link,
@@ -404,7 +403,8 @@ fn answer_all<'a>(
     all
 }
 
-/// Finds the links of the files that are wanted, by the answers of the last round; `wanted` tells how they were found before.
+/// Computes the links of the files that `wanted` selects, from the results of the last round. `wanted` also returns
+/// their previous dependencies.
 fn link_all<'a>(
     program: &Program,
     link: &Link,
@@ -451,7 +451,7 @@ fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: R
     if again.is_empty() && !put_again {
         return known.clone();
     }
-    // Mostly the same is found again: then it is kept once.
+    // Most results are unchanged; those are shared, not stored again.
     let again: Vec<(CallId, Found)> = again
         .into_iter()
         .map(|call| {
@@ -463,7 +463,7 @@ fn answer(eval: &mut Eval<'_>, id: FileId, known: Option<&Arc<Answers>>, redo: R
     let last_puts = || redo.found_before(|last| (&last.puts, &*last.puts.deps));
     let puts = put_again.then(|| last_puts().unwrap_or_else(|| puts(eval, id))).filter(|puts| known.puts != *puts);
     let same = again.is_empty() && puts.is_none();
-    // What is told of a call also depends on what its target is like, be it the same target as before.
+    // The contributions also depend on properties of the targets, even if the targets are the same.
     if same && *gives(eval, id, &known.calls, &known.puts) == *known.gives {
         return known.clone();
     }
@@ -491,7 +491,7 @@ fn find(eval: &mut Eval<'_>, file: FileId, call: CallId) -> Found {
     Found { targets, open, handed, class, deps }
 }
 
-/// Whether the functions found are not what stands before the parentheses.
+/// Whether the targets are arguments that the callee calls, not the callee itself.
 fn is_handed(eval: &mut Eval<'_>, file: FileId, call: CallId, targets: &[(Value, How)]) -> bool {
     if !targets.iter().any(|(v, how)| matches!(v, Value::Func(_)) && *how >= How::Flow) {
         return false;
@@ -534,7 +534,7 @@ fn classify(
         }
         _ => {
             let callee = e.expr(file, call.callee, call.owner, LEVELS);
-            // Conversions of Go and calls of what came from outside.
+            // Conversions in Go, and calls of values from outside.
             !callee.is_empty() && callee.values.iter().all(|(v, _)| e.is_outside(*v) || matches!(v, Value::Class(_)))
         }
     });
@@ -544,7 +544,7 @@ fn classify(
 impl Eval<'_> {
     fn is_outside(&mut self, value: Value) -> bool {
         match value {
-            // A macro of another package may write anything, calls of this program's methods too.
+            // A macro of another package may expand to anything, including calls of this program's methods.
             Value::ExternalInstance(path) => !self.program.external_is_macro(path),
             Value::Text
             | Value::Number
@@ -565,7 +565,7 @@ impl Eval<'_> {
         match self.enclosing_type(file, owner, LEVELS) {
             Some(class) => {
                 let line = self.line(class);
-                // Every class has a parent, if only `object`.
+                // Every class has a parent, at least `object`.
                 line.external || line.classes.len() == 1
             }
             None => false,
@@ -573,7 +573,7 @@ impl Eval<'_> {
     }
 }
 
-/// Something put into an object from outside.
+/// A write into an object from outside.
 #[derive(Clone, Copy, PartialEq)]
 struct Put {
     into: Value,
@@ -627,7 +627,7 @@ fn asked<R>(eval: &mut Eval<'_>, deps: &mut Vec<Arc<[Atom]>>, ask: impl FnOnce(&
     eval.traced_in(deps, |e| e.ask(ask)).0
 }
 
-/// `T{a: x}`: fields that are set as the object is made, and the types made so.
+/// `T{a: x}`: the fields set by constructions, and the constructed types.
 fn constructs(eval: &mut Eval<'_>, file: FileId, out: &mut Vec<Put>, deps: &mut Vec<Arc<[Atom]>>) -> Vec<Gid> {
     let here = eval.file(file);
     let mut made = Vec::new();
@@ -654,7 +654,7 @@ fn constructs(eval: &mut Eval<'_>, file: FileId, out: &mut Vec<Put>, deps: &mut 
     made
 }
 
-/// What a file lets others know, sorted.
+/// The contributions of a file to the flows, sorted.
 fn gives(eval: &Eval<'_>, id: FileId, calls: &[Found], puts: &Puts) -> Vec<Give> {
     let (program, link) = (eval.program, eval.link);
     let file = program.file(id);

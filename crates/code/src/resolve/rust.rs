@@ -1,4 +1,4 @@
-//! What a Rust type is said to be by its impls and by names given to other types.
+//! Rust: several impls of one type, and aliases of generic types.
 
 use super::eval::Eval;
 use super::value::{Gid, Value};
@@ -6,8 +6,8 @@ use crate::facts::{Expr, Kind, VarKind};
 use crate::language::Language;
 
 impl Eval<'_> {
-    /// Whether a generic type has these as its own from more than one `impl`. A type without parameters says a
-    /// name twice only for different platforms or features.
+    /// Whether more than one inherent `impl` of a generic type has these methods. A type without parameters repeats a
+    /// name only for different platforms or features.
     pub(super) fn is_said_by_several(&self, class: Gid, attached: &[Gid]) -> bool {
         let here = self.file(class.file);
         if here.facts.language != Language::Rust || attached.len() < 2 {
@@ -20,8 +20,8 @@ impl Eval<'_> {
         generic && impls.any(|other| Some(other) != first)
     }
 
-    /// `type Result<T> = std::result::Result<T, Error>`: a name for a generic type of elsewhere, of which what
-    /// it is used with is all there is to know.
+    /// Whether an alias such as `type Result<T> = std::result::Result<T, Error>` names a generic type outside the
+    /// program, of which only the arguments are known.
     pub(super) fn gives_on(&mut self, alias: Gid, levels: u8) -> bool {
         let here = self.file(alias.file);
         let def = here.facts.def(alias.def);

@@ -1,4 +1,5 @@
-//! `export * from …`: which names come from where, so that a module that gives on many others is not asked through.
+//! Indexes the names that `export * from …` provides, so that a module with many such exports is not searched
+//! recursively.
 
 use super::deps::{Changed, Entry};
 use super::link::{Link, differ};
@@ -10,21 +11,21 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::rc::Rc;
 
-/// Of every module that gives on all of others: the imports by which a name may come.
+/// For each module with `export *`: the imports that may provide a name.
 #[derive(Default)]
 pub struct Stars {
     by_name: FxHashMap<(FileId, Sym), Imports>,
-    /// Those that may give any name.
+    /// Imports that may provide any name.
     open: FxHashMap<FileId, Imports>,
 }
 
 type Imports = SmallVec<[ImportId; 2]>;
 
-/// What a module gives.
+/// The names that a module exports.
 #[derive(Default)]
 struct Given {
     names: FxHashSet<Sym>,
-    /// More than can be told from its text.
+    /// Whether it may export names that its text does not contain.
     open: bool,
 }
 
@@ -52,7 +53,7 @@ impl Stars {
         among(self.by_name.get(&(file, name))) || among(self.open.get(&file))
     }
 
-    /// Notes which names come from elsewhere in another.
+    /// Records the differences between two versions.
     pub fn compare(&self, new: &Stars, changed: &mut Changed) {
         differ(&self.by_name, &new.by_name, |(file, name)| changed.entry(Entry::Star(*file, *name)));
         differ(&self.open, &new.open, |file| changed.file(*file));
@@ -63,12 +64,12 @@ struct Reading<'a> {
     program: &'a Program,
     link: &'a Link,
     known: FxHashMap<FileId, Rc<Given>>,
-    /// Being asked: modules may give each other on.
+    /// Modules in progress: modules may re-export each other.
     asked: FxHashSet<FileId>,
 }
 
 impl Reading<'_> {
-    /// The stars of a module, each with the module it stands for if that is one of the program.
+    /// The `export *` imports of a module, each with its target if that is in the program.
     fn stars_of(&self, file: FileId) -> Vec<(ImportId, Option<FileId>)> {
         let here = self.program.file(file);
         if here.facts.language.family() != Language::JavaScript {

@@ -1,11 +1,11 @@
-//! What an expression may hold, and by which rule that is known.
+//! The values that an expression may hold, and the derivation of each.
 
 use crate::facts::{DefId, ExprId};
 use smallvec::SmallVec;
 
 /// Index of a file in the program.
 pub type FileId = u32;
-/// A string known to the whole program.
+/// An interned string of the program.
 pub type Sym = u32;
 /// Index of a folder in the program.
 pub type DirId = u32;
@@ -19,36 +19,36 @@ pub struct Gid {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Value {
-    /// A function or lambda, called as it stands.
+    /// A function or lambda without a receiver.
     Func(Gid),
-    /// A method with its receiver; the second is the class the receiver is of.
+    /// A method bound to a receiver; the second field is the class of the receiver.
     Method(Gid, Gid),
     /// The type itself.
     Class(Gid),
-    /// An instance. `true`: of exactly this class, made by its constructor; `false`: or of one derived from it.
+    /// An instance. `true`: of exactly this class; `false`: of this class or a derived one.
     Instance(Gid, bool),
     Module(FileId),
-    /// A folder that is a package: Python without `__init__`, Go, Java by its name.
+    /// A folder that is a package: Python without `__init__`, Go, Java.
     Folder(DirId),
     /// A package known by its dotted name (Java, C#, Kotlin, PHP).
     Package(Sym),
     /// A namespace inside a file.
     Namespace(Gid),
-    /// A list, map or object written down at this expression.
+    /// A list, map or object literal at this expression.
     Object(FileId, ExprId),
     /// `F.prototype`.
     Prototype(Gid),
-    /// What a call of a generator gives.
+    /// The result of a call of a generator.
     Generator(Gid),
-    /// Something of a package that is not part of the program: `os.path.join`.
+    /// A name of a package outside the program: `os.path.join`.
     External(Sym),
-    /// An instance of, or what came out of, something external.
+    /// An instance or a result of something outside the program.
     ExternalInstance(Sym),
-    /// An instance of a generic type that is not of the program, with its arguments at this type expression.
+    /// An instance of a generic type outside the program; the type expression contains its arguments.
     Typed(FileId, ExprId),
     /// A function of which only the result type is known.
     FunctionOf(FileId, ExprId),
-    /// `*args` of a function: what its callers pass from this place on.
+    /// `*args` of a function: the arguments of its callers from this position on.
     Rest(Gid, u16),
     /// `**kwargs` of a function.
     Keywords(Gid),
@@ -59,27 +59,27 @@ pub enum Value {
     Nothing,
 }
 
-/// How a value is known, surest first. What is known through several steps is as sure as the weakest.
+/// The derivation of a value, the most certain first. A value derived in several steps has the least certain of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum How {
-    /// The compiler said so (SCIP).
+    /// Reported by a compiler (SCIP).
     Compiler,
-    /// Written in the same file, found by scope.
+    /// In the same file, resolved by scope.
     Exact,
-    /// Found through an import or the package.
+    /// Resolved through an import or the package.
     Import,
     /// Through the type of a receiver: a constructor, an annotation, a field.
     Type,
-    /// Through values followed across calls.
+    /// Through values that flow across calls.
     Flow,
-    /// Told beside others that are more likely, or as likely: a method without a body beside those that have one, one
-    /// of several classes that come where their common base is declared.
+    /// Reported beside targets that are at least as likely: a method without a body beside those with one, or one of
+    /// several classes where their common base is declared.
     Candidate,
-    /// The one class that implements or overrides, of which objects are made.
+    /// The only class with instances that implements or overrides the method.
     Dispatch,
-    /// One of several that could be meant by their declaration, or of which nothing shows that it is ever made.
+    /// One of several that the declaration allows, or one for which no instance is known to be made.
     Possible,
-    /// The only one of that name.
+    /// The only definition of that name.
     UniqueName,
 }
 
@@ -108,14 +108,14 @@ impl How {
     }
 }
 
-/// More values than this say nothing any more: such a set is given up.
+/// A set of more values than this is not informative and is dropped.
 pub const MOST: usize = 8;
 
-/// A small set of values, each with the surest way it is known.
+/// A small set of values, each with its most certain derivation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Set {
     pub values: SmallVec<[(Value, How); 2]>,
-    /// There were too many: nothing is known.
+    /// There were too many values, so nothing is known.
     pub too_many: bool,
 }
 
@@ -144,7 +144,7 @@ impl Set {
         self.join_as(other, How::Compiler);
     }
 
-    /// Adds all, none surer than `least`.
+    /// Adds all values, none with a more certain derivation than `least`.
     pub fn join_as(&mut self, other: &Set, least: How) {
         if other.too_many {
             self.values.clear();

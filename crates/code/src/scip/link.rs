@@ -1,4 +1,4 @@
-//! All documents together: which relationships follow from who mentions whom.
+//! Links all documents: derives relationships from their mentions.
 
 use super::place::{Mention, Mentioned, Placed, callee_name};
 use super::read::{Index, kind};
@@ -16,19 +16,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-/// A definition: its document and its place there.
+/// A definition: the index of its document and its id there.
 type Gid = (usize, DefId);
 
-/// What a symbol means.
+/// The target of a symbol.
 #[derive(Clone, Debug)]
 enum To {
     Def(Gid),
     Outside(Outside),
-    /// Of the program, but not known; or nothing that is an object.
+    /// Part of the program but without a known definition, or not an object of the graph.
     Nothing,
 }
 
-/// Links all documents. `skipped` are symbols that documents define whose files could not be read.
+/// Links all documents. `skipped` contains the symbols of documents whose files could not be read.
 pub fn link<'a>(index: &Index<'a>, placed: &[Placed<'a>], skipped: &[&'a str], namespace: Uuid) -> Compiled {
     let table = Table::new(index, placed, skipped, namespace);
     let bases = table.bases();
@@ -51,7 +51,7 @@ pub fn link<'a>(index: &Index<'a>, placed: &[Placed<'a>], skipped: &[&'a str], n
         edges.keys().filter(|(of, _, _)| *of != "REFERENCES").map(|(_, src, dst)| (*src, *dst)).collect();
     out.edges = edges
         .into_iter()
-        // Who calls something or is made from it need not be said to name it.
+        // A REFERENCES edge adds nothing where another relationship has the same ends.
         .filter(|((of, src, dst), _)| *of != "REFERENCES" || !pairs.contains(&(*src, *dst)))
         .map(Edge::of)
         .collect();
@@ -69,14 +69,14 @@ struct Part {
 
 struct Table<'p, 'a> {
     placed: &'p [Placed<'a>],
-    /// Kinds of symbols that are defined elsewhere.
+    /// Kinds of symbols that are defined outside the index.
     kinds: &'p FxHashMap<&'a str, u64>,
     ids: Vec<Vec<Option<Uuid>>>,
-    /// Global symbols with no document, local ones with theirs.
+    /// Definitions by symbol; the key of a local symbol includes its document.
     symbols: FxHashMap<(Option<usize>, &'p str), Gid>,
-    /// Other definitions of the same symbol that can run in its place: written under a condition, for example.
+    /// Other definitions of the same symbol that can run in its place, for example one under a condition.
     variants: FxHashMap<Gid, Vec<Gid>>,
-    /// Defined in the index, but not known.
+    /// Symbols that the index defines, but without a known definition.
     unknown: FxHashSet<&'p str>,
     homes: FxHashSet<&'p str>,
     namespace: Uuid,
@@ -104,7 +104,8 @@ impl<'p, 'a> Table<'p, 'a> {
                 table.homes.extend(home(symbol).filter(|_| scope.is_none()));
                 let gid = (at, *def);
                 match table.symbols.get(&(scope, *symbol)).copied() {
-                    // Of several declarations of one thing, the one that runs when it is named; else the first.
+                    // Of several declarations of one symbol, prefer the one that runs when it is called; else the
+                    // first.
                     Some(before) if table.runs(before) >= table.runs(gid) => table.also(before, gid),
                     before => {
                         table.symbols.insert((scope, *symbol), gid);
@@ -120,7 +121,7 @@ impl<'p, 'a> Table<'p, 'a> {
         table
     }
 
-    /// 0 for a declaration without a body, 1 for what runs only when it is written to, 2 for all else.
+    /// 0 for a declaration without a body, 1 for a setter, 2 for all others.
     fn runs(&self, gid: Gid) -> u8 {
         let (facts, def) = (&self.placed[gid.0].facts, self.def(gid));
         let overload = def.decorators.iter().any(|d| type_name(facts, *d) == Some("overload"));
@@ -139,7 +140,7 @@ impl<'p, 'a> Table<'p, 'a> {
         }
     }
 
-    /// Global symbols of the documents that are known definitions, and those that are not.
+    /// The number of global symbols with a known definition, and of those without.
     fn counts(&self) -> (usize, usize) {
         let counted = |symbol: &&str| !is_local(symbol) && !matches!(suffix(symbol), Some(Suffix::Namespace));
         let matched = self.symbols.keys().filter(|(scope, symbol)| scope.is_none() && counted(symbol)).count();
@@ -156,7 +157,7 @@ impl<'p, 'a> Table<'p, 'a> {
         self.ids[at][def as usize]
     }
 
-    /// The symbol a definition counts for: itself, or what encloses it.
+    /// The symbol that a definition is attributed to: itself, or the nearest enclosing one.
     fn owner(&self, (at, def): Gid) -> Option<Uuid> {
         let mut def = def;
         loop {
@@ -173,7 +174,7 @@ impl<'p, 'a> Table<'p, 'a> {
         match self.symbols.get(&(local.then_some(at), symbol)) {
             Some(gid) => To::Def(*gid),
             None if local || self.unknown.contains(symbol) => To::Nothing,
-            // What the program's own package has without defining it was generated, or left out.
+            // A symbol of the program's own package without a definition is generated or not indexed.
             None if home(symbol).is_none_or(|home| self.homes.contains(home)) => To::Nothing,
             None => Symbol::parse(symbol)
                 .and_then(|parsed| parsed.outside(self.placed[at].facts.language))
@@ -181,7 +182,7 @@ impl<'p, 'a> Table<'p, 'a> {
         }
     }
 
-    /// Classes and what they are made from, as far as it is in the program.
+    /// Base classes of each class, as far as they are in the program.
     fn bases(&self) -> FxHashMap<Gid, Vec<Gid>> {
         let mut bases: FxHashMap<Gid, Vec<Gid>> = FxHashMap::default();
         for (at, document) in self.placed.iter().enumerate() {
@@ -230,7 +231,7 @@ impl<'p, 'a> Table<'p, 'a> {
             }
         }
         self.implemented(&mut part, at);
-        // Calls the compiler says nothing about: nothing found for them is doubted.
+        // Calls that the compiler did not resolve: their links from other derivations must not be refuted.
         for (id, call) in document.facts.calls.iter().enumerate() {
             let name = callee_name(&document.facts, call.callee);
             if !told.contains(&(id as u32))
@@ -244,7 +245,7 @@ impl<'p, 'a> Table<'p, 'a> {
         part
     }
 
-    /// A call; whether it is known what is called.
+    /// Adds the edges of a call; returns whether its target is known.
     fn called(
         &self,
         part: &mut Part,
@@ -255,7 +256,7 @@ impl<'p, 'a> Table<'p, 'a> {
         bases: &FxHashMap<Gid, Vec<Gid>>,
     ) -> bool {
         let callable = |to: &To| matches!(to, To::Def(gid) if self.def(*gid).kind.callable());
-        // A class and its constructor named at once: the constructor is what runs.
+        // If a mention names a class and its constructor, the constructor is what runs.
         let precise = targets.iter().any(|(_, to)| callable(to));
         let mut told = false;
         for (symbol, to) in targets {
@@ -295,7 +296,7 @@ impl<'p, 'a> Table<'p, 'a> {
         told
     }
 
-    /// Whether something else may run when this is called: what implements it.
+    /// Whether an implementation may run in place of the called symbol.
     fn is_open(&self, symbol: &str, to: &To) -> bool {
         match to {
             To::Def((at, def)) => {
@@ -307,7 +308,8 @@ impl<'p, 'a> Table<'p, 'a> {
         }
     }
 
-    /// What runs when a class is called: its constructor, an inherited one where those are, else the class itself.
+    /// What runs when a class is called: its constructor, an inherited one where the language inherits them, else the
+    /// class itself.
     fn made(&self, class: Gid, bases: &FxHashMap<Gid, Vec<Gid>>) -> Option<Gid> {
         let def = self.def(class);
         let language = self.placed[class.0].facts.language;
@@ -329,7 +331,7 @@ impl<'p, 'a> Table<'p, 'a> {
             let own: Vec<Gid> = self.constructors(of);
             match own.as_slice() {
                 [one] => return Some(*one),
-                // Which of them it is, the class alone does not tell.
+                // The class alone does not determine which constructor runs.
                 [_, _, ..] => return None,
                 [] if !inherits => break,
                 [] => next.extend(bases.get(&of).into_iter().flatten().rev()),
@@ -346,9 +348,9 @@ impl<'p, 'a> Table<'p, 'a> {
 
     fn used(&self, part: &mut Part, src: Uuid, to: &To, line: u32) {
         let of = match to {
-            // Files and modules are named on the way to what is in them.
+            // Files and modules are only part of the path to a symbol.
             To::Def(gid) if matches!(self.def(*gid).kind, Kind::File | Kind::Module) => return,
-            // Reading a property runs it.
+            // Reading a property calls its getter.
             To::Def(gid) if self.def(*gid).is(flag::GETTER) => "CALLS",
             _ => "REFERENCES",
         };
@@ -377,7 +379,7 @@ impl<'p, 'a> Table<'p, 'a> {
                     part.implementations.insert((src, dst));
                 }
             } else if own.kind.type_like() && other.is_none_or(Kind::type_like) {
-                // Indexers list all ancestors. Where the text says which are its own, the others are not.
+                // Indexers list all ancestors. Where the text names the direct bases, keep only those.
                 let said = own.bases.iter().find(|base| type_name(facts, base.of) == Some(name));
                 if said.is_some() || own.bases.is_empty() {
                     let of = self.base_type(said.map(|base| base.how), own.kind, symbol, &to);
@@ -396,7 +398,7 @@ impl<'p, 'a> Table<'p, 'a> {
         if implements { type_names::IMPLEMENTS } else { type_names::EXTENDS }
     }
 
-    /// States a relationship; the id of its other end, if that is an object.
+    /// Adds a relationship; returns the id of its target if that is an object.
     fn edge(&self, part: &mut Part, of: &'static str, src: Uuid, to: &To, line: Option<u32>) -> Option<Uuid> {
         let dst = match to {
             To::Def(gid) => self.id(*gid)?,
@@ -412,8 +414,8 @@ impl<'p, 'a> Table<'p, 'a> {
     }
 }
 
-/// Indexers get lost in packages that give on what others define: a member that is called by another name than it has
-/// is not believed. Imported names may well have been given another.
+/// Whether a call is resolved to a member of another name. Indexers make this mistake in packages that re-export what
+/// others define. Imported names are not checked, because they may be renamed.
 fn misnamed(facts: &Facts, call: CallId, to: &To) -> bool {
     match (facts.expr(facts.calls[call as usize].callee), to) {
         (Expr::Member(_, written), To::Outside(outside)) => {

@@ -1,4 +1,4 @@
-//! One document beside its file: which definitions its symbols are, and what stands where they are mentioned.
+//! Matches one document with its file: finds the definitions of its symbols and classifies its mentions.
 
 use super::read::{Document, Encoding, Range, kind, role};
 use super::symbol::{Suffix, is_local, suffix};
@@ -8,23 +8,23 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
-/// A document whose file is known.
+/// A document matched with the facts of its file.
 pub struct Placed<'a> {
     pub facts: Facts,
     /// Object type and key of each definition.
     pub keys: Vec<Option<(&'static str, String)>>,
-    /// Symbols that are definitions of the file, in the order of the text.
+    /// Symbols with a definition in the file, in the order of the text.
     pub defined: Vec<(&'a str, DefId)>,
-    /// Symbols the document defines that the file's facts have no word for.
+    /// Symbols that the document defines, but that have no definition in the facts.
     pub unknown: Vec<&'a str>,
     pub mentions: Vec<Mention<'a>>,
-    /// A definition and what it implements or overrides.
+    /// A definition and a symbol that it implements or overrides.
     pub implements: Vec<(DefId, &'a str)>,
 }
 
-/// A place where something is named that is defined elsewhere.
+/// An occurrence that is not a definition.
 pub struct Mention<'a> {
-    /// Usually one; a class and its constructor may be named at once.
+    /// Usually one; a mention may name both a class and its constructor.
     pub symbols: SmallVec<[&'a str; 1]>,
     pub owner: DefId,
     pub line: u32,
@@ -38,13 +38,14 @@ pub enum Mentioned {
     Use,
 }
 
-/// Everything a document defines: what its file cannot be read for must not pass for something outside.
+/// All global symbols that a document defines. Used for files that cannot be read, so that their symbols do not count
+/// as outside.
 pub fn defined_in<'a>(document: &Document<'a>) -> Vec<&'a str> {
     let defined = document.occurrences.iter().filter(|o| o.roles & role::DEFINITION != 0).map(|o| o.symbol);
     defined.filter(|symbol| !is_local(symbol)).collect()
 }
 
-/// Matches a document with its file. `path` is the file's in the graph, `text` what `facts` were read from.
+/// Matches a document with its file. `path` is the path in the graph; `facts` were extracted from `text`.
 pub fn place<'a>(document: &Document<'a>, encoding: Encoding, path: &str, text: &str, facts: Facts) -> Placed<'a> {
     let keys = keys::keys(path, &facts);
     let spots = spots(document, encoding, text);
@@ -62,11 +63,11 @@ pub fn place<'a>(document: &Document<'a>, encoding: Encoding, path: &str, text: 
     out
 }
 
-/// Occurrences that stand at the same place in the text.
+/// Occurrences with the same range.
 struct Spot<'a> {
     start: usize,
     end: usize,
-    /// 1-based, as facts count.
+    /// 1-based, as in facts.
     line: u32,
     /// In bytes.
     column: u32,
@@ -87,7 +88,7 @@ fn spots<'a>(document: &Document<'a>, encoding: Encoding, text: &str) -> Vec<Spo
             spot.symbols.push((found.symbol, found.roles));
             continue;
         }
-        // What lies outside the text was written for another text.
+        // A range outside the text means that the index is of another version of the file.
         let Some((start, end)) = bytes(text, &starts, found.range, encoding) else { continue };
         last = Some(found.range);
         let (line, column) = (found.range.line + 1, (start - starts[found.range.line as usize]) as u32);
@@ -106,7 +107,7 @@ fn bytes(text: &str, starts: &[usize], range: Range, encoding: Encoding) -> Opti
     (start <= end).then_some((start, end))
 }
 
-/// Bytes of a line before a column.
+/// Number of bytes of a line before a column; `None` if the column is inside a character or beyond the line.
 fn within(line: &str, column: usize, encoding: Encoding) -> Option<usize> {
     if encoding == Encoding::Utf8 {
         return line.is_char_boundary(column).then_some(column);
@@ -121,7 +122,7 @@ fn within(line: &str, column: usize, encoding: Encoding) -> Option<usize> {
     (units == column).then_some(line.len())
 }
 
-/// Definitions by where they stand, each with the one around it.
+/// Definitions ordered by start, each with the enclosing one.
 struct Spans {
     order: Vec<(usize, usize, DefId)>,
     around: Vec<Option<usize>>,
@@ -149,7 +150,7 @@ impl Spans {
         Spans { order, around }
     }
 
-    /// Definitions around a place, innermost first; the file is not among them.
+    /// Definitions that contain a byte offset, innermost first, without the file.
     fn at(&self, place: usize) -> impl Iterator<Item = DefId> + '_ {
         let after = self.order.partition_point(|(start, _, _)| *start <= place);
         let around = std::iter::successors(after.checked_sub(1), |at| self.around[*at]);
@@ -157,7 +158,8 @@ impl Spans {
     }
 }
 
-/// Finds what is defined. Gives the places of names that are definitions although they are not called so.
+/// Finds definitions. Returns the start offsets of names that are definitions although the index marks them as
+/// mentions.
 fn definitions<'a>(
     out: &mut Placed<'a>,
     document: &Document<'a>,
@@ -167,7 +169,7 @@ fn definitions<'a>(
 ) -> FxHashSet<usize> {
     let parameters = document.symbols.iter().filter(|s| kind::PARAMETERS.contains(&s.kind));
     let passed: FxHashSet<&str> = parameters.map(|s| s.symbol).collect();
-    // A definition's own name comes before everything inside it: the first that fits is the name.
+    // A definition's own name precedes everything inside it, so the first match is the name.
     let mut claimed: FxHashMap<DefId, usize> = FxHashMap::default();
     let named = |facts: &Facts, spot: &Spot<'_>| {
         let written = &text[spot.start..spot.end];
@@ -184,7 +186,7 @@ fn definitions<'a>(
             if roles & role::DEFINITION == 0 || parameter || passed.contains(symbol) {
                 continue;
             }
-            // A file as a module stands at its beginning and has no text.
+            // A file that is a module has an empty range at its beginning.
             let module = suffix == Some(Suffix::Meta) && spot.start == spot.end;
             let space = (module || suffix == Some(Suffix::Namespace)) && !is_local(symbol);
             let found = named(&out.facts, spot).filter(|def| !space || out.facts.def(*def).kind == Kind::Module);
@@ -196,7 +198,7 @@ fn definitions<'a>(
             }
         }
     }
-    // Some indexers call only the first of several definitions of a name one, and the others mentions of it.
+    // Some indexers mark only the first of several definitions of a name as a definition, and the others as mentions.
     let first: FxHashSet<&str> = out.defined.iter().map(|(symbol, _)| *symbol).collect();
     let mut seen: FxHashSet<DefId> = claimed.into_keys().collect();
     let mut again = FxHashSet::default();
@@ -212,7 +214,7 @@ fn definitions<'a>(
     again
 }
 
-/// A name without the marks and quotes of its language.
+/// A name without the sigils and quotes of its language.
 fn plain(name: &str) -> &str {
     let bare = name.strip_prefix("r#").unwrap_or(name).trim_matches(['"', '\'', '`', '#', '$', '@', ':', '!', '?']);
     if bare.is_empty() { name } else { bare }
@@ -255,7 +257,7 @@ fn mentions<'a>(
         let (owner, how) = match base {
             Some(base) => (around, Mentioned::Base(base.how)),
             None => {
-                // Facts are owned by what runs or holds others, never by a variable.
+                // Uses are attributed to functions, types and modules, never to a variable or field.
                 let owns = |def: &DefId| !matches!(facts.def(*def).kind, Kind::Field | Kind::Variable);
                 (spans.at(spot.start).find(owns).unwrap_or(ROOT), Mentioned::Use)
             }
@@ -268,13 +270,13 @@ fn mentions<'a>(
     }
 }
 
-/// Names that are mentioned by importing them: that is told by IMPORTS already.
+/// Names that occur in import statements. They need no REFERENCES, because IMPORTS covers them.
 struct Imports<'f> {
     lines: FxHashSet<u32>,
     names: FxHashMap<&'f str, u32>,
 }
 
-/// The longest import statement, in lines.
+/// Longest import statement that is recognized, in lines.
 const IMPORT_LINES: u32 = 200;
 
 impl<'f> Imports<'f> {
@@ -291,7 +293,8 @@ impl<'f> Imports<'f> {
         imports
     }
 
-    /// Where a statement has several lines, the first mention from its first line on is the one in it.
+    /// Whether a mention is part of an import. If the statement has several lines, its first mention after the first
+    /// line counts.
     fn take(&mut self, written: &str, line: u32) -> bool {
         match self.names.get(written) {
             Some(first) if (*first..first + IMPORT_LINES).contains(&line) => {
@@ -303,7 +306,7 @@ impl<'f> Imports<'f> {
     }
 }
 
-/// Which places are the names of calls, by index into `spots`.
+/// Maps indices into `spots` to the calls that they name.
 fn calls(facts: &Facts, spots: &[Spot<'_>], text: &str) -> FxHashMap<usize, CallId> {
     let mut by_line: FxHashMap<u32, Vec<CallId>> = FxHashMap::default();
     for (id, call) in facts.calls.iter().enumerate() {
@@ -322,10 +325,10 @@ fn calls(facts: &Facts, spots: &[Spot<'_>], text: &str) -> FxHashMap<usize, Call
                 free.open.insert(at);
             }
         }
-        // Inner calls begin further to the right: they choose first.
+        // Inner calls begin further to the right and choose first.
         calls.sort_by_key(|id| (std::cmp::Reverse(facts.calls[*id as usize].column), *id));
-        // First by name and parenthesis, then by name alone (decorators, calls without parentheses), then calls of
-        // which the facts have no name.
+        // First by name and parenthesis, then by name alone (decorators, calls without parentheses), then calls whose
+        // callee has no name in the facts.
         for (by_name, parenthesis) in [(true, true), (true, false), (false, true)] {
             calls.retain(|id| {
                 let call = &facts.calls[*id as usize];
@@ -344,12 +347,13 @@ fn calls(facts: &Facts, spots: &[Spot<'_>], text: &str) -> FxHashMap<usize, Call
     found
 }
 
-/// Places of one line that no call has taken yet. Ordered, because a generated file may be one line.
+/// Occurrences on one line that no call has taken yet. Sorted for fast lookup, because a generated file may be one
+/// line.
 #[derive(Default)]
 struct Free<'t> {
-    /// By name, and whether what follows makes it a call.
+    /// By name, and whether the text after the name makes it a call.
     named: FxHashMap<(&'t str, bool), BTreeSet<usize>>,
-    /// All of which what follows makes them calls.
+    /// All whose following text makes them calls.
     open: BTreeSet<usize>,
 }
 
@@ -372,16 +376,16 @@ impl<'t> Free<'t> {
     }
 }
 
-/// Whether what follows a name makes it a call: an argument list, type arguments first if need be, or a macro's mark.
+/// Whether the text after a name makes it a call: an argument list, possibly after type arguments, or a macro's `!`.
 fn opens(behind: &str) -> bool {
     let behind = behind.trim_start();
     ["(", "<", "::<", "!", "?.("].iter().any(|mark| behind.starts_with(mark)) && !behind.starts_with("!=")
 }
 
-/// The last name of what is called, as written.
+/// The last name of the called expression, as written.
 pub fn callee_name(facts: &Facts, callee: ExprId) -> Option<&str> {
     let mut at = callee;
-    // Deeper ones are no names.
+    // Bounds the nesting; deeper expressions have no name.
     for _ in 0..16 {
         at = match facts.expr(at) {
             Expr::Free(name) | Expr::Member(_, name) | Expr::At(_, name) => return Some(facts.name(name)),

@@ -1,21 +1,21 @@
-//! The messages of an index that matter here, borrowed from its bytes.
+//! Parses the messages of a SCIP index that Lukasa uses, borrowing from its bytes.
 
 use super::wire::{Fields, Numbers, damaged};
 use lukasa_model::Result;
 use rustc_hash::FxHashMap;
 
-/// A whole index. Documents are taken apart one by one, as they are needed.
+/// A whole index. Documents are parsed one by one, on demand.
 pub struct Index<'a> {
     pub tool: &'a str,
     pub tool_version: &'a str,
-    /// The folder that paths are relative to, as a URL; possibly on another machine.
+    /// The folder that paths are relative to, as a URL; it may be on another machine.
     pub root: &'a str,
     pub documents: Vec<&'a [u8]>,
-    /// Kinds of what is defined elsewhere.
+    /// Kinds of symbols that are defined outside the index.
     pub outside: FxHashMap<&'a str, u64>,
 }
 
-/// What columns count.
+/// The unit of columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     Utf8,
@@ -25,7 +25,7 @@ pub enum Encoding {
 
 pub struct Document<'a> {
     pub path: &'a str,
-    /// Usually left out.
+    /// The source text; most indexers omit it.
     pub text: Option<&'a str>,
     pub encoding: Option<Encoding>,
     pub occurrences: Vec<Occurrence<'a>>,
@@ -39,7 +39,7 @@ pub struct Occurrence<'a> {
     pub range: Range,
 }
 
-/// Lines and columns, 0-based, the end exclusive; columns as the document's encoding counts them.
+/// Lines and columns, 0-based, the end exclusive; columns are in units of the document's encoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Range {
     pub line: u32,
@@ -52,7 +52,7 @@ pub struct Range {
 pub struct Information<'a> {
     pub symbol: &'a str,
     pub kind: u64,
-    /// Symbols this one implements or overrides.
+    /// Symbols that this one implements or overrides.
     pub implements: Vec<&'a str>,
 }
 
@@ -64,13 +64,13 @@ pub mod role {
     pub const FORWARD_DEFINITION: u64 = 0x40;
 }
 
-/// Numbers of `Information::kind`.
+/// Values of `Information::kind`.
 pub mod kind {
     /// Parameter, `self`, `this`, type parameter.
     pub const PARAMETERS: [u64; 4] = [37, 44, 52, 58];
     /// Interface, protocol, trait.
     pub const INTERFACES: [u64; 3] = [21, 42, 53];
-    /// Abstract, and its names in Go, Swift, C++, Rust and Haskell.
+    /// Abstract methods, and their equivalents in Go, Swift, C++, Rust and Haskell.
     pub const ABSTRACT_METHODS: [u64; 6] = [66, 67, 68, 69, 70, 71];
 }
 
@@ -94,7 +94,7 @@ impl<'a> Index<'a> {
                 _ => {}
             }
         }
-        // Any indexer writes this first, and without it anything could pass for an empty index.
+        // Every indexer writes metadata first. Without this check, any bytes could pass for an empty index.
         if described { Ok(index) } else { Err(damaged("no metadata")) }
     }
 
@@ -125,7 +125,7 @@ impl<'a> Index<'a> {
         format!("{tool} {}", self.tool_version).trim_end().to_owned()
     }
 
-    /// What columns count where a document does not say: what the indexer's own language counts.
+    /// The unit of columns where a document does not declare it: that of the language the indexer is written in.
     pub fn usual_encoding(&self) -> Encoding {
         match self.tool {
             "rust-analyzer" | "scip-go" | "scip-clang" | "scip-ruby" => Encoding::Utf8,
@@ -160,7 +160,7 @@ impl<'a> Document<'a> {
 }
 
 impl<'a> Occurrence<'a> {
-    /// None for what only colours the text.
+    /// `None` for occurrences that only highlight syntax.
     fn read(bytes: &'a [u8]) -> Result<Option<Occurrence<'a>>> {
         let (mut symbol, mut roles, mut old, mut typed) = ("", 0, Numbers::<4>::default(), None);
         let mut fields = Fields::new(bytes);
@@ -194,7 +194,7 @@ impl Range {
         }
     }
 
-    /// A message whose fields are the numbers, those that are zero left out.
+    /// Reads a message whose fields are numbers; zeros are omitted from the message.
     fn read<const N: usize>(bytes: &[u8]) -> Result<Range> {
         let mut numbers = [0u32; N];
         let mut fields = Fields::new(bytes);
@@ -225,7 +225,7 @@ impl<'a> Information<'a> {
     }
 }
 
-/// The other symbol of a relationship, if it says that it is implemented.
+/// The other symbol of a relationship, if this one implements it.
 fn implemented(bytes: &[u8]) -> Result<Option<&str>> {
     let (mut symbol, mut implements) = ("", false);
     let mut fields = Fields::new(bytes);

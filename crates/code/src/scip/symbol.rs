@@ -1,4 +1,4 @@
-//! Symbols as an index writes them: `scheme manager package version descriptors`, or `local 12`.
+//! Parses symbols of an index: `scheme manager package version descriptors`, or `local 12`.
 
 use crate::keys;
 use crate::language::Language;
@@ -30,14 +30,14 @@ pub enum Suffix {
     Macro,
 }
 
-/// Something of a package, named as the resolver would name it.
+/// A symbol of another package, named as the resolver names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outside {
     pub ecosystem: &'static str,
     pub package: String,
-    /// Empty for the package itself.
+    /// Empty if the symbol is the package itself.
     pub name: String,
-    /// The language has it without any import: such things are no objects of the graph.
+    /// Part of the language, without an import. Such symbols are not objects of the graph.
     pub builtin: bool,
 }
 
@@ -45,7 +45,7 @@ pub fn is_local(symbol: &str) -> bool {
     symbol.starts_with("local ")
 }
 
-/// What kind of thing a symbol names, by its end. `None` for what is no symbol.
+/// The kind of a symbol, from its last characters. `None` if the symbol is malformed.
 pub fn suffix(symbol: &str) -> Option<Suffix> {
     let mut ends = symbol.chars().rev();
     Some(match (ends.next()?, ends.next()) {
@@ -61,7 +61,7 @@ pub fn suffix(symbol: &str) -> Option<Suffix> {
     })
 }
 
-/// Where a symbol is at home: its package, or, where that has no name, its namespaces.
+/// The part of a symbol that identifies its package or, if that has no name, its namespaces.
 pub fn home(symbol: &str) -> Option<&str> {
     let (_, after_scheme) = word(symbol)?;
     let (_, after_manager) = word(after_scheme)?;
@@ -77,7 +77,7 @@ pub fn home(symbol: &str) -> Option<&str> {
         }
         _ => symbol.len() - after_package.len(),
     };
-    // The scheme stays out: two indexers of one language may have written one index.
+    // Without the scheme, because two indexers of one language may contribute to one index.
     symbol.get(symbol.len() - after_scheme.len()..end)
 }
 
@@ -96,7 +96,8 @@ impl<'a> Symbol<'a> {
         Some(Symbol { manager: unescaped(manager), package: unescaped(package), descriptors })
     }
 
-    /// How the resolver names it, so that both mean one object. `None` for parameters and what has no package.
+    /// The name that the resolver uses, so that both refer to one object. `None` for parameters and for symbols without
+    /// a package.
     pub fn outside(&self, language: Language) -> Option<Outside> {
         let last = self.descriptors.last()?;
         if matches!(last.suffix, Suffix::Parameter | Suffix::TypeParameter) {
@@ -118,7 +119,7 @@ impl<'a> Symbol<'a> {
                 let package = untyped(&self.package);
                 (package.clone(), inner_spaces(&spaces, &package))
             }
-            // The package that is installed may be called otherwise than what is imported.
+            // The name of the installed package may differ from the name that is imported.
             "python" if !spaces.is_empty() => {
                 let dotted = spaces.join(".");
                 let mut parts = dotted.split('.').map(str::to_owned);
@@ -145,7 +146,7 @@ impl<'a> Symbol<'a> {
     }
 }
 
-/// Types of a package are published beside it: `@types/react` is about `react`, `@types/a__b` about `@a/b`.
+/// The package that a package of types describes: `@types/react` is about `react`, `@types/a__b` about `@a/b`.
 fn untyped(package: &str) -> String {
     match package.strip_prefix("@types/") {
         Some(name) => match name.split_once("__") {
@@ -156,7 +157,7 @@ fn untyped(package: &str) -> String {
     }
 }
 
-/// Namespaces that are not the path of a file, and not the package's own name for old scripts (`React` in `react`).
+/// Namespaces without file paths and without the package's global name (`React` in `react`).
 fn inner_spaces(spaces: &[&str], package: &str) -> Vec<String> {
     let file = |name: &str| {
         let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
@@ -180,7 +181,7 @@ fn inner_names(descriptors: &[Descriptor<'_>]) -> Vec<String> {
                 names.push(bare.trim_start_matches(['&', '*']).trim().to_owned());
             }
             Suffix::TypeParameter | Suffix::Parameter | Suffix::Meta => {}
-            // Making an object of a class is calling the class.
+            // A constructor call is a call of the class.
             Suffix::Method if matches!(&**name, "<constructor>" | "<init>" | "__init__") => {}
             _ => {
                 let bare = name.strip_prefix("<get>").or_else(|| name.strip_prefix("<set>")).unwrap_or(name);
@@ -191,7 +192,7 @@ fn inner_names(descriptors: &[Descriptor<'_>]) -> Vec<String> {
     names
 }
 
-/// Up to the next single space, and what is behind it; two spaces are one that is meant.
+/// The text up to the next single space, and the rest; two spaces are an escaped space.
 fn word(text: &str) -> Option<(&str, &str)> {
     let bytes = text.as_bytes();
     let mut at = 0;

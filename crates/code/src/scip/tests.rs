@@ -1,4 +1,4 @@
-//! Indexes in the manner of each indexer beside small programs, and indexes that are none.
+//! Indexes as each indexer writes them, with small programs, and malformed indexes.
 
 mod damaged;
 #[allow(dead_code, reason = "shared with engine's tests")]
@@ -11,7 +11,7 @@ use crate::Language;
 use encode::{Doc, Message, Units, index, information};
 use lukasa_model::id::object_id;
 
-/// A program with its index, linked.
+/// A program and its index, linked.
 struct Case {
     compiled: Compiled,
     names: FxHashMap<Uuid, String>,
@@ -167,12 +167,12 @@ fn columns_count_what_the_document_says() {
             .define(1, "f", &ts("`a.ts`/f()."))
             .define(2, "g", &ts("`a.ts`/g()."))
             .mention(2, "f", &ts("`a.ts`/f()."));
-        // The name is at the right place only if columns are read as they were counted.
+        // The name is found only if columns are read in the right unit.
         assert_eq!(doc.range(2, "f", 0)[1], [30, 33, 30, 29][units as usize]);
         let case = case("scip-typescript", &[("a.ts", text)], &[doc], &[]);
         assert_eq!(case.told(), ["a.ts::g CALLS a.ts::f 2"]);
     }
-    // Beyond the line, and inside of a character: written for another text.
+    // Ranges beyond the line or inside a character: the index is of another version of the text.
     let doc = Doc::new("a.ts", text, Units::Utf8).define(1, "f", &ts("`a.ts`/f()."));
     for range in [[1, 24, 25], [1, 500, 501], [70, 0, 1], [1, 20, 10]] {
         let mut doc = doc.clone();
@@ -219,10 +219,10 @@ fn overloads_are_told_apart() {
         .mention_nth(4, "put", 1, &java("put(+1)."));
     let case = case("scip-java", &[("Box.java", text)], &[doc], &[]);
     assert_eq!(case.told(), ["Box.java::Box::fill CALLS Box.java::Box::put~(Strings) 4"]);
-    // One call of that name is not known: nothing is refuted.
+    // One call of that name is unresolved, so nothing is refuted.
     assert!(!case.refutes("Box.java::Box::fill", "Box.java::Box::put", &[4]));
 
-    // Declarations of one symbol: the one with a body is meant.
+    // Of several declarations of one symbol, the one with a body is called.
     let text = "function f(a: string): void;\nfunction f(a: number): void;\nfunction f(a: any): void {}\nf(1);\n";
     let name = ts("`a.ts`/f().");
     let doc = Doc::new("a.ts", text, Units::Utf16)
@@ -392,7 +392,7 @@ export class Page extends Component {
         .mention(4, "other", &ts("`gone.ts`/other()."))
         .mention(4, "generated", &ts("`made.ts`/generated()."))
         .mention(4, "Map", lib);
-    // Its file is not there, but it is of the program all the same.
+    // Its file is missing, but the symbol still belongs to the program.
     let gone = Doc::new("gone.ts", "function other() {}", Units::Utf16).define(1, "other", &ts("`gone.ts`/other()."));
     let outside = [information(&react("Component#"), 21, &[])];
     let case = case("scip-typescript", &[("page.tsx", text)], &[doc, gone], &outside);

@@ -1,18 +1,18 @@
-//! Protobuf's wire format, as much of it as an index needs, read without copying.
+//! Reads the part of Protobuf's wire format that an index uses, without copying.
 
 use lukasa_model::{Error, Result};
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
     Number(u64),
-    /// A text, a message, or numbers one after another.
+    /// A string, a message, or packed numbers.
     Bytes(&'a [u8]),
-    /// Four or eight bytes: nothing in an index is written so.
+    /// Four or eight bytes; an index has no such fields.
     Fixed,
 }
 
-/// The fields of a message, in the order they are written.
+/// The fields of a message, in the order of its bytes.
 #[derive(Clone)]
 pub struct Fields<'a> {
     rest: &'a [u8],
@@ -53,7 +53,7 @@ impl<'a> Fields<'a> {
         Ok(taken)
     }
 
-    /// A number in groups of seven bits, lowest first.
+    /// A varint: groups of seven bits, lowest first.
     fn number(&mut self) -> Result<u64> {
         let mut number = 0;
         for place in 0..10 {
@@ -87,7 +87,7 @@ impl<'a> Value<'a> {
         std::str::from_utf8(self.message()?).map_err(|_| damaged("a text that is not UTF-8"))
     }
 
-    /// Adds small numbers that are written one by one or all together; what has more than `N` is no list of them.
+    /// Appends numbers that are written one by one or packed; more than `N` are an error.
     pub fn numbers<const N: usize>(self, into: &mut Numbers<N>) -> Result<()> {
         match self {
             Value::Number(number) => into.add(number),
@@ -103,7 +103,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A few numbers.
+/// At most `N` numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers<const N: usize> {
     list: [u32; N],
@@ -119,7 +119,7 @@ impl<const N: usize> Default for Numbers<N> {
 impl<const N: usize> Numbers<N> {
     fn add(&mut self, number: u64) -> Result<()> {
         let place = self.list.get_mut(self.len).ok_or_else(|| damaged(format!("a range of more than {N} numbers")))?;
-        // Negative ones are written as very large ones.
+        // Negative numbers are encoded as very large ones.
         *place = u32::try_from(number)
             .ok()
             .filter(|n| *n <= i32::MAX as u32)

@@ -1,8 +1,8 @@
-//! Versions of the rule by which a value becomes canonical text, and what the first of them wrote.
+//! Versions of the rule that turns a value into canonical text, and a writer for the first version.
 //!
-//! A content is stored as its canonical text and known by the hash of it, so the rule can never change for what was written;
-//! a transaction records the rule it was written under. Contents are compared under the present rule, whichever they were
-//! written under, so that a new rule alone makes no new versions.
+//! Content is stored as its canonical text and identified by the hash of that text, so the rule must never change for
+//! stored content. Each transaction records the rule it was written under. Contents are compared under the current
+//! rule, whichever rule they were written under, so that a new rule alone creates no new versions.
 
 use super::{Hash, canonical, write_string};
 use crate::error::{Error, Result};
@@ -11,27 +11,27 @@ use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Which rule canonical text was written by.
+/// The rule under which canonical text was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "u8", try_from = "u8")]
 pub enum Rule {
-    /// Keys by their bytes; floats as some releases of a library printed them: with an exponent from 1e16 on, and below
-    /// 1e-5. Exponents had a plus sign or not, as that library changed.
+    /// Keys sorted by bytes. Floats as serde_json printed them: with an exponent from 1e16 on and below 1e-5. Depending
+    /// on its release, positive exponents have a plus sign or not.
     #[default]
     First,
-    /// RFC 8785: keys by their UTF-16 units, floats as ECMAScript prints them. Integers keep all their digits.
+    /// RFC 8785: keys sorted by UTF-16 units, floats as ECMAScript prints them. Integers keep all their digits.
     Second,
 }
 
 impl Rule {
-    /// What new transactions are written by.
+    /// The rule for new transactions.
     pub const PRESENT: Rule = Rule::Second;
 
     pub fn is_first(&self) -> bool {
         *self == Rule::First
     }
 
-    /// Whether a content is canonical text of this rule.
+    /// Whether the text is canonical under this rule.
     pub fn holds(self, text: &str) -> bool {
         if !depends_on_rule(text) {
             return true;
@@ -70,7 +70,7 @@ impl TryFrom<u8> for Rule {
     }
 }
 
-/// Canonical text under the present rule, from canonical text under any.
+/// Converts canonical text of any rule to the current rule.
 pub fn present(text: &str) -> Cow<'_, str> {
     match depends_on_rule(text).then(|| serde_json::from_str::<Value>(text)) {
         Some(Ok(value)) => Cow::Owned(canonical(&value)),
@@ -78,7 +78,7 @@ pub fn present(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The hash a content has under the present rule, from its text and hash under any.
+/// Returns the hash of a content under the current rule, from its text and hash under any rule.
 pub fn present_hash(text: Option<&str>, hash: Hash) -> Hash {
     match text.map(present) {
         Some(Cow::Owned(text)) => Hash::of(text.as_bytes()),
@@ -86,8 +86,8 @@ pub fn present_hash(text: Option<&str>, hash: Hash) -> Hash {
     }
 }
 
-/// Whether rules may write this value differently, at a glance over its text: by a float with an exponent or a bare zero
-/// behind its point, or by names with characters that UTF-8 and UTF-16 order differently.
+/// Whether the rules may write this value differently. A cheap scan of the text for floats with an exponent or a
+/// trailing `.0`, and for keys with characters that UTF-8 and UTF-16 sort differently.
 fn depends_on_rule(text: &str) -> bool {
     let bytes = text.as_bytes();
     let (mut late, mut beyond) = (false, false);
@@ -122,7 +122,7 @@ fn depends_on_rule(text: &str) -> bool {
     late && beyond
 }
 
-/// Whether exponents above zero have a plus sign.
+/// Whether positive exponents have a plus sign.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Plus {
     Written,
@@ -171,7 +171,7 @@ fn write_map_first(map: &Map<String, Value>, plus: Plus, out: &mut String) {
 
 fn write_number_first(number: &Number, plus: Plus, out: &mut String) {
     match number.as_f64().filter(|_| number.is_f64()) {
-        // 2^53: below it every whole float was written as that integer.
+        // Below 2^53, the first rule wrote every whole float as an integer.
         Some(float) if float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0 => {
             write!(out, "{}", float as i64).expect("writing to a String cannot fail");
         }
@@ -180,12 +180,12 @@ fn write_number_first(number: &Number, plus: Plus, out: &mut String) {
     }
 }
 
-/// A finite float as serde_json 1.0.154 prints it: the shortest digits that read back as the same float, with a point up to
-/// 1e16 and from 1e-5 on.
+/// Writes a finite float as serde_json 1.0.154 prints it: the shortest digits that parse to the same float, without an
+/// exponent from 1e-5 up to 1e16.
 pub(super) fn write_f64_first(float: f64, plus: bool, out: &mut String) {
     let mut buffer = ryu_js::Buffer::new();
     let shortest = buffer.format_finite(float);
-    // ECMAScript has no negative zero in its text.
+    // ECMAScript prints negative zero without its sign.
     let sign = if float.is_sign_negative() { "-" } else { "" };
     let text = shortest.strip_prefix('-').unwrap_or(shortest);
     let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
@@ -194,7 +194,7 @@ pub(super) fn write_f64_first(float: f64, plus: bool, out: &mut String) {
     let all = format!("{whole}{fraction}");
     let leading = all.bytes().take_while(|b| *b == b'0').count();
     let digits = all.trim_start_matches('0').trim_end_matches('0');
-    // Of the first digit that is not zero.
+    // The exponent of the first nonzero digit.
     let exponent = if digits.is_empty() { 0 } else { whole.len() as i32 - 1 - leading as i32 + exponent };
     let digits = if digits.is_empty() { "0" } else { digits };
     let count = digits.len() as i32;

@@ -18,18 +18,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Writes with their content checked and hashed, and their own ids where those follow from names.
+/// Writes with their content checked and hashed, and with their ids where those are derived from names.
 pub struct Drafts {
     drafts: Vec<Draft>,
     preconditions: Vec<Precondition>,
-    /// Targets that nobody else may have claimed, with their boards; and who asks.
+    /// Targets that no other agent may have claimed, with their claim boards; and the writing agent.
     unclaimed: Vec<(Target, Uuid)>,
     agent: Option<String>,
     namespace: Uuid,
     system: bool,
-    /// Things to load before `resolve`.
+    /// Ids of the facts to load before `resolve`.
     pub ids: Vec<Uuid>,
-    /// Keys given without a type that is sure, each with the id its `Type:key` reading has.
+    /// Keys that were given without a definite type, each with the id for its `Type:key` form.
     keys: Vec<(String, Option<Uuid>)>,
     pub warnings: Vec<String>,
 }
@@ -39,9 +39,9 @@ struct Draft {
     subject: Subject,
     said: Said,
     period: Period,
-    /// No time was given.
+    /// Whether the write has no explicit time.
     defaulted: bool,
-    /// Absent from the period's end on, as far as nothing else in the batch speaks of that time.
+    /// Whether the fact is absent after the period, except where another write of the batch covers that time.
     then_absent: bool,
     expected_version: Option<u32>,
     merged: Option<Merged>,
@@ -53,7 +53,7 @@ enum Subject {
     Named(Named),
 }
 
-/// A reference, and the id its `Type:key` reading has.
+/// A reference, and the id for its `Type:key` form.
 struct Named {
     reference: Reference,
     typed: Option<Uuid>,
@@ -65,7 +65,7 @@ pub(super) enum Said {
 }
 
 impl Said {
-    /// The same, whose text is here no more afterwards.
+    /// Moves the text out instead of copying it.
     pub(super) fn take(&mut self) -> Said {
         match self {
             Said::Content { text, hash } => Said::Content { text: std::mem::take(text), hash: *hash },
@@ -95,8 +95,7 @@ pub(super) struct Merged {
 }
 
 impl Drafts {
-    /// Checks everything that needs nothing but the batch and the registry. `draw` gives ids to objects
-    /// without key.
+    /// Performs all checks that need only the batch and the registry. `draw` generates ids for objects without a key.
     pub fn read(
         batch: &Batch,
         registry: &Registry,
@@ -108,7 +107,7 @@ impl Drafts {
         Drafts::of(batch, writes, batch.writes.len(), registry, namespace, now, draw)
     }
 
-    /// The same, of a batch that nobody needs any more: what it says is not copied.
+    /// Like `read`, but moves the contents out of the batch instead of copying them.
     pub fn take(
         mut batch: Batch,
         registry: &Registry,
@@ -265,7 +264,7 @@ impl Drafts {
         })
     }
 
-    /// Notes the board on which a claim on this would stand.
+    /// Adds the claim board of this target to what must be loaded.
     fn want_unclaimed(&mut self, reference: &Reference) -> Result<()> {
         let target = Target::read(&reference.to_string(), None)?.ok_or_else(|| {
             Error::invalid(
@@ -280,7 +279,8 @@ impl Drafts {
         Ok(())
     }
 
-    /// Notes what a reference may stand for, and gives it with the declared spelling of its type.
+    /// Adds the ids and keys that a reference may stand for to what must be loaded. Returns the reference with the
+    /// declared spelling of its type.
     fn want(&mut self, reference: &Reference, registry: &Registry) -> Named {
         let alias = reference.typed().filter(|(t, _)| !registry.spelling(t, false).eq_ignore_ascii_case(t));
         let reference = match alias {
@@ -298,7 +298,7 @@ impl Drafts {
         Named { reference: reference.clone(), typed }
     }
 
-    /// Keys to look up once `ids` are loaded: those whose `Type:key` reading names nothing.
+    /// Returns the keys to look up once `ids` are loaded: those whose `Type:key` form names no fact.
     pub fn keys_to_find(&self, known: &Known<'_>) -> Vec<String> {
         let local: FxHashSet<Uuid> = self
             .drafts
@@ -317,7 +317,7 @@ impl Drafts {
         keys
     }
 
-    /// What a merge has decided, as drafts of the same kind.
+    /// Turns the writes of a merge into drafts.
     pub fn of_merge(namespace: Uuid, registry: &Registry, writes: Vec<DecidedWrite>) -> Result<Drafts> {
         let ids = writes.iter().flat_map(|DecidedWrite { thing, ends, .. }| {
             ends.iter().flat_map(|(src, dst)| [*src, *dst]).chain([thing.id]).collect::<Vec<_>>()
@@ -377,7 +377,7 @@ impl Drafts {
         })
     }
 
-    /// Turns every name into an id. Afterwards the ids of relationships are in `Resolved::ids` to be loaded.
+    /// Turns every name into an id. `Resolved::ids` then contains the ids of the relationships to load.
     pub fn resolve(self, known: &Known<'_>, lineage: &Lineage, now: Time) -> Result<Resolved> {
         let Drafts { drafts, preconditions: conditions, unclaimed, agent, namespace, system, keys, warnings, .. } =
             self;
@@ -478,20 +478,20 @@ impl Drafts {
                 Err(e) => return Err(e),
             }
         }
-        // Objects first: a relationship's number is above those of its ends.
+        // Objects first: the number of a relationship must be above those of its ends.
         items.sort_by_key(|item| item.ends.is_some());
         Ok(Resolved { items, preconditions, unclaimed, agent, ids, warnings })
     }
 }
 
-/// A write that a merge has decided on, with the ids of a relationship's ends.
+/// A write that a merge decided on, with the ids of a relationship's ends.
 pub struct DecidedWrite {
     pub thing: Thing,
     pub ends: Option<(Uuid, Uuid)>,
     pub write: MergeWrite,
 }
 
-/// A batch in which every name has become an id.
+/// A batch in which every name has been replaced by an id.
 pub struct Resolved {
     pub(super) items: Vec<Item>,
     pub(super) preconditions: Vec<(String, Uuid, u32)>,
@@ -513,13 +513,13 @@ pub(super) struct Item {
     pub(super) defaulted: bool,
     pub(super) then_absent: bool,
     pub(super) expected_version: Option<u32>,
-    /// Named by an `end`, so the thing is known and brings its own ends.
+    /// The fact is named by an `end` write, so its stored identity and ends apply.
     pub(super) named: bool,
     pub(super) merged: Option<Merged>,
 }
 
 impl Resolved {
-    /// Ends whose relationships of one type must be loaded as rivals before `plan`.
+    /// Returns the ends whose relationships of one type must be loaded as rivals before `plan`.
     pub fn limited_ends(&self, registry: &Registry) -> Vec<(Arc<str>, Side, Uuid)> {
         let mut wanted = FxHashSet::default();
         for item in &self.items {
@@ -533,27 +533,27 @@ impl Resolved {
         wanted
     }
 
-    /// Things whose stored content is compared with what is written, or is asked who has claimed something.
+    /// Returns the facts whose stored content `plan` needs: those that are written, and the claim boards to check.
     pub fn targets(&self) -> impl Iterator<Item = Uuid> {
         self.items.iter().map(|item| item.id).chain(self.unclaimed.iter().map(|(_, board)| *board))
     }
 }
 
-/// What all writes of a batch are read with.
+/// The context in which all writes of a batch are read.
 struct Reading<'a> {
     registry: &'a Registry,
     types: &'a mut TypeNames,
     default_from: Time,
-    /// Gives ids to objects without key.
+    /// Generates ids for objects without a key.
     draw: &'a mut dyn FnMut() -> Uuid,
-    /// Where contents are written before it is known how long they are.
+    /// Scratch buffer for contents, whose length is not known in advance.
     text: String,
 }
 
-/// Type names met in a batch: each checked, spelled and admitted once.
+/// Type names that occur in a batch: each is checked, normalised and admitted once.
 #[derive(Default)]
 struct TypeNames {
-    /// Of objects and of relationships.
+    /// Object types at index 0, relationship types at index 1.
     seen: [FxHashMap<String, Arc<str>>; 2],
     warnings: Vec<String>,
 }

@@ -1,14 +1,14 @@
-//! What earlier parts of a load made: found by id, kept one after the other.
+//! Objects that earlier parts of a load created, found by id.
 
 use crate::statement::{Statement, Thing};
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
-/// Objects that earlier parts of a load made, each with its last statement.
+/// Objects that earlier parts of a load created, each with its last version.
 #[derive(Debug, Default)]
 pub struct Made {
     places: FxHashMap<Uuid, u32>,
-    /// Apart from the table, whose empty places would take as much again.
+    /// Kept outside the hash table, whose empty slots would double the memory.
     all: Vec<(Thing, Statement)>,
 }
 

@@ -17,20 +17,21 @@ pub use kernels::Level;
 pub use tokens::Tokenizer;
 use weights::Weights;
 
-/// Whatever is read beside the weights and alters vectors (tokens, arithmetic, pooling): one more when they change.
+/// Version of everything besides the weights that affects vectors (tokens, arithmetic, pooling). Increment it when they
+/// change.
 const HANDLING: u32 = 1;
 
-/// Texts are computed together up to so many tokens: enough to read weights seldom, few enough to stay in a core's
-/// own cache.
+/// Most tokens of texts that are computed together: enough to read weights rarely, few enough to stay in a core's
+/// cache.
 const TOGETHER: usize = 128;
 
-/// Texts in one call: enough to sort them by length and to keep all cores busy.
+/// Texts per call: enough to sort them by length and to keep all cores busy.
 const BATCH: usize = 256;
 
 static WEIGHTS: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../../models/all-minilm-l6-v2/weights.bin"));
 static VOCABULARY: &str = include_str!("../../../../models/all-minilm-l6-v2/vocab.txt");
 
-/// A cache line, so that no panel of weights lies across one more than it has to.
+/// Aligned to a cache line, so that no panel of weights spans more lines than necessary.
 #[repr(C, align(64))]
 struct Aligned<T: ?Sized>(T);
 
@@ -41,7 +42,7 @@ pub struct Builtin {
 }
 
 impl Builtin {
-    /// The one there is, made ready when it is first asked for.
+    /// Returns the single instance, initialised on first use.
     pub fn get() -> Result<&'static Builtin, EmbedError> {
         static BUILTIN: OnceLock<Result<Builtin, EmbedError>> = OnceLock::new();
         BUILTIN.get_or_init(|| Builtin::new().map_err(EmbedError::Broken)).as_ref().map_err(Clone::clone)
@@ -66,7 +67,7 @@ impl Builtin {
         &self.tokenizer
     }
 
-    /// With the instructions of `level`: all levels give the same vectors.
+    /// Embeds with the instructions of `level`; all levels give the same vectors.
     pub fn embed_at(&self, level: Level, texts: &[&str]) -> Vec<Vec<f32>> {
         let ids: Vec<Vec<u16>> = texts.par_iter().map(|text| self.tokenizer.ids(text, MOST_TOKENS)).collect();
         let groups = groups(&ids);
@@ -99,7 +100,7 @@ impl Embedder for Builtin {
     }
 }
 
-/// Which texts are computed together. The longest come first, so that no core starts a long one when others are done.
+/// Groups texts that are computed together. The longest come first, so that no core starts a long one last.
 fn groups(ids: &[Vec<u16>]) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..ids.len()).collect();
     order.sort_by_key(|&text| std::cmp::Reverse(ids[text].len()));

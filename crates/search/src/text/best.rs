@@ -1,28 +1,28 @@
-//! The best documents of a part, without looking at all that have a common word.
+//! Finds the best documents of a part without reading every posting of common words.
 //!
-//! The rarest words are taken first. Once what all further ones can add together is less than what
-//! the last of the best has already, no new document can come among them: from there on only those met are looked at,
-//! and of them only those that still have a chance.
+//! The rarest words come first. Once all further words together can add less than the score of the last of the best, no
+//! new document can become one of them. From then on only the documents seen so far are considered, and of them only
+//! those that can still be among the best.
 
 use super::segment::{Posting, Segment};
 use super::{Norms, Part};
 use std::cell::Cell;
 
-/// Bounds and sums are rounded: only what is clearly below is left out.
+/// Bounds and sums are rounded, so only documents that are clearly below are dropped.
 const MARGIN: f32 = 1.001;
-/// Documents met for each one wanted before it is worth looking whether more are needed.
+/// Check whether more documents are needed only after this many per wanted one.
 const WORTH: usize = 2;
-/// Documents are looked up one by one in a list of so many times their number.
+/// Look up documents one by one in lists that are more than this many times as long.
 const FEW: usize = 8;
 
-/// A word that is looked for, with what it counts wherever it stands.
+/// A word to search for, with its weight in any document.
 pub(super) struct Wanted<'t> {
     pub word: &'t str,
     pub rarity: f32,
 }
 
-/// Sums by several ways to score, of every document of the part that may be among the best `most` of one of them, in
-/// the order of documents.
+/// Sums for several scorings, for every document of the part that may be among the best `most` of one of them, in
+/// document order.
 pub(super) fn sums<const N: usize>(
     part: &Part,
     wanted: &[Wanted<'_>],
@@ -33,7 +33,7 @@ pub(super) fn sums<const N: usize>(
     let mut room = Room::take(segment.len() * N);
     let (sums, _) = room.0.as_chunks_mut::<N>();
     let mut met: Vec<u32> = Vec::new();
-    // What words from here on can add, by each way.
+    // The most that the words from here on can add, for each scoring.
     let mut rest = vec![[0.0f32; N]; wanted.len() + 1];
     for (at, word) in wanted.iter().enumerate().rev() {
         let bounds = segment.word(word.word).map(|number| segment.bounds(number));
@@ -48,7 +48,7 @@ pub(super) fn sums<const N: usize>(
                 std::array::from_fn(|way| super::floor(met.iter().map(|at| sums[*at as usize][way]), most));
             if !closed && (0..N).all(|way| floors[way] > rest[at][way] * MARGIN) {
                 closed = true;
-                // From here on they are looked up in lists that are in order.
+                // Sorted, because from here on documents are looked up in sorted lists.
                 met.sort_unstable();
             }
             if closed {
@@ -104,11 +104,10 @@ pub(super) fn sums<const N: usize>(
     found
 }
 
-/// Room for sums, all of them zero: kept by each thread, because to ask for it and to clear it for every question takes as
-/// long as most of them do.
+/// A buffer for sums, all zero. Kept by each thread, because allocating and clearing it takes as long as most queries.
 struct Room(Vec<f32>);
 
-/// Sums that a thread keeps room for.
+/// The largest buffer that a thread keeps, in sums.
 const KEPT: usize = 1 << 21;
 
 thread_local! {
@@ -124,7 +123,7 @@ impl Room {
         Room(room)
     }
 
-    /// To be called with all sums zero again.
+    /// Returns the buffer, in which all sums must be zero again.
     fn give_back(self) {
         if self.0.len() <= KEPT {
             ROOM.set(self.0);
@@ -132,7 +131,7 @@ impl Room {
     }
 }
 
-/// What of a list is not before a document, by steps that grow: the next one is seldom far.
+/// The part of a list from a document on, by galloping search: the next one is rarely far.
 fn from(postings: &[Posting], doc: u32) -> &[Posting] {
     let mut step = 1;
     while postings.get(step).is_some_and(|posting| posting.at < doc) {
@@ -150,7 +149,7 @@ fn in_order<const N: usize>(
 ) -> Vec<(u32, [f32; N])> {
     let is_there = |at: &u32| part.gone.docs.is_empty() || !part.gone.docs.contains(at);
     let found = |at: u32| (segment.doc(at), sums[at as usize]);
-    // By looking at all where many were met, by sorting where few were.
+    // Scans all documents if many were seen, sorts the seen ones otherwise.
     if met.len() > segment.len() / 16 {
         let met = (0..segment.len() as u32).filter(|at| sums[*at as usize] != [0.0; N]);
         met.filter(is_there).map(found).collect()

@@ -1,10 +1,10 @@
-//! A text index as bytes, and back: for whoever keeps it between processes.
+//! Serialises a text index, to keep it between processes.
 
 use super::segment::Segment;
 use super::{FIELDS, TextIndex, joined};
 
 impl TextIndex {
-    /// Appends the index, its parts as one.
+    /// Appends the index, merged into one part.
     pub fn write_to(&self, out: &mut Vec<u8>) {
         let whole = match &self.parts[..] {
             [only] if only.gone.docs.is_empty() => only.clone(),
@@ -13,7 +13,7 @@ impl TextIndex {
         whole.segment.write_to(out);
     }
 
-    /// Reads what [`TextIndex::write_to`] wrote, and moves on behind it; none where the bytes are something else.
+    /// Reads what [`TextIndex::write_to`] wrote and advances `bytes` past it; `None` if the bytes are not an index.
     pub fn read_from(bytes: &mut &[u8]) -> Option<TextIndex> {
         let segment = Segment::read_from(bytes)?;
         let mut index = TextIndex::default();

@@ -1,37 +1,38 @@
-//! An immutable part of a text index: which documents have which words, and which words a document has.
+//! An immutable part of a text index: documents by word, and words by document.
 
 use super::{Counts, Doc, FIELDS, Field};
 use crate::tokens::{prose, tokens};
 use rustc_hash::FxHashMap;
 
-/// A document with a word, and how often each field has it.
+/// A document that contains a word, and its counts by field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Posting {
-    /// Place of the document in its segment.
+    /// Index of the document in its segment.
     pub at: u32,
     pub counts: Counts,
 }
 
-/// Documents with their words both ways round.
+/// Documents with their words, in both directions.
 pub(crate) struct Segment {
     /// Sorted.
     docs: Vec<Doc>,
     lengths: Vec<[u32; FIELDS]>,
-    /// Of each document, its words: ends of its stretch in `words`.
+    /// For each document, the end of its words in `words`.
     ends: Vec<u32>,
     words: Vec<(u32, Counts)>,
     dictionary: FxHashMap<Box<str>, u32>,
     texts: Vec<Box<str>>,
-    /// Of each word, its documents: ends of its stretch in `postings`.
+    /// For each word, the end of its documents in `postings`.
     posting_ends: Vec<u32>,
     postings: Vec<Posting>,
-    /// Of each word, what no document exceeds: its most in each field, and the least length of a field that has it.
+    /// For each word, bounds over its documents: the highest count in each field, and the least length of a field that
+    /// has it.
     bounds: Vec<(Counts, [u32; FIELDS])>,
     bytes: usize,
 }
 
 impl Segment {
-    /// Puts together what was gathered; no document may come twice.
+    /// Builds a segment from gathered documents; no document may occur twice.
     pub fn new(gathered: Vec<Gathered>) -> Segment {
         let mut dictionary: FxHashMap<Box<str>, u32> = FxHashMap::default();
         let mut numbers = Vec::with_capacity(gathered.len());
@@ -81,7 +82,7 @@ impl Segment {
         segment
     }
 
-    /// From the rows of documents, their words and the texts of these; none where a text comes twice.
+    /// Builds a segment from documents, their words and the dictionary; `None` if a word occurs twice in it.
     pub fn of_rows(
         docs: Vec<Doc>,
         lengths: Vec<[u32; FIELDS]>,
@@ -112,7 +113,7 @@ impl Segment {
         Some(segment)
     }
 
-    /// Fills in what is known from the words of documents.
+    /// Computes the postings and bounds from the words of documents.
     fn turn(&mut self) {
         for (word, _) in &self.words {
             self.posting_ends[*word as usize] += 1;
@@ -123,7 +124,7 @@ impl Segment {
             *end = sum;
             sum += count;
         }
-        // Each end is the place of its next posting until all are in place.
+        // Each end serves as the index of the next posting until all are in place.
         for at in 0..self.docs.len() {
             for i in self.stretch(at) {
                 let (word, counts) = self.words[i];
@@ -173,7 +174,8 @@ impl Segment {
         &self.postings[from as usize..self.posting_ends[word as usize] as usize]
     }
 
-    /// What no document with the word exceeds: its most in each field, and the least length of a field that has it.
+    /// Bounds over all documents with the word: its highest count in each field, and the least length of a field that
+    /// has it.
     pub fn bounds(&self, word: u32) -> &(Counts, [u32; FIELDS]) {
         &self.bounds[word as usize]
     }
@@ -183,7 +185,7 @@ impl Segment {
         self.texts.iter().map(|text| &**text)
     }
 
-    /// The words of all documents, one after another.
+    /// The words of all documents, one document after another.
     pub fn all_words(&self) -> &[(u32, Counts)] {
         &self.words
     }
@@ -206,16 +208,16 @@ impl Segment {
     }
 }
 
-/// Documents on their way into an index, with words numbered as they came.
+/// Documents to be added to an index, with words numbered in order of occurrence.
 #[derive(Default)]
 pub struct Gathered {
-    /// Texts are for people to read, not programs.
+    /// Whether the texts are prose and not source code.
     is_prose: bool,
     dictionary: FxHashMap<Box<str>, u32>,
     texts: Vec<Box<str>>,
     docs: Vec<GatheredDoc>,
     words: Vec<(u32, Counts)>,
-    /// Of each word, one more than the place in `words` of the last document that had it.
+    /// For each word, one more than the index in `words` of its last entry.
     last: Vec<u32>,
 }
 
@@ -227,12 +229,12 @@ struct GatheredDoc {
 }
 
 impl Gathered {
-    /// For texts that people read.
+    /// Creates a collection for prose.
     pub fn prose() -> Gathered {
         Gathered { is_prose: true, ..Gathered::default() }
     }
 
-    /// Begins a document; what is added next belongs to it.
+    /// Begins a document; texts added next belong to it.
     pub fn begin(&mut self, doc: Doc) {
         let from = self.words.len() as u32;
         self.docs.push(GatheredDoc { doc, from, to: from, lengths: [0; FIELDS] });
@@ -240,7 +242,7 @@ impl Gathered {
 
     /// Adds a text to a field of the document begun last.
     pub fn add(&mut self, field: Field, text: &str) {
-        // Taken out so that both can be written to.
+        // Moved out, to borrow both mutably.
         let is_prose = self.is_prose;
         let mut own = std::mem::take(self);
         let mut length = 0;
@@ -261,7 +263,7 @@ impl Gathered {
         *self = Gathered { is_prose, ..own };
     }
 
-    /// Adds something that is compared as a whole, such as the key of a title.
+    /// Adds a value that is matched as a whole, such as a title key.
     pub fn add_word(&mut self, field: Field, word: &str) {
         let mut counts = [0; FIELDS];
         counts[field as usize] = 1;
@@ -271,7 +273,7 @@ impl Gathered {
         }
     }
 
-    /// Adds a word that was counted before.
+    /// Adds a word with known counts.
     pub(crate) fn count(&mut self, word: &str, counts: Counts) {
         let number = match self.dictionary.get(word) {
             Some(number) => *number,

@@ -1,4 +1,4 @@
-//! The index against its definition, over random histories.
+//! Tests the index against a naive implementation, over random histories.
 
 use super::*;
 use crate::tokens;
@@ -20,7 +20,7 @@ fn gathered(texts: &Texts) -> Gathered {
     gathered
 }
 
-/// Scores by the formula, one document and word after another.
+/// Scores by the formula, document by document and word by word.
 fn naive(texts: &Texts, terms: &[Term], scoring: &Scoring) -> Vec<(Doc, f32)> {
     let count = |text: &str, word: &str| tokens::list(text).iter().filter(|w| *w == word).count();
     let length = |text: &str| tokens::list(text).len() as f64;
@@ -163,7 +163,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn the_best_are_those_of_all(
-        // Words of falling frequency: 0 in nearly every document, 9 in hardly any.
+        // Words of decreasing frequency: 0 in nearly every document, 9 in very few.
         docs in prop::collection::vec(prop::collection::vec((0u32..100).prop_map(|n| 9 - n.isqrt().min(9)), 1..12), 1..240),
         gone in prop::collection::vec(0u32..240, 0..20),
         asked in prop::collection::vec(0u32..10, 1..8),

@@ -1,4 +1,4 @@
-//! Walks chains of the record and names the first entry that is not as it was.
+//! Verifies audit chains and reports the first entry that was changed, moved or removed.
 
 use super::{AuditEntry, AuditHead, AuditTrail};
 use lukasa_model::json::Hash;
@@ -6,37 +6,39 @@ use lukasa_model::{Result, Time};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Entries looked at together.
+/// Entries read per page.
 const PAGE: usize = 2_000;
 
-/// Marks the end of a chain so that who only has the store cannot make another end.
+/// Seals the end of a chain with a key that is not in the store, so that access to the store alone does not suffice to
+/// forge an end.
 pub trait Seals {
     fn seal(&self, head: &AuditHead) -> Hash;
 
-    /// Names the key without revealing it.
+    /// Identifies the key without revealing it.
     fn key_id(&self) -> &str;
 
-    /// Whether the seal of an end holds; `None` when it was made with a key that is not known here.
+    /// Whether the seal of a head is valid; `None` when it was made with an unknown key.
     fn holds(&self, head: &AuditHead) -> Option<bool> {
         (head.seal_key == self.key_id()).then(|| self.seal(head) == head.seal)
     }
 }
 
-/// A chain that was walked to its end.
+/// A chain that was verified to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ChainReport {
     pub server: String,
     pub entries: u64,
-    /// When the last entry was made.
+    /// The time of the last entry.
     #[schemars(with = "Option<String>")]
     pub last_at: Option<Time>,
-    /// Of the last entry. Kept elsewhere it shows later whether entries up to it are still there.
+    /// Server, number and hash of the last entry. Noted elsewhere, it allows checking later that all entries up to it
+    /// are intact.
     pub head: String,
-    /// The end carries the seal of a key that is known here. A chain without such a seal is an error.
+    /// The end carries a valid seal of a known key. A chain without one is an error.
     pub sealed: bool,
 }
 
-/// What is wrong, and where first.
+/// The first flaw of a chain, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AuditFault {
     pub server: String,
@@ -47,23 +49,23 @@ pub struct AuditFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditFlaw {
-    /// The entry is not what was written.
+    /// The entry differs from what was written.
     Changed,
-    /// The entry that should be here is nowhere.
+    /// The entry with this number is missing.
     Missing,
-    /// The entry that should be here stands elsewhere.
+    /// The entry with this number is in another place.
     Reordered,
-    /// Entries after this one have gone.
+    /// Entries after this one are missing.
     CutOff,
-    /// There is more than was ever appended, from this entry on.
+    /// From this entry on, there are entries that were not appended through the audit trail.
     Added,
-    /// The end of the chain is not the one that was sealed.
+    /// The seal does not match the end of the chain.
     WrongSeal,
-    /// The end of the chain was sealed with a key that is not known here.
+    /// The end of the chain was sealed with an unknown key.
     UnknownSeal,
-    /// There are entries, but nothing tells where they end.
+    /// There are entries, but no head.
     NoHead,
-    /// The entry whose hash was noted elsewhere is another one now, or gone.
+    /// The entry whose hash was noted elsewhere has changed or is missing.
     NotAsNoted,
 }
 
@@ -83,7 +85,8 @@ impl AuditFlaw {
     }
 }
 
-/// Walks every chain of a tenant. `noted`: hashes of entries that were noted elsewhere, by server and number.
+/// Verifies every chain of a tenant. `noted` contains hashes of entries that were noted elsewhere, by server and
+/// number.
 pub fn walk(
     trail: &dyn AuditTrail,
     tenant: &str,
@@ -91,7 +94,7 @@ pub fn walk(
     noted: &[(String, u64, Hash)],
     progress: &mut dyn FnMut(u64),
 ) -> Result<std::result::Result<Vec<ChainReport>, AuditFault>> {
-    // Ends first: a chain may grow while it is walked, but never ends before where it ended.
+    // Heads are read first: a chain may grow while it is verified, but it never gets shorter.
     let heads = trail.heads(tenant)?;
     let mut servers = trail.servers(tenant)?;
     servers.extend(heads.iter().map(|head| head.server.clone()));
@@ -159,7 +162,7 @@ impl Chain<'_> {
         }
         debug_assert_eq!(seen, noted.len(), "every noted entry was looked at");
         let Some(head) = head else {
-            // A chain that began while others were walked has its end by now.
+            // A chain that was started during the verification has a head by now.
             return match self.trail.heads(self.tenant)?.iter().find(|head| head.server == self.server) {
                 Some(head) => self.walk(Some(head), seals, noted, progress),
                 None => Ok(Err((number, AuditFlaw::NoHead))),
@@ -177,7 +180,7 @@ impl Chain<'_> {
             None => return Ok(Err((head.number, AuditFlaw::UnknownSeal))),
         }
         if number > head.number {
-            // Whoever appends moves the end along with it.
+            // Appending entries moves the head too, so read it again.
             let now = self.trail.heads(self.tenant)?.into_iter().find(|head| head.server == self.server);
             if now.is_none_or(|now| now.number < number) {
                 return Ok(Err((head.number + 1, AuditFlaw::Added)));
@@ -193,12 +196,12 @@ impl Chain<'_> {
         Ok(Ok(report))
     }
 
-    /// What is wrong with the entry that is found where number `due` should be, after one with this hash.
+    /// Returns what is wrong with the entry at the position of number `due`, whose predecessor has the hash `after`.
     fn flaw(&self, entry: &AuditEntry, due: u64, after: Hash) -> Result<Option<AuditFlaw>> {
         if entry.number == due && entry.previous == after && entry.hash == entry.digest() {
             return Ok(None);
         }
-        // Where the one that belongs here is found elsewhere, it was moved.
+        // If the entry that belongs here exists elsewhere, it was moved.
         let mut from = 0;
         loop {
             let page = self.trail.chain(self.tenant, self.server, from, PAGE)?;

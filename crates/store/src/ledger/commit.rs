@@ -15,13 +15,13 @@ use serde::Serialize;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// The code of a transaction that the store gave up in favour of another: nothing was written, and it may be tried again.
+/// The code of a transaction that the store aborted in favour of another: nothing was written, and it may be retried.
 pub const CONFLICT: &str = "store_conflict";
-/// Times that a transaction is tried, and the first pause between two of them; each further one is twice as long.
+/// Attempts per transaction, and the first pause between two of them; the pause doubles each time.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Does a whole transaction again when the store gave it up.
+/// Retries a whole transaction that the store aborted.
 pub(super) fn retried<T>(work: impl Fn() -> Result<T>) -> Result<T> {
     for again in 0..TRIES - 1 {
         match work() {
@@ -32,20 +32,20 @@ pub(super) fn retried<T>(work: impl Fn() -> Result<T>) -> Result<T> {
     work()
 }
 
-/// What a commit did.
+/// The result of a commit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Committed {
-    /// `None` when the batch said nothing new, so no transaction was made.
+    /// `None` when the batch changed nothing, so that no transaction was recorded.
     pub tx: Option<Tx>,
-    /// Where the log stood when the batch was planned.
+    /// The position of the log when the batch was planned.
     pub before: Position,
-    /// Where it stood after the transaction that was made.
+    /// The position after the recorded transaction.
     pub after: Option<Position>,
     pub recorded_at: Time,
     pub objects: u32,
     pub relationships: u32,
     pub unchanged: usize,
-    /// The batch was sent before under its client id; this is the first result.
+    /// The batch was sent before under the same client id; this is the first result.
     pub repeated: bool,
     pub warnings: Vec<String>,
     /// In the order of the batch; empty when repeated.
@@ -69,7 +69,7 @@ impl Committed {
     }
 }
 
-/// Where a batch goes, as known inside the transaction.
+/// Where a batch is written, as read inside the transaction.
 pub(super) struct Target<'a> {
     pub head: Head,
     pub now: Time,
@@ -79,7 +79,7 @@ pub(super) struct Target<'a> {
 }
 
 impl Target<'_> {
-    /// Where the next rows go.
+    /// The place of the next versions.
     pub fn place(&self, next_thing: ThingNo, first_place: u32) -> Place<'_> {
         Place {
             registry: self.registry,
@@ -94,7 +94,7 @@ impl Target<'_> {
 }
 
 impl Ledger {
-    /// Records a batch whole or not at all. Durable when it returns.
+    /// Records a batch, all or nothing. It is durable when this returns.
     pub fn commit(&self, batch: &Batch) -> Result<Committed> {
         retried(|| self.commit_once(batch))
     }
@@ -135,14 +135,15 @@ impl Ledger {
         Ok((committed, plan))
     }
 
-    /// When a transaction that begins now is recorded: never before the last one, and only at a time that can be right.
+    /// The recording time of a transaction that begins now: never before the last one. Fails if the clock is
+    /// implausible.
     pub(super) fn time_of(&self, writer: &mut dyn Writer, head: &Head) -> Result<Time> {
         let now = writer.now()?;
         self.clock.check(now)?;
         Ok(now.max(head.recorded_at))
     }
 
-    /// Loads what the drafts touch and decides about them.
+    /// Loads what the drafts touch and plans them.
     pub(super) fn prepare(&self, reader: &mut dyn Reader, drafts: Drafts, target: &Target<'_>) -> Result<Plan> {
         let mut known = Known::default();
         let unknown = self.recent.lock().fill(target.head.position(), unique(drafts.ids.clone()), &mut known);
@@ -160,7 +161,7 @@ impl Ledger {
     }
 }
 
-/// The branch a write goes to, if it may.
+/// Returns the branch to write to. Fails if it is closed.
 pub(super) fn open_branch<'a>(registry: &'a Registry, name: &str, head: Head, now: Time) -> Result<Target<'a>> {
     let branch = registry.branch(if name.is_empty() { "main" } else { name })?;
     if branch.closed {
@@ -171,7 +172,7 @@ pub(super) fn open_branch<'a>(registry: &'a Registry, name: &str, head: Head, no
     Ok(Target { head, now, registry, branch: branch.number, lineage })
 }
 
-/// Loads what drafts name, by id and by key.
+/// Loads the facts that drafts name, by id and by key.
 pub(super) fn learn_named(reader: &mut dyn Reader, known: &mut Known<'_>, ids: &[Uuid], drafts: &Drafts) -> Result<()> {
     let things = reader.things(ids)?;
     learn(reader, known, things)?;
@@ -186,7 +187,7 @@ pub(super) fn learn_named(reader: &mut dyn Reader, known: &mut Known<'_>, ids: &
     Ok(())
 }
 
-/// Loads what is written about. Only what is written again needs its content, to tell what changed.
+/// Loads the facts to write. Only existing ones need their content, to compute what changed.
 pub(super) fn learn_targets(
     reader: &mut dyn Reader,
     known: &mut Known<'_>,
@@ -215,7 +216,7 @@ pub(super) fn learn(reader: &mut dyn Reader, known: &mut Known<'_>, things: Vec<
     Ok(())
 }
 
-/// Records a plan as the next transaction; a plan that says nothing new makes none.
+/// Records a plan as the next transaction; a plan without changes records none.
 pub(super) fn append(
     writer: &mut dyn Writer,
     plan: &mut Plan,
@@ -283,7 +284,7 @@ pub(super) fn append(
     Ok(committed)
 }
 
-/// Everything that is written now becomes canonical text by the present rule, whatever a header said.
+/// Everything written now uses the current rule of canonical text, whatever the client's header contains.
 pub(super) fn of_present_rule(header: &Header) -> Header {
     Header { rule: Rule::PRESENT, ..header.clone() }
 }

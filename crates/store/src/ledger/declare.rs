@@ -1,4 +1,4 @@
-//! Branches, releases, tags, types and settings: system objects, written as batches like everything else.
+//! Branches, releases, tags, types and settings: system objects, written as batches like all facts.
 
 use super::{Committed, Ledger, ViewSpec};
 use crate::{Fields, Head, Reader, Writer};
@@ -22,7 +22,7 @@ pub struct NewBranch {
     /// `main` when empty.
     pub parent: String,
     pub mode: BranchMode,
-    /// The parent's transaction to fork at; its head when left out.
+    /// The parent's transaction to fork at; defaults to its head.
     pub at: Option<Tx>,
     pub description: Option<String>,
 }
@@ -58,7 +58,7 @@ impl Ledger {
                 closed: false,
                 description: new.description.clone(),
             };
-            // A line that is too long is refused before it exists.
+            // Rejects a lineage that would be too deep, before the branch exists.
             lukasa_model::Lineage::of(branch.number, head.tx, |number, tx| {
                 if number == branch.number { Some(branch.clone()) } else { registry.branch_at(number, tx) }
             })?;
@@ -80,7 +80,7 @@ impl Ledger {
         })
     }
 
-    /// Branches are closed and opened, never deleted.
+    /// Closes or reopens a branch. Branches are never deleted.
     pub fn set_closed(&self, name: &str, closed: bool, header: &Header) -> Result<Branch> {
         self.change_branch(name, header, |branch, _| {
             if branch.name == "main" {
@@ -107,8 +107,8 @@ impl Ledger {
         made.ok_or_else(|| Error::internal("a branch was not changed"))
     }
 
-    /// Freezes what is visible on a branch now. The members are those of a view that can never change;
-    /// their count and digest are kept, so that `verify` can show it.
+    /// Freezes what is visible on a branch now. The members follow from a view that never changes; their count and
+    /// digest are stored, so that `verify` can check them.
     pub fn create_release(&self, new: &NewRelease, header: &Header) -> Result<Release> {
         check_ref_name("release", &new.name)?;
         let branch = if new.branch.is_empty() { "main" } else { &new.branch };
@@ -142,8 +142,8 @@ impl Ledger {
         Ok(release)
     }
 
-    /// Counts of objects and relationships visible in a view, and the hash over their ids and versions. What
-    /// Lukasa keeps for itself does not count.
+    /// Returns the numbers of objects and relationships visible in a view, and the hash over their ids and versions.
+    /// System objects are not included.
     pub(super) fn digest(&self, view: &lukasa_model::View) -> Result<(u64, u64, Hash)> {
         let (mut objects, mut relationships, mut digest) = (0, 0, Hasher::default());
         for row in self.heads(view, Fields::Header)? {
@@ -193,13 +193,13 @@ impl Ledger {
         })
     }
 
-    /// Declares the types of a pack in one transaction; none when they are declared already. What the project has declared
-    /// under the same names itself stays as it is.
+    /// Declares the types of a pack in one transaction. Returns `None` when they are already declared. Types that the
+    /// project declared itself under the same names are not changed.
     pub fn install(&self, pack: &Pack, header: &Header) -> Result<Option<Tx>> {
         let label = pack.label();
         match self.registry() {
             Ok(registry) if missing(&registry, pack, &label, &|_| false).is_empty() => return Ok(None),
-            // A project begins with its first write, which may be this one.
+            // A project is created by its first write, which may be this one.
             Err(error) if error.code != "unknown_project" => return Err(error),
             _ => {}
         }
@@ -214,7 +214,7 @@ impl Ledger {
         Ok(self.commit_declared(writer, head, &batch)?.tx)
     }
 
-    /// Declares an object type, or declares it anew; facts already stated are not checked again.
+    /// Declares an object type or replaces its declaration; existing facts are not checked again.
     pub fn declare_object_type(&self, declared: &ObjectType, header: &Header) -> Result<Committed> {
         check_object_type(declared)?;
         let (mut writer, head) = self.open_to_write()?;
@@ -282,7 +282,7 @@ impl Ledger {
         self.commit_declared(writer, head, &batch)
     }
 
-    /// Records what was decided on.
+    /// Commits the batch with the declaration.
     fn commit_declared(&self, mut writer: Box<dyn Writer + '_>, head: Head, batch: &Batch) -> Result<Committed> {
         let (committed, _) = self.commit_in(&mut *writer, head, batch)?;
         if let Some(after) = committed.after {
@@ -307,11 +307,11 @@ fn check_relationship_type(declared: &RelationshipType) -> Result<()> {
     declared.aliases.iter().try_for_each(|alias| check_type_name(alias))
 }
 
-/// Declarations of a pack that a project does not have yet, or has from another version of it.
+/// Returns the declarations of a pack that a project does not have, or has from another version of the pack.
 fn missing(registry: &Registry, pack: &Pack, label: &str, is_used: &dyn Fn(&str) -> bool) -> Vec<lukasa_model::Write> {
     let own =
         |known: Option<&str>| known.is_some_and(|known| known != label && known.split('@').next() == Some(&pack.name));
-    // What was stated on a branch would hide what is stated for all of them: a type in use stays as it is in this respect.
+    // Versions on a branch would hide project-wide ones, so a type with facts keeps its `branchless` setting.
     let branchless = |name: &str, known: Option<bool>, wanted: bool| match is_used(name) {
         true => known.unwrap_or(false),
         false => wanted,
@@ -342,7 +342,7 @@ fn free(aliases: &[String], is_free: impl Fn(&str) -> bool) -> Vec<String> {
     aliases.iter().filter(|alias| is_free(alias)).cloned().collect()
 }
 
-/// Types that something was stated in, in lower case.
+/// Returns the types that have facts, in lower case.
 fn used_types(reader: &mut dyn Reader) -> Result<FxHashSet<String>> {
     let end = reader.head()?.next_thing;
     let mut used: FxHashSet<Arc<str>> = FxHashSet::default();

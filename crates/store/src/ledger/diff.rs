@@ -1,4 +1,4 @@
-//! Compares two views by id: added, removed, modified, with what changed.
+//! Compares two views by id: added, removed and modified facts, with what changed.
 
 use super::{HeadRow, HeadStream, Ledger, end_names};
 use crate::Fields;
@@ -25,15 +25,16 @@ pub struct Change {
     pub thing: Thing,
     pub before: Option<Statement>,
     pub after: Option<Statement>,
-    /// Names of the ends, of a relationship.
+    /// Names of the ends of a relationship.
     pub between: Option<[String; 2]>,
-    /// Only for modified things.
+    /// Only for modified facts.
     pub summary: Option<ChangeSummary>,
-    /// Since when a removed thing is said to be absent; none of a relationship that went with one of its ends.
+    /// Since when a removed fact is recorded as absent; `None` for a relationship that disappeared because one of its
+    /// ends did.
     pub ended_at: Option<Time>,
 }
 
-/// Changes in order of thing numbers. Counts are of all, also when `changes` was cut.
+/// Changes in order of fact numbers. The counts include changes beyond the limit.
 #[derive(Clone, Debug, Default)]
 pub struct Difference {
     pub changes: Vec<Change>,
@@ -42,28 +43,28 @@ pub struct Difference {
     pub modified: usize,
 }
 
-/// What of two views is compared.
+/// Options for comparing two views.
 pub struct Comparison<'a> {
     /// Most changes to list; all are counted.
     pub limit: usize,
-    /// Whether something is compared at all.
+    /// Whether a fact is compared.
     pub wanted: &'a dyn Fn(&Thing) -> bool,
-    /// JSON pointers into contents that say where something is and not what it is: a version that differs in these alone
-    /// is no change.
+    /// JSON pointers to content that describes only where something is located: a version that differs only there does
+    /// not count as modified.
     pub positions: &'a dyn Fn(&Thing) -> &'static [&'static str],
 }
 
-/// Changes looked at together.
+/// Changes processed per batch of reads.
 const AT_ONCE: usize = 1_000;
 
 impl Ledger {
-    /// What turns `before` into `after`; at most `limit` changes are listed, all are counted. What Lukasa keeps
-    /// for itself (branches, releases, tags, types) is not compared.
+    /// Returns what turns `before` into `after`. At most `limit` changes are listed, all are counted. System objects
+    /// (branches, releases, tags, types) are not compared.
     pub fn diff(&self, before: &View, after: &View, limit: usize) -> Result<Difference> {
         self.diff_of(before, after, &Comparison { limit, wanted: &|_| true, positions: &|_| &[] })
     }
 
-    /// The same of some things only, and by what they mean.
+    /// Like `diff`, restricted to some facts and ignoring changes of position.
     pub fn diff_of(&self, before: &View, after: &View, how: &Comparison<'_>) -> Result<Difference> {
         let mut old = Peek::new(self.heads(before, Fields::Header)?)?;
         let mut new = Peek::new(self.heads(after, Fields::Header)?)?;
@@ -99,7 +100,7 @@ impl Ledger {
         Ok(out)
     }
 
-    /// Counts and lists changes, but for those of position alone.
+    /// Counts and lists changes, except those of position only.
     fn count(&self, mut changes: Vec<Change>, how: &Comparison<'_>, out: &mut Difference) -> Result<()> {
         let may_have_moved = |c: &Change| c.class == ChangeClass::Modified && !(how.positions)(&c.thing).is_empty();
         let numbers: Vec<_> = changes.iter().filter(|c| may_have_moved(c)).map(|c| c.thing.no).collect();
@@ -130,7 +131,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Loads the contents of what was modified and tells the change, and when what was removed ended.
+    /// Fills in contents and summaries of modified facts, and when removed facts ended.
     fn explain(&self, changes: &mut [Change], after: &View, how: &Comparison<'_>) -> Result<()> {
         if changes.is_empty() {
             return Ok(());

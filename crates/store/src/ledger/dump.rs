@@ -1,8 +1,8 @@
-//! A project's whole log as JSON lines, and back: the form in which facts move between stores.
+//! A project's whole log as JSON lines, and back: the format in which facts move between stores.
 //!
-//! Lines: a header; for every transaction its new things, its statements, its provenance and then the
-//! transaction itself; client batches; an end line with counts. Everything is kept to the letter, so ids,
-//! versions, times and hashes survive, and a restored project gives the same answers in every view.
+//! Lines: a header; for every transaction its new facts, its versions, its provenance and then the transaction itself;
+//! client batches; an end line with counts. Everything is preserved exactly, including ids, versions, times and hashes,
+//! so a restored project returns the same answers in every view.
 
 use super::Ledger;
 use super::verify::{check_identity, check_statement};
@@ -18,15 +18,15 @@ use std::io::{BufRead, Read, Write};
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Of the format, not of Lukasa. 2: headers of transactions name the rule of canonical text.
+/// Version of the dump format, not of Lukasa. 2: headers of transactions contain the rule of canonical text.
 const FORMAT: u32 = 2;
-/// Things read at a time, and the most rows written at a time.
+/// Facts read per page, and the most rows written at a time.
 const CHUNK: usize = 10_000;
-/// Statements are read with their contents, which may be large.
+/// Versions read per page: few, because their contents may be large.
 const STATEMENTS: usize = 1_000;
-/// Contents written at a time, in bytes.
+/// Most bytes of content written at a time.
 const BYTES: usize = 32 << 20;
-/// The longest line: 1 MiB of content and its change summary, with every byte escaped.
+/// The longest line in bytes: 1 MiB of content and its change summary, with every byte escaped.
 const LINE_BYTES: u64 = 16 << 20;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,7 +87,7 @@ struct StatementLine {
 }
 
 impl Ledger {
-    /// Writes everything recorded so far. Others may go on writing; what they add is left out.
+    /// Writes everything recorded so far. Concurrent writers may continue; their transactions are not included.
     pub fn dump(&self, out: &mut dyn Write, progress: &mut dyn FnMut(Tx, Tx)) -> Result<DumpReport> {
         let mut reader = self.store.read(&self.scope)?;
         let head = reader.head()?;
@@ -169,7 +169,7 @@ impl Ledger {
     }
 }
 
-/// A restore under way: rows not yet appended, and the chain over the transaction being read.
+/// A restore in progress: rows not yet appended, and the hash chain of the transaction being read.
 struct Restore {
     head: Head,
     last: Tx,
@@ -177,10 +177,10 @@ struct Restore {
     things: Vec<Thing>,
     statements: Vec<Statement>,
     provenance: Vec<Provenance>,
-    /// Ids and types by thing number, and which are relationships.
+    /// Ids and types by fact number, and which are relationships.
     known: Vec<(Uuid, Arc<str>)>,
     edges: Vec<bool>,
-    /// What the transaction being read has said so far, without contents.
+    /// The versions of the transaction being read, without contents.
     stated: Vec<Statement>,
     bytes: usize,
     things_seen: u64,
@@ -207,7 +207,7 @@ impl Restore {
         }
     }
 
-    /// Takes one line; true after the last.
+    /// Processes one line; returns true after the last.
     fn line(&mut self, writer: &mut dyn Writer, line: Line, progress: &mut dyn FnMut(Tx, Tx)) -> Result<bool> {
         let bad =
             |why: String| Error::invalid("malformed_dump", why).hint("make the backup again; nothing was restored");
@@ -237,7 +237,7 @@ impl Restore {
                     key: line.key,
                     ends: line.ends.map(|(src, dst)| Ends { src, dst, discriminator: line.discriminator }),
                 };
-                // Ends come before their relationships, and are objects: nothing reaches beyond this project.
+                // The ends of a relationship must precede it and be objects of this project.
                 check_identity(&thing, &self.known, self.head.namespace).map_err(|e| bad(e.message))?;
                 if thing.ends.as_ref().is_some_and(|e| self.edges[e.src as usize] || self.edges[e.dst as usize]) {
                     return Err(bad(format!("relationship {} has a relationship as its end", thing.id)));
@@ -258,7 +258,7 @@ impl Restore {
                 }
                 self.statements_seen += 1;
                 self.bytes += statement.content.as_ref().map_or(0, |c| c.len());
-                // The chain needs no content.
+                // The hash chain needs no content.
                 self.stated.push(Statement { content: None, ..statement.clone() });
                 self.statements.push(statement);
                 if self.statements.len() >= CHUNK || self.bytes >= BYTES {
@@ -365,7 +365,7 @@ fn write_fault(error: &std::io::Error) -> Error {
     )
 }
 
-/// Things in order, a page at a time.
+/// Facts in order, page by page.
 struct Things {
     next: ThingNo,
     page: std::vec::IntoIter<Thing>,
@@ -395,7 +395,7 @@ impl Things {
     }
 }
 
-/// Statements in order of recording, a page at a time.
+/// Versions in order of recording, page by page.
 struct Statements {
     after: VersionId,
     page: std::iter::Peekable<std::vec::IntoIter<Statement>>,

@@ -1,4 +1,4 @@
-//! Looks up one thing: by name in a view, its history, and what it is connected to.
+//! Looks up one fact: by name in a view, its history, and its relationships.
 
 use super::{Ledger, by_thing, unique};
 use crate::{Fields, Reader};
@@ -12,27 +12,27 @@ use lukasa_model::{Error, Period, Reference, Result, ThingNo, Time, View};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// A visible thing.
+/// A visible fact.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub thing: Thing,
     pub statement: Statement,
     /// For relationships: both ends, and whether they have ended.
     pub ends: Option<Box<[(Thing, bool); 2]>>,
-    /// The name asked for, when it has been renamed to this.
+    /// The requested name, if the fact was renamed from it.
     pub renamed_from: Option<String>,
 }
 
-/// What an exact name, `Type:key`, a key or an id, stands for in a view.
+/// What an exact name (`Type:key`, a key or an id) refers to in a view.
 #[derive(Clone, Debug)]
 pub enum Named {
     Visible(Box<Found>),
-    /// There is such an object, but it does not exist in this view.
+    /// The object exists in the project, but is not visible in this view.
     Ended,
     Unknown,
 }
 
-/// A relationship of an object, seen from it.
+/// A relationship of an object, seen from that object.
 #[derive(Clone, Debug)]
 pub struct Link {
     pub thing: Thing,
@@ -40,7 +40,7 @@ pub struct Link {
     pub side: Side,
     pub other: Thing,
     pub other_ended: bool,
-    /// What the other end is called now, if it was renamed.
+    /// The current identity of the other end, if it was renamed.
     pub other_renamed_to: Option<Thing>,
 }
 
@@ -52,41 +52,42 @@ pub struct HistoryEntry {
     pub provenance: Vec<Provenance>,
 }
 
-/// Renames followed from one name; more are a circle.
+/// Most renames followed from one name; more would be a cycle.
 const RENAMES: usize = 16;
-/// Names offered when nothing is found.
+/// Most similar names to suggest when nothing is found.
 const OFFERED: usize = 3;
 
 impl Ledger {
-    /// The visible thing a name stands for. Follows renames; offers near names when there is none.
+    /// Returns the visible fact with this name. Follows renames. If there is none, the error suggests similar names.
     pub fn find(&self, view: &View, reference: &Reference) -> Result<Found> {
         let mut reader = self.store.read(&self.scope)?;
         let mut lookup = self.lookup(&mut *reader, view)?;
         lookup.find(reference)
     }
 
-    /// The same as an answer: what is not there is no error. A key of several objects is one.
+    /// Like `find`, but a missing fact is not an error. An ambiguous key still is.
     pub fn named(&self, view: &View, reference: &Reference) -> Result<Named> {
         let mut reader = self.store.read(&self.scope)?;
         let mut lookup = self.lookup(&mut *reader, view)?;
         lookup.named(reference)
     }
 
-    /// `Type:key` of visible objects whose names come close to a text, the closest first.
+    /// Returns `Type:key` of visible objects with names similar to a text, most similar first.
     pub fn near(&self, view: &View, text: &str) -> Result<Vec<String>> {
         let mut reader = self.store.read(&self.scope)?;
         let mut lookup = self.lookup(&mut *reader, view)?;
         lookup.near(text)
     }
 
-    /// Until when the visible statement about a thing goes on to hold in this view; open when it does for ever.
+    /// Returns until when the visible version of a fact holds in this view; `Time::MAX` if it does not end.
     pub fn holds_until(&self, view: &View, thing: &Thing) -> Result<Time> {
         let own = self.store.read(&self.scope)?.statements(&[thing.no], Fields::Header)?;
         let line = timeline(&own, &view.lineage, Period::since(view.valid));
         Ok(line.first().map_or(Time::MAX, |segment| segment.period.to))
     }
 
-    /// All statements about a thing along the view's line, oldest first; `all_branches` adds the others.
+    /// Returns all versions of a fact along the view's lineage, oldest first; `all_branches` adds those of other
+    /// branches.
     pub fn history(
         &self,
         view: &View,
@@ -118,7 +119,8 @@ impl Ledger {
         Ok((thing, entries))
     }
 
-    /// Visible relationships of an object, ordered by type and number, at most `limit`; and how many there are.
+    /// Returns the visible relationships of an object, ordered by type and number, at most `limit`, and their total
+    /// number.
     pub fn links(&self, view: &View, object: &Thing, limit: usize) -> Result<(Vec<Link>, usize)> {
         let mut reader = self.store.read(&self.scope)?;
         let mut lookup = self.lookup(&mut *reader, view)?;
@@ -171,7 +173,7 @@ impl Lookup<'_> {
         Ok(if candidates.is_empty() { Named::Unknown } else { Named::Ended })
     }
 
-    /// A thing by name, visible or not.
+    /// Returns a fact by name, visible or not.
     pub(super) fn any(&mut self, reference: &Reference) -> Result<Thing> {
         let mut candidates = self.candidates(reference)?;
         if candidates.len() > 1 {
@@ -184,7 +186,7 @@ impl Lookup<'_> {
         candidates.pop().ok_or_else(|| self.offer(reference))
     }
 
-    /// Things a name can stand for: its `Type:key` reading if there is one, else all with that key.
+    /// Returns the facts that a name may refer to: the one for `Type:key` if it exists, else all with that key.
     fn candidates(&mut self, reference: &Reference) -> Result<Vec<Thing>> {
         if let Reference::Id(id) = reference {
             return self.reader.things(&[*id]);
@@ -193,7 +195,7 @@ impl Lookup<'_> {
             let spelled = self.registry.spelling(type_name, false).to_string();
             let mut found = self.reader.things(&[object_id(self.namespace, &spelled, key)])?;
             if found.is_empty() {
-                // Stated under this name before it became an alias.
+                // Facts written before this name became an alias have an id derived from it.
                 found = self.reader.things(&[object_id(self.namespace, type_name, key)])?;
             }
             if !found.is_empty() {
@@ -210,7 +212,7 @@ impl Lookup<'_> {
         }
     }
 
-    /// Those that are visible by their own statements.
+    /// Keeps the facts that have a visible version, regardless of their ends.
     fn seen(&mut self, things: Vec<Thing>, fields: Fields) -> Result<Vec<(Thing, Statement)>> {
         let numbers: Vec<_> = things.iter().map(|t| t.no).collect();
         let statements = by_thing(self.reader.statements(&numbers, fields)?);
@@ -238,7 +240,7 @@ impl Lookup<'_> {
         Ok(Some(Found { thing, statement, ends: Some(Box::new([src, dst])), renamed_from }))
     }
 
-    /// What an ended thing is called now.
+    /// Returns the current identity of a fact that ended by being renamed.
     fn renamed(&mut self, mut number: ThingNo) -> Result<Option<Thing>> {
         let mut last = None;
         for _ in 0..RENAMES {
@@ -249,7 +251,7 @@ impl Lookup<'_> {
             number = ends.src;
             let new = self.reader.things_numbered(&[number])?;
             last = new.first().cloned();
-            // It may have been renamed back and forth: the first one that is there counts.
+            // After renames back and forth, the first visible one counts.
             if !self.seen(new, Fields::Header)?.is_empty() {
                 break;
             }
@@ -289,7 +291,7 @@ impl Lookup<'_> {
         Ok((links, total))
     }
 
-    /// Says that nothing has this name, and what comes close.
+    /// The error for an unknown name, with suggestions.
     fn offer(&mut self, reference: &Reference) -> Error {
         let error = nothing_named(reference);
         match self.near(&reference.to_string()) {

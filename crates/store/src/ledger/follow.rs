@@ -1,4 +1,4 @@
-//! For read models that follow the log: what was stated after a transaction, and how things stand in a view.
+//! For read models that follow the log: what was recorded after a position, and the state of facts in a view.
 
 use super::{Ledger, by_thing};
 use crate::{Fields, Reader};
@@ -12,35 +12,35 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// What some transactions stated, in order of recording, with content.
+/// The versions that some transactions recorded, in order of recording, with content.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// Those of the things stated about that are at hand without asking the store.
+    /// The facts of these versions, as far as they are in memory; others must be read from the store.
     pub things: Vec<Thing>,
     pub statements: Vec<Statement>,
 }
 
-/// How a thing stands in a view by its own statements, whatever its ends do.
+/// The state of a fact in a view by its own versions, regardless of its ends.
 #[derive(Clone, Debug)]
 pub struct State {
     pub thing: Thing,
-    /// The visible statement, if there is one.
+    /// The visible version, if there is one.
     pub statement: Option<Statement>,
-    /// When that may change by the clock alone.
+    /// When the visible version may next change with valid time alone.
     pub next: Time,
-    /// Sensitive properties that were taken out of the statement.
+    /// Sensitive properties that were removed from the version.
     pub hidden: Vec<Box<str>>,
 }
 
-/// Statements fetched at a time when the log is read from the store.
+/// Versions read per page when the log is read from the store.
 const PAGE: usize = 10_000;
-/// Larger transactions are read from the store again rather than kept.
+/// Transactions with more versions are not kept in memory, but read from the store again.
 const KEPT_EACH: usize = 4_096;
-/// Statements kept in all, and transactions: who is further behind reads the store.
+/// Most versions and most transactions kept; followers further behind read the store.
 const KEPT: usize = 65_536;
 const KEPT_TRANSACTIONS: usize = 4_096;
 
-/// The last transactions this process wrote, so that its read models need not read them back.
+/// The last transactions written by this process, so that its read models need not read them back.
 #[derive(Default)]
 pub(super) struct Tail {
     /// In order of transactions.
@@ -48,7 +48,7 @@ pub(super) struct Tail {
     statements: usize,
 }
 
-/// One transaction of this process.
+/// One transaction written by this process.
 struct Written {
     before: Position,
     after: Position,
@@ -63,7 +63,7 @@ impl Tail {
         let statements: Vec<_> = statements.iter().map(|s| Statement { change: None, ..s.clone() }).collect();
         self.statements += statements.len();
         let changes = Arc::new(Changes { things: things.to_vec(), statements });
-        // Two writers may come by in either order.
+        // Concurrent writers may arrive here in either order.
         let later = self.entries.iter().rev().take_while(|other| other.after.tx > after.tx).count();
         self.entries.insert(self.entries.len() - later, Written { before, after, changes });
         while self.statements > KEPT || self.entries.len() > KEPT_TRANSACTIONS {
@@ -72,7 +72,7 @@ impl Tail {
         }
     }
 
-    /// Everything between two positions, or `None` when a part of it is not here.
+    /// Returns everything between two positions, or `None` when a part of it is not in memory.
     fn get(&self, after: Position, to: Position) -> Option<Vec<Arc<Changes>>> {
         let place = |tx: Tx| self.entries.partition_point(|other| other.after.tx <= tx);
         let mut at = after;
@@ -87,14 +87,15 @@ impl Tail {
         (at == to).then_some(found)
     }
 
-    /// What the transaction that leads to a position stated, if it is here.
+    /// Returns what the transaction ending at a position recorded, if it is in memory.
     fn one(&self, position: Position) -> Option<Arc<Changes>> {
         self.entries.iter().rev().find(|written| written.after == position).map(|written| Arc::clone(&written.changes))
     }
 }
 
 impl Ledger {
-    /// What was stated between two positions; `None` where the log does not lead from the one to the other.
+    /// Returns what was recorded between two positions; `None` if the log does not contain both, so that one does not
+    /// lead to the other.
     pub fn changes(&self, after: Position, to: Position) -> Result<Option<Changes>> {
         if after == to {
             return Ok(Some(Changes::default()));
@@ -118,7 +119,7 @@ impl Ledger {
         Ok(Some(Changes { things: vec![], statements: stated(&mut *reader, after.tx, to.tx)? }))
     }
 
-    /// What one transaction of the log stated.
+    /// Returns what one transaction recorded.
     pub fn stated_by(&self, transaction: &Transaction) -> Result<Changes> {
         let position = transaction.position();
         let kept = self.tail.lock().one(position);
@@ -131,16 +132,15 @@ impl Ledger {
         }
     }
 
-    /// How these things stand in a view, ascending by number, without what their types call sensitive: nothing that is
-    /// made of this, be it a graph, an index or a vector, can give it away. Unknown numbers are an error: numbers
-    /// come from the log.
+    /// Returns the state of these facts in a view, ascending by number, without sensitive properties, so that no graph,
+    /// index or vector built from it can reveal them. Unknown numbers are an error, because numbers come from the log.
     pub fn states(&self, view: &View, things: &[ThingNo], fields: Fields) -> Result<Vec<State>> {
         let mut states = self.states_whole(view, things, fields)?;
         self.hide(&mut states)?;
         Ok(states)
     }
 
-    /// Takes out what types call sensitive today, whatever they said at the time of the view.
+    /// Removes the properties that types mark as sensitive now, not at the time of the view.
     pub fn hide(&self, states: &mut [State]) -> Result<()> {
         let registry = self.latest_registry()?;
         if registry.all_sensitive().is_empty() {
@@ -153,7 +153,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// The same with everything, for who writes it back.
+    /// Like `states`, but with sensitive properties, for callers that write the content back.
     pub fn states_whole(&self, view: &View, things: &[ThingNo], fields: Fields) -> Result<Vec<State>> {
         let mut reader = self.store.read(&self.scope)?;
         let mut found = reader.things_numbered(things)?;
@@ -170,7 +170,7 @@ impl Ledger {
         Ok(states.collect())
     }
 
-    /// Objects of a type visible in a view under these keys, in no particular order.
+    /// Returns the objects of a type that are visible in a view under these keys, in no particular order.
     pub fn keyed(&self, view: &View, type_name: &str, keys: &[String], fields: Fields) -> Result<Vec<State>> {
         let mut reader = self.store.read(&self.scope)?;
         let namespace = reader.head()?.namespace;
@@ -189,8 +189,8 @@ impl Ledger {
         Ok(states.collect())
     }
 
-    /// Numbers of things that hold for the whole project and were stated between two positions; `None` where the log does
-    /// not lead from the one to the other.
+    /// Returns the numbers of project-wide facts that were written between two positions; `None` if the log does not
+    /// lead from one to the other.
     pub fn stated_project_wide(&self, after: Position, to: Position) -> Result<Option<Vec<ThingNo>>> {
         let mut reader = self.store.read(&self.scope)?;
         if after.tx > to.tx || !reader.holds(after)? {
@@ -199,7 +199,7 @@ impl Ledger {
         reader.touched(PROJECT_WIDE, after.tx + 1, to.tx).map(Some)
     }
 
-    /// Objects visible in a view whose key begins with the text, of one type or of any, ordered by key.
+    /// Returns visible objects whose key begins with the prefix, of one type or of any, ordered by key.
     pub fn beginning(&self, view: &View, type_name: Option<&str>, prefix: &str, fields: Fields) -> Result<Vec<State>> {
         let mut reader = self.store.read(&self.scope)?;
         let found = reader.things_beginning(type_name, prefix)?;
@@ -214,19 +214,19 @@ impl Ledger {
         Ok(states.collect())
     }
 
-    /// Every relationship that ever was at one of these objects, ascending by number.
+    /// Returns every relationship that ever existed at one of these objects, ascending by number.
     pub fn relationships_at(&self, objects: &[ThingNo]) -> Result<Vec<Thing>> {
         let ends: Vec<_> = objects.iter().flat_map(|no| [(*no, Side::Src), (*no, Side::Dst)]).collect();
         self.store.read(&self.scope)?.relationships(&ends)
     }
 
-    /// Things by number, in no particular order.
+    /// Returns facts by number, in no particular order.
     pub fn things(&self, numbers: &[ThingNo]) -> Result<Vec<Thing>> {
         self.store.read(&self.scope)?.things_numbered(numbers)
     }
 }
 
-/// What transactions `after+1..=to` stated, in order of recording.
+/// Returns the versions recorded by transactions `after+1..=to`, in order of recording.
 fn stated(reader: &mut dyn Reader, after: Tx, to: Tx) -> Result<Vec<Statement>> {
     let mut statements: Vec<Statement> = Vec::new();
     let mut last = VersionId::last_of(after);
@@ -241,13 +241,13 @@ fn stated(reader: &mut dyn Reader, after: Tx, to: Tx) -> Result<Vec<Statement>> 
     }
 }
 
-/// Takes the sensitive properties of a thing out of what is stated about it; gives their names.
+/// Removes sensitive properties from a version and returns their names.
 pub fn hide(registry: &Registry, thing: &Thing, statement: &mut Statement) -> Result<Vec<Box<str>>> {
     let names = registry.sensitive(&thing.type_name, thing.ends.is_some());
     if names.is_empty() {
         return Ok(vec![]);
     }
-    // Values that changed stand here too.
+    // The change summary contains values too.
     statement.change = None;
     if statement.content.is_none() {
         return Ok(vec![]);
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
     use lukasa_model::json::Hash;
 
-    /// The position of a transaction in the log of that name.
+    /// The position of a transaction in the log with this name.
     fn at(log: &str, tx: Tx) -> Position {
         if tx == 0 { Position::START } else { Position { tx, hash: Hash::of(format!("{log} {tx}").as_bytes()) } }
     }

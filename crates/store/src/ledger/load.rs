@@ -1,5 +1,5 @@
-//! Records a large load as one transaction, part by part: one is made while the one before it is planned and the one
-//! before that is written.
+//! Records a large load as one transaction in parts: while one part is produced, the one before it is planned and the
+//! one before that is written.
 
 use super::commit::{Committed, Target, check_header, learn_named, learn_targets, of_present_rule, open_branch};
 use super::observe::Observed;
@@ -12,15 +12,15 @@ use lukasa_model::{Batch, Error, Result, Statement, Thing, ThingNo, Transaction,
 use rustc_hash::FxHashMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Parts that may wait to be planned, and to be written: enough that nobody waits for another for long.
+/// Most parts waiting to be planned, and to be written: enough to keep all three stages busy.
 const WAITING: usize = 2;
 
 impl Ledger {
-    /// Records everything the parts say as one transaction, whole or not at all. Durable when it returns.
+    /// Records all parts as one transaction, all or nothing. It is durable when this returns.
     ///
-    /// Unlike `commit`, no more than a few parts are in memory at a time. A relationship's ends must come in the same
-    /// part or before it, nothing may be written twice, and types that allow only one relationship per end are refused:
-    /// these checks would need the whole.
+    /// Unlike `commit`, only a few parts are in memory at a time. The ends of a relationship must be in the same or an
+    /// earlier part, nothing may be written twice, and types that allow only one relationship per end are rejected:
+    /// these checks would need the whole load.
     pub fn load<I>(&self, branch: &str, header: &Header, parts: I) -> Result<Committed>
     where
         I: Iterator<Item = Result<Vec<Write>>> + Send,
@@ -42,7 +42,7 @@ impl Ledger {
         let (hand, made) = sync_channel::<Result<Vec<Write>>>(WAITING);
         let written = std::thread::scope(|scope| {
             let (ledger, target) = (self, &target);
-            // Who plans stops to listen when something failed, and with that nothing more is made.
+            // The planner closes the channel after a failure, which stops the production of parts.
             let making = scope.spawn(move || {
                 for part in parts {
                     if hand.send(part).is_err() {
@@ -68,7 +68,7 @@ impl Ledger {
         Ok(written)
     }
 
-    /// Plans parts until one fails or nobody listens any more. Gives the hash over all they state.
+    /// Plans parts until one fails or the writer stops receiving. Returns the hash over all versions.
     fn plan_parts(
         &self,
         target: &Target<'_>,
@@ -77,7 +77,8 @@ impl Ledger {
         send: &SyncSender<Result<Plan>>,
     ) -> Chain {
         let chain = Chain::new(target.head.hash, target.head.tx + 1, target.now, target.branch, header);
-        // What is committed cannot change meanwhile: we are the writer. A new project cannot be read yet, and has nothing.
+        // Committed rows cannot change meanwhile, because this ledger is the writer. A new project cannot be read yet
+        // and is empty.
         let mut reader = match self.store.read(&self.scope) {
             Ok(reader) if target.head.next_thing > 1 => Some(reader),
             Ok(_) => None,
@@ -115,7 +116,7 @@ struct Parts<'a> {
     target: &'a Target<'a>,
     header: &'a Header,
     made: Made,
-    /// What earlier parts say of objects that were there before.
+    /// Versions that earlier parts add to objects that existed before the load.
     restated: FxHashMap<ThingNo, Vec<Statement>>,
     next_thing: ThingNo,
     first_place: u32,
@@ -130,7 +131,7 @@ impl Parts<'_> {
         let drafts = Drafts::take(batch, target.registry, target.head.namespace, target.now, &mut || clock.new_id())?;
         let mut known = Known { made: Some(&self.made), ..Known::default() };
         let mut unknown = Vec::new();
-        // In a new project, whatever is not made by this load is not there.
+        // In a new project, only facts created by this load exist.
         if reader.is_some() || !self.restated.is_empty() {
             for id in unique(drafts.ids.clone()) {
                 match self.made.get(&id) {
@@ -174,7 +175,7 @@ impl Parts<'_> {
         Ok(plan)
     }
 
-    /// Later parts may connect what this one makes; `again` are the things it speaks of that were there before.
+    /// Keeps what later parts may refer to. `again` contains the facts of this part that existed before.
     fn remember(&mut self, plan: &Plan, again: &FxHashMap<ThingNo, Thing>) -> Result<()> {
         for statement in &plan.statements {
             let new = statement.thing.checked_sub(self.next_thing);
@@ -197,7 +198,7 @@ impl Parts<'_> {
     }
 }
 
-/// Writes planned parts and adds up what they come to.
+/// Writes planned parts and sums up their counts.
 struct Load<'a> {
     target: &'a Target<'a>,
     header: &'a Header,

@@ -1,4 +1,4 @@
-//! Merges one branch into another: finds what differs, decides thing by thing, records one transaction.
+//! Merges one branch into another: finds what differs, decides fact by fact, records one transaction.
 
 use super::commit::{Target, append, check_header, open_branch, retried};
 use super::{Ledger, by_thing, end_names, unique};
@@ -21,19 +21,19 @@ pub struct MergeRequest {
     pub source: String,
     /// `main` when empty.
     pub target: String,
-    /// Only these things; empty: all.
+    /// Only these facts; empty: all.
     pub keys: Vec<Reference>,
-    /// Make every check and write nothing.
+    /// Perform every check and write nothing.
     pub dry_run: bool,
     pub header: Header,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MergeReport {
-    /// The transaction that records it; none on a dry run, with conflicts, or when there is nothing to do.
+    /// The transaction that records the merge; none on a dry run, with conflicts, or when there is nothing to do.
     pub tx: Option<Tx>,
     pub counts: MergeCounts,
-    /// Things that change, in order.
+    /// Facts that change, in order.
     pub items: Vec<MergeItem>,
     pub conflicts: Vec<Conflict>,
 }
@@ -54,13 +54,13 @@ pub struct MergeItem {
     pub type_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Names of the ends, of a relationship.
+    /// Names of the ends of a relationship.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between: Option<[String; 2]>,
     pub class: Class,
 }
 
-/// A path both sides changed: `ours` is the target's value, `theirs` the source's.
+/// A path that both sides changed: `ours` is the target's value, `theirs` the source's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conflict {
     pub object: Uuid,
@@ -68,10 +68,10 @@ pub struct Conflict {
     pub type_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Names of the ends, of a relationship.
+    /// Names of the ends of a relationship.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between: Option<[String; 2]>,
-    /// JSON Pointer into the content; empty for the whole thing.
+    /// JSON Pointer into the content; empty for the whole fact.
     pub path: String,
     pub base: Value,
     pub ours: Value,
@@ -79,7 +79,7 @@ pub struct Conflict {
 }
 
 impl MergeReport {
-    /// The error an execution ends with when there are conflicts.
+    /// The error with which a merge ends when there are conflicts.
     pub fn refusal(&self, source: &str, target: &str) -> Error {
         let count = self.conflicts.len();
         let places = if count == 1 { "1 place".to_string() } else { format!("{count} places") };
@@ -92,11 +92,11 @@ impl MergeReport {
     }
 }
 
-/// Things decided about at a time.
+/// Facts decided at a time.
 const CHUNK: usize = 1_000;
 
 impl Ledger {
-    /// Conflicts are reported, not raised: see [`MergeReport::refusal`].
+    /// Merges a branch. Conflicts are in the report, not an error: see [`MergeReport::refusal`].
     pub fn merge(&self, request: &MergeRequest) -> Result<MergeReport> {
         retried(|| self.merge_once(request))
     }
@@ -107,7 +107,7 @@ impl Ledger {
             return self.merge_plan(&mut *reader, request, self.clock.now()).map(|(report, _)| report);
         }
         check_header(&request.header)?;
-        // A merge must not be what makes a project.
+        // A merge must not create a project.
         self.head()?;
         let (mut writer, head) = self.open_to_write()?;
         let now = writer.now()?;
@@ -127,7 +127,7 @@ impl Ledger {
         Ok(report)
     }
 
-    /// Decides everything and makes every check. No plan where there is a conflict.
+    /// Decides and checks everything. Returns no plan if there is a conflict.
     fn merge_plan(
         &self,
         reader: &mut dyn Reader,
@@ -168,7 +168,8 @@ impl Ledger {
     }
 }
 
-/// Things stated where the two lines do not look at the same rows; a branch on one line only counts whole.
+/// Returns the facts written where the two lineages see different transactions; a branch in only one of them counts in
+/// full.
 fn differing(reader: &mut dyn Reader, source: &Lineage, target: &Lineage) -> Result<Vec<ThingNo>> {
     let mut found = Vec::new();
     let mut branches: Vec<_> = source.entries().iter().chain(target.entries()).map(|(branch, _)| *branch).collect();
@@ -183,7 +184,7 @@ fn differing(reader: &mut dyn Reader, source: &Lineage, target: &Lineage) -> Res
     Ok(unique(found))
 }
 
-/// What was decided so far.
+/// What has been decided so far.
 #[derive(Default)]
 struct Decided {
     report: MergeReport,

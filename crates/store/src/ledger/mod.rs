@@ -1,4 +1,4 @@
-//! What a project's rows mean: commits, views, reads, merges, releases. Written once, for every store.
+//! The meaning of a project's rows: commits, views, reads, merges, releases; implemented once for every store.
 
 mod commit;
 mod declare;
@@ -50,7 +50,7 @@ pub struct Ledger {
     trail: Arc<Mutex<Trail>>,
 }
 
-/// What was declared up to a transaction, kept until the next declaration.
+/// Cached declarations up to a transaction, valid until the next declaration.
 #[derive(Clone)]
 struct Declared {
     at: Position,
@@ -87,24 +87,25 @@ impl Ledger {
         Ok(self.open()?.1)
     }
 
-    /// Log entries `from..=to`, oldest first, at most `limit`.
+    /// Returns log entries `from..=to`, oldest first, at most `limit`.
     pub fn transactions(&self, from: Tx, to: Tx, limit: usize) -> Result<Vec<Transaction>> {
         self.store.read(&self.scope)?.transactions(from, to, limit)
     }
 
-    /// Everything declared so far.
+    /// Returns everything declared so far.
     pub fn registry(&self) -> Result<Arc<Registry>> {
         let (mut reader, head) = self.open()?;
         self.registry_in(&mut *reader, &head)
     }
 
-    /// What was declared when a view was last asked for, which every request begins with; so it costs nothing.
+    /// Returns the declarations as of the last read of a head, from memory if possible. Every request opens a view
+    /// first, so they are current enough.
     pub fn latest_registry(&self) -> Result<Arc<Registry>> {
         let known = self.declared.lock().as_ref().map(|declared| Arc::clone(&declared.registry));
         known.map_or_else(|| self.registry(), Ok)
     }
 
-    /// Everything declared up to a transaction, as a view that knows it sees it.
+    /// Returns everything declared up to a transaction, as a view at that transaction sees it.
     pub fn registry_known(&self, known: Tx) -> Result<Arc<Registry>> {
         let (mut reader, head) = self.open()?;
         self.registry_at(&mut *reader, &head, known)
@@ -114,7 +115,7 @@ impl Ledger {
         Ok(self.declared_in(reader, head)?.registry)
     }
 
-    /// Everything declared up to a transaction.
+    /// Returns everything declared up to a transaction.
     fn registry_at(&self, reader: &mut dyn Reader, head: &Head, known: Tx) -> Result<Arc<Registry>> {
         let declared = self.declared_in(reader, head)?;
         if known >= declared.at.tx {
@@ -128,7 +129,7 @@ impl Ledger {
             return Ok(declared.clone());
         }
         let mut declarations = reader.declarations()?;
-        // A reader may already see more than the head it was asked about.
+        // The reader may already see later declarations than those up to this head.
         declarations.retain(|d| d.tx <= head.declared.tx);
         let registry = Arc::new(Registry::at(&declarations, head.declared.tx)?);
         let declared = Declared { at: head.declared, declarations: Arc::new(declarations), registry };
@@ -137,7 +138,7 @@ impl Ledger {
     }
 }
 
-/// Statements by thing, each list still in order.
+/// Groups versions by fact, keeping their order.
 fn by_thing(statements: Vec<Statement>) -> FxHashMap<ThingNo, Vec<Statement>> {
     let mut found: FxHashMap<_, Vec<_>> = FxHashMap::default();
     for statement in statements {
@@ -146,7 +147,7 @@ fn by_thing(statements: Vec<Statement>) -> FxHashMap<ThingNo, Vec<Statement>> {
     found
 }
 
-/// Names of both ends of relationships, by the number of the relationship: `Type:key`, or an id.
+/// Returns the names of both ends by relationship number: `Type:key`, or an id.
 fn end_names<'a>(
     reader: &mut dyn Reader,
     things: impl Iterator<Item = &'a Thing>,

@@ -1,19 +1,19 @@
-//! Tells whoever keeps figures what commits of this process stated.
+//! Reports commits of this process to an observer, for metrics.
 
 use lukasa_model::transaction::Header;
 use lukasa_model::{Scope, Statement, Thing, ThingNo, TransactionKind};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-/// What a commit stated, in numbers.
+/// What a commit recorded, in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stated {
     pub tenant: String,
     pub kind: TransactionKind,
-    /// Objects and relationships stated for the first time, by type.
+    /// Objects and relationships that are new, by type.
     pub objects: BTreeMap<Arc<str>, u64>,
     pub relationships: BTreeMap<Arc<str>, u64>,
-    /// Restated summaries of what was restated.
+    /// Sizes of the changes to facts that existed before.
     pub changes: Vec<Restated>,
 }
 
@@ -21,19 +21,19 @@ pub struct Stated {
 pub struct Restated {
     pub paths: usize,
     pub bytes: usize,
-    /// It changed too much to be told.
+    /// The change summary was over its limit and contains no values.
     pub elided: bool,
 }
 
 type Observer = Box<dyn Fn(&Stated) + Send + Sync>;
 static OBSERVER: OnceLock<Observer> = OnceLock::new();
 
-/// Has every commit of this process told, from now on. The first observer stays.
+/// Registers an observer for every later commit of this process. Only the first registration takes effect.
 pub fn observe(observer: impl Fn(&Stated) + Send + Sync + 'static) {
     OBSERVER.get_or_init(|| Box::new(observer));
 }
 
-/// Gathers what a commit states until it is committed.
+/// Collects the numbers of a commit until it is committed.
 pub(super) struct Observed(Option<Stated>);
 
 impl Observed {
@@ -53,7 +53,7 @@ impl Observed {
         stated.changes.extend(restated.filter_map(|s| s.change.as_deref()).map(change));
     }
 
-    /// It is committed.
+    /// Reports the numbers, after the commit.
     pub fn done(self) {
         if let (Some(stated), Some(observer)) = (self.0, OBSERVER.get()) {
             observer(&stated);
@@ -62,7 +62,7 @@ impl Observed {
 }
 
 fn change(text: &str) -> Restated {
-    /// Only what is counted: the rest is passed over.
+    /// Only the fields that are counted; the others are ignored.
     #[derive(serde::Deserialize)]
     struct Counted {
         #[serde(default)]

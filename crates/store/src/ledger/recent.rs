@@ -1,16 +1,16 @@
-//! Things written lately by this ledger, so that a bulk load need not look up what it has just written.
+//! Facts written recently by this ledger, so that a bulk load need not look up what it has just written.
 
 use lukasa_model::plan::Known;
 use lukasa_model::{Position, Statement, Thing, ThingNo};
 use rustc_hash::{FxHashMap, FxHashSet};
 use uuid::Uuid;
 
-/// Most things kept: about 40 MB, whatever is written.
+/// Most facts kept: about 40 MB.
 const THINGS: usize = 1 << 17;
-/// A thing with a longer history than this is read from the store.
+/// A fact with more versions than this is read from the store.
 const STATEMENTS: usize = 4;
 
-/// Holds for one position of the log. Another writer moves the log on, and all of it is forgotten.
+/// Valid for one position of the log. When another writer moves the log on, everything is dropped.
 #[derive(Default)]
 pub struct Recent {
     at: Option<Position>,
@@ -18,7 +18,7 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Fills in what is known at a position, and gives back the ids that must be looked up.
+    /// Adds the facts kept for this position to `known` and returns the ids that must be looked up.
     pub fn fill(&mut self, at: Position, ids: Vec<Uuid>, known: &mut Known<'_>) -> Vec<Uuid> {
         if self.at != Some(at) {
             self.things.clear();
@@ -41,7 +41,7 @@ impl Recent {
         missing
     }
 
-    /// Takes over what the transaction between two positions has added, if nothing came between.
+    /// Adds what the transaction between two positions recorded, unless the log moved in between.
     pub fn add(&mut self, before: Position, after: Position, things: Vec<Thing>, statements: Vec<Statement>) {
         if self.at != Some(before) {
             return;
@@ -50,7 +50,7 @@ impl Recent {
         if self.things.len() + things.len() > THINGS {
             self.things.clear();
         }
-        // New things have numbers in a row; what was written again is simplest read anew.
+        // New facts have consecutive numbers. Facts that existed before are dropped and read again when needed.
         let first = things.first().map_or(ThingNo::MAX, |t| t.no);
         let mut own: Vec<Vec<Statement>> = vec![Vec::new(); things.len()];
         let mut again = FxHashSet::default();

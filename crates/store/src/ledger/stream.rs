@@ -1,4 +1,4 @@
-//! Everything visible in a view, in order of thing numbers, page by page.
+//! Everything visible in a view, in order of fact numbers, page by page.
 
 use super::Ledger;
 use crate::{Fields, Store};
@@ -8,28 +8,28 @@ use lukasa_model::types::{Registry, system};
 use lukasa_model::{Result, Scope, ThingNo, Time, View};
 use std::sync::Arc;
 
-/// Thing numbers looked at per page: large enough to hide the cost of a query, small enough for any memory.
+/// Fact numbers per page: large enough to hide the cost of a query, small enough for any memory.
 const PAGE: ThingNo = 4_096;
 
-/// A visible thing and the statement that makes it so.
+/// A visible fact and its visible version.
 #[derive(Clone, Debug)]
 pub struct HeadRow {
     pub thing: Thing,
     pub statement: Statement,
-    /// For lasting relationships: an end that is no longer visible.
+    /// For lasting relationships: whether an end is no longer visible.
     pub src_ended: bool,
     pub dst_ended: bool,
 }
 
 impl HeadRow {
-    /// Whether it is a branch, release, tag, type or setting that Lukasa keeps for itself.
+    /// Whether it is a system object: a branch, release, tag, type or setting.
     pub fn is_system(&self) -> bool {
         self.thing.ends.is_none() && system::is(&self.thing.type_name)
     }
 }
 
-/// An iterator over a view. A view is fixed, so pages fit together whatever is written meanwhile, and no
-/// transaction is held open between them.
+/// An iterator over a view. A view is fixed, so pages are consistent whatever is written meanwhile, and no transaction
+/// is held open between them.
 pub struct HeadStream {
     store: Arc<dyn Store>,
     scope: Scope,
@@ -65,14 +65,14 @@ impl Ledger {
 }
 
 impl HeadStream {
-    /// Leaves out the other kind.
+    /// Restricts the stream to one kind.
     #[must_use]
     pub fn only(mut self, kind: Kind) -> HeadStream {
         self.only = Some(kind);
         self
     }
 
-    /// The next visible things, at most one page of numbers; `None` at the end.
+    /// Returns the visible facts of the next page of numbers; `None` at the end.
     pub fn next_page(&mut self) -> Result<Option<Vec<HeadRow>>> {
         if self.next >= self.end {
             return Ok(None);
@@ -103,12 +103,12 @@ impl HeadStream {
         Ok(Some(rows))
     }
 
-    /// Which of the things passed so far, visible or not, may look different later by the clock alone, and when.
+    /// Returns which facts passed so far, visible or not, may change with valid time alone, and when.
     pub fn upcoming(&mut self) -> Vec<(Time, ThingNo)> {
         std::mem::take(&mut self.upcoming)
     }
 
-    /// How many things there are to look at.
+    /// The upper bound of fact numbers in the view.
     pub fn things(&self) -> ThingNo {
         self.end
     }
@@ -116,7 +116,7 @@ impl HeadStream {
     fn row(&mut self, thing: Thing, statement: Statement) -> Option<HeadRow> {
         let (mut src_ended, mut dst_ended) = (false, false);
         match &thing.ends {
-            // Ends have lower numbers than their relationships, so they have come by.
+            // Ends have lower numbers than their relationships, so they have been visited.
             Some(ends) => {
                 (src_ended, dst_ended) = (!self.seen.has(ends.src), !self.seen.has(ends.dst));
                 if (src_ended || dst_ended) && !self.registry.is_lasting(&thing.type_name) {
@@ -151,7 +151,7 @@ impl Iterator for HeadStream {
     }
 }
 
-/// Numbers of visible objects, one bit each.
+/// Numbers of visible objects as a bit set.
 #[derive(Default)]
 struct Bits(Vec<u64>);
 

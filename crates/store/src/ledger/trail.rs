@@ -1,7 +1,7 @@
-//! Notices that the log was replaced by another: after a fail-over that lost its end, or a restore of an earlier state.
+//! Detects that the log was replaced by another: after a failover that lost its end, or a restore of an earlier state.
 //!
-//! A ledger notes the position of every head it reads or writes. The next head it reads must go on from the last of them;
-//! if it does not, what this process remembers of the log is about transactions that are there no more.
+//! A ledger remembers the position of every head it reads or writes. The next head must continue from the last of them;
+//! otherwise everything that this process caches about the log refers to transactions that no longer exist.
 
 use super::Ledger;
 use crate::{Head, Reader, Writer};
@@ -10,35 +10,35 @@ use std::collections::VecDeque;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Positions kept, to find where two logs part.
+/// Positions kept, to find where two logs diverge.
 const KEPT: usize = 4_096;
-/// Replacements kept, to lead on who followed a log that was replaced.
+/// Replacements kept, to redirect followers of a replaced log.
 const KEPT_REPLACEMENTS: usize = 64;
 
-/// Of every ledger and every log it followed: what is remembered under one is not about another.
+/// Unique across all ledgers and logs of the process: what is cached under one epoch does not apply to another.
 static EPOCHS: AtomicU64 = AtomicU64::new(1);
 
 /// A log that was replaced by another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replaced {
     pub scope: Scope,
-    /// The last position known to be in both; where nothing is, the start.
+    /// The last position known to be in both logs; the start if there is none.
     pub common: Position,
-    /// The last position known of the log that is gone.
+    /// The last known position of the lost log.
     pub lost: Position,
-    /// Where the log stood when that was noticed.
+    /// The position of the new log when the replacement was detected.
     pub found: Position,
 }
 
 type Observer = Box<dyn Fn(&Replaced) + Send + Sync>;
 static OBSERVER: OnceLock<Observer> = OnceLock::new();
 
-/// Has every replaced log of this process reported, from now on. The first observer stays.
+/// Registers an observer for every later replacement. Only the first registration takes effect.
 pub fn observe_replaced(observer: impl Fn(&Replaced) + Send + Sync + 'static) {
     OBSERVER.get_or_init(|| Box::new(observer));
 }
 
-/// Positions of one log, ascending, and the logs that it has replaced.
+/// Positions of one log, ascending, and the logs that it replaced.
 pub(super) struct Trail {
     seen: VecDeque<Position>,
     replaced: VecDeque<Replaced>,
@@ -60,7 +60,7 @@ impl Trail {
         self.seen.back().copied()
     }
 
-    /// Notes a position that follows `last`; nothing when another thread has noted one meanwhile.
+    /// Records a position that follows `last`; does nothing if another thread has recorded one meanwhile.
     fn note(&mut self, last: Option<Position>, next: Position) {
         if self.last() != last || last.is_some_and(|last| next.tx <= last.tx) {
             return;
@@ -73,9 +73,9 @@ impl Trail {
 }
 
 impl Ledger {
-    /// Opens the project for reading, and reads where its log stands.
+    /// Opens the project for reading and reads its head.
     pub(super) fn open(&self) -> Result<(Box<dyn Reader + '_>, Head)> {
-        // Before it is opened: whatever is noted by then, the reader sees.
+        // Read before the store is opened, so that the reader sees every transaction recorded in the trail by now.
         let last = self.trail.lock().last();
         let mut reader = self.store.read(&self.scope)?;
         let head = reader.head()?;
@@ -83,7 +83,7 @@ impl Ledger {
         Ok((reader, head))
     }
 
-    /// Opens the project for writing, and reads where its log stands.
+    /// Opens the project for writing and reads its head.
     pub(super) fn open_to_write(&self) -> Result<(Box<dyn Writer + '_>, Head)> {
         let last = self.trail.lock().last();
         let mut writer = self.store.write(&self.scope)?;
@@ -92,25 +92,25 @@ impl Ledger {
         Ok((writer, head))
     }
 
-    /// Notes what was just committed.
+    /// Records the position after a commit.
     pub(super) fn wrote(&self, before: Position, after: Position) {
         self.trail.lock().note(Some(before), after);
     }
 
-    /// A number that changes when the log turns out to have been replaced by another. What is remembered without a position
-    /// is remembered with this.
+    /// A number that changes when the log turns out to have been replaced. Caches that have no position use it for
+    /// invalidation.
     pub fn epoch(&self) -> u64 {
         self.trail.lock().epoch
     }
 
-    /// Whether the log has a position.
+    /// Whether the log contains a position.
     pub fn holds(&self, position: Position) -> Result<bool> {
         let (mut reader, head) = self.open()?;
         Ok(head.position() == position || position.tx < head.tx && reader.holds(position)?)
     }
 
-    /// The last transaction that a log which was replaced is known to have had in common with this one, for who followed it
-    /// to a position with this digest.
+    /// For a follower at a transaction with this digest: returns that transaction if the log contains it. If it belongs
+    /// to a replaced log, returns the last transaction known to be common to both logs, or `None` if that is unknown.
     pub fn common_with(&self, tx: Tx, digest: u64) -> Result<Option<Tx>> {
         let (mut reader, _) = self.open()?;
         let here = reader.position(tx)?.is_some_and(|position| position.digest() == digest);
@@ -122,7 +122,7 @@ impl Ledger {
         Ok(left.map(|replaced| replaced.common.tx).min())
     }
 
-    /// Compares a head with the last position that was noted before it was read.
+    /// Compares a head with the last position recorded before it was read.
     fn compare(&self, reader: &mut dyn Reader, last: Option<Position>, head: &Head) -> Result<()> {
         let now = head.position();
         let goes_on = match last {
@@ -139,10 +139,10 @@ impl Ledger {
         }
     }
 
-    /// Forgets everything that was read of a log that is there no more, and reports it.
+    /// Drops everything cached about a log that no longer exists, and reports the replacement.
     fn replaced(&self, reader: &mut dyn Reader, lost: Position, found: Position) -> Result<()> {
         let seen: Vec<Position> = self.trail.lock().seen.iter().copied().collect();
-        // What is in both is so up to somewhere, and from there on nothing is.
+        // Both logs are equal up to some position and differ from there on, so binary search finds it.
         let (mut low, mut high) = (0, seen.len());
         while low < high {
             let middle = usize::midpoint(low, high);
@@ -153,7 +153,7 @@ impl Ledger {
         {
             let mut trail = self.trail.lock();
             if trail.last() != Some(lost) {
-                // Another thread has noticed it too, or has gone on.
+                // Another thread has detected it too, or has moved on.
                 return Ok(());
             }
             trail.seen.retain(|position| position.tx <= common.tx);

@@ -1,4 +1,4 @@
-//! Recomputes every hash, chain and count of a project and names the first thing that is wrong.
+//! Recomputes every hash, chain and count of a project and reports the first error.
 
 use super::views::hash_at;
 use super::{Ledger, by_thing};
@@ -24,18 +24,18 @@ pub struct VerifyReport {
     pub statements: u64,
     pub provenance: u64,
     pub releases: u64,
-    /// The hash that stands for the whole log.
+    /// The hash of the whole log.
     pub head_hash: String,
-    /// Not damage, but worth knowing: live children that a parent's write broke a multiplicity on.
+    /// Not damage: live child branches on which a write to the parent violated a multiplicity.
     pub warnings: Vec<String>,
 }
 
 const CHUNK: usize = 10_000;
-/// Statements are read with their contents, which may be large.
+/// Versions read per page: few, because their contents may be large.
 const STATEMENTS: usize = 1_000;
 
 impl Ledger {
-    /// An error with code `verification_failed` names what is wrong first.
+    /// Verifies the whole project. The error `verification_failed` describes the first error found.
     pub fn verify(&self, progress: &mut dyn FnMut(Tx, Tx)) -> Result<VerifyReport> {
         let mut reader = self.store.read(&self.scope)?;
         let head = reader.head()?;
@@ -48,7 +48,7 @@ impl Ledger {
             return Err(wrong("branches, releases, tags or types are not found by the marks they should have".into()));
         }
         let counts = reader.counts()?;
-        // Writers may have gone on meanwhile; less than was read cannot be.
+        // Writers may have continued meanwhile, so there may be more rows than were read, but never fewer.
         for (what, counted, read) in [
             ("things", counts.things, report.things),
             ("statements", counts.statements, report.statements),
@@ -85,7 +85,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Multiplicity is promised for the branch written to; a live child may come to see two where one is allowed.
+    /// Multiplicity is only enforced on the branch that is written to; a live child may see two relationships where one
+    /// is allowed.
     fn broken_multiplicity(&self, registry: &Registry, known: Tx) -> Result<Vec<String>> {
         let limited: Vec<_> = registry
             .relationship_types()
@@ -100,7 +101,7 @@ impl Ledger {
         let end = reader.head()?.next_thing;
         for branch in registry.branches() {
             let lineage = registry.lineage(branch.number, known)?;
-            // By type, side and end: when which relationship holds.
+            // When which relationship holds, by type, side and end.
             let mut spans: FxHashMap<_, Vec<(Period, ThingNo)>> = FxHashMap::default();
             for start in (0..end).step_by(CHUNK) {
                 let range = start..(start + CHUNK as ThingNo).min(end);
@@ -144,7 +145,7 @@ fn wrong(what: String) -> Error {
     Error::new(ErrorKind::Internal, "verification_failed", what).hint("restore a backup made before this happened")
 }
 
-/// What was said about system objects: how often, and when last.
+/// Versions of system objects: how many, and the last transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Declared {
     count: usize,
@@ -152,17 +153,18 @@ struct Declared {
 }
 
 impl Declared {
-    /// As the store finds them by its marks.
+    /// Counts them as the store finds them through its `system` flags.
     fn count(reader: &mut dyn Reader, known: Tx) -> Result<Declared> {
         let all: Vec<_> = reader.declarations()?.into_iter().filter(|d| d.tx <= known).collect();
         Ok(Declared { count: all.len(), last: all.last().map_or(0, |d| d.tx) })
     }
 }
 
-/// Ids and types by thing number.
+/// Ids and types by fact number.
 type Known = Vec<(Uuid, Arc<str>)>;
 
-/// Reads all things, checks that ids follow from names and lead to their things, and gives ids and types by number.
+/// Reads all facts and checks that ids are derived from names and that they can be found by id. Returns ids and types
+/// by number.
 fn check_things(reader: &mut dyn Reader, next: ThingNo, namespace: Uuid) -> Result<Known> {
     let mut ids: Known = vec![(Uuid::nil(), "".into())];
     for start in (1..next).step_by(CHUNK) {

@@ -1,4 +1,4 @@
-//! From words to views: branch, `as_of` and `known_at` become a fixed place to look from.
+//! Resolves branch, `as_of` and `known_at` of a request to a fixed view.
 
 use super::Ledger;
 use crate::{Find, Head, Reader};
@@ -9,17 +9,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// What a caller may say about where to look from; all empty means the head of `main`, now.
+/// The view that a caller requests; empty means the head of `main`, now.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ViewSpec {
-    /// The branch; when left out, the one that is checked out where the caller works, else `main`.
+    /// The branch; defaults to the one checked out in the caller's worktree, else `main`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// A moment: time:…, tx:…, commit:…, release:…, tag:… or agent:….
     #[serde(skip_serializing_if = "Option::is_none", alias = "asOf")]
     pub as_of: Option<String>,
-    /// What was known then, whatever time is asked about: tx:… or time:….
+    /// Only what was known then, whatever `as_of` is: tx:… or time:….
     #[serde(skip_serializing_if = "Option::is_none", alias = "knownAt")]
     pub known_at: Option<String>,
 }
@@ -36,7 +36,7 @@ impl ViewSpec {
     }
 }
 
-/// Most transactions of one commit prefix that are looked at.
+/// Most transactions examined for one commit prefix.
 const COMMIT_MATCHES: usize = 1_000;
 
 impl Ledger {
@@ -45,8 +45,9 @@ impl Ledger {
         self.view_in(&mut *reader, head, spec)
     }
 
-    /// The branch as it stood at a moment: what was known then, about then. For comparing; `as_of` a time or commit would
-    /// look at that time with today's knowledge, and so does this for a time when nothing had been recorded.
+    /// Returns the branch as it was at a moment: knowledge and valid time of that moment. Meant for comparisons;
+    /// `as_of` with a time or commit would use today's knowledge of that time. So does this, if nothing had been
+    /// recorded by then.
     pub fn view_since(&self, branch: Option<&str>, moment: &str) -> Result<View> {
         let (mut reader, head) = self.open()?;
         let registry = self.registry_in(&mut *reader, &head)?;
@@ -70,7 +71,7 @@ impl Ledger {
         Ok(View { branch: named.number, branch_name: named.name.clone(), known, hash, valid, lineage, release: None })
     }
 
-    /// The view of a branch at a state of knowledge and a moment that were named before.
+    /// Returns the view of a branch at a given transaction and valid time.
     pub fn view_fixed(&self, branch: BranchNo, known: Tx, valid: Time) -> Result<View> {
         let (mut reader, head) = self.open()?;
         let registry = self.registry_in(&mut *reader, &head)?;
@@ -126,7 +127,7 @@ impl Ledger {
     }
 }
 
-/// The hash of a transaction that the log has.
+/// Returns the hash of a transaction of the log.
 pub(super) fn hash_at(reader: &mut dyn Reader, head: &Head, tx: Tx) -> Result<Hash> {
     if tx == head.tx {
         return Ok(head.hash);
@@ -141,7 +142,7 @@ pub(super) fn hash_at(reader: &mut dyn Reader, head: &Head, tx: Tx) -> Result<Ha
 struct At {
     known: Tx,
     valid: Time,
-    /// The transaction that was named, by number, commit or agent, and the moment it stands for.
+    /// The transaction that was named, by number, commit or agent, and its time.
     tx: Option<(Tx, Time)>,
     release: Option<String>,
 }
@@ -154,7 +155,7 @@ struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    /// The one reading of a word that names something.
+    /// Resolves a word to the one moment that exists. Fails if there is none or more than one.
     fn moment(&mut self, word: &str) -> Result<At> {
         let readings = Moment::readings(word)?;
         if let [only] = readings.as_slice() {
@@ -190,7 +191,7 @@ impl Ask<'_> {
             }
             Moment::Commit(prefix) => {
                 let transaction = self.commit(prefix)?;
-                // An imported commit speaks of its own time only, not of the one it was recorded at.
+                // An imported commit describes the time of the commit, not the time at which it was recorded.
                 let imported = transaction.header.kind == TransactionKind::Import;
                 let then = if imported { transaction.valid_at() } else { transaction.recorded_at };
                 let tx = Some((transaction.tx, then));
@@ -221,7 +222,7 @@ impl Ask<'_> {
         })
     }
 
-    /// The newest transaction on the branch's line whose tree was that commit.
+    /// Returns the newest transaction along the branch's lineage whose tree was that commit.
     fn commit(&mut self, prefix: &str) -> Result<Transaction> {
         let mut found = self.reader.find_transactions(&Find::Commit(prefix.into()), COMMIT_MATCHES)?;
         found.retain(|t| self.lineage.cap(t.branch).is_some_and(|cap| t.tx <= cap));

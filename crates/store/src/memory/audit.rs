@@ -1,11 +1,11 @@
-//! The record of operations in plain lists.
+//! The audit trail in plain lists.
 
 use super::MemoryStore;
 use crate::audit::{AuditEntry, AuditFind, AuditHead, AuditNote, AuditTrail, Seals, linked};
 use lukasa_model::Result;
 use std::collections::BTreeMap;
 
-/// By tenant and server.
+/// Chains by tenant and server.
 pub(super) type Chains = BTreeMap<(String, String), (AuditHead, Vec<AuditEntry>)>;
 
 impl AuditTrail for MemoryStore {

@@ -1,4 +1,4 @@
-//! Keys in a plain map.
+//! Access keys in a plain map.
 
 use super::MemoryStore;
 use crate::keys::{AccessKey, AccessKeys, key_exists};

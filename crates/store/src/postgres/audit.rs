@@ -1,4 +1,4 @@
-//! The record of operations in PostgreSQL: a tenant sees its own, and the application may add but not change.
+//! The audit trail in PostgreSQL: a tenant sees its own entries, and the application may add but not change them.
 
 use super::session::hash;
 use super::{PostgresStore, fault, pool_fault};
@@ -37,17 +37,17 @@ fn entry(row: &Row) -> Result<AuditEntry> {
     })
 }
 
-/// Shows what follows only what belongs to a tenant as such.
+/// Restricts the transaction to the tenant's rows that belong to no project.
 async fn as_tenant(transaction: &Transaction<'_>, tenant: &str) -> Result<()> {
     let sql = "SELECT set_config('lukasa.tenant', $1, true), set_config('lukasa.project', '', true)";
     let set = transaction.prepare(sql).await.map_err(fault)?;
     transaction.query_one(&set, &[&tenant]).await.map(drop).map_err(fault)
 }
 
-/// Where the chain ends, and keeps others from adding to it meanwhile.
+/// Returns the head of the chain and locks the chain until the transaction ends.
 async fn end_of(transaction: &Transaction<'_>, tenant: &str, server: &str) -> Result<Option<AuditHead>> {
     as_tenant(transaction, tenant).await?;
-    // Also keeps out whoever begins the same chain; a row that is not there yet cannot be locked.
+    // An advisory lock, because two servers may start the same chain and a missing row cannot be locked.
     let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1 || chr(10) || $2, 7813502))";
     transaction.query_one(lock, &[&tenant, &server]).await.map_err(fault)?;
     let sql = format!("SELECT {HEAD} FROM lukasa.audit_heads WHERE tenant = $1 AND server = $2");
@@ -57,7 +57,7 @@ async fn end_of(transaction: &Transaction<'_>, tenant: &str, server: &str) -> Re
 
 const HEAD: &str = "tenant, server, number, hash, seal, seal_key";
 
-/// Of the columns of [`HEAD`].
+/// Reads the columns of [`HEAD`].
 fn head(row: &Row) -> Result<AuditHead> {
     Ok(AuditHead {
         tenant: row.get(0),
@@ -71,7 +71,7 @@ fn head(row: &Row) -> Result<AuditHead> {
 
 async fn add(transaction: &Transaction<'_>, head: &AuditHead, entries: &[AuditEntry]) -> Result<()> {
     as_tenant(transaction, &head.tenant).await?;
-    // One statement for all: a column of values each.
+    // One statement for all entries: one array per column.
     let texts = |of: fn(&AuditEntry) -> &str| entries.iter().map(of).collect::<Vec<&str>>();
     let numbers = |of: fn(&AuditEntry) -> i64| entries.iter().map(of).collect::<Vec<i64>>();
     let perhaps = |of: fn(&AuditEntry) -> &Option<String>| {
@@ -134,7 +134,7 @@ impl PostgresStore {
 
 impl AuditTrail for PostgresStore {
     fn append(&self, server: &str, notes: &[AuditNote], seals: &dyn Seals, durable: bool) -> Result<()> {
-        // In the order of tenants, so that two who append never wait for each other in a circle.
+        // Ordered by tenant, so that concurrent appends cannot deadlock.
         let tenants: BTreeSet<&str> = notes.iter().map(|note| note.tenant.as_str()).collect();
         let appended = self.runtime.block_on(async {
             let mut client = self.pool.get().await.map_err(pool_fault)?;

@@ -1,4 +1,4 @@
-//! How a connection to PostgreSQL is made: what a URL says, what counts where it says nothing, and one host after another.
+//! Connects to PostgreSQL: the settings of a URL, their defaults, and trying one host after another.
 
 use super::tls::{Mode, Tls, Wanted};
 use lukasa_model::{Error, Result};
@@ -11,17 +11,17 @@ use tokio::task::JoinHandle;
 use tokio_postgres::config::{Host, LoadBalanceHosts, TargetSessionAttrs};
 use tokio_postgres::{Client, Config};
 
-/// For one of several hosts to let us in. The pool waits for all of them, see [`Target::patience`].
+/// Timeout for each of several hosts. The pool waits for all of them, see [`Target::patience`].
 const HOST: Duration = Duration::from_secs(5);
-/// Longest wait for all hosts together: below the wait for a connection of the pool.
+/// Longest wait for all hosts together: below the pool's timeout for a connection.
 const HOSTS: Duration = Duration::from_secs(25);
-/// A connection that carries nothing is asked after this whether the other side is still there, and so often.
+/// TCP keepalive: idle time before the first probe, interval between probes, and number of probes.
 const IDLE: Duration = Duration::from_secs(30);
 const BETWEEN: Duration = Duration::from_secs(10);
 const PROBES: u32 = 3;
-/// What was sent has to be acknowledged within this, or the connection counts as broken.
+/// Sent data must be acknowledged within this time, or the connection is considered broken.
 const UNANSWERED: Duration = Duration::from_secs(30);
-/// What the client library takes for `keepalives_idle` when a URL says nothing.
+/// The default of the client library for `keepalives_idle`.
 const LIBRARY_IDLE: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// Where to connect to, and how.
@@ -32,7 +32,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Reads a URL, or a list of `name=value`.
+    /// Parses a URL, or a list of `name=value`.
     pub fn parse(url: &str) -> Result<Target> {
         let (rest, wanted) = take_tls(url)?;
         let mut config = Config::from_str(&rest).map_err(|e| {
@@ -55,22 +55,22 @@ impl Target {
         if config.get_keepalives_retries().is_none() {
             config.keepalives_retries(PROBES);
         }
-        // Of several hosts one takes writes; which one that is changes.
+        // Of several hosts only one accepts writes, and which one may change.
         if hosts(&config) > 1 && config.get_target_session_attrs() == TargetSessionAttrs::Any {
             config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
         Ok(Target { tls: Tls::new(&wanted)?, config })
     }
 
-    /// How long all hosts together may take.
+    /// The longest time to try all hosts.
     pub fn patience(&self) -> Duration {
         let each = self.config.get_connect_timeout().copied().unwrap_or(HOST);
         let all = u32::try_from(hosts(&self.config)).unwrap_or(u32::MAX);
         (each.saturating_mul(all.saturating_add(1))).min(HOSTS)
     }
 
-    /// Connects to the first host that lets us in. One that does not answer in time is passed over; the last one may take
-    /// whatever time is left.
+    /// Connects to the first host that accepts. Hosts that do not answer within the timeout are skipped, except that
+    /// the last one is awaited without one.
     pub async fn connect(
         &self,
         config: &Config,
@@ -94,11 +94,11 @@ impl Target {
             };
             match tried {
                 Ok((client, connection)) => {
-                    // How a connection ended is seen by who uses its client.
+                    // Users of the client see how the connection ended.
                     let pump = tokio::spawn(async move { drop(connection.await) });
                     return Ok((client, pump));
                 }
-                // What a server says explains more than that another one is not there.
+                // An error reported by a server is more useful than a later connection failure.
                 Err(e) if refused.as_ref().is_some_and(|earlier| earlier.as_db_error().is_some()) => drop(e),
                 Err(e) => refused = Some(e),
             }
@@ -122,7 +122,7 @@ fn hosts(config: &Config) -> usize {
     config.get_hosts().len().max(config.get_hostaddrs().len()).max(1)
 }
 
-/// The same settings for one of the hosts.
+/// Returns the same settings for one of the hosts.
 fn only(config: &Config, at: usize) -> Config {
     let mut one = Config::new();
     if let Some(user) = config.get_user() {
@@ -149,7 +149,7 @@ fn only(config: &Config, at: usize) -> Config {
     if let Some(address) = config.get_hostaddrs().get(at) {
         one.hostaddr(*address);
     }
-    // One port counts for all hosts.
+    // A single port applies to all hosts.
     if let Some(port) = config.get_ports().get(at).or_else(|| config.get_ports().first()) {
         one.port(*port);
     }
@@ -173,7 +173,7 @@ fn only(config: &Config, at: usize) -> Config {
     one
 }
 
-/// Takes out of a URL what it says about TLS: the client library knows less of it than PostgreSQL's own.
+/// Removes the TLS settings from a URL, because the client library supports fewer of them than libpq.
 fn take_tls(url: &str) -> Result<(String, Wanted)> {
     let mut wanted = Wanted::default();
     let mut take = |name: &str, value: &str| -> Result<bool> {
@@ -207,14 +207,14 @@ fn take_tls(url: &str) -> Result<(String, Wanted)> {
                     kept.push(pair);
                 }
             }
-            // Left as it is where it says nothing: values may hold spaces.
+            // Without TLS settings the text stays unchanged, because values may contain spaces.
             if kept.len() == url.split_whitespace().count() { url.to_owned() } else { kept.join(" ") }
         }
     };
     Ok((rest, wanted))
 }
 
-/// A value of a URL's query.
+/// Decodes a value of a URL's query.
 fn decoded(text: &str) -> Result<String> {
     let fault = || Error::invalid("invalid_url", format!("`{text}` is not encoded as a part of a URL must be"));
     let mut bytes = Vec::with_capacity(text.len());

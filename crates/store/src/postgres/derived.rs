@@ -1,4 +1,4 @@
-//! Derived data in PostgreSQL: every call is a short transaction that takes no project's lock.
+//! Derived data in PostgreSQL: every call is a short transaction that does not take the project's lock.
 
 use super::PostgresStore;
 use super::session::{OWN, Session, hash};
@@ -11,11 +11,12 @@ use lukasa_model::json::Hash;
 use lukasa_model::{Result, Scope, Time};
 use tokio_postgres::Row;
 
-/// Vectors read at a time: a few megabytes.
+/// Vectors read per page: a few megabytes.
 const PAGE: i64 = 4_096;
 
 impl PostgresStore {
-    /// A transaction of its own, without the project's lock: workers wait neither for writers nor for each other.
+    /// Begins a separate transaction without the project's lock, so that workers wait neither for writers nor for each
+    /// other.
     pub(super) fn beside(&self, scope: &Scope) -> Result<Box<Session<'_>>> {
         self.begun(scope, false, |session| session.begin_beside()).map(Box::new)
     }
@@ -73,7 +74,7 @@ fn job(row: &Row) -> Result<Job> {
     })
 }
 
-/// How many rows a statement with RETURNING touched.
+/// The number of rows that a statement with RETURNING affected.
 fn touched(rows: &[Row]) -> u64 {
     rows.len() as u64
 }
@@ -129,7 +130,7 @@ impl Derived for PostgresStore {
         );
         let mut after: Vec<u8> = Vec::new();
         loop {
-            // A connection for each page: whoever is called may need one too.
+            // Takes a connection per page, because the callback may need one too.
             let page = self.looking(scope, |session| session.rows(&sql, &[&number, &after, &PAGE]))?;
             for row in &page {
                 each(vector(row)?)?;
@@ -189,7 +190,7 @@ impl Derived for PostgresStore {
         check_priorities(jobs)?;
         self.writing(scope, |session| {
             let mut jobs = last_of_each(jobs, |job| job.key.as_str());
-            // Everybody takes rows in the same order, so that nobody waits for one who waits for him.
+            // Rows are always locked in the same order, to avoid deadlocks.
             jobs.sort_by(|a, b| a.key.cmp(&b.key));
             let sql = "INSERT INTO lukasa.jobs AS j (tenant, project, kind, enqueued_at, leased_until, attempts, key, lane,
                                                      optional, priority, payload, not_before)

@@ -1,4 +1,4 @@
-//! Keys in PostgreSQL: a tenant sees its own, and who names the id of a key sees that one, before any tenant is known.
+//! Access keys in PostgreSQL: a tenant sees its own keys, and authentication sees one key by its id.
 
 use super::session::{Session, hash};
 use super::{PostgresStore, fault, pool_fault};
@@ -28,7 +28,7 @@ fn key(row: &Row) -> Result<AccessKey> {
 }
 
 impl PostgresStore {
-    /// A transaction that sees what belongs to a tenant as such, and to none of its projects.
+    /// Begins a transaction that sees the tenant's rows that belong to no project.
     fn as_tenant(&self, tenant: &str) -> Result<Box<Session<'_>>> {
         self.beside(&Scope { tenant: tenant.into(), project: String::new() })
     }
@@ -41,7 +41,7 @@ impl AccessKeys for PostgresStore {
         let sql = "INSERT INTO lukasa.access_keys
                        (tenant, project, id, secret, username, scopes, created_at, expires_at, revoked_at, last_used, agents)
                    SELECT $1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 WHERE $2 = ''";
-        // Not ON CONFLICT DO NOTHING: it would have to see the row of another tenant.
+        // Not ON CONFLICT DO NOTHING: it would need to see the row of another tenant.
         let added = session.try_rows(
             sql,
             &[
@@ -66,7 +66,7 @@ impl AccessKeys for PostgresStore {
     fn find(&self, id: &str) -> Result<Option<AccessKey>> {
         self.runtime.block_on(async {
             let mut client = self.pool.get().await.map_err(pool_fault)?;
-            // Rolled back when dropped, and with it the right to see this key.
+            // Rolled back when dropped, which also ends the access to this key.
             let transaction = client.transaction().await.map_err(fault)?;
             let name = transaction.prepare_cached("SELECT set_config('lukasa.key', $1, true)").await.map_err(fault)?;
             transaction.query_one(&name, &[&id]).await.map_err(fault)?;
@@ -96,7 +96,7 @@ impl AccessKeys for PostgresStore {
 
     fn note_use(&self, tenant: &str, id: &str, at: Time) -> Result<bool> {
         let session = self.as_tenant(tenant)?;
-        // Whoever notes another use at this moment notes the same hour.
+        // Locked rows are skipped: a concurrent call records nearly the same time.
         let sql = "UPDATE lukasa.access_keys SET last_used = greatest(last_used, $4)
                    WHERE tenant = $1 AND $2 = '' AND id IN
                        (SELECT id FROM lukasa.access_keys WHERE tenant = $1 AND id = $3 FOR UPDATE SKIP LOCKED)

@@ -1,7 +1,7 @@
-//! PostgreSQL behind forced row-level security: pooled connections, one project scope per transaction.
+//! PostgreSQL with forced row-level security: pooled connections, one project scope per transaction.
 //!
-//! The trait is synchronous; this store runs its queries on the runtime whose handle it was given. It must
-//! therefore not be called from one of that runtime's own threads.
+//! The trait is synchronous; this store runs its queries on the runtime whose handle it was given. Therefore it must
+//! not be called from a thread of that runtime.
 
 mod audit;
 mod connect;
@@ -30,9 +30,9 @@ use tokio_postgres::error::SqlState;
 /// How to reach the server.
 #[derive(Clone, Debug)]
 pub struct PostgresConfig {
-    /// Of a login role that may not bypass row-level security.
+    /// URL with a login role that may not bypass row-level security.
     pub url: String,
-    /// Refuse to start when policies or the role differ from what they must be; else only warn.
+    /// Whether to fail on start when policies or the role differ from what is required; otherwise only warn.
     pub strict: bool,
     pub connections: usize,
 }
@@ -45,12 +45,12 @@ impl PostgresConfig {
 
 pub struct PostgresStore {
     pool: Pool,
-    /// Connections made until then are not used again.
+    /// Connections made before this time are not reused.
     stale_until: Arc<Mutex<Option<Instant>>>,
     runtime: Handle,
     /// Overrides the server's clock, for tests.
     clock: Option<Arc<dyn Clock>>,
-    /// Half of the connections, at most, are for writers.
+    /// At most half of the connections are for writers.
     writers: Arc<Semaphore>,
     place: String,
     warnings: Vec<String>,
@@ -58,14 +58,14 @@ pub struct PostgresStore {
 
 /// How long to wait for a connection, or for the project's lock.
 const WAIT: Duration = Duration::from_secs(30);
-/// Connections tried before a failure is reported: a stale one, one that was in use meanwhile, and one that was made for this.
+/// Connections tried before a failure is reported: a stale one, one that was in use meanwhile, and a new one.
 const TRIES: usize = 3;
 
 impl PostgresStore {
     /// Connects as the application role and checks schema, role and policies.
     pub fn open(config: &PostgresConfig, runtime: Handle, clock: Option<Arc<dyn Clock>>) -> Result<PostgresStore> {
         let mut target = Target::parse(&config.url)?;
-        // Every query here has its index. A plan made while a table was small must not read it whole later.
+        // Every query here has an index. A plan made while a table was small must not scan it when it is large.
         target.config.options("-c enable_seqscan=off -c jit=off");
         let (place, patience) = (place_of(&target.config), target.patience());
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
@@ -103,13 +103,13 @@ impl PostgresStore {
         Ok(PostgresStore { pool, stale_until, runtime, clock, writers, place, warnings: drift })
     }
 
-    /// What is not as it should be, where that does not keep the store from starting.
+    /// Deviations that do not prevent the store from starting.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 }
 
-/// Where the servers are, without the password.
+/// The addresses of the servers, without the password.
 fn place_of(settings: &tokio_postgres::Config) -> String {
     let ports = settings.get_ports();
     let port = |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(5432);
@@ -147,7 +147,7 @@ impl Store for PostgresStore {
     }
 
     fn projects(&self, tenant: &str) -> Result<Vec<String>> {
-        // The tenant alone opens its list of projects and nothing else.
+        // A scope with only the tenant can read its list of projects and nothing else.
         let scope = Scope { tenant: tenant.into(), project: String::new() };
         self.session(&scope, false)?.projects()
     }
@@ -166,8 +166,8 @@ impl PostgresStore {
         self.begun(scope, write, |session| session.begin(write))
     }
 
-    /// A session that has begun. Nothing was asked for by then, so a connection that turns out to be broken, or to lead to a
-    /// server that takes no writes any more, is given up for another one.
+    /// Returns a session that has begun. Nothing has been sent before that, so a connection that is broken, or leads to
+    /// a server that no longer accepts writes, is replaced by another.
     fn begun(&self, scope: &Scope, write: bool, begin: impl Fn(&Session<'_>) -> Result<()>) -> Result<Session<'_>> {
         let mut tries = 0;
         loop {
@@ -175,7 +175,7 @@ impl PostgresStore {
                 let permit = if write { Some(self.writer_permit().await?) } else { None };
                 Ok::<_, Error>((self.pool.get().await.map_err(pool_fault)?, permit))
             })?;
-            // From here on a failure is rolled back by the session's drop.
+            // From here on, dropping the session rolls back.
             let session = Session::new(client, &self.runtime, scope.clone(), self.clock.as_deref(), permit);
             match begin(&session) {
                 Err(error) if is_stale(&error) => {
@@ -191,14 +191,14 @@ impl PostgresStore {
         }
     }
 
-    /// Has connections made again: after a fail-over they lead to where nothing is written. Those in use are dropped when
-    /// they come back to the pool.
+    /// Makes the pool reconnect: after a failover, existing connections lead to a server that does not accept writes.
+    /// Connections in use are dropped when they return to the pool.
     fn forget_connections(&self) {
         *self.stale_until.lock() = Some(Instant::now());
         self.pool.retain(|_, _| false);
     }
 
-    /// Passes on what came of a connection, and sees to it that a server which takes no writes is not used again.
+    /// Passes a result through and stops reusing connections to a server that does not accept writes.
     fn seen<T>(&self, done: Result<T>) -> Result<T> {
         done.inspect_err(|error| {
             if is_stale(error) {
@@ -207,7 +207,7 @@ impl PostgresStore {
         })
     }
 
-    /// Writers that wait for a project must not hold every connection: readers never wait for them.
+    /// Limits writers, so that those waiting for a project do not take every connection from readers.
     async fn writer_permit(&self) -> Result<OwnedSemaphorePermit> {
         let permit = tokio::time::timeout(WAIT, Arc::clone(&self.writers).acquire_owned()).await;
         permit.ok().and_then(Result::ok).ok_or_else(|| {
@@ -227,12 +227,12 @@ fn pool_fault(error: deadpool_postgres::PoolError) -> Error {
     }
 }
 
-/// Whether a connection failed with this because it leads nowhere, or to a server that takes no writes.
+/// Whether an error shows that the connection is broken or leads to a server that does not accept writes.
 fn is_stale(error: &Error) -> bool {
     matches!(error.code, "store_unreachable" | "read_only_store")
 }
 
-/// What PostgreSQL says, in the words of Lukasa.
+/// Converts an error of PostgreSQL.
 pub(crate) fn fault(error: tokio_postgres::Error) -> Error {
     let Some(db) = error.as_db_error() else {
         return Error::new(

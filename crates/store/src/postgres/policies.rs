@@ -1,4 +1,4 @@
-//! Row-level security: how it is set up by an administrator, and the check that it is exactly so.
+//! Row-level security: its setup by an administrator, and the check that it is exactly as required.
 
 use super::connect::Target;
 use super::{fault, place_of};
@@ -16,11 +16,11 @@ const OWN_TENANT: &str = "tenant = current_setting('lukasa.tenant', true)";
 const OWN_PROJECT: &str =
     "tenant = current_setting('lukasa.tenant', true) AND project = current_setting('lukasa.project', true)";
 
-/// Who comes in with a key has no tenant yet: whoever names its id sees that key. Ids are drawn by lot and not secret; of
-/// the secret there is only a hash. Writing it takes the tenant as well (see [`may_write`]).
+/// During authentication the tenant is unknown, so a key is readable by its id. Ids are random and not secret; of the
+/// secret only a hash is stored. Writing requires the tenant as well (see [`may_write`]).
 const OWN_KEY: &str = "tenant = current_setting('lukasa.tenant', true) OR id = current_setting('lukasa.key', true)";
 
-/// Every table with tenant data, who may see a row of it, and what the application may do there.
+/// Every table with tenant data, the policy for its rows, and the application's privileges.
 const TABLES: [(&str, &str, &str); 13] = [
     ("projects", OWN_TENANT, "SELECT, INSERT, UPDATE"),
     ("things", OWN_PROJECT, "SELECT, INSERT"),
@@ -28,25 +28,25 @@ const TABLES: [(&str, &str, &str); 13] = [
     ("provenance", OWN_PROJECT, "SELECT, INSERT"),
     ("transactions", OWN_PROJECT, "SELECT, INSERT"),
     ("client_batches", OWN_PROJECT, "SELECT, INSERT"),
-    // What can be made again may go.
+    // Derived data may be deleted.
     ("vector_models", OWN_PROJECT, "SELECT, INSERT, DELETE"),
     ("vectors", OWN_PROJECT, "SELECT, INSERT, UPDATE, DELETE"),
     ("jobs", OWN_PROJECT, "SELECT, INSERT, UPDATE, DELETE"),
     ("marks", OWN_PROJECT, "SELECT, INSERT, UPDATE, DELETE"),
-    // A key is what it was made as until it is revoked.
+    // A key is immutable except for its revocation and its last use.
     ("access_keys", OWN_KEY, "SELECT, INSERT, UPDATE (revoked_at, last_used)"),
-    // The record only grows; where it ends moves on.
+    // The audit trail is append-only; its heads move.
     ("audit", OWN_TENANT, "SELECT, INSERT"),
     ("audit_heads", OWN_TENANT, "SELECT, INSERT, UPDATE (number, hash, seal, seal_key)"),
 ];
 
-/// What a row must be to be written by who sees rows like this.
+/// Returns the policy for writing rows of a table with this policy for reading.
 fn may_write(sees: &'static str) -> &'static str {
     if sees == OWN_KEY { OWN_TENANT } else { sees }
 }
 
-/// Brings schema, policies and the application's login role up to date. `admin_url` may do all that;
-/// `app_url` names the role and its password. Safe to repeat, and from many servers at once.
+/// Brings schema, policies and the application's login role up to date. `admin_url` needs the rights for that;
+/// `app_url` contains the role and its password. Can be repeated, and run from many servers at once.
 pub async fn setup(admin_url: &str, app_url: &str) -> Result<()> {
     let admin = Target::parse(admin_url)?;
     let app = Target::parse(app_url)?.config;
@@ -54,13 +54,13 @@ pub async fn setup(admin_url: &str, app_url: &str) -> Result<()> {
     let (mut client, pump) = admin.connect(&admin.config).await.map_err(|e| fault(e).at(&place))?;
     let done = run_setup(&mut client, &app, &place).await;
     drop(client);
-    // The connection ends with its client; how it ended says nothing more than `done`.
+    // The connection ends with its client; its result adds nothing to `done`.
     let _ = pump.await;
     done
 }
 
 async fn run_setup(client: &mut Client, app: &tokio_postgres::Config, place: &str) -> Result<()> {
-    // One at a time: the number is arbitrary, but the same everywhere.
+    // One setup at a time: the number is arbitrary, but the same everywhere.
     client.batch_execute("SELECT pg_advisory_lock(7813501)").await.map_err(fault)?;
     client.batch_execute("CREATE SCHEMA IF NOT EXISTS lukasa; SET search_path TO lukasa").await.map_err(fault)?;
     refuse_newer(client, place).await?;
@@ -108,7 +108,7 @@ async fn run_setup(client: &mut Client, app: &tokio_postgres::Config, place: &st
     client.batch_execute(&sql).await.map_err(fault)
 }
 
-/// Refuses a database that is not set up, or by a newer Lukasa.
+/// Rejects a database that is not set up, or was set up by a newer Lukasa.
 pub async fn check_schema(client: &Client, place: &str) -> Result<()> {
     let there = client
         .query_one("SELECT to_regclass('lukasa.refinery_schema_history') IS NOT NULL", &[])
@@ -132,7 +132,7 @@ fn ours() -> i64 {
     embedded::migrations::runner().get_migrations().iter().map(|m| i64::from(m.version())).max().unwrap_or(0)
 }
 
-/// The version the database has, unless it is newer than ours.
+/// Returns the schema version of the database. Fails if it is newer than ours.
 async fn refuse_newer(client: &Client, place: &str) -> Result<i64> {
     let there = client
         .query_one("SELECT to_regclass('lukasa.refinery_schema_history') IS NOT NULL", &[])
@@ -151,7 +151,7 @@ async fn refuse_newer(client: &Client, place: &str) -> Result<i64> {
     if version > ours() { Err(newer_schema(place, version, ours())) } else { Ok(version) }
 }
 
-/// Everything about role and policies that is not exactly as it must be.
+/// Returns every deviation of role and policies from what is required.
 pub async fn drift(client: &Client) -> Result<Vec<String>> {
     let mut found = role_drift(client).await?;
     let sql = "SELECT c.relname, c.relrowsecurity, c.relforcerowsecurity FROM pg_class c
@@ -193,7 +193,7 @@ pub async fn drift(client: &Client) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// What the login role is, belongs to, owns or may do beyond what it must.
+/// Returns every attribute, membership, ownership or privilege that the login role must not have.
 async fn role_drift(client: &Client) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let role = client
@@ -207,7 +207,7 @@ async fn role_drift(client: &Client) -> Result<Vec<String>> {
         }
     }
     if role.get::<_, bool>(0) {
-        // It has every right there is; that was reported.
+        // A superuser has every privilege, which is already reported.
         return Ok(found);
     }
     let rows = client.query(POWERFUL_ROLES, &[&SCHEMA]).await.map_err(fault)?;
@@ -234,9 +234,9 @@ async fn role_drift(client: &Client) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Whether a list of rights as in [`TABLES`] has one, of the whole table or of a column.
+/// Whether a list of privileges as in [`TABLES`] includes one, for the whole table or for a column.
 fn is_granted(rights: &str, right: &str, column: Option<&str>) -> bool {
-    // Of a right on columns the list names these behind it.
+    // A privilege on columns is followed by their names in parentheses.
     let (whole, columns) = match rights.split_once('(') {
         Some((whole, columns)) => (whole, columns.trim_end_matches(')')),
         None => (rights, ""),
@@ -247,7 +247,7 @@ fn is_granted(rights: &str, right: &str, column: Option<&str>) -> bool {
     names.contains(&right) || of_columns == Some(right) && column.is_some_and(listed)
 }
 
-/// Roles the login role is a member of, directly or through others, that may do what it must not.
+/// Roles with forbidden rights that the login role is a member of, directly or indirectly.
 const POWERFUL_ROLES: &str = "
     SELECT r.rolname::text,
            CASE WHEN r.rolsuper THEN 'is a superuser'
@@ -265,7 +265,7 @@ const POWERFUL_ROLES: &str = "
                       WHERE n.nspname = $1 AND c.relowner = r.oid))
     ORDER BY 1";
 
-/// What the login role owns: an owner may switch off what is forced on others.
+/// What the login role owns: an owner can disable forced row-level security.
 const OWNED: &str = "
     SELECT 'table `' || c.relname || '`' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = $1 AND c.relkind IN ('r', 'p') AND pg_get_userbyid(c.relowner) = current_user
@@ -276,8 +276,8 @@ const OWNED: &str = "
     WHERE datname = current_database() AND pg_get_userbyid(datdba) = current_user
     ORDER BY 1";
 
-/// Rights of the login role by which rows change or go, on tables and, where it has none on the whole, on columns; however
-/// it came by them.
+/// Privileges of the login role that allow changing rows: on tables and, where it has none on the whole table, on
+/// columns; whatever their origin.
 const GRANTED: &str = "
     SELECT c.relname::text, p.name, NULL::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     CROSS JOIN unnest(ARRAY['INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) AS p(name)
@@ -290,7 +290,7 @@ const GRANTED: &str = "
       AND has_column_privilege(current_user, c.oid, a.attnum, p.name)
     ORDER BY 1, 2, 3";
 
-/// An expression without what servers write differently: white space, brackets, casts to text.
+/// Normalises an expression: removes white space, parentheses and casts to text, which servers print differently.
 fn plain(expression: &str) -> String {
     expression.replace("::text", "").chars().filter(|c| !c.is_whitespace() && !"()".contains(*c)).collect()
 }

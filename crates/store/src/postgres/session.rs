@@ -21,32 +21,33 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-/// Ends with `commit`, or is rolled back when dropped.
+/// A transaction that ends with `commit`, or is rolled back when dropped.
 pub struct Session<'a> {
     client: Option<Object>,
     runtime: &'a Handle,
     scope: Scope,
     clock: Option<&'a dyn Clock>,
-    /// Of a reader, which sees one moment throughout.
+    /// The head that a reader sees, which does not change.
     head: Option<Head>,
-    /// The project has outgrown what the planner was told about it.
+    /// The project has grown much since its statistics were last updated.
     outgrown: bool,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-/// A project is analysed each time it has grown fourfold, from the first thousand things on.
+/// Whether to update the planner's statistics: each time a project has grown fourfold, from a thousand facts on.
 fn grows_out(before: ThingNo, after: ThingNo) -> bool {
     let step = |n: ThingNo| (n / 1_000).checked_ilog(4).map_or(0, |log| log + 1);
     step(after) > step(before)
 }
 
-/// Readers see one moment throughout.
+/// Begins a read transaction that sees one snapshot throughout.
 async fn begin_read(client: &Object, scope: &Scope) -> Result<()> {
     client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await.map_err(fault)?;
     set_scope(client, scope).await
 }
 
-/// Takes the project's lock first; numbers are handed out only behind it, so they come in commit order.
+/// Begins a write transaction with the project's lock. Numbers are assigned under the lock, so they are in commit
+/// order.
 async fn begin_write(client: &Object, scope: &Scope) -> Result<()> {
     client
         .batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '30s'")
@@ -96,7 +97,7 @@ const TRANSACTION: &str = "tx, recorded_at, branch, objects, relationships, head
 pub(super) const OWN: &str = "tenant = $1 AND project = $2";
 
 impl<'a> Session<'a> {
-    /// Takes a connection; `begin` must follow.
+    /// Takes a connection; the caller must begin a transaction next.
     pub fn new(
         client: Object,
         runtime: &'a Handle,
@@ -117,7 +118,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// For what is no fact: sees what is committed, and takes no lock of the project's.
+    /// Begins a transaction for data other than facts: sees what is committed and does not take the project's lock.
     pub fn begin_beside(&self) -> Result<()> {
         self.runtime.block_on(async {
             let begin = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '30s'";
@@ -126,12 +127,12 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Ends the connection too.
+    /// Drops the session and closes its connection.
     pub fn discard(mut self) {
         self.client.take().map(Object::take);
     }
 
-    /// Commits what was done beside the facts. It may be repeated, so an unknown outcome is only a failure.
+    /// Commits changes to data other than facts. They can be repeated, so an unknown outcome is a plain failure.
     pub fn end(mut self: Box<Self>) -> Result<()> {
         let client = self.client.take().expect("taken only on drop");
         self.runtime.block_on(async {
@@ -152,7 +153,7 @@ impl<'a> Session<'a> {
         self.try_rows(sql, params).map_err(fault)
     }
 
-    /// Like `rows`, for who wants to know what the server said.
+    /// Like `rows`, but returns the unconverted error of the server.
     pub(super) fn try_rows(
         &self,
         sql: &str,
@@ -166,7 +167,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Reads the head once for all: a reader's does not change.
+    /// Caches the head: a reader's does not change.
     pub fn fix_head(&mut self) -> Result<()> {
         let scope = self.scope.clone();
         self.head = Some(self.try_head()?.ok_or_else(|| crate::memory::unknown_project(&scope))?);
@@ -288,7 +289,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Whether the server reports that it did not commit. One that is going down may have committed before it reports that.
+/// Whether the server reports that it did not commit. A server that is shutting down may have committed nevertheless.
 fn is_refusal(error: &tokio_postgres::Error) -> bool {
     let going = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
     error.code().is_some_and(|code| !going.contains(code) && !code.code().starts_with("08"))
@@ -297,7 +298,7 @@ fn is_refusal(error: &tokio_postgres::Error) -> bool {
 impl Drop for Session<'_> {
     fn drop(&mut self) {
         let Some(client) = self.client.take() else { return };
-        // In the background: a drop must not wait. The connection is reused only once it is clean.
+        // Runs in the background, because a drop must not wait. The connection is reused only once it is clean.
         self.runtime.spawn(async move {
             if client.batch_execute("ROLLBACK").await.is_err() {
                 drop(Object::take(client));
@@ -479,9 +480,9 @@ impl Reader for Session<'_> {
     }
 }
 
-/// Statements in pieces that fit into one message, whatever their contents weigh.
+/// Splits versions into slices that fit into one message, by the size of their contents.
 fn in_pieces(mut rest: &[Statement]) -> Vec<&[Statement]> {
-    /// The server refuses a value over 1 GB, and nobody is served by messages near that.
+    /// Far below the server's limit of 1 GB per value.
     const BYTES: usize = 32 << 20;
     let weight =
         |s: &Statement| 200 + s.content.as_ref().map_or(0, |c| c.len()) + s.change.as_ref().map_or(0, |c| c.len());
@@ -518,8 +519,8 @@ impl Writer for Session<'_> {
         rows.first().map(|row| Time(row.get(0))).ok_or_else(|| Error::internal("the server told no time"))
     }
 
-    /// PostgreSQL refuses COPY into tables under row-level security, so rows go in as arrays: one
-    /// statement per table and call, checked by the same policies as any other insert.
+    /// PostgreSQL rejects COPY into tables with row-level security, so rows are inserted as arrays: one statement per
+    /// table and call, checked by the same policies as any other insert.
     fn append(&mut self, entry: &Entry<'_>) -> Result<()> {
         if !entry.things.is_empty() {
             let t = entry.things;
@@ -639,7 +640,7 @@ impl Writer for Session<'_> {
             match client.batch_execute("COMMIT").await {
                 Ok(()) => {
                     if self.outgrown && client.batch_execute("SELECT lukasa.refresh_statistics()").await.is_err() {
-                        // The commit stands; plans are only worse until autovacuum comes by.
+                        // The commit stands; without new statistics plans are only worse until autovacuum runs.
                         drop(Object::take(client));
                     }
                     Ok(())

@@ -1,4 +1,4 @@
-//! TLS to PostgreSQL, with the modes and files that its own clients have: `sslmode`, `sslrootcert`, `sslcert`, `sslkey`.
+//! TLS to PostgreSQL, with the settings of libpq: `sslmode`, `sslrootcert`, `sslcert`, `sslkey`.
 
 use lukasa_model::{Error, Result};
 use std::future::Future;
@@ -22,18 +22,18 @@ use tokio_rustls::rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error as TlsError, RootCertStore, SignatureScheme,
 };
 
-/// What of the server's certificate is checked.
+/// How the server's certificate is checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mode {
     Disable,
-    /// Encrypted where the server offers it, without a check. What PostgreSQL's own clients do by default.
+    /// Encrypted if the server offers it, without a check. The default, as in libpq.
     #[default]
     Prefer,
-    /// Encrypted or not at all, without a check.
+    /// Always encrypted, without a check.
     Require,
-    /// Signed by an authority that is trusted.
+    /// Always encrypted; the certificate must be signed by a trusted authority.
     VerifyCa,
-    /// The same, for the host that was asked for.
+    /// Like `VerifyCa`, and the certificate must be for the requested host.
     VerifyFull,
 }
 
@@ -52,7 +52,7 @@ impl Mode {
         })
     }
 
-    /// As far as it concerns whether there is TLS at all.
+    /// The corresponding mode of the client library, which only knows whether to use TLS.
     pub fn wanted(self) -> SslMode {
         match self {
             Mode::Disable => SslMode::Disable,
@@ -62,18 +62,18 @@ impl Mode {
     }
 }
 
-/// What a URL says about TLS.
+/// The TLS settings of a URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub mode: Mode,
-    /// A file of certificates that are trusted, or `system` for those of the machine, which count without it.
+    /// A file of trusted certificates, or `system` for those of the machine, which are the default.
     pub roots: Option<PathBuf>,
-    /// Files of the client's own certificate and key.
+    /// Files of the client's certificate and key.
     pub certificate: Option<PathBuf>,
     pub key: Option<PathBuf>,
 }
 
-/// Makes connections encrypted.
+/// Encrypts connections; `None` disables TLS.
 #[derive(Clone)]
 pub(super) struct Tls(Option<Arc<ClientConfig>>);
 
@@ -120,7 +120,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
 }
 
 fn verifier(wanted: &Wanted, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>> {
-    // As in PostgreSQL's own clients: who names a root wants it checked.
+    // As in libpq: naming a root implies verification.
     let mode = match (wanted.mode, &wanted.roots) {
         (Mode::Require, Some(_)) => Mode::VerifyCa,
         (mode, _) => mode,
@@ -149,7 +149,7 @@ fn verifier(wanted: &Wanted, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn S
     Ok(if mode == Mode::VerifyFull { chain } else { Arc::new(ForAnyHost(chain)) })
 }
 
-/// Takes any certificate: encrypted, but a machine in between could read along.
+/// Accepts any certificate: encrypted, but not protected against a man in the middle.
 #[derive(Debug)]
 struct Unchecked(Arc<CryptoProvider>);
 
@@ -202,7 +202,7 @@ impl ServerCertVerifier for ForAnyHost {
         now: UnixTime,
     ) -> std::result::Result<ServerCertVerified, TlsError> {
         match self.0.verify_server_cert(certificate, between, host, ocsp, now) {
-            // The name is looked at once everything else is right.
+            // The host name is checked last, so everything else is valid.
             Err(TlsError::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
@@ -239,7 +239,7 @@ impl MakeTlsConnect<Socket> for Tls {
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, host: &str) -> io::Result<Handshake> {
-        // A socket file has no host, and never asks for one.
+        // A Unix socket has no host name, and TLS is not used for it.
         let host = if host.is_empty() { "localhost" } else { host };
         let host = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
         Ok(Handshake { config: self.0.clone(), host })

@@ -1,5 +1,5 @@
-//! The record of operations in a file beside the store: who appends waits for no writer of facts, and facts that are
-//! restored from a backup do not undo it.
+//! The audit trail in a file beside the store: appending does not wait for writers of facts, and restoring facts from a
+//! backup does not revert it.
 
 use super::{BUSY, Durability, SqliteStore, audit_migrations, connect, fault, migrate, refuse_foreign};
 use crate::audit::{AuditEntry, AuditFind, AuditHead, AuditNote, AuditTrail, Seals, counts_of, counts_text, linked};
@@ -15,10 +15,10 @@ use std::time::Duration;
 const ENTRY: &str = "tenant, server, number, at, project, user, agent, operation, scopes, request, status, counts, \
                      truncated, took_us, request_id, previous, hash, address";
 
-/// What commands leave behind before it is moved over: some sixty entries.
+/// Size of the write-ahead log above which it is checkpointed on open: some sixty entries.
 const LOG_BYTES: u64 = 2 << 20;
 
-/// Where the record of a store is kept.
+/// The path of the audit trail of a store.
 pub(super) fn file_of(store: &Path) -> PathBuf {
     store.with_extension("audit.db")
 }
@@ -51,7 +51,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
 
 const HEAD: &str = "tenant, server, number, hash, seal, seal_key";
 
-/// Of the columns of [`HEAD`].
+/// Reads the columns of [`HEAD`].
 fn head(row: &Row<'_>) -> rusqlite::Result<AuditHead> {
     Ok(AuditHead {
         tenant: row.get(0)?,
@@ -63,14 +63,14 @@ fn head(row: &Row<'_>) -> rusqlite::Result<AuditHead> {
     })
 }
 
-/// A hash that has another length is no hash, and equal to none that was kept.
+/// Reads a hash. A value of the wrong length becomes zeros, which equal no stored hash.
 fn hash(row: &Row<'_>, column: usize) -> rusqlite::Result<Hash> {
     let bytes: Vec<u8> = row.get(column)?;
     Ok(Hash(bytes.try_into().unwrap_or([0; 32])))
 }
 
-/// A command that is over in milliseconds does not wait for the disk at its end: what it logged is there. Whoever opens the
-/// file next and finds much of that moves it over, unless somebody else is at work who will.
+/// Disables the checkpoint on close, so that a short command does not wait for the disk; its entries are in the
+/// write-ahead log. A large log is checkpointed on open, unless another process is using it.
 fn settle(connection: &Connection, path: &Path) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     let mut log = path.as_os_str().to_owned();
@@ -84,14 +84,14 @@ fn settle(connection: &Connection, path: &Path) -> rusqlite::Result<()> {
 }
 
 impl SqliteStore {
-    /// The one who appends; the file is made by the first.
+    /// Returns the connection for appending, creating the file on first use.
     fn audit_writer(&self) -> Result<MappedMutexGuard<'_, Connection>> {
         let mut writer = self.audit.lock();
         if writer.is_none() {
             let path = file_of(&self.path);
             refuse_foreign(&path)?;
             let mut connection = connect(&path, Durability::Full)?;
-            // What is only ever added at the end is not read again: a large cache would fill for nothing.
+            // Appending does not read old pages again, so a large cache would be wasted.
             connection.execute_batch("PRAGMA cache_size = -2048").map_err(|e| fault(e).at(path.display()))?;
             migrate(&mut connection, &path, audit_migrations::migrations::runner())?;
             settle(&connection, &path).map_err(|e| fault(e).at(path.display()))?;
@@ -100,16 +100,16 @@ impl SqliteStore {
         Ok(parking_lot::MutexGuard::map(writer, |writer| writer.as_mut().expect("opened just now")))
     }
 
-    /// What is recorded; none before anything is. A connection of its own: it is asked for rarely.
+    /// Opens a connection for reading; `None` before the first entry. Not pooled, because it is rarely needed.
     fn audit_reader(&self) -> Result<Option<Connection>> {
         let path = file_of(&self.path);
         if path.metadata().map_or(0, |m| m.len()) == 0 {
             return Ok(None);
         }
-        // It may be of an older version; the one who appends brings it up to date.
+        // The file may have an older schema; opening the writer migrates it.
         drop(self.audit_writer()?);
         let at = |e: rusqlite::Error| fault(e).at(path.display());
-        // Not read-only: the last one to leave a file with a log behind it may have been killed.
+        // Not read-only: a killed process may have left a write-ahead log that must be recovered.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&path, flags).map_err(at)?;
         connection.busy_timeout(BUSY).map_err(at)?;

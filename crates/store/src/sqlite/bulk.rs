@@ -1,7 +1,7 @@
-//! Many rows in one statement: a table that SQLite reads from our memory.
+//! Inserts many rows with one statement: a virtual table through which SQLite reads our memory.
 //!
-//! An `INSERT` for each row opens its cursors and walks down from the root of every tree anew. One `INSERT … SELECT`
-//! over all of them keeps the cursors where they are, and most rows go behind the last one.
+//! One `INSERT` per row opens cursors and descends from the root of every B-tree each time. One `INSERT … SELECT` over
+//! all rows keeps the cursors in place, and most rows are appended after the last one.
 
 use rusqlite::ffi::{sqlite3_vtab, sqlite3_vtab_cursor};
 use rusqlite::types::ToSqlOutput;
@@ -22,7 +22,7 @@ pub trait Rows {
 const NAME: &CStr = c"given_rows";
 const POINTER: c_int = 12;
 
-/// Lets a connection take rows. Has to come before the first `insert`.
+/// Registers the virtual table. Must be called before the first `insert`.
 pub fn load(connection: &Connection) -> Result<()> {
     const MODULE: Module<Table> = Module::eponymous_only_module();
     connection.create_module(NAME, &MODULE, None::<()>)
@@ -33,7 +33,7 @@ pub fn insert(connection: &Connection, sql: &str, rows: &dyn Rows) -> Result<()>
     if rows.count() == 0 {
         return Ok(());
     }
-    // SAFETY: the rows are only reached through `given`, and taken back out of it before they may go away.
+    // SAFETY: the rows are only reached through `given`, and are taken out of it before they may be dropped.
     #[allow(unsafe_code)]
     let rows: &'static dyn Rows = unsafe { std::mem::transmute::<&dyn Rows, &'static dyn Rows>(rows) };
     let given = Rc::new(Given(Cell::new(Some(rows))));
@@ -55,7 +55,7 @@ impl Drop for TakeBack<'_> {
 
 #[repr(C)]
 struct Table {
-    /// SQLite's own part comes first.
+    /// SQLite's part; must be the first field.
     base: sqlite3_vtab,
 }
 
@@ -115,7 +115,7 @@ impl Cursor<'_> {
 unsafe impl VTabCursor for Cursor<'_> {
     fn filter(&mut self, number: c_int, _: Option<&str>, args: &Filters<'_>) -> Result<()> {
         self.at = 0;
-        // SAFETY: pointers of this name are bound by `insert` alone, to what the statement keeps while it runs.
+        // SAFETY: only `insert` binds pointers of this name, to a value that the statement keeps alive while it runs.
         self.given = if number == 0 { None } else { unsafe { args.get_pointer::<Given>(0, NAME) } };
         Ok(())
     }

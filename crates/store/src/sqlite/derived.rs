@@ -1,4 +1,4 @@
-//! Derived data in the tables of an SQLite file: every call is a transaction of its own.
+//! Derived data in the tables of an SQLite file: every call is one transaction.
 
 use super::{Alone, SqliteStore, fault, find_project};
 use crate::derived::{Derived, Failure, Job, JobCounts, Lane, NewJob, Vector, VectorCount, check_priorities};
@@ -8,7 +8,7 @@ use lukasa_model::{Result, Scope, Time};
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 
 impl SqliteStore {
-    /// Reads of one moment; nothing where there is no project.
+    /// Reads in one transaction; returns the default if the project does not exist.
     fn looking<T: Default>(&self, scope: &Scope, read: impl FnOnce(&Connection, i64) -> Result<T>) -> Result<T> {
         let connection = self.reader()?;
         connection.execute_batch("BEGIN").map_err(fault)?;
@@ -18,7 +18,7 @@ impl SqliteStore {
         }
     }
 
-    /// Changes that are made whole or not at all.
+    /// Makes changes in one transaction.
     fn changing<T>(
         &self,
         scope: &Scope,
@@ -148,7 +148,7 @@ impl Derived for SqliteStore {
     fn each_vector(&self, scope: &Scope, model: &str, each: &mut dyn FnMut(Vector) -> Result<()>) -> Result<()> {
         self.looking(scope, |connection, scope| {
             let Some(number) = model_number(connection, scope, model)? else { return Ok(()) };
-            // In the order of the table: what an index led to would be read all over the file.
+            // In the order of the table: following an index would read pages all over the file.
             let sql = format!("SELECT {VECTOR} FROM vectors NOT INDEXED WHERE model = ?1");
             each_row(connection, &sql, [number], |row| each(vector(row).map_err(fault)?))
         })

@@ -1,4 +1,4 @@
-//! Lets the disk work while a large load is still being made: otherwise its commit waits for all of it at the end.
+//! Syncs to disk while a large load is still being written, so that its commit does not wait for all of it at the end.
 
 use rusqlite::{Connection, OpenFlags};
 use std::fs::File;
@@ -8,11 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often what was written is sent to the disk.
+/// How often written data is synced.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Sends the write-ahead log to the disk again and again until it is dropped. Nothing depends on it: a commit sends
-/// whatever is left by itself.
+/// Syncs the write-ahead log repeatedly until dropped. Correctness does not depend on it: a commit syncs what is left.
 pub struct Flusher {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -24,7 +23,7 @@ impl Flusher {
         let (seen, log) = (Arc::clone(&stop), log_of(database));
         let thread = std::thread::Builder::new().name("lukasa-flush".into()).spawn(move || {
             while !seen.load(Ordering::Relaxed) {
-                // A log that is not there yet, or a disk that refuses, is the commit's to tell.
+                // The log may not exist yet. Errors of the disk are reported by the commit.
                 if let Ok(log) = File::open(&log) {
                     let _ = log.sync_data();
                 }
@@ -51,8 +50,8 @@ fn log_of(database: &Path) -> PathBuf {
     name.into()
 }
 
-/// Moves what the log holds into the database, beside everything else that goes on. What it leaves undone, the next
-/// commit or the last one to close the store does.
+/// Checkpoints the write-ahead log in the background. What it does not complete, the next commit or the last connection
+/// to close does.
 pub fn checkpoint_later(database: PathBuf) {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let move_over = move || {

@@ -1,26 +1,26 @@
-//! Looks at the file of a store without changing it.
+//! Inspects the file of a store without changing it.
 
 use super::{BUSY, embedded, fault, refuse_foreign};
 use lukasa_model::Result;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
-/// Faults that are listed; one is enough to know.
+/// Most faults listed.
 const LISTED: usize = 5;
 
-/// What a look at the file shows.
+/// The result of an inspection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
-    /// The version of its schema; 0 before there is one.
+    /// The schema version of the file; 0 if it has no schema yet.
     pub schema: i64,
-    /// The version this Lukasa brings it to.
+    /// The schema version of this Lukasa.
     pub newest: i64,
-    /// What SQLite finds wrong with its pages; none when it is sound.
+    /// Damaged pages as reported by SQLite; empty when the file is sound.
     pub faults: Vec<String>,
 }
 
-/// Reads every page, so it takes as long as reading the file. What it says about the schema holds for files that
-/// `SqliteStore::open` would refuse too.
+/// Reads every page, so it takes as long as reading the file. Also works for files whose schema `SqliteStore::open`
+/// rejects.
 pub fn inspect(path: &Path) -> Result<Inspection> {
     refuse_foreign(path)?;
     let at = |e: rusqlite::Error| fault(e).at(path.display());
@@ -60,7 +60,7 @@ mod tests {
         drop(SqliteStore::open(&path, Arc::new(SystemClock), Durability::Full).unwrap());
         let seen = inspect(&path).unwrap();
         assert!(seen.schema == seen.newest && seen.newest > 0 && seen.faults.is_empty(), "{seen:?}");
-        // One of an earlier version stays one; one of a later version is told, not refused.
+        // A file with an older schema is not migrated; one with a newer schema is reported, not rejected.
         for change in [
             "DELETE FROM refinery_schema_history WHERE version = (SELECT max(version) FROM refinery_schema_history)",
             "UPDATE refinery_schema_history SET version = 99 WHERE version = 3",

@@ -1,4 +1,4 @@
-//! Keys in a table of an SQLite file.
+//! Access keys in a table of an SQLite file.
 
 use super::{Alone, SqliteStore, fault};
 use crate::keys::{AccessKey, AccessKeys, key_exists};
@@ -36,7 +36,7 @@ fn by_id(connection: &Connection, id: &str) -> Result<Option<AccessKey>> {
 }
 
 impl SqliteStore {
-    /// One statement is a transaction by itself.
+    /// Runs one statement on the writer connection, which is a transaction in itself.
     fn change_keys<T>(&self, change: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         change(&Alone { connection: self.writer.lock() })
     }
@@ -91,7 +91,7 @@ impl AccessKeys for SqliteStore {
     }
 
     fn note_use(&self, tenant: &str, id: &str, at: Time) -> Result<bool> {
-        // Not the writer, which a load may hold for minutes; and not patient with writers of other processes.
+        // Not on the writer connection, which a load may hold for minutes; and without waiting for other processes.
         let connection = self.reader()?;
         connection.busy_timeout(Duration::ZERO).map_err(fault)?;
         let sql = "UPDATE access_keys SET last_used = max(coalesce(last_used, ?3), ?3) WHERE tenant = ?1 AND id = ?2";

@@ -34,9 +34,9 @@ mod embedded {
 
 /// Readers kept for reuse; more are opened when needed and closed afterwards.
 const IDLE_READERS: usize = 8;
-/// How much a connection keeps in memory, and in its log before it moves it over.
+/// Cache size of a connection, and size of its write-ahead log before a checkpoint.
 const KEPT: &str = "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4096;";
-/// What a reader keeps in memory: little, for every commit makes it forget, and there are several.
+/// Cache size of a reader: small, because every commit invalidates it and there are several readers.
 const READS: &str = "PRAGMA cache_size = -16384;";
 /// How long a writer waits for a writer in another process.
 const BUSY: Duration = Duration::from_secs(30);
@@ -46,17 +46,17 @@ pub struct SqliteStore {
     clock: Arc<dyn Clock>,
     writer: Mutex<Connection>,
     idle: Mutex<Vec<Connection>>,
-    /// Appends to the record of operations; opened when there is something to append.
+    /// Connection for appending to the audit trail; opened on first use.
     audit: Mutex<Option<Connection>>,
 }
 
-/// How a store is opened.
+/// When commits reach the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// Every commit is on disk before it returns.
     #[default]
     Full,
-    /// For imports that can be repeated: a power cut may lose the last commits, never a part of one.
+    /// For imports that can be repeated: a power failure may lose the last commits, but never a part of one.
     Rebuildable,
 }
 
@@ -84,7 +84,7 @@ impl SqliteStore {
     }
 }
 
-/// A file that is somebody else's database is left alone, to the last byte.
+/// Rejects a file that is a database of another program, without changing it.
 fn refuse_foreign(path: &Path) -> Result<()> {
     if path.metadata().map_or(0, |m| m.len()) == 0 {
         return Ok(());
@@ -121,21 +121,22 @@ fn connect(path: &Path, durability: Durability) -> Result<Connection> {
         Durability::Full => "FULL",
         Durability::Rebuildable => "NORMAL",
     };
-    // Large pages keep a version with its content in one page; the rest trades memory for fewer reads.
+    // Large pages keep a version and its content in one page; the rest trades memory for fewer reads.
     let pragmas = format!(
         "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous};
          PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; {KEPT} PRAGMA trusted_schema = OFF;"
     );
     connection.execute_batch(&pragmas).map_err(at)?;
-    // Plans never depend on what is bound, so statements are prepared once and not again for every value.
+    // Plans do not depend on bound values, so statements are prepared once.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(at)?;
     connection.set_prepared_statement_cache_capacity(64);
     bulk::load(&connection).map_err(at)?;
     Ok(connection)
 }
 
-/// SQLite makes files that others can read. It gives its log and the index of that the mode of the file they belong to.
-/// Where the file cannot be made, SQLite reports why when it tries.
+/// Creates the file with private permissions, because SQLite creates files that others can read. SQLite gives the
+/// write-ahead log and its index the mode of the database. If the file cannot be created, SQLite reports why when it
+/// tries.
 fn make_private(path: &Path) {
     let _ = crate::private::touch(path);
 }
@@ -159,7 +160,7 @@ fn migrate(connection: &mut Connection, path: &Path, runner: refinery::Runner) -
         }
     }
     let ran = runner.set_grouped(true).run(connection);
-    // Somebody else may have brought it up to date at the same moment.
+    // Another process may have migrated it at the same moment.
     let current = |connection: &Connection| {
         let newest =
             connection.query_row("SELECT max(version) FROM refinery_schema_history", [], |r| r.get::<_, i64>(0));
@@ -235,7 +236,7 @@ impl Store for SqliteStore {
         let source = self.reader()?;
         make_private(path);
         let mut target = Connection::open(path).map_err(|e| fault(e).at(path.display()))?;
-        // Pages are copied inside one read transaction, so writers neither wait nor make it start over.
+        // Pages are copied inside one read transaction, so writers neither wait nor restart the copy.
         source.execute_batch("BEGIN; SELECT count(*) FROM projects;").map_err(fault)?;
         let copied = rusqlite::backup::Backup::new(&source, &mut target)
             .and_then(|backup| backup.run_to_completion(4096, Duration::ZERO, None));
@@ -281,7 +282,7 @@ fn create_project(connection: &Connection, scope: &Scope) -> Result<i64> {
     Ok(connection.last_insert_rowid())
 }
 
-/// A reader that goes back to the pool.
+/// A reader that returns to the pool when dropped.
 struct Pooled<'a> {
     store: &'a SqliteStore,
     connection: Option<Connection>,
@@ -297,7 +298,7 @@ impl Deref for Pooled<'_> {
 impl Drop for Pooled<'_> {
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else { return };
-        // A connection that cannot end its transaction is closed rather than reused.
+        // A connection that cannot end its transaction is closed instead of reused.
         let clean = connection.is_autocommit() || connection.execute_batch("ROLLBACK").is_ok();
         let mut idle = self.store.idle.lock();
         if clean && idle.len() < IDLE_READERS {
@@ -306,7 +307,7 @@ impl Drop for Pooled<'_> {
     }
 }
 
-/// The one writer; what was not committed is rolled back.
+/// Exclusive use of the writer connection; what was not committed is rolled back on drop.
 struct Alone<'a> {
     connection: MutexGuard<'a, Connection>,
 }
@@ -321,13 +322,13 @@ impl Deref for Alone<'_> {
 impl Drop for Alone<'_> {
     fn drop(&mut self) {
         if !self.connection.is_autocommit() {
-            // SQLite rolls back by itself when the file is opened next, should this fail.
+            // If this fails, SQLite rolls back when the file is next opened.
             let _ = self.connection.execute_batch("ROLLBACK");
         }
     }
 }
 
-/// What SQLite says, in the words of Lukasa.
+/// Converts an error of SQLite.
 pub(crate) fn fault(error: rusqlite::Error) -> Error {
     use rusqlite::ErrorCode;
     let message = error.to_string();

@@ -1,4 +1,4 @@
-//! Rows of the tables, to and from the model.
+//! Converts between rows of the tables and the model.
 
 use super::bulk::Rows;
 use lukasa_model::content::ABSENT;
@@ -11,7 +11,7 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// A thing's number and its project in one integer: 40 bits are a trillion things.
+/// A fact's number and its project share one integer: 40 bits are enough for a trillion facts.
 pub const NUMBER_BITS: u32 = 40;
 
 pub fn tid(scope: i64, number: ThingNo) -> i64 {
@@ -22,7 +22,7 @@ pub fn number(tid: i64) -> ThingNo {
     (tid & ((1 << NUMBER_BITS) - 1)) as ThingNo
 }
 
-/// Shares the few type names there are between the many rows that carry them.
+/// Shares type names between the many rows that contain them.
 #[derive(Default)]
 pub struct Names(Vec<Arc<str>>);
 
@@ -32,7 +32,7 @@ impl Names {
             return Arc::clone(known);
         }
         let new: Arc<str> = name.into();
-        // Beyond this many types a linear look costs more than a copy.
+        // With more types than this, a linear search costs more than a copy.
         if self.0.len() < 64 {
             self.0.push(Arc::clone(&new));
         }
@@ -40,10 +40,10 @@ impl Names {
     }
 }
 
-/// New things, as rows.
+/// New facts, as rows.
 pub struct Things<'a, T>(pub i64, pub &'a [T]);
 
-// A row that is refused fails the whole transaction, so no statement needs to be undone by itself.
+// A rejected row fails the whole transaction, so SQLite need not be able to undo a single statement.
 pub const ADD_THINGS: &str = "INSERT OR FAIL INTO things (tid, scope, id, type, key, src, dst, discriminator, system)
     SELECT c0, c1, c2, c3, c4, c5, c6, c7, c8 FROM given_rows(?1)";
 
@@ -70,10 +70,10 @@ impl<T: Borrow<Thing>> Rows for Things<'_, T> {
     }
 }
 
-/// Ids of new things with their numbers, of the same rows.
+/// Ids of new facts with their numbers, from the same rows.
 pub const ADD_IDS: &str = "INSERT OR FAIL INTO row_ids (scope, id, tid) SELECT c1, c2, c0 FROM given_rows(?1)";
 
-/// New statements, as rows.
+/// New versions, as rows.
 pub struct Statements<'a, S>(pub i64, pub &'a [S]);
 
 pub const ADD_STATEMENTS: &str = "INSERT OR FAIL INTO statements (tid, branch, version, scope, recorded_at, valid_from,
@@ -141,7 +141,7 @@ pub fn thing(row: &Row<'_>, names: &mut Names) -> rusqlite::Result<Thing> {
 
 pub const HEADER: &str = "tid, branch, version, recorded_at, valid_from, valid_to, number, parents, hash";
 
-/// Reads the columns of [`HEADER`], then `content` and `change` where they are there.
+/// Reads the columns of [`HEADER`], then `content` and `change` if they were selected.
 pub fn statement(row: &Row<'_>, columns: usize) -> rusqlite::Result<Statement> {
     let hash = Hash(row.get(8)?);
     let parents = match row.get_ref(7)? {

@@ -1,4 +1,4 @@
-//! Things that a load makes, many in one row: how they are packed, and read again.
+//! Packed rows: how the facts of a load are packed, many to a row called a run, and unpacked.
 
 use super::bulk::Rows;
 use super::rows::{NUMBER_BITS, Names, blob, integer, number, text_of, tid};
@@ -12,24 +12,24 @@ use std::ops::Range;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Bytes a run has at most, unless one thing needs more: with the rest of its row it fills a page.
+/// Most bytes of a run, unless a single fact needs more: with the rest of its row it fills a page.
 const FULL: usize = 8_100;
-/// Most bytes of a thing that are neither text nor content.
+/// Most bytes of a fact besides text and content.
 const OTHER: usize = 120;
-/// Numbers of things are below this; above it would be those of another project.
+/// Fact numbers are below this; the bits above identify the project.
 const THINGS: ThingNo = 1 << NUMBER_BITS;
-/// Type names in one run: they are told by a byte.
+/// Most type names in one run: a type is encoded as one byte.
 const TYPES: usize = 255;
 
 const KEYED: u8 = 1;
 const RELATED: u8 = 2;
 const DISCRIMINATED: u8 = 4;
 const ABSENT_YET: u8 = 8;
-/// Valid from when it was recorded.
+/// The period starts at the time of recording.
 const FROM_NOW: u8 = 16;
 const FOREVER: u8 = 32;
 
-/// A run: `body` begins with the place of each thing in it, then come the names of types, then the things.
+/// A run. `body` contains the offset of each fact, then the type names, then the facts.
 pub struct Run {
     pub first: ThingNo,
     pub things: usize,
@@ -38,14 +38,14 @@ pub struct Run {
     pub body: Vec<u8>,
 }
 
-/// Packs new things with what is first said of each. Gives what does not go with them: things that break the line,
-/// and all other statements.
+/// Packs new facts with their first versions. Returns the runs, the facts that could not be packed, and all other
+/// versions.
 pub fn pack<'a>(things: &'a [Thing], statements: &'a [Statement]) -> (Vec<Run>, Vec<&'a Thing>, Vec<&'a Statement>) {
     let (mut runs, mut rest) = (vec![], vec![]);
     let mut packing = Packing::default();
     let mut things = things.iter().peekable();
     for statement in statements {
-        // Things come in the order in which they are first spoken of.
+        // Facts are ordered by their first version.
         let plain = statement.parents.is_empty() && statement.change.is_none();
         match things.next_if(|thing| thing.no == statement.thing && plain) {
             Some(thing) => {
@@ -61,10 +61,10 @@ pub fn pack<'a>(things: &'a [Thing], statements: &'a [Statement]) -> (Vec<Run>, 
     (runs, things.collect(), rest)
 }
 
-/// A run that is being made.
+/// A run under construction.
 #[derive(Default)]
 struct Packing<'a> {
-    /// The first thing, when it was recorded, and the last version.
+    /// The first fact, the recording time, and the last version.
     begun: Option<(ThingNo, Time, VersionId)>,
     types: Vec<&'a Arc<str>>,
     places: Vec<u32>,
@@ -81,7 +81,7 @@ impl<'a> Packing<'a> {
             && self.len() + most(thing, statement) <= FULL
     }
 
-    /// Bytes so far, with those that tell where things are and what types are called.
+    /// Bytes so far, including offsets and type names.
     fn len(&self) -> usize {
         self.things.len() + self.places.len() * PLACE + self.types.iter().map(|name| name.len() + 2).sum::<usize>()
     }
@@ -153,10 +153,10 @@ impl<'a> Packing<'a> {
     }
 }
 
-/// Bytes that tell where a thing is.
+/// Bytes of an offset.
 const PLACE: usize = 4;
 
-/// Bytes that a thing needs at most.
+/// An upper bound for the bytes of a fact.
 fn most(thing: &Thing, statement: &Statement) -> usize {
     let key = thing.key.as_deref().map_or(0, str::len);
     let discriminator = thing.ends.as_ref().map_or(0, |ends| ends.discriminator.len());
@@ -191,7 +191,7 @@ impl Rows for Runs<'_> {
 pub const ADD_KEYS: &str =
     "INSERT OR FAIL INTO run_keys (scope, key, tid, type) SELECT c0, c1, c2, c3 FROM given_rows(?1)";
 
-/// Keys of things in runs, as rows.
+/// Keys of facts in runs, as rows.
 pub struct Keys<'a>(pub i64, pub &'a [&'a Thing]);
 
 impl Rows for Keys<'_> {
@@ -210,7 +210,7 @@ impl Rows for Keys<'_> {
     }
 }
 
-/// One end of a relationship in a run: the thing's number and which end, then the relationship's number.
+/// One end of a relationship in a run: the object's number and the side, then the relationship's number.
 pub type End = (u64, ThingNo);
 
 pub fn ends(thing: &Thing) -> impl Iterator<Item = End> {
@@ -218,13 +218,13 @@ pub fn ends(thing: &Thing) -> impl Iterator<Item = End> {
     ends.into_iter().flatten()
 }
 
-/// Puts ends into their order. Those of one thing come in the order of relationships already, and things are numbered
-/// without gaps, so that counting is enough.
+/// Sorts ends. Those of one object are already ordered by relationship, and objects are numbered nearly without gaps,
+/// so a counting sort suffices.
 pub fn by_end(ends: Vec<End>) -> Vec<End> {
     let Some(first) = ends.iter().map(|end| end.0).min() else { return ends };
     let last = ends.iter().map(|end| end.0).max().unwrap_or(first);
     let sorted = ends.is_sorted_by_key(|end| end.1);
-    // Ends far apart: more to count than to sort.
+    // For widely scattered ends, sorting is cheaper than counting.
     if !sorted || last - first > 8 * ends.len() as u64 {
         let mut ends = ends;
         ends.sort_unstable();
@@ -246,19 +246,19 @@ pub fn by_end(ends: Vec<End>) -> Vec<End> {
     ordered
 }
 
-/// What begins with the same goes into one list.
+/// The first two bytes of an id: ids with the same prefix are stored in one list.
 pub fn prefix(id: &Uuid) -> u16 {
     let bytes = id.as_bytes();
     u16::from_be_bytes([bytes[0], bytes[1]])
 }
 
-/// Lists of things by what they are found by, as rows.
+/// Lists of fact numbers by end or by id prefix, as rows.
 pub struct Lists {
     scope: i64,
-    /// By what, one of the things, and where the list is.
+    /// The lookup value, one of the facts, and the range of the list in `bytes`.
     lists: Vec<(u64, ThingNo, Range<usize>)>,
     bytes: Vec<u8>,
-    /// The first two columns, from what a list is found by.
+    /// Computes the first two columns from the lookup value.
     name: fn(i64, u64, usize) -> i64,
 }
 
@@ -269,7 +269,7 @@ pub const ADD_IDS: &str =
     "INSERT OR FAIL INTO run_ids (scope, prefix, first, list) SELECT c0, c1, c2, c3 FROM given_rows(?1)";
 
 impl Lists {
-    /// Of ends in their order.
+    /// Builds lists from sorted ends.
     pub fn of_ends(scope: i64, ends: &[End]) -> Lists {
         let name = |scope, end: u64, column| if column == 0 { tid(scope, end >> 1) } else { (end & 1) as i64 };
         let mut lists = Lists { scope, lists: vec![], bytes: vec![], name };
@@ -284,7 +284,7 @@ impl Lists {
         lists
     }
 
-    /// Of ids in their order, each with the thing's number.
+    /// Builds lists from sorted ids, each with its fact number.
     pub fn of_ids(scope: i64, ids: &[(Uuid, ThingNo)]) -> Lists {
         let name = |scope, prefix: u64, column| if column == 0 { scope } else { prefix as i64 };
         let mut lists = Lists { scope, lists: vec![], bytes: vec![], name };
@@ -315,7 +315,7 @@ impl Rows for Lists {
     }
 }
 
-/// The number that a list of ids gives to one.
+/// Returns the fact number of an id in a list of ids.
 pub fn find_id(list: &[u8], id: &Uuid) -> Result<Option<ThingNo>> {
     let mut left = Left(list);
     while !left.0.is_empty() {
@@ -327,7 +327,7 @@ pub fn find_id(list: &[u8], id: &Uuid) -> Result<Option<ThingNo>> {
     Ok(None)
 }
 
-/// The numbers of a list of ends.
+/// Appends the relationship numbers of a list of ends.
 pub fn read_list(list: &[u8], out: &mut Vec<ThingNo>) -> Result<()> {
     let (mut left, mut at) = (Left(list), 0);
     while !left.0.is_empty() {
@@ -339,7 +339,7 @@ pub fn read_list(list: &[u8], out: &mut Vec<ThingNo>) -> Result<()> {
 
 pub const RUN: &str = "first, things, last, recorded_at, body";
 
-/// A run as it is read.
+/// A run that was read from the store.
 pub struct Packed<'r> {
     pub first: ThingNo,
     pub things: usize,
@@ -348,7 +348,7 @@ pub struct Packed<'r> {
 }
 
 impl<'r> Packed<'r> {
-    /// Of the columns of [`RUN`].
+    /// Reads the columns of [`RUN`].
     pub fn read(row: &'r Row<'_>) -> Result<Packed<'r>> {
         let fault = super::fault;
         let ValueRef::Blob(body) = row.get_ref(4).map_err(fault)? else { return Err(damaged()) };
@@ -424,7 +424,7 @@ impl<'r> Packed<'r> {
         })
     }
 
-    /// Type, flags and the rest of a thing.
+    /// Returns the type, the flags and the remaining bytes of a fact.
     fn entry(&self, no: ThingNo) -> Result<(u8, u8, Left<'r>)> {
         let at = no.checked_sub(self.first).filter(|_| self.holds(no)).ok_or_else(damaged)? as usize;
         let from = self.place(at)?;
@@ -461,7 +461,7 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend(text.as_bytes());
 }
 
-/// Seven bits at a time, the lowest first.
+/// Writes a variable-length number: seven bits per byte, lowest first.
 fn put_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -470,7 +470,7 @@ fn put_number(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Bytes that are still to be read.
+/// Bytes not yet read.
 struct Left<'r>(&'r [u8]);
 
 impl<'r> Left<'r> {

@@ -26,10 +26,10 @@ pub struct Session<'a, C: Deref<Target = Connection>> {
     load: Option<Load>,
 }
 
-/// A load that is being written.
+/// A load in progress.
 struct Load {
     _flusher: Option<Flusher>,
-    /// Ids of things in runs and ends of relationships there. They have no order until all are there.
+    /// Ids of the facts and ends of the relationships in runs. Sorted only once all are known.
     ids: Vec<(Uuid, ThingNo)>,
     ends: Vec<runs::End>,
 }
@@ -39,7 +39,7 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
         Session { connection, scope, clock, names: RefCell::default(), load: None }
     }
 
-    /// Runs a cached query and reads every row.
+    /// Runs a cached query and visits every row.
     fn each<P: Params>(&self, sql: &str, params: P, mut row: impl FnMut(&Row<'_>) -> Result<()>) -> Result<()> {
         let mut query = self.connection.prepare_cached(sql).map_err(fault)?;
         let mut found = query.query(params).map_err(fault)?;
@@ -102,7 +102,7 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
 
     fn append_rows<T: Borrow<Thing>, S: Borrow<Statement>>(&self, things: &[T], statements: &[S]) -> Result<()> {
         bulk::insert(&self.connection, rows::ADD_THINGS, &rows::Things(self.scope, things)).map_err(fault)?;
-        // In the order of ids neighbours go to the same page.
+        // Sorted by id, so that neighbours go to the same page.
         let mut by_id: Vec<&Thing> = things.iter().map(Borrow::borrow).collect();
         by_id.sort_unstable_by_key(|thing| thing.id);
         bulk::insert(&self.connection, rows::ADD_IDS, &rows::Things(self.scope, &by_id)).map_err(fault)?;
@@ -123,7 +123,7 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
         self.append_rows(&things, &statements)
     }
 
-    /// Writes where the things of runs are found, all that go into one list at once.
+    /// Writes the lists by which facts in runs are found, each list at once.
     fn write_lists(&mut self) -> Result<()> {
         let Some(load) = &mut self.load else { return Ok(()) };
         let (mut ids, ends) = (std::mem::take(&mut load.ids), std::mem::take(&mut load.ends));
@@ -131,7 +131,7 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
         std::thread::scope(|threads| {
             let ids = threads.spawn(move || {
                 ids.sort_unstable();
-                // What a table of single ids would refuse by itself.
+                // A table of single ids would reject duplicates by its unique key; here they must be checked.
                 match ids.windows(2).find(|pair| pair[0].0 == pair[1].0) {
                     Some(pair) => {
                         let twice = format!("{} is written twice in one load", pair[0].0);
@@ -152,7 +152,7 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
         (tid(self.scope, range.start), tid(self.scope, range.end))
     }
 
-    /// Shows every run that a query finds, until it is told to stop.
+    /// Visits every run that matches a condition, until the callback stops.
     fn each_run<P: Params>(
         &self,
         condition: &str,
@@ -170,7 +170,7 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
         Ok(())
     }
 
-    /// Shows those of the things that are in runs. Their numbers ascend.
+    /// Visits those of the facts that are in runs. `things` must be ascending.
     fn in_runs(&self, things: &[ThingNo], mut show: impl FnMut(&Packed<'_>, ThingNo) -> Result<()>) -> Result<()> {
         let mut left = things;
         while let Some(next) = left.first() {
@@ -188,7 +188,7 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
         Ok(())
     }
 
-    /// Shows all things of a range that are in runs, ascending.
+    /// Visits all facts of a range that are in runs, ascending.
     fn runs_in(&self, range: &Range<ThingNo>, mut show: impl FnMut(&Packed<'_>, ThingNo) -> Result<()>) -> Result<()> {
         let (from, to) = self.tids(range);
         let condition = "first >= coalesce((SELECT max(first) FROM runs WHERE first BETWEEN ?3 AND ?1), ?1)
@@ -201,7 +201,7 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
         })
     }
 
-    /// Things in runs whose keys a condition on `run_keys` finds.
+    /// Appends the facts in runs whose keys match a condition on `run_keys`.
     fn keyed_in_runs<P: Params>(&self, condition: &str, params: P, out: &mut Vec<Thing>) -> Result<()> {
         let mut numbers = Vec::new();
         self.each(&format!("SELECT tid FROM run_keys WHERE {condition}"), params, |row| {
@@ -212,7 +212,7 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
         self.listed(&numbers, out)
     }
 
-    /// Things in runs that lists have led to, which must be there.
+    /// Appends facts in runs that were found through a list. They must exist.
     fn listed(&self, numbers: &[ThingNo], out: &mut Vec<Thing>) -> Result<()> {
         let (mut names, mut found) = (self.names.borrow_mut(), 0);
         self.in_runs(numbers, |run, no| {
@@ -226,7 +226,7 @@ impl<'a, C: Deref<Target = Connection>> Session<'a, C> {
 
 impl<C: Deref<Target = Connection>> Drop for Session<'_, C> {
     fn drop(&mut self) {
-        // Also after a load that failed.
+        // Also after a failed load.
         if self.load.take().is_some() {
             let _ = self.connection.execute_batch(super::KEPT);
         }
@@ -286,7 +286,7 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
             Ok(())
         })?;
         drop(names);
-        // Those found are in the order of the others.
+        // `found` has the same order as `rest`.
         let mut in_runs = found.iter().map(|thing| thing.no).peekable();
         rest.retain(|no| in_runs.next_if_eq(no).is_none());
         for number in rest {
@@ -318,7 +318,7 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
 
     fn things_beginning(&mut self, type_name: Option<&str>, prefix: &str) -> Result<Vec<Thing>> {
         let mut found = Vec::new();
-        // The partial index on files is only used when the query names the type itself.
+        // The partial index on files is only used if the query contains the type as a literal.
         let of_type = match type_name {
             Some(name) => format!("AND type = '{}'", name.replace('\'', "''")),
             None => String::new(),
@@ -387,7 +387,7 @@ impl<C: Deref<Target = Connection>> Reader for Session<'_, C> {
         let values = params![self.scope, after.0 as i64, limit as i64];
         self.statements_where(condition, values, Fields::All, &mut found)?;
         let from_rows = found.len();
-        // Versions ascend within a run and from one to the next.
+        // Versions ascend within a run and from one run to the next.
         self.each_run("scope = ?1 AND last > ?2 ORDER BY last", [self.scope, after.0 as i64], |run| {
             for no in run.first..run.end() {
                 let statement = run.statement(no, Fields::Header)?;
@@ -565,7 +565,7 @@ impl<C: Deref<Target = Connection>> Writer for Session<'_, C> {
     fn expect_many(&mut self) -> Result<()> {
         let few = "SELECT count(*) <= 1000 AND NOT EXISTS (SELECT 1 FROM runs) FROM (SELECT 1 FROM things LIMIT 1001)";
         if self.connection.query_row(few, [], |row| row.get(0)).map_err(fault)? {
-            // Nearly everything is written in order, and its pages need not stay in memory.
+            // Nearly everything is written sequentially, so its pages need not stay in memory.
             self.connection.execute_batch("PRAGMA cache_size = -8192").map_err(fault)?;
         }
         self.connection.execute_batch("PRAGMA wal_autocheckpoint = 0").map_err(fault)?;

@@ -1,4 +1,4 @@
-//! Calls: of functions, by `new`, of test frameworks, of methods that fill containers.
+//! Calls: of functions, with `new`, of test frameworks, of methods that fill containers.
 
 use super::{Reader, Site};
 use crate::facts::{Arg, ArgKind, CallKind, Expr, ExprId, Kind, Span, Target, UNKNOWN, flag};
@@ -73,7 +73,7 @@ impl<'t> Reader<'t> {
         self.b.call(component, CallKind::Plain, &[arg], span(at));
     }
 
-    /// Arguments; of a test, the functions among them are known by its title.
+    /// Reads arguments; functions among the arguments of a test get its title as their name.
     fn arguments(&mut self, node: Node<'t>, test: Option<(&'t str, Node<'t>)>) -> Vec<Arg> {
         if node.kind() == "template_string" {
             return self.template_arguments(node);
@@ -98,7 +98,7 @@ impl<'t> Reader<'t> {
         args
     }
 
-    /// A tagged template calls its tag with the texts and then with what stands between them.
+    /// A tagged template calls its tag with the strings and then with the values between them.
     fn template_arguments(&mut self, node: Node<'t>) -> Vec<Arg> {
         let texts = self.b.expr(Expr::Literal(crate::facts::Literal::Template));
         let mut args = vec![Arg { how: ArgKind::Place, value: texts }];
@@ -111,7 +111,7 @@ impl<'t> Reader<'t> {
         args
     }
 
-    /// `it`, `it.only`, `it.each(table)` and their like.
+    /// Whether a callee is `it`, `it.only`, `it.each(table)` or similar.
     fn is_test_word(&mut self, node: Node<'t>) -> bool {
         match node.kind() {
             "identifier" => {
@@ -133,9 +133,9 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Methods by which arrays, sets and maps get their elements.
+    /// Records elements that methods add to arrays, sets and maps.
     fn container_writes(&mut self, object: ExprId, name: u32, args: &[Arg]) {
-        // `this.set(…)` is a method of the own object, which is no container written down.
+        // `this.set(…)` is a method of the own class, not of a container.
         if self.b.facts.expr(object) == Expr::This {
             return;
         }
@@ -158,7 +158,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The call is told by the line of its last name: in a chain over several lines, that is where it stands.
+/// The position of a call is that of its last name, so that calls in a chain over several lines have different lines.
 fn call_site(node: Node<'_>, function: Node<'_>) -> Span {
     let mut at = span(node);
     if function.kind() == "member_expression" {

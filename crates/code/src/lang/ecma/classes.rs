@@ -22,7 +22,7 @@ impl<'t> Reader<'t> {
         let abstract_class = if kids.has("abstract") { flag::ABSTRACT } else { 0 };
         self.describe(def, site, abstract_class, &kids, node);
         self.decorate(def, &decorators);
-        // The name of a class expression is seen inside of it only.
+        // The name of a class expression is visible only inside of it.
         let outside = self.b.open_scope();
         if node.kind() == "class" && !own.is_empty() {
             let own = self.b.name(own);
@@ -53,7 +53,7 @@ impl<'t> Reader<'t> {
         d.visibility = site.visibility;
     }
 
-    /// Calls of decorators, innermost first; the name goes on to mean what is decorated.
+    /// Records calls of decorators, innermost first. The name still refers to the decorated definition.
     pub(super) fn decorate(&mut self, def: DefId, decorators: &[Node<'t>]) {
         for decorator in decorators.iter().rev() {
             let inner = self.kids(*decorator);
@@ -66,7 +66,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Goes into a type. Its members have a scope that nothing is read in: they are never meant by their bare names.
+    /// Reads the body of a type. Its members have a separate scope, because bare names never refer to them.
     fn with_members(&mut self, def: DefId, read: impl FnOnce(&mut Self)) {
         let before = self.b.enter_def(def, false);
         let inside = self.b.scope;
@@ -109,7 +109,7 @@ impl<'t> Reader<'t> {
                         self.b.base(def, BaseKind::Implements, of, line(part));
                     }
                 }
-                // JavaScript has the expression right here.
+                // In JavaScript, the expression is a direct child.
                 _ => {
                     let of = self.base_value(def, kid);
                     self.b.base(def, BaseKind::Extends, of, line(kid));
@@ -118,7 +118,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// What a class extends is evaluated around it.
+    /// The base of a class is evaluated in the scope around the class.
     fn base_value(&mut self, def: DefId, node: Node<'t>) -> u32 {
         let outer = self.b.facts.def(def).parent;
         let owner = std::mem::replace(&mut self.b.owner, outer);
@@ -150,7 +150,7 @@ impl<'t> Reader<'t> {
                         self.nested(body);
                     }
                 }
-                // An interface that can be called is a function of that result.
+                // An interface with a call signature is a function with that result.
                 "call_signature" => {
                     let result = self.function_type(kid);
                     let owner = self.b.owner;
@@ -244,7 +244,7 @@ impl<'t> Reader<'t> {
         self.decorate(def, &decorators);
     }
 
-    // --- what only TypeScript has ---
+    // --- TypeScript only ---
 
     pub(super) fn type_declaration(&mut self, node: Node<'t>, around: &Around<'t>) -> DefId {
         let kids = self.kids(node);
@@ -290,7 +290,8 @@ impl<'t> Reader<'t> {
         def
     }
 
-    /// `type A = B & { c: D }`: the object type's members are those of the alias, the rest is what it stands for.
+    /// `type A = B & { c: D }`: the members of the object type become members of the alias; the other parts are its
+    /// target.
     fn alias_parts(&mut self, node: Node<'t>, parts: &mut Vec<u32>) {
         match node.kind() {
             "object_type" => self.deeper((), |reader| reader.members(node, flag::ABSTRACT | flag::DECLARED)),

@@ -1,10 +1,10 @@
-//! Doc comments, found by the text before a definition: asking the tree for siblings costs a walk from its root.
+//! Doc comments, found in the text before a definition, because finding siblings in the tree is slower.
 
 use super::Reader;
 use crate::tree::{self, Node, clean_doc, line};
 
 impl<'t> Reader<'t> {
-    /// The `/** */` directly above a place, else the `//` lines directly above it.
+    /// The `/** */` directly above an offset, else the `//` lines directly above it.
     pub(super) fn doc_above(&self, start: usize) -> Option<Box<str>> {
         let mut before = above(self.b.text.get(..start)?)?;
         loop {
@@ -32,7 +32,7 @@ impl<'t> Reader<'t> {
         if begin == before.len() { None } else { clean_doc(before.get(begin..)?) }
     }
 
-    /// A `/** */` at the very beginning that is not the doc comment of what follows.
+    /// A `/** */` at the beginning of the file that is not the doc comment of the first definition.
     pub(super) fn doc_of_file(&mut self, root: Node<'t>) -> Option<Box<str>> {
         let kids = self.kids(root);
         let mut all = kids.all().filter(|k| k.kind() != "hash_bang_line");
@@ -49,14 +49,15 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The text up to the end of what stands directly above: white space with one line break at most is left out.
+/// The text without trailing white space; `None` if that has more than one line break.
 fn above(text: &str) -> Option<&str> {
     let end = text.trim_end();
     let gap = text.get(end.len()..)?;
     (!end.is_empty() && gap.bytes().filter(|b| *b == b'\n').count() < 2).then_some(end)
 }
 
-/// The comment a text ends with. `/*` may stand inside of it as well: the one that begins a line is preferred.
+/// The block comment at the end of a text. `/*` may occur inside of it as well: one at the start of a line is
+/// preferred.
 fn block_comment(text: &str) -> Option<&str> {
     let mut found = None;
     let mut end = text.len() - 2;
@@ -74,7 +75,7 @@ fn block_comment(text: &str) -> Option<&str> {
     text.get(found?..)
 }
 
-/// Comments that say nothing to a reader: orders to linters, compilers and formatters.
+/// Whether a comment is a directive for linters, compilers or formatters.
 fn is_for_tools(line: &str) -> bool {
     let words = line.trim_start_matches('/').trim_start();
     ["eslint", "@ts-", "prettier-", "istanbul ", "c8 ", "v8 ", "biome-", "tslint:", "#region", "#endregion", "jshint"]

@@ -8,7 +8,7 @@ use crate::facts::{
 use crate::tree::{Kids, Node, span};
 
 impl<'t> Reader<'t> {
-    /// A value that gets a name by where it is written: functions and classes are known by it.
+    /// Reads a value that has a name by its position, which becomes the name of a function or class.
     pub(super) fn known(&mut self, node: Node<'t>, site: Site<'t>) -> ExprId {
         match node.kind() {
             "arrow_function" | "function_expression" | "generator_function" => self.deeper(UNKNOWN, |reader| {
@@ -77,7 +77,7 @@ impl<'t> Reader<'t> {
                 }
                 None => {}
             }
-            // All parameters are declared by now: this one takes no place from them.
+            // All parameters are declared by now, so this one does not shift their positions.
             if reader.reads_arguments && !arrow {
                 reader.b.param("arguments", Some(VarKind::Rest(0)), None);
             }
@@ -135,7 +135,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// One parameter at the next place; gives what it holds.
+    /// Reads one parameter at the next position; returns its value.
     fn parameter(&mut self, pattern: Node<'t>, ty: Option<ExprId>, default: Option<Node<'t>>) -> ExprId {
         let (pattern, rest) = if pattern.kind() == "rest_pattern" {
             let inner = self.kids(pattern);
@@ -168,7 +168,7 @@ impl<'t> Reader<'t> {
         value
     }
 
-    /// `constructor(private x: T)`: a field that holds the parameter.
+    /// `constructor(private x: T)`: a field with the value of the parameter.
     fn parameter_property(
         &mut self,
         pattern: Node<'t>,
@@ -207,7 +207,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A function put on an object: `this` in it means that object, or an instance where it is a prototype.
+    /// Sets the receiver of a function that is assigned to a member: `this` in it is the object, or an instance if that
+    /// is a prototype.
     pub(super) fn received_by(&mut self, value: ExprId, object: ExprId) {
         let Expr::Def(def) = self.b.facts.expr(value) else { return };
         let d = self.b.facts.def(def);
@@ -218,7 +219,7 @@ impl<'t> Reader<'t> {
         loop {
             match self.b.facts.expr(root) {
                 Expr::Member(of, _) | Expr::At(of, _) | Expr::AtIndex(of, _) | Expr::Element(of) => root = of,
-                // `this` is that of the function around: it cannot be told from inside.
+                // `this` belongs to the enclosing function and has another meaning inside.
                 Expr::This | Expr::Super => return,
                 _ => break,
             }
@@ -245,7 +246,7 @@ fn function_flags(node: Node<'_>, kids: &Kids<'_>) -> u32 {
             "static" => flag::STATIC,
             "static get" => flag::STATIC | flag::GETTER,
             "abstract" => flag::ABSTRACT,
-            // What follows is no more a modifier.
+            // There are no modifiers after these.
             "formal_parameters" | "=>" => break,
             _ => 0,
         };

@@ -1,4 +1,4 @@
-//! Imports and exports: ECMAScript modules, CommonJS, and what TypeScript adds.
+//! Imports and exports: ECMAScript modules, CommonJS, and TypeScript's additions.
 
 use super::{Around, Exported, Reader, Site, is_declaration};
 use crate::facts::{
@@ -63,7 +63,7 @@ impl<'t> Reader<'t> {
         self.b.facts.imports[import as usize].type_only = types;
     }
 
-    /// `import A = B.C`: another name for something of a namespace.
+    /// `import A = B.C`: an alias of a member of a namespace.
     pub(super) fn import_alias(&mut self, node: Node<'t>, around: &Around<'t>) {
         let kids = self.kids(node);
         let mut named = kids.named();
@@ -160,7 +160,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The site of an exported value: known by its own name where it has one.
+    /// The site of an exported value, which keeps its own name if it has one.
     fn own_or(&self, node: Node<'t>, name: &'t str, whole: Node<'t>) -> Site<'t> {
         let own = match node.kind() {
             "function_expression" | "generator_function" | "class" => node.kids().field("name"),
@@ -177,7 +177,7 @@ impl<'t> Reader<'t> {
         import.type_only = types;
     }
 
-    /// Says that a declaration is exported, when it is.
+    /// Records the export of a declaration, if it is exported.
     pub(super) fn give(&mut self, def: DefId, around: &Around<'t>) {
         if around.export == Exported::No || self.b.owner != ROOT {
             return;
@@ -206,7 +206,7 @@ impl<'t> Reader<'t> {
 
     // --- CommonJS ---
 
-    /// Whether this is `module.exports`, and `module` no variable of the file.
+    /// Whether this is `module.exports` and the file declares no variable `module`.
     pub(super) fn is_module_exports(&mut self, node: Node<'t>) -> bool {
         self.text(node) == "module.exports" && {
             let module = self.b.name("module");
@@ -214,7 +214,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether this expression is what the file gives as a whole.
+    /// Whether this expression is the exports object of the file.
     pub(super) fn is_exports(&mut self, node: Node<'t>) -> bool {
         match node.kind() {
             "identifier" if self.text(node) == "exports" => {
@@ -227,7 +227,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `exports` where nothing declares it is a variable of the file: what is set on it is found in the file as well.
+    /// Declares `exports` as a variable of the file, unless the file does, so that members set on it are found in the
+    /// file.
     pub(super) fn notice_exports(&mut self, name: &str) {
         if name == "exports" && self.exports.is_none() {
             let exports = self.b.name(name);
@@ -251,7 +252,7 @@ impl<'t> Reader<'t> {
         var
     }
 
-    /// `module.exports = e`, `exports.a = e`, `module.exports.a = e`.
+    /// Records exports by `module.exports = e`, `exports.a = e`, `module.exports.a = e`.
     pub(super) fn given_by_assignment(&mut self, left: Node<'t>, value: ExprId) {
         match left.kind() {
             "member_expression" => {
@@ -303,7 +304,8 @@ impl<'t> Reader<'t> {
                     d.receiver = Some(of);
                     item.value
                 }
-                // A function named from elsewhere may be more than a getter: only what it gives is put there.
+                // A function that is defined elsewhere may have other uses than as a getter: only its result becomes
+                // the property.
                 _ if flags == flag::GETTER => self.b.call(item.value, CallKind::Implicit, &[], at),
                 _ if flags == flag::SETTER => continue,
                 _ => item.value,
@@ -318,7 +320,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Flags what is given by name, wherever that is said, and the public members of exported types.
+/// Flags exported definitions, wherever their export is written, and the public members of exported types.
 pub(super) fn mark_exported(facts: &mut Facts) {
     let mut names: FxHashSet<Name> = FxHashSet::default();
     for at in 0..facts.exports.len() {

@@ -1,8 +1,7 @@
-//! JavaScript and TypeScript to their syntax tree, by recursive descent: here the statements.
+//! Parses JavaScript and TypeScript by recursive descent: statements.
 //!
-//! What is written today is read, types and elements included; Flow, errors, what only old scripts have and what is
-//! nested deeper than people write are left to tree-sitter. Whoever read it, the facts are the same; a test holds both
-//! against each other.
+//! Modern code is parsed, including types and JSX elements. Flow, errors, legacy syntax and very deep nesting are left
+//! to tree-sitter. The facts are the same with either parser, which a test checks.
 
 mod classes;
 mod declarations;
@@ -22,7 +21,7 @@ use crate::language::Language;
 use crate::tree::{Tree, flag};
 use lex::{Lexer, Tok, Word};
 
-/// The tree of a text, if it is plain.
+/// The tree of a text; `None` if it needs tree-sitter.
 pub fn parse(text: &str, language: Language) -> Option<Tree> {
     Parser::program(text, language).ok()
 }
@@ -31,14 +30,14 @@ type Parser<'t> = Descent<'t, Lexer<'t>, Mode>;
 
 #[derive(Clone, Copy)]
 struct Mode {
-    /// TypeScript, with or without elements.
+    /// TypeScript, with or without JSX elements.
     typed: bool,
     elements: bool,
-    /// At the head of `for`, where `in` is no operator.
+    /// In the head of `for`, where `in` is not an operator.
     no_in: bool,
-    /// Between `?` and `:`, where a result type would take the `:`.
+    /// Between `?` and `:`, where a result type would consume the `:`.
     choosing: bool,
-    /// Right of `extends` in a type, where another `extends` belongs to somebody else.
+    /// After `extends` in a type, where a further `extends` belongs to an enclosing type.
     no_conditional: bool,
 }
 
@@ -75,7 +74,7 @@ impl<'t> Parser<'t> {
         self.eat(Tok::Word(word))
     }
 
-    /// Whether a word comes next that is a name elsewhere.
+    /// Whether the next token is this contextual keyword.
     fn at_name(&self, name: &str) -> bool {
         self.at(Tok::Name) && self.text(self.tok) == name
     }
@@ -88,7 +87,7 @@ impl<'t> Parser<'t> {
         Ok(there)
     }
 
-    /// What comes behind the next token, and whether on another line.
+    /// The token after the next one, and whether it is on another line.
     fn look(&mut self) -> Read<(Token<Tok>, bool)> {
         let place = self.lex.place();
         let token = self.lex.next()?;
@@ -97,18 +96,18 @@ impl<'t> Parser<'t> {
         Ok((token, fresh))
     }
 
-    /// Whether the next token is followed by this on the same line.
+    /// Whether the next token is followed by this one on the same line.
     fn before(&mut self, kind: Tok) -> Read<bool> {
         let (next, fresh) = self.look()?;
         Ok(next.kind == kind && !fresh)
     }
 
-    /// The end of a statement, written or not.
+    /// The end of a statement, explicit or implicit.
     fn end(&mut self) -> Read<()> {
         if self.eat(Tok::Semicolon)? || self.ends() { Ok(()) } else { Err(Unsure) }
     }
 
-    /// Whether a statement may end here without a word.
+    /// Whether a statement may end here without a semicolon.
     fn ends(&self) -> bool {
         self.lex.fresh || matches!(self.tok.kind, Tok::Close(b'}') | Tok::End)
     }
@@ -119,7 +118,7 @@ impl<'t> Parser<'t> {
         if self.at(Tok::Name) { self.leaf(kind::IDENTIFIER) } else { Err(Unsure) }
     }
 
-    /// What follows in a mode of its own.
+    /// Reads in a changed mode.
     fn with_mode<R>(&mut self, change: impl FnOnce(&mut Mode), read: impl FnOnce(&mut Self) -> Read<R>) -> Read<R> {
         let before = self.state;
         change(&mut self.state);
@@ -128,7 +127,7 @@ impl<'t> Parser<'t> {
         result
     }
 
-    /// What stands in brackets or bodies is not part of what is around it.
+    /// Reads the content of brackets or bodies, where the modes of the context do not apply.
     fn inside<R>(&mut self, read: impl FnOnce(&mut Self) -> Read<R>) -> Read<R> {
         self.with_mode(|mode| (mode.no_in, mode.choosing, mode.no_conditional) = (false, false, false), read)
     }
@@ -139,7 +138,7 @@ impl<'t> Parser<'t> {
         self.body(parent, field::NO)
     }
 
-    /// A statement as a part of another one.
+    /// A statement that is part of another one.
     fn body(&mut self, parent: u32, field: u8) -> Read<()> {
         let node = self.deeper(Self::any_statement)?;
         if self.is_nameless(node) {
@@ -149,7 +148,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Whether this was to be a declaration and has no name.
+    /// Whether the node is a function or class without a name, so not a declaration.
     fn is_nameless(&self, node: u32) -> bool {
         matches!(self.tree.kind(node), kind::FUNCTION_EXPRESSION | kind::GENERATOR_FUNCTION | kind::CLASS)
     }
@@ -194,7 +193,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Statements that begin with a word which is a name elsewhere.
+    /// Statements that begin with a contextual keyword.
     fn name_statement(&mut self) -> Read<u32> {
         let name = self.text(self.tok);
         let known = matches!(name, "let" | "async" | "using")
@@ -241,7 +240,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `await using a = …`, or any other expression that begins with `await`.
+    /// `await using a = …`, or an expression that begins with `await`.
     fn await_statement(&mut self) -> Read<u32> {
         let guess = self.guess();
         let start = self.advance()?.start;
@@ -274,7 +273,7 @@ impl<'t> Parser<'t> {
         Ok(self.close(node))
     }
 
-    /// `(…)` behind `if` and its like.
+    /// `(…)` after `if` and similar keywords.
     fn condition(&mut self, parent: u32) -> Read<()> {
         if !self.at(Tok::Open(b'(')) {
             return Err(Unsure);
@@ -284,7 +283,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// A chain of `else if` is followed in a loop: it may be longer than texts nest.
+    /// Reads a chain of `else if` in a loop, because it may be longer than the allowed nesting.
     fn if_statement(&mut self) -> Read<u32> {
         let first = self.open(kind::IF_STATEMENT);
         let mut open = vec![first];
@@ -345,7 +344,7 @@ impl<'t> Parser<'t> {
         Ok(self.close(node))
     }
 
-    /// What stands first, and all the rest where it is `… of …` or `… in …`.
+    /// The first part of the head, and all of it for `… of …` or `… in …`.
     fn for_head(&mut self, node: u32) -> Read<bool> {
         let declared = match self.tok.kind {
             Tok::Semicolon => {
@@ -385,7 +384,7 @@ impl<'t> Parser<'t> {
         Ok(false)
     }
 
-    /// The word between what is looped over and what holds its elements.
+    /// The keyword between the loop variable and the iterated value: `of` or `in`.
     fn over(&self) -> Option<u16> {
         match self.tok.kind {
             Tok::Word(Word::In) => Some(kind::WORD_IN),
@@ -404,7 +403,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// The condition and what is done at the end of each turn.
+    /// The condition and the update expression.
     fn for_parts(&mut self, node: u32) -> Read<()> {
         if self.at(Tok::Semicolon) {
             let nothing = self.leaf(kind::EMPTY_STATEMENT)?;
@@ -483,7 +482,7 @@ impl<'t> Parser<'t> {
         Ok(self.close(node))
     }
 
-    /// `return` or `throw` with what they give.
+    /// `return` or `throw` with its value.
     fn valued(&mut self, kind: u16) -> Read<u32> {
         let node = self.open(kind);
         self.advance()?;
@@ -495,7 +494,7 @@ impl<'t> Parser<'t> {
         Ok(self.close(node))
     }
 
-    /// A word with at most a label behind it.
+    /// A keyword with an optional label: `break`, `continue`.
     fn jump(&mut self, kind: u16) -> Read<u32> {
         let node = self.open(kind);
         self.advance()?;
@@ -512,7 +511,7 @@ impl<'t> Parser<'t> {
         Ok(self.close(node))
     }
 
-    /// `let` and its like with all they declare, without the end of the statement.
+    /// `let` and similar keywords with their declarators, without the end of the statement.
     fn declarators(&mut self, kind: u16) -> Read<u32> {
         let node = self.open(kind);
         match self.tok.kind {

@@ -1,23 +1,23 @@
-//! Assignments and destructuring: which value goes into which variable, member or element.
+//! Assignments and destructuring: binds values to variables, members and elements.
 
 use super::{Reader, Site};
 use crate::builder::ScopeId;
 use crate::facts::{Expr, ExprId, Kind, ROOT, Target, UNKNOWN, flag};
 use crate::tree::Node;
 
-/// What the names in a pattern are to become.
+/// What the names in a pattern become.
 #[derive(Clone, Copy)]
 pub(super) enum Leaf {
-    /// Variables as they are seen from here.
+    /// Assigned variables, visible from the current scope.
     Assigned,
-    /// Variables of this scope.
+    /// Declared variables of this scope.
     Declared(ScopeId),
     /// Variables of a module: symbols with these flags.
     Symbol(ScopeId, u32),
 }
 
 impl<'t> Reader<'t> {
-    /// `left = right`; `whole` is the statement when it is nothing else.
+    /// `left = right`; `whole` is the statement if it contains only the assignment.
     pub(super) fn assignment(&mut self, node: Node<'t>, whole: Node<'t>) -> ExprId {
         let kids = self.kids(node);
         let (Some(left), Some(right)) = (kids.field("left"), kids.field("right")) else {
@@ -31,7 +31,7 @@ impl<'t> Reader<'t> {
             "member_expression" => {
                 let inner = self.kids(left);
                 let property = inner.field("property").map_or("", |p| self.text(p));
-                // `module.exports` says nothing when the function or class has a name of its own.
+                // `module.exports` is no useful name for a function or class that has one.
                 let own = if property == "exports" { self.kids(right).field("name") } else { None };
                 own.map_or(property, |own| self.text(own))
             }
@@ -62,7 +62,7 @@ impl<'t> Reader<'t> {
             self.used(left);
             return UNKNOWN;
         }
-        // What stands left is read once: calls in it count once.
+        // The left side is read only once, so that calls in it count once.
         let object = self.assign(left, right, Leaf::Assigned);
         let before = match left.kind() {
             "identifier" => self.value(left),
@@ -75,7 +75,7 @@ impl<'t> Reader<'t> {
         self.b.either(&[before, right])
     }
 
-    /// Puts a value into a target; gives the object that a member or element was set of.
+    /// Assigns a value to a target; returns the object whose member or element is set.
     pub(super) fn assign(&mut self, target: Node<'t>, value: ExprId, leaf: Leaf) -> ExprId {
         self.deeper(UNKNOWN, |reader| reader.assign_inner(target, value, leaf))
     }
@@ -184,7 +184,7 @@ impl<'t> Reader<'t> {
                         self.assign(target, part, leaf);
                     }
                 }
-                // What is left of the object: it is taken for the whole.
+                // The rest of an object is treated as the whole object.
                 _ => {
                     self.assign(kid, value, leaf);
                 }
@@ -192,7 +192,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `value.key`, where the key is written in a pattern.
+    /// `value.key`, for a key in a pattern.
     fn part(&mut self, value: ExprId, key: Node<'t>) -> ExprId {
         let name = self.property_name(key);
         match name {

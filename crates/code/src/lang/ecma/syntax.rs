@@ -186,7 +186,7 @@ pub mod kind {
         OPTING_TYPE_ANNOTATION "opting_type_annotation",
         OMITTING_TYPE_ANNOTATION "omitting_type_annotation",
         ADDING_TYPE_ANNOTATION "adding_type_annotation",
-        // Words and signs that say how something is meant.
+        // Keywords and punctuation that determine the meaning of a node.
         WORD_ASYNC "async",
         WORD_GET "get",
         WORD_SET "set",

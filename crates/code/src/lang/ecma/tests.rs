@@ -1,4 +1,4 @@
-//! Snippets of JavaScript and TypeScript, and what is read from them.
+//! Snippets of JavaScript and TypeScript, and their facts.
 
 mod shown;
 
@@ -7,7 +7,7 @@ use crate::lang::parse;
 use crate::language::Language;
 use shown::{expr, shown};
 
-/// Compares what is shown with what is expected; how far the expected text is indented as a whole does not matter.
+/// Compares the rendered facts with the expected text, whose common indentation does not matter.
 #[track_caller]
 fn check(path: &str, text: &str, expected: &str) {
     let language = Language::of(path, "").expect("the name tells");
@@ -718,7 +718,7 @@ fn deep_and_long_texts_do_not_crash() {
     nested("<A>", "a", "</A>");
     nested("let [", "a", "] = b");
     nested("!", "a", "");
-    // Long is not deep.
+    // A long chain is not deeply nested.
     let sum = format!("x = f(){};", " + f()".repeat(5_000));
     let chain = format!("if (f()) g(); {}", "else if (f()) g();".repeat(2_000));
     let union = format!("let x: A{};", " | A".repeat(5_000));

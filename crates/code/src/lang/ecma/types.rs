@@ -1,4 +1,4 @@
-//! Type annotations: which types a value may be an instance of.
+//! Type annotations: the types that a value may be an instance of.
 
 use super::Reader;
 use crate::facts::{Expr, ExprId, UNKNOWN, VarKind};
@@ -73,7 +73,7 @@ impl<'t> Reader<'t> {
                 kids.field("type").map_or(UNKNOWN, |ty| self.ty(ty))
             }
             "union_type" | "intersection_type" => {
-                // Long unions nest to the left: the spine is followed in a loop.
+                // Long unions nest to the left: follow the left operands in a loop.
                 let mut parts = Vec::new();
                 let mut spine = Some(node);
                 while let Some(at) = spine.take() {
@@ -147,7 +147,7 @@ impl<'t> Reader<'t> {
             | "number"
             | "computed_property_name"
             | "private_property_identifier" => UNKNOWN,
-            // Object, mapped, conditional and lookup types: the names inside are read, the whole is nothing.
+            // Object, mapped, conditional and lookup types: the names inside are read, the result is unknown.
             _ => {
                 let kids = self.kids(node);
                 for kid in kids.named() {
@@ -158,7 +158,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// What is imported meanwhile is imported for types only.
+    /// Marks imports that occur meanwhile as imports of types only.
     fn for_types<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
         let imports = self.b.facts.imports.len();
         let result = read(self);
@@ -205,7 +205,7 @@ impl<'t> Reader<'t> {
                 let ty = parts.field("type").map_or(UNKNOWN, |ty| self.ty(ty));
                 match parts.field("pattern").map(|pattern| pattern.kind()) {
                     Some("this") | None => {}
-                    // What comes from here on is one by one what the list holds.
+                    // From here on, the arguments are elements of the list.
                     Some("rest_pattern") => break,
                     Some(_) => takes.push(ty),
                 }
@@ -221,7 +221,8 @@ impl<'t> Reader<'t> {
         self.b.read_path(self.text(node).split('.').map(str::trim))
     }
 
-    /// A type with arguments. Types of the standard library that only hold or only change their argument are told.
+    /// A type with arguments. Containers and utility types of the standard library are mapped to builtin collections or
+    /// to their argument.
     pub(super) fn generic_type(&mut self, name: Node<'t>, args: &[ExprId]) -> ExprId {
         let text = self.text(name);
         let known = match (text, args) {

@@ -1,4 +1,4 @@
-//! Expressions: what a value may be, as far as calls are concerned.
+//! Expressions: their possible values, as far as they matter for resolving calls.
 
 use super::{Reader, Site, is_declaration, is_statement};
 use crate::facts::{DefId, Expr, ExprId, Item, Key, Kind, ListKind, Literal, UNKNOWN, flag};
@@ -9,7 +9,7 @@ impl<'t> Reader<'t> {
         self.deeper(UNKNOWN, |reader| reader.value_inner(node))
     }
 
-    /// A value that is used as it is: what it names counts as referenced.
+    /// Reads a value and records a reference to the symbol it names.
     pub(super) fn used(&mut self, node: Node<'t>) -> ExprId {
         let value = self.value(node);
         if matches!(node.kind(), "identifier" | "member_expression" | "shorthand_property_identifier") {
@@ -116,7 +116,7 @@ impl<'t> Reader<'t> {
                 self.statement(node);
                 UNKNOWN
             }
-            // Arithmetic, comparisons, errors: what is inside is read, the whole is nothing.
+            // Arithmetic, comparisons, errors: the parts are read, the result is unknown.
             _ => {
                 self.parts(node);
                 UNKNOWN
@@ -164,7 +164,7 @@ impl<'t> Reader<'t> {
         self.b.expr(Expr::Element(object))
     }
 
-    /// Long sums nest to the left: the spine is followed in a loop.
+    /// Long sums nest to the left: follows the left operands in a loop.
     fn binary(&mut self, node: Node<'t>) -> ExprId {
         let kids = self.kids(node);
         if matches!(kids.field("operator").map(|o| o.kind()), Some("||" | "&&" | "??")) {
@@ -197,7 +197,7 @@ impl<'t> Reader<'t> {
         matches!(kids.field("operator").map(|o| o.kind()), Some("||" | "&&" | "??"))
     }
 
-    /// `e as T`, `e satisfies T`, `<T>e`: the value as it is, or what it is said to be.
+    /// `e as T`, `e satisfies T`, `<T>e`: the value, or an instance of the given type.
     pub(super) fn cast(&mut self, node: Node<'t>, site: Option<Site<'t>>) -> ExprId {
         let kids = self.kids(node);
         let mut named = kids.named();
@@ -213,7 +213,7 @@ impl<'t> Reader<'t> {
             Some(ty) => self.ty(ty),
             None => UNKNOWN,
         };
-        // A function or class is what it is, whatever it is said to be.
+        // A function or class keeps its own type.
         if ty == UNKNOWN || matches!(self.b.facts.expr(value), Expr::Def(_)) {
             return value;
         }
@@ -284,7 +284,7 @@ impl<'t> Reader<'t> {
         object
     }
 
-    /// The name of a property when it is a constant; a computed one is evaluated.
+    /// The name of a property if it is a constant; a computed name is evaluated.
     pub(super) fn property_name(&mut self, node: Node<'t>) -> Option<&'t str> {
         match node.kind() {
             "string" => Some(self.inner_text(node)),
@@ -301,7 +301,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The text of a string without anything to evaluate.
+    /// The text of a string without substitutions.
     pub(super) fn constant(&mut self, node: Node<'t>) -> Option<&'t str> {
         match node.kind() {
             "string" => Some(self.inner_text(node)),
@@ -314,7 +314,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The text between the quotes, or the text itself when there are none.
+    /// The text between the quotes, or the whole text if there are none.
     pub(super) fn inner_text(&self, node: Node<'_>) -> &'t str {
         let text = self.text(node);
         for quote in ['"', '\'', '`'] {
@@ -327,7 +327,7 @@ impl<'t> Reader<'t> {
 
     // --- JSX ---
 
-    /// `<Foo a={b}>…</Foo>`: calls the component with its properties. Tags of HTML are no calls.
+    /// `<Foo a={b}>…</Foo>`: calls the component with its properties. HTML tags are not calls.
     fn element(&mut self, node: Node<'t>) -> ExprId {
         let kids = self.kids(node);
         let open = if node.kind() == "jsx_element" { kids.field("open_tag") } else { Some(node) };

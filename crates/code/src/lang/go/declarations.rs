@@ -54,7 +54,7 @@ impl<'t> Reader<'t> {
         let def = self.b.add_def(name, Kind::Method, span(node));
         self.access(def, name);
         let signature = self.head(node, &kids);
-        // Suites (testify, gocheck) run the methods that are named as tests.
+        // Test suites (testify, gocheck) run the methods with the names of tests.
         let test = self.test_file && name.starts_with("Test") && is_test(name);
         let d = self.b.def(def);
         d.parent = ROOT;
@@ -92,14 +92,14 @@ impl<'t> Reader<'t> {
         one_line(self.b.text.get(node.start_byte()..end).unwrap_or(""))
     }
 
-    /// Parameters, results and body of whatever can be called.
+    /// Reads parameters, results and body of a function, method or literal.
     pub(super) fn callable(&mut self, def: DefId, kids: &Kids<'t>) {
         let outer = std::mem::take(&mut self.results);
         self.inside(def, |reader| {
             if let Some(list) = kids.field("type_parameters") {
                 reader.type_parameters(list);
             }
-            // Types do not see the parameters: all are read before any is declared.
+            // The types of parameters do not see the parameters, so all types are read before any is declared.
             let receiver = kids.field("receiver").map(|list| reader.receiver(def, list));
             let parameters = kids.field("parameters").map(|list| reader.parameters(list)).unwrap_or_default();
             let (result, named) = match kids.field("result") {
@@ -123,7 +123,7 @@ impl<'t> Reader<'t> {
                 let var = reader.b.declare(name, VarKind::Local, Some(result.ty));
                 reader.results.push(var);
             }
-            // The parameters are of the same block as the body.
+            // The parameters are in the same scope as the body.
             if let Some(body) = kids.field("body") {
                 reader.deeper((), |reader| reader.each(body));
             }
@@ -131,7 +131,7 @@ impl<'t> Reader<'t> {
         self.results = outer;
     }
 
-    /// `(c *Context)`: says whose method it is, without pointer and type arguments.
+    /// `(c *Context)`: the name and type of the receiver, without pointer and type arguments.
     fn receiver(&mut self, def: DefId, list: Node<'t>) -> (&'t str, ExprId) {
         let kids = self.kids(list);
         let Some(declaration) = kids.named().next() else { return ("_", UNKNOWN) };
@@ -159,7 +159,7 @@ impl<'t> Reader<'t> {
                 ty = base;
             }
         }
-        // Looked up outside: a type parameter may not stand for the receiver, nor is its naming a use.
+        // Looked up at package level: a type parameter must not hide the receiver, and the receiver is not a reference.
         let text = self.text(ty);
         let here = std::mem::replace(&mut self.b.scope, 0);
         let of = self.b.read_path(text.split('.').map(str::trim));
@@ -194,7 +194,7 @@ impl<'t> Reader<'t> {
         read
     }
 
-    /// What a function gives, and the names of it when it has some.
+    /// The result type of a function, and the named results if there are any.
     pub(super) fn result(&mut self, node: Node<'t>) -> (Option<ExprId>, Parameters<'t>) {
         if node.kind() != "parameter_list" {
             return (Some(self.ty(node)), Parameters::new());
@@ -221,7 +221,7 @@ impl<'t> Reader<'t> {
 
     pub(super) fn type_parameters(&mut self, list: Node<'t>) {
         let kids = self.kids(list);
-        // Bounds may name parameters that follow.
+        // Bounds may refer to later type parameters.
         let mut bounded: SmallVec<[(u32, Node<'t>); 4]> = SmallVec::new();
         for kid in kids.named() {
             let inner = self.kids(kid);
@@ -279,7 +279,7 @@ impl<'t> Reader<'t> {
         let mut ty = kids.field("type").map(|n| self.ty(n));
         let value = kids.field("value");
         if group.constant {
-            // A constant without a value repeats the one before, type included.
+            // A constant without a value repeats the previous one, including its type.
             if value.is_none() && ty.is_none() {
                 ty = group.ty;
             }
@@ -297,7 +297,7 @@ impl<'t> Reader<'t> {
                 self.access(def, text);
                 let word = if group.constant { "const " } else { "var " };
                 let written = self.text(node);
-                // Of a table or a function, the first line says enough.
+                // The first line is enough for a table or a function.
                 let (written, more) = match written.split_once('\n') {
                     Some((first, _)) => (first, " …"),
                     None => (written, ""),
@@ -342,13 +342,13 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// What the specifications of one `const (…)` share.
+/// State shared by the specifications of one `const (…)`.
 struct Group {
     constant: bool,
     ty: Option<ExprId>,
 }
 
-/// What a package is most likely called: its path does not say for sure.
+/// The likely name of a package; its path does not determine it.
 fn usual_name(path: &str) -> &str {
     let mut parts = path.rsplit('/');
     let last = parts.next().unwrap_or(path);
@@ -366,7 +366,7 @@ fn is_version(text: &str) -> bool {
     text.strip_prefix('v').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// As `go test` sees it: the name goes on with anything but a small letter.
+/// As in `go test`: the prefix is not followed by a lower case letter.
 fn is_test(name: &str) -> bool {
     ["Test", "Benchmark", "Fuzz", "Example"]
         .iter()

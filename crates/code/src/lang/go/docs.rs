@@ -1,13 +1,13 @@
-//! Doc comments: what stands directly above a declaration.
+//! Doc comments: the comments directly above a declaration.
 
 use crate::tree::{self, Node, clean_doc};
 use smallvec::SmallVec;
 
-/// The comments passed on the way to the next declaration. Kept while walking, as going back from a node costs a
-/// search among its siblings.
+/// The comments before the next declaration. Collected during the walk, because finding the previous siblings of a node
+/// is slow.
 pub(super) struct Above<'t> {
     comments: SmallVec<[Node<'t>; 4]>,
-    /// The line on which the last thing that is no comment ends.
+    /// The line on which the last node that is not a comment ends.
     code_ends: u32,
 }
 
@@ -16,12 +16,12 @@ impl<'t> Above<'t> {
         Above { comments: SmallVec::new(), code_ends: u32::MAX }
     }
 
-    /// Takes note of a node; `false` for comments and line ends, which are nothing more.
+    /// Records a node; returns `false` for comments and line ends, which need no further reading.
     pub(super) fn pass(&mut self, node: Node<'t>) -> bool {
         match node.kind() {
             "comment" => {
                 let row = node.start_position().row;
-                // Behind something on its line, it is about that.
+                // A comment after code on the same line belongs to that code.
                 if row == self.code_ends {
                     return false;
                 }
@@ -42,7 +42,7 @@ impl<'t> Above<'t> {
         }
     }
 
-    /// What the comments directly above the node say; they are used up.
+    /// The text of the comments directly above the node, which are removed from the list.
     pub(super) fn doc(&mut self, node: Node<'t>, source: &str) -> Option<Box<str>> {
         let last = self.comments.last()?;
         let touches = last.end_position().row + 1 >= node.start_position().row;
@@ -56,7 +56,7 @@ impl<'t> Above<'t> {
     }
 }
 
-/// Said to a tool, not to a reader.
+/// Whether a comment is a directive for a tool.
 fn is_directive(comment: &str) -> bool {
     ["//go:", "//line ", "//export ", "//nolint", "// +build "].iter().any(|d| comment.starts_with(d))
 }

@@ -1,7 +1,7 @@
-//! Go text to its syntax tree, by recursive descent: here declarations and statements.
+//! Parses Go by recursive descent: declarations and statements.
 //!
-//! Errors, and what is nested deeper than people write, are left to tree-sitter. Whoever read it, the facts are the
-//! same; a test holds both against each other.
+//! Errors and very deep nesting are left to tree-sitter. The facts are the same with either parser, which a test
+//! checks.
 
 mod expressions;
 mod lex;
@@ -14,7 +14,7 @@ use crate::lang::descent::{Descent, Lex, Read, Unsure};
 use crate::tree::{Tree, flag};
 use lex::{Lexer, Tok, Word};
 
-/// The tree of a text, if it is plain.
+/// The tree of a text; `None` if it needs tree-sitter.
 pub fn parse(text: &str) -> Option<Tree> {
     Parser::source_file(text).ok()
 }
@@ -23,7 +23,7 @@ type Parser<'t> = Descent<'t, Lexer<'t>, Mode>;
 
 #[derive(Clone, Copy)]
 struct Mode {
-    /// Between `if`, `for` or `switch` and its block: `{` begins that block, no literal.
+    /// Between `if`, `for` or `switch` and its block: `{` begins that block, not a literal.
     header: bool,
 }
 
@@ -58,7 +58,7 @@ impl<'t> Parser<'t> {
         if self.at(Tok::Name) { self.leaf(kind::IDENTIFIER) } else { Err(Unsure) }
     }
 
-    /// What stands in brackets or bodies is not part of a header around it.
+    /// Reads the content of brackets or bodies, where the header mode does not apply.
     fn inside<R>(&mut self, read: impl FnOnce(&mut Self) -> Read<R>) -> Read<R> {
         self.in_header(false, read)
     }
@@ -158,7 +158,7 @@ impl<'t> Parser<'t> {
         Ok(self.close(node))
     }
 
-    /// `type`, `var` or `const`, with one definition or several in brackets.
+    /// `type`, `var` or `const`, with one definition or several in parentheses.
     fn definitions(&mut self) -> Read<u32> {
         let (kind, spec): (u16, fn(&mut Self) -> Read<u32>) = match self.tok.kind {
             Tok::Word(Word::Type) => (kind::TYPE_DECLARATION, Self::type_spec),
@@ -219,7 +219,7 @@ impl<'t> Parser<'t> {
         Ok(opens)
     }
 
-    /// Whether the next token is no operator between numbers, where a length would go on.
+    /// Whether the next token is not an operator between numbers, with which an array length would continue.
     fn binds_nothing(&self) -> bool {
         !matches!(self.tok.kind, Tok::Plus | Tok::Minus | Tok::Times | Tok::Compare | Tok::And | Tok::Or)
     }
@@ -264,7 +264,7 @@ impl<'t> Parser<'t> {
         while !matches!(self.tok.kind, Tok::Close(b'}') | Tok::Word(Word::Case | Word::Default)) {
             any = true;
             if self.at_word(Word::Type) {
-                // Whose comment tells what it is.
+                // The comment above a type declaration is its doc comment.
                 self.remarks(list, kind::COMMENT);
             }
             let statement = self.statement()?;
@@ -282,7 +282,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// A statement; nothing where only its end stands.
+    /// A statement; `None` if it is empty.
     fn statement(&mut self) -> Read<Option<u32>> {
         let first = self.tok.kind;
         let word = match first {
@@ -351,7 +351,7 @@ impl<'t> Parser<'t> {
         Ok(self.close(node))
     }
 
-    /// Assignments, declarations of variables, sending, counting, and expressions alone.
+    /// Assignments, short variable declarations, sends, increments, and single expressions.
     fn simple(&mut self) -> Read<u32> {
         let left = self.expressions()?;
         self.simple_with(left)
@@ -401,7 +401,7 @@ impl<'t> Parser<'t> {
         Ok(self.close(node))
     }
 
-    /// The only expression of a list, without the list.
+    /// The single expression of a list, without the list.
     fn only(&mut self, list: u32) -> Read<u32> {
         self.tree.take_only_child(list).ok_or(Unsure)
     }
@@ -437,7 +437,7 @@ impl<'t> Parser<'t> {
         Ok(self.close(node))
     }
 
-    /// What an expression statement holds: a condition is read as one first.
+    /// The expression of an expression statement: a condition is first read as a statement.
     fn value_of(&mut self, statement: u32) -> Read<u32> {
         if self.tree.kind(statement) != kind::EXPRESSION_STATEMENT {
             return Err(Unsure);
@@ -560,7 +560,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// What is switched over: a value, or `x := y.(type)`.
+    /// The operand of a switch: a value, or `x := y.(type)`.
     fn switched(&mut self, node: u32, first: u32) -> Read<()> {
         let (alias, value) = match self.tree.kind(first) {
             kind::EXPRESSION_STATEMENT => (None, self.only(first)?),
@@ -611,7 +611,7 @@ impl<'t> Parser<'t> {
         Ok(self.close(node))
     }
 
-    /// Sending, or receiving into something.
+    /// A send, or a receive with optional targets.
     fn communication(&mut self) -> Read<u32> {
         let left = self.expressions()?;
         match self.tok.kind {

@@ -110,7 +110,7 @@ pub mod kind {
         FIELD_DECLARATION "field_declaration",
         INTERFACE_TYPE "interface_type",
         METHOD_ELEM "method_elem",
-        // Words and signs that say how something is meant.
+        // Keywords and punctuation that determine the meaning of a node.
         WORD_STRUCT "struct",
         WORD_INTERFACE "interface",
         SIGN_OPEN "(",

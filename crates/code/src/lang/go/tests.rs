@@ -1,4 +1,4 @@
-//! Small Go texts and what is said about them.
+//! Small Go texts and their facts.
 
 use crate::facts::{Facts, flag};
 use crate::lang::compact::compact;

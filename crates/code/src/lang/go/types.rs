@@ -1,4 +1,4 @@
-//! Types: their definitions, and the expressions that stand for them.
+//! Types: their definitions, and the expressions that represent them.
 
 use super::docs::Above;
 use super::{Reader, Values};
@@ -44,7 +44,7 @@ impl<'t> Reader<'t> {
         self.access(def, name);
         let end = match kind {
             Kind::Type => node.end_byte(),
-            // Up to the word `struct` or `interface`, with it.
+            // Up to and including the word `struct` or `interface`.
             _ => ty.kids().all().next().map_or(ty.end_byte(), |word| word.end_byte()),
         };
         let written = one_line(self.b.text.get(node.start_byte()..end).unwrap_or(""));
@@ -68,7 +68,7 @@ impl<'t> Reader<'t> {
         });
     }
 
-    /// A scope for members alone: no name in the type's text means one of them.
+    /// A separate scope for members, because bare names in the type never refer to them.
     fn member_scope(&mut self, def: DefId) -> ScopeId {
         let before = self.b.enter_def(def, false);
         let scope = self.b.scope;
@@ -102,7 +102,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `symbol` is the doc comment, when the field is a symbol of its own.
+    /// `symbol` is `Some` if the field is a symbol; it contains its doc comment.
     fn field(&mut self, def: DefId, node: Node<'t>, scope: ScopeId, symbol: Option<Option<Box<str>>>) {
         let kids = self.kids(node);
         let Some(type_node) = kids.field("type") else { return };
@@ -147,7 +147,7 @@ impl<'t> Reader<'t> {
         self.b.declare_in(scope, name, VarKind::Local, Some(ty));
     }
 
-    /// The name an embedded type is reached by.
+    /// The name of an embedded type as a member.
     fn last_name(&mut self, node: Node<'t>) -> &'t str {
         let text = self.text(node);
         let text = text.split('[').next().unwrap_or(text);
@@ -281,7 +281,7 @@ impl<'t> Reader<'t> {
             }
             "struct_type" => self.unnamed_struct(node),
             "interface_type" => self.unnamed_interface(node),
-            // Transparent: pointers, parentheses, `~T`; and sets of types.
+            // Transparent: pointers, parentheses, `~T`; and unions of types.
             "pointer_type"
             | "parenthesized_type"
             | "negated_type"
@@ -318,7 +318,7 @@ impl<'t> Reader<'t> {
     fn unnamed_interface(&mut self, node: Node<'t>) -> ExprId {
         let kids = self.kids(node);
         if kids.kind("method_elem").is_none() {
-            // `interface{ ~int | ~string }`, `interface{ A }`: the set of types is all there is to it.
+            // `interface{ ~int | ~string }`, `interface{ A }`: equivalent to the union of types.
             let parts: Values = kids.named().map(|n| self.ty(n)).collect();
             return self.b.either(&parts);
         }
@@ -330,7 +330,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Types every Go program knows: naming one refers to nothing.
+/// Whether a type is predeclared: naming it is not a reference.
 pub(super) fn is_predeclared(name: &str) -> bool {
     matches!(
         name,

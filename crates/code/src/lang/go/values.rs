@@ -1,4 +1,4 @@
-//! Expressions: calls, literals, members, and what they may hold.
+//! Expressions: calls, literals, members, and their possible values.
 
 use super::Reader;
 use super::types::is_predeclared;
@@ -9,12 +9,12 @@ use smallvec::SmallVec;
 type Args = SmallVec<[Arg; 4]>;
 type Items = SmallVec<[Item; 8]>;
 
-/// What a composite literal makes; elements may leave their type out.
+/// The type of a composite literal; elements may omit their type.
 enum Shape {
     List(Box<Shape>),
     Map(Box<Shape>, Box<Shape>),
     Of(ExprId),
-    /// The type is that of this value: an element of a named list or map.
+    /// The type of this value: an element of a named list or map.
     Like(ExprId),
 }
 
@@ -23,7 +23,7 @@ impl<'t> Reader<'t> {
         self.deeper(UNKNOWN, |reader| reader.value_inner(node))
     }
 
-    /// A value that is used as it is: what it names counts as referenced.
+    /// Reads a value and records a reference to the symbol it names.
     pub(super) fn used(&mut self, node: Node<'t>) -> ExprId {
         let value = self.value(node);
         if matches!(node.kind(), "identifier" | "selector_expression") {
@@ -67,7 +67,7 @@ impl<'t> Reader<'t> {
                 }
             }
             "binary_expression" => {
-                // Long sums lean to the left: followed without going deeper.
+                // Long sums nest to the left: follow the left operands in a loop.
                 let mut operands: SmallVec<[Node<'t>; 8]> = SmallVec::new();
                 let mut at = node;
                 while at.kind() == "binary_expression" {
@@ -129,7 +129,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The text between the quotes, when the node is a string.
+    /// The text between the quotes, if the node is a string.
     pub(super) fn string(&self, node: Node<'_>) -> Option<&'t str> {
         let quote = match node.kind() {
             "interpreted_string_literal" => '"',
@@ -141,7 +141,7 @@ impl<'t> Reader<'t> {
         Some(text.strip_suffix(quote).unwrap_or(text))
     }
 
-    /// `x.(T)`. That a value is a function of some type does not say which: that only the value itself can.
+    /// `x.(T)`. A function type does not identify the function, so then the value itself is kept.
     pub(super) fn asserted(&mut self, ty: Node<'t>, value: ExprId) -> ExprId {
         let function = self.bare(ty).kind() == "function_type";
         let ty = self.ty(ty);
@@ -152,7 +152,7 @@ impl<'t> Reader<'t> {
         if function { self.b.either(&[value, instance]) } else { instance }
     }
 
-    /// `[]T(x)`, `(func())(x)`; also `f[a](x)`, which reads like a conversion to a generic type.
+    /// `[]T(x)`, `(func())(x)`; also `f[a](x)`, which is parsed as a conversion to a generic type.
     fn conversion(&mut self, node: Node<'t>) -> ExprId {
         let kids = self.kids(node);
         let Some(type_node) = kids.field("type") else { return UNKNOWN };
@@ -182,7 +182,7 @@ impl<'t> Reader<'t> {
         let instance = self.b.expr(Expr::InstanceOf(ty));
         match (self.b.facts.expr(operand), type_node.kids().field("element")) {
             (Expr::Unknown | Expr::Literal(_), _) => instance,
-            // `[]byte(x)`, `[]rune(x)`: text is all they are made from.
+            // `[]byte(x)`, `[]rune(x)`: converted from strings only.
             (_, Some(element)) if is_predeclared(self.text(element)) => instance,
             _ => self.b.either(&[operand, instance]),
         }
@@ -215,7 +215,7 @@ impl<'t> Reader<'t> {
         self.b.expr(Expr::Element(object))
     }
 
-    /// Whether `f[a]` gives a generic function its types (`true`) or is an element (`false`). Both are written alike.
+    /// Whether `f[a]` instantiates a generic function (`true`) or is an element (`false`). The syntax is the same.
     fn instantiates(&mut self, object: ExprId, arguments: &[Node<'t>]) -> Option<bool> {
         match self.b.facts.expr(object) {
             Expr::Var(var) => match self.b.facts.vars[var as usize].what {
@@ -303,7 +303,7 @@ impl<'t> Reader<'t> {
         self.value(function)
     }
 
-    /// `f[a]` where the brackets were taken for type arguments.
+    /// `f[a]` where the brackets were parsed as type arguments.
     fn instantiated(&mut self, object: ExprId, list: Node<'t>) -> ExprId {
         let kids = self.kids(list);
         let types: SmallVec<[Node<'t>; 4]> = kids.named().collect();
@@ -321,12 +321,12 @@ impl<'t> Reader<'t> {
         let element = self.b.expr(Expr::Element(object));
         match instantiates {
             Some(_) => element,
-            // A function has no elements and a list cannot be called: only one of them is ever anything.
+            // A function has no elements and a list cannot be called, so only one of the two has a value.
             None => self.b.either(&[object, element]),
         }
     }
 
-    /// `new`, `make` and `append` are no calls: what they give is known.
+    /// The result of `new`, `make` and `append`, which are not recorded as calls.
     fn builtin(&mut self, function: Node<'t>, arguments: Node<'t>) -> Option<ExprId> {
         let called = self.text(function);
         if !matches!(called, "new" | "make" | "append") {
@@ -377,7 +377,7 @@ impl<'t> Reader<'t> {
         args
     }
 
-    /// In a chain over several lines, a call stands where its name does.
+    /// The position of a call is that of its name, so that calls in a chain over several lines have different lines.
     fn call_site(&self, node: Node<'t>, function: Node<'t>) -> Span {
         let mut at = span(node);
         if function.kind() == "selector_expression"
@@ -419,7 +419,7 @@ impl<'t> Reader<'t> {
                 let value = self.part_shape(kids.field("value"));
                 Shape::Map(Box::new(key), Box::new(value))
             }
-            // In a literal, `{…}` stands for `&T{…}` as for `T{…}`.
+            // In a literal, an element `{…}` is short for `&T{…}` as well as `T{…}`.
             "pointer_type" | "parenthesized_type" => {
                 let kids = self.kids(node);
                 self.part_shape(kids.named().next())
@@ -468,7 +468,7 @@ impl<'t> Reader<'t> {
         };
         let kids = self.kids(body);
         let mut items = Items::new();
-        // Made for the first element that leaves its type out.
+        // Computed for the first element that omits its type.
         let mut like: Option<Shape> = None;
         let mut keyed = false;
         for kid in kids.named() {
@@ -497,7 +497,7 @@ impl<'t> Reader<'t> {
             };
             items.push(Item { key, value });
         }
-        // Tables of numbers carry nothing, and may be long.
+        // Tables of plain values are dropped, because they cannot carry functions and may be long.
         if items.iter().all(|item| self.plain(item.value)) {
             items.clear();
         }
@@ -525,12 +525,12 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether a value can never be called nor asked for a member.
+    /// Whether a value can neither be called nor have members.
     pub(super) fn plain(&self, value: ExprId) -> bool {
         value == UNKNOWN || value == self.words.number || value == self.words.truth
     }
 
-    /// The elements of a named list or map: known by their place only.
+    /// The type of the elements of a named list or map, of which only the position is known.
     fn like(&mut self, shape: &Shape) -> Shape {
         let whole = match shape {
             Shape::Of(ty) => self.b.expr(Expr::InstanceOf(*ty)),
@@ -543,7 +543,7 @@ impl<'t> Reader<'t> {
     fn key(&mut self, node: Node<'t>, shape: &Shape, key_shape: &Shape) -> Key {
         let node = if node.kind() == "literal_element" { node.kids().named().next().unwrap_or(node) } else { node };
         match node.kind() {
-            // The field of a struct, most likely: a key of a named map is a constant.
+            // Most likely a field of a struct: a key of a named map would be a constant.
             "identifier" if matches!(shape, Shape::Of(_) | Shape::Like(_)) => {
                 let name = self.text(node);
                 Key::Name(self.b.name(name))

@@ -1,4 +1,4 @@
-//! Classes of every sort, methods, fields and what may stand before them.
+//! Classes of all kinds, methods, fields and their modifiers.
 
 use super::{Class, Reader, is_doc, is_read};
 use crate::facts::{
@@ -7,14 +7,14 @@ use crate::facts::{
 use crate::tree::{self, Kids, Node, line, one_line, span};
 use smallvec::SmallVec;
 
-/// What stands before a declaration.
+/// The modifiers of a declaration.
 struct Modifiers<'t> {
     flags: u32,
     visibility: Option<Visibility>,
     annotations: SmallVec<[Node<'t>; 4]>,
     /// The first word that is not an annotation.
     first_word: Option<usize>,
-    /// A body is to be expected: `default`, `native` is without one all the same.
+    /// Not abstract, even without a body: `default`, `native`.
     concrete: bool,
 }
 
@@ -69,7 +69,7 @@ impl<'t> Reader<'t> {
         one_line(text.trim_end().trim_end_matches(';')).into()
     }
 
-    /// The class whose body is being read directly.
+    /// The class whose body directly contains the current node.
     fn own_class(&self) -> Option<&Class<'t>> {
         self.class.as_ref().filter(|class| class.def == self.b.owner)
     }
@@ -208,7 +208,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The components of a record are fields; they stand as its parameters too, for its constructor is not written.
+    /// The components of a record become fields, and parameters of the record, because its constructor is implicit.
     fn components(&mut self, record: DefId, node: Node<'t>) {
         let kids = self.kids(node);
         for kid in kids.named() {
@@ -245,7 +245,7 @@ impl<'t> Reader<'t> {
         self.inside(def, |reader| reader.members(Class::new(def, ""), |reader| reader.body(body)));
     }
 
-    /// A constant of an enum: a field made by calling the enum's constructor; with a body, a class of its own.
+    /// A constant of an enum: a field whose value is a call of the enum's constructor; with a body, an anonymous class.
     pub(super) fn constant(&mut self, node: Node<'t>) {
         let kids = self.kids(node);
         let Some(name_node) = kids.field("name") else { return };
@@ -295,7 +295,7 @@ impl<'t> Reader<'t> {
         let name = self.text(name_node);
         let body = kids.field("body");
         let modifiers = self.modifiers(kids.kind("modifiers"));
-        // In broken text a method without a result looks like a constructor.
+        // In broken text, a method without a result type looks like a constructor.
         let constructor = matches!(node.kind(), "constructor_declaration" | "compact_constructor_declaration")
             && self.own_class().is_none_or(|class| class.name == name);
         let in_class = self.b.facts.def(self.b.owner).kind.type_like();
@@ -374,7 +374,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `public static void main(String[] args)`, or a `main` without any class around it.
+    /// Whether a method is an entry point: `public static void main(String[] args)`, or a `main` outside of any class.
     fn begins_program(&mut self, def: DefId, name: &str, in_class: bool, ty: Option<Node<'t>>) -> bool {
         if name != "main" || ty.is_none_or(|t| t.kind() != "void_type") {
             return false;
@@ -388,7 +388,7 @@ impl<'t> Reader<'t> {
         d.is(flag::STATIC) && d.visibility == Visibility::Public && matches!(self.b.facts.expr(ty), Expr::Generic(..))
     }
 
-    /// A constructor that calls neither `this(…)` nor `super(…)` calls `super()`.
+    /// Records the call of `super()` in a constructor that calls neither `this(…)` nor `super(…)`.
     fn implicit_super(&mut self, body: Node<'t>, name: Node<'t>) {
         let kids = self.kids(body);
         if !kids.has("explicit_constructor_invocation") {
@@ -397,7 +397,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The constructor of a record without its parameters: they are the components, and set the fields at the end.
+    /// The parameters of a compact constructor: the components, which are assigned to the fields at the end.
     fn compact_parameters(&mut self) {
         let Some(record) = self.class.as_ref().map(|c| c.def) else { return };
         let components = self.b.facts.def(record).params.clone();
@@ -534,7 +534,7 @@ impl<'t> Reader<'t> {
             d.result = ty;
             let var = self.declare_field(text, ty);
             if let Some(value) = value {
-                // A pattern in it declares nothing that others see.
+                // Variables declared by a pattern in it are not visible elsewhere.
                 let value = self.scoped(|reader| reader.used(value));
                 self.b.bind(Target::Var(var), value);
             }
@@ -542,7 +542,7 @@ impl<'t> Reader<'t> {
         self.faulty_kids(&kids);
     }
 
-    /// One variable stands for a field and the methods of the same name: members are found by name alone.
+    /// A field and the methods of the same name share one variable, because members are looked up by name alone.
     fn declare_field(&mut self, name: &str, ty: Option<ExprId>) -> VarId {
         let name = self.b.name(name);
         let Some((fields, methods)) = self.own_class().map(|c| (c.fields, c.methods)) else {
@@ -600,7 +600,8 @@ impl<'t> Reader<'t> {
 
     // --- broken text ---
 
-    /// Text that could not be understood. The head of a class whose end is missing still says whose members follow.
+    /// Reads an error node. The head of a class whose end is missing still determines the owner of the following
+    /// members.
     pub(super) fn broken(&mut self, node: Node<'t>) {
         let kids = self.kids(node);
         let all: Vec<Node<'t>> = kids.all().filter(|k| !k.is_extra() || k.is_error()).collect();
@@ -685,7 +686,7 @@ fn exported(visibility: Visibility) -> u32 {
     }
 }
 
-/// A value worth showing beside the name: no body, no long text.
+/// Whether a value is short enough for the signature: on one line, without a body.
 fn short(value: Node<'_>) -> bool {
     value.end_byte() - value.start_byte() <= 60 && value.start_position().row == value.end_position().row
 }

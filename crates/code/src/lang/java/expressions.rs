@@ -10,7 +10,7 @@ impl<'t> Reader<'t> {
         self.deeper(UNKNOWN, |reader| reader.value_inner(node))
     }
 
-    /// A value that is used as it is: what it names counts as referenced.
+    /// Reads a value and records a reference to the symbol it names.
     pub(super) fn used(&mut self, node: Node<'t>) -> ExprId {
         let value = self.value(node);
         if matches!(node.kind(), "identifier" | "field_access")
@@ -145,7 +145,7 @@ impl<'t> Reader<'t> {
                 named
             }
             "line_comment" | "block_comment" => UNKNOWN,
-            // Comparisons, loops, bodies, errors: what is inside is read, the whole is nothing.
+            // Comparisons, loops, bodies, errors: the parts are read, the result is unknown.
             _ => {
                 self.block(node);
                 UNKNOWN
@@ -153,14 +153,14 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// An instance of a type of the language itself: it tells overloads apart.
+    /// An instance of a type of the language itself, which is needed to select overloads.
     fn instance_of(&mut self, name: &str) -> ExprId {
         let name = self.b.name(name);
         let ty = self.b.expr(Expr::Free(name));
         self.b.expr(Expr::InstanceOf(ty))
     }
 
-    /// Long sums lean to the left: they are read in a loop, in the order they are written.
+    /// Long sums nest to the left: reads them in a loop, in the order of the text.
     fn binary(&mut self, node: Node<'t>) -> ExprId {
         let mut operands: SmallVec<[Node<'t>; 8]> = SmallVec::new();
         let mut at = node;
@@ -206,7 +206,7 @@ impl<'t> Reader<'t> {
         self.b.member(of, name)
     }
 
-    /// What is assigned is the value of the assignment.
+    /// The value of an assignment is the assigned value.
     fn assignment(&mut self, node: Node<'t>) -> ExprId {
         let kids = self.kids(node);
         let Some(left) = kids.field("left") else { return UNKNOWN };
@@ -291,10 +291,11 @@ impl<'t> Reader<'t> {
                 self.b.expr(Expr::Free(name))
             }
             Some(object) => {
-                // `Type.super.name()` calls what that type says, whatever overrides it: a member of the type itself.
+                // `Type.super.name()` calls the method of that type, even if it is overridden: a member of the type
+                // itself.
                 let exact = kids.with_fields().any(|(field, kid)| field.is_none() && kid.kind() == "super");
                 let of = if exact { self.value(object) } else { self.used(object) };
-                // What an unknown thing is asked for is unknown, but it is a call all the same.
+                // A member of an unknown value is unknown, but the call is still recorded.
                 self.b.member(of, name)
             }
         };
@@ -307,7 +308,7 @@ impl<'t> Reader<'t> {
         self.b.call(callee, CallKind::Plain, &args, call_site(node, name_node))
     }
 
-    /// Methods by which lists, sets, queues and maps get their elements.
+    /// Records elements that methods add to lists, sets, queues and maps.
     fn container_writes(&mut self, callee: ExprId, args: &[Arg]) {
         let Expr::Member(object, name) = self.b.facts.expr(callee) else { return };
         if object == UNKNOWN {
@@ -352,7 +353,7 @@ impl<'t> Reader<'t> {
         let whole = self.named_type(ty);
         let mut callee = self.without_arguments(whole);
         if outer != UNKNOWN && ty.kind() != "scoped_type_identifier" {
-            // `outer.new Inner()`: a class of what `outer` is, seldom one that can be named here.
+            // `outer.new Inner()`: a class of `outer`'s type, usually not visible by its bare name here.
             let name = self.text(ty);
             let name = name.split('<').next().unwrap_or(name).trim();
             let inner = self.b.member(outer, name);
@@ -366,7 +367,7 @@ impl<'t> Reader<'t> {
         }
         let call = self.b.call(callee, CallKind::New, &args, span(node));
         if matches!(self.b.facts.expr(whole), Expr::Generic(..)) {
-            // The call says which class, this says of what.
+            // The call determines the class, the instance adds its type arguments.
             let typed = self.b.expr(Expr::InstanceOf(whole));
             return self.b.either(&[call, typed]);
         }
@@ -382,7 +383,7 @@ impl<'t> Reader<'t> {
                 "::" => after = true,
                 _ if !after => {
                     of = match kid.kind() {
-                        // No constructor and no method of an array is written anywhere.
+                        // Constructors and methods of arrays have no definition.
                         "array_type" => {
                             self.ty(kid);
                             UNKNOWN
@@ -500,7 +501,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The call is told by the line of its name: in a chain over several lines, that is where it stands.
+/// The position of a call is that of its name, so that calls in a chain over several lines have different lines.
 fn call_site(node: Node<'_>, name: Node<'_>) -> Span {
     let mut at = span(node);
     let place = name.start_position();

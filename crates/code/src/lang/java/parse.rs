@@ -1,7 +1,7 @@
-//! Java text to its syntax tree, by recursive descent: here packages, classes and their members.
+//! Parses Java by recursive descent: packages, classes and their members.
 //!
-//! Errors, modules, and what is nested deeper than people write are left to tree-sitter. Whoever read it, the facts are
-//! the same; a test holds both against each other.
+//! Errors, modules and very deep nesting are left to tree-sitter. The facts are the same with either parser, which a
+//! test checks.
 
 mod expressions;
 mod lex;
@@ -15,7 +15,7 @@ use crate::lang::descent::{Descent, Read, Unsure};
 use crate::tree::{Tree, flag};
 use lex::{Lexer, Tok, Word};
 
-/// The tree of a text, if it is plain.
+/// The tree of a text; `None` if it needs tree-sitter.
 pub fn parse(text: &str) -> Option<Tree> {
     Parser::program(text).ok()
 }
@@ -63,7 +63,7 @@ impl<'t> Parser<'t> {
             let start = modifiers.map_or(self.tok.start, |modifiers| self.tree.start(modifiers));
             let node = self.open_at(kind::PACKAGE_DECLARATION, start);
             if let Some(modifiers) = modifiers {
-                // Its annotations stand in the declaration itself.
+                // The annotations of a package are direct children of the declaration.
                 self.tree.move_children(modifiers, node);
             }
             self.advance()?;

@@ -128,7 +128,7 @@ pub mod kind {
         CAST_EXPRESSION "cast_expression",
         PARENTHESIZED_EXPRESSION "parenthesized_expression",
         CLASS_LITERAL "class_literal",
-        // Words and signs that say how something is meant.
+        // Keywords and punctuation that determine the meaning of a node.
         WORD_PUBLIC "public",
         WORD_PROTECTED "protected",
         WORD_PRIVATE "private",

@@ -1,4 +1,4 @@
-//! Snippets of Java and what is read from them, as text.
+//! Snippets of Java and their facts, as text.
 
 use crate::facts::{
     ArgKind, CallKind, DefId, Expr, ExprId, Facts, Imported, Key, Literal, ROOT, Range, Target, VarId, VarKind,
@@ -96,7 +96,7 @@ fn flags(d: &crate::facts::Def) -> String {
     text
 }
 
-/// Definitions: place in the file, lines, visibility, flags, parameters, result, bases.
+/// Definitions: path in the file, lines, visibility, flags, parameters, result, bases.
 fn defs(f: &Facts) -> String {
     let mut text = String::new();
     for (id, d) in f.defs.iter().enumerate().skip(1) {
@@ -133,7 +133,7 @@ fn defs(f: &Facts) -> String {
     text
 }
 
-/// Calls: who, line, what.
+/// Calls: caller, line, callee.
 fn calls(f: &Facts) -> String {
     let mut text = String::new();
     for call in &f.calls {
@@ -308,7 +308,7 @@ fn constructors_call_one_another() {
         A.make:5 new <A>()
         A.Inner.Inner:6 super()",
     );
-    // The name means the class, not its constructors, which share a variable of the class.
+    // The name refers to the class, not to its constructors, which share a variable of the class.
     same(&binds(&f), "<A.A> = def A.A\n<A.A> = def A.A\nA.make returns new <A>()");
 }
 
@@ -497,7 +497,7 @@ fn shadowing_and_patterns() {
     assert_eq!(calls_on_distinct(&f, 7), 2);
 }
 
-/// How many variables the calls of a line are made on.
+/// Number of distinct variables that the calls of a line have as receivers.
 fn calls_on_distinct(f: &Facts, line: u32) -> usize {
     let mut vars: Vec<VarId> = f
         .calls
@@ -826,7 +826,7 @@ fn broken_text() {
     same(&defs(&f), "~class A 1-1\n~method A.f 1-1\n~method A.g 1-1");
     same(&calls(&f), "A.f:1 bar()\nA.g:1 x.y()");
     assert_eq!(f.faults.len(), 1);
-    // The end is missing: the head says whose members they are.
+    // The end is missing: the head determines the owner of the members.
     let f = parse(
         "import x.Y;
         @Anno public class A<T> extends B implements C {
@@ -890,7 +890,7 @@ fn deep_nesting() {
     ] {
         parse(&in_method(&body));
     }
-    // Long is not deep.
+    // A long chain is not deeply nested.
     let sum = format!("s = first() + {} last()", "a + ".repeat(5_000));
     let f = parse(&in_method(&sum));
     assert_eq!(f.calls.len(), 3);

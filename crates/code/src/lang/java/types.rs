@@ -1,16 +1,16 @@
-//! Types as they are written, and the patterns that declare variables of them.
+//! Types, and the patterns that declare variables of them.
 
 use super::{Reader, known};
 use crate::facts::{Expr, ExprId, UNKNOWN, VarKind};
 use crate::tree::{Node, line};
 
 impl<'t> Reader<'t> {
-    /// A type where it is mentioned: what it names counts as used.
+    /// Reads a type and records references to the types it names.
     pub(super) fn ty(&mut self, node: Node<'t>) -> ExprId {
         self.deeper(UNKNOWN, |reader| reader.type_inner(node, true))
     }
 
-    /// A type whose mention is told otherwise, by a call or a base; its arguments count as used.
+    /// Reads a type without a reference, because a call or a base already refers to it; its arguments are references.
     pub(super) fn named_type(&mut self, node: Node<'t>) -> ExprId {
         self.deeper(UNKNOWN, |reader| reader.type_inner(node, false))
     }
@@ -62,13 +62,13 @@ impl<'t> Reader<'t> {
                         of = if counts { self.ty(kid) } else { self.named_type(kid) };
                     }
                 }
-                // `new ArrayList<>()` says nothing more than `new ArrayList()`.
+                // `new ArrayList<>()` is equivalent to `new ArrayList()` here.
                 if of == UNKNOWN || args.is_empty() { of } else { self.b.generic(of, &args) }
             }
             "array_type" => {
                 let kids = self.kids(node);
                 let element = kids.field("element").map_or(UNKNOWN, |n| self.ty(n));
-                // An array of unknown elements is an array still.
+                // An array of unknown elements is still an array.
                 let depth = kids.field("dimensions").map_or(1, |n| self.depth(n));
                 (0..depth).fold(element, |of, _| self.array_of(of))
             }
@@ -86,7 +86,7 @@ impl<'t> Reader<'t> {
                 }
                 ty
             }
-            // Kept by name: they tell overloads apart.
+            // Recorded by name, because they are needed to select overloads.
             "integral_type" | "floating_point_type" | "boolean_type" => {
                 let name = self.text(node);
                 let name = self.b.name(name);
@@ -129,7 +129,7 @@ impl<'t> Reader<'t> {
         self.arrays(known(ty), dimensions)
     }
 
-    /// `int a[]`: dimensions written at the name.
+    /// `int a[]`: dimensions after the name.
     pub(super) fn arrays(&mut self, ty: Option<ExprId>, dimensions: Option<Node<'t>>) -> Option<ExprId> {
         let Some(dimensions) = dimensions else { return ty };
         let depth = self.depth(dimensions);
@@ -170,7 +170,7 @@ impl<'t> Reader<'t> {
 
     // --- patterns ---
 
-    /// Declares what a pattern of `instanceof` or `case` names.
+    /// Declares the variables of a pattern of `instanceof` or `case`.
     pub(super) fn pattern(&mut self, node: Node<'t>) {
         self.deeper((), |reader| match node.kind() {
             "type_pattern" | "record_pattern_component" => {

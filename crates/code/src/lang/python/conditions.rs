@@ -1,12 +1,12 @@
-//! Python: what hangs on whether an optional parameter was given, and methods that are left to others.
+//! Python: returns that depend on whether an optional parameter is given, and abstract methods.
 
 use super::Reader;
 use crate::facts::When;
 use crate::tree::{Kids, Node};
 
 impl<'t> Reader<'t> {
-    /// Reads the branches of an `if`. Where it asks for a parameter that may be left out, what is returned in them, and
-    /// behind one that always leaves, hangs on that.
+    /// Reads the branches of an `if`. If its condition tests an optional parameter, the returns in its branches, and
+    /// those after a branch that always returns or raises, depend on that parameter.
     pub(super) fn branches(&mut self, kids: &Kids<'t>) {
         let asked = kids.field("condition").and_then(|condition| self.asked(condition));
         let before = self.b.when;
@@ -30,7 +30,7 @@ impl<'t> Reader<'t> {
         };
     }
 
-    /// The optional parameter a condition asks for, and whether it holds when that was given.
+    /// The optional parameter that a condition tests, and whether the condition holds if it is given.
     fn asked(&mut self, condition: Node<'t>) -> Option<(&'t str, bool)> {
         let text = self.text(condition).trim();
         let (name, given) = if let Some(name) = text.strip_suffix(" is not None") {
@@ -54,13 +54,13 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether nothing behind a block is reached from it.
+    /// Whether a block ends with `return` or `raise`.
     fn leaves(&mut self, block: Node<'t>) -> bool {
         let kids = self.kids(block);
         kids.named().last().is_some_and(|last| matches!(last.kind(), "return_statement" | "raise_statement"))
     }
 
-    /// Whether all a body does is to say that somebody else has to do it.
+    /// Whether a body only raises `NotImplementedError`.
     pub(super) fn is_left_to_others(&mut self, body: Node<'t>) -> bool {
         let kids = self.kids(body);
         let mut statements = kids.named().filter(|kid| kid.kind() != "comment").peekable();

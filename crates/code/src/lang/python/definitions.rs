@@ -90,7 +90,7 @@ impl<'t> Reader<'t> {
         }
         let result = kids.field("return_type").map(|ty| self.ty(ty));
         self.b.def(def).result = result;
-        // Defaults are evaluated outside too, once.
+        // Defaults are evaluated outside too, and only once.
         let parameters = kids.field("parameters");
         let read = self.parameters_outside(parameters);
         let body = kids.field("body");
@@ -104,7 +104,7 @@ impl<'t> Reader<'t> {
         def
     }
 
-    /// A definition without decorators is what its name means; with some, the name means what they made of it.
+    /// Binds the name of a definition: to the definition itself, or with decorators to their result.
     pub(super) fn declare(&mut self, def: DefId, value: ExprId, plain: bool) {
         let scope = self.b.scope;
         if plain {
@@ -125,7 +125,7 @@ impl<'t> Reader<'t> {
         result
     }
 
-    /// What a decorator of the language itself means; `None` when it is an ordinary function.
+    /// The flags of a decorator of the language itself; `None` for an ordinary function.
     pub(super) fn known_decorator(&mut self, node: Node<'t>) -> Option<u32> {
         let text = self.text(node);
         let name = text.split('(').next().unwrap_or(text).trim();
@@ -215,7 +215,7 @@ impl<'t> Reader<'t> {
         let doc = kids.field("body").and_then(|body| self.docstring(body));
         let visibility = visibility(name);
         let mut test = self.test_file && name.starts_with("Test");
-        // Outside of test files, a test case without tests is a base for others.
+        // Outside of test files, a test case class without tests is a base for others.
         let tests = self.test_file || kids.field("body").is_some_and(|body| self.text(body).contains("def test"));
         if let Some(bases) = kids.field("superclasses") {
             let inner = self.kids(bases);
@@ -231,7 +231,7 @@ impl<'t> Reader<'t> {
                     _ => {
                         test |= tests && self.text(base).ends_with("TestCase");
                         let mut of = if base.kind() == "subscript" { self.ty(base) } else { self.value(base) };
-                        // `Base[T]` is `Base`; what stands in the brackets are types.
+                        // `Base[T]` is treated as `Base`; the brackets contain types.
                         if let Expr::Generic(named, _) = self.b.facts.expr(of) {
                             of = named;
                         }
@@ -279,7 +279,7 @@ impl<'t> Reader<'t> {
     pub(super) fn signature(&mut self, node: Node<'t>, kids: &Kids<'t>) -> String {
         let end = kids.field("body").map_or(node.end_byte(), |body| body.start_byte());
         let text = self.b.text.get(node.start_byte()..end).unwrap_or("");
-        // A comment between the colon and the body belongs to neither.
+        // A comment between the colon and the body is part of neither.
         let text = text.split(" #").next().unwrap_or(text).trim_end();
         one_line(text.trim_end_matches(':').trim_end())
     }

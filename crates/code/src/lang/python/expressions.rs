@@ -46,7 +46,7 @@ impl<'t> Reader<'t> {
         value
     }
 
-    /// A variable of a module or class is a symbol of its own.
+    /// Defines a symbol for a variable of a module or class.
     pub(super) fn symbol(&mut self, left: Node<'t>, node: Node<'t>, ty: Option<ExprId>) {
         let owner = self.b.facts.def(self.b.owner).kind;
         if left.kind() != "identifier" || !matches!(owner, Kind::File | Kind::Class) {
@@ -134,7 +134,7 @@ impl<'t> Reader<'t> {
                 };
                 self.b.bind(target, value);
             }
-            // `(a) = …`: without a comma it is no tuple.
+            // `(a) = …`: without a comma it is not a tuple.
             "tuple_pattern" if !self.kids(target).has(",") => {
                 for inner in self.kids(target).named() {
                     self.assign(inner, value);
@@ -180,7 +180,7 @@ impl<'t> Reader<'t> {
         self.deeper(UNKNOWN, |reader| reader.value_inner(node))
     }
 
-    /// A value that is used as it is: what it names counts as referenced.
+    /// Reads a value and records a reference to the symbol it names.
     pub(super) fn used(&mut self, node: Node<'t>) -> ExprId {
         let value = self.value(node);
         if matches!(node.kind(), "identifier" | "attribute") {
@@ -278,7 +278,7 @@ impl<'t> Reader<'t> {
                                 Key::Name(self.b.name(text))
                             }
                             Some(key) if key.kind() == "integer" => {
-                                // Told apart from the text of the same digits.
+                                // The prefix distinguishes a number from a string with the same digits.
                                 let text = format!("#{}", self.text(key));
                                 Key::Name(self.b.name(&text))
                             }
@@ -343,7 +343,7 @@ impl<'t> Reader<'t> {
                 }
             }
             "comment" => UNKNOWN,
-            // Comparisons, f-string parts, slices, errors: what is inside is read, the whole is nothing.
+            // Comparisons, f-string parts, slices, errors: the parts are read, the result is unknown.
             _ => {
                 let kids = self.kids(node);
                 for kid in kids.named() {
@@ -382,7 +382,7 @@ impl<'t> Reader<'t> {
     pub(super) fn comprehension(&mut self, node: Node<'t>) -> ExprId {
         let kids = self.kids(node);
         let before = self.b.open_scope();
-        // The clauses stand after the body but come first.
+        // The clauses follow the body in the text but are evaluated first.
         for kid in kids.named().skip(1) {
             let inner = self.kids(kid);
             if kid.kind() == "for_in_clause" {
@@ -480,7 +480,7 @@ impl<'t> Reader<'t> {
         self.b.call(callee, CallKind::Plain, &args, call_site(node, function))
     }
 
-    /// Methods by which lists, sets and maps get their elements.
+    /// Records elements that methods add to lists, sets and maps.
     pub(super) fn container_writes(&mut self, callee: ExprId, args: &[Arg]) {
         let Expr::Member(object, name) = self.b.facts.expr(callee) else { return };
         let element = match (self.b.facts.name(name), args) {
@@ -514,7 +514,7 @@ impl<'t> Reader<'t> {
                 value
             }
             "string" => {
-                // A forward reference: only plain dotted names are followed.
+                // A forward reference: only plain dotted names are resolved.
                 let text = self.string(node).trim();
                 if !text.is_empty() && text.split('.').all(is_identifier) {
                     let value = self.b.read_path(text.split('.'));
@@ -561,7 +561,7 @@ impl<'t> Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    /// `A | B | C` is one choice of three, however it is nested.
+    /// Flattens `A | B | C` into one choice, however it is nested.
     fn union(&mut self, node: Node<'t>, parts: &mut Vec<ExprId>) {
         for part in self.kids(node).named() {
             let inner = if part.kind() == "type" { self.kids(part).named().next().unwrap_or(part) } else { part };
@@ -574,7 +574,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The call is told by the line of its last name: in a chain over several lines, that is where it stands.
+/// The position of a call is that of its last name, so that calls in a chain over several lines have different lines.
 fn call_site(node: Node<'_>, function: Node<'_>) -> crate::facts::Span {
     let mut at = span(node);
     if function.kind() == "attribute" {

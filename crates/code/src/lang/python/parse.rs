@@ -1,7 +1,7 @@
-//! Python text to its syntax tree, by recursive descent: here the statements.
+//! Parses Python by recursive descent: statements.
 //!
-//! Plain Python 3 is read; errors, Python 2 and what is nested deeper than people write are left to tree-sitter. Whoever
-//! read it, the facts are the same; a test holds both against each other.
+//! Common Python 3 is parsed; errors, Python 2 and very deep nesting are left to tree-sitter. The facts are the same
+//! with either parser, which a test checks.
 
 mod expressions;
 mod lex;
@@ -14,12 +14,12 @@ use crate::lang::descent::{Descent, Read, Unsure};
 use crate::tree::Tree;
 use lex::{Lexer, Tok, Word};
 
-/// The tree of a text, if it is plain Python.
+/// The tree of a text; `None` if it needs tree-sitter.
 pub fn parse(text: &str) -> Option<Tree> {
     Parser::module(text).ok()
 }
 
-/// Reads what belongs to a node.
+/// Reads a part of a node.
 type Part<'t> = fn(&mut Parser<'t>, u32) -> Read<()>;
 
 type Parser<'t> = Descent<'t, Lexer<'t>>;
@@ -70,7 +70,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Simple statements up to the end of the line, a comment included.
+    /// Simple statements up to the end of the line, including a comment.
     fn line(&mut self, parent: u32) -> Read<()> {
         loop {
             let node = self.simple()?;
@@ -164,7 +164,7 @@ impl<'t> Parser<'t> {
         Ok(self.close(node))
     }
 
-    /// `[T, *Ts]` behind a name: nobody asks for them.
+    /// `[T, *Ts]` after a name: skipped, because the front end does not use them.
     fn type_parameters(&mut self) -> Read<()> {
         if !self.at(Tok::Open(b'[')) {
             return Ok(());
@@ -185,7 +185,7 @@ impl<'t> Parser<'t> {
                 Tok::Power => Some(kind::DICTIONARY_SPLAT_PATTERN),
                 _ => None,
             };
-            // Alone, `/` and `*` only part the others.
+            // A single `/` or `*` only separates parameters.
             let mut parts = self.eat(Tok::Slash)?;
             if splat.is_some() {
                 self.advance()?;
@@ -252,7 +252,7 @@ impl<'t> Parser<'t> {
         Ok(self.close(node))
     }
 
-    /// A word, a condition and the block behind it.
+    /// A keyword, a condition and the block after it.
     fn condition(&mut self, node: u32, block: u8) -> Read<()> {
         self.advance()?;
         let condition = self.named()?;
@@ -319,7 +319,7 @@ impl<'t> Parser<'t> {
         Ok(self.close(node))
     }
 
-    /// `… as target`, or what stands there without it.
+    /// `… as target`, or the value alone.
     fn named_as(&mut self, value: u32) -> Read<u32> {
         if !self.eat_word(Word::As)? {
             return Ok(value);
@@ -337,7 +337,7 @@ impl<'t> Parser<'t> {
         let node = self.open_at(kind::WITH_STATEMENT, start);
         self.advance()?;
         let guess = self.guess();
-        // Brackets may be around all of it, or belong to the first expression.
+        // Parentheses may enclose all items, or belong to the first expression.
         let clause = match self.with_items(Tok::Colon) {
             Ok((clause, false)) => clause,
             _ => {
@@ -356,7 +356,7 @@ impl<'t> Parser<'t> {
         Ok(self.close(node))
     }
 
-    /// What is entered, and whether it is a tuple: those are several in brackets.
+    /// The context managers, and whether they are a tuple: then they are several in parentheses.
     fn with_items(&mut self, end: Tok) -> Read<(u32, bool)> {
         let clause = self.open(kind::WITH_CLAUSE);
         let mut tuple = false;
@@ -459,7 +459,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Names with what they are called here.
+    /// Imported names with their aliases.
     fn imported(&mut self, node: u32, end: Tok) -> Read<()> {
         loop {
             let mut name = self.dotted()?;
@@ -501,7 +501,7 @@ impl<'t> Parser<'t> {
         self.imported(node, Tok::Newline)
     }
 
-    /// `type Name[…] = …`; `type` may also be any name.
+    /// `type Name[…] = …`; `type` may also be an ordinary name.
     fn type_alias(&mut self) -> Read<u32> {
         let guess = self.guess();
         let node = self.open(kind::TYPE_ALIAS_STATEMENT);
@@ -559,7 +559,7 @@ impl<'t> Parser<'t> {
         Ok(self.close(statement))
     }
 
-    /// `left = …`, which may be an assignment again.
+    /// `left = …`, whose right side may be an assignment again.
     fn assignment(&mut self, left: u32) -> Read<u32> {
         if self.tree.kind(left) == kind::EXPRESSION_LIST {
             self.tree.set_kind(left, kind::PATTERN_LIST);

@@ -1,4 +1,4 @@
-//! Small Python texts and what is said about them.
+//! Small Python texts and their facts.
 
 use crate::facts::{Facts, flag};
 use crate::lang::compact::compact;
@@ -210,7 +210,7 @@ fn what_cannot_be_read_is_told_and_the_rest_is_read() {
     assert!(!facts.faults.is_empty());
     let names: Vec<&str> = facts.defs.iter().map(|d| facts.name(d.name)).collect();
     assert!(names.contains(&"good") && names.contains(&"after"), "{names:?}");
-    // Nested beyond all measure, and still read.
+    // Extremely deep nesting is read without overflowing the stack.
     let deep = format!("x = {}1{}\n", "(".repeat(5_000), ")".repeat(5_000));
     parse("x.py", &deep);
     assert!(parse("x.py", "").faults.is_empty());

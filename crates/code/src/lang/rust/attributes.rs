@@ -1,4 +1,4 @@
-//! What stands above an item: its documentation and its attributes.
+//! Documentation and attributes above an item.
 
 use super::Reader;
 use crate::facts::DefId;
@@ -12,7 +12,7 @@ pub(super) struct Above<'t> {
     doc: SmallVec<[&'t str; 4]>,
 }
 
-/// What attributes say about an item.
+/// The effects of attributes on an item.
 #[derive(Default)]
 pub(super) struct Marks {
     pub test: bool,
@@ -46,7 +46,7 @@ fn is_outer_doc(text: &str) -> bool {
         || (text.starts_with("/**") && !text.starts_with("/***") && !text.starts_with("/**/"))
 }
 
-/// Attributes of the language: they name nothing.
+/// Attributes of the language, which are not references.
 const BUILT_IN: [&str; 33] = [
     "allow",
     "automatically_derived",
@@ -83,7 +83,7 @@ const BUILT_IN: [&str; 33] = [
     "warn",
 ];
 
-/// Keys whose string values name a function or module, as serde has them.
+/// Keys whose string values name a function or module, as in serde.
 const NAMING: [&str; 7] =
     ["default", "with", "serialize_with", "deserialize_with", "skip_serializing_if", "getter", "schema_with"];
 
@@ -108,7 +108,7 @@ impl<'t> Reader<'t> {
         if lines.is_empty() { None } else { tree::clean_doc(&lines.join("\n")) }
     }
 
-    /// Reads the attributes of a definition; what they name is used by it.
+    /// Reads the attributes of a definition and records references to the names in them.
     pub(super) fn attributes(&mut self, def: DefId, above: &Above<'t>) -> Marks {
         let mut marks = Marks::default();
         if above.attributes.is_empty() {
@@ -216,7 +216,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Whether a `cfg(…)` holds in tests only.
+/// Whether a `cfg(…)` holds only in tests.
 fn says_test(text: &str) -> bool {
     let inner = text.trim_start_matches('(').trim_end_matches(')').trim();
     inner == "test"

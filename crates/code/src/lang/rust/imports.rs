@@ -58,7 +58,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A use tree that is known as text only.
+    /// A use tree that is available only as text.
     pub(super) fn use_text(&mut self, text: &str, prefix: &str, line: u32, public: bool) {
         self.deeper((), |reader| {
             let text = text.trim();
@@ -106,7 +106,7 @@ impl<'t> Reader<'t> {
         let full = joined(prefix, path);
         let whole = full.strip_suffix("::self").unwrap_or(&full);
         let (module, what, name) = match whole.rsplit_once("::") {
-            // `a::{self}` names the module itself; what it is called is the last part.
+            // `a::{self}` names the module itself; its name is the last part.
             _ if whole.len() < full.len() => (whole, Imported::Module, whole.rsplit("::").next().unwrap_or(whole)),
             Some((module, name)) => (module, Imported::Symbol(self.b.name(name)), name),
             None => (whole, Imported::Module, whole),
@@ -116,7 +116,7 @@ impl<'t> Reader<'t> {
         }
         if alias == Some("_") {
             self.b.import(module, Imported::Nothing, None, line);
-            // A trait brought in for its methods only has no name here, but is used.
+            // A trait imported as `_` has no name here, but is still a reference.
             let mut parts = whole.split("::");
             let first = self.free(parts.next().unwrap_or(whole));
             let used = parts.fold(first, |of, part| self.member(of, part));
@@ -130,7 +130,7 @@ impl<'t> Reader<'t> {
         let name = self.b.name(called);
         let before = self.b.declared_in(self.b.scope, name);
         let import = self.b.import(module, what, Some(called), line);
-        // `mod check; use check::check;`: one name, two things.
+        // `mod check; use check::check;`: one name for a module and a function.
         if let (Some(before), Some(var)) = (before, self.b.facts.imports[import as usize].var) {
             let value = self.b.expr(Expr::Var(before));
             self.b.bind(Target::Var(var), value);
@@ -146,7 +146,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Two parts of a path as one, without white space, raw marks and leading colons.
+/// Joins two parts of a path, without white space, `r#` and leading colons.
 fn joined(prefix: &str, path: &str) -> String {
     let mut whole = String::with_capacity(prefix.len() + path.len() + 2);
     whole.push_str(prefix);

@@ -10,18 +10,18 @@ use crate::tree::{Kids, Node, line, one_line, span};
 /// Longest value of a constant that its signature shows.
 const VALUE_BYTES: usize = 80;
 
-/// What of an item its signature is made from.
+/// The part of an item that becomes its signature.
 #[derive(Clone, Copy)]
 enum Signature {
-    /// Everything before the body.
+    /// The text before the body.
     Head,
     Whole,
-    /// Everything, unless the value is long.
+    /// The whole text, unless the value is long.
     Value,
 }
 
 impl<'t> Reader<'t> {
-    /// Reads an item; `false` when the node is none.
+    /// Reads an item; `false` if the node is not an item.
     pub(super) fn item(&mut self, node: Node<'t>, above: &Above<'t>, place: Place) -> bool {
         match node.kind() {
             "function_item" | "function_signature_item" => self.function(node, above, place),
@@ -57,7 +57,7 @@ impl<'t> Reader<'t> {
         true
     }
 
-    /// A definition with everything that is the same for all kinds.
+    /// Defines an item: the common part of all kinds.
     fn define(
         &mut self,
         node: Node<'t>,
@@ -100,7 +100,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Trait items, variants and what an impl gives to a trait are seen where their owner is.
+    /// Sets the visibility of trait items, variants and trait implementations to that of their owner.
     fn seen_as(&mut self, def: DefId, owner: DefId) {
         let owner = self.b.facts.def(owner);
         let (visibility, exported) = (owner.visibility, owner.flags & flag::EXPORTED);
@@ -198,7 +198,7 @@ impl<'t> Reader<'t> {
         });
     }
 
-    /// A method, constant or type written in an impl: it belongs to the impl's type.
+    /// Attaches a method, constant or type of an impl to the impl's type.
     fn belongs(&mut self, def: DefId, receiver: ExprId, through: Option<ExprId>) {
         let d = self.b.def(def);
         d.receiver = Some(receiver).filter(|r| *r != UNKNOWN);
@@ -433,7 +433,8 @@ impl<'t> Reader<'t> {
                 }
             }
             reader.where_clause(&kids);
-            // Members are reached through `Self` or a value, not by their bare names: a scope beside, not around.
+            // Members are reached through `Self` or a value, not by their bare names, so their scope does not enclose
+            // the bodies.
             let before = reader.open();
             let members = reader.b.scope;
             reader.b.close_scope(before);
@@ -572,7 +573,7 @@ impl<'t> Reader<'t> {
         self.this = this;
     }
 
-    /// A macro: what its rules write is read for calls, as if it stood in a function.
+    /// A macro: its expansions are read for calls, as if they were in a function.
     fn macro_rules(&mut self, node: Node<'t>, above: &Above<'t>) {
         let kids = self.kids(node);
         let name = kids.field("name").map_or("", |n| self.word(n));

@@ -7,7 +7,7 @@ use crate::facts::{DefId, Expr, ExprId, Imported, Kind, Span, Target, UNKNOWN, V
 use crate::tree::{Node, line, one_line, span};
 use smallvec::SmallVec;
 
-/// What stands before an item inside a macro call.
+/// Attributes and visibility before an item inside a macro call.
 pub(super) struct ItemMarks {
     pub start: Option<Span>,
     pub visibility: Visibility,
@@ -21,7 +21,7 @@ impl Default for ItemMarks {
 }
 
 impl<'t> Reader<'t> {
-    /// The variables of a pattern. Only a name and `Some(name)` and the like are bound to a value.
+    /// Declares the variables of a pattern. Only a plain name, `Some(name)` and similar patterns are bound to a value.
     pub(super) fn token_pattern(&mut self, tokens: &[Node<'t>], value: ExprId) {
         self.deeper((), |reader| {
             let mut at = 0;
@@ -35,7 +35,7 @@ impl<'t> Reader<'t> {
                             continue;
                         }
                         if !path && !is_capital(text) {
-                            // `field: pattern` names a field.
+                            // `field: pattern`: the name is a field.
                             if tokens.get(at + 1).is_none_or(|t| t.kind() != ":") {
                                 let var = reader.local(text);
                                 reader.b.bind(Target::Var(var), value);
@@ -132,7 +132,7 @@ impl<'t> Reader<'t> {
         self.token_pattern(&tokens[start..start + place], element);
     }
 
-    /// A closure; its body goes to the next comma.
+    /// A closure; its body extends to the next comma.
     pub(super) fn token_closure(&mut self, tokens: &[Node<'t>], at: &mut usize) -> ExprId {
         let start = *at;
         *at += 1;
@@ -153,7 +153,7 @@ impl<'t> Reader<'t> {
             let body = reader.token_item(tokens, at);
             reader.b.returns(body.value, false);
         });
-        // The comma or semicolon that ended it is the caller's.
+        // The terminating comma or semicolon belongs to the caller.
         if tokens.get(at.wrapping_sub(1)).is_some_and(|t| matches!(t.kind(), "," | ";")) {
             *at -= 1;
         }
@@ -200,7 +200,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `fn name(…) -> T { … }` inside a macro call, as `proptest!` has it.
+    /// `fn name(…) -> T { … }` inside a macro call, as in `proptest!`.
     pub(super) fn token_function(&mut self, tokens: &[Node<'t>], at: &mut usize, marks: ItemMarks) {
         let start = *at;
         *at += 1;
@@ -261,7 +261,7 @@ impl<'t> Reader<'t> {
         self.inside(def, read);
     }
 
-    /// `static NAME: T = value;` inside a macro call, as `thread_local!` and `lazy_static!` have it.
+    /// `static NAME: T = value;` inside a macro call, as in `thread_local!` and `lazy_static!`.
     pub(super) fn token_static(&mut self, tokens: &[Node<'t>], at: &mut usize, marks: ItemMarks) -> bool {
         let start = *at;
         *at += 1;
@@ -302,7 +302,7 @@ impl<'t> Reader<'t> {
         true
     }
 
-    /// `struct Name …` inside a macro call, as `bitflags!` has it: only that it is there.
+    /// `struct Name …` inside a macro call, as in `bitflags!`: only its existence is recorded.
     pub(super) fn token_structure(&mut self, tokens: &[Node<'t>], at: &mut usize, marks: ItemMarks) {
         let start = tokens[*at];
         *at += 1;
@@ -328,7 +328,7 @@ impl<'t> Reader<'t> {
         self.at_items(|reader| reader.declare_def(def));
     }
 
-    /// `mod x;` and `use x::y;` inside a macro call, as `cfg_if!` has them.
+    /// `mod x;` and `use x::y;` inside a macro call, as in `cfg_if!`.
     pub(super) fn token_import(&mut self, tokens: &[Node<'t>], at: &mut usize, marks: ItemMarks) {
         let start = tokens[*at];
         *at += 1;

@@ -1,7 +1,7 @@
-//! Rust text to its syntax tree, by recursive descent: here items and what they are made of.
+//! Parses Rust by recursive descent: items and their parts.
 //!
-//! Errors, what only nightly knows, and what is nested deeper than people write, are left to tree-sitter. Whoever read
-//! it, the facts are the same; a test holds both against each other.
+//! Errors, nightly-only syntax and very deep nesting are left to tree-sitter. The facts are the same with either
+//! parser, which a test checks.
 
 mod expressions;
 mod lex;
@@ -17,7 +17,7 @@ use crate::lang::descent::{Descent, Read, Unsure};
 use crate::tree::{Tree, flag};
 use lex::{Lexer, Tok, Word};
 
-/// The tree of a text, if it is plain.
+/// The tree of a text; `None` if it needs tree-sitter.
 pub fn parse(text: &str) -> Option<Tree> {
     Parser::source_file(text).ok()
 }
@@ -26,7 +26,7 @@ type Parser<'t> = Descent<'t, Lexer<'t>, Mode>;
 
 #[derive(Clone, Copy)]
 struct Mode {
-    /// Between `if`, `while`, `match` or `for` and its block: `{` begins that block, no fields.
+    /// Between `if`, `while`, `match` or `for` and its block: `{` begins that block, not the fields of a struct.
     header: bool,
 }
 
@@ -53,12 +53,12 @@ impl<'t> Parser<'t> {
         self.expect(Tok::Word(word)).map(|_| ())
     }
 
-    /// Whether the next token is a name that only means something here: `union`, `auto`.
+    /// Whether the next token is this contextual keyword: `union`, `auto`.
     fn at_name(&self, name: &str) -> bool {
         self.at(Tok::Name) && self.text(self.tok) == name
     }
 
-    /// Between elements of a list: a comma, or the end of it.
+    /// A separator of list elements: a comma, or the end of the list.
     fn comma(&mut self, close: Tok) -> Read<()> {
         if self.eat(Tok::Comma)? || self.at(close) { Ok(()) } else { Err(Unsure) }
     }
@@ -75,7 +75,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// What stands in brackets or bodies is not part of a header around it.
+    /// Reads the content of brackets or bodies, where the header mode does not apply.
     fn inside<R>(&mut self, read: impl FnOnce(&mut Self) -> Read<R>) -> Read<R> {
         self.in_header(false, read)
     }
@@ -89,7 +89,7 @@ impl<'t> Parser<'t> {
 
     // --- items ---
 
-    /// What stands in a file, a module, a trait or an impl, up to its end.
+    /// The content of a file, a module, a trait or an impl, up to its end.
     fn items(&mut self, list: u32, end: Tok) -> Read<()> {
         while !self.at(end) {
             self.remarks(list, kind::LINE_COMMENT);
@@ -106,7 +106,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// An attribute, or a semicolon that ends nothing.
+    /// An attribute, or a stray semicolon.
     fn outer(&mut self) -> Read<Option<u32>> {
         match self.tok.kind {
             Tok::Hash => self.attribute_item().map(Some),
@@ -154,7 +154,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// `foo! { … }` or `foo!(…);` where only items stand.
+    /// `foo! { … }` or `foo!(…);` in the position of an item.
     fn macro_item(&mut self) -> Read<u32> {
         let path = self.simple_path()?;
         let node = self.macro_invocation(path)?;
@@ -165,7 +165,7 @@ impl<'t> Parser<'t> {
         Ok(node)
     }
 
-    /// An item; nothing where none begins.
+    /// An item; `None` if none begins here.
     fn item(&mut self) -> Read<Option<u32>> {
         let start = self.tok.start;
         let word = match self.tok.kind {
@@ -189,7 +189,7 @@ impl<'t> Parser<'t> {
         self.item_at(start, visibility).map(Some)
     }
 
-    /// Items that begin with a word that is a name elsewhere.
+    /// Items that begin with a contextual keyword.
     fn named_item(&mut self) -> Read<Option<u32>> {
         let start = self.tok.start;
         match self.text(self.tok) {
@@ -227,7 +227,7 @@ impl<'t> Parser<'t> {
         Ok(Some(self.close(node)))
     }
 
-    /// The item behind its visibility.
+    /// The item after its visibility.
     fn item_at(&mut self, start: u32, visibility: Option<u32>) -> Read<u32> {
         let node = self.open_at(kind::FUNCTION_ITEM, start);
         if let Some(visibility) = visibility {
@@ -341,7 +341,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// A list up to its end whose parts have comments and attributes before them and commas between.
+    /// A list whose elements have comments and attributes before them and commas between.
     fn documented(&mut self, list: u32, end: Tok, mut part: impl FnMut(&mut Self) -> Read<()>) -> Read<u32> {
         while !self.at(end) {
             self.remarks(list, kind::LINE_COMMENT);
@@ -395,7 +395,7 @@ impl<'t> Parser<'t> {
         Ok(self.close(node))
     }
 
-    /// `type A = B;`, or `type A: B;` of a trait.
+    /// `type A = B;`, or `type A: B;` in a trait.
     fn type_item(&mut self, node: u32) -> Read<()> {
         self.tree.set_kind(node, kind::ASSOCIATED_TYPE);
         self.advance()?;
@@ -524,7 +524,7 @@ impl<'t> Parser<'t> {
         Ok(self.close(list))
     }
 
-    /// `&'a mut self` and its like; nothing where something else stands.
+    /// `&'a mut self` and similar forms; `None` for anything else.
     fn self_parameter(&mut self) -> Read<Option<u32>> {
         if !matches!(self.tok.kind, Tok::And | Tok::Word(Word::Mut | Word::SelfValue)) {
             return Ok(None);
@@ -721,7 +721,7 @@ impl<'t> Parser<'t> {
         self.close(node)
     }
 
-    /// A path of names alone.
+    /// A path without generic arguments.
     fn simple_path(&mut self) -> Read<u32> {
         let start = self.tok.start;
         let rooted = self.eat(Tok::Path)?;

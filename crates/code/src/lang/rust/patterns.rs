@@ -1,21 +1,21 @@
-//! Patterns: the variables they declare and what is bound to them.
+//! Patterns: the variables they declare and the values bound to them.
 
 use super::{Reader, is_capital, is_comment};
 use crate::facts::{Expr, ExprId, Name, Target, UNKNOWN};
 use crate::tree::{Node, line};
 
-/// How a pattern with a path takes a value apart.
+/// How a pattern with a path destructures a value.
 #[derive(Clone, Copy)]
 pub(super) enum Opened {
-    /// `Some(x)`, `Ok(x)`: x is what the value gives.
+    /// `Some(x)`, `Ok(x)`: `x` is the content of the value.
     Wrapper,
-    /// `Cow::Owned(x)`: x is as good as the value.
+    /// `Cow::Owned(x)`: `x` is equivalent to the value.
     Same,
-    /// `Err(e)`: nothing is known of it.
+    /// `Err(e)`: `e` is unknown.
     Other,
     /// A variant of an enum: its path and names.
     Variant(ExprId, Name, Name),
-    /// A struct: the value as one.
+    /// A struct: the value as an instance of it.
     Struct(ExprId),
 }
 
@@ -38,7 +38,7 @@ impl<'t> Reader<'t> {
             "tuple_pattern" => {
                 let kids = self.kids(node);
                 let mut rest = false;
-                // `_` is a place too, though it is no named node.
+                // `_` is a position too, although it is not a named node.
                 let parts = kids.all().filter(|k| (k.is_named() && !is_comment(*k)) || k.kind() == "_");
                 for (index, kid) in parts.enumerate() {
                     rest |= kid.kind() == "remaining_field_pattern";
@@ -112,7 +112,7 @@ impl<'t> Reader<'t> {
                 self.value(node);
             }
             "or_pattern" => {
-                // `a | b | c …` stands to the left as deep as it is long.
+                // `a | b | c …` nests to the left, as deep as it is long.
                 let mut at = node;
                 while at.kind() == "or_pattern" {
                     let kids = self.kids(at);
@@ -171,7 +171,7 @@ impl<'t> Reader<'t> {
         self.opened_path(path, last, before, value)
     }
 
-    /// What a path of a pattern is, told by how its last two names are written.
+    /// Classifies the path of a pattern by the capitalization of its last two names.
     pub(super) fn opened_path(&mut self, path: ExprId, last: &str, before: Option<&str>, value: ExprId) -> Opened {
         let owner = before.map(|b| b.split('<').next().unwrap_or(b).trim()).filter(|b| is_capital(b));
         if let Some(owner) = owner {
@@ -186,7 +186,7 @@ impl<'t> Reader<'t> {
         Opened::Struct(self.b.either(&[value, instance]))
     }
 
-    /// What a field of an opened value is.
+    /// The value of a field of a destructured value.
     pub(super) fn taken(&mut self, opened: Opened, value: ExprId, field: &str) -> ExprId {
         match opened {
             Opened::Wrapper => self.awaited(value),

@@ -155,7 +155,7 @@ pub mod kind {
         CAPTURED_PATTERN "captured_pattern",
         REFERENCE_PATTERN "reference_pattern",
         OR_PATTERN "or_pattern",
-        // Words that say how something is meant.
+        // Keywords that determine the meaning of a node.
         MUTABLE_SPECIFIER "mutable_specifier",
         WORD_AS "as",
         WORD_ASYNC "async",
@@ -181,7 +181,7 @@ pub mod kind {
         WORD_USE "use",
         WORD_WHILE "while",
         WORD_OTHER "loop",
-        // Signs.
+        // Punctuation.
         SIGN_BLANK "_",
         SIGN_PLUS "+",
         SIGN_MINUS "-",

@@ -12,7 +12,7 @@ fn read(text: &str) -> Facts {
     parse("src/lib.rs", text, Language::Rust)
 }
 
-/// Variables are told apart by a mark per variable of the same name: `x`, `x'2`; free names begin with `$`.
+/// Variables of the same name are distinguished by a number: `x`, `x'2`; free names begin with `$`.
 fn var(facts: &Facts, id: VarId) -> String {
     let name = facts.vars[id as usize].name;
     let before = facts.vars[..id as usize].iter().filter(|v| v.name == name).count();
@@ -779,7 +779,7 @@ fn deep_nesting_does_not_cost_the_stack() {
         let text = format!("fn f() {{ let x = {}{middle}{}; }}", open.repeat(many), close.repeat(many));
         read(&text);
         read(&format!("fn f() {{ m!({}{middle}{}) }}", open.repeat(many), close.repeat(many)));
-        // The first half only.
+        // Only the first half.
         read(&text[..text.len() / 2]);
     }
     read(&format!("type A = {}u8{};", "Box<".repeat(many), ">".repeat(many)));

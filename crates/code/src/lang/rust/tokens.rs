@@ -1,4 +1,4 @@
-//! Macros: what stands in their token trees, read for calls and names as far as the order of the tokens tells.
+//! Macro calls: reads their token trees for calls and names, as far as the order of the tokens allows.
 
 use super::macro_items::ItemMarks;
 use super::{Reader, is_capital, is_comment};
@@ -8,10 +8,10 @@ use smallvec::SmallVec;
 
 type Tokens<'t> = SmallVec<[Node<'t>; 16]>;
 
-/// Macros whose tokens become somebody else's code.
+/// Macros whose tokens become code elsewhere.
 const QUOTING: [&str; 5] = ["quote", "quote_spanned", "parse_quote", "parse_quote_spanned", "stringify"];
 
-/// What a tree's parts are.
+/// The kind of the parts of a token tree.
 #[derive(Clone, Copy, PartialEq)]
 enum Parts {
     /// Expressions or statements.
@@ -93,7 +93,7 @@ impl<'t> Reader<'t> {
         tokens
     }
 
-    /// The first byte of a token tree: which bracket it has.
+    /// The opening bracket of a token tree.
     pub(super) fn bracket(&self, node: Node<'_>) -> u8 {
         if node.kind() != "token_tree" {
             return 0;
@@ -105,7 +105,7 @@ impl<'t> Reader<'t> {
         tokens.get(at).map_or(0, |t| self.bracket(*t))
     }
 
-    /// A tree in braces as a block of its own; gives what stands last in it.
+    /// Reads a tree in braces in a new scope; returns its last value.
     pub(super) fn token_block(&mut self, tree: Node<'t>) -> ExprId {
         let before = self.open();
         let items = std::mem::replace(&mut self.items, self.b.scope);
@@ -140,7 +140,7 @@ impl<'t> Reader<'t> {
                 items.push(item);
                 if tokens.get(at.wrapping_sub(1)).is_some_and(|t| t.kind() == ";") {
                     semicolon = true;
-                    // A block that ends in `;` has no value.
+                    // A block that ends with `;` has no value.
                     if at == tokens.len() {
                         items.push(Item { key: Key::Next, value: UNKNOWN });
                     }
@@ -220,12 +220,12 @@ impl<'t> Reader<'t> {
         item
     }
 
-    /// One expression or statement, up to the next comma or semicolon. Its value is known when it is a single one.
+    /// One expression or statement, up to the next comma or semicolon. Its value is known if it is a single expression.
     pub(super) fn token_item(&mut self, tokens: &[Node<'t>], at: &mut usize) -> Item {
         let start = *at;
         let nothing = Item { key: Key::Next, value: UNKNOWN };
         let item = self.deeper(nothing, |reader| reader.token_item_inner(tokens, at));
-        // Nested too deeply to be read: the rest is passed over.
+        // The nesting is too deep: skip the rest.
         if *at == start {
             *at = tokens.len().max(start);
         }
@@ -237,7 +237,7 @@ impl<'t> Reader<'t> {
         let mut value = UNKNOWN;
         let mut read = 0;
         let mut simple = true;
-        // After `if`, `match` and the like a brace begins a block, not the fields of a struct.
+        // After `if`, `match` and similar keywords, a brace begins a block, not the fields of a struct.
         let mut heading = false;
         let mut matching = false;
         let mut marks = ItemMarks::default();
@@ -254,7 +254,7 @@ impl<'t> Reader<'t> {
                     read = 0;
                 }
                 "=" => {
-                    // `name = value` among the arguments; an assignment in a block.
+                    // `name = value`: a named argument, or an assignment in a block.
                     *at += 1;
                     (value, read, simple) = (UNKNOWN, 0, true);
                 }
@@ -265,7 +265,7 @@ impl<'t> Reader<'t> {
                     key = Key::Name(self.b.name(name));
                     *at += 2;
                 }
-                // The name of an argument, or what an assignment in a block assigns to.
+                // The name of an argument, or the target of an assignment in a block.
                 "identifier" if read == 0 && tokens.get(*at + 1).is_some_and(|t| t.kind() == "=") => *at += 2,
                 "&" | "&&" | "*" | "mutable_specifier" | ".." if read == 0 => {
                     simple &= kind != ".." || *at == 0 || tokens[*at - 1].kind() == ",";
@@ -321,7 +321,7 @@ impl<'t> Reader<'t> {
                     self.token_import(tokens, at, std::mem::take(&mut marks));
                     simple = false;
                 }
-                // The name that follows is declared, not used.
+                // The following name is declared, not used.
                 "trait" | "type" => {
                     *at += 1;
                     if tokens.get(*at).is_some_and(|t| t.kind() == "identifier") {
@@ -385,7 +385,7 @@ impl<'t> Reader<'t> {
         Item { key, value }
     }
 
-    /// One expression without operators: a name, literal or tree, with the calls and members after it.
+    /// One expression without operators: a name, literal or tree, with the following calls and members.
     pub(super) fn token_expression(&mut self, tokens: &[Node<'t>], at: &mut usize, structs: bool) -> ExprId {
         let start = *at;
         let value = self.deeper(UNKNOWN, |reader| reader.token_expression_inner(tokens, at, structs));
@@ -400,7 +400,7 @@ impl<'t> Reader<'t> {
             *at += 1;
         }
         let Some(first) = tokens.get(*at).copied() else { return UNKNOWN };
-        // Whether the value is a name that nobody has called: it counts as used.
+        // Whether the value is a name that is not called: it counts as a use.
         let mut bare = false;
         let mut value = match first.kind() {
             "string_literal" | "raw_string_literal" => {
@@ -517,7 +517,7 @@ impl<'t> Reader<'t> {
         self.b.call(callee, CallKind::Plain, &args, at)
     }
 
-    /// A tree that stands for a value: parentheses, a tuple, a list, a block.
+    /// A tree in the position of a value: parentheses, a tuple, a list, a block.
     fn token_group(&mut self, tree: Node<'t>) -> ExprId {
         match self.bracket(tree) {
             b'(' => {
@@ -541,7 +541,7 @@ impl<'t> Reader<'t> {
 
     // --- paths ---
 
-    /// `a::b::<T>::c`, `<T as Trait>::f`; `at` is left behind it.
+    /// `a::b::<T>::c`, `<T as Trait>::f`; moves `at` behind the path.
     pub(super) fn token_path(&mut self, tokens: &[Node<'t>], at: &mut usize) -> TokenPath<'t> {
         let mut of: Option<ExprId> = None;
         let mut before = None;
@@ -551,7 +551,7 @@ impl<'t> Reader<'t> {
             of = Some(self.token_type(tokens, &mut inner));
             self.token_generics(tokens, at);
         } else if tokens[*at].kind() == "::" {
-            // From the crates down: never a variable.
+            // A path from the crate roots: never a variable.
             *at += 1;
             last = tokens.get(*at).map_or("", |t| self.word(*t));
             of = Some(self.free(last));
@@ -609,7 +609,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Skips `<…>`; the names in it are used.
+    /// Skips `<…>` and records references to the names in it.
     pub(super) fn token_generics(&mut self, tokens: &[Node<'t>], at: &mut usize) {
         let mut depth = 0i32;
         while let Some(token) = tokens.get(*at) {
@@ -647,7 +647,7 @@ impl<'t> Reader<'t> {
         path
     }
 
-    /// A type as far as it is a path; references and arguments are passed over.
+    /// A type as far as it is a path; references and arguments are skipped.
     pub(super) fn token_type(&mut self, tokens: &[Node<'t>], at: &mut usize) -> ExprId {
         while let Some(token) = tokens.get(*at) {
             match token.kind() {
@@ -674,7 +674,7 @@ impl<'t> Reader<'t> {
 }
 
 pub(super) struct TokenPath<'t> {
-    /// What the last name is taken from.
+    /// The path before the last name.
     pub of: Option<ExprId>,
     /// The name before the last.
     pub before: Option<&'t str>,

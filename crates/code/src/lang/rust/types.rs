@@ -4,7 +4,7 @@ use super::Reader;
 use crate::facts::{Expr, ExprId, Literal, UNKNOWN, VarKind};
 use crate::tree::{Kids, Node, line};
 
-/// Bounds that say little about which methods there are: asked only when there is no other.
+/// Bounds that reveal little about the available methods: used only if there is no other.
 const COMMON: [&str; 16] = [
     "Clone",
     "Copy",
@@ -100,8 +100,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `Item = T` counts as an argument: what an iterator or future gives is the first thing to know about it. `Self` is
-    /// said by its name: a generic type is asked for its arguments where nobody knows what it was written in.
+    /// `Item = T` counts as an argument, because the item of an iterator or future is its most useful property. `Self`
+    /// is replaced by the type, because the arguments of a generic type are evaluated without the enclosing `impl`.
     fn type_arguments(&mut self, node: Node<'t>) -> Vec<ExprId> {
         let kids = self.kids(node);
         let mut args = Vec::new();
@@ -130,7 +130,7 @@ impl<'t> Reader<'t> {
         args
     }
 
-    /// Type arguments that only count as uses: `f::<T>()`.
+    /// Type arguments that are only recorded as references: `f::<T>()`.
     pub(super) fn type_arguments_used(&mut self, kids: &Kids<'t>) {
         if let Some(arguments) = kids.field("type_arguments") {
             self.type_arguments(arguments);
@@ -148,7 +148,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// What a type is called, whatever surrounds it.
+    /// The name of a type, without references, arguments and other wrappers.
     pub(super) fn type_name(&mut self, node: Node<'t>) -> Option<&'t str> {
         self.deeper(None, |reader| match node.kind() {
             "type_identifier" => Some(reader.word(node)),
@@ -243,7 +243,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// What a type must be: of several traits those that tell most.
+    /// The bounds of a type: of several traits, those that reveal most.
     pub(super) fn bounds(&mut self, node: Node<'t>) -> ExprId {
         let kids = self.kids(node);
         let mut telling: Vec<ExprId> = Vec::new();

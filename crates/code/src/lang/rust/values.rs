@@ -12,7 +12,7 @@ impl<'t> Reader<'t> {
         self.deeper(UNKNOWN, |reader| reader.value_inner(node))
     }
 
-    /// A value that is used as it is: what it names counts as referenced.
+    /// Reads a value and records a reference to the symbol it names.
     pub(super) fn used(&mut self, node: Node<'t>) -> ExprId {
         let value = self.value(node);
         if matches!(node.kind(), "identifier" | "scoped_identifier" | "field_expression" | "generic_function") {
@@ -172,7 +172,7 @@ impl<'t> Reader<'t> {
                 self.statements(&kids, super::Place::Free);
                 UNKNOWN
             }
-            // Ranges and whatever the grammar has besides: what is inside is read, the whole is nothing.
+            // Ranges and all other kinds: the parts are read, the result is unknown.
             _ => {
                 let kids = self.kids(node);
                 for kid in kids.all().filter(|k| k.is_named() && !is_comment(*k)) {
@@ -198,7 +198,7 @@ impl<'t> Reader<'t> {
         self.field_of(of, self.word(field))
     }
 
-    /// `x.0` is a place of a tuple or a field of a struct: which, only the resolver knows.
+    /// `x.0` is an element of a tuple or a field of a struct: only the resolver can decide.
     pub(super) fn field_of(&mut self, of: ExprId, field: &str) -> ExprId {
         if of == UNKNOWN {
             return UNKNOWN;
@@ -228,7 +228,7 @@ impl<'t> Reader<'t> {
             let inner = self.kids(function);
             let (Some(receiver), Some(field)) = (inner.field("value"), inner.field("field")) else { return UNKNOWN };
             let of = self.receiver(receiver);
-            // In a chain over several lines, the call stands where its name does.
+            // In a chain over several lines, the position of a call is that of its name.
             at = span(field);
             let name = self.word(field);
             self.b.member(of, name)
@@ -248,7 +248,7 @@ impl<'t> Reader<'t> {
         self.b.call(callee, CallKind::Plain, &args, at)
     }
 
-    /// What a method is called on: constants and fields count as used, local variables need not.
+    /// The receiver of a method call: constants and fields are recorded as references, local variables are not.
     fn receiver(&mut self, node: Node<'t>) -> ExprId {
         let used = match node.kind() {
             "identifier" => is_capital(self.text(node)),
@@ -258,7 +258,7 @@ impl<'t> Reader<'t> {
         if used { self.used(node) } else { self.value(node) }
     }
 
-    /// Methods by which lists, sets and maps get their elements.
+    /// Records elements that methods add to lists, sets and maps.
     pub(super) fn container_writes(&mut self, callee: ExprId, args: &[Arg]) {
         let Expr::Member(mut object, name) = self.b.facts.expr(callee) else { return };
         let element = match (self.b.facts.name(name), args) {
@@ -421,7 +421,7 @@ impl<'t> Reader<'t> {
         if matches!(method, "eq" | "partial_cmp") { UNKNOWN } else { result }
     }
 
-    /// `a + b + c …` stands to the left as deep as it is long: walked down in a loop.
+    /// `a + b + c …` nests to the left, as deep as it is long: followed in a loop.
     fn binary(&mut self, node: Node<'t>) -> ExprId {
         let mut parts: SmallVec<[(Node<'t>, &'t str, Option<Node<'t>>); 8]> = SmallVec::new();
         let mut at = node;
@@ -443,7 +443,8 @@ impl<'t> Reader<'t> {
 
     // --- control flow ---
 
-    /// The condition of `if`, `while` or a guard; what `let` in it binds is seen until the caller closes the scope.
+    /// The condition of `if`, `while` or a guard; bindings of `let` in it are visible until the caller closes the
+    /// scope.
     fn condition(&mut self, node: Node<'t>) {
         match node.kind() {
             "let_condition" => {
@@ -538,7 +539,7 @@ impl<'t> Reader<'t> {
         self.b.either(&values)
     }
 
-    /// `for` asks for an iterator and then for the next element, by methods that a type may define.
+    /// `for` calls methods for an iterator and its next element, which a type may define.
     pub(super) fn iterate(&mut self, over: ExprId, at: Span) -> ExprId {
         if over == UNKNOWN {
             return UNKNOWN;

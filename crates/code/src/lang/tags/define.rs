@@ -1,4 +1,4 @@
-//! Definitions: what all of them have, modules and types.
+//! Definitions: the common part of all kinds, modules and types.
 
 use super::Reader;
 use crate::facts::{Arg, BaseKind, CallKind, DefId, Expr, ExprId, Kind, Span, UNKNOWN, VarKind, Visibility, flag};
@@ -6,7 +6,7 @@ use crate::language::Language;
 use crate::tree::{self, Kids, Node, line, one_line, span};
 use smallvec::SmallVec;
 
-/// Children that hold a body: a signature ends before the first.
+/// Kinds of children that are bodies: a signature ends before the first.
 fn is_body(name: &str) -> bool {
     matches!(
         name,
@@ -29,7 +29,7 @@ fn is_body(name: &str) -> bool {
     )
 }
 
-/// Modifiers and what they say. `static` means another thing in C.
+/// Modifiers and their flags. `static` has another meaning in C.
 const WORDS: &[(&str, u32)] = &[
     ("abstract", flag::ABSTRACT),
     ("static", flag::STATIC),
@@ -51,7 +51,7 @@ const SHOWN: &[(&str, Visibility)] = &[
     ("file", Visibility::Private),
 ];
 
-/// Attributes by which test runners find their cases.
+/// Attributes by which test runners find test cases.
 fn is_test_name(name: &str) -> bool {
     matches!(
         name,
@@ -68,7 +68,7 @@ fn is_test_name(name: &str) -> bool {
     )
 }
 
-/// What the modifiers of a definition say together.
+/// The combined modifiers of a definition.
 #[derive(Default)]
 pub(super) struct Words {
     visibility: Option<Visibility>,
@@ -76,7 +76,7 @@ pub(super) struct Words {
 }
 
 impl<'t> Reader<'t> {
-    // --- what every definition has ---
+    // --- the common part of definitions ---
 
     pub(super) fn define(&mut self, name: &str, kind: Kind, node: Node<'t>, kids: &Kids<'t>) -> DefId {
         let whole = match self.template.take() {
@@ -105,7 +105,7 @@ impl<'t> Reader<'t> {
         def
     }
 
-    /// Directives of the C preprocessor end after their line break.
+    /// The span of a node. Directives of the C preprocessor include their line break, which is removed.
     fn span_of(&self, node: Node<'t>) -> Span {
         let mut at = span(node);
         let text = self.text(node);
@@ -128,7 +128,7 @@ impl<'t> Reader<'t> {
         }
         let usual = match self.language {
             Language::C | Language::Cpp if !outer.type_like() => {
-                // Outside of classes `static` keeps a name in its file.
+                // Outside of classes, `static` makes a name private to its file.
                 let hidden = flags & flag::STATIC != 0;
                 flags &= !flag::STATIC;
                 if hidden { Visibility::Private } else { given }
@@ -179,7 +179,7 @@ impl<'t> Reader<'t> {
         }
         let text = self.text(node);
         if let Some((_, visibility)) = SHOWN.iter().find(|(word, _)| *word == text) {
-            // `private protected`, `protected internal`: the first says enough.
+            // `private protected`, `protected internal`: the first one is enough.
             words.visibility.get_or_insert(*visibility);
         } else if let Some((_, flags)) = WORDS.iter().find(|(word, _)| *word == text) {
             words.flags |= *flags;
@@ -196,7 +196,7 @@ impl<'t> Reader<'t> {
         })
     }
 
-    /// Keeps the comments that stand on lines of their own, directly above one another.
+    /// Collects comments on separate lines, directly above one another.
     pub(super) fn comment(&mut self, node: Node<'t>) {
         let start = node.start_byte();
         let before = self.b.text.get(..start).unwrap_or("");
@@ -234,7 +234,7 @@ impl<'t> Reader<'t> {
         if self.language == Language::CSharp { without_tags(&doc) } else { Some(doc) }
     }
 
-    /// From the first word that is no attribute to the body, on one line.
+    /// The text from the first word that is not an attribute to the body, on one line.
     fn signature(&mut self, whole_start: usize, node: Node<'t>, kids: &Kids<'t>) -> String {
         let mut start = if whole_start < node.start_byte() { whole_start } else { node.end_byte() };
         for kid in kids.all() {
@@ -269,7 +269,7 @@ impl<'t> Reader<'t> {
     pub(super) fn module(&mut self, node: Node<'t>) {
         let kids = self.kids(node);
         let Some(name) = kids.field("name") else {
-            // A namespace without a name keeps what is in it in the file.
+            // Names in an anonymous namespace are private to the file.
             self.open_scope_of_owner(node.end_byte()).visibility = Visibility::Private;
             return;
         };
@@ -281,13 +281,13 @@ impl<'t> Reader<'t> {
             self.b.declare_def(scope, def);
             let name = self.b.facts.def(def).name;
             self.open(def, node.end_byte());
-            // Opened again, a module sees what it held before.
+            // A module that is reopened sees its earlier names.
             let inner = self.b.scope;
             self.b.scope = *self.modules.entry((scope, name)).or_insert(inner);
         }
     }
 
-    /// A frame in which nothing changes but what members are.
+    /// Opens a frame that only changes the visibility of members.
     fn open_scope_of_owner(&mut self, end: usize) -> &mut super::Frame<'t> {
         let before = (self.b.owner, self.b.scope);
         self.frame(end, before)
@@ -320,7 +320,7 @@ impl<'t> Reader<'t> {
         let name = match (node.kind(), kids.field("name")) {
             ("object_literal" | "anonymous_class", _) => "<anonymous>",
             (_, Some(name)) => self.last_name(name),
-            // Fields of a nameless struct or union are fields of what it stands in.
+            // Fields of an anonymous struct or union are fields of the enclosing type.
             _ => return,
         };
         if self.language == Language::Kotlin {
@@ -346,7 +346,7 @@ impl<'t> Reader<'t> {
             self.b.declare_def(scope, def);
         }
         self.open_type(def, node, &kids);
-        // `class A(x) : B(x)`: the class calls what it is made from.
+        // `class A(x) : B(x)`: the class calls the constructor of its base.
         for arguments in calls {
             let args = self.arguments(Some(arguments));
             let callee = self.b.expr(Expr::Super);
@@ -383,7 +383,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads what a type is made from; gives the arguments it hands on.
+    /// Reads the bases of a type; returns the argument lists that it passes to their constructors.
     fn bases(&mut self, def: DefId, kind: Kind, kids: &Kids<'t>) -> SmallVec<[Node<'t>; 1]> {
         let mut calls = SmallVec::new();
         for kid in kids.named() {
@@ -497,7 +497,7 @@ impl<'t> Reader<'t> {
                 result = Some(self.b.expr(Expr::FunctionType(given)));
             }
             self.b.def(def).result = result;
-            // `typedef struct node { … } node`: both are the same thing.
+            // `typedef struct node { … } node`: both names refer to the same type.
             if ty.and_then(|ty| self.kids(ty).field("name")).map(|n| self.text(n)) != Some(declared.name) {
                 let scope = self.b.scope;
                 self.b.declare_def(scope, def);
@@ -510,14 +510,14 @@ pub(super) fn is_type(kind: &str) -> bool {
     matches!(kind, "user_type" | "nullable_type" | "function_type" | "non_nullable_type" | "parenthesized_type")
 }
 
-/// C# names interfaces `IName`.
+/// Whether a name follows C#'s convention for interfaces: `IName`.
 fn is_interface_name(text: &str) -> bool {
     let last = text.split('<').next().unwrap_or(text).rsplit('.').next().unwrap_or(text);
     let mut letters = last.chars();
     letters.next() == Some('I') && letters.next().is_some_and(char::is_uppercase)
 }
 
-/// XML documentation without its tags.
+/// An XML documentation comment without its tags.
 fn without_tags(doc: &str) -> Option<Box<str>> {
     let mut text = String::with_capacity(doc.len());
     let mut rest = doc;
@@ -527,7 +527,7 @@ fn without_tags(doc: &str) -> Option<Box<str>> {
         let named = tag[1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
         match tag.find('>') {
             Some(end) if named => {
-                // `<see cref="Name"/>` says a name.
+                // `<see cref="Name"/>` contains a name.
                 if let Some(quoted) = tag[..end].split('"').nth(1).filter(|_| tag[..end].ends_with('/')) {
                     text.push_str(quoted);
                 }
@@ -544,7 +544,7 @@ fn without_tags(doc: &str) -> Option<Box<str>> {
     (!lines.is_empty()).then(|| lines.join("\n").into())
 }
 
-/// One argument, as it comes.
+/// A positional argument.
 pub(super) fn place(value: ExprId) -> Arg {
     Arg { how: crate::facts::ArgKind::Place, value }
 }

@@ -1,4 +1,4 @@
-//! Functions and methods: their heads, parameters and results.
+//! Functions and methods: heads, parameters and results.
 
 use super::Reader;
 use super::define::is_type;
@@ -8,7 +8,7 @@ use crate::language::Language;
 use crate::tree::{Kids, Node};
 use smallvec::SmallVec;
 
-/// What the head of a function says, whichever the language.
+/// The head of a function, the same for all languages.
 pub(super) struct Head<'t> {
     pub name: String,
     pub receiver: Option<ExprId>,
@@ -16,7 +16,7 @@ pub(super) struct Head<'t> {
     pub result: Option<Node<'t>>,
     pub body: Option<Node<'t>>,
     pub flags: u32,
-    /// The parameters are no parameters.
+    /// Whether the parameter list contains names, not parameters: GoogleTest's `TEST(Suite, Name)`.
     pub parameters_are_names: bool,
 }
 
@@ -51,7 +51,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Ruby: a name that stands where a name is said, not where it is called.
+    /// Ruby: marks a name as not a call, because it only names something.
     pub(super) fn no_call(&mut self, node: Node<'t>) {
         self.made.insert(node.id(), UNKNOWN);
         if node.kind() == "setter"
@@ -88,8 +88,8 @@ impl<'t> Reader<'t> {
         let outer_name = self.b.facts.def(self.b.owner).name;
         let outer_name = self.b.facts.name(outer_name).to_owned();
         let flags = head.flags | self.function_flags(&head, outer, &outer_name);
-        // A method written outside its class is found by its receiver, a constructor by its class: their names
-        // mean something else here.
+        // A method outside its class is found by its receiver, a constructor by its class: their bare names refer to
+        // something else here.
         let hidden = head.name == outer_name && flags & flag::CONSTRUCTOR != 0;
         if (head.receiver.is_none() || self.language == Language::Kotlin || outer.type_like()) && !hidden {
             self.b.declare_def(scope, def);
@@ -177,7 +177,7 @@ impl<'t> Reader<'t> {
                 head.flags |= flag::CONSTRUCTOR;
             }
         }
-        // GoogleTest: `TEST(Suite, Name) { … }` looks like a function without a type.
+        // GoogleTest: `TEST(Suite, Name) { … }` is parsed as a function without a type.
         if self.language == Language::Cpp
             && matches!(declared.name, "TEST" | "TEST_F" | "TEST_P" | "TYPED_TEST")
             && head.result.is_none()
@@ -250,7 +250,7 @@ impl<'t> Reader<'t> {
         Some(head)
     }
 
-    /// What a body gives that is an expression; Ruby gives its last statement.
+    /// The result of a body that is an expression; in Ruby, its last statement.
     fn given(&mut self, body: Node<'t>) -> Option<Node<'t>> {
         match body.kind() {
             "arrow_expression_clause" => self.last(body),
@@ -287,7 +287,7 @@ impl<'t> Reader<'t> {
                 }
                 "variadic_parameter" if self.c_like() => self.b.def(owner).flags |= flag::VARIADIC,
                 "parameter_modifiers" => rest = self.text(kid).contains("vararg"),
-                // Kotlin, C# and PHP; Ruby has its own names for them.
+                // Kotlin, C# and PHP; Ruby's parameters have other kinds.
                 "parameter"
                 | "simple_parameter"
                 | "variadic_parameter"
@@ -334,7 +334,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// PHP: a constructor parameter that is a property too.
+    /// PHP: a constructor parameter that is also a property.
     fn promoted(&mut self, name: &str, node: Node<'t>, kids: &Kids<'t>, ty: Option<ExprId>, var: VarId) {
         let Some(frame) = self.frames.last() else { return };
         let inside = (self.b.owner, self.b.scope);

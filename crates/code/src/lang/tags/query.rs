@@ -1,8 +1,8 @@
-//! The tags queries: per language, which nodes define, refer, import or bind.
+//! The tags queries: per language, the nodes that define, refer, import or bind.
 //!
-//! They are the grammars' own `tags.scm` widened to what those miss, and narrowed to the outer node: names are read
-//! from the node's fields, since C and C++ hide them in declarators. One step per pattern also means that matches
-//! come in the order of the text, outer before inner, which is what the reader builds on.
+//! They are the grammars' own `tags.scm`, extended to what those miss and reduced to the outer node: names are read
+//! from the node's fields, because C and C++ nest them in declarators. With one step per pattern, matches arrive in the
+//! order of the text, outer before inner; the reader depends on that order.
 
 use crate::facts::Kind;
 use crate::language::Language;
@@ -12,7 +12,7 @@ use tree_sitter::Query;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tag {
     Define(Kind),
-    /// A declaration that is a variable, a field, a local or a prototype, by where it stands.
+    /// A declaration that is a variable, a field, a local or a prototype, depending on its position.
     Declaration,
     /// `template<…>` around a definition.
     Template,
@@ -26,9 +26,9 @@ pub enum Tag {
     Caught,
     Return,
     Lambda,
-    /// A block that makes what is in it static: Kotlin `companion object`, Ruby `class << self`.
+    /// A block whose members are static: Kotlin `companion object`, Ruby `class << self`.
     Statics,
-    /// `public:` and its like.
+    /// `public:` and similar labels.
     Access,
     Use,
     Alias,
@@ -156,7 +156,7 @@ const PHP: &str = "
 [(anonymous_function) (arrow_function)] @lambda
 ";
 
-/// The Kotlin grammar comes without a tags query.
+/// The Kotlin grammar has no tags query.
 const KOTLIN: &str = "
 [(line_comment) (block_comment)] @doc
 (package_header) @package
@@ -178,7 +178,7 @@ const KOTLIN: &str = "
 
 pub struct Compiled {
     pub query: Query,
-    /// By capture.
+    /// The tag of each capture, by index.
     pub tags: Vec<Tag>,
 }
 

@@ -1,4 +1,4 @@
-//! What binds names besides definitions: imports, assignments, loops, lambdas, and what changes how members are seen.
+//! Names bound by imports, assignments, loops and lambdas, and labels that change the visibility of members.
 
 use super::Reader;
 use super::define::is_type;
@@ -8,7 +8,7 @@ use crate::tree::{Node, line, span};
 use smallvec::SmallVec;
 
 impl<'t> Reader<'t> {
-    /// A variable of the current scope. A second declaration under the same name adds to the first.
+    /// Declares a variable of the current scope. A second declaration of the same name adds its value to the first.
     pub(super) fn local(&mut self, name: &str, ty: Option<ExprId>, value: ExprId) {
         if name.is_empty() {
             return;
@@ -202,7 +202,7 @@ impl<'t> Reader<'t> {
                     self.assign(inner, value);
                 }
             }
-            // `x.y = v` in Ruby: what `attr_writer` makes of it.
+            // `x.y = v` in Ruby: calls the method that `attr_writer` defines.
             "call" => {
                 let kids = self.kids(target);
                 let (Some(of), Some(name)) = (kids.field("receiver"), kids.field("method")) else { return };
@@ -265,7 +265,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A typed name in the middle of a function: what is caught, what a pattern matched, what `out` gives.
+    /// Declares a typed name inside a function: a caught exception, a match of a pattern, an `out` argument.
     pub(super) fn caught(&mut self, node: Node<'t>) {
         let kids = self.kids(node);
         match node.kind() {
@@ -305,7 +305,7 @@ impl<'t> Reader<'t> {
         if self.frames.iter().rev().take_while(|f| f.before.0 == self.b.owner).any(|f| f.returns) {
             return;
         }
-        // `return@label` leaves a lambda too.
+        // `return@label` may return from a lambda only.
         if self.text(node).starts_with("return@") {
             return;
         }
@@ -326,11 +326,11 @@ impl<'t> Reader<'t> {
 
     // --- lambdas and blocks ---
 
-    /// Calls in a lambda count for what encloses it; only its parameters are its own.
+    /// Reads a lambda. Its calls are attributed to the enclosing definition; only its parameters are its own.
     pub(super) fn lambda(&mut self, node: Node<'t>) {
         let kids = self.kids(node);
         let element = self.elements.get(&node.id()).copied().unwrap_or(UNKNOWN);
-        // In Ruby and Kotlin `return` leaves the function around it.
+        // In Ruby and Kotlin, `return` returns from the enclosing function.
         let returns = self.language != Language::Ruby
             && (self.language != Language::Kotlin || node.kind() == "anonymous_function");
         let frame = self.open_scope(node.end_byte());
@@ -400,9 +400,9 @@ impl<'t> Reader<'t> {
         }
     }
 
-    // --- the rest ---
+    // --- other ---
 
-    /// Values in lists and references to functions: what they name is used.
+    /// Records uses: values in lists and references to functions.
     pub(super) fn mentioned(&mut self, node: Node<'t>) {
         if node.kind() == "callable_reference" {
             self.used(node);
@@ -449,7 +449,7 @@ impl<'t> Reader<'t> {
                 if let Some(path) = kids.kind("qualified_identifier") {
                     let name = self.last_name(path);
                     let value = self.path(path);
-                    // The name itself must not be what it is found by.
+                    // A plain name would refer to itself.
                     if matches!(self.b.facts.expr(value), Expr::Member(..)) {
                         self.local(name, None, value);
                     }
@@ -458,7 +458,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A method under another name.
+    /// Defines a method under a second name.
     pub(super) fn second_name(&mut self, name: &'t str, of: &'t str, node: Node<'t>) {
         let kind = if self.owner() == Kind::File { Kind::Function } else { Kind::Method };
         let def = self.b.add_def(name, kind, span(node));

@@ -1,4 +1,4 @@
-//! Small texts and the facts they give.
+//! Small texts and their facts.
 
 mod managed;
 mod native;
@@ -12,7 +12,7 @@ fn facts(path: &str, text: &str) -> Facts {
     crate::parse(path, text, language)
 }
 
-/// An expression written back as text.
+/// Renders an expression as text.
 fn shown(facts: &Facts, expr: ExprId) -> String {
     match facts.expr(expr) {
         Expr::Unknown => "?".into(),
@@ -163,7 +163,7 @@ fn uses(facts: &Facts) -> String {
     format!("uses {}\n", uses.join(", "))
 }
 
-/// Compares the named parts of what a text gives.
+/// Compares the given parts of the facts of a text.
 fn check(path: &str, text: &str, parts: &str, expected: &str) {
     let facts = facts(path, text);
     let mut found = String::new();

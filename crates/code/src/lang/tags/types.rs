@@ -1,11 +1,11 @@
-//! Declared types as expressions.
+//! Converts declared types into expressions.
 
 use super::Reader;
 use crate::facts::{Expr, ExprId, UNKNOWN};
 use crate::tree::{Node, line};
 use smallvec::SmallVec;
 
-/// Generic types that stand for what they hold.
+/// Generic types that evaluate to their content.
 fn is_holder(name: &str) -> bool {
     matches!(
         name,
@@ -71,7 +71,7 @@ fn is_map(name: &str) -> bool {
 }
 
 impl<'t> Reader<'t> {
-    /// A type as it is written; `None` when it is none that could matter.
+    /// The expression of a type; `None` if it is not relevant for calls.
     pub(super) fn ty(&mut self, node: Node<'t>) -> Option<ExprId> {
         let ty = self.deeper(UNKNOWN, |reader| reader.ty_inner(node));
         (ty != UNKNOWN).then_some(ty)
@@ -93,7 +93,7 @@ impl<'t> Reader<'t> {
                 }
             }
             "qualified_identifier" | "qualified_name" | "scope_resolution" | "alias_qualified_name" => {
-                // What the standard library wraps its types in says nothing; their arguments do.
+                // Wrapper types of the standard library are not relevant; their arguments are.
                 if let Some(name) = self.kids(node).field("name")
                     && name.kind() == "template_type"
                     && self.text(node).starts_with("std::")
@@ -195,7 +195,7 @@ impl<'t> Reader<'t> {
         Some(self.b.generic(base, &[element]))
     }
 
-    /// `a::b::C`, `A.B.C`, `A\B\C` as a path of members, type arguments left out.
+    /// `a::b::C`, `A.B.C`, `A\B\C` as a path of members, without type arguments.
     pub(super) fn path(&mut self, node: Node<'t>) -> ExprId {
         let mut names: SmallVec<[&'t str; 4]> = SmallVec::new();
         self.path_names(node, &mut names);

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 type Args = SmallVec<[Arg; 6]>;
 
-/// Methods that call a lambda with each element of what they are called on.
+/// Methods that call a lambda with each element of their receiver.
 fn per_element(name: &str) -> bool {
     matches!(
         name,
@@ -69,13 +69,13 @@ fn per_element(name: &str) -> bool {
     )
 }
 
-/// Methods that call a lambda with what they are called on.
+/// Methods that call a lambda with their receiver.
 fn per_object(name: &str) -> bool {
     matches!(name, "let" | "also" | "tap" | "then" | "takeIf" | "takeUnless")
 }
 
 impl<'t> Reader<'t> {
-    /// An instance of the enclosing type; in what belongs to the type itself, the type.
+    /// An instance of the enclosing type; in a static member, the type itself.
     pub(super) fn this(&mut self) -> ExprId {
         let owner = self.b.facts.def(self.b.owner);
         let of_type = self.language == Language::Ruby && (owner.is(flag::STATIC) || !owner.kind.callable());
@@ -86,7 +86,7 @@ impl<'t> Reader<'t> {
         self.deeper(UNKNOWN, |reader| reader.value_inner(node))
     }
 
-    /// A value that is used as it is: what it names counts as referenced.
+    /// Reads a value and records a reference to the symbol it names.
     pub(super) fn used(&mut self, node: Node<'t>) -> ExprId {
         let value = self.value(node);
         if matches!(self.b.facts.expr(value), Expr::Free(_) | Expr::Member(..)) {
@@ -95,7 +95,7 @@ impl<'t> Reader<'t> {
         value
     }
 
-    /// The value of something with a declared type, which values that do not say theirs take from it.
+    /// Reads the value of a variable with a declared type. Values without an explicit type take the declared one.
     pub(super) fn used_as(&mut self, node: Node<'t>, ty: Option<ExprId>) -> ExprId {
         let Some(ty) = ty else { return self.used(node) };
         match node.kind() {
@@ -291,7 +291,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A class without a name, which is defined when its turn comes.
+    /// An anonymous class, which is defined when the query reaches it.
     fn nameless(&mut self, node: Node<'t>) -> ExprId {
         let name = self.b.name("<anonymous>");
         let class = self.b.expr(Expr::Free(name));
@@ -307,7 +307,7 @@ impl<'t> Reader<'t> {
         let kids = self.kids(node);
         let (Some(of), Some(name)) = (kids.field(of), kids.field(name)) else { return UNKNOWN };
         let of = self.value(of);
-        // Names that are computed are not known.
+        // Computed names are unknown.
         if self.language == Language::Php && name.kind() != "name" && node.kind() != "scoped_property_access_expression"
         {
             return UNKNOWN;
@@ -329,7 +329,7 @@ impl<'t> Reader<'t> {
         self.b.member(of, self.text(name).trim_matches('\''))
     }
 
-    /// In Ruby a bare name that is no local is a call.
+    /// In Ruby, a bare name that is not a local is a call.
     fn ruby_name(&mut self, node: Node<'t>) -> ExprId {
         let name = self.text(node);
         if self.is_local(name) {
@@ -378,7 +378,7 @@ impl<'t> Reader<'t> {
         if let Some(made) = self.made.get(&node.id()) {
             return *made;
         }
-        // Too deep now, it is read again when its turn comes.
+        // If the nesting is too deep now, it is read again when the query reaches it.
         let Some(value) = self.deeper(None, |reader| Some(reader.call_inner(node))) else { return UNKNOWN };
         self.made.insert(node.id(), value);
         value
@@ -395,7 +395,7 @@ impl<'t> Reader<'t> {
                     return UNKNOWN;
                 }
                 let callee = self.callee(function);
-                // `task.ConfigureAwait(false)` is the task.
+                // The value of `task.ConfigureAwait(false)` is the task.
                 if let Expr::Member(of, name) = self.b.facts.expr(callee)
                     && self.b.facts.name(name) == "ConfigureAwait"
                 {
@@ -444,7 +444,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// What is called, as it is written: a bare name asks the classes around it.
+    /// The called expression. A name without a receiver may be a member of an enclosing class.
     fn callee(&mut self, node: Node<'t>) -> ExprId {
         match node.kind() {
             "identifier" | "name" => self.bare(self.text(node)),
@@ -456,7 +456,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A call is told by the line of its last name: in a chain over several lines, that is where it stands.
+    /// Records a call at the line of its last name, so that calls in a chain over several lines have different lines.
     fn made_call(&mut self, node: Node<'t>, function: Node<'t>, callee: ExprId, arguments: Option<Node<'t>>) -> ExprId {
         if let Some(list) = arguments.filter(|_| self.language == Language::Php)
             && self.first(list).is_some_and(|first| first.kind() == "variadic_placeholder")
@@ -472,7 +472,7 @@ impl<'t> Reader<'t> {
         self.b.call(callee, CallKind::Plain, &args, at)
     }
 
-    /// Lambdas among the arguments get what the method gives them.
+    /// Records the values that the called method passes to lambdas among the arguments.
     fn lambdas(&mut self, callee: ExprId, arguments: Option<Node<'t>>) {
         if !matches!(self.language, Language::CSharp | Language::Kotlin | Language::Ruby) {
             return;
@@ -505,11 +505,11 @@ impl<'t> Reader<'t> {
         let Some(class) = class else { return UNKNOWN };
         let ty = match class.kind() {
             "anonymous_class" => self.nameless(class),
-            // `new $class`: whatever the variable holds.
+            // `new $class`: the class that the variable holds.
             "variable_name" | "member_access_expression" | "parenthesized_expression" => self.value(class),
             _ => self.ty(class).unwrap_or(UNKNOWN),
         };
-        // What a holder of a built-in type is made of says nothing; the holder is called all the same.
+        // A wrapper of a builtin type has no relevant type, but its constructor is still called.
         let ty = if ty == UNKNOWN && class.kind() == "generic_name" { self.path(class) } else { ty };
         if ty == UNKNOWN && class.kind().ends_with("_type") {
             return UNKNOWN;
@@ -521,7 +521,7 @@ impl<'t> Reader<'t> {
     fn c_call(&mut self, node: Node<'t>, kids: &Kids<'t>) -> ExprId {
         let Some(function) = kids.field("function") else { return UNKNOWN };
         let arguments = kids.field("arguments");
-        // `make_unique<T>(…)` makes a T, casts give one, `move` gives what it takes.
+        // `make_unique<T>(…)` creates a T, a cast returns one, `move` returns its argument.
         let named = match function.kind() {
             "qualified_identifier" => self.kids(function).field("name"),
             _ => Some(function),
@@ -617,7 +617,7 @@ impl<'t> Reader<'t> {
     fn ruby_call(&mut self, node: Node<'t>, kids: &Kids<'t>) -> ExprId {
         let arguments = kids.field("arguments");
         let Some(method) = kids.field("method") else {
-            // `f.(x)` calls what `f` holds.
+            // `f.(x)` calls the value of `f`.
             let callee = kids.field("receiver").map_or(UNKNOWN, |n| self.value(n));
             let callee = if callee == UNKNOWN { UNKNOWN } else { self.b.member(callee, "call") };
             return self.made_call(node, node, callee, arguments);
@@ -657,7 +657,7 @@ impl<'t> Reader<'t> {
         self.made_call(node, method, callee, arguments)
     }
 
-    /// Methods that declare; whether the name is one of them here.
+    /// Handles methods that declare; returns whether the name is one of them here.
     fn ruby_word(&mut self, name: &str, node: Node<'t>, arguments: Option<Node<'t>>) -> bool {
         let Some(arguments) = arguments else { return false };
         match name {
@@ -703,7 +703,7 @@ impl<'t> Reader<'t> {
                 true
             }
             _ => {
-                // `before_action :name`: the class says which of its methods is meant.
+                // `before_action :name`: the symbol names a method of the class.
                 let inner = self.kids(arguments);
                 for symbol in inner.named().filter(|k| k.kind() == "simple_symbol") {
                     let used = self.bare(self.text(symbol).trim_start_matches(':'));
@@ -714,7 +714,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `attr_reader :name` is a method that gives `@name`.
+    /// `attr_reader :name` defines a method that returns `@name`.
     fn ruby_attributes(&mut self, word: &str, node: Node<'t>, arguments: Node<'t>) {
         let inner = self.kids(arguments);
         for symbol in inner.named().filter(|k| k.kind() == "simple_symbol") {
@@ -798,7 +798,7 @@ impl<'t> Reader<'t> {
         }
         let how = match name {
             Some(name) if name != value => {
-                // PHP's variables carry their mark, its argument names do not.
+                // PHP's variables include `$`, its argument names do not.
                 let mark = if self.language == Language::Php { "$" } else { "" };
                 ArgKind::Named(self.b.name(&format!("{mark}{}", self.text(name))))
             }

@@ -1,4 +1,4 @@
-//! Variables, constants and fields, and the declarators by which C and C++ name everything.
+//! Variables, constants and fields, and the declarators of C and C++.
 
 use super::Reader;
 use super::define::{is_type, place};
@@ -8,12 +8,12 @@ use crate::language::Language;
 use crate::tree::{Kids, Node, one_line, span};
 use smallvec::SmallVec;
 
-/// What a C or C++ declarator says.
+/// The parts of a C or C++ declarator.
 pub(super) struct Declarator<'t> {
     pub name: &'t str,
-    /// `a`, `b` of `a::b::name`.
+    /// `a`, `b` in `a::b::name`.
     pub path: SmallVec<[&'t str; 2]>,
-    /// The part with the parameters, when a function is declared and not a pointer to one.
+    /// The part with the parameters, if a function is declared, not a pointer to one.
     pub function: Option<Node<'t>>,
     pub value: Option<Node<'t>>,
     pub array: bool,
@@ -22,7 +22,7 @@ pub(super) struct Declarator<'t> {
 }
 
 impl<'t> Reader<'t> {
-    /// A variable of a file or type: a symbol and what holds its value.
+    /// Defines a variable of a file or type: a symbol and a variable for its value.
     pub(super) fn variable(
         &mut self,
         name: &str,
@@ -42,7 +42,7 @@ impl<'t> Reader<'t> {
         def
     }
 
-    /// Fields and constants that say by their kind what they are.
+    /// Fields and constants whose kind follows from their node.
     pub(super) fn fields(&mut self, node: Node<'t>) {
         let kids = self.kids(node);
         match node.kind() {
@@ -55,7 +55,7 @@ impl<'t> Reader<'t> {
             }
             "preproc_def" => {
                 let name = kids.field("name").map_or("", |n| self.text(n));
-                // Without a value it is there for `#ifdef`.
+                // A macro without a value only serves `#ifdef`.
                 if kids.field("value").is_some() && self.b.owner == ROOT {
                     self.variable(name, node, &kids, None, None, flag::CONSTANT);
                 }
@@ -65,7 +65,7 @@ impl<'t> Reader<'t> {
                 let def = self.variable(name, node, &kids, None, None, flag::CONSTANT);
                 self.b.def(def).visibility = Visibility::Public;
                 let name = self.b.name(name);
-                // The names of C enumerations are seen where the enumeration stands.
+                // The names of a C enumeration are visible in the scope around it.
                 if let (Some(frame), Some(var)) = (self.frames.last(), self.b.declared_in(self.b.scope, name))
                     && self.owner() == Kind::Enum
                 {
@@ -151,7 +151,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A property with code is a method that reading calls; one without is a field.
+    /// A property with code is a getter; one without is a field.
     fn csharp_property(&mut self, node: Node<'t>, kids: &Kids<'t>) {
         let name = kids.field("name").map_or("", |n| self.text(n));
         let value = kids.field("value");
@@ -179,7 +179,7 @@ impl<'t> Reader<'t> {
         inner.named().any(|accessor| self.kids(accessor).field("body").is_some())
     }
 
-    /// A Kotlin property, by where it stands: a field, a variable of the file, a local.
+    /// A Kotlin property: a field, a variable of the file or a local, depending on its position.
     pub(super) fn kotlin_property(&mut self, node: Node<'t>) {
         let kids = self.kids(node);
         let skip = ["modifiers", "type_parameters", "type_constraints", "getter", "setter", "comment"];
@@ -223,7 +223,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `by lazy { value }`.
+    /// The value of `by lazy { value }`.
     fn delegated(&mut self, node: Node<'t>) -> Option<Node<'t>> {
         let call = self.first(node)?;
         let lambda = self.kids(call).kind("annotated_lambda")?;
@@ -231,7 +231,7 @@ impl<'t> Reader<'t> {
         self.last(literal)
     }
 
-    /// C and C++: `declaration` and `field_declaration` say everything by their declarators.
+    /// C and C++: reads the declarators of a `declaration` or `field_declaration`.
     pub(super) fn declaration(&mut self, node: Node<'t>) {
         match node.kind() {
             "property_declaration" => return self.kotlin_property(node),
@@ -246,19 +246,19 @@ impl<'t> Reader<'t> {
         let field_value = kids.field("default_value").or_else(|| kids.field("value"));
         for declarator in kids.fields("declarator") {
             let declared = self.declarator(declarator);
-            // A pointer that is initialized makes no object.
+            // Initializing a pointer does not construct an object.
             let value = declared.value.or(field_value).filter(|v| !declared.pointer || !v.kind().ends_with("_list"));
             if declared.function.is_some() && !inside {
                 self.prototype(node, &kids, &declared);
             } else if let (Some(function), Some(ty), true) = (declared.function, ty, self.language == Language::Cpp) {
-                // `T x(a);` in a function looks like a prototype and makes a T.
+                // `T x(a);` in a function is parsed as a prototype, but constructs a T.
                 let value = self.constructed(function, ty);
                 self.local(declared.name, Some(ty), value);
             } else if let Some(parts) = declared.parts {
                 let value = value.map_or(UNKNOWN, |value| self.used(value));
                 self.assign(parts, value);
             } else if !declared.path.is_empty() {
-                // A static member gets its value outside of the class, which has the field.
+                // A static member gets its value outside of the class that declares it.
                 let value = value.map_or(UNKNOWN, |value| self.used_as(value, ty));
                 let of = self.b.read_path(declared.path.iter().copied());
                 let name = self.b.name(declared.name);
@@ -291,7 +291,7 @@ impl<'t> Reader<'t> {
         self.b.call(ty, CallKind::New, &args, span(function))
     }
 
-    /// A function that is declared here and written elsewhere.
+    /// A function that is declared here and defined elsewhere.
     fn prototype(&mut self, node: Node<'t>, kids: &Kids<'t>, declared: &Declarator<'t>) {
         let Some(head) = self.c_head(declared, kids) else { return };
         let pure = kids.field("default_value").is_some() || declared.value.is_some();
@@ -312,7 +312,7 @@ impl<'t> Reader<'t> {
             parts: None,
         };
         let mut at = node;
-        // Declarators nest as deep as the text says; none that means anything is deeper than this.
+        // Bounds the nesting of declarators; meaningful ones are not deeper.
         for _ in 0..64 {
             match at.kind() {
                 "init_declarator" => {
@@ -324,7 +324,8 @@ impl<'t> Reader<'t> {
                 }
                 "function_declarator" => declared.function = Some(at),
                 "pointer_declarator" | "reference_declarator" => {
-                    // What is behind a pointer is no function; a pointer before it is what the function gives.
+                    // A pointer to a function is not a function; a pointer before the declarator belongs to the result
+                    // type.
                     declared.function = None;
                     declared.pointer = true;
                 }

@@ -1,7 +1,7 @@
-//! Overloads: which of several methods of one name a call means, by the number and the types of its arguments.
+//! Selects among overloads of a method, by the number and the types of the arguments.
 //!
-//! The first of a class's methods of one name stands for all of them until it is called: only there is known what
-//! they are given, and a class may well have more of them than a set of values holds.
+//! The first of a class's methods of one name represents all of them until a call selects one: only there the arguments
+//! are known, and a class may have more overloads than a set of values can hold.
 
 use crate::facts::{ArgKind, Call, CallKind, Expr, ExprId, Facts, Key, Kind, Literal, UNKNOWN, VarId, VarKind, flag};
 use crate::keys::type_name;
@@ -11,7 +11,7 @@ use crate::resolve::file::File;
 use crate::resolve::value::{FileId, Gid, How, Set, Sym, Value};
 use smallvec::SmallVec;
 
-/// What is known of a type before anything runs.
+/// The static type of an argument or parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape<'p> {
     Unknown,
@@ -24,13 +24,13 @@ enum Shape<'p> {
     Array,
     /// A lambda or a method reference.
     Function,
-    /// Anything: `Object`, a type parameter.
+    /// Any type: `Object`, a type parameter.
     Any,
 }
 
 pub(in crate::resolve) type Methods = SmallVec<[Gid; 4]>;
 
-/// Whether methods of one name are told apart by their parameters, and bodies stand with each of them.
+/// Whether methods of one name are distinguished by their parameters, and each has a body.
 pub(in crate::resolve) fn overloads(language: Language) -> bool {
     matches!(language, Language::Java | Language::Kotlin | Language::CSharp)
 }
@@ -61,7 +61,7 @@ impl<'p> Eval<'p> {
         own(self.file(class.file), class, name)
     }
 
-    /// Of what may be there, what the declared type allows: a cast and a type parameter are only followed by it.
+    /// Keeps the values that the declared type allows, because casts and type parameters pass on values of other types.
     pub(in crate::resolve) fn allowed(&mut self, declared: &Set, mut found: Set) -> Set {
         let classes: SmallVec<[Gid; 4]> = declared
             .values
@@ -81,7 +81,7 @@ impl<'p> Eval<'p> {
         found
     }
 
-    /// `T x = new Impl()`, never assigned again: it is nothing else.
+    /// Whether a local variable holds only new objects: `T x = new Impl()`.
     pub(in crate::resolve) fn only_made(&self, file: FileId, var: u32) -> bool {
         let here = self.file(file);
         let made = |value: ExprId| match here.facts.expr(value) {
@@ -98,7 +98,7 @@ impl<'p> Eval<'p> {
             && here.binds(var).all(|value| made(first(value)))
     }
 
-    /// Puts in the place of each method those of its name that this call means.
+    /// Replaces each method by the overloads of its name that fit this call.
     pub(super) fn choose_by_types(&mut self, file: FileId, call: &Call, targets: &mut Set, levels: u8) {
         let several = targets.values.iter().any(|(v, _)| matches!(v, Value::Func(_) | Value::Method(..)));
         if !several {
@@ -132,7 +132,7 @@ impl<'p> Eval<'p> {
                     Some(receiver) if !self.def(*one).is(flag::STATIC) => Value::Method(*one, receiver),
                     _ => Value::Func(*one),
                 };
-                // What derived classes do not override is one method still.
+                // A method that derived classes do not override is added only once.
                 let same = |v: &Value| matches!((v, value), (Value::Method(m, _), Value::Method(n, _)) if *m == n);
                 match targets.values.iter_mut().find(|(v, _)| same(v)) {
                     Some((_, known)) => *known = (*known).min(how),
@@ -142,7 +142,7 @@ impl<'p> Eval<'p> {
         }
     }
 
-    /// The methods of one name an object has, nearest first, those that are overridden left out.
+    /// The methods of one name that an object has, nearest first, without overridden ones.
     fn group(&mut self, method: Gid, receiver: Option<Gid>, levels: u8) -> Methods {
         let here = self.file(method.file);
         let def = here.facts.def(method.def);
@@ -192,7 +192,7 @@ impl<'p> Eval<'p> {
             return if by_number.is_empty() { SmallVec::from_slice(group) } else { by_number };
         }
         let mut scored: SmallVec<[(Gid, u32); 8]> = SmallVec::new();
-        // One that takes any number of arguments is meant only where no other fits.
+        // A variadic method applies only if no other fits.
         for rest in [false, true] {
             for method in &by_number {
                 let fits = if rest && self.takes_rest(*method) {
@@ -221,7 +221,7 @@ impl<'p> Eval<'p> {
         last.is_some_and(|v| matches!(facts.vars[*v as usize].what, VarKind::Rest(_)))
     }
 
-    /// How well arguments fit one by one; nothing when one of them cannot be passed.
+    /// How well the arguments fit the parameters; `None` if one of them cannot be passed.
     fn fit(&mut self, method: Gid, given: &[Shape<'p>], levels: u8) -> Option<u32> {
         let wanted = self.parameter_shapes(method, levels);
         if wanted.len() != given.len() {
@@ -267,7 +267,7 @@ impl<'p> Eval<'p> {
         args.iter().map(|arg| self.shape(file, arg.value, call.owner, levels)).collect()
     }
 
-    // --- what is known of a type ---
+    // --- static types ---
 
     fn type_shape(&mut self, file: FileId, ty: ExprId, levels: u8) -> Shape<'p> {
         let facts = &self.file(file).facts;
@@ -276,7 +276,7 @@ impl<'p> Eval<'p> {
             _ => ty,
         };
         let mut plain_ty = plain(ty);
-        // A type parameter is as its bound says; in broken text bounds may lead in a circle.
+        // A type parameter has the type of its bound; in malformed code bounds may be cyclic.
         for _ in 0..MOST_BOUNDS {
             let Expr::Var(var) = facts.expr(plain_ty) else { break };
             let found = &facts.vars[var as usize];
@@ -304,7 +304,7 @@ impl<'p> Eval<'p> {
         class.map_or(Shape::Other(name), Shape::Class)
     }
 
-    /// The declared type of an argument, where it has one.
+    /// The static type of an argument.
     fn shape(&mut self, file: FileId, expr: ExprId, owner: u32, levels: u8) -> Shape<'p> {
         if expr == UNKNOWN {
             return Shape::Unknown;
@@ -355,7 +355,7 @@ impl<'p> Eval<'p> {
                 }
                 known.retain(|shape| *shape != Shape::Null);
                 match known.as_slice() {
-                    // Of two types, one of them anything, the condition is of that.
+                    // If one branch has any type, so has the conditional.
                     all if all.contains(&Shape::Any) => Shape::Any,
                     [first, rest @ ..] if rest.iter().all(|other| other == first) => *first,
                     _ => Shape::Unknown,
@@ -365,7 +365,7 @@ impl<'p> Eval<'p> {
         }
     }
 
-    /// By the values it may hold, when they agree.
+    /// The type of the values that an expression may hold, if they agree.
     fn held_shape(&mut self, file: FileId, expr: ExprId, owner: u32, levels: u8) -> Shape<'p> {
         let held = self.expr(file, expr, owner, levels);
         let mut shape = None;
@@ -418,7 +418,7 @@ impl<'p> Eval<'p> {
                 Value::Method(method, class) if self.def(*method).is(flag::CONSTRUCTOR) => Shape::Class(*class),
                 Value::Func(method) | Value::Method(method, _) => match self.def(*method).result {
                     Some(ty) => match self.type_shape(method.file, ty, levels) {
-                        // A type parameter is whatever it is there.
+                        // A type parameter as a result depends on the call.
                         Shape::Any => Shape::Unknown,
                         known => known,
                     },
@@ -443,9 +443,9 @@ impl<'p> Eval<'p> {
         }
     }
 
-    // --- what can be passed where ---
+    // --- conversions ---
 
-    /// How near an argument is to a parameter; nothing when it cannot be passed.
+    /// How well an argument fits a parameter; `None` if it cannot be passed.
     fn passes(&mut self, given: Shape<'p>, wanted: Shape<'p>) -> Option<u32> {
         use Shape::{Any, Array, Class, Function, Null, Other, Primitive, Text, Unknown};
         Some(match (given, wanted) {
@@ -455,7 +455,7 @@ impl<'p> Eval<'p> {
             (Null, _) => 1,
             (Any, Any) => EXACT,
             (_, Any) => 1,
-            // A type parameter may turn out to be anything.
+            // A value of any type does not fit a specific type.
             (Any, _) => return None,
             (Text, Text) | (Array, Array) => EXACT,
             (Text, Other("CharSequence")) => NEAR,
@@ -488,7 +488,7 @@ impl<'p> Eval<'p> {
                     false => return None,
                 }
             }
-            // Nothing of another package is derived from a class of this program.
+            // A type of another package is never derived from a class of this program.
             (Other(_), Class(_)) => return None,
             (Other(given), Other(wanted)) if given == wanted => EXACT,
             (Other(given), Other(wanted)) => match above(given) {
@@ -507,7 +507,7 @@ impl<'p> Eval<'p> {
     }
 }
 
-/// The type that an expression is cast to, which stands beside what is cast.
+/// The target type of a cast, which is recorded beside the value.
 fn cast_to(facts: &Facts, expr: ExprId) -> Option<ExprId> {
     let ty = |value: ExprId| match facts.expr(value) {
         Expr::InstanceOf(ty) => Some(ty),
@@ -521,21 +521,21 @@ fn cast_to(facts: &Facts, expr: ExprId) -> Option<ExprId> {
     }
 }
 
-/// The type of `var x = (T) y;`: what the cast says, where nothing else is put into it.
+/// The type of `var x = (T) y;`: that of the cast, if nothing else is assigned.
 fn only_cast(here: &File, var: VarId) -> Option<ExprId> {
     let mut values = here.binds(var);
     let only = values.next().filter(|_| here.facts.vars[var as usize].what == VarKind::Local)?;
     if values.next().is_some() { None } else { cast_to(&here.facts, only) }
 }
 
-/// Bounds of type parameters by other type parameters that are followed.
+/// Most bounds of type parameters by other type parameters that are followed.
 const MOST_BOUNDS: usize = 4;
-/// The parameter is of exactly this type.
+/// Score of an argument with exactly the type of the parameter.
 const EXACT: u32 = 16;
-/// It is of a type known to be above.
+/// Score of an argument whose type is derived from that of the parameter.
 const NEAR: u32 = 10;
 
-/// Whether a method with these parameters takes the place of one with those.
+/// Whether a method with the parameters `below` overrides one with the parameters `above`.
 fn overrides(below: &[Shape<'_>], above: &[Shape<'_>]) -> bool {
     below.len() == above.len() && below.iter().zip(above).all(|(b, a)| b == a || *a == Shape::Any)
 }
@@ -544,7 +544,7 @@ fn is_primitive(name: &str) -> bool {
     matches!(name, "int" | "long" | "short" | "byte" | "char" | "float" | "double" | "boolean")
 }
 
-/// Numbers are widened as needed, the nearest first.
+/// The score of a widening conversion between numbers; the nearest type scores highest.
 fn widened(given: &str, wanted: &str) -> Option<u32> {
     const ORDER: [&str; 6] = ["byte", "short", "int", "long", "float", "double"];
     if given == wanted {
@@ -573,7 +573,7 @@ fn unboxed(name: &str) -> Option<&'static str> {
     ["int", "long", "short", "byte", "char", "float", "double"].into_iter().find(|p| boxed(p) == name)
 }
 
-/// What common classes of Java's own library are beside themselves.
+/// Supertypes of common classes of Java's library.
 fn above(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "Class" => &["Type", "AnnotatedElement", "GenericDeclaration", "Serializable"],

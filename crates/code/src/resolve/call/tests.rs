@@ -1,4 +1,4 @@
-//! Small programs, and who calls whom in them.
+//! Small programs and the calls in them.
 
 mod bases;
 mod builds;
@@ -16,7 +16,7 @@ fn check(files: &[(&str, &str)], expected: &[&str]) {
     assert_eq!(calls(files), expected);
 }
 
-/// Every call of the files: where it stands, what it runs and its confidence, as they are read.
+/// Every call of the files: its position, its targets and their confidence.
 fn calls(files: &[(&str, &str)]) -> Vec<String> {
     let mut program = Program::default();
     for (path, text) in files {
@@ -72,7 +72,7 @@ fn an_overload_is_the_function_with_a_body() {
         )],
         &["a.ts:5 -> from:3 0.98", "a.ts:5 -> from:3 0.98", "a.ts:5 -> C:4 0.98", "a.ts:5 -> C.f:4 0.9"],
     );
-    // Without a body, what is declared is all there is.
+    // Without a body, the declaration is the only target.
     check(
         &[
             ("a.d.ts", "export function from(a: string): string;\n"),
@@ -197,7 +197,7 @@ fn an_objects_own_set_puts_nothing_into_it() {
 
 #[test]
 fn what_is_known_does_not_depend_on_what_was_asked_before() {
-    // However far `v0` is from the class, looking that far must not spoil the answer for those who are near.
+    // Evaluating `v0`, however far it is from the class, must not affect the answers for nearer variables.
     for far in 1..14 {
         let mut text = String::from("import { Foo } from './index';\n");
         for at in 0..far {
@@ -223,7 +223,7 @@ fn stars_give_what_the_modules_behind_them_give() {
         ("one.ts", "export function one() {}\nexport * from './index';\nfunction hidden() {}\n"),
         ("deep/index.ts", "export * from './two';\nexport { two as second } from './two';\n"),
         ("deep/two.js", "module.exports = { two() {} };\n"),
-        // What is given on is not brought here.
+        // `export *` does not bind names locally.
         ("own.ts", "export * from './one';\none();\n"),
         ("a.ts", "import { one, two, second, hidden } from '.';\none();\ntwo();\nsecond();\nhidden();\n"),
     ];
@@ -322,7 +322,7 @@ fn a_python_type_of_a_class_is_the_class() {
     );
 }
 
-/// Without remembering what callers pass, each step here would ask twenty times as often as the one before.
+/// Without memoizing what callers pass, each step would ask twenty times as many questions as the previous one.
 #[test]
 fn whatever_comes_is_handed_on_by_many_to_many() {
     let handed_on = |steps: usize| {
@@ -337,11 +337,11 @@ fn whatever_comes_is_handed_on_by_many_to_many() {
         found.iter().filter(|call| call.contains("-> work:")).count()
     };
     assert_eq!(handed_on(2), 3);
-    // Further than values are followed, but it ends.
+    // More steps than values are followed, but it terminates.
     assert!(handed_on(12) <= 3);
 }
 
-/// As gin has it: an engine is a group of routes by embedding one.
+/// As in gin: the engine embeds a group of routes.
 #[test]
 fn methods_of_embedded_structs_are_called_through_what_embeds_them() {
     let mut found = calls(&[
@@ -377,7 +377,7 @@ fn methods_of_embedded_structs_are_called_through_what_embeds_them() {
                  }\n",
         ),
     ]);
-    // A method is told once for each struct it runs on.
+    // A method is reported once for each struct it runs on.
     found.dedup();
     assert_eq!(
         found,
@@ -392,7 +392,7 @@ fn methods_of_embedded_structs_are_called_through_what_embeds_them() {
     );
 }
 
-/// A function of the standard library is not one of ours that happens to have its name.
+/// A function of the standard library does not resolve to one of the program with the same name.
 #[test]
 fn a_function_of_another_package_is_not_taken_for_ours() {
     check(
@@ -412,7 +412,7 @@ fn a_function_of_another_package_is_not_taken_for_ours() {
     );
 }
 
-/// Decorators that are written with and without arguments.
+/// Decorators that work with and without arguments.
 #[test]
 fn what_hangs_on_a_parameter_that_was_not_given_is_not_returned() {
     let program = |branches: &str| {
@@ -449,7 +449,7 @@ fn what_hangs_on_a_parameter_that_was_not_given_is_not_returned() {
         assert!(!with_arguments.iter().any(|to| to.starts_with("deco.inner.wrapper")), "{form}: {found:?}");
         assert!(of(line("two()")).iter().any(|to| to.starts_with("deco.inner.wrapper:3")), "{form}: {found:?}");
     }
-    // A parameter that is filled in has been given to what follows.
+    // A parameter that is assigned a default counts as given afterwards.
     let filled = "def pick(maker=None):\n\
                   \x20   if maker is None: maker = first\n\
                   \x20   if maker: return maker\n\
@@ -514,7 +514,7 @@ fn what_is_handed_back_is_what_the_call_passed() {
             "a.py:11 -> b:6 0.98",
         ],
     );
-    // What was assigned to in between is not what came.
+    // A reassigned parameter is not returned unchanged.
     check(
         &[(
             "a.py",
@@ -559,6 +559,6 @@ fn a_declared_method_stands_for_as_many_as_are_too_many_to_list() {
         }
         calls(&[("a.go", &text)]).len()
     };
-    // Itself and the others, as long as they are eight together.
+    // The declared method and its overrides, as long as there are at most eight.
     assert_eq!((called(1), called(7), called(8), called(9)), (2, 8, 1, 1));
 }

@@ -1,4 +1,4 @@
-//! The program's paths as a file system for `oxc_resolver`: nothing of the real one is ever opened.
+//! Presents the program's paths as a file system for `oxc_resolver`; the real one is never read.
 
 use super::manifests::{Links, Package};
 use super::{EXTENSIONS, WRITTEN_AS};
@@ -10,23 +10,23 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The repository's root as the resolver sees it.
+/// The repository's root in the virtual file system.
 pub const ROOT: &str = "/";
 
 const MODULES: &str = "node_modules";
 
-/// Folders of a package that a build makes.
+/// Folders of build output in a package.
 const OUTPUTS: [&str; 12] =
     ["dist", "lib", "build", "out", "output", "esm", "cjs", "es", "umd", "es6", "commonjs", "bundle"];
 
-/// Folders below those, one for each kind of what is made.
+/// Folders below those, one per kind of output.
 const KINDS: [&str; 10] =
     ["types", "typings", "declarations", "module", "main", "node", "browser", "mjs", "dev", "prod"];
 
-/// Where the source of what a build makes stands, from the package's folder.
+/// Folders of the source of build output, relative to the package.
 const SOURCES: [&str; 4] = ["src", "", "source", "lib"];
 
-/// Parts of names by which bundlers tell apart what they make: `index.esm.js`.
+/// Parts of names by which bundlers distinguish their output: `index.esm.js`.
 const MARKS: [&str; 12] = [
     ".esm",
     ".cjs",
@@ -55,7 +55,7 @@ struct Tree {
     links: Links,
     /// Folders with links in their `node_modules`.
     linked: FxHashSet<Arc<str>>,
-    /// Whether the repository holds packages of others.
+    /// Whether the repository contains a `node_modules` folder with packages of others.
     modules: bool,
 }
 
@@ -86,19 +86,19 @@ impl Files {
         self.0.modules
     }
 
-    /// The package that is meant by a name in a folder.
+    /// The package that a name refers to in a folder.
     pub fn package(&self, folder: &str, name: &str) -> Option<usize> {
         let by_folder = self.0.links.get(name)?;
         upwards(folder).find_map(|folder| by_folder.get(folder)).map(|link| link.package)
     }
 
-    /// The path in the repository of what the resolver found.
+    /// The path in the repository of a file that the resolver found.
     pub fn real(&self, path: &Path) -> Option<String> {
         let (path, entry) = self.find(path)?;
         matches!(entry, Entry::File).then(|| path.into_owned())
     }
 
-    /// Whether a place that a configuration gives to a module can be a file or folder.
+    /// Whether the path to which a configuration maps a module can be a file or folder.
     pub fn may_be(&self, path: &Path) -> bool {
         let Some(place) = path.to_str() else { return false };
         self.find(path).is_some()
@@ -120,7 +120,7 @@ impl Files {
         Some((Cow::Owned(found), entry))
     }
 
-    /// Packages of the repository stand in `node_modules`, as package managers link them there.
+    /// Maps a path in `node_modules` to a package of the repository, as package managers link it.
     fn follow<'a>(&self, path: &'a str) -> Cow<'a, str> {
         let Some((folder, rest)) = split_modules(path) else { return Cow::Borrowed(path) };
         let name = super::package_name(rest);
@@ -134,7 +134,7 @@ impl Files {
         }
     }
 
-    /// What a file or folder that a build makes is made of.
+    /// The source of a file or folder of build output.
     fn source(&self, path: &str) -> Option<String> {
         if !path.split('/').any(is_output) {
             return None;
@@ -142,7 +142,7 @@ impl Files {
         let package = upwards(above(path)).find(|folder| self.0.packages.contains(*folder)).unwrap_or("");
         let mut rest = if package.is_empty() { path } else { path[package.len()..].trim_start_matches('/') };
         let made_in = rest.split('/').next().filter(|first| is_output(first))?;
-        // What was built and kept is meant itself, under whichever extension it is looked for.
+        // If the output itself is in the repository, with any extension, it is used.
         let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
         let stem = stem.strip_suffix(".d").unwrap_or(stem);
         let kept = |extension: &&str| self.0.entries.contains_key(format!("{stem}.{extension}").as_str());
@@ -164,20 +164,20 @@ impl Files {
                 break;
             }
         }
-        // Compiled with others from a folder above them all: `dist/package/src/…`.
+        // Compiled together with others from a common parent folder: `dist/package/src/…`.
         let (_, inside) = rest.split_once("/src/")?;
         self.made_of(&join(package, "src"), inside)
     }
 
     fn made_of(&self, folder: &str, rest: &str) -> Option<String> {
-        // A whole package is never what a build made of it.
+        // The source of a whole output folder is never the package itself.
         if rest.is_empty() {
             let is_source = folder.rsplit('/').next().is_some_and(|name| name == "src" || name == "source");
             return (is_source && matches!(self.0.entries.get(folder), Some(Entry::Folder))).then(|| folder.to_owned());
         }
         let is_file = |path: &String| matches!(self.0.entries.get(path.as_str()), Some(Entry::File));
         let path = join_all(folder, rest);
-        // Manifests are not made by builds: a copy of one would be taken for a package of its own.
+        // Manifests are not build output: a copy of one would count as a separate package.
         if matches!(self.0.entries.get(path.as_str()), Some(Entry::File | Entry::Folder)) {
             return Some(path);
         }
@@ -195,7 +195,7 @@ pub fn is_output(folder: &str) -> bool {
     OUTPUTS.contains(&folder) || folder.starts_with("dist-") || folder.starts_with("lib-")
 }
 
-/// Each folder on the way to a path.
+/// Adds each folder above a path.
 fn add_folders(entries: &mut FxHashMap<Arc<str>, Entry>, path: &str) {
     for folder in upwards(path).skip(1) {
         if entries.contains_key(folder) {
@@ -205,7 +205,7 @@ fn add_folders(entries: &mut FxHashMap<Arc<str>, Entry>, path: &str) {
     }
 }
 
-/// The folder part of a path; empty at the root.
+/// The folder of a path; empty at the root.
 pub fn above(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(above, _)| above)
 }
@@ -219,7 +219,7 @@ fn join_all(folder: &str, rest: &str) -> String {
     if rest.is_empty() { folder.to_owned() } else { join(folder, rest) }
 }
 
-/// The folder that holds the last `node_modules` of a path, and what stands after it.
+/// The folder that contains the last `node_modules` of a path, and the path after it.
 fn split_modules(path: &str) -> Option<(&str, &str)> {
     if let Some(at) = path.rfind("/node_modules/") {
         return Some((&path[..at], &path[at + MODULES.len() + 2..]));
@@ -252,7 +252,7 @@ impl FileSystem for Files {
             let folder = matches!(entry, Entry::Folder);
             return Ok(FileMetadata::new(!folder, folder, false));
         }
-        // A folder of links that has nothing else in it.
+        // A `node_modules` folder that contains only links.
         let holder = path.to_str().and_then(|path| path.strip_prefix(ROOT)).filter(|path| {
             let folder = path.strip_suffix(MODULES).map(|folder| folder.trim_end_matches('/'));
             folder.is_some_and(|folder| self.0.linked.contains(folder))

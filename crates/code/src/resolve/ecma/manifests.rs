@@ -1,4 +1,4 @@
-//! What `package.json`, `tsconfig.json` and `jsconfig.json` say, made ready for the resolver.
+//! Reads `package.json`, `tsconfig.json` and `jsconfig.json` and prepares them for the resolver.
 
 use super::files::{ROOT, above, upwards};
 use super::{CONDITIONS, ENTRY_FIELDS, package_name};
@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 pub struct Package {
     pub folder: String,
     pub name: Option<String>,
-    /// Paths its manifest names as its entry, without `./` before them.
+    /// Paths of its entries according to the manifest, without a leading `./`.
     pub entries: Vec<String>,
 }
 
-/// Packages of the repository by name, then by the folder below which the name means that package.
+/// Packages of the repository by name, then by the folder below which the name refers to that package.
 pub type Links = FxHashMap<String, FxHashMap<String, Link>>;
 
 pub struct Link {
@@ -28,14 +28,14 @@ pub struct Link {
 #[derive(Default)]
 pub struct Manifests {
     pub packages: Vec<Package>,
-    /// Texts as the resolver is to see them; those that cannot be read are left out.
+    /// Contents as the resolver sees them; malformed manifests are missing.
     pub texts: FxHashMap<String, String>,
-    /// Conditions of `exports` that lead to source and are known to this repository alone.
+    /// Conditions of `exports` that lead to source and that only this repository uses.
     pub conditions: Vec<String>,
     pub links: Links,
 }
 
-/// Folders whose packages are there to be looked at, not to be imported from elsewhere.
+/// Folders with samples: their packages are not imported from elsewhere.
 const SAMPLES: [&str; 14] = [
     "test",
     "tests",
@@ -59,7 +59,7 @@ impl Manifests {
     pub fn read<'a>(manifests: impl Iterator<Item = &'a (String, String)>) -> Manifests {
         let mut all = Manifests::default();
         let mut configs: FxHashMap<&str, &str> = FxHashMap::default();
-        // Names of packages that come from a registry.
+        // Names of packages from a registry.
         let mut outside: FxHashSet<String> = FxHashSet::default();
         for (path, text) in manifests {
             if path.rsplit('/').next() == Some("package.json") {
@@ -71,7 +71,7 @@ impl Manifests {
         all.link(&outside);
         for (path, text) in &configs {
             let Some(text) = all.config(path, text, &configs) else { continue };
-            // The resolver looks for the one name only.
+            // The resolver only looks for `tsconfig.json`.
             if path.ends_with("jsconfig.json") {
                 let usual = join(above(path), "tsconfig.json");
                 if !configs.contains_key(usual.as_str()) {
@@ -109,7 +109,7 @@ impl Manifests {
         self.texts.insert(path.to_owned(), text.to_owned());
     }
 
-    /// A condition that leads to TypeScript is one of the repository itself: nobody else could run that.
+    /// Collects conditions that lead to TypeScript. They are specific to the repository, because no runtime uses them.
     fn read_conditions(&mut self, exports: &Value) {
         match exports {
             Value::Object(fields) => {
@@ -130,15 +130,15 @@ impl Manifests {
         }
     }
 
-    /// Every package with a name can be imported by it, anywhere; of several with one name, the one that shares the
-    /// nearest package around both.
+    /// Makes every named package importable from anywhere. Of several with one name, the one with the nearest common
+    /// parent package applies.
     fn link(&mut self, outside: &FxHashSet<String>) {
         let folders: FxHashSet<&str> = self.packages.iter().map(|package| &*package.folder).collect();
         let mut named: FxHashMap<&str, u32> = FxHashMap::default();
         for name in self.packages.iter().filter_map(|package| package.name.as_deref()) {
             *named.entry(name).or_default() += 1;
         }
-        // The best one is put in first and stays.
+        // The preferred one is inserted first and not replaced.
         let mut order: Vec<usize> = (0..self.packages.len()).collect();
         order.sort_by_key(|number| {
             let folder = &self.packages[*number].folder;
@@ -150,11 +150,11 @@ impl Manifests {
                 continue;
             }
             let by_folder = self.links.entry(name.clone()).or_default();
-            // A sample named as a package that is really depended on stands in for it only where it is.
+            // A sample with the name of a real dependency replaces it only within the samples.
             let end = sample(folder).filter(|_| outside.contains(name));
             for above in upwards(folder) {
                 let last = end == Some(above);
-                // The resolver tries many paths in each folder that has links, so there are no needless ones.
+                // Only necessary links, because the resolver tries many paths in each folder with links.
                 if above.is_empty() || last || (named[name.as_str()] > 1 && folders.contains(above)) {
                     let link = || Link { package, folder: folder.clone() };
                     by_folder.entry(above.to_owned()).or_insert_with(link);
@@ -166,8 +166,8 @@ impl Manifests {
         }
     }
 
-    /// A configuration with only what names modules. What it extends is looked up here, because one that is not in the
-    /// repository would make the resolver refuse the whole.
+    /// A configuration reduced to the settings that name modules. Its `extends` is resolved here, because the resolver
+    /// would reject a configuration that extends one outside the repository.
     fn config(&self, path: &str, text: &str, configs: &FxHashMap<&str, &str>) -> Option<String> {
         let full = PathBuf::from(format!("{ROOT}{path}"));
         let config = TsConfig::parse(true, &full, &full, text.to_owned()).ok()?;
@@ -201,7 +201,7 @@ impl Manifests {
                 "baseUrl": options.base_url,
                 "paths": options.paths,
                 "rootDirs": options.root_dirs,
-                // Whether it is compiled or not: JavaScript beside TypeScript uses the same names.
+                // Always set: JavaScript beside TypeScript uses the same aliases.
                 "allowJs": true,
             },
             "references": references.map(|to| json!({ "path": Path::new(ROOT).join(to) })).collect::<Vec<_>>(),
@@ -210,7 +210,7 @@ impl Manifests {
     }
 }
 
-/// The outermost folder of samples around a folder, or the folder itself.
+/// The outermost folder of samples that contains a folder, or is it.
 fn sample(folder: &str) -> Option<&str> {
     let mut end = 0;
     for part in folder.split('/') {

@@ -1,11 +1,11 @@
-//! Small repositories, and what imports in them mean.
+//! Small repositories and the files that imports in them resolve to.
 
 use super::Packages;
 use crate::language::Language;
 use crate::resolve::Program;
 use std::sync::Arc;
 
-/// A repository: manifests with their texts, other files by path alone.
+/// A repository: manifests with their contents, other files by path only.
 fn program(manifests: &[(&str, &str)], files: &[&str]) -> Program {
     let mut program = Program::default();
     for path in files {
@@ -21,13 +21,13 @@ fn packages(program: &Program) -> Packages {
     Packages::read(program, &manifests)
 }
 
-/// Each case: the file that imports, the module, the file that is meant or nothing.
+/// Each case: the importing file, the module, the expected file or an empty string.
 #[track_caller]
 fn check(manifests: &[(&str, &str)], files: &[&str], cases: &[(&str, &str, &str)]) {
     let program = program(manifests, files);
     let packages = packages(&program);
     let mut wrong = Vec::new();
-    // Twice: the second answer is a kept one.
+    // Twice: the second answer comes from the cache.
     for (from, module, expected) in cases.iter().chain(cases) {
         let file = program.find_file(from).expect("the importing file is part of the repository");
         let found = packages.resolve(&program, file, module).map(|id| &*program.file(id).path);

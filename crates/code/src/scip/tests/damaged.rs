@@ -1,4 +1,4 @@
-//! Files that are no indexes: each is refused with one code, and nothing panics.
+//! Malformed indexes: each is rejected with one error code, and nothing panics.
 
 use super::encode::{Message, Units, index};
 use super::{ANIMALS, Doc, animals, case};
@@ -6,7 +6,7 @@ use crate::Language;
 use crate::scip::{Document, Encoding, Index, link, place};
 use uuid::Uuid;
 
-/// Reads bytes as far as they go, as an import does.
+/// Reads bytes as far as they are valid, as an import does.
 fn read(bytes: &[u8]) -> Result<usize, &'static str> {
     let index = Index::read(bytes).map_err(|e| e.code)?;
     let mut placed = Vec::new();
@@ -18,7 +18,7 @@ fn read(bytes: &[u8]) -> Result<usize, &'static str> {
     Ok(link(&index, &placed, &[], Uuid::nil()).edges.len())
 }
 
-/// The same numbers every time.
+/// A random number generator with a fixed seed.
 struct Random(u64);
 
 impl Random {
@@ -77,7 +77,7 @@ fn a_cut_index_never_panics() {
             }
         }
     }
-    // It can be whole only where a message ends.
+    // A truncated index can be valid only if it ends where a message ends.
     assert!(refused >= bytes.len() - 3, "{refused} of {} refused", bytes.len());
 }
 

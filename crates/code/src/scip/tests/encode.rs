@@ -1,6 +1,6 @@
-//! Writes small SCIP indexes for tests, message by message; engine's tests use it too.
+//! Encodes small SCIP indexes for tests, message by message; the engine's tests use it too.
 
-/// A message being written.
+/// A message under construction.
 #[derive(Clone, Default)]
 pub struct Message(pub Vec<u8>);
 
@@ -32,14 +32,14 @@ impl Message {
         self.bytes(field, &message.0)
     }
 
-    /// Numbers as one field, which is how indexers write ranges.
+    /// Numbers as one packed field, which is how indexers write ranges.
     pub fn packed(self, field: u64, numbers: &[u32]) -> Message {
         let packed = numbers.iter().fold(Message::default(), |list, number| list.raw(u64::from(*number)));
         self.bytes(field, &packed.0)
     }
 }
 
-/// What columns count, as a document says it.
+/// The unit of columns that a document declares.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Units {
     Unsaid = 0,
@@ -48,7 +48,8 @@ pub enum Units {
     Utf32 = 3,
 }
 
-/// A document about a text; places are told by line (1-based), the word that stands there, and which of them on that line.
+/// A document about a text. Positions are given by line (1-based), the word at the position, and its number on that
+/// line.
 #[derive(Clone)]
 pub struct Doc {
     text: String,
@@ -91,7 +92,7 @@ impl Doc {
         self
     }
 
-    /// The file itself, as indexers define it: nothing, at the beginning.
+    /// The file itself as a symbol: indexers define it with an empty range at the beginning.
     pub fn file(self, symbol: &str) -> Doc {
         self.occurrence(&[0, 0, 0], symbol, 1)
     }
@@ -115,14 +116,14 @@ impl Doc {
         self.occurrence(&range, symbol, 0)
     }
 
-    /// A symbol's kind, and what it implements.
+    /// The kind of a symbol, and the symbols that it implements.
     pub fn about(mut self, symbol: &str, kind: u64, implements: &[&str]) -> Doc {
         let information = information(symbol, kind, implements);
         self.message = self.message.message(3, &information);
         self
     }
 
-    /// The text itself, which indexers may add.
+    /// Adds the source text, which indexers may include.
     pub fn with_text(mut self) -> Doc {
         let text = self.text.clone();
         self.message = self.message.text(5, &text);
@@ -138,7 +139,7 @@ pub fn information(symbol: &str, kind: u64, implements: &[&str]) -> Message {
     if kind != 0 { message.number(5, kind) } else { message }
 }
 
-/// A whole index made by a tool.
+/// A whole index of a tool.
 pub fn index(tool: &str, root: &str, documents: &[Doc], outside: &[Message]) -> Vec<u8> {
     let tool = Message::default().text(1, tool).text(2, "1.2.3").text(3, "--verbose");
     let metadata = Message::default().message(2, &tool).text(3, root).number(4, 1);

@@ -1,4 +1,4 @@
-//! What an index says beside what is known already: taken over, refuted, or left alone.
+//! Merging an index with known relationships: adopted, refuted, or left unchanged.
 
 use super::encode::{Doc, Units};
 use super::{NAMESPACE, case, ts};
@@ -129,7 +129,7 @@ def main():
         .mention_nth(8, "f", 1, &py("f()."))
         .define(10, "main", &py("main()."))
         .mention(11, "f", &py("f()."))
-        // As scip-python has it: a member that is not the one that is written.
+        // As in scip-python: the symbol is another member than the one in the text.
         .mention(11, "exists", "scip-python python python-stdlib 3.11 genericpath/isdir().");
     let case = case("scip-python", &[("shop.py", text)], &[doc], &[]);
     let own = "shop.py::f~(x)";

@@ -1,4 +1,4 @@
-//! Symbols of each indexer, and what they are called in the graph.
+//! Symbols of each indexer, and their keys in the graph.
 
 use crate::Language;
 use crate::scip::symbol::{Suffix, Symbol, home, suffix};

@@ -4,7 +4,7 @@ use super::kernels::{Activations, Level};
 use super::weights::{Linear, Rows, Weights};
 
 pub const DIMENSIONS: usize = 384;
-/// The model was trained on no more tokens in a text.
+/// Most tokens per text: the model was not trained on longer ones.
 pub const MOST_TOKENS: usize = 256;
 const VOCABULARY: usize = 30_522;
 const INTERMEDIATE: usize = 1536;
@@ -44,8 +44,8 @@ impl Network {
         })
     }
 
-    /// One vector for each text. Texts share the reading of weights and nothing else: rows are computed one by one,
-    /// so a text's vector does not depend on its company.
+    /// Returns one vector per text. Texts are computed together only to read weights once; rows are independent, so a
+    /// text's vector does not depend on the other texts.
     pub fn vectors(&self, texts: &[&[u16]], level: Level) -> Vec<Vec<f32>> {
         let tokens: usize = texts.iter().map(|ids| ids.len()).sum();
         let mut rows = self.first_rows(texts, tokens, level);
@@ -78,7 +78,7 @@ impl Network {
     }
 }
 
-/// What a pass needs room for, used again by every layer.
+/// Buffers of a pass, reused by every layer.
 struct Room {
     activations: Activations,
     three: Vec<f32>,
@@ -144,7 +144,7 @@ impl Norm {
     }
 }
 
-/// The mean of all rows has the direction of their sum, and direction is all that is kept.
+/// Normalises the sum of all rows: it has the same direction as their mean.
 fn direction_of_sum(rows: &[f32]) -> Vec<f32> {
     let mut sum = vec![0f32; DIMENSIONS];
     for row in rows.chunks_exact(DIMENSIONS) {

@@ -1,21 +1,21 @@
-//! The arithmetic of the forward pass, once in plain Rust and once for AVX2, with the same results to the last bit.
+//! The arithmetic of the forward pass, in plain Rust and for AVX2, with bit-identical results.
 //!
-//! Matrices are multiplied in integers (16-bit activations by 8-bit weights, summed in 32 bits), so order does not
-//! matter. All else is one piece of plain code that the compiler also translates for AVX2: it never fuses or reorders
-//! operations on floats, so only speed differs.
+//! Matrices are multiplied in integers (16-bit activations by 8-bit weights, summed in 32 bits), so the order does not
+//! matter. All else is plain code that is also compiled for AVX2: the compiler never fuses or reorders float
+//! operations, so only speed differs.
 
 mod float;
 mod integer;
 
 use super::weights::Linear;
 
-/// Outputs whose weights stand together in a panel.
+/// The number of outputs whose weights are stored together in a panel.
 pub const PANEL: usize = 16;
 
 /// The largest activation: 1,536 products with weights up to 127 still fit in 32 bits.
 const LARGEST: f32 = 8191.0;
 
-/// Which instructions are used. Only [`Level::best`] can give more than plain ones, after having looked.
+/// Which instructions to use. Only [`Level::best`] returns more than plain ones, after detecting support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level(Kind);
 
@@ -33,7 +33,7 @@ pub struct Activations {
     scales: Vec<f32>,
 }
 
-/// Translates a function of `float` twice and calls the right one.
+/// Compiles a function of `float` for each level and calls the one for `self`.
 macro_rules! dispatched {
     ($(#[$about:meta])* $name:ident($($argument:ident: $type:ty),*)) => {
         $(#[$about])*
@@ -45,7 +45,7 @@ macro_rules! dispatched {
             }
             match self.0 {
                 Kind::Plain => float::$name($($argument),*),
-                // SAFETY: a `Level` of this kind is only made where AVX2 was found.
+                // SAFETY: a `Level` of this kind is only created where AVX2 was detected.
                 #[cfg(target_arch = "x86_64")]
                 #[allow(unsafe_code)]
                 Kind::Avx2 => unsafe { with_avx2($($argument),*) },
@@ -68,7 +68,7 @@ impl Level {
     }
 
     dispatched! {
-        /// Rounds every row of `width` to integers on its own scale.
+        /// Quantises every row of `width` to integers with its own scale.
         quantise(rows: &[f32], width: usize, to: &mut Activations)
     }
 
@@ -78,23 +78,23 @@ impl Level {
     }
 
     dispatched! {
-        /// Adds `more` to `rows` and brings every row to mean 0 and variance 1, then to `gain` and `bias`.
+        /// Adds `more` to `rows`, normalises every row to mean 0 and variance 1, then applies `gain` and `bias`.
         add_and_norm(rows: &mut [f32], more: &[f32], gain: &[f32], bias: &[f32])
     }
 
     dispatched! {
-        /// All heads of attention among the tokens of one text. `three` has query, key and value of each token in a row.
+        /// All attention heads among the tokens of one text. Each row of `three` has query, key and value of a token.
         attend(three: &[f32], heads: usize, width: usize, to: &mut [f32], scratch: &mut Vec<f32>)
     }
 
-    /// Every row of `from` through a linear layer.
+    /// Applies a linear layer to every row of `from`.
     pub fn linear(self, from: &Activations, layer: &Linear, to: &mut [f32]) {
         let Activations { values, scales } = from;
         assert_eq!(values.len(), scales.len() * layer.inputs, "rows have another width than the layer");
         assert_eq!(to.len(), scales.len() * layer.outputs, "the result has another shape");
         match self.0 {
             Kind::Plain => integer::linear_plain(values, scales, layer, to),
-            // SAFETY: a `Level` of this kind is only made where AVX2 was found.
+            // SAFETY: a `Level` of this kind is only created where AVX2 was detected.
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
             Kind::Avx2 => unsafe { integer::linear_avx2(values, scales, layer, to) },

@@ -1,20 +1,20 @@
-//! Texts as the model reads them: BERT's uncased word pieces, the same ids as the original tokenizer gives.
+//! BERT's uncased WordPiece tokenizer, with the same ids as the original.
 
 mod classes;
 
 use rustc_hash::FxHashMap;
 use unicode_normalization::char::decompose_canonical;
 
-/// No word in the vocabulary comes near: a longer one is unknown, as in the original.
+/// Longest word in characters; longer ones are unknown, as in the original.
 const LONGEST_WORD: usize = 100;
 
-/// Written in a text, these mean the tokens themselves.
+/// In a text, these stand for the special tokens themselves.
 const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 
 pub struct Tokenizer {
     /// Pieces that begin a word.
     begins: FxHashMap<&'static str, u16>,
-    /// Pieces that go on with one, without their `##`.
+    /// Pieces that continue a word, without their `##`.
     continues: FxHashMap<&'static str, u16>,
     longest_piece: usize,
     unknown: u16,
@@ -23,7 +23,7 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// From a vocabulary of one piece a line. `None` if the pieces every text needs are missing or there are too many.
+    /// Parses a vocabulary with one piece per line. `None` if required pieces are missing or there are too many.
     pub fn new(vocabulary: &'static str) -> Option<Tokenizer> {
         let mut begins = FxHashMap::default();
         let mut continues = FxHashMap::default();
@@ -41,7 +41,7 @@ impl Tokenizer {
         Some(Tokenizer { begins, continues, longest_piece, unknown, start, end })
     }
 
-    /// At most `most` ids (two of them mark start and end), however long the text: what comes later is not looked at.
+    /// Returns at most `most` ids, including the start and end markers. The rest of a longer text is not read.
     pub fn ids(&self, text: &str, most: usize) -> Vec<u16> {
         let mut reading = Reading { tokenizer: self, ids: vec![self.start], word: String::new(), most: most - 1 };
         let mut rest = text;
@@ -70,7 +70,7 @@ fn next_special(text: &str) -> Option<(&str, &'static str, &str)> {
 struct Reading<'a> {
     tokenizer: &'a Tokenizer,
     ids: Vec<u16>,
-    /// What has been read of the word that is not over yet.
+    /// The part of the current word that has been read.
     word: String,
     most: usize,
 }
@@ -124,7 +124,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Takes the longest piece that fits, again and again; a word with a part that no piece fits is unknown as a whole.
+    /// Splits the word greedily into the longest matching pieces; if some part matches no piece, the whole word is
+    /// unknown.
     fn end_word(&mut self) {
         if self.word.is_empty() {
             return;
@@ -167,7 +168,7 @@ fn is_in(ranges: &[(u32, u32)], c: char) -> bool {
     ranges.get(place).is_some_and(|&(first, _)| first <= c)
 }
 
-/// Chinese characters, which stand for themselves; Japanese kana and Korean are written in words.
+/// Whether a character is a Chinese ideograph, which is a token of its own. Japanese kana and Korean form words.
 fn is_ideograph(c: char) -> bool {
     matches!(c as u32,
         0x4E00..=0x9FFF | 0x3400..=0x4DBF | 0x20000..=0x2A6DF | 0x2A700..=0x2B81F | 0x2B920..=0x2CEAF

@@ -1,4 +1,4 @@
-//! The weights as they lie in the binary: found by name, read in place. `models/README.md` tells the format.
+//! The weights as stored in the binary: found by name, read in place; `models/README.md` describes the format.
 
 use rustc_hash::FxHashMap;
 
@@ -6,7 +6,7 @@ const MAGIC: &[u8] = b"LUKASAW1";
 const ALIGN: usize = 64;
 
 pub struct Weights {
-    /// SHA-256 of all that follows the header, as the header says.
+    /// SHA-256 of everything after the header, as given in the header.
     pub digest: &'static str,
     tensors: FxHashMap<&'static str, Tensor>,
     data: &'static [u8],
@@ -19,14 +19,14 @@ struct Tensor {
     offset: usize,
 }
 
-/// Rows of int8, each with its scale.
+/// Rows of int8 values, each row with its scale.
 pub struct Rows {
     bytes: &'static [u8],
     scales: Vec<f32>,
     columns: usize,
 }
 
-/// A linear layer: int8 weights in the order the kernel reads them, a scale and a bias for each output.
+/// A linear layer: int8 weights in the order in which the kernel reads them, a scale and a bias for each output.
 pub struct Linear {
     pub panels: &'static [u8],
     pub scales: Vec<f32>,
@@ -87,7 +87,7 @@ impl Weights {
     }
 }
 
-/// `name kind rows columns offset`
+/// Parses a line `name kind rows columns offset`.
 fn tensor(line: &'static str) -> Option<(&'static str, Tensor)> {
     let mut words = line.split(' ');
     let (name, kind) = (words.next()?, words.next()?);

@@ -5,7 +5,7 @@ use super::{Parser, field, kind};
 use crate::lang::descent::{Read, Unsure};
 use smallvec::SmallVec;
 
-/// What was read of a member before it is known what kind of member it is.
+/// The parts of a member that were read before its kind is known.
 #[derive(Default)]
 struct Modifiers {
     nodes: SmallVec<[u32; 4]>,
@@ -15,7 +15,7 @@ struct Modifiers {
 }
 
 impl Parser<'_> {
-    /// A class with what decorates it; before `export` or behind it.
+    /// A class with its decorators, which may be before or after `export`.
     pub(super) fn decorated(&mut self, exported: bool) -> Read<u32> {
         let mut decorators = SmallVec::<[u32; 4]>::new();
         while self.at(Tok::At) {
@@ -139,7 +139,7 @@ impl Parser<'_> {
         if modifiers.method && !method {
             return Err(Unsure);
         }
-        // TypeScript's grammar has the decorators of methods beside them.
+        // In TypeScript's grammar, the decorators of methods are siblings of the methods.
         let apart = method && self.state.typed;
         let from = decorators.first().filter(|_| !apart).map_or(start, |first| self.tree.start(*first));
         let node = self.open_at(kind::METHOD_DEFINITION, from);
@@ -173,7 +173,7 @@ impl Parser<'_> {
                 "readonly" if typed => Some(kind::WORD_READONLY),
                 "override" if typed => Some(kind::OVERRIDE_MODIFIER),
                 "public" | "private" | "protected" if typed => Some(kind::ACCESSIBILITY_MODIFIER),
-                // Nobody asks for these.
+                // These have no node, because the front end does not use them.
                 "declare" | "accessor" if typed => None,
                 _ => break,
             };
@@ -227,7 +227,7 @@ impl Parser<'_> {
         self.member_end()
     }
 
-    /// The end of a member without a body, which does not belong to it.
+    /// The end of a member without a body, which is not part of the member.
     fn member_end(&mut self) -> Read<()> {
         if self.at(Tok::Semicolon) || self.ends() { Ok(()) } else { Err(Unsure) }
     }
@@ -276,7 +276,7 @@ impl Parser<'_> {
             if kind == kind::PROPERTY_IDENTIFIER {
                 return self.property_rest(start, name, &words);
             }
-            // Only where values are taken apart.
+            // Valid only in destructuring.
             let node = self.around(kind::OBJECT_ASSIGNMENT_PATTERN, name, field::LEFT);
             self.advance()?;
             let default = self.expression()?;

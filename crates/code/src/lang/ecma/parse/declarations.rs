@@ -1,11 +1,11 @@
-//! What only TypeScript declares: types, interfaces, enums, namespaces, and what is somewhere else.
+//! Declarations of TypeScript: types, interfaces, enums, namespaces, ambient declarations.
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
 use crate::lang::descent::{Read, Unsure};
 
 impl Parser<'_> {
-    /// A word and the name of a type behind it.
+    /// A keyword and the name of a type after it.
     fn named_declaration(&mut self, kind: u16) -> Read<u32> {
         let node = self.open(kind);
         self.advance()?;
@@ -84,7 +84,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// `a.b.c`, of which only the text is asked for.
+    /// `a.b.c` as one node, because only its text is used.
     pub(super) fn dotted(&mut self) -> Read<u32> {
         let node = self.identifier()?;
         while self.eat(Tok::Dot)? {
@@ -98,7 +98,7 @@ impl Parser<'_> {
         Ok(node)
     }
 
-    /// `declare …`; `next` is what follows the word.
+    /// `declare …`; `next` is the token after the keyword.
     pub(super) fn ambient(&mut self, next: Tok) -> Read<u32> {
         if !matches!(next, Tok::Name | Tok::Word(_)) {
             return self.expression_statement();
@@ -113,7 +113,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// `global { … }`: what is seen from everywhere.
+    /// `global { … }`: declarations that are visible everywhere.
     pub(super) fn global(&mut self, node: u32) -> Read<u32> {
         self.advance()?;
         let block = self.block()?;
@@ -121,7 +121,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// Something that `export` or `declare` may stand before; without a name where that is allowed.
+    /// A declaration that may follow `export` or `declare`, possibly without a name.
     pub(super) fn declaration(&mut self) -> Read<u32> {
         let declaration = match self.tok.kind {
             Tok::Name => match self.text(self.tok) {

@@ -1,4 +1,4 @@
-//! Elements in the text, as React has them: tags, attributes, and what stands between.
+//! JSX elements: tags, attributes and children.
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
@@ -11,7 +11,7 @@ impl Parser<'_> {
         Ok(node)
     }
 
-    /// The element at `<`, and where it ends: what follows is a text or a token, as the caller knows.
+    /// The element at `<`, and its end. The caller decides whether a text or a token follows.
     fn element_here(&mut self) -> Read<(u32, u32)> {
         let start = self.tok.start;
         let tag = self.open(kind::JSX_OPENING_ELEMENT);
@@ -64,7 +64,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The end of `>`, which nothing is read behind.
+    /// The end of `>`, without reading a token after it.
     fn greater(&mut self) -> Read<u32> {
         if self.at(Tok::Greater) { Ok(self.tok.end) } else { Err(Unsure) }
     }
@@ -85,7 +85,7 @@ impl Parser<'_> {
         Ok(name)
     }
 
-    /// A name that may have `-` in it.
+    /// A name that may contain `-`.
     fn dashed(&mut self, kind: u16) -> Read<u32> {
         let (start, end) = (self.tok.start, self.lex.tag_name_end(self.tok.start));
         let node = self.word_node(kind, true, start, end.max(self.tok.end));
@@ -127,7 +127,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// A text in quotes, which knows no escapes, or an expression in braces.
+    /// A quoted string without escapes, or an expression in braces.
     fn attribute_value(&mut self) -> Read<u32> {
         let mut at = self.tok.end;
         while matches!(self.lex.byte(at), b' ' | b'\t' | b'\n' | b'\r') {
@@ -150,7 +150,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// `{…}` and where it ends; nothing is read behind it.
+    /// `{…}` and its end, without reading a token after it.
     fn braces(&mut self) -> Read<(u32, u32)> {
         let node = self.open(kind::JSX_EXPRESSION);
         self.advance()?;

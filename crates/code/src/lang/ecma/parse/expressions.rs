@@ -1,10 +1,10 @@
-//! Expressions, by how tightly their operators bind.
+//! Expressions, by precedence of their operators.
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
 use crate::lang::descent::{Lex, Read, Unsure};
 
-/// How tightly operators bind; what binds tighter is the larger.
+/// Precedence of operators; a larger number binds tighter.
 mod bind {
     pub const NULLISH: u8 = 1;
     pub const OR: u8 = 2;
@@ -21,7 +21,7 @@ mod bind {
 }
 
 impl Parser<'_> {
-    /// One expression, or several with commas between.
+    /// One expression, or several separated by commas.
     pub(super) fn expressions(&mut self) -> Read<u32> {
         let first = self.expression()?;
         if !self.at(Tok::Comma) {
@@ -104,7 +104,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// Whether something follows that a word like `yield` could be about.
+    /// Whether an expression begins here, such as the operand of `yield`.
     fn begins_expression(&self) -> bool {
         !matches!(
             self.tok.kind,
@@ -132,7 +132,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// How tightly the operator that comes next binds.
+    /// The precedence of the next operator.
     fn binds(&mut self) -> Option<u8> {
         if self.at(Tok::Greater) {
             self.tok = self.lex.greater(self.tok);
@@ -160,7 +160,7 @@ impl Parser<'_> {
         matches!(self.text(self.tok), "as" | "satisfies")
     }
 
-    /// An expression of operators that bind at least as tightly as `least`.
+    /// An expression of operators with at least the precedence `least`.
     fn binary(&mut self, least: u8) -> Read<u32> {
         let mut left = self.unary()?;
         while let Some(binds) = self.binds().filter(|binds| *binds >= least) {
@@ -228,7 +228,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// `…++`, or what stands there without it.
+    /// `…++`, or the operand alone.
     fn updated(&mut self) -> Read<u32> {
         let value = self.primary()?;
         if !self.at(Tok::Step) || self.lex.fresh {
@@ -239,13 +239,13 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// An atom with members, calls and subscripts behind it.
+    /// An atom followed by members, calls and subscripts.
     fn primary(&mut self) -> Read<u32> {
         let node = self.atom()?;
         self.behind(node, true)
     }
 
-    /// What a class extends, with type arguments that are not those of a call.
+    /// The base of a class, with type arguments that do not belong to a call.
     pub(super) fn extended(&mut self) -> Read<(u32, Option<u32>)> {
         let mut node = self.deeper(Self::atom)?;
         loop {
@@ -300,7 +300,7 @@ impl Parser<'_> {
                 }
                 Tok::Less if self.state.typed && calls => match self.guess_type_arguments()? {
                     Some(types) if self.at(Tok::Open(b'(')) => self.call(node, Some(types))?,
-                    // Of a template, or nothing but types: who knows.
+                    // Type arguments of a template or of nothing: ambiguous.
                     Some(_) => return Err(Unsure),
                     None => return Ok(node),
                 },
@@ -309,7 +309,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `.name` or `?.name` behind an object.
+    /// `.name` or `?.name` after an object.
     pub(super) fn member(&mut self, object: u32) -> Read<u32> {
         let node = self.around(kind::MEMBER_EXPRESSION, object, field::OBJECT);
         self.advance()?;
@@ -415,7 +415,7 @@ impl Parser<'_> {
         Ok(node)
     }
 
-    /// Goes on behind something that was read without tokens.
+    /// Continues after text that was read without tokens.
     pub(super) fn go_on(&mut self, end: u32) -> Read<()> {
         self.lex.jump(end);
         self.tok = self.lex.next()?;
@@ -439,7 +439,7 @@ impl Parser<'_> {
             loop {
                 match parser.tok.kind {
                     Tok::Close(b']') => return parser.advance(),
-                    // They count the places where it is assigned to.
+                    // Commas are recorded, because they count the positions in a destructuring assignment.
                     Tok::Comma => {
                         parser.mark(node, kind::SIGN_COMMA, field::NO)?;
                         continue;
@@ -496,7 +496,7 @@ impl Parser<'_> {
         self.template_of(kind::TEMPLATE_STRING, kind::TEMPLATE_SUBSTITUTION, Self::expressions)
     }
 
-    /// Texts with something between them.
+    /// Strings with substitutions.
     pub(super) fn template_of(&mut self, kind: u16, part: u16, read: impl Fn(&mut Self) -> Read<u32>) -> Read<u32> {
         let node = self.open(kind);
         let mut at = self.tok.end;

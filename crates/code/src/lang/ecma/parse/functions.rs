@@ -6,7 +6,7 @@ use crate::lang::descent::{Read, Unsure};
 use crate::tree::flag;
 
 impl Parser<'_> {
-    /// `function …` as a statement; `start` is where `async` stands if it does. Without a name it is an expression.
+    /// `function …` as a statement; `start` is the start of `async` if present. Without a name it is an expression.
     pub(super) fn function_declaration(&mut self, start: u32, is_async: bool) -> Read<u32> {
         let node = self.function_head(start, is_async)?;
         let declared = match self.tree.kind(node) {
@@ -31,7 +31,7 @@ impl Parser<'_> {
         self.function_body(node)
     }
 
-    /// All up to the body.
+    /// The function up to its body.
     fn function_head(&mut self, start: u32, is_async: bool) -> Read<u32> {
         let node = self.open_at(kind::FUNCTION_EXPRESSION, start);
         if is_async {
@@ -61,7 +61,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// Type parameters, parameters and the type of the result.
+    /// Type parameters, parameters and the result type.
     pub(super) fn signature(&mut self, node: u32) -> Read<()> {
         self.type_parameters(node)?;
         self.parameters(node)?;
@@ -114,7 +114,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// `private`, `override` and `readonly`, by which a parameter becomes a field.
+    /// `private`, `override` and `readonly`, which make a parameter a field.
     fn parameter_modifiers(&mut self, node: u32) -> Read<()> {
         while self.at(Tok::Name) {
             let word = self.text(self.tok);
@@ -180,7 +180,7 @@ impl Parser<'_> {
         self.arrow_body(node)
     }
 
-    /// A look behind `(`: most of them open no parameters.
+    /// Looks behind `(`, because most of them do not open parameters.
     fn may_open_parameters(&mut self) -> Read<bool> {
         let guess = self.guess();
         self.advance()?;
@@ -206,7 +206,7 @@ impl Parser<'_> {
         Ok(may)
     }
 
-    /// Where elements are written, `<T,` and `<T extends` tell type parameters from them.
+    /// Where JSX is allowed, `<T,` and `<T extends` distinguish type parameters from elements.
     fn opens_type_parameters(&mut self) -> Read<bool> {
         let guess = self.guess();
         self.advance()?;
@@ -216,14 +216,14 @@ impl Parser<'_> {
         Ok(opens)
     }
 
-    /// Reads what may be the head of an arrow function, and goes back if none follows.
+    /// Reads a possible head of an arrow function, and goes back if no arrow follows.
     fn guess_arrow(&mut self, is_async: bool) -> Read<Option<u32>> {
         let guess = self.guess();
         match self.arrow_head(is_async) {
             Ok(node) if self.at(Tok::Arrow) && !self.lex.fresh => {
                 let typed = self.tree.node(node).kids().field("return_type").is_some();
                 let node = self.arrow_body(node)?;
-                // `a ? (b) : c => d`: the `:` was that of the choice.
+                // `a ? (b) : c => d`: the `:` belongs to the conditional.
                 if !typed || !self.state.choosing || self.at(Tok::Colon) {
                     return Ok(Some(node));
                 }
@@ -280,7 +280,7 @@ impl Parser<'_> {
         Ok(node)
     }
 
-    /// A node of a token that has gone by already.
+    /// A node for a token that was already consumed.
     pub(super) fn word_node(&mut self, kind: u16, named: bool, start: u32, end: u32) -> u32 {
         self.tree.push(kind, if named { flag::NAMED } else { 0 }, start, end)
     }

@@ -1,7 +1,8 @@
-//! The tokens of JavaScript and TypeScript, one at a time.
+//! The lexer for JavaScript and TypeScript.
 //!
-//! What a token is depends on where it stands. Here `/` divides and `>` stands alone; the parser asks for the regular
-//! expression, the shift, the rest of a template or the text of an element where the language has them.
+//! The meaning of a token depends on its position. By default `/` is division and `>` is a single token; the parser
+//! requests a regular expression, a shift, the rest of a template or the text of an element where the language allows
+//! it.
 
 use crate::lang::descent::{self, Lex, Read, Unsure};
 use crate::lang::source::{Greater, Source};
@@ -17,7 +18,7 @@ pub enum Tok {
     Word(Word),
     Number,
     Str,
-    /// The opening of a template; its parts are read by the parser.
+    /// The start of a template; the parser reads its parts.
     Template,
     Open(u8),
     Close(u8),
@@ -32,7 +33,7 @@ pub enum Tok {
     Arrow,
     At,
     Assign,
-    /// `+=` and its like.
+    /// `+=` and similar operators.
     Augmented,
     /// `||=`, `&&=`, `??=`
     Otherwise,
@@ -61,7 +62,7 @@ pub enum Tok {
     Nullish,
 }
 
-/// Words that are never names.
+/// Reserved words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     Await,
@@ -107,7 +108,7 @@ pub enum Word {
 pub struct Lexer<'t> {
     source: Source<'t>,
     at: u32,
-    /// Whether a line ended before the token that was given last.
+    /// Whether there is a line break before the last token.
     pub fresh: bool,
 }
 
@@ -155,12 +156,12 @@ impl<'t> Lexer<'t> {
         self.source.rest(at)
     }
 
-    /// Goes on somewhere else.
+    /// Continues at another offset.
     pub fn jump(&mut self, at: u32) {
         self.at = at;
     }
 
-    /// The first line, where it tells what runs the file.
+    /// The `#!` line, if there is one.
     pub fn hash_bang(&mut self) -> Option<(u32, u32)> {
         let start = self.at;
         if !self.rest(start).starts_with(b"#!") {
@@ -175,13 +176,13 @@ impl<'t> Lexer<'t> {
         memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()) as u32
     }
 
-    /// Whether U+2028 or U+2029 stands there: they end lines too, and nobody writes them.
+    /// Whether U+2028 or U+2029 occurs in the text: they end lines too, but hardly any file has them.
     fn has_separator(&self, from: u32, to: u32) -> bool {
         let written = self.source.between(from, to);
         memchr::memchr_iter(0xe2, written).any(|at| matches!(written[at..], [0xe2, 0x80, 0xa8 | 0xa9, ..]))
     }
 
-    /// Goes over white space and comments; tells where each comment begins and ends.
+    /// Skips white space and comments; calls `comment` with the start and end of each comment.
     pub fn skip(&mut self, mut comment: impl FnMut(u32, u32)) -> Read<()> {
         loop {
             let start = self.at;
@@ -256,7 +257,7 @@ impl<'t> Lexer<'t> {
             (b'*', b'*', _) => (Tok::Power, 2),
             (b'<', b'<', _) => (Tok::Shift, 2),
             (b'<', b'=', _) => (Tok::Compare, 2),
-            // A comment of HTML.
+            // An HTML comment.
             (b'<', b'!', b'-') | (b'-', b'-', b'>') => return Err(Unsure),
             (b'+', b'+', _) | (b'-', b'-', _) => (Tok::Step, 2),
             (b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^', b'=', _) => (Tok::Augmented, 2),
@@ -289,7 +290,7 @@ impl<'t> Lexer<'t> {
         })
     }
 
-    /// What `>` begins where it is an operator.
+    /// The operator that `>` begins.
     pub fn greater(&mut self, token: Token) -> Token {
         let (greater, len) = self.source.greater(token.start);
         let kind = match greater {
@@ -366,7 +367,7 @@ impl<'t> Lexer<'t> {
         Ok(at)
     }
 
-    /// The end of a name in a tag, which may have `-` in it.
+    /// The end of a name in a tag, which may contain `-`.
     pub fn tag_name_end(&self, mut at: u32) -> u32 {
         while self.byte(at).is_ascii_alphanumeric() || matches!(self.byte(at), b'_' | b'$' | b'-') {
             at += 1;

@@ -52,7 +52,7 @@ impl Parser<'_> {
         self.from(node)
     }
 
-    /// `type` or `typeof` before what is imported or exported, if it is not the name of that.
+    /// `type` or `typeof` before an imported or exported name, unless it is the name itself.
     fn type_mark(&mut self, node: u32) -> Read<()> {
         if !self.state.typed {
             return Ok(());
@@ -101,7 +101,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// What something is called from outside: any word or text.
+    /// An exported name: any word or string.
     fn exported_name(&mut self) -> Read<u32> {
         match self.tok.kind {
             Tok::Name | Tok::Word(_) => self.leaf(kind::IDENTIFIER),
@@ -110,7 +110,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The module, what is said about it, and the end of the statement.
+    /// The module, its import attributes, and the end of the statement.
     fn from(&mut self, node: u32) -> Read<u32> {
         if !self.at(Tok::Str) {
             return Err(Unsure);
@@ -243,7 +243,7 @@ impl Parser<'_> {
             return Ok(self.close(node));
         }
         let declaration = self.declaration()?;
-        // What has no name is a value.
+        // A declaration without a name is a value.
         let named = !self.is_nameless(declaration);
         if !named {
             self.eat(Tok::Semicolon)?;

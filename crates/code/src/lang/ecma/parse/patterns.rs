@@ -1,11 +1,11 @@
-//! Names and the patterns that take values apart.
+//! Names and destructuring patterns.
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
 use crate::lang::descent::{Read, Unsure};
 
 impl Parser<'_> {
-    /// What a declaration or a parameter gives names to.
+    /// The target of a declaration or a parameter.
     pub(super) fn pattern(&mut self) -> Read<u32> {
         match self.tok.kind {
             Tok::Name => self.leaf(kind::IDENTIFIER),
@@ -15,7 +15,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A pattern, with what it holds when nothing is given.
+    /// A pattern with an optional default.
     pub(super) fn pattern_or_default(&mut self) -> Read<u32> {
         let target = self.pattern()?;
         self.with_default(target, kind::ASSIGNMENT_PATTERN)
@@ -80,7 +80,7 @@ impl Parser<'_> {
         loop {
             match self.tok.kind {
                 Tok::Close(b']') => break,
-                // They count the places.
+                // Commas are recorded, because they count the positions.
                 Tok::Comma => {
                     self.mark(node, kind::SIGN_COMMA, field::NO)?;
                     continue;
@@ -116,7 +116,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the next word only tells how what follows is meant: it would be a name if nothing followed.
+    /// Whether the next word is a modifier: without a following name it would be the name itself.
     pub(super) fn at_modifier(&mut self, word: &str) -> Read<bool> {
         if !self.at_name(word) {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! What we read ourselves beside what tree-sitter reads, and what we leave to it.
+//! Compares the hand-written parser with tree-sitter, and tests which texts it rejects.
 
 use super::parse;
 use crate::lang::damage::{self, Random};
@@ -6,7 +6,7 @@ use crate::lang::{ecma, names, tree};
 use crate::language::Language;
 use crate::tree::{Tree, grown};
 
-/// What tree-sitter makes of a text, and what we make of it; `None` where we leave it to others.
+/// The facts of a text by tree-sitter and by the hand-written parser; `None` if the latter rejects it.
 fn both(text: &str, language: Language) -> (String, Option<String>) {
     let facts = |tree: &Tree| {
         serde_json::to_string(&ecma::read("src/module.ts", text, tree, language)).expect("facts can be written")
@@ -20,7 +20,7 @@ fn same<'a>(texts: impl IntoIterator<Item = &'a str>, language: Language) {
     damage::same(texts, |text| both(text, language));
 }
 
-/// What both languages have, each statement on its own as well as all together.
+/// Syntax of both languages, tested statement by statement and all together.
 const SCRIPT: &[&str] = &[
     "// a\rfoo()\r// b",
     "for (let i = 0, j = 1; i < 2; i++, j--) { x(i); }",
@@ -106,7 +106,7 @@ const SCRIPT: &[&str] = &[
     "new Map([[a, () => b]]).get(a)()",
 ];
 
-/// What only TypeScript has.
+/// Syntax of TypeScript only.
 const TYPED: &[&str] = &[
     "function f<T extends A = B, U>(this: X, a: T, b?: string, c: number = g(), ...r: any[]): a is T { h(a) }",
     "function g(x: any): asserts x is Foo.Bar<T>;\nfunction g(x: unknown): asserts x {}",
@@ -176,14 +176,14 @@ const ELEMENTS: &[&str] = &[
 const TYPED_ELEMENTS: &[&str] =
     &["const c = <T,>(x: T) => x, d = <T extends U>(x: T) => x;", "const b = <F<T> x={y as Z}>{f<T>(g)}</F>;"];
 
-/// All that a language has.
+/// All statements of a language.
 fn statements(language: Language) -> Vec<&'static str> {
     let parts: &[&[&str]] = match language {
         Language::JavaScript => &[SCRIPT, ELEMENTS],
         Language::TypeScript => &[SCRIPT, TYPED],
         _ => &[SCRIPT, TYPED, ELEMENTS, TYPED_ELEMENTS],
     };
-    // `<T>x` is an element where there are elements.
+    // `<T>x` is an element where JSX is allowed.
     let fits =
         |text: &&str| language != Language::Tsx || !["<T>z", "<any>y", "<T>(x"].iter().any(|part| text.contains(part));
     parts.concat().into_iter().filter(fits).collect()
@@ -298,12 +298,12 @@ fn what_is_not_plain_is_left_to_others() {
         "export @a export class X {}",
     ];
     for text in texts {
-        // Without types, some of these compare.
+        // Without types, this is a comparison.
         let compares = text == "f<T>(x)";
         assert!(compares || parse(text, Language::JavaScript).is_none(), "{}", &text[..text.len().min(80)]);
     }
     let declared = "declare ".repeat(100_000);
-    // Too deep for the types, and not deep enough for the comparison it would be without them.
+    // Too deep for the types, but not too deep for the comparison that it would be without them.
     let compared = format!("x = {}f<T>(y){}", "[".repeat(116), "]".repeat(116));
     let typed = [
         &declared,
@@ -334,7 +334,7 @@ fn what_is_not_plain_is_left_to_others() {
     }
 }
 
-/// Where tree-sitter's grammars err, and people write it every day.
+/// Common code that tree-sitter's grammars misread.
 #[test]
 fn some_things_are_read_better() {
     let calls = |text: &str, language| {
@@ -354,7 +354,7 @@ fn some_things_are_read_better() {
     assert_eq!(calls("export type * from 'q'; f()", Language::TypeScript), ["f"]);
 }
 
-/// Whatever is cut out of a text or put into it: no panic, and where both see a whole text, the same facts.
+/// Whatever is cut out of a text or inserted: no panic, and if both parsers accept it, the facts are the same.
 #[test]
 fn damage_is_noticed() {
     let mut random = Random::new();
@@ -371,7 +371,7 @@ fn damage_is_noticed() {
         let (theirs, ours) = both(&text, language);
         match ours {
             Some(ours) if whole && ours == theirs => plain += 1,
-            // What tree-sitter gets wrong: lines that end behind these words, and division before a comment.
+            // Known mistakes of tree-sitter: line breaks after these words, and division before a comment.
             Some(_) if ["export\n", "new \n", "new\n", "/c//d"].iter().any(|part| text.contains(part)) => {}
             Some(_) if whole => panic!("read otherwise: {language:?} {text:?}"),
             Some(_) => {}

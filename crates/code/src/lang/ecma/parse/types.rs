@@ -5,7 +5,7 @@ use super::{Parser, field, kind};
 use crate::lang::descent::{Read, Unsure};
 
 impl Parser<'_> {
-    /// `: T`, where one is written.
+    /// `: T`, if present.
     pub(super) fn annotation(&mut self, node: u32) -> Read<()> {
         if !self.state.typed || !self.at(Tok::Colon) {
             return Ok(());
@@ -19,7 +19,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `: T` behind parameters, which may also tell what is known after a call.
+    /// `: T` after parameters, which may also be a type predicate.
     pub(super) fn result(&mut self, node: u32, field: u8) -> Read<()> {
         if !self.state.typed || !self.at(Tok::Colon) {
             return Ok(());
@@ -94,7 +94,7 @@ impl Parser<'_> {
 
     fn type_parameter(&mut self) -> Read<u32> {
         let node = self.open(kind::TYPE_PARAMETER);
-        // `const`, `in` and `out` say nothing about what it stands for.
+        // `const`, `in` and `out` are skipped: they do not affect the type.
         self.eat_word(Word::Const)?;
         self.eat_word(Word::In)?;
         if self.at_modifier("out")? {
@@ -129,7 +129,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// `<…>` behind a value, if those are types: `<` may also compare.
+    /// `<…>` after a value, if it contains types: `<` may also be a comparison.
     pub(super) fn guess_type_arguments(&mut self) -> Read<Option<u32>> {
         let guess = self.guess();
         if let Ok(types) = self.deeper(Self::type_arguments) {
@@ -152,7 +152,7 @@ impl Parser<'_> {
         Ok(None)
     }
 
-    /// Types with commas between; there may be one behind the last.
+    /// Types separated by commas, with an optional trailing comma.
     pub(super) fn types(&mut self, node: u32, field: u8) -> Read<()> {
         loop {
             let ty = self.ty()?;
@@ -188,7 +188,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// `(…) => T`, `<T>(…) => U`, `new (…) => T`; `None` where something else stands.
+    /// `(…) => T`, `<T>(…) => U`, `new (…) => T`; `None` for anything else.
     fn function_type(&mut self) -> Read<Option<u32>> {
         let first = self.tok.kind;
         let node = match first {
@@ -219,7 +219,7 @@ impl Parser<'_> {
         Ok(Some(self.close(node)))
     }
 
-    /// Whether `(` opens parameters and no type in brackets: told by what follows, as compilers do.
+    /// Whether `(` opens parameters, not a type in parentheses: decided by the following tokens, as in compilers.
     fn opens_parameters(&mut self) -> Read<bool> {
         let guess = self.guess();
         self.advance()?;
@@ -236,7 +236,7 @@ impl Parser<'_> {
         Ok(opens)
     }
 
-    /// Whether something follows that stands behind a parameter and behind no type.
+    /// Whether the next token can follow a parameter but not a type.
     fn was_parameter(&mut self) -> Read<bool> {
         Ok(match self.tok.kind {
             Tok::Colon | Tok::Comma | Tok::Question | Tok::Assign => true,
@@ -253,7 +253,7 @@ impl Parser<'_> {
         self.combined(Tok::BitAnd, kind::INTERSECTION_TYPE, Self::operator_type)
     }
 
-    /// Types with a sign between them, and maybe one before the first.
+    /// Types separated by an operator, with an optional one before the first.
     fn combined(&mut self, sign: Tok, kind: u16, part: fn(&mut Self) -> Read<u32>) -> Read<u32> {
         let start = self.tok.start;
         self.eat(sign)?;
@@ -316,7 +316,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// `extends T` behind an inferred type, unless it begins a conditional type.
+    /// `extends T` after an inferred type, unless it begins a conditional type.
     fn infer_constraint(&mut self, node: u32) -> Read<()> {
         if !self.at_word(Word::Extends) {
             return Ok(());
@@ -333,7 +333,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A type with `[]` or `[K]` behind it.
+    /// A type followed by `[]` or `[K]`.
     fn postfix_type(&mut self) -> Read<u32> {
         let mut ty = self.simple_type()?;
         while self.at(Tok::Open(b'[')) && !self.lex.fresh {
@@ -410,7 +410,7 @@ impl Parser<'_> {
         self.with_arguments(node)
     }
 
-    /// A type by name, with what is given to it.
+    /// A named type with its type arguments.
     fn with_arguments(&mut self, name: u32) -> Read<u32> {
         if !self.at(Tok::Less) || self.lex.fresh {
             return Ok(name);
@@ -460,7 +460,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// A type, or one with a name; optional, or for all that follow.
+    /// An element of a tuple: a type, optionally named, optional or rest.
     fn tuple_part(&mut self) -> Read<u32> {
         let guess = self.guess();
         let node = self.open(kind::REQUIRED_PARAMETER);

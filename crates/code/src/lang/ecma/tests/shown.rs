@@ -1,9 +1,9 @@
-//! Facts as a compact text.
+//! Renders facts as a compact text.
 
 use crate::facts::*;
 use std::fmt::Write;
 
-/// A compact text of all that was read.
+/// A compact text of all facts.
 pub(super) fn shown(facts: &Facts) -> String {
     let mut out = String::new();
     for def in facts.defs.iter().skip(1) {
@@ -108,7 +108,7 @@ fn flags(of: u32) -> String {
     names.iter().filter(|(f, _)| of & f != 0).map(|(_, name)| format!(" {name}")).collect()
 }
 
-/// A variable with its owner, so that shadowing shows; its declared type behind a colon.
+/// A variable with its owner, so that shadowing is visible; its declared type follows a colon.
 fn var(facts: &Facts, var: VarId) -> String {
     let var = &facts.vars[var as usize];
     let owner = if var.owner == ROOT { "" } else { facts.name(facts.def(var.owner).name) };

@@ -1,11 +1,11 @@
-//! Go's expressions, by how tightly their operators bind.
+//! Go's expressions, by precedence of their operators.
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
 use crate::lang::descent::{Read, Unsure};
 
 impl Parser<'_> {
-    /// Expressions with commas between, as a list.
+    /// Expressions separated by commas, as a list.
     pub(super) fn expressions(&mut self) -> Read<u32> {
         let node = self.open(kind::EXPRESSION_LIST);
         loop {
@@ -22,7 +22,7 @@ impl Parser<'_> {
         if self.is_type(value) { Err(Unsure) } else { Ok(value) }
     }
 
-    /// An expression, or a type where one may stand in its place.
+    /// An expression, or a type where one is allowed.
     fn value_or_type(&mut self) -> Read<u32> {
         self.deeper(|parser| parser.binary(1))
     }
@@ -105,7 +105,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// A type with a value of it behind, or the type alone.
+    /// A type followed by a literal or conversion, or the type alone.
     fn typed_value(&mut self) -> Read<u32> {
         let ty = self.ty()?;
         match self.tok.kind {
@@ -142,7 +142,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether an expression reads like the name of a type.
+    /// Whether an expression has the form of a type name.
     fn is_type_name(&self, node: u32) -> bool {
         match self.tree.kind(node) {
             kind::IDENTIFIER => true,
@@ -153,7 +153,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An expression that reads like the name of a type, as a type.
+    /// Converts an expression with the form of a type name into a type.
     fn as_type(&mut self, node: u32) -> u32 {
         match self.tree.kind(node) {
             kind::IDENTIFIER => self.tree.set_kind(node, kind::TYPE_IDENTIFIER),
@@ -175,7 +175,7 @@ impl Parser<'_> {
         self.tree.set_kind(node, kind::TYPE_ASSERTION_EXPRESSION);
         self.expect(Tok::Open(b'('))?;
         if self.at(Tok::Word(Word::Type)) {
-            // Of a switch, which is noticed there.
+            // Part of a type switch, which checks it there.
             self.advance()?;
             self.expect(Tok::Close(b')'))?;
             return Ok(self.close(node));
@@ -221,7 +221,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// `new` and `make` are given a type first.
+    /// Whether the first argument of a function is a type: `new` and `make`.
     fn takes_type(&self, function: u32) -> bool {
         if self.tree.kind(function) != kind::IDENTIFIER {
             return false;
@@ -235,7 +235,7 @@ impl Parser<'_> {
     fn indexed(&mut self, of: u32) -> Read<u32> {
         let guess = self.guess();
         let simple = self.is_type_name(of);
-        // Taken for types first: what is no type is an index.
+        // First tried as types; otherwise it is an index.
         if simple && let Ok(types) = self.type_arguments() {
             let count = self.tree.node(types).kids().named().count();
             let only_types = count > 1 || self.reads_as_type(types);
@@ -272,7 +272,7 @@ impl Parser<'_> {
         self.close(node)
     }
 
-    /// Whether the first of type arguments can be nothing but a type.
+    /// Whether the first type argument can only be a type.
     fn reads_as_type(&self, types: u32) -> bool {
         let names = ["type_identifier", "qualified_type", "generic_type", "pointer_type", "parenthesized_type"];
         !names.iter().any(|kind| self.first_is(types, kind))
@@ -283,7 +283,7 @@ impl Parser<'_> {
         first.is_some_and(|ty| ty.kind() == kind)
     }
 
-    /// Whether one argument follows, as a conversion has it.
+    /// Whether exactly one argument follows, as in a conversion.
     fn takes_one(&mut self) -> Read<bool> {
         let guess = self.guess();
         self.advance()?;
@@ -363,7 +363,7 @@ impl Parser<'_> {
         if self.at(Tok::Open(b'(')) { self.conversion(node) } else { Ok(node) }
     }
 
-    /// `(*T[A])(x)`, which would read as a call of an element otherwise.
+    /// `(*T[A])(x)`, which would otherwise be read as a call of an element.
     fn pointer_conversion(&mut self) -> Read<Option<u32>> {
         if self.peek()?.kind != Tok::Star {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Go's tokens, one at a time, with the ends of statements that lines mean, and the comments between.
+//! The lexer for Go, including implicit semicolons at line ends and the comments between tokens.
 
 use crate::lang::descent::{self, Comments, Lex, Read, Remarks, Unsure};
 use crate::lang::source::Source;
@@ -8,7 +8,7 @@ pub type Token = descent::Token<Tok>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tok {
     End,
-    /// The end of a statement, written or by the end of a line.
+    /// The end of a statement: explicit, or implied by the end of a line.
     Semicolon,
     Name,
     Word(Word),
@@ -26,7 +26,7 @@ pub enum Tok {
     Ellipsis,
     Define,
     Assign,
-    /// `+=` and its like.
+    /// `+=` and similar operators.
     Augmented,
     /// `++` and `--`
     Step,
@@ -78,7 +78,7 @@ pub enum Word {
 pub struct Lexer<'t> {
     source: Source<'t>,
     at: u32,
-    /// Where the last token ended, if a line may end a statement behind it.
+    /// End of the last token, if a line break after it ends the statement.
     ends: Option<u32>,
     comments: Comments,
 }

@@ -1,4 +1,4 @@
-//! What we read ourselves beside what tree-sitter reads, and what we leave to it.
+//! Compares the hand-written parser with tree-sitter, and tests which texts it rejects.
 
 use super::parse;
 use crate::lang::damage::{self, Random};
@@ -6,7 +6,7 @@ use crate::lang::{go, names, tree};
 use crate::language::Language;
 use crate::tree::{Tree, grown};
 
-/// What tree-sitter makes of a text, and what we make of it; `None` where we leave it to others.
+/// The facts of a text by tree-sitter and by the hand-written parser; `None` if the latter rejects it.
 fn both(text: &str) -> (String, Option<String>) {
     let facts =
         |tree: &Tree| serde_json::to_string(&go::read("pkg/file.go", text, tree)).expect("facts can be written");
@@ -19,7 +19,7 @@ fn same<'a>(texts: impl IntoIterator<Item = &'a str>) {
     damage::same(texts, both);
 }
 
-/// Everything that stands at the level of a package.
+/// Syntax at package level.
 const DECLARATIONS: &[&str] = &[
     "import \"fmt\"",
     "import (\n\ta \"x/y\"\n\t. \"z\"\n\t_ \"w\" // why\n\n\t`raw/v2`\n)",
@@ -49,7 +49,7 @@ const DECLARATIONS: &[&str] = &[
     "var _ I = (*T[any])(nil)",
 ];
 
-/// Everything that stands in a function.
+/// Syntax inside functions.
 const STATEMENTS: &[&str] = &[
     "x := 1",
     "y, z := f(), g[int](3)",
@@ -197,7 +197,7 @@ fn what_is_not_plain_is_left_to_others() {
     }
 }
 
-/// Where tree-sitter's grammar errs.
+/// Code that tree-sitter's grammar misreads.
 #[test]
 fn some_things_are_read_better() {
     // An element of an element, not a type with arguments.
@@ -207,7 +207,7 @@ fn some_things_are_read_better() {
     assert!(theirs.contains("Generic"), "mended: this test can go");
 }
 
-/// Whatever is cut out of a text or put into it: no panic, and where both see a whole text, the same facts.
+/// Whatever is cut out of a text or inserted: no panic, and if both parsers accept it, the facts are the same.
 #[test]
 fn damage_is_noticed() {
     let mut random = Random::new();
@@ -223,7 +223,7 @@ fn damage_is_noticed() {
         let (theirs, ours) = both(&text);
         match ours {
             Some(ours) if whole && ours == theirs => plain += 1,
-            // What tree-sitter gets wrong: `(*T[A])(x)` at the very end, and behind another `*`.
+            // Known mistakes of tree-sitter: `(*T[A])(x)` at the very end, and after another `*`.
             Some(_) if text.ends_with("(nil)") || text.contains("*a[[]int]") => {}
             Some(_) if whole => panic!("read otherwise: {text:?}"),
             Some(_) => {}

@@ -92,7 +92,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// A named type with what is given to it.
+    /// A named type with its type arguments.
     pub(super) fn generic(&mut self, name: u32) -> Read<u32> {
         let node = self.around(kind::GENERIC_TYPE, name, field::TYPE);
         let arguments = self.type_arguments()?;
@@ -153,7 +153,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// The end of a declaration among others, before another one or the closing bracket.
+    /// The end of a declaration in a group, before the next one or the closing bracket.
     pub(super) fn item_end(&mut self) -> Read<()> {
         if self.eat(Tok::Semicolon)? || matches!(self.tok.kind, Tok::Close(_)) { Ok(()) } else { Err(Unsure) }
     }
@@ -183,7 +183,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// Whether a name is that of an embedded type and not of a field.
+    /// Whether a name is that of an embedded type, not of a field.
     fn embeds(&mut self) -> Read<bool> {
         if !self.at(Tok::Name) {
             return Ok(false);
@@ -256,7 +256,7 @@ impl Parser<'_> {
                     break;
                 }
             }
-            // `[a * b]` and `[a (b)]` may be lengths as well.
+            // `[a * b]` and `[a (b)]` may also be array lengths.
             if matches!(self.tok.kind, Tok::Star | Tok::Open(b'(')) {
                 return Err(Unsure);
             }
@@ -287,7 +287,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `(a, b int, c ...string)` or `(int, string)`: which of them is known at the end.
+    /// `(a, b int, c ...string)` or `(int, string)`: which form it is, is known at the end.
     pub(super) fn parameters(&mut self) -> Read<u32> {
         let list = self.open(kind::PARAMETER_LIST);
         self.expect(Tok::Open(b'('))?;
@@ -306,7 +306,7 @@ impl Parser<'_> {
         for parameter in read {
             let Parameter { start, name, ty, rest, end } = parameter;
             if named && name.is_none() {
-                // The type is that of the next one.
+                // It has the type of the next parameter.
                 if rest || self.tree.kind(ty) != kind::TYPE_IDENTIFIER {
                     return Err(Unsure);
                 }
@@ -344,7 +344,7 @@ impl Parser<'_> {
         Ok(Parameter { start, name, ty, rest, end: self.last })
     }
 
-    /// Whether a type follows the next name, which is not part of a type then.
+    /// Whether the next name is followed by a type, so that it is the name of a parameter.
     fn names_a_parameter(&mut self) -> Read<bool> {
         let next = self.peek()?.kind;
         match next {

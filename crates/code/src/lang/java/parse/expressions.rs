@@ -1,4 +1,4 @@
-//! Java's expressions, by how tightly their operators bind.
+//! Java's expressions, by precedence of their operators.
 
 use super::lex::{Tok, Word};
 use super::types::primitive;
@@ -225,7 +225,7 @@ impl Parser<'_> {
         Ok(Some(self.close(node)))
     }
 
-    /// Whether `->` follows the bracket that closes this one. Only what may be a parameter is passed on the way.
+    /// Whether `->` follows the matching closing bracket. Only tokens that may be part of parameters are skipped.
     fn arrow_behind(&mut self) -> Read<bool> {
         let first = self.peek()?.kind;
         let may = match first {
@@ -274,7 +274,7 @@ impl Parser<'_> {
         self.parameters()
     }
 
-    // --- what members, calls and elements follow ---
+    // --- members, calls and elements ---
 
     fn primary(&mut self) -> Read<u32> {
         if let Some(of_type) = self.of_type()? {
@@ -284,7 +284,7 @@ impl Parser<'_> {
         self.behind(node)
     }
 
-    /// `int[].class`, `List<T>::new`: what can only begin with a type.
+    /// `int[].class`, `List<T>::new`: expressions that begin with a type.
     fn of_type(&mut self) -> Read<Option<u32>> {
         match self.tok.kind {
             Tok::Name => {}
@@ -316,7 +316,7 @@ impl Parser<'_> {
         Ok(None)
     }
 
-    /// A look along dotted names: whether `<` or `[]` follows them, as it may in a type.
+    /// Looks ahead over dotted names: whether `<` or `[]` follows, as in a type.
     fn type_behind(&mut self) -> Read<bool> {
         let guess = self.guess();
         loop {
@@ -418,7 +418,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// Dotted names that turn out to be those of a type.
+    /// Converts dotted names into the name of a type.
     fn as_type(&mut self, mut node: u32) -> Read<()> {
         while self.tree.kind(node) == kind::FIELD_ACCESS {
             self.tree.set_kind(node, kind::SCOPED_TYPE_IDENTIFIER);
@@ -509,7 +509,7 @@ impl Parser<'_> {
         self.created(node)
     }
 
-    /// What stands behind `new`.
+    /// The expression after `new`.
     fn created(&mut self, node: u32) -> Read<u32> {
         if self.at(Tok::Less) {
             let types = self.type_arguments()?;
@@ -555,7 +555,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// A value, or several in braces.
+    /// A value, or an array initializer in braces.
     pub(super) fn initializer(&mut self) -> Read<u32> {
         if self.at(Tok::Open(b'{')) { self.deeper(Self::array_initializer) } else { self.expression() }
     }

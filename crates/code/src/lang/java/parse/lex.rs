@@ -1,4 +1,4 @@
-//! Java's tokens, one at a time, with the comments between.
+//! The lexer for Java, including the comments between tokens.
 
 use crate::lang::descent::{self, Comments, Lex, Read, Remarks, Unsure};
 use crate::lang::source::{Greater, Source};
@@ -27,7 +27,7 @@ pub enum Tok {
     Reference,
     Arrow,
     Assign,
-    /// `+=` and its like.
+    /// `+=` and similar operators.
     Augmented,
     /// `++` and `--`
     Step,
@@ -39,7 +39,7 @@ pub enum Tok {
     /// `/ %`
     Times,
     Less,
-    /// Alone: what it begins is asked for where it is an operator.
+    /// A single `>`: the parser requests the operator that it begins.
     Greater,
     /// `<= >=`
     Compare,
@@ -245,7 +245,7 @@ impl<'t> Lexer<'t> {
         })
     }
 
-    /// What `>` begins where it is an operator.
+    /// The operator that `>` begins.
     pub fn greater(&mut self, token: Token) -> Token {
         let (greater, len) = self.source.greater(token.start);
         let kind = match greater {

@@ -23,7 +23,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// A statement as a part of another one. Empty ones are nothing.
+    /// A statement that is part of another one. Empty statements have no node.
     fn statement(&mut self, parent: u32, field: u8) -> Read<()> {
         if self.eat(Tok::Semicolon)? {
             return Ok(());
@@ -67,7 +67,7 @@ impl Parser<'_> {
             }
             Word::Switch => {
                 let node = self.switch()?;
-                // As a statement it stands alone.
+                // As a statement, a switch is not part of a larger expression.
                 match self.tok.kind {
                     Tok::Dot | Tok::Open(b'[') | Tok::Reference => Err(Unsure),
                     _ => Ok(node),
@@ -134,7 +134,7 @@ impl Parser<'_> {
         if self.begins_local(next)? { self.local(None) } else { self.expression_statement() }
     }
 
-    /// Whether a type and a name follow, which is a declaration.
+    /// Whether a type and a name follow, as in a declaration.
     fn begins_local(&mut self, next: Tok) -> Read<bool> {
         match next {
             Tok::Name => return Ok(true),
@@ -152,9 +152,9 @@ impl Parser<'_> {
         Ok(begins)
     }
 
-    /// A class, or a variable behind its modifiers.
+    /// A class, or a variable with modifiers.
     fn declared(&mut self, parent: u32) -> Read<u32> {
-        // Whose comment tells what it is.
+        // The comment above a local class is its doc comment.
         self.remarks(parent, kind::COMMENT);
         let modifiers = self.modifiers()?;
         if self.begins_type_declaration()? {
@@ -169,7 +169,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// A type with the variables of it, without the end of the statement.
+    /// A type with its variables, without the end of the statement.
     fn declarators(&mut self, kind: u16, modifiers: Option<u32>) -> Read<u32> {
         let start = modifiers.map_or(self.tok.start, |modifiers| self.tree.start(modifiers));
         let node = self.open_at(kind, start);
@@ -235,7 +235,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A chain of `else if` is followed in a loop: it may be longer than texts nest.
+    /// Reads a chain of `else if` in a loop, because it may be longer than the allowed nesting.
     fn if_statement(&mut self) -> Read<u32> {
         let first = self.open(kind::IF_STATEMENT);
         let mut open = vec![first];
@@ -296,7 +296,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What is done first; all the rest where it goes over elements.
+    /// The initializer; the whole head for a loop over elements.
     fn for_head(&mut self, node: u32) -> Read<bool> {
         let modifiers = self.modifiers()?;
         let declares = modifiers.is_some()
@@ -393,7 +393,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// `T x = …`, or something that is there already.
+    /// `T x = …`, or an existing variable.
     fn resource(&mut self) -> Read<u32> {
         let node = self.open(kind::RESOURCE);
         let modifiers = self.modifiers()?;
@@ -416,7 +416,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// A word with what it gives.
+    /// A keyword with its value.
     fn valued(&mut self, kind: u16) -> Read<u32> {
         let node = self.open(kind);
         self.advance()?;
@@ -497,7 +497,7 @@ impl Parser<'_> {
         if self.at_name("when") {
             let guard = self.open(kind::GUARD);
             self.advance()?;
-            // No lambda: the arrow is that of the rule.
+            // Not a lambda: the arrow belongs to the rule.
             let condition = self.deeper(Self::conditional)?;
             self.add(guard, condition, field::NO);
             self.close(guard);
@@ -538,7 +538,7 @@ impl Parser<'_> {
         self.conditional()
     }
 
-    /// `R(…)`, which is no call where a type is expected.
+    /// Whether `R(…)` follows: a record pattern where a type is expected, not a call.
     pub(super) fn opens_record_pattern(&mut self) -> Read<bool> {
         Ok(self.at(Tok::Name) && self.peek()?.kind == Tok::Open(b'('))
     }

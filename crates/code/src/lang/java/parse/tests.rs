@@ -1,4 +1,4 @@
-//! What we read ourselves beside what tree-sitter reads, and what we leave to it.
+//! Compares the hand-written parser with tree-sitter, and tests which texts it rejects.
 
 use super::parse;
 use crate::lang::damage::{self, Random};
@@ -6,7 +6,7 @@ use crate::lang::{java, names, tree};
 use crate::language::Language;
 use crate::tree::{Tree, grown};
 
-/// What tree-sitter makes of a text, and what we make of it; `None` where we leave it to others.
+/// The facts of a text by tree-sitter and by the hand-written parser; `None` if the latter rejects it.
 fn both(text: &str) -> (String, Option<String>) {
     let facts = |tree: &Tree| serde_json::to_string(&java::read("a/B.java", text, tree)).expect("facts can be written");
     let patient = grown(text, &tree(text, Language::Java), names(Language::Java), |_, _| ());
@@ -128,7 +128,7 @@ fn what_is_not_plain_is_left_to_others() {
     let casts = in_method(&format!("x = {}y;", "(T) ".repeat(5_000)));
     let blocks = in_method(&"{".repeat(5_000));
     let types = in_class(&format!("{}T{} x;", "A<".repeat(5_000), ">".repeat(5_000)));
-    // Too deep for the type, and not deep enough for the comparison it would be without it.
+    // Too deep for the type, but not too deep for the comparison that it would be without it.
     let compared = in_method(&format!("{}Foo<A> x;{}", "{".repeat(57), "}".repeat(57)));
     let compared_too = in_method(&format!("{}Foo<A> x;{}", "{".repeat(58), "}".repeat(58)));
     let lambdas = in_method(&format!("x = {}1;", "(a) -> ".repeat(5_000)));
@@ -176,11 +176,11 @@ fn what_is_not_plain_is_left_to_others() {
             same([text.as_str()]);
         }
     }
-    // Long is not deep.
+    // A long chain is not deeply nested.
     assert!(parse(&in_class(&format!("Object o = a{}.class;", ".a".repeat(100_000)))).is_some());
 }
 
-/// Where tree-sitter's grammar errs.
+/// Code that tree-sitter's grammar misreads.
 #[test]
 fn some_things_are_read_better() {
     for member in ["void f(Object @N ... x) { g(); }", "Object a = new @N Object[3];"] {
@@ -189,7 +189,7 @@ fn some_things_are_read_better() {
     }
 }
 
-/// Whatever is cut out of a text or put into it: no panic, and where both see a whole text, the same facts.
+/// Whatever is cut out of a text or inserted: no panic, and if both parsers accept it, the facts are the same.
 #[test]
 fn damage_is_noticed() {
     let mut random = Random::new();

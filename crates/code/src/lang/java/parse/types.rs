@@ -5,7 +5,7 @@ use super::{Parser, field, kind};
 use crate::lang::descent::{Read, Unsure};
 
 impl Parser<'_> {
-    /// A type, annotated or not.
+    /// A type, with or without annotations.
     pub(super) fn ty(&mut self) -> Read<u32> {
         self.deeper(|parser| {
             if !parser.at(Tok::At) {
@@ -35,7 +35,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// `[][]`, each maybe annotated; `None` where none follows.
+    /// `[][]`, each with optional annotations; `None` if there is none.
     pub(super) fn dimensions(&mut self) -> Read<Option<u32>> {
         if !self.opens_dimension()? {
             return Ok(None);
@@ -172,7 +172,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Types with a sign between them.
+    /// Types separated by a token.
     pub(super) fn types(&mut self, node: u32, between: Tok) -> Read<()> {
         loop {
             let ty = self.ty()?;
@@ -183,9 +183,9 @@ impl Parser<'_> {
         }
     }
 
-    // --- what stands before declarations ---
+    // --- annotations and modifiers ---
 
-    /// Annotations and words; `None` where there are none.
+    /// Annotations and modifiers; `None` if there are none.
     pub(super) fn modifiers(&mut self) -> Read<Option<u32>> {
         let node = self.open(kind::MODIFIERS);
         let mut any = false;
@@ -255,7 +255,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// What an annotation is given.
+    /// The value of an element of an annotation.
     pub(super) fn element_value(&mut self) -> Read<u32> {
         match self.tok.kind {
             Tok::At => self.deeper(Self::annotation),
@@ -276,7 +276,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `a.b.c`, of which only the text is asked for.
+    /// `a.b.c` as one node, because only its text is used.
     pub(super) fn dotted(&mut self) -> Read<u32> {
         let node = self.identifier()?;
         while self.at(Tok::Dot) && self.peek()?.kind == Tok::Name {

@@ -1,11 +1,11 @@
-//! Python's expressions: by how tightly their operators bind.
+//! Python's expressions, by precedence of their operators.
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
 use crate::lang::descent::{Lex, Read, Unsure};
 use crate::tree::flag;
 
-/// How tightly operators bind; what binds tighter is the larger.
+/// Precedence of operators; a larger number binds tighter.
 mod bind {
     pub const OR: u8 = 1;
     pub const AND: u8 = 2;
@@ -20,7 +20,7 @@ mod bind {
 }
 
 impl Parser<'_> {
-    /// One expression, or several as a list; `yield` stands for one.
+    /// One expression, or several as a list; `yield` counts as one.
     pub(super) fn list(&mut self) -> Read<u32> {
         if self.at_word(Word::Yield) {
             return self.yielded();
@@ -51,7 +51,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What `for` and its like assign to.
+    /// The targets of `for` and similar statements.
     pub(super) fn targets(&mut self) -> Read<u32> {
         let first = self.target()?;
         if !self.at(Tok::Comma) {
@@ -79,7 +79,7 @@ impl Parser<'_> {
         self.binary(bind::BIT_OR)
     }
 
-    /// `*…` or an expression, which may be one with a name where that is allowed.
+    /// `*…` or an expression; with `named`, also `name := …`.
     pub(super) fn starred(&mut self, named: bool) -> Read<u32> {
         if self.at(Tok::Star) {
             let node = self.open(kind::LIST_SPLAT);
@@ -156,7 +156,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// How tightly the operator that comes next binds.
+    /// The precedence of the next operator.
     fn binds(&self) -> Option<u8> {
         Some(match self.tok.kind {
             Tok::Word(Word::Or) => bind::OR,
@@ -172,7 +172,7 @@ impl Parser<'_> {
         })
     }
 
-    /// An expression of operators that bind at least as tightly as `least`.
+    /// An expression of operators with at least the precedence `least`.
     fn binary(&mut self, least: u8) -> Read<u32> {
         let mut left = if self.at_word(Word::Not) && least <= bind::NOT {
             let node = self.open(kind::NOT_OPERATOR);
@@ -257,7 +257,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// An atom with members, calls and subscripts behind it.
+    /// An atom followed by members, calls and subscripts.
     fn primary(&mut self) -> Read<u32> {
         let mut node = self.atom()?;
         loop {
@@ -281,7 +281,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `( … )` behind what is called. A single comprehension needs no brackets of its own.
+    /// `( … )` after a callee. A single generator expression needs no parentheses of its own.
     pub(super) fn arguments(&mut self) -> Read<u32> {
         let node = self.open(kind::ARGUMENT_LIST);
         self.advance()?;
@@ -396,7 +396,8 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// What stands between brackets: nothing, several, a comprehension, or a single one, which makes it `single`.
+    /// The content of brackets: nothing, several elements, a comprehension, or a single element, whose node kind is
+    /// `single`.
     fn elements(&mut self, node: u32, end: u8, comprehension: u16, single: u16) -> Read<()> {
         if self.at(Tok::Close(end)) {
             return Ok(());
@@ -453,7 +454,7 @@ impl Parser<'_> {
         Ok(self.close(pair))
     }
 
-    /// The first element and those behind it.
+    /// The first element and the following ones.
     fn items(&mut self, node: u32, first: u32) -> Read<()> {
         self.add(node, first, field::NO);
         while self.eat(Tok::Comma)? && self.begins_expression() {
@@ -463,7 +464,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// What was opened as a collection of one element is a comprehension if `for` follows.
+    /// Turns a collection of one element into a comprehension if `for` follows.
     fn comprehension(&mut self, node: u32, first: u32, comprehension: u16, otherwise: u16) -> Read<()> {
         if !matches!(self.tok.kind, Tok::Word(Word::For | Word::Async)) {
             self.tree.set_kind(node, otherwise);
@@ -559,7 +560,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// `{…}` in a string; gives where it ends.
+    /// `{…}` in a string; returns its end.
     fn interpolation(&mut self, string: u32, start: u32, one_line: bool) -> Read<u32> {
         let node = self.tree.push(kind::INTERPOLATION, flag::NAMED, start, start);
         self.lex.at = start + 1;
@@ -600,7 +601,7 @@ impl Parser<'_> {
         Ok(at)
     }
 
-    /// Goes over a format: to the bracket that closes what is formatted.
+    /// Skips a format specification, up to the closing brace.
     fn format(&self, mut at: u32, one_line: bool) -> Read<u32> {
         let mut open = 0;
         loop {

@@ -1,4 +1,4 @@
-//! Python's tokens, one at a time, with the lines and indents they stand on.
+//! The lexer for Python, including lines and indentation.
 
 use crate::lang::descent::{self, Lex, Read, Unsure};
 use crate::lang::source::Source;
@@ -15,7 +15,7 @@ pub enum Tok {
     Number,
     /// A whole string.
     Str,
-    /// The opening of a string that has expressions in it; its parts are read by the parser.
+    /// The start of a string with expressions in it; the parser reads its parts.
     Formatted,
     Open(u8),
     Close(u8),
@@ -28,7 +28,7 @@ pub enum Tok {
     At,
     Assign,
     Walrus,
-    /// `+=` and its like.
+    /// `+=` and similar operators.
     Augmented,
     Bang,
     Plus,
@@ -87,7 +87,7 @@ pub enum Word {
     Yield,
 }
 
-/// A comment on a line of its own.
+/// A comment on a separate line.
 #[derive(Clone, Copy)]
 struct Remark {
     indent: u32,
@@ -98,18 +98,18 @@ pub struct Lexer<'t> {
     source: Source<'t>,
     bytes: &'t [u8],
     pub at: u32,
-    /// Brackets that are open: lines do not end in them.
+    /// Number of open brackets: lines do not end inside of them.
     pub open: u32,
     indents: Vec<u32>,
-    /// Where the last line or block ended, comments that belong to it included.
+    /// End of the last line or block, including comments that belong to it.
     pub line_end: u32,
     /// The end of the last token of the line.
     before: u32,
-    /// Nothing of the line was given yet.
+    /// No token of the line has been returned yet.
     fresh: bool,
     state: State,
     remarks: Vec<Remark>,
-    /// Of `remarks`, those that belong to a block that was left.
+    /// How many of `remarks` belong to a block that has ended.
     taken: usize,
 }
 
@@ -117,11 +117,11 @@ pub struct Lexer<'t> {
 enum State {
     /// In the middle of a line.
     Line,
-    /// Lines follow, the next one indented like this.
+    /// Before a line with this indentation.
     Between(u32),
 }
 
-/// Where in a line a lexer is.
+/// A position of the lexer in a line.
 #[derive(Clone, Copy)]
 pub struct Place {
     indents: usize,
@@ -134,7 +134,7 @@ pub struct Place {
 
 impl<'t> Lex<'t> for Lexer<'t> {
     type Kind = Tok;
-    /// Enough as long as no block was entered or left.
+    /// Valid as long as no block is entered or left.
     type Place = Place;
 
     fn next(&mut self) -> Read<Token> {
@@ -146,7 +146,7 @@ impl<'t> Lex<'t> for Lexer<'t> {
                 return Ok(Token { kind: Tok::Indent, start: self.at, end: self.at });
             }
             if indent < current {
-                // Comments that are indented like a block belong to it, as long as none stands further out.
+                // Comments with the indentation of a block belong to it, up to the first one with less.
                 while let Some(remark) = self.remarks.get(self.taken).filter(|remark| remark.indent >= current) {
                     self.line_end = remark.end;
                     self.taken += 1;
@@ -219,25 +219,25 @@ impl<'t> Lexer<'t> {
         self.source.byte(at)
     }
 
-    /// Goes on at another place of the same line.
+    /// Continues at another offset on the same line.
     pub fn jump(&mut self, at: u32) {
         (self.at, self.before, self.fresh) = (at, at, false);
     }
 
-    /// Whether nothing but a comment follows on the line.
+    /// Whether only a comment follows on the line.
     pub fn ends_line(&self) -> bool {
         let rest = self.bytes[self.at as usize..].iter().find(|b| !matches!(b, b' ' | b'\t' | b'\r'));
         matches!(rest, None | Some(b'\n' | b'#'))
     }
 
-    /// Whether `>>` follows: `print` is a statement then.
+    /// Whether `>>` follows: then `print` is a statement of Python 2.
     pub fn before_shift(&self) -> bool {
         let rest = &self.bytes[self.at as usize..];
         let spaces = rest.iter().take_while(|b| **b == b' ').count();
         rest[spaces..].starts_with(b">>")
     }
 
-    /// Goes over empty lines and lines of comments to the next one that says something; gives its indent.
+    /// Skips empty lines and comment lines; returns the indentation of the next other line.
     fn next_line(&mut self) -> u32 {
         self.remarks.clear();
         self.taken = 0;
@@ -395,7 +395,7 @@ impl<'t> Lexer<'t> {
             at += 1;
         }
         let digits = &self.bytes[start as usize..at as usize];
-        // `1if x else y` is Python too, but nobody writes it.
+        // `1if x else y` is valid Python but rare.
         let plain = |b: &u8| {
             b.is_ascii_digit() || matches!(b | 0x20, b'e' | b'j' | b'l') || matches!(b, b'.' | b'_' | b'+' | b'-')
         };
@@ -406,7 +406,7 @@ impl<'t> Lexer<'t> {
         Ok(Token { kind: Tok::Number, start, end: at })
     }
 
-    /// The quotes at `at` as (byte, how many).
+    /// The quotes at `at`: the byte and their number.
     pub fn quotes(&self, at: u32) -> (u8, u32) {
         let quote = self.byte(at);
         let three = self.byte(at + 1) == quote && self.byte(at + 2) == quote;

@@ -5,7 +5,7 @@ use super::{Parser, field, kind};
 use crate::lang::descent::{Read, Unsure};
 
 impl Parser<'_> {
-    /// `match subject:` and its cases; `None` where `match` is a name like any other.
+    /// `match subject:` and its cases; `None` if `match` is an ordinary name here.
     pub(super) fn match_statement(&mut self) -> Read<Option<u32>> {
         let guess = self.guess();
         let node = self.open(kind::MATCH_STATEMENT);
@@ -62,7 +62,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Alternatives, and what the whole is called.
+    /// Alternatives, with an optional name for the whole.
     fn pattern(&mut self) -> Read<u32> {
         self.deeper(|parser| {
             let node = parser.open(kind::CASE_PATTERN);

@@ -1,4 +1,4 @@
-//! What we read ourselves beside what tree-sitter reads, and what we leave to it.
+//! Compares the hand-written parser with tree-sitter, and tests which texts it rejects.
 
 use super::parse;
 use crate::lang::damage::{self, Random};
@@ -6,7 +6,7 @@ use crate::lang::{names, python, tree};
 use crate::language::Language;
 use crate::tree::{Tree, grown};
 
-/// What tree-sitter makes of a text, and what we make of it; `None` where we leave it to others.
+/// The facts of a text by tree-sitter and by the hand-written parser; `None` if the latter rejects it.
 fn both(text: &str) -> (String, Option<String>) {
     let facts =
         |tree: &Tree| serde_json::to_string(&python::read("pkg/module.py", text, tree)).expect("facts can be written");
@@ -19,7 +19,7 @@ fn same(text: &str) {
     damage::same([text], both);
 }
 
-/// Everything the language has, each statement on its own as well as all together.
+/// The syntax of the language, tested statement by statement and all together.
 const STATEMENTS: &[&str] = &[
     "@deco(1)\n@a.b\nasync def f[T](a, /, b: int = 2, *args: str, c=3, **kw) -> list[int]:\n    '''doc'''  # c\n    return a",
     "def h(*, a, **k: int):\n    '''Says something.'''\n    # first\n    x = 1\n    # last\n  # out\ny = 2",
@@ -107,7 +107,7 @@ fn facts_are_those_of_tree_sitter() {
 #[test]
 fn blocks_hold_what_is_written_in_them() {
     let inside = |statement: &str| format!("    {}", statement.replace('\n', "\n    "));
-    // Indenting changes what a string over several lines says, for both readers.
+    // Indentation changes the content of strings over several lines, for both parsers.
     let all: Vec<String> = STATEMENTS.iter().map(|statement| inside(statement)).collect();
     for statement in &all {
         same(&format!("class A:\n    def f(self):\n    {}\nend()", statement.replace('\n', "\n    ")));
@@ -172,7 +172,7 @@ fn what_is_not_plain_is_left_to_others() {
     }
 }
 
-/// Whatever is cut out of a text or put into it: no panic, and where both see plain Python, the same facts.
+/// Whatever is cut out of a text or inserted: no panic, and if both parsers accept it, the facts are the same.
 #[test]
 fn damage_is_noticed() {
     let mut random = Random::new();
@@ -184,7 +184,7 @@ fn damage_is_noticed() {
         let (theirs, ours) = both(&text);
         match ours {
             Some(ours) if whole && ours == theirs => plain += 1,
-            // What tree-sitter gets wrong: a tuple of one to enter, tabs behind spaces, subscripts of `type`.
+            // Known mistakes of tree-sitter: `with` and a tuple of one, tabs after spaces, subscripts of `type`.
             Some(_) if text.contains("with (a,") || text.contains(" \t") || text.contains("type [") => {}
             Some(_) if whole => panic!("read otherwise: {text:?}"),
             Some(_) => {}

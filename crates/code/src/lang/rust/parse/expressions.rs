@@ -4,7 +4,7 @@ use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
 use crate::lang::descent::{Lex, Read, Unsure};
 
-/// How strongly operators bind.
+/// Precedence of operators.
 const OR: u8 = 2;
 const AND: u8 = 3;
 const COMPARE: u8 = 4;
@@ -18,14 +18,14 @@ impl Parser<'_> {
         })
     }
 
-    /// Goes on with an expression whose first part was read.
+    /// Continues an expression whose first operand was already read.
     pub(super) fn expression_from(&mut self, value: u32) -> Read<u32> {
         let left = self.binary_from(value, OR)?;
         let left = self.range_from_value(left)?;
         self.assigned(left)
     }
 
-    /// A value that binds stronger than `&&`.
+    /// A value that binds tighter than `&&`.
     pub(super) fn comparison(&mut self) -> Read<u32> {
         let left = self.unary()?;
         self.binary_from(left, COMPARE)
@@ -61,7 +61,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// Passes an operator of some length, of which only the first byte may have been read.
+    /// Consumes an operator of the given length, of which only the first byte may have been read.
     pub(super) fn operator(&mut self, len: u32) -> Read<()> {
         self.tok.end = self.tok.start + len;
         self.lex.go_on(self.tok.end);
@@ -110,7 +110,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The operator that comes next: what it is, how long, and how strongly it binds.
+    /// The next operator: its kind, its length and its precedence.
     fn binds(&self) -> Option<(u16, u32, u8)> {
         let (sign, len) = match self.tok.kind {
             Tok::Plus => (kind::SIGN_PLUS, 1),
@@ -156,7 +156,7 @@ impl Parser<'_> {
             if binds < least {
                 return Ok(left);
             }
-            // `a && let …` is for a condition to read.
+            // `a && let …` is read by the caller, as part of a condition.
             if sign == kind::SIGN_AND && self.lets_follow() {
                 return Ok(left);
             }
@@ -174,7 +174,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether `let` stands behind the `&&` that comes next.
+    /// Whether `let` follows the next `&&`.
     fn lets_follow(&self) -> bool {
         let rest = self.lex.text().as_bytes().get(self.tok.start as usize + 2..).unwrap_or(&[]);
         rest.trim_ascii_start().starts_with(b"let ")
@@ -210,9 +210,9 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// Members, calls, indexes and `?` behind a value.
+    /// Members, calls, indexes and `?` after a value.
     pub(super) fn postfix(&mut self, mut node: u32) -> Read<u32> {
-        // What goes on to the end of an expression has nothing behind it.
+        // Nothing can follow an expression that extends to the end.
         if matches!(
             self.tree.kind(node),
             kind::CLOSURE_EXPRESSION
@@ -278,7 +278,7 @@ impl Parser<'_> {
         Ok(node)
     }
 
-    /// Expressions between commas up to a bracket, which ends the list they are put into.
+    /// Expressions separated by commas up to a closing bracket, which ends the list.
     fn values(&mut self, list: u32, close: u8) -> Read<()> {
         let close = Tok::Close(close);
         self.inside(|parser| {
@@ -433,7 +433,7 @@ impl Parser<'_> {
 
     // --- paths ---
 
-    /// A path of a value: `a::b`, `A::<B>::c`, `<T as A>::b`; with arguments at its end, a generic function.
+    /// The path of a value: `a::b`, `A::<B>::c`, `<T as A>::b`; with arguments at its end, a generic function.
     pub(super) fn path(&mut self) -> Read<u32> {
         let start = self.tok.start;
         let mut path = match self.tok.kind {
@@ -466,7 +466,7 @@ impl Parser<'_> {
         Ok(path)
     }
 
-    /// A generic function as the type it names.
+    /// Converts a generic function into the type it names.
     pub(super) fn generic_of(&mut self, function: u32) -> Read<u32> {
         let start = self.tree.start(function);
         let (name, arguments) = self.tree.take_ends(function).ok_or(Unsure)?;

@@ -1,4 +1,4 @@
-//! Rust's tokens, one at a time, with the comments between; and the finer ones that macros are given.
+//! The lexer for Rust, including the comments between tokens, and the finer tokens of macro calls.
 
 use super::kind;
 use crate::lang::descent::{self, Comments, Lex, Read, Remarks, Unsure};
@@ -6,7 +6,7 @@ use crate::lang::source::Source;
 
 pub type Token = descent::Token<Tok>;
 
-/// `<`, `>`, `&` and `|` come alone: what they are part of, only the place tells.
+/// `<`, `>`, `&` and `|` are single tokens: only the parser knows the operator that they begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tok {
     End,
@@ -45,9 +45,9 @@ pub enum Tok {
     Bar,
     Less,
     Greater,
-    /// Another operator between two values, told by what it is in the tree.
+    /// Another binary operator, by its kind in the tree.
     Operator(u16),
-    /// `+=` and its like, told in the same way.
+    /// `+=` and similar operators, by their kind in the tree.
     Augmented(u16),
 }
 
@@ -94,20 +94,20 @@ pub enum Word {
     Yield,
 }
 
-/// A token of a macro's tree.
+/// A token in a macro call.
 pub enum Piece {
     Open(u8),
     Close(u8),
     /// `$`
     Dollar,
-    /// What it is in the tree, and whether it has a name of its own.
+    /// The kind in the tree, and whether the node is named.
     Node(u16, bool),
 }
 
 pub struct Lexer<'t> {
     source: Source<'t>,
     at: u32,
-    /// Behind a dot numbers are places in a tuple: `x.0.1`.
+    /// After a dot, numbers are positions in a tuple: `x.0.1`.
     after_dot: bool,
     comments: Comments,
 }
@@ -171,17 +171,17 @@ impl<'t> Lexer<'t> {
         self.source.byte(at)
     }
 
-    /// Where the lexer is.
+    /// The current offset of the lexer.
     pub fn place_at(&self) -> u32 {
         self.at
     }
 
-    /// Goes on behind a token that turned out to be longer.
+    /// Continues after a token that turned out to be longer.
     pub fn go_on(&mut self, at: u32) {
         self.at = at;
     }
 
-    /// Passes white space and comments; gives where the next token begins.
+    /// Skips white space and comments; returns the start of the next token.
     fn skip(&mut self) -> Read<u32> {
         loop {
             let start = self.at;
@@ -200,7 +200,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Comments stand in comments.
+    /// The end of a block comment; these nest.
     fn block_comment_end(&self, start: u32) -> Read<u32> {
         let (mut at, mut depth) = (start + 2, 1);
         while depth > 0 {
@@ -218,7 +218,7 @@ impl<'t> Lexer<'t> {
         Ok(at)
     }
 
-    /// Words, and texts of all kinds; `at` is left behind them.
+    /// Words and literals; moves `at` behind them.
     fn literal(&mut self, start: u32) -> Read<Option<Tok>> {
         Ok(Some(match self.byte(start) {
             b'"' => self.string(start)?,
@@ -264,7 +264,7 @@ impl<'t> Lexer<'t> {
         loop {
             at += memchr::memchr2(b'"', b'\\', self.source.rest(at)).ok_or(Unsure)? as u32;
             match self.byte(at) {
-                // What may follow, `\u{…}` for one, is as others see it.
+                // Invalid escapes, such as in `\u{…}`, are left to tree-sitter.
                 b'\\' if matches!(self.byte(at + 1), b'u' | b'x') && !self.escapes(at) => return Err(Unsure),
                 b'\\' => at += 2,
                 _ => break,
@@ -274,7 +274,7 @@ impl<'t> Lexer<'t> {
         Ok(Tok::Str)
     }
 
-    /// Whether `\x` or `\u` is followed by digits as it should be.
+    /// Whether `\x` or `\u` is followed by valid digits.
     fn escapes(&self, at: u32) -> bool {
         let digits = |from: u32, to: u32| (from..to).all(|at| self.byte(at).is_ascii_hexdigit());
         match (self.byte(at + 1), self.byte(at + 2)) {
@@ -287,7 +287,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// From its first `#` or `"`.
+    /// A raw string, from its first `#` or `"`.
     fn raw_string(&mut self, start: u32) -> Read<Tok> {
         let hashes = self.source.rest(start).iter().take_while(|byte| **byte == b'#').count();
         let mut at = start + hashes as u32;
@@ -304,7 +304,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// A character, or the name of a lifetime.
+    /// A character, or a lifetime.
     fn quoted(&mut self, start: u32) -> Read<Tok> {
         if self.byte(start + 1) == b'\\' {
             let code = matches!(self.byte(start + 2), b'u' | b'x');
@@ -377,7 +377,7 @@ impl<'t> Lexer<'t> {
         self.suffixed(end, if float { kind::FLOAT_LITERAL } else { kind::INTEGER_LITERAL })
     }
 
-    /// A number with the type it may name at its end.
+    /// The kind of a number with an optional type suffix.
     fn suffixed(&mut self, end: u32, kind: u16) -> Read<u16> {
         let after = self.source.name_end(end, false)?;
         let suffix = self.source.between(end, after);
@@ -432,7 +432,8 @@ impl<'t> Lexer<'t> {
         Ok(kind)
     }
 
-    /// What the `<`, `>`, `&` or `|` at a place is between two values, how long it is, and whether it assigns.
+    /// The binary operator that the `<`, `>`, `&` or `|` at an offset begins: its kind, its length, and whether it
+    /// assigns.
     pub fn operator(&self, at: u32) -> (u16, u32, bool) {
         match (self.byte(at), self.byte(at + 1), self.byte(at + 2)) {
             (b'<', b'<', b'=') => (kind::SIGN_SHIFT_LEFT_BY, 3, true),
@@ -452,9 +453,9 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    // --- trees of macros ---
+    // --- tokens in macro calls ---
 
-    /// The next token of a macro's tree, with where it begins and ends.
+    /// The next token in a macro call, with its start and end.
     pub fn piece(&mut self) -> Read<(Piece, u32, u32)> {
         self.after_dot = false;
         let start = self.skip()?;
@@ -493,7 +494,7 @@ impl<'t> Lexer<'t> {
         Ok((piece, start, self.at))
     }
 
-    /// The name of a variable of a macro, behind its `$`; nothing where none is.
+    /// Reads the name of a macro variable after its `$`; `false` if there is none.
     pub fn variable(&mut self) -> Read<bool> {
         let first = self.byte(self.at);
         if !(first.is_ascii_alphabetic() || first == b'_') {
@@ -504,7 +505,7 @@ impl<'t> Lexer<'t> {
         if self.source.between(start, self.at).is_ascii() { Ok(true) } else { Err(Unsure) }
     }
 
-    /// What stands between repetitions, and the sign that tells how many there are: where that begins.
+    /// Reads the separator and the sign of a repetition; returns the start of the sign.
     pub fn repeated(&mut self) -> Read<u32> {
         let start = self.skip()?;
         let rest = self.source.rest(start);
@@ -558,7 +559,7 @@ impl<'t> Lexer<'t> {
     }
 }
 
-/// What a word is in the tree of a macro.
+/// The kind of a word in a macro call.
 fn tree_word(word: &[u8]) -> Piece {
     let (kind, named) = match word {
         b"mut" => (kind::MUTABLE_SPECIFIER, true),

@@ -1,4 +1,4 @@
-//! Macros: calls of them, and their rules.
+//! Macro calls and macro definitions.
 
 use super::lex::{Piece, Tok};
 use super::{Parser, field, kind};
@@ -6,7 +6,7 @@ use crate::lang::descent::{Lex, Read, Unsure};
 use crate::tree::flag;
 
 impl Parser<'_> {
-    /// `path!(…)`, behind the path.
+    /// `path!(…)`, after the path.
     pub(super) fn macro_invocation(&mut self, path: u32) -> Read<u32> {
         let node = self.around(kind::MACRO_INVOCATION, path, field::MACRO);
         self.expect(Tok::Bang)?;
@@ -15,16 +15,16 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// What stands in brackets, whatever it means.
+    /// A token tree: the uninterpreted content of brackets.
     pub(super) fn token_tree(&mut self) -> Read<u32> {
         self.tokens(false)
     }
 
-    /// `rules` tells a tree that a macro writes: what it stands for begins with `$`.
+    /// With `rules`, a tree in a macro definition, where variables begin with `$`.
     fn tokens(&mut self, rules: bool) -> Read<u32> {
         let Tok::Open(open) = self.tok.kind else { return Err(Unsure) };
         let root = self.open(kind::TOKEN_TREE);
-        // The trees around, with the bracket that ends each. The lexer is behind the first bracket.
+        // The enclosing trees, each with its closing bracket. The lexer is behind the first bracket.
         let mut around: Vec<(u32, u8)> = vec![(root, closing(open))];
         while let Some((node, close)) = around.last().copied() {
             let (piece, start, end) = self.lex.piece()?;
@@ -80,7 +80,7 @@ impl Parser<'_> {
         Ok(root)
     }
 
-    /// Passes what a rule is given: it tells nothing.
+    /// Skips the matcher of a rule, which has no calls.
     fn skip_tree(&mut self) -> Read<()> {
         let Tok::Open(open) = self.tok.kind else { return Err(Unsure) };
         let mut around = vec![closing(open)];
@@ -103,7 +103,7 @@ impl Parser<'_> {
         self.add(parent, node, field::NO);
     }
 
-    /// Takes the next token behind what was read without tokens.
+    /// Reads the next token after text that was read without tokens.
     fn go_on(&mut self) -> Read<()> {
         self.tok = self.lex.next()?;
         Ok(())

@@ -5,7 +5,7 @@ use super::{Parser, field, kind};
 use crate::lang::descent::{Read, Unsure};
 
 impl Parser<'_> {
-    /// A pattern, with others beside it: `A | B`.
+    /// A pattern with its alternatives: `A | B`.
     pub(super) fn pattern(&mut self) -> Read<u32> {
         let mut node = match self.at(Tok::Bar) {
             true => {
@@ -73,7 +73,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// Patterns between commas up to a bracket.
+    /// Patterns separated by commas up to a closing bracket.
     fn patterns(&mut self, node: u32, close: Tok) -> Read<u32> {
         while !self.at(close) {
             let pattern = self.pattern()?;

@@ -1,4 +1,4 @@
-//! Blocks, statements, and what controls which of them run.
+//! Blocks, statements and control flow.
 
 use super::lex::{Tok, Word};
 use super::{Parser, field, kind};
@@ -52,12 +52,12 @@ impl Parser<'_> {
         };
         let (value, ends_with_block) = match first {
             Some(first) if self.goes_on() => (self.whole(first)?, false),
-            // It stands for statements.
+            // A macro call in the position of statements.
             Some(first) if self.tree.kind(first) == kind::MACRO_INVOCATION => return Ok(first),
             Some(first) => (first, true),
             None => (self.expression()?, false),
         };
-        // What a block gives.
+        // The value of the block.
         if !ends_with_block && self.at(Tok::Close(b'}')) {
             return Ok(value);
         }
@@ -71,12 +71,12 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// Whether something is asked of what a block or macro gives, which could end a statement or an arm by itself.
+    /// Whether a block or macro call, which could end the statement or arm, continues with `.` or `?`.
     fn goes_on(&self) -> bool {
         matches!(self.tok.kind, Tok::Dot | Tok::Question)
     }
 
-    /// The whole expression that goes on behind a block or macro.
+    /// The whole expression that begins with a block or macro call.
     fn whole(&mut self, first: u32) -> Read<u32> {
         let value = self.postfix(first)?;
         self.expression_from(value)
@@ -121,7 +121,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// Whether an expression begins that ends with a block, so that nothing need follow it.
+    /// Whether an expression begins that ends with a block, so that it needs no terminator.
     fn begins_block(&mut self) -> Read<bool> {
         Ok(match self.tok.kind {
             Tok::Open(b'{') | Tok::Word(Word::If | Word::Match | Word::While | Word::Loop | Word::For) => true,
@@ -227,7 +227,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// What `if`, `while` and guards ask for: values, and patterns that fit values.
+    /// The condition of `if`, `while` or a guard: values and `let` patterns.
     fn condition(&mut self, node: u32, header: bool) -> Read<()> {
         let condition = self.in_header(header, |parser| {
             let first = match parser.at_word(Word::Let) {
@@ -314,7 +314,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// Whether what comes next can be nothing but another arm.
+    /// Whether the next token can only begin another arm.
     fn begins_arm(&self) -> bool {
         match self.tok.kind {
             Tok::Name | Tok::Blank | Tok::Hash | Tok::Path | Tok::Open(b'(' | b'[') | Tok::And | Tok::Bar => true,

@@ -1,4 +1,4 @@
-//! What we read ourselves beside what tree-sitter reads, and what we leave to it.
+//! Compares the hand-written parser with tree-sitter, and tests which texts it rejects.
 
 use super::parse;
 use crate::lang::damage::{self, Random};
@@ -6,7 +6,7 @@ use crate::lang::{names, rust, tree};
 use crate::language::Language;
 use crate::tree::{Tree, grown};
 
-/// What tree-sitter makes of a text, and what we make of it; `None` where we leave it to others.
+/// The facts of a text by tree-sitter and by the hand-written parser; `None` if the latter rejects it.
 fn both(text: &str) -> (String, Option<String>) {
     let facts =
         |tree: &Tree| serde_json::to_string(&rust::read("src/file.rs", text, tree)).expect("facts can be written");
@@ -19,7 +19,7 @@ fn same<'a>(texts: impl IntoIterator<Item = &'a str>) {
     damage::same(texts, both);
 }
 
-/// Everything that stands in a file or a module.
+/// Syntax at the level of a file or a module.
 const ITEMS: &[&str] = &[
     "//! The file.\n//! More.\n\n// Not told.\n\n#![allow(dead_code)]\nuse a::b;",
     "use a::{self, b as c, d::*, e::{f, g::h}, i as _};\npub(crate) use super::x;\nuse crate::y::{z,};\nuse ::w::v;\nuse *;\nuse self::q::r#type;",
@@ -44,7 +44,7 @@ const ITEMS: &[&str] = &[
     "fn generics(a: HashMap<String, Vec<Option<A>>>, b: A<{ N + 1 }, 3, true, 'x'>, c: B<'a, 'static, T>, d: C<Item: D>, e: &&str, f: Vec<<A as B>::C>, g: E<_>, h: F<Item = G, H<'a> = I>) {}",
 ];
 
-/// Everything that stands in a function.
+/// Syntax inside functions.
 const STATEMENTS: &[&str] = &[
     "let x = 1;",
     "let mut y: Vec<_> = f();",
@@ -184,11 +184,11 @@ fn what_is_not_plain_is_left_to_others() {
     }
 }
 
-/// Where tree-sitter's grammar errs.
+/// Code that tree-sitter's grammar misreads.
 #[test]
 fn some_things_are_read_better() {
     for (statement, what) in [
-        // A value that is left with, not a call of or a product with something before it.
+        // The value of `break`, not a call or a product with it.
         ("let x = loop { break (a, b); };", "a tuple"),
         ("let x = loop { break *a; };", "what a points to"),
         ("x[a..*b];", "up to what b points to"),
@@ -204,7 +204,7 @@ fn some_things_are_read_better() {
     assert!(ours.is_some_and(|facts| facts.contains("\"faults\":[]")));
 }
 
-/// Whether tree-sitter takes what begins a value behind `..` or `break` for an operator.
+/// Whether tree-sitter reads the beginning of a value after `..` or `break` as an operator.
 fn misread(text: &str) -> bool {
     let behind = |mark: &str| {
         let begins = |(at, _): (usize, &str)| {
@@ -215,7 +215,7 @@ fn misread(text: &str) -> bool {
     behind("..") || behind("break 'b") || behind("m! { a }")
 }
 
-/// Whatever is cut out of a text or put into it: no panic, and where both see a whole text, the same facts.
+/// Whatever is cut out of a text or inserted: no panic, and if both parsers accept it, the facts are the same.
 #[test]
 fn damage_is_noticed() {
     let mut random = Random::new();

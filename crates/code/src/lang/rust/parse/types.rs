@@ -5,7 +5,7 @@ use super::{Parser, field, kind};
 use crate::lang::descent::{Read, Unsure};
 
 impl Parser<'_> {
-    /// A type, with the bounds that may be added to it.
+    /// A type with optional additional bounds.
     pub(super) fn ty(&mut self) -> Read<u32> {
         let mut ty = match self.tok.kind {
             Tok::Lifetime => self.leaf(kind::LIFETIME)?,
@@ -47,7 +47,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// A type without bounds added to it.
+    /// A type without additional bounds.
     pub(super) fn type_alone(&mut self) -> Read<u32> {
         self.deeper(Self::type_inner)
     }
@@ -146,7 +146,7 @@ impl Parser<'_> {
         Ok(self.close(node))
     }
 
-    /// The trait behind `impl` or `dyn`.
+    /// The trait after `impl` or `dyn`.
     fn bound_of(&mut self, node: u32) -> Read<()> {
         let ty = match self.tok.kind {
             Tok::Name | Tok::Path | Tok::Word(Word::SelfValue | Word::Super | Word::Crate) => self.path_type()?,
@@ -186,7 +186,7 @@ impl Parser<'_> {
         self.return_type_alone(node)
     }
 
-    /// What is added to a type that is returned belongs to the whole.
+    /// A result type without additional bounds, which belong to the whole type.
     fn return_type_alone(&mut self, node: u32) -> Read<()> {
         if self.eat(Tok::Arrow)? {
             let ty = self.type_alone()?;
@@ -265,7 +265,7 @@ impl Parser<'_> {
         matches!(self.tree.kind(path), kind::IDENTIFIER | kind::SCOPED_IDENTIFIER)
     }
 
-    /// A path of a value as the path of a type.
+    /// Converts the path of a value into the path of a type.
     pub(super) fn as_type(&mut self, path: u32) -> u32 {
         match self.tree.kind(path) {
             kind::IDENTIFIER => self.tree.set_kind(path, kind::TYPE_IDENTIFIER),
@@ -330,7 +330,7 @@ impl Parser<'_> {
         if self.at(Tok::Assign) { self.type_binding(ty) } else { Ok(ty) }
     }
 
-    /// `Item = T`, behind what was taken for a type.
+    /// `Item = T`, after a name that was read as a type.
     fn type_binding(&mut self, of: u32) -> Read<u32> {
         let start = self.tree.start(of);
         let (name, arguments) = match self.tree.kind(of) {
@@ -405,7 +405,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// What a constant parameter is unless it is given.
+    /// The default of a constant parameter.
     fn parameter_value(&mut self, parameter: u32) -> Read<()> {
         let value = match self.literal_kind() {
             Some(kind) => self.leaf(kind)?,
@@ -478,7 +478,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// What a literal is in the tree; nothing where none stands.
+    /// The kind of a literal in the tree; `None` if the next token is not one.
     pub(super) fn literal_kind(&self) -> Option<u16> {
         Some(match self.tok.kind {
             Tok::Int => kind::INTEGER_LITERAL,
@@ -491,7 +491,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A `_` that stands for anything.
+    /// A `_` that matches anything.
     pub(super) fn blank(&mut self) -> Read<u32> {
         let node = self.tree.push(kind::SIGN_BLANK, 0, self.tok.start, self.tok.end);
         self.advance()?;

@@ -1,4 +1,4 @@
-//! Bases that are not part of the program have names of their own.
+//! Bases outside the program are reported by name.
 
 use crate::facts::BaseKind;
 use crate::language::Language;

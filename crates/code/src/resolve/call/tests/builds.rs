@@ -1,4 +1,4 @@
-//! Go files of several builds: calls stay within the build they are written in.
+//! Go files of several builds: calls stay within the build of the calling file.
 
 use super::check;
 
@@ -32,7 +32,7 @@ fn tags_choose_the_usual_build() {
     assert_eq!(run.len(), 1, "{found:?}");
     assert_eq!(run[0], "main.go:6 -> json/std.go Marshal:7 0.6", "the only one that is left: {found:?}");
     assert_eq!(calls("main.go:7"), ["main.go:7 -> json/std.go Name:9 0.95"], "{found:?}");
-    // A file of another build calls what is built with it.
+    // A file of another build calls functions of that build.
     assert_eq!(calls("json/fast.go"), ["json/fast.go:7 -> encode:8 0.98"]);
     assert_eq!(calls("json/std.go"), ["json/std.go:7 -> encode:8 0.98"]);
 }

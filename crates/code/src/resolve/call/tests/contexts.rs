@@ -1,4 +1,4 @@
-//! Parameters without a type of their own: the place where their function is written says what they are.
+//! Parameters without a declared type: the context of their function determines the type.
 
 use super::calls;
 
@@ -12,13 +12,13 @@ const CONTEXT: &str = "export class Req { header(name: string): string { return 
      \x20 mount(options: Options): void {}\n\
      }\n";
 
-/// The lines of the calls of `header` in a file that imports the above in its first line.
+/// The lines of the calls of `header` in a file that imports the code above in its first line.
 fn headers(body: &str) -> Vec<u32> {
     let text = format!("import {{ App, Handler, Options }} from './context'\n{body}");
     let found = calls(&[("src/context.ts", CONTEXT), ("src/use.ts", &text)]);
     let line = |call: &String| {
         let (place, to) = call.split_once(" -> ")?;
-        // Less sure ones are guesses by the name.
+        // Links with less confidence are guesses by name.
         (to == "src/context.ts Req.header:1 0.9").then(|| place.rsplit(':').next()?.parse().ok())?
     };
     found.iter().filter_map(line).collect()
@@ -31,7 +31,7 @@ fn a_returned_function_takes_what_the_declared_result_takes() {
                 export const d = (flag: boolean): Handler<string> => {\n\
                 \x20 return flag ? async (c) => { c.req.header('x') } : async (c) => {\n    c.req.header('x')\n  }\n}\n";
     assert_eq!(headers(body), [3, 6, 9, 10]);
-    // Without a declared result, nothing says what `c` is.
+    // Without a declared result, the type of `c` is unknown.
     assert_eq!(headers("export const a = () => async (c, next) => { c.req.header('x') }\n"), [0u32; 0]);
 }
 

@@ -1,4 +1,4 @@
-//! What is no test calls, uses, imports and extends no test; tests do.
+//! Non-test code has no calls, references, imports or bases in tests; tests do.
 
 use crate::language::Language;
 use crate::resolve::{Gid, Links, Program, To, resolve};
@@ -57,7 +57,7 @@ fn a_name_that_only_a_test_has_is_not_guessed() {
 
 #[test]
 fn what_tests_pass_and_implement_is_not_called_by_production_code() {
-    // An interface that a test implements, too.
+    // Likewise for an interface that a test implements.
     check(
         &[
             (
@@ -81,7 +81,7 @@ fn what_tests_pass_and_implement_is_not_called_by_production_code() {
             "p/p_test.go::TestUse uses p/p_test.go::fake",
         ],
     );
-    // A function that a test hands over.
+    // A function that a test passes.
     check(
         &[
             ("src/each.ts", "export function each(f: () => void) { f() }\n"),
@@ -134,7 +134,7 @@ fn a_package_that_gives_tools_for_tests_is_production_code() {
         ],
         &["web/run.py imports web/test/client.py", "web/run.py::run calls web/test/client.py::Client::__init__"],
     );
-    // What is below `tests` is a test, and nothing of it is imported.
+    // Files below `tests` are tests, and nothing in them is imported.
     check(
         &[
             ("web/__init__.py", ""),

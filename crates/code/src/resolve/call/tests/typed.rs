@@ -1,4 +1,4 @@
-//! Languages with declared types: overloads, traits, aliases, and what declarations say beside what is put in.
+//! Languages with declared types: overloads, traits, aliases, and declared types beside assigned values.
 
 use crate::language::Language;
 use crate::resolve::{Gid, Program, To, resolve};
@@ -352,7 +352,7 @@ interface Shape { int area(); }
 interface Proxy { int ask(); }
 class Square implements Shape { public int area() { return 1; } }
 class Use { Shape make() { return new Square(); } }";
-    // Nobody writes `ask`: what is declared is all there is.
+    // `ask` has no implementation, so the declaration is the only target.
     let expected = ["4: Shape.area() 0.6", "4: Square.area() 0.8", "5: Proxy.ask() 0.9", "11: Square() 0.98"];
     check(&[("a/Main.java", main)], &expected);
     let main = "trait Shape { fn area(&self) -> u32; fn twice(&self) -> u32 { self.area() * 2 } }
@@ -378,7 +378,7 @@ abstract class Base { void go() {} }
 class Leaf extends Base {}
 class Use { Base make() { return new Leaf(); } }
 ";
-    // Nobody says otherwise: it is what runs, though a `Base` itself is never made.
+    // No class overrides it, so it is the target, although no instance of `Base` itself is made.
     check(&[("a/Main.java", main)], &["4: Base.go() 0.9", "9: Leaf() 0.98"]);
     let found = |more: &str| {
         let files = [("a/Main.java", main), ("a/More.java", more)];
@@ -404,7 +404,7 @@ impl<S> Maker<S> { fn with(self) -> Self { self } }
 fn run(maker: Maker<Text>) { maker.with().build(); }
 ";
     check(&[("src/lib.rs", main)], &["7: build(self) 0.45", "7: with(self) 0.9"]);
-    // Without parameters, they are for different platforms.
+    // Without type parameters, they are for different platforms.
     let main = "struct Maker;
 #[cfg(unix)]
 impl Maker { fn build(self) {} }

@@ -1,4 +1,4 @@
-//! Calls that could not be resolved are counted under the name that is called.
+//! Unresolved calls are counted under the called name.
 
 use crate::language::Language;
 use crate::resolve::{Program, resolve};
@@ -39,7 +39,7 @@ fn receivers_that_rust_macros_bind_are_counted_as_unresolved() {
     for line in [2, 4, 5, 6, 7] {
         assert!(found.contains(&format!("src/use.rs shut:{line}")), "line {line}: {found:?}");
     }
-    // Names that the program has no function of are not listed.
+    // Names without a function in the program are not listed.
     assert!(!found.iter().any(|site| site.contains("len")), "{found:?}");
 }
 

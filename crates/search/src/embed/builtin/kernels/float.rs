@@ -1,16 +1,16 @@
-//! What is computed in floats, written in lanes so that the compiler can use vectors of any length.
+//! Computations in floats, written in lanes so that the compiler can use vectors of any length.
 //!
-//! Everything is `inline(always)`: it must become part of the function whose instructions it is to use.
+//! Everything is `inline(always)`, so that it is compiled with the instructions of the calling function.
 
 use super::{Activations, LARGEST};
 
-/// Partial sums side by side; their number is part of the result, so it is the same everywhere.
+/// Number of parallel partial sums. It affects rounding, so it is the same on every machine.
 const LANES: usize = 16;
 
-/// Small enough not to matter, large enough not to divide by zero.
+/// Avoids a division by zero without affecting results.
 const EPSILON: f32 = 1e-12;
 
-/// Adding and taking it away again rounds to the nearest whole number.
+/// Adding and subtracting it rounds to the nearest integer.
 const ROUND: f32 = 12_582_912.0;
 
 #[inline(always)]
@@ -59,7 +59,7 @@ pub fn add_and_norm(rows: &mut [f32], more: &[f32], gain: &[f32], bias: &[f32]) 
     }
 }
 
-/// Queries looked at together: their sums, in lanes, fill half of AVX2's registers.
+/// Queries processed together: their sums, in lanes, fill half of AVX2's registers.
 const QUERIES: usize = 4;
 /// Components of a head.
 const HEAD: usize = 32;
@@ -108,7 +108,7 @@ pub fn attend(three: &[f32], heads: usize, width: usize, to: &mut [f32], scratch
     }
 }
 
-/// How well each query fits each key; `keys` has all keys' first components, then all second ones, and so on.
+/// Scores of each query for each key; `keys` has the first components of all keys, then the second ones, and so on.
 #[inline(always)]
 fn scores(queries: &[&[f32; HEAD]; QUERIES], keys: &[f32], padded: usize, to: &mut [f32]) {
     let factor = 1.0 / (HEAD as f32).sqrt();
@@ -131,7 +131,7 @@ fn scores(queries: &[&[f32; HEAD]; QUERIES], keys: &[f32], padded: usize, to: &m
     }
 }
 
-/// Scores to shares that sum to one; what is behind the first `count` has no share.
+/// Softmax: turns scores into shares that sum to one; entries beyond the first `count` get no share.
 #[inline(always)]
 fn soften(scores: &mut [f32], count: usize) {
     scores[count..].fill(f32::MIN);
@@ -154,7 +154,7 @@ fn soften(scores: &mut [f32], count: usize) {
     }
 }
 
-/// Of whole lanes, always in the same order.
+/// Sums whole lanes, always in the same order.
 #[inline(always)]
 fn sum_of(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
     let mut sums = [0f32; LANES];
@@ -173,18 +173,18 @@ fn sum_of(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
     sums[0]
 }
 
-/// The nearest whole number, for values below 2^22.
+/// Rounds to the nearest integer, for values below 2^22.
 #[inline(always)]
 fn whole(value: f32) -> i32 {
     ((value + ROUND).to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32)
 }
 
-/// For values up to 0; below -87 it is 0 or next to it. Relative error below 3e-7.
+/// The exponential of values up to 0; for values below -87 about 0. Relative error below 3e-7.
 #[inline(always)]
 fn exp(value: f32) -> f32 {
     let value = if value < -87.0 { -87.0 } else { value };
     let twos = (value * std::f32::consts::LOG2_E + ROUND) - ROUND;
-    // ln 2 in two parts, so that what is left is exact.
+    // ln 2 in two parts, so that the remainder is exact.
     let rest = (value - twos * 0.693_359_4) + twos * 2.121_944_4e-4;
     let mut sum = 1.987_569_1e-4f32;
     for factor in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5] {
@@ -194,7 +194,7 @@ fn exp(value: f32) -> f32 {
     (sum * rest * rest + rest + 1.0) * power
 }
 
-/// Abramowitz and Stegun 7.1.26: absolute error below 2e-7 and what rounding adds.
+/// Abramowitz and Stegun 7.1.26: absolute error below 2e-7 plus rounding.
 #[inline(always)]
 fn erf(value: f32) -> f32 {
     let size = value.abs();

@@ -22,7 +22,7 @@ pub fn linear_plain(values: &[i16], scales: &[f32], layer: &Linear, to: &mut [f3
     }
 }
 
-/// From integer sums to the outputs of one token and one panel.
+/// Converts integer sums to the outputs of one token and one panel.
 #[inline(always)]
 fn finish(sums: &[i32; PANEL], scale: f32, layer: &Linear, panel: usize, to: &mut [f32]) {
     let place = panel * PANEL..(panel + 1) * PANEL;
@@ -52,7 +52,7 @@ pub fn linear_avx2(values: &[i16], scales: &[f32], layer: &Linear, to: &mut [f32
     }
 }
 
-/// `TOKENS` rows by one panel.
+/// Multiplies `TOKENS` rows by one panel.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn block_avx2<const TOKENS: usize>(
@@ -84,7 +84,8 @@ fn sums_avx2<const TOKENS: usize>(rows: &[i16], panel: &[u8], inputs: usize) -> 
         };
         let (low, high) = (_mm256_cvtepi8_epi16(low), _mm256_cvtepi8_epi16(high));
         for (token, sums) in sums.iter_mut().enumerate() {
-            // SAFETY: token < TOKENS and 2 * pair + 1 < inputs, so both values lie within the rows; no alignment is asked.
+            // SAFETY: token < TOKENS and 2 * pair + 1 < inputs, so both values lie within the rows; alignment is not
+            // required.
             let both = unsafe { rows.as_ptr().add(token * inputs + 2 * pair).cast::<i32>().read_unaligned() };
             let both = _mm256_set1_epi32(both);
             sums[0] = _mm256_add_epi32(sums[0], _mm256_madd_epi16(low, both));

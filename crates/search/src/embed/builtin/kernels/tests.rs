@@ -1,8 +1,8 @@
-//! The arithmetic against its plainest reading, and every level against every other.
+//! Tests the arithmetic against a naive implementation, and every level against every other.
 
 use super::*;
 
-/// Numbers that look random and are the same every time.
+/// Deterministic pseudo-random numbers.
 fn numbers(count: usize, seed: u32) -> Vec<f32> {
     let mut state = seed;
     let mut next = || {
@@ -69,7 +69,7 @@ fn the_largest_sums_do_not_overflow() {
 
 #[test]
 fn gelu_is_close_to_its_definition() {
-    // From the definition in 64 bits.
+    // Computed from the definition in 64 bits.
     let known = [(-6.0, -5.919_526e-9), (-3.0, -0.004_049_694), (-1.0, -0.158_655_25), (-0.1, -0.046_017_216)]
         .into_iter()
         .chain([(0.0, 0.0), (0.1, 0.053_982_78), (0.5, 0.345_731_23), (1.0, 0.841_344_7), (4.0, 3.999_873_3)]);
