@@ -1,4 +1,4 @@
-//! Records every operation that ends: who asked, for what, what came of it. Nothing of what was asked or answered is kept.
+//! Records every operation that ends: caller, operation and outcome, but no contents of requests or responses.
 //!
 //! Entries go through a queue to one thread that appends them in groups, so requests do not wait for one another.
 
@@ -20,21 +20,21 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Names that others give themselves are kept to this length.
+/// Maximum bytes of a name that the client chose.
 const NAME_BYTES: usize = 128;
 
-/// What is recorded.
+/// Which operations are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keeps {
     /// Every operation.
     #[default]
     All,
-    /// Those that write or concern the store as a whole.
+    /// Operations that write or concern the whole store.
     Writes,
     Nothing,
 }
 
-/// Records operations. Dropping the last clone writes what waits.
+/// Records operations. Dropping the last clone writes the entries that still wait.
 #[derive(Clone)]
 pub struct Audit {
     queue: Arc<Queue>,
@@ -44,7 +44,8 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// `server` names the chains that are appended to: the same each time a server starts, another one for each.
+    /// `server` names the chains that entries are appended to. It is the same at each start of a server, and unique to
+    /// it.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, server: &str, key: Arc<AuditKey>, keeps: Keeps) -> Audit {
         let queue = Arc::new(Queue::new(store, server, Arc::clone(&key)));
         Audit { queue, clock, key, keeps }
@@ -54,17 +55,17 @@ impl Audit {
         &self.key
     }
 
-    /// How recording is going.
+    /// The state of the recording.
     pub fn state(&self) -> AuditState {
         self.queue.state()
     }
 
-    /// Waits until all that ended so far is recorded.
+    /// Waits until every operation that has ended so far is recorded.
     pub fn flush(&self) -> Result<()> {
         self.queue.flush()
     }
 
-    /// Takes a place for an operation that begins; none for one that is not recorded.
+    /// Reserves a place in the queue for an operation that begins. None if the operation is not recorded.
     pub(crate) fn begin(
         &self,
         context: &Context<'_>,
@@ -81,7 +82,7 @@ impl Audit {
         Ok(Some(Recording { note: Some(note), place: Some(place), began: Instant::now(), clock, address }))
     }
 
-    /// Records what was refused before it began: nobody waits for it.
+    /// Records what was refused before it began, without waiting for the record.
     pub(crate) fn refused(&self, context: &Context<'_>, what: &'static str, error: &Error) -> Result<()> {
         let reads = registry::find(what).is_some_and(|operation| operation.meta.effect == Effect::Read);
         if self.keeps == Keeps::Nothing || self.keeps == Keeps::Writes && reads && !is_refusal(error) {
@@ -93,7 +94,7 @@ impl Audit {
         Ok(())
     }
 
-    /// Records something that was done by hand and is no operation, such as making a key.
+    /// Records a manual action that is not an operation, such as creating a key.
     pub fn note(&self, context: &Context<'_>, what: &'static str, ended: &Result<()>) -> Result<()> {
         if self.keeps == Keeps::Nothing {
             return Ok(());
@@ -104,7 +105,7 @@ impl Audit {
         Ok(())
     }
 
-    /// What is known before it has ended; the status is that of one that breaks off.
+    /// What is known before the operation ends. The status is that of an operation that breaks off.
     fn told(&self, context: &Context<'_>, operation: &'static str, request: &Value) -> AuditNote {
         let scope = &context.scope;
         AuditNote {
@@ -129,29 +130,29 @@ impl Audit {
     }
 }
 
-/// Of whom it is kept from where they came.
+/// Whether an error is a refusal, for which the network address is recorded.
 fn is_refusal(error: &Error) -> bool {
     matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Unauthenticated)
 }
 
-/// A name as others gave it, in a form that every store keeps.
+/// Shortens a name that the client chose, and replaces control characters, which some stores cannot keep.
 fn short(text: &str) -> String {
     let end = (0..=NAME_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     text[..end].replace(char::is_control, " ")
 }
 
-/// An operation under way. One that is dropped before it ended is recorded as broken off.
+/// An operation in progress. One that is dropped before it ends is recorded as broken off.
 pub(crate) struct Recording {
     note: Option<AuditNote>,
     place: Option<Place>,
     began: Instant,
     clock: Arc<dyn Clock>,
-    /// From where it was asked.
+    /// The caller's network address.
     address: Option<String>,
 }
 
 impl Recording {
-    /// Who wrote something waits until that is recorded for good.
+    /// Records the outcome. An operation that writes waits until its entry is durable.
     pub fn end(mut self, ended: std::result::Result<&Outline, &Error>) {
         if let Some(note) = &mut self.note {
             match ended {
@@ -169,7 +170,7 @@ impl Recording {
         self.fill();
     }
 
-    /// It is not worth recording.
+    /// Discards the entry.
     pub fn forget(mut self) {
         self.note = None;
         self.place = None;

@@ -1,4 +1,4 @@
-//! Something done again and again on a thread of its own, until it is dropped.
+//! Periodic work on a thread, until the handle is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ pub struct Beat {
 }
 
 impl Beat {
-    /// Works at once, and again whenever this time has passed since. Without a thread to be had nothing is done.
+    /// Runs `work` at once, and then with a pause of `every` after each run. Does nothing if no thread can be started.
     pub fn start(name: &str, every: Duration, mut work: impl FnMut() + Send + 'static) -> Beat {
         Beat::paced(name, move || {
             work();
@@ -19,7 +19,7 @@ impl Beat {
         })
     }
 
-    /// Works at once, and again after the time that the work asks for.
+    /// Runs `work` at once, and again after the pause that it returns.
     pub fn paced(name: &str, mut work: impl FnMut() -> Duration + Send + 'static) -> Beat {
         let ended = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&ended);
@@ -38,7 +38,7 @@ impl Drop for Beat {
         self.ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // A thread that broke off has nothing left to end.
+            // If the thread panicked there is nothing left to stop.
             let _ = thread.join();
         }
     }

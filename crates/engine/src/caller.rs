@@ -1,4 +1,4 @@
-//! Who may do what, and when to stop: what surfaces know of a caller beside the request.
+//! What surfaces know about a caller besides its request: scopes, agents, and when to stop.
 
 use crate::registry::{Operation, snake_case};
 use lukasa_model::{Error, ErrorKind, Result};
@@ -10,16 +10,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The scope that covers every other.
 const ADMIN: &str = "admin";
-/// Figures of every stage of a search.
+/// The scope for the figures of every stage of a search.
 pub const SEARCH_DEBUG: &str = "graph:search:debug";
 
 /// Scopes of a caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Grants {
-    /// Whoever owns the store: everything.
+    /// Everything: the owner of the store.
     #[default]
     All,
-    /// These only; `x:*` covers all that begin with `x:`.
+    /// These only; `x:*` covers every scope that begins with `x:`.
     Of(BTreeSet<String>),
 }
 
@@ -39,7 +39,7 @@ impl Grants {
         }
     }
 
-    /// Refuses what is not covered.
+    /// Returns `missing_scope` if the scope is not covered.
     pub fn check(&self, operation: &str, scope: &str) -> Result<()> {
         if self.cover(scope) {
             return Ok(());
@@ -55,18 +55,18 @@ impl Grants {
 /// Agents that a caller may act as: write, remember and hold claims under their name, and read what only they may read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Agents {
-    /// Whoever owns the store, or may say so for everybody: all of them.
+    /// All agents: for the owner of the store, and for credentials that name `*`.
     #[default]
     Any,
     Of {
         names: BTreeSet<String>,
-        /// Beginnings of names, each with a `/` at its end.
+        /// Prefixes of names, each ending with `/`.
         within: BTreeSet<String>,
     },
 }
 
 impl Agents {
-    /// Those that a credential names: `*` stands for all, `team/*` for all whose name begins with `team/`.
+    /// The agents that a credential names: `*` stands for all, `team/*` for all whose name begins with `team/`.
     pub fn bound<S: AsRef<str>>(named: impl IntoIterator<Item = S>) -> Agents {
         let (mut names, mut within) = (BTreeSet::new(), BTreeSet::new());
         for name in named {
@@ -83,8 +83,8 @@ impl Agents {
         Agents::Of { names, within }
     }
 
-    /// Those of a user whose credential names none: one of the user's own name, and all whose name begins with it and a `/`.
-    /// A `/` in the name of the user is written `%2F`, so that no user is within another.
+    /// The agents of a user whose credential names none: the agent with the user's name, and all whose name begins with
+    /// it and a `/`. A `/` in the user's name is written `%2F`, so that no user's agents contain another's.
     pub fn of_user(user: &str) -> Agents {
         let own = user.replace('%', "%25").replace('/', "%2F");
         Agents::Of { within: BTreeSet::from([format!("{own}/")]), names: BTreeSet::from([own]) }
@@ -100,8 +100,9 @@ impl Agents {
         }
     }
 
-    /// The agent of a caller that calls itself so, or nothing: under its own name where it may have it, else within what is
-    /// the caller's own. None where it is left open, and the request must name one.
+    /// The agent of a caller that calls itself `called`: that name if the caller may use it, else the only agent of the
+    /// caller, or the name under the caller's only prefix. None if that is ambiguous; then the request must name an
+    /// agent.
     pub fn known_as(&self, called: Option<&str>) -> Option<String> {
         let called = called.map(str::trim).filter(|called| !called.is_empty());
         match (self, called) {
@@ -115,7 +116,7 @@ impl Agents {
         }
     }
 
-    /// Refuses an agent that is somebody else's.
+    /// Returns an error if the caller may not act as the agent.
     pub fn check(&self, agent: &str) -> Result<()> {
         if self.cover(agent) {
             return Ok(());
@@ -133,7 +134,7 @@ impl Agents {
             .hint(format!("leave `agent_id` out, or name one of: {}", own.join(", "))))
     }
 
-    /// Refuses a request that names somebody else's agent as the one that acts, also within a list of several.
+    /// Returns an error if a request, or one in its list of requests, acts as an agent that the caller may not act as.
     pub(crate) fn check_request(&self, operation: &Operation, request: &Value) -> Result<()> {
         if *self == Agents::Any || operation.meta.of_any_agent {
             return Ok(());
@@ -144,7 +145,7 @@ impl Agents {
             let alias = operation.meta.aliases.iter().find(|(alias, _)| *alias == snake);
             match (alias.map_or(&*snake, |(_, field)| *field), value) {
                 (AGENT, Value::String(agent)) => self.check(agent)?,
-                // Only what the operation itself reads: contents of facts are free.
+                // Only the list of requests: contents of facts may have any `agent_id`.
                 (field, Value::Array(several)) if operation.meta.several == Some(field) => {
                     for one in several.iter().filter_map(Value::as_object).flatten() {
                         if let (AGENT, Value::String(agent)) = (&*snake_case(one.0), one.1) {
@@ -159,12 +160,12 @@ impl Agents {
     }
 }
 
-/// The field of a request that names the agent that acts.
+/// The request field that names the acting agent.
 const AGENT: &str = "agent_id";
-/// Agents that an error names.
+/// Maximum number of agents that an error lists.
 const NAMED: usize = 8;
 
-/// Tells long work that nobody waits for it any more. Clones share it.
+/// Signals long work that the caller no longer waits. Clones share the signal.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -177,7 +178,7 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// For work that knows nothing of callers.
+    /// The signal for work that does not know about callers.
     pub fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }

@@ -1,4 +1,4 @@
-//! Context graphs: what matters for one task and the rules that apply to it, small enough to be read at a glance.
+//! Context graphs: the nodes that matter for one task and the policies that apply to it, within a small budget.
 
 use crate::graph::Look;
 use crate::memory::links;
@@ -14,16 +14,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
-/// How nodes are chosen.
+/// How nodes are selected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// What is around the anchors.
+    /// The neighbourhood of the anchors.
     #[default]
     Anchor,
-    /// The same, and what is like it in words and meaning.
+    /// The neighbourhood, and nodes that are similar in words and meaning.
     Semantic,
-    /// What the policies govern, of what is around the anchors.
+    /// The part of the neighbourhood that the policies govern.
     PolicyFirst,
 }
 
@@ -39,11 +39,11 @@ impl Mode {
 
 pub const GOVERNED_BY: &str = "GOVERNED_BY";
 pub const POLICY: &str = "Policy";
-/// Labels of what needs protection.
+/// Labels of nodes that need protection.
 const PROTECTED: [&str; 4] = ["phi", "pii", "protected", "confidential"];
-/// Longest line about a node, in tokens.
+/// Maximum tokens of the line about a node.
 const LINE: usize = 40;
-/// Properties that say what a node is about, the most telling first.
+/// Properties that describe a node, most informative first.
 const TEXTS: [&str; 7] = ["content", "summary", "description", "rationale", "text", "rule", "signature"];
 
 /// A node as knowledge graphs name it.
@@ -52,17 +52,17 @@ pub struct NodeOut {
     /// `Type:key`, or its id.
     pub node_id: String,
     pub node_type: String,
-    /// Its title; none of what is sensitive.
+    /// The title; none if the node is sensitive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Hops from where one began.
+    /// Hops from the nearest start node.
     pub depth: u32,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended: bool,
-    /// What it is called now.
+    /// Its current name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_to: Option<String>,
-    /// Where they were asked for; none of what is sensitive.
+    /// Set if they were requested; none if the node is sensitive.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub properties: Map<String, Value>,
 }
@@ -89,7 +89,7 @@ pub struct EdgeOut {
     pub edge_type: String,
     pub from_node: String,
     pub to_node: String,
-    /// How much it counts, or how sure it is.
+    /// Its weight, or its confidence.
     #[serde(default = "whole")]
     pub weight: f64,
 }
@@ -110,24 +110,24 @@ impl EdgeOut {
     }
 }
 
-/// The chosen nodes, nearest first, and how far each is.
+/// The selected nodes, nearest first, with their distances.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chosen {
     pub nodes: Vec<(Node, u32)>,
-    /// There is more within reach than was taken.
+    /// More nodes are within reach than were selected.
     pub truncated: bool,
 }
 
-/// What is around some nodes, nearest first and the most central first among those equally near.
+/// The neighbourhood of some nodes, nearest first; at the same distance, the most central first.
 pub fn around(snapshot: &Snapshot, anchors: &[Node], depth: u32, most: usize) -> Chosen {
     let filter = Filter::default();
-    // More than is taken: what is kept of the last ring is its most central part.
+    // More than needed, so that the most central nodes of the last ring can be selected.
     let plan =
         Walk { direction: Direction::Both, depth, max_nodes: most.max(1) * 16, max_edges: usize::MAX, filter: &filter };
     let found = walk(snapshot, anchors, &plan);
     let mut nodes: Vec<(Node, u32)> = (0..found.nodes.len()).map(|i| (found.nodes[i], found.depth(i))).collect();
     nodes.sort_by(|a, b| {
-        // By how much it is tied to: PageRank would be computed anew after each write.
+        // By degree, because PageRank would have to be recomputed after each write.
         let central = snapshot.degree(b.0).cmp(&snapshot.degree(a.0));
         a.1.cmp(&b.1).then(central).then(snapshot.thing(a.0).cmp(&snapshot.thing(b.0)))
     });
@@ -136,7 +136,7 @@ pub fn around(snapshot: &Snapshot, anchors: &[Node], depth: u32, most: usize) ->
     Chosen { nodes, truncated }
 }
 
-/// Policies that these nodes are governed by, in the order they were stated.
+/// The policies that govern these nodes, in the order in which they were recorded.
 pub fn policies_of(snapshot: &Snapshot, nodes: &[Node]) -> Vec<Node> {
     let mut all: Vec<Node> = nodes
         .iter()
@@ -149,7 +149,7 @@ pub fn policies_of(snapshot: &Snapshot, nodes: &[Node]) -> Vec<Node> {
     all
 }
 
-/// What policies govern, in the order it was stated.
+/// The nodes that policies govern, in the order in which they were recorded.
 pub fn governed_by(snapshot: &Snapshot, policies: &[Node]) -> Vec<Node> {
     let mut all: Vec<Node> = policies
         .iter()
@@ -171,14 +171,13 @@ pub fn is_protected(snapshot: &Snapshot, node: Node) -> bool {
     snapshot.labels(node).iter().any(|label| PROTECTED.iter().any(|name| label.eq_ignore_ascii_case(name)))
 }
 
-/// Whether a content is kept from everyone but its owner.
+/// Whether only the owner of a content may read it.
 pub fn is_sensitive(content: &Content) -> bool {
     content.properties.get("sensitive").and_then(Value::as_bool) == Some(true)
 }
 
-/// A context graph as text for a prompt, of at most `budget` tokens: rules first, then nodes, nearest first, then how they
-/// are related. Whatever was written by others stands on a line of its own, quoted, as data. Tells how many nodes have
-/// room.
+/// A context graph as text for a prompt, of at most `budget` tokens: policies first, then nodes, nearest first, then
+/// their relationships. Each text written by users is quoted on its own line, as data. Also returns how many nodes fit.
 pub fn prompt(
     look: &Look,
     read: &Read,
@@ -235,7 +234,7 @@ pub fn prompt(
     (text, told)
 }
 
-/// A node on one line: its name, its state, and what it says, quoted.
+/// A node on one line: its name, its state, and its description, quoted.
 fn line(snapshot: &Snapshot, read: &Read, node: Node) -> String {
     let mut line = format!("- {}", snapshot.name(node));
     match links::renamed_to(snapshot, node) {

@@ -1,7 +1,8 @@
-//! Who works on what: claims, what ends them, and the tasks they are for.
+//! Coordination of agents: claims, what ends them, and the tasks they are for.
 //!
-//! Claims are kept on boards, one object for each file, task or feature, and whoever claims or ends states the board anew
-//! under the version it was read at. So the store's own commit decides races, and there is no lock to be left behind.
+//! Claims are kept in board objects, one for each file, task or feature. To claim or end, a process writes the board
+//! again with the version it has read as a precondition. So the store's commit decides races, and no lock can be left
+//! behind.
 
 mod answer;
 mod board;
@@ -32,13 +33,13 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the claims of a connection that closed stay, so that who lost it can come back.
+/// How long the claims of a closed connection stay, so that its agent can reconnect.
 pub const GRACE: Duration = Duration::from_secs(60);
 
-/// What becomes of an edit that an agent records on what another agent has claimed.
+/// What happens to an edit that an agent records on a target that another agent has claimed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Edits {
-    /// It is recorded, and told that it was claimed: what happened to a file has happened.
+    /// It is recorded, with a warning: the file has already been changed.
     #[default]
     Warn,
     Refuse,
@@ -56,8 +57,8 @@ impl Default for ClaimRules {
     }
 }
 
-/// What this process knows about claims, of all projects. All of it can be read anew from the log, but for who is
-/// connected, which nobody else knows.
+/// What this process knows about claims, for all projects. All of it can be read from the log again, except which
+/// connections are open.
 #[derive(Default)]
 pub struct Coordination {
     rules: ClaimRules,
@@ -76,18 +77,18 @@ impl Coordination {
         self.rules
     }
 
-    /// Who is connected to this process, or to one that is attached to it.
+    /// The connections to this process and to processes attached to it.
     pub fn presence(&self) -> &Presence {
         &self.presence
     }
 
-    /// Attempts that were refused after a number, oldest first, and the number to go on from; none without a number.
+    /// Refused attempts after a sequence number, oldest first, and the number to continue from. Empty without a number.
     pub fn refused(&self, scope: &Scope, after: Option<u64>) -> (u64, Vec<Denied>) {
         let all = self.refusals.lock();
         all.get(scope).map_or((after.unwrap_or(0), vec![]), |refusals| refusals.after(after.unwrap_or(u64::MAX)))
     }
 
-    /// Attempts that were refused and whose obstacle is still there, newest first.
+    /// Refused attempts whose conflicting claim is still held, newest first.
     pub fn open_conflicts(&self, scope: &Scope, held: &[Held]) -> Vec<Denied> {
         let all = self.refusals.lock();
         all.get(scope).map_or(vec![], |refusals| refusals.open_conflicts(held))
@@ -105,7 +106,7 @@ impl Coordination {
     }
 }
 
-/// The agent that asks: named in the request, or known from the caller.
+/// The acting agent: the one in the request, or the caller's. Returns `no_agent` if there is neither.
 pub fn asking(given: Option<&str>, context: &crate::Context<'_>) -> Result<String> {
     let agent = given.map(str::to_owned).or_else(|| context.agent.clone()).filter(|agent| !agent.trim().is_empty());
     agent.ok_or_else(|| {

@@ -1,4 +1,5 @@
-//! What operations on the graph share: the snapshot of a view, names to nodes, and how nodes and edges look.
+//! Shared by operations on the graph: the snapshot of a view, resolving names to nodes, and how nodes and edges are
+//! written.
 
 use crate::context_graph::is_sensitive;
 use crate::cursor::Cursor;
@@ -32,7 +33,7 @@ pub use communities::{COMMUNITY, CommunityOut, Kept, options};
 /// Graphs held in memory, and what is derived from them.
 pub struct Graphs {
     pub projections: Projections,
-    /// By project and epoch of its log.
+    /// Cursor keys by project, each with the epoch of the log it was computed for.
     keys: Mutex<FxHashMap<Scope, (u64, Hash)>>,
     derived: communities::Derived,
 }
@@ -46,9 +47,9 @@ impl Graphs {
         }
     }
 
-    /// What a project seals its cursors with: the hash of its first transaction, which stays, with its name, for a copy
-    /// elsewhere begins with the same one. It keeps damaged and foreign cursors out; whoever can read the project's log
-    /// could make one, and gain nothing by it.
+    /// The key that seals cursors of a project: a hash of its first transaction, which never changes, and its name,
+    /// because a copy of the project begins with the same transaction. It rejects damaged and foreign cursors. It is no
+    /// secret: a caller who can read the log can compute it, and gains nothing.
     pub fn cursor_key(&self, ledger: &Ledger) -> Result<Hash> {
         let epoch = ledger.epoch();
         if let Some((_, key)) = self.keys.lock().get(ledger.scope()).filter(|(of, _)| *of == epoch) {
@@ -57,7 +58,7 @@ impl Graphs {
         let first = ledger.transactions(1, 1, 1)?.pop();
         let first = first.map(|t| t.hash).ok_or_else(|| Error::not_found("not_found", "the project is empty"))?;
         let Scope { tenant, project } = ledger.scope();
-        // Names hold no such byte.
+        // The zero byte separates the names: neither can contain one.
         let key = Hash::of(&[&first.0[..], tenant.as_bytes(), &[0], project.as_bytes()].concat());
         self.keys.lock().insert(ledger.scope().clone(), (epoch, key));
         Ok(key)
@@ -71,14 +72,14 @@ pub struct Look {
     pub view: View,
     pub snapshot: Arc<Snapshot>,
     pub registry: Arc<Registry>,
-    /// It is the head of a branch, now.
+    /// Whether the view is the current head of a branch.
     pub is_head: bool,
-    /// What paths in names are relative to.
+    /// The folder that paths in names are relative to.
     pub origin: Origin,
 }
 
 impl Engine {
-    /// The graph in the view that a request names.
+    /// The graph of the view that a request names.
     pub fn look(&self, context: &mut Context<'_>, spec: &ViewSpec) -> Result<Look> {
         let ledger = self.ledger(&context.scope);
         let (view, snapshot) = self.graphs().projections.look(&ledger, spec, context.progress)?;
@@ -86,7 +87,8 @@ impl Engine {
         Ok(Look::new(ledger, view, snapshot, head).seen_from(Origin::of(context)))
     }
 
-    /// The graph in the view in which a cursor was given, whatever has happened since.
+    /// The graph of the view in which a cursor was issued, also when the branch has moved since. Returns an error if
+    /// the log was replaced.
     pub fn look_from(&self, context: &mut Context<'_>, spec: &ViewSpec, cursor: &Cursor) -> Result<Look> {
         let ledger = self.ledger(&context.scope);
         let mut view = ledger.view(spec)?;
@@ -104,7 +106,7 @@ impl Engine {
         self.look_at(context, view, head)
     }
 
-    /// The graph in a view that was told before, when it was or was not the head of its branch.
+    /// The graph of a view from an earlier response; `was_head` is whether it was the head of its branch then.
     pub fn look_at(&self, context: &mut Context<'_>, view: View, was_head: bool) -> Result<Look> {
         let ledger = self.ledger(&context.scope);
         let snapshot = self.graphs().projections.at(&ledger, &view, context.progress)?;
@@ -118,14 +120,14 @@ impl Look {
         Look { ledger, view, snapshot, registry, is_head, origin: Origin::default() }
     }
 
-    /// The same for a caller elsewhere in a working tree.
+    /// The same view for a caller in another folder of a working tree.
     #[must_use]
     pub fn seen_from(self, origin: Origin) -> Look {
         Look { origin, ..self }
     }
 
-    /// A filter by types and labels; empty lists let everything pass. A type that nobody has stated or declared is
-    /// refused: an answer of nothing would look like a fact.
+    /// A filter by types and labels; an empty list lets everything pass. Returns an error for a type that is neither
+    /// used nor declared, because an empty result would look like a fact.
     pub fn filter(&self, edge_types: &[String], node_types: &[String], labels: &[String]) -> Result<Filter> {
         let names = self.snapshot.names();
         self.check_types(edge_types, true)?;
@@ -139,7 +141,7 @@ impl Look {
         })
     }
 
-    /// The spellings of a type of objects or of relationships; one that is neither is refused.
+    /// The spellings of a type of objects or of relationships. Returns an error if it is neither.
     pub fn spelled_types(&self, name: &str) -> Result<Vec<String>> {
         let asked = [name.to_owned()];
         let checks = [self.check_types(&asked, false), self.check_types(&asked, true)];
@@ -189,7 +191,7 @@ impl Look {
         named.map(|(name, _)| name.to_string()).collect()
     }
 
-    /// Contents of things as they are in the view.
+    /// The contents of facts in the view.
     pub fn contents(&self, things: &[ThingNo]) -> Result<FxHashMap<ThingNo, Content>> {
         let mut numbers = things.to_vec();
         numbers.sort_unstable();
@@ -202,12 +204,12 @@ impl Look {
         states.into_iter().map(read).collect()
     }
 
-    /// A list of nodes to answer with.
+    /// Nodes as a response writes them.
     pub fn nodes_out(&self, rows: Vec<NodeRow>) -> NodesOut {
         NodesOut { snapshot: Arc::clone(&self.snapshot), rows, titles: FxHashMap::default() }
     }
 
-    /// The same with titles, which are read from the store; what is sensitive has none.
+    /// Like `nodes_out`, with titles, which are read from the store. Sensitive objects have none.
     pub fn titled_out(&self, rows: Vec<NodeRow>) -> Result<NodesOut> {
         let nodes: Vec<_> = rows.iter().map(|row| row.node).collect();
         let told = |content: &Content| content.title.clone().filter(|_| !is_sensitive(content));
@@ -216,17 +218,17 @@ impl Look {
         Ok(NodesOut { titles: titles.collect(), ..self.nodes_out(rows) })
     }
 
-    /// A list of edges to answer with.
+    /// Edges as a response writes them.
     pub fn edges_out(&self, edges: Vec<Edge>) -> EdgesOut {
         EdgesOut { snapshot: Arc::clone(&self.snapshot), edges }
     }
 
-    /// `in` when an edge is walked from its destination.
+    /// `out` if `from` is the source of the edge, else `in`.
     pub fn direction(&self, edge: Edge, from: Node) -> &'static str {
         if self.snapshot.ends(edge).0 == from { "out" } else { "in" }
     }
 
-    /// A way in words: names of nodes, and between them types with an arrow.
+    /// A path with the names of its nodes and the types of its edges.
     pub fn path_out(&self, nodes: &[Node], edges: &[Edge]) -> PathOut {
         let s = &self.snapshot;
         let steps = edges.iter().zip(nodes).map(|(edge, from)| StepOut {
@@ -244,14 +246,14 @@ impl Look {
     }
 }
 
-/// Nodes in an answer; written straight from the snapshot.
+/// Nodes in a response; serialized directly from the snapshot.
 pub struct NodesOut {
     snapshot: Arc<Snapshot>,
     rows: Vec<NodeRow>,
     titles: FxHashMap<ThingNo, String>,
 }
 
-/// A node and what the operation found out about it.
+/// A node with the values that the operation computed for it.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeRow {
     pub node: Node,
@@ -268,7 +270,7 @@ impl NodeRow {
     }
 }
 
-/// A node as it is written.
+/// A node as it is serialized.
 #[derive(Serialize, JsonSchema)]
 pub struct NodeOut<'a> {
     id: Uuid,
@@ -281,21 +283,21 @@ pub struct NodeOut<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schemars(with = "Vec<String>")]
     labels: &'a [Arc<str>],
-    /// It is no longer there; a lasting relationship shows it.
+    /// The object has ended and is shown because a lasting relationship leads to it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     ended: bool,
-    /// What it is called now.
+    /// Its current name.
     #[serde(skip_serializing_if = "Option::is_none")]
     renamed_to: Option<String>,
     /// Hops from the nearest root.
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<u32>,
-    /// Hops from the middle.
+    /// Hops from the center.
     #[serde(skip_serializing_if = "Option::is_none")]
     distance: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pagerank: Option<f64>,
-    /// The rank that was asked for.
+    /// The requested rank.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<f64>,
     /// Relationships, in both directions.
@@ -333,13 +335,13 @@ impl JsonSchema for NodesOut {
     }
 }
 
-/// Edges in an answer; written straight from the snapshot.
+/// Edges in a response; serialized directly from the snapshot.
 pub struct EdgesOut {
     snapshot: Arc<Snapshot>,
     edges: Vec<Edge>,
 }
 
-/// An edge as it is written, with how sure it is and how that is known.
+/// An edge as it is serialized, with its confidence and derivation.
 #[derive(Serialize, JsonSchema)]
 pub struct EdgeOut<'a> {
     id: Uuid,
@@ -383,15 +385,15 @@ impl JsonSchema for EdgesOut {
     }
 }
 
-/// A way from one node to another.
+/// A path from one node to another.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PathOut {
     pub hops: usize,
-    /// Names in order.
+    /// Names of the nodes, in order.
     pub nodes: Vec<String>,
     pub node_ids: Vec<Uuid>,
     pub edges: Vec<StepOut>,
-    /// Product of the confidences on the way; an edge that says nothing counts as sure.
+    /// Product of the confidences on the path; an edge without one counts as 1.
     pub confidence: f64,
 }
 
@@ -406,7 +408,7 @@ pub struct StepOut {
     pub confidence: Option<f64>,
 }
 
-/// Which relationships and objects to walk on; shared by several operations.
+/// The relationships and objects to traverse; shared by several operations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Types {
@@ -429,7 +431,7 @@ impl Types {
     }
 }
 
-/// Refuses a number outside its range, and says the range.
+/// Returns an error that names the range if a number is outside it.
 pub fn check_range<T: PartialOrd + Display + Serialize>(field: &str, value: T, least: T, most: T) -> Result<()> {
     if value >= least && value <= most {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What the product does: every operation, defined once, over a ledger.
+//! The engine: every operation of the product, defined once, over a ledger.
 
 pub mod audit;
 pub mod beat;
@@ -53,13 +53,13 @@ use telemetry::log;
 pub struct Engine {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    /// Where operations may make temporary stores.
+    /// The folder in which operations may create temporary stores.
     pub temp_dir: PathBuf,
     cache: Option<PathBuf>,
     kept: Option<Arc<search::KeptIndexes>>,
     ledgers: Arc<Mutex<FxHashMap<Scope, Ledger>>>,
     graphs: Arc<Graphs>,
-    /// What was declared in projects when they were last known to have the types of a pack, by its name.
+    /// Per type pack, what each project had declared when its types were last known to be present.
     packed: Arc<Mutex<packs::Declared>>,
     workspaces: ByRoot<Arc<code::Workspace>>,
     watches: ByRoot<code::Watch>,
@@ -75,7 +75,7 @@ pub struct Engine {
     kept_out: Arc<code::files::KeptOut>,
 }
 
-/// Counts a request for as long as it is answered.
+/// Counts a request as being answered until it is dropped.
 struct Answering(Arc<AtomicUsize>);
 
 impl Answering {
@@ -91,45 +91,45 @@ impl Drop for Answering {
     }
 }
 
-/// What is kept per working tree of a project.
+/// A value per working tree of a project.
 type ByRoot<T> = Arc<Mutex<FxHashMap<(Scope, PathBuf), T>>>;
 
-/// Memory for graphs when nobody says otherwise: one of a million nodes and five million edges, and room for more.
+/// Default memory limit for graphs, in bytes: room for a graph of a million nodes and five million edges, and more.
 pub const GRAPH_MEMORY: usize = 2 << 30;
-/// Ledgers remembered; each is small.
+/// Maximum number of cached ledgers; each is small.
 const LEDGERS: usize = 4_096;
 
-/// Who asks, about what, and the streams of operations that carry bulk data.
+/// The caller of a request, the project it is about, and the streams of operations that carry bulk data.
 pub struct Context<'a> {
     pub scope: Scope,
     pub author: Option<String>,
     pub agent: Option<String>,
     pub session: Option<String>,
-    /// By which it asks, where it stays connected between requests.
+    /// The connection of the caller, if it stays connected between requests.
     pub connection: Option<String>,
     pub grants: Grants,
-    /// The working tree the caller works in, which is the project's own: requests without a view are about it.
+    /// The project's working tree that the caller works in. Requests that name no view use its branch.
     pub tree: Option<PathBuf>,
-    /// Whom `agent`, and `agent_id` of a request, may be.
+    /// The agents that `agent`, and `agent_id` in a request, may name.
     pub agents: Agents,
-    /// Under which answer, logs and record know the request.
+    /// Identifies the request in the response, the logs and the audit record.
     pub request_id: Option<String>,
-    /// From where it asks, by network.
+    /// The caller's network address.
     pub address: Option<String>,
-    /// Set when nobody waits any more; long work looks at it now and then.
+    /// Set when the caller no longer waits. Long work checks it from time to time.
     pub stop: Stop,
-    /// The folder in it that paths may be written from.
+    /// The folder in `tree` that relative paths start from.
     pub folder: Option<PathBuf>,
-    /// What names of the request were taken for.
+    /// The objects that names in the request were resolved to.
     pub taken: names::TakenNames,
     pub input: Option<&'a mut dyn BufRead>,
     pub output: Option<&'a mut dyn Write>,
-    /// Told how far long work has come: done, of how many if that is known.
+    /// Called with the progress of long work: steps done, and the total if it is known.
     pub progress: &'a mut dyn FnMut(u64, Option<u64>),
 }
 
 impl<'a> Context<'a> {
-    /// Nobody in particular asks, and no streams are needed.
+    /// A context without author, agent or streams, and with all grants.
     pub fn of(scope: Scope, progress: &'a mut dyn FnMut(u64, Option<u64>)) -> Context<'a> {
         let (grants, stop) = (Grants::All, Stop::default());
         Context {
@@ -154,7 +154,7 @@ impl<'a> Context<'a> {
 }
 
 impl Context<'_> {
-    /// Refuses names of who asks that not every store can keep.
+    /// Returns an error if a name in the context contains text that some store cannot keep.
     fn check(&self) -> Result<()> {
         let Scope { tenant, project } = &self.scope;
         for (what, name) in [
@@ -170,7 +170,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// A header with who is asking.
+    /// A transaction header with the author, agent and session of the caller.
     pub fn header(&self, reason: Option<String>) -> Header {
         let (author, agent, session) = (self.author.clone(), self.agent.clone(), self.session.clone());
         Header { author, agent, session, reason, ..Header::default() }
@@ -205,7 +205,7 @@ impl Engine {
         }
     }
 
-    /// Has summaries of symbols made by a language model, or those that were made before.
+    /// Summarises symbols with a language model, or uses summaries that were made before.
     #[must_use]
     pub fn with_summaries(mut self, summaries: code::Summaries) -> Engine {
         self.summaries = Some(Arc::new(summaries));
@@ -219,7 +219,7 @@ impl Engine {
         self
     }
 
-    /// What remembering needs beside the store.
+    /// What agent memory needs besides the store.
     pub fn memory(&self) -> &memory::Memory {
         &self.memory
     }
@@ -235,19 +235,19 @@ impl Engine {
         self.audit.as_ref()
     }
 
-    /// Treats claims by other rules than the usual ones.
+    /// Uses these rules for claims instead of the defaults.
     #[must_use]
     pub fn with_claim_rules(mut self, rules: coordination::ClaimRules) -> Engine {
         self.coordination = Arc::new(coordination::Coordination::new(rules));
         self
     }
 
-    /// What is known about who works on what.
+    /// The claims, tasks and presence of agents.
     pub fn coordination(&self) -> &coordination::Coordination {
         &self.coordination
     }
 
-    /// Tells working trees of this machine apart from those of others.
+    /// Sets the names that distinguish working trees of this machine from those of other machines.
     #[must_use]
     pub fn with_tree_names(mut self, names: code::trees::TreeNames) -> Engine {
         self.tree_names = Arc::new(names);
@@ -258,7 +258,7 @@ impl Engine {
         &self.tree_names
     }
 
-    /// Never indexes these, wherever they lie.
+    /// Never indexes these files and folders, wherever they are.
     #[must_use]
     pub fn with_kept_out(mut self, kept_out: code::files::KeptOut) -> Engine {
         self.kept_out = Arc::new(kept_out);
@@ -269,14 +269,14 @@ impl Engine {
         &self.kept_out
     }
 
-    /// Keeps graphs within about this many bytes.
+    /// Limits the memory for graphs to about this many bytes.
     #[must_use]
     pub fn with_graph_memory(mut self, bytes: usize) -> Engine {
         self.graphs = Arc::new(Graphs::new(bytes));
         self
     }
 
-    /// Keeps in this folder what can be made again, to save time; after the memory for graphs is set.
+    /// Keeps data that can be recomputed in this folder, to save time. Call it after `with_graph_memory`.
     #[must_use]
     pub fn with_cache(mut self, folder: PathBuf) -> Engine {
         let kept = Arc::new(search::KeptIndexes::in_folder(&folder));
@@ -285,17 +285,17 @@ impl Engine {
         self
     }
 
-    /// Where indexes are kept between processes, if they are.
+    /// Where indexes are kept between processes, if a cache folder is set.
     pub(crate) fn kept_indexes(&self) -> Option<&Arc<search::KeptIndexes>> {
         self.kept.as_ref()
     }
 
-    /// Runs an operation by name, for who wants the answer as a value.
+    /// Runs an operation by name and returns the response as a JSON value.
     pub fn call(&self, context: &mut Context<'_>, name: &str, request: Value) -> Result<Value> {
         self.answer(context, name, request)?.value()
     }
 
-    /// Runs an operation by name. The one way in, for every surface.
+    /// Runs an operation by name. Every surface calls this function.
     pub fn answer(&self, context: &mut Context<'_>, name: &str, request: Value) -> Result<Answer> {
         let operation = registry::find(name).ok_or_else(|| {
             Error::not_found("unknown_operation", format!("no operation `{name}`")).hint("`lukasa --help` lists them")
@@ -306,14 +306,16 @@ impl Engine {
             None => None,
         };
         let _told = self.request_of(context, operation);
-        // Only of what events are told of: requests may be large.
-        let asked = if events::are_told(name) { Outline::of(&request) } else { Outline::default() };
+        // Only for operations that have events: a request may be large.
+        let asked = if operation.meta.ended.is_some() { Outline::of(&request) } else { Outline::default() };
         let began = Instant::now();
         let answer = self.permitted(context, operation, request);
         let took = began.elapsed();
         let outline = answer.as_ref().map(Answer::outline);
         let told = outline.as_ref().map_err(|e| *e);
-        events::ended(context, &Ended { operation: operation.meta.name, request: &asked, answer: told, took });
+        if let Some(ended) = operation.meta.ended {
+            ended(context, &Ended { request: &asked, answer: told, took });
+        }
         if let Some(recording) = recording {
             match told.is_ok_and(|told| ops::event_list::is_silence(operation.meta.name, told)) {
                 true => recording.forget(),
@@ -323,20 +325,20 @@ impl Engine {
         answer
     }
 
-    /// Whether somebody waits for an answer.
+    /// Whether at least one request is being answered.
     pub fn is_answering(&self) -> bool {
         self.answering.load(Ordering::Relaxed) > 0
     }
 
-    /// Projects that were asked about.
+    /// Projects that requests have used since the ledger cache was last emptied.
     pub(crate) fn scopes(&self) -> Vec<Scope> {
         self.ledgers.lock().keys().cloned().collect()
     }
 
-    /// Records something that a surface refused before it came here: an operation, or to let somebody in.
+    /// Records what a surface refused before it reached the engine: an operation or an authentication.
     pub fn refused(&self, context: &Context<'_>, what: &'static str, error: &Error) {
         if let Some(audit) = &self.audit {
-            // What cannot be recorded now has been refused anyway; that recording fails is told where it does.
+            // The request is refused in any case, and the audit reports its own failures.
             let _ = audit.refused(context, what, error);
         }
     }
@@ -349,7 +351,7 @@ impl Engine {
         if let (Some(connection), Some(agent)) = (&context.connection, &context.agent) {
             self.coordination.presence().note(connection, agent, context.session.as_deref());
         }
-        // Asked first: what was done is not to be called undone because this could not be told.
+        // Before the operation runs: if this fails afterwards, an operation that was carried out would report an error.
         let kept = sensitive::kept_from(context, &self.ledger(&context.scope))?;
         let followed = self.follow(context, operation, request)?;
         let answer = operation.run(self, context, followed.request).map_err(|e| self.explain(context, e));
@@ -366,7 +368,7 @@ impl Engine {
         }
     }
 
-    /// What events of this thread belong to.
+    /// The request fields that log events of this thread are written with.
     fn request_of(&self, context: &Context<'_>, operation: &Operation) -> log::OfRequest {
         let Scope { tenant, project } = &context.scope;
         let user = context.author.as_deref().and_then(|user| log::hidden(tenant, user));
@@ -379,7 +381,7 @@ impl Engine {
         ])
     }
 
-    /// Adds what only the whole store knows.
+    /// Adds a hint with the projects of the tenant to an `unknown_project` error.
     fn explain(&self, context: &Context<'_>, error: Error) -> Error {
         match self.store.projects(&context.scope.tenant) {
             Ok(projects) if error.code == "unknown_project" && !projects.is_empty() => {
@@ -389,7 +391,7 @@ impl Engine {
         }
     }
 
-    /// The ledger of a project, the same for all requests, so that they share what it remembers.
+    /// The ledger of a project. All requests share it, and with it its caches.
     pub fn ledger(&self, scope: &Scope) -> Ledger {
         let mut ledgers = self.ledgers.lock();
         if let Some(ledger) = ledgers.get(scope) {
@@ -403,7 +405,8 @@ impl Engine {
         ledger
     }
 
-    /// The working tree at or around a folder, the same for all requests, so that passes build on one another.
+    /// The working tree that contains a folder. All requests share it, so that each indexing pass builds on the last
+    /// one.
     pub fn workspace(&self, scope: &Scope, path: &std::path::Path) -> Result<Arc<code::Workspace>> {
         let root = code::place::Place::of(path, None)?.root;
         self.searching.sources.add(scope, &root)?;
@@ -414,7 +417,7 @@ impl Engine {
         Ok(Arc::clone(made))
     }
 
-    /// Watches the working tree at or around a folder from now on; a second call changes nothing.
+    /// Watches the working tree that contains a folder from now on. A second call changes nothing.
     pub fn watch(&self, scope: &Scope, path: &std::path::Path) -> Result<PathBuf> {
         let root = self.workspace(scope, path)?.root().to_owned();
         let mut watches = self.watches.lock();
@@ -424,12 +427,12 @@ impl Engine {
         Ok(root)
     }
 
-    /// The same for who is kept by it: it holds no watchers, or neither could ever go.
+    /// A clone without watchers, for a watcher to own: with them, engine and watcher would keep each other alive.
     pub(crate) fn unwatched(&self) -> Engine {
         Engine { watches: Arc::default(), ..self.clone() }
     }
 
-    /// How the watchers of a project are doing, by root.
+    /// The health of each watcher of a project, by root.
     pub fn watch_health(&self, scope: &Scope) -> Vec<(PathBuf, code::watch::Health)> {
         let watches = self.watches.lock();
         let own = watches.iter().filter(|((of, _), _)| of == scope);
@@ -438,7 +441,7 @@ impl Engine {
         health
     }
 
-    /// Whether a watcher follows a working tree and has nothing left to do.
+    /// Whether a watcher follows a working tree and has no work left.
     pub(crate) fn is_watched_and_current(&self, scope: &Scope, root: &std::path::Path) -> bool {
         self.watches.lock().get(&(scope.clone(), root.to_owned())).is_some_and(code::Watch::is_current)
     }
@@ -447,14 +450,14 @@ impl Engine {
         self.summaries.clone()
     }
 
-    /// Searches with other sources or another second look.
+    /// Searches with other sources or another reranker.
     #[must_use]
     pub fn with_searching(mut self, searching: search::Searching) -> Engine {
         self.searching = Arc::new(searching);
         self
     }
 
-    /// Has vectors made by another model than the built-in one.
+    /// Computes vectors with another model than the built-in one.
     #[must_use]
     pub fn with_embedding(mut self, embedding: search::Embedding) -> Engine {
         self.embedding = Arc::new(embedding);
@@ -465,12 +468,12 @@ impl Engine {
         Arc::clone(&self.embedding)
     }
 
-    /// What searching needs beside graphs.
+    /// What search needs besides graphs.
     pub fn searching(&self) -> &search::Searching {
         &self.searching
     }
 
-    /// Graphs in memory, of all projects.
+    /// The graphs in memory, of all projects.
     pub fn graphs(&self) -> &Arc<Graphs> {
         &self.graphs
     }

@@ -1,9 +1,10 @@
-//! The one list of operations; surfaces are derived from it.
+//! The list of all operations, from which the surfaces are derived.
 
 pub mod fields;
 
 use crate::names::{self, Taken};
 use crate::outline::Outline;
+use crate::telemetry::events::Ended;
 use crate::{Context, Engine, ops};
 use lukasa_model::{Error, Result, json};
 use schemars::generate::SchemaSettings;
@@ -21,59 +22,150 @@ pub enum Effect {
     Admin,
 }
 
-/// What is said about an operation beside its types.
+/// The description of an operation, besides its request and response types.
 #[derive(Clone, Copy, Debug)]
 pub struct Meta {
     /// The same on every surface.
     pub name: &'static str,
-    /// One line.
+    /// A summary of one line.
     pub summary: &'static str,
     /// The rest of what a user must know.
     pub description: &'static str,
     pub effect: Effect,
-    /// Needed of a caller, where callers are checked.
+    /// The scope that the caller must have, where callers are checked.
     pub scope: &'static str,
     pub toolset: &'static str,
-    /// Words of the command, for example `branch create`.
+    /// The words of the command, for example `branch create`.
     pub verb: &'static str,
     /// Request fields that the command takes by position.
     pub positional: &'static [&'static str],
-    /// Other names of request fields that are accepted, with the names they stand for.
+    /// Accepted aliases of request fields, each with the field it stands for.
     pub aliases: &'static [(&'static str, &'static str)],
-    /// Takes something away that cannot be had back by writing again.
+    /// Whether it removes something that cannot be restored by writing again.
     pub destructive: bool,
     /// Request fields that name objects, or lists of such names: every form that `names` resolves is accepted there.
     pub names: &'static [&'static str],
-    /// Request fields that name folders of working trees on the machine.
+    /// Request fields that name folders of working trees on this machine.
     pub places: &'static [&'static str],
-    /// Request fields that name files and folders for data on the machine.
+    /// Request fields that name data files and folders on this machine.
     pub files: &'static [&'static str],
     /// The request field that names the branch of the view, where the operation has one.
     pub branch_field: &'static str,
-    /// Request fields that, when set, stand instead of a view.
+    /// Request fields that replace a view when they are set.
     pub instead_of_view: &'static [&'static str],
-    /// It chooses by its `profile` what to answer with, so that agents have it called with theirs.
+    /// Whether it selects the contents of its response by `profile`. Then the profile of an agent is passed on to it.
     pub fits_itself: bool,
-    /// A working tree that was never indexed is indexed first.
+    /// Whether a working tree without an index is indexed first.
     pub indexes_first: bool,
-    /// Request fields that only who works on this machine may set: what they name is run.
+    /// Request fields that only a caller on this machine may set, because their value is executed.
     pub local: &'static [&'static str],
-    /// Its `agent_id` chooses whose shared facts are read, and may be anybody's. Elsewhere it says who acts, and must be an
-    /// agent that the caller may act as.
+    /// Whether `agent_id` selects whose shared facts are read, and may be any agent. In other operations it names the
+    /// agent that acts, and must be one that the caller may act as.
     pub of_any_agent: bool,
-    /// The request field that lists several requests of this kind.
+    /// The request field that lists several requests of this operation.
     pub several: Option<&'static str>,
-    /// Paths beside `POST /v1/{name}` that lead here, as `METHOD /path/{field}`.
+    /// REST routes besides `POST /v1/{name}`, as `METHOD /path/{field}`.
     pub rest: &'static [&'static str],
-    /// Commands as a user types them.
+    /// Example commands.
     pub examples: &'static [&'static str],
-    /// The fields of the response that answer the caller, the most important first, as paths through objects and lists:
-    /// `episodes.content`. They are the last to be left out where there is little room; the first of them that is a list
-    /// or a long text comes in pages.
+    /// The response fields that answer the caller, most important first, as paths through objects and lists:
+    /// `episodes.content`. They are the last to be left out when the token budget is small. The first of them that is a
+    /// list or a long text is paged.
     pub answer: &'static [&'static str],
+    /// Listed first in `--help`: what a new user needs.
+    pub essential: bool,
+    /// Arguments shown to agents that chose no toolset; empty where the tool is not in that default list.
+    pub default_tool: &'static [&'static str],
+    /// Data that the command line and HTTP stream beside request and response.
+    pub stream: Stream,
+    /// The store that the command line opens for it.
+    pub needs: StoreNeed,
+    /// A response field and the value of it that means: nothing is wrong, but the caller did not get what was requested.
+    /// The command line then exits with 3.
+    pub unmet: Option<(&'static str, &'static str)>,
+    /// A request field that the command line sets to the current folder if it is left out.
+    pub here: Option<&'static str>,
+    /// The request field that an interactive shell fills in, for the operation that has one.
+    pub shell: Option<&'static str>,
+    /// Whether its effect ends with the process that ran it. The next owner of the store repeats the request.
+    pub lasts: bool,
+    /// Prepares a request whose answer a person reads, for example with more fields per result.
+    pub for_people: Option<fn(&mut Value)>,
+    /// Translates requests in the format of earlier services.
+    pub translate: Option<Translate>,
+    /// Records metrics and log events once it has ended.
+    pub ended: Option<fn(&Context<'_>, &Ended<'_>)>,
+    /// Headers of its HTTP responses.
+    pub headers: &'static [(&'static str, &'static str)],
+    /// Requests that can follow its response, as links of OpenAPI.
+    pub links: &'static [Link],
+    /// The MCP resource that contains its answer.
+    pub resource: Option<Resource>,
+    /// The MCP prompt that contains its answer.
+    pub prompt: Option<Prompt>,
 }
 
-/// An operation with its types.
+/// Translates the fields of a request in the format of an earlier service to those of an operation.
+pub type Translate = fn(Map<String, Value>) -> Result<Map<String, Value>>;
+
+/// A link from a response to the request that can follow.
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    /// The name of the operation.
+    pub to: &'static str,
+    /// Which of its REST routes, from 1.
+    pub route: usize,
+    /// Parameters with the runtime expressions of their values.
+    pub with: &'static [(&'static str, &'static str)],
+}
+
+/// An answer as an MCP resource.
+#[derive(Clone, Copy, Debug)]
+pub struct Resource {
+    /// The path within the project. A last part in braces is a parameter: `object/{ref}`.
+    pub path: &'static str,
+    pub title: &'static str,
+    pub about: &'static str,
+    /// The request field that takes the parameter.
+    pub field: &'static str,
+}
+
+/// A question to an agent that contains an answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Prompt {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub about: &'static str,
+    /// The name of its argument, and what it means.
+    pub argument: (&'static str, &'static str),
+    /// The request field that takes the argument.
+    pub field: &'static str,
+    /// Further fields of the request.
+    pub with: &'static [(&'static str, &'static str)],
+    /// The instruction to the agent that precedes the answer.
+    pub asks: &'static str,
+}
+
+/// Which way an operation streams data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    None,
+    In,
+    Out,
+}
+
+/// The store that the command line opens for an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreNeed {
+    /// One that exists; operations that write may create it.
+    Usual,
+    /// One that is created where there is none.
+    MayCreate,
+    /// None: it brings a temporary one.
+    Nothing,
+}
+
+/// An operation with its request and response types.
 pub trait Op {
     const META: Meta;
     type Request: DeserializeOwned + JsonSchema;
@@ -83,7 +175,7 @@ pub trait Op {
 
 type Run = fn(&Engine, &mut Context<'_>, Value) -> Result<Answer>;
 
-/// What an operation answered, to be written in whichever form a surface needs.
+/// The response of an operation, which each surface serializes in the form it needs.
 pub struct Answer(Box<dyn Body + Send>);
 
 trait Body {
@@ -108,7 +200,7 @@ impl<T: Serialize> Body for T {
     }
 }
 
-/// An answer that was written before.
+/// A response that is already serialized, with its value.
 struct Written(String, Value);
 
 impl Body for Written {
@@ -125,7 +217,7 @@ impl Body for Written {
     }
 }
 
-/// An answer of which only the text is at hand.
+/// A response of which only the serialized text is available.
 struct Text(String);
 
 impl Body for Text {
@@ -143,17 +235,17 @@ impl Body for Text {
 }
 
 impl Answer {
-    /// An answer that was written before; who wants the value has it read.
+    /// A response from its serialized text; `value` parses it.
     pub fn written(text: String) -> Answer {
         Answer(Box::new(Text(text)))
     }
 
-    /// An answer that came from elsewhere, in both its forms.
+    /// A response from elsewhere, as text and as value.
     pub fn of(text: String, value: Value) -> Answer {
         Answer(Box::new(Written(text, value)))
     }
 
-    /// JSON, fields in the order of the operation's type: the summary first.
+    /// The response as JSON, fields in the order of the response type: the summary first.
     pub fn text(&self) -> Result<String> {
         self.0.text().map_err(unwritable)
     }
@@ -162,7 +254,7 @@ impl Answer {
         self.0.value().map_err(unwritable)
     }
 
-    /// The same with one more field.
+    /// The same response with one more field.
     pub(crate) fn with(self, name: &str, field: &impl Serialize) -> Result<Answer> {
         let mut value = self.value()?;
         if let Some(fields) = value.as_object_mut() {
@@ -171,13 +263,13 @@ impl Answer {
         Ok(Answer::of(serde_json::to_string(&value).map_err(unwritable)?, value))
     }
 
-    /// What it is made of, without its contents.
+    /// The structure of the response, without its contents.
     pub fn outline(&self) -> Outline {
         self.0.outline()
     }
 }
 
-/// An answer with what names of its request were taken for.
+/// A response with the objects that names in its request were resolved to.
 #[derive(Serialize)]
 struct Explained<T> {
     #[serde(flatten)]
@@ -185,7 +277,7 @@ struct Explained<T> {
     resolved: Vec<Taken>,
 }
 
-/// The schema of answers as they are written: what may be left out is not required.
+/// The schema of responses as they are serialized: a field that may be left out is not required.
 fn response_schema<O: Op>() -> Schema {
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let resolved = generator.subschema_for::<Vec<Taken>>();
@@ -211,11 +303,12 @@ fn unwritable(e: serde_json::Error) -> Error {
     Error::internal(format!("an answer cannot be written: {e}"))
 }
 
-/// An operation as surfaces see it.
+/// An operation as surfaces use it.
 pub struct Operation {
     pub meta: Meta,
-    pub request: Schema,
-    pub response: Schema,
+    /// Built on first use: a command needs the schemas of one operation, not of all.
+    pub request: LazyLock<Schema>,
+    pub response: LazyLock<Schema>,
     run: Run,
 }
 
@@ -223,8 +316,8 @@ impl Operation {
     fn of<O: Op>() -> Operation {
         Operation {
             meta: O::META,
-            request: schemars::schema_for!(O::Request),
-            response: response_schema::<O>(),
+            request: LazyLock::new(|| schemars::schema_for!(O::Request)),
+            response: LazyLock::new(response_schema::<O>),
             run: |engine, context, request| {
                 let request = serde_json::from_value(request).map_err(|e| {
                     let error =
@@ -244,7 +337,7 @@ impl Operation {
         }
     }
 
-    /// The fields of a request by name.
+    /// The schemas of the request fields, by name.
     pub fn fields(&self) -> &Map<String, Value> {
         static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
         self.request.as_value().get("properties").and_then(Value::as_object).unwrap_or(&NONE)
@@ -260,8 +353,8 @@ impl Operation {
         (self.run)(engine, context, self.read(request)?)
     }
 
-    /// A request by the names of its fields: accepts camelCase and other names, refuses fields that do not exist and
-    /// texts that not every store can keep.
+    /// Normalizes the field names of a request: accepts camelCase and aliases. Returns an error for unknown fields and
+    /// for text that some store cannot keep.
     pub fn read(&self, request: Value) -> Result<Value> {
         let Value::Object(given) = request else {
             return Err(Error::invalid("invalid_request", "a request is a JSON object"));
@@ -287,7 +380,7 @@ impl Operation {
     }
 }
 
-/// A name as fields are written here.
+/// Converts a camelCase name to snake_case.
 pub fn snake_case(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 2);
     for c in name.chars() {
@@ -299,7 +392,7 @@ pub fn snake_case(name: &str) -> String {
     out
 }
 
-/// Every operation, in the order they are listed to people.
+/// Every operation, in the order in which `--help` and docs list them.
 pub fn operations() -> &'static [Operation] {
     static ALL: LazyLock<Vec<Operation>> = LazyLock::new(|| {
         vec![

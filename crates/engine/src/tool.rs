@@ -1,8 +1,9 @@
-//! The shape of an answer to an agent: what was asked for first, within the tokens of a profile, and nothing cut unseen.
+//! Shapes a response for an agent: the answer first, within the token budget of a profile, and every cut reported.
 //!
-//! Every operation declares what its answer is (`Meta::answer`). An answer that has no room loses what only programs
-//! want, then what was not asked for, then long texts are shortened at a line or sentence, and what was asked for comes in
-//! pages. All that is left out is listed in `truncated`. No answer is too large to be given.
+//! Every operation declares which fields answer the caller (`Meta::answer`). A response that exceeds the budget loses
+//! first what only programs need, then what was not requested. Then long texts are shortened at a line or sentence, and
+//! the requested fields are paged. Everything left out is listed in `truncated`. A response of any size can be returned
+//! this way.
 
 mod cut;
 mod page;
@@ -22,20 +23,20 @@ use weight::{Declared, Weight};
 
 pub use text::shorten as shortened;
 
-/// What stands around the data of an answer takes about so many tokens.
+/// Approximate tokens of the frame around the data of a response.
 pub const FRAME: usize = 48;
-/// Never more than this in one answer, whatever the profile.
+/// Maximum tokens of one response, whatever the profile.
 pub const MOST: usize = 25_000;
-/// Longest summary, in characters, of an answer that has hardly room for anything.
+/// Maximum characters of the summary in the last three steps, where hardly anything fits.
 const SUMMARY: [usize; 3] = [240, 120, 60];
-/// Longest name of a branch in the frame, in characters.
+/// Maximum characters of a branch name in the frame.
 const BRANCH: usize = 80;
 
-/// What an agent may say to every tool beside the operation's own fields.
+/// The arguments that every tool accepts besides the fields of the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wish {
     pub profile: Profile,
-    /// Which page of a long answer, from 1.
+    /// The page of a long response, from 1.
     pub page: usize,
 }
 
@@ -45,8 +46,8 @@ impl Default for Wish {
     }
 }
 
-/// Takes out of a tool's arguments what is meant for the shape of the answer, and tells operations with budgets of their own
-/// what room they have.
+/// Removes the arguments that concern the shape of the response, and passes the budget on to operations that have a
+/// `budget` field.
 pub fn wish(operation: &Operation, arguments: &mut Map<String, Value>) -> Result<Wish> {
     let fields = operation.fields();
     let profile = match arguments.get("profile") {
@@ -58,13 +59,13 @@ pub fn wish(operation: &Operation, arguments: &mut Map<String, Value>) -> Result
     match (fields.contains_key("profile"), operation.meta.fits_itself) {
         (false, _) => drop(arguments.remove("profile")),
         (true, true) => drop(arguments.insert("profile".into(), json!(profile.name()))),
-        // What does not choose by the profile is asked for whole, and fitted here.
+        // Other operations return everything, and the response is fitted here.
         (true, false) => drop(arguments.insert("profile".into(), json!(Profile::Debug.name()))),
     }
     let page = match arguments.remove("page") {
         None => 1,
         Some(_) if operation.meta.effect != Effect::Read => {
-            // Asking for the next page would write again.
+            // Fetching the next page would write again.
             return Err(Error::invalid("unknown_field", format!("`{}` has no pages", operation.meta.name))
                 .hint("ask with profile: debug for a longer answer"));
         }
@@ -80,7 +81,7 @@ pub fn wish(operation: &Operation, arguments: &mut Map<String, Value>) -> Result
     Ok(Wish { profile, page })
 }
 
-/// The arguments of a tool: those of the operation, and what all tools take.
+/// The schema of a tool's arguments: the fields of the operation, and the arguments that every tool accepts.
 pub fn arguments(operation: &Operation) -> Value {
     let mut schema = operation.request.as_value().clone();
     if let Some(object) = schema.as_object_mut() {
@@ -105,8 +106,8 @@ pub fn arguments(operation: &Operation) -> Value {
     schema
 }
 
-/// The shape of every answer, with the fields of the operation's own in `data`, each with its type only: agents are handed
-/// this with every tool, and the OpenAPI document has the rest.
+/// The schema of every response, with the operation's fields in `data`, each with its type only: agents receive this
+/// schema with every tool, and the OpenAPI document has the details.
 pub fn answers(operation: &Operation) -> Value {
     let fields =
         operation.response.as_value().get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -137,7 +138,7 @@ pub fn answers(operation: &Operation) -> Value {
     })
 }
 
-/// Puts an answer into its shape.
+/// Shapes a response.
 pub fn shape(operation: &Operation, answer: Value, wish: Wish) -> Result<Value> {
     let pages = operation.meta.effect == Effect::Read;
     shape_declared(Declared::new(operation.meta.answer), pages, answer, wish)
@@ -159,8 +160,8 @@ fn shape_declared(declared: Declared, pages: bool, answer: Value, wish: Wish) ->
     Fitting { frame, declared: &declared, all, paged, pages, budget: wish.profile.tokens().min(MOST) }.page(wish.page)
 }
 
-/// An answer as text for who cannot name a profile: the most that has room beside the words around it, never more than
-/// `MOST` in all.
+/// A response as text for a client that cannot name a profile. Uses the largest profile with which the response and
+/// `around`, the text around it, stay within `MOST` tokens.
 pub fn written(operation: &str, answer: &Value, page: usize, around: &str) -> Result<String> {
     let unknown = || Error::not_found("unknown_operation", format!("no operation `{operation}`"));
     let operation = registry::find(operation).ok_or_else(unknown)?;
@@ -175,7 +176,7 @@ pub fn written(operation: &str, answer: &Value, page: usize, around: &str) -> Re
         .hint("ask a shorter question"))
 }
 
-/// An error as agents read it.
+/// An error as agents receive it.
 pub fn failure(error: &Error, request_id: Option<&str>, profile: Profile) -> Value {
     let mut map = Map::new();
     map.insert("ok".into(), json!(false));
@@ -193,7 +194,7 @@ pub fn failure(error: &Error, request_id: Option<&str>, profile: Profile) -> Val
     counted(Value::Object(map))
 }
 
-/// Which branch an answer is about, and how far that is behind the working tree where it could not be brought up to date.
+/// The branch that a response is about, and how far it is behind the working tree if it could not be updated.
 fn freshness(all: &mut Map<String, Value>) -> Option<String> {
     let view = all.get("view").and_then(fresh);
     let behind = all.shift_remove("behind").and_then(|behind| serde_json::from_value::<Behind>(behind).ok());
@@ -227,7 +228,7 @@ impl Frame {
         if !truncated.is_empty() {
             map.insert("truncated".into(), json!(truncated));
         }
-        // The cursor leads on from the last page.
+        // The cursor continues after the last page.
         match (next_page, &self.cursor) {
             (Some(page), _) => drop(map.insert("nextPage".into(), json!(page))),
             (None, Some(cursor)) => drop(map.insert("nextCursor".into(), json!(cursor))),
@@ -240,19 +241,19 @@ impl Frame {
     }
 }
 
-/// An answer that is being fitted into its tokens.
+/// A response that is being fitted into its token budget.
 struct Fitting<'a> {
     frame: Frame,
     declared: &'a Declared,
-    /// Without what is paged.
+    /// Without the paged field.
     all: Map<String, Value>,
     paged: Option<Paged>,
-    /// Whether a next page can be asked for: what writes would write again.
+    /// Whether a next page can be requested. False for operations that write: they would write again.
     pages: bool,
     budget: usize,
 }
 
-/// All but what is paged, as a step leaves it.
+/// Everything except the paged field, after one step of cutting.
 struct Around {
     step: Step,
     data: Map<String, Value>,
@@ -282,7 +283,7 @@ impl Fitting<'_> {
                 None => {}
             }
         }
-        // A thing so large that nothing has room beside what names it.
+        // The unit is so large that it fits beside nothing but its name.
         if let (Some(paged), Some(step)) = (&self.paged, STEPS.last()) {
             let answer = self.nth(paged, &self.around(*step), 1, page)?;
             if self.fits(&answer) {
@@ -306,15 +307,15 @@ impl Fitting<'_> {
         self.fits(&answer).then(|| counted(answer))
     }
 
-    /// Where the first page ends; none if not even one unit has room.
+    /// The end of the first page; none if not even one unit fits.
     fn first(&self, paged: &Paged, around: &Around) -> Option<usize> {
         self.end(paged, around, 0).filter(|to| *to > 0)
     }
 
-    /// Whether the first page has enough of what was asked for, or everything was taken out that can be.
+    /// Whether the first page contains enough of the requested field, or nothing more can be removed around it.
     fn is_enough(&self, paged: &Paged, around: &Around, to: usize) -> bool {
         let wanted = match self.frame.profile {
-            // As much as there is, in as many pages as it takes.
+            // Everything, in as many pages as needed.
             Profile::Debug => 1,
             _ => around.step.wanted,
         };
@@ -325,7 +326,7 @@ impl Fitting<'_> {
         paged.is_text() && tokens(&part.value) >= self.budget / 2
     }
 
-    /// The end of the page that begins at a unit: as many as have room.
+    /// The end of the page that begins at unit `from`: as many units as fit.
     fn end(&self, paged: &Paged, around: &Around, from: usize) -> Option<usize> {
         let empty = if paged.is_text() { json!("") } else { json!([]) };
         let part = Part { value: empty, record: Record::default() };
@@ -340,7 +341,7 @@ impl Fitting<'_> {
             room -= cost;
             to += 1;
         }
-        // Units cost a little more together than alone, and what they lost is listed.
+        // Units cost slightly more together than alone, and the list of what was cut from them costs too.
         while to > from {
             let part = paged.part(self.declared, around.step, from, to);
             if self.fits(&self.answer(paged, around, part, from, to, 1)) {
@@ -357,7 +358,7 @@ impl Fitting<'_> {
             if to == paged.len() {
                 return Err(beyond(before));
             }
-            // A unit that has no room on a page of its own is cut further.
+            // A unit too large for one page is cut further.
             (from, to) = (to, self.end(paged, around, to).unwrap_or(to).max(to + 1));
         }
         let part = paged.part(self.declared, around.step, from, to);
@@ -372,7 +373,7 @@ impl Fitting<'_> {
         Ok(counted(self.answer(paged, around, least, from, to, page)))
     }
 
-    /// A page with the units from `from` to before `to`.
+    /// A page with the units in `from..to`.
     fn answer(&self, paged: &Paged, around: &Around, part: Part, from: usize, to: usize, page: usize) -> Value {
         let mut data = around.data.clone();
         let mut record = around.record.clone();
@@ -409,7 +410,7 @@ fn beyond(pages: usize) -> Error {
     Error::invalid("out_of_range", format!("page: there {pages}"))
 }
 
-/// Fills in what the answer costs, itself included.
+/// Sets `_tokenEstimate` to the tokens of the response, including the estimate itself.
 fn counted(mut answer: Value) -> Value {
     answer["_tokenEstimate"] = json!(0);
     loop {

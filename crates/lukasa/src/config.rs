@@ -1,4 +1,4 @@
-//! Where the store is and whose facts are meant: flags first, then the environment, then the folder.
+//! Finds the store and the project: flags first, then the environment, then the folder.
 
 use crate::settings;
 use clap::ArgMatches;
@@ -14,7 +14,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The folder that holds a project's store, beside `.git`.
+/// The folder of a project's store, beside `.git`.
 const FOLDER: &str = ".lukasa";
 
 pub struct Opened {
@@ -25,24 +25,24 @@ pub struct Opened {
     pub file: Option<PathBuf>,
     /// The folder the store belongs to.
     pub home: PathBuf,
-    /// For what can be made again but costs something; made by who uses it first.
+    /// For derived data that is expensive to compute again. Created on first use.
     pub cache: PathBuf,
-    /// Worth telling a person.
+    /// Messages for the user.
     pub notes: Vec<String>,
-    /// Drives PostgreSQL; must outlive the store.
+    /// Runs the PostgreSQL client; must outlive the store.
     pub runtime: Option<tokio::runtime::Runtime>,
 }
 
-/// What an operation needs of a store.
+/// What an operation requires of a store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// None: it brings its own.
+    /// No store is opened: the operation uses its own.
     Nothing,
     Existing,
     MayCreate,
 }
 
-/// A store that is meant, before it is opened.
+/// The chosen store, before it is opened.
 pub struct Meant {
     /// None: a database server.
     pub file: Option<PathBuf>,
@@ -51,7 +51,7 @@ pub struct Meant {
     pub home: PathBuf,
 }
 
-/// Which store is meant; one in a file has its folder made, so that its owner can be agreed on.
+/// Finds the store. For a store in a file its folder is created, so that processes can agree on its owner.
 pub fn meant(matches: &ArgMatches) -> Result<Meant> {
     let named = named_store(matches)?;
     let (file, home) = match named {
@@ -67,8 +67,7 @@ pub fn meant(matches: &ArgMatches) -> Result<Meant> {
     Ok(Meant { file, scope: scope(matches, &home)?, home })
 }
 
-/// The store in a file that is meant, where there is one already and this process works on the tree it belongs to. `near`
-/// as for [`open`].
+/// The existing store file, if this process works in the tree that it belongs to. `near` as for [`open`].
 pub fn there(matches: &ArgMatches, near: Option<&Path>) -> Result<Option<Meant>> {
     let named = text(matches, "store", "LUKASA_STORE");
     if named.as_deref().is_some_and(is_postgres) {
@@ -79,7 +78,7 @@ pub fn there(matches: &ArgMatches, near: Option<&Path>) -> Result<Option<Meant>>
         return Ok(None);
     }
     let home = home_of(&path);
-    // Another process reads sources from the tree of the store; those of another worktree only this one knows of.
+    // Another process reads sources from the store's own tree. Only this process knows those of another worktree.
     let tree = here()?.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_path_buf);
     let same = |tree: PathBuf| tree.canonicalize().ok() == home.canonicalize().ok();
     if !tree.is_none_or(same) {
@@ -94,7 +93,7 @@ fn scope(matches: &ArgMatches, home: &Path) -> Result<Scope> {
     Scope::new(tenant, project.unwrap_or_else(|| folder_name(home)))
 }
 
-/// `near`: a folder whose store is meant, instead of where we are.
+/// Opens the store. `near`: the folder to search from, instead of the current one.
 pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Opened> {
     let guarded = |store: Option<&Path>| -> Result<Arc<dyn Clock>> {
         let clock = GuardedClock::new(Arc::new(SystemClock), settings::allows_clock_jump()?, |jump| {
@@ -141,7 +140,8 @@ pub fn open(matches: &ArgMatches, need: Need, near: Option<&Path>) -> Result<Ope
     Ok(Opened { store, clock, scope, file, home, cache, notes, runtime })
 }
 
-/// The working tree around where we are: the one of git, else the folder that the store belongs to, else where we are.
+/// The current working tree: the git root, otherwise the folder of the store if we are inside it, otherwise the current
+/// folder.
 pub fn working_tree(home: &Path) -> Result<PathBuf> {
     let here = here()?;
     let around = here.canonicalize().unwrap_or_else(|_| here.clone());
@@ -150,7 +150,7 @@ pub fn working_tree(home: &Path) -> Result<PathBuf> {
     Ok(of_git.or_else(of_store).unwrap_or(around))
 }
 
-/// What tells the working trees of this machine apart; `LUKASA_TREE` names one that several machines share.
+/// Identifies working trees of this machine. `LUKASA_TREE` names one that several machines share.
 pub fn tree_names(store: Option<&Path>, home: &Path) -> TreeNames {
     let beside =
         store.and_then(Path::parent).is_some_and(|folder| folder.file_name().is_some_and(|name| name == FOLDER));
@@ -161,8 +161,8 @@ pub fn tree_names(store: Option<&Path>, home: &Path) -> TreeNames {
     }
 }
 
-/// What of ours is never indexed: a store in a file with its record and keys, and files with secrets. The folder of a
-/// store is left out whole, unless the working tree itself begins there.
+/// Our own files that are never indexed: the store with its audit log and keys, and files with secrets. The folder of a
+/// store is left out entirely, unless it is the root of the working tree.
 pub fn kept_out(store: Option<&Path>, secrets: Vec<PathBuf>) -> KeptOut {
     let real = |path: &Path| {
         let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
@@ -178,12 +178,12 @@ pub fn kept_out(store: Option<&Path>, secrets: Vec<PathBuf>) -> KeptOut {
     kept
 }
 
-/// The file of the store, there or not, where it is no PostgreSQL.
+/// The store file, whether or not it exists. For stores other than PostgreSQL.
 pub fn store_file(matches: &ArgMatches, near: Option<&Path>) -> Result<PathBuf> {
     file_of(named_store(matches)?, near)
 }
 
-/// What names the store, if anything does. A URL of something else than PostgreSQL is no file name.
+/// The store named by flag or environment. URLs other than PostgreSQL ones are an error.
 fn named_store(matches: &ArgMatches) -> Result<Option<String>> {
     let named = text(matches, "store", "LUKASA_STORE");
     match named {
@@ -224,7 +224,7 @@ pub fn is_postgres(url: &str) -> bool {
     url.starts_with("postgres://") || url.starts_with("postgresql://")
 }
 
-/// A flag, else an environment variable.
+/// A flag, otherwise an environment variable.
 pub fn text(matches: &ArgMatches, flag: &str, variable: &str) -> Option<String> {
     matches.get_one::<String>(flag).cloned().or_else(|| std::env::var(variable).ok()).filter(|v| !v.is_empty())
 }
@@ -234,7 +234,7 @@ fn here() -> Result<PathBuf> {
         .map_err(|e| Error::new(ErrorKind::Unavailable, "no_folder", format!("no current folder: {e}")))
 }
 
-/// Where to look from.
+/// The folder to start searching from.
 fn start(near: Option<&Path>) -> Result<PathBuf> {
     match near.and_then(|path| std::fs::canonicalize(path).ok()) {
         Some(folder) if folder.is_dir() => Ok(folder),
@@ -243,14 +243,15 @@ fn start(near: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
-/// The nearest store upwards; else that of the repository this is a worktree of; else the one to make at the root of the
-/// repository, or here.
+/// The nearest store in the folder or its ancestors. Otherwise the path of a new one: at the root of the repository (of
+/// the main one for a worktree), or here.
 fn find_store(start: &Path) -> PathBuf {
     let file = |folder: &Path| folder.join(FOLDER).join("lukasa.db");
     start.ancestors().map(file).find(|path| path.exists()).unwrap_or_else(|| file(&home(start)))
 }
 
-/// The root of the repository a folder is in, for a linked worktree that of the main one; else the folder itself.
+/// The root of the repository that contains a folder; for a linked worktree, that of the main one. Otherwise the folder
+/// itself.
 fn home(start: &Path) -> PathBuf {
     for folder in start.ancestors() {
         let git = folder.join(".git");
@@ -260,24 +261,25 @@ fn home(start: &Path) -> PathBuf {
         if let Ok(text) = std::fs::read_to_string(&git)
             && let Some(target) = text.trim().strip_prefix("gitdir: ")
         {
-            // …/main/.git/worktrees/name: all worktrees share what is known.
+            // …/main/.git/worktrees/name: all worktrees share one store.
             let target = folder.join(target);
             let shared = target.parent().filter(|p| p.ends_with("worktrees")).and_then(Path::parent);
             let Some(shared) = shared else { return folder.to_path_buf() };
-            // A bare repository has no main working tree: `repo.git` stands for itself, `repo/.bare` for its folder.
+            // A bare repository has no main working tree: the store is in `repo.git` itself, but for `repo/.bare` in
+            // `repo`.
             let hidden = shared.file_name().and_then(|n| n.to_str()).is_some_and(|name| name.starts_with('.'));
             let main = if hidden { shared.parent() } else { None };
             return main.unwrap_or(shared).to_path_buf();
         }
     }
-    // Without a repository: a folder below where we are belongs to where we are.
+    // Without a repository, a folder below the current one belongs to the current one.
     match here() {
         Ok(here) if start.starts_with(&here) => here,
         _ => start.to_path_buf(),
     }
 }
 
-/// The folder a store belongs to: the one around `.lukasa`, or the one the file lies in.
+/// The folder a store belongs to: the parent of `.lukasa`, or the folder of the file.
 fn home_of(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
     let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
@@ -299,7 +301,7 @@ fn create_folder(path: &Path) -> Result<()> {
     };
     private::create_dir_all(folder).map_err(fault)?;
     if folder.file_name().is_some_and(|n| n == FOLDER) {
-        // Facts are not sources: keep them out of commits.
+        // Facts are not sources: keeps them out of commits.
         private::write(&folder.join(".gitignore"), "*\n").map_err(fault)?;
     }
     Ok(())

@@ -1,7 +1,7 @@
-//! The settings file of a person, and the environment that overrides it.
+//! The user's settings file, and the environment that overrides it.
 //!
-//! It lies in the home folder and never in a repository: who clones one must not have their code, or a key from their
-//! environment, sent where somebody else says.
+//! It is in the home folder and never in a repository: a cloned repository must not be able to send code, or a key from
+//! the environment, to an endpoint of its choice.
 
 use lukasa_engine::audit::Keeps;
 use lukasa_engine::code::summaries::PER_PASS;
@@ -18,10 +18,10 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The key of the record, where it lies beside the settings.
+/// The audit key, if it is beside the settings.
 const AUDIT_KEY: &str = "audit.key";
 
-/// A language model to ask.
+/// The configured language model.
 pub struct Model {
     pub endpoint: EndpointConfig,
     pub per_pass: usize,
@@ -108,7 +108,7 @@ struct ServeSettings {
     folders: Vec<GivenFolder>,
 }
 
-/// A folder that a project is given.
+/// A folder that is given to a project.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GivenFolder {
@@ -117,7 +117,7 @@ struct GivenFolder {
     path: PathBuf,
 }
 
-/// What a server gives to projects: working trees that requests of a project are about, and folders for its data.
+/// What a server gives to projects: the working trees of their requests, and folders for their data.
 pub fn given() -> Result<Given> {
     given_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
 }
@@ -152,7 +152,7 @@ fn given_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Given> {
     Ok(given)
 }
 
-/// How much a server takes on, where its command does not say.
+/// Limits of a server, unless set on the command line.
 pub fn limits() -> Result<Limits> {
     limits_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
 }
@@ -183,7 +183,7 @@ struct ClockSettings {
     jump: Option<String>,
 }
 
-/// Whether times are recorded although the clock went forward by more than a day on its own.
+/// Whether to record times even if the clock jumped forward by more than a day.
 pub fn allows_clock_jump() -> Result<bool> {
     clock_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
 }
@@ -196,7 +196,7 @@ fn clock_from(env: &dyn Fn(&str) -> Option<String>) -> Result<bool> {
     }
 }
 
-/// How claims are treated.
+/// The rules for claims.
 pub fn claims() -> Result<ClaimRules> {
     claims_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
 }
@@ -226,7 +226,7 @@ struct MemorySettings {
     reflect_minutes: Option<u64>,
 }
 
-/// How often a server reflects by itself; never, unless somebody says so.
+/// How often a server reflects. None: never, which is the default.
 pub fn reflect_every() -> Result<Option<Duration>> {
     reflect_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
 }
@@ -242,7 +242,7 @@ fn reflect_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Option<Duration>
     Ok(every.filter(|every| !every.is_zero()))
 }
 
-/// Files with secrets that settings and environment name, the settings themselves, and the key that may lie beside them.
+/// Files with secrets named by settings and environment, the settings file itself, and the key beside it.
 pub fn secret_files() -> Result<Vec<PathBuf>> {
     secret_files_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
 }
@@ -256,12 +256,13 @@ fn secret_files_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Vec<PathBuf
     Ok(named.chain(audit.known_key_files).collect())
 }
 
-/// Keys of agents, which their sensitive episodes are encrypted with.
+/// Keys of agents, which encrypt their sensitive episodes.
 pub fn vault() -> Result<Vault> {
     vault_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
 }
 
-/// From a file with a line `agent=key` for each, and from `LUKASA_AGENT_KEYS`, where commas separate them; the latter wins.
+/// Keys come from a file with a line `agent=key` each, and from `LUKASA_AGENT_KEYS`, separated by commas; the latter
+/// takes precedence.
 fn vault_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Vault> {
     let file = env("LUKASA_AGENT_KEYS_FILE").map(PathBuf::from).or(read(env)?.memory.agent_keys_file);
     let text = match &file {
@@ -274,7 +275,7 @@ fn vault_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Vault> {
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     let mut keys = Vec::new();
     for (at, line) in lines.chain(given.split(',').map(str::trim)).enumerate().filter(|(_, line)| !line.is_empty()) {
-        // The line itself may be a key, which nobody should see.
+        // The line may be a key, so it is not printed.
         let (agent, key) = line.split_once('=').ok_or_else(|| {
             Error::invalid("invalid_agent_key", format!("entry {} of the keys of agents is not agent=key", at + 1))
                 .hint("write them as ada=<64 hexadecimal digits>")
@@ -289,9 +290,9 @@ fn vault_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Vault> {
 pub struct AuditWishes {
     pub keep: Option<Keeps>,
     pub key_file: Option<PathBuf>,
-    /// Files of keys whose seals are accepted too: of other servers, or from before the key was changed.
+    /// Further key files whose seals are accepted: of other servers, or from before a key change.
     pub known_key_files: Vec<PathBuf>,
-    /// The name of this server's chains.
+    /// The name of this server's audit chains.
     pub server: Option<String>,
 }
 
@@ -316,7 +317,7 @@ fn audit_from(env: &dyn Fn(&str) -> Option<String>) -> Result<AuditWishes> {
     })
 }
 
-/// What is logged, where the command line does not say: level and format.
+/// Level and format of the log, unless set on the command line.
 pub fn log() -> Result<(Option<String>, Option<String>)> {
     let env = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
     let LogSettings { level, format } = read(&env)?.log;
@@ -328,13 +329,13 @@ pub fn log() -> Result<(Option<String>, Option<String>)> {
 pub struct Embedding {
     /// None: the built-in model.
     pub endpoint: Option<EmbeddingEndpointConfig>,
-    /// The id of the model whose vectors search reads; none: that of the model in use.
+    /// The id of the model whose vectors search reads. None: the model in use.
     pub reads: Option<String>,
-    /// Patterns of what is never embedded, beside what looks like a secret.
+    /// Patterns of text that is never embedded, beside what looks like a secret.
     pub redact: Vec<String>,
 }
 
-/// How objects are to be embedded: by the built-in model unless somebody names an endpoint.
+/// The embedding settings: the built-in model unless an endpoint is configured.
 pub fn embedding() -> Result<Embedding> {
     embedding_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
 }
@@ -374,7 +375,7 @@ fn embedding_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Embedding> {
     Ok(Embedding { endpoint: Some(endpoint), reads, redact })
 }
 
-/// The model that takes a second look at what was found; none unless somebody names its URL.
+/// The configured reranking model. None without a URL.
 pub fn rerank() -> Result<Option<EndpointConfig>> {
     rerank_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
 }
@@ -391,7 +392,7 @@ fn rerank_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Option<EndpointCo
     Ok(Some(EndpointConfig { url, name, key, timeout: Duration::from_millis(timeout) }))
 }
 
-/// The model that is configured; none unless somebody names its URL.
+/// The configured language model. None without a URL.
 pub fn model() -> Result<Option<Model>> {
     model_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
 }
@@ -415,7 +416,7 @@ fn model_from(env: &dyn Fn(&str) -> Option<String>) -> Result<Option<Model>> {
 fn key(env: &dyn Fn(&str) -> Option<String>, setting: &str, variable: &str) -> Result<Key> {
     let is_name = variable.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
     if !is_name {
-        // It may be the key itself, which nobody should see.
+        // It may be the key itself, so it is not printed.
         return Err(Error::invalid("invalid_model", format!("{setting} is not the name of an environment variable"))
             .hint("name the variable that holds the key, in capitals, for example MODEL_KEY; not the key"));
     }
@@ -432,12 +433,12 @@ fn number(env: &dyn Fn(&str) -> Option<String>, variable: &str) -> Result<Option
     number.map(Some)
 }
 
-/// The settings file, there or not; none where there is no home to look in.
+/// The path of the settings file, whether or not it exists. None without a home folder.
 pub fn file() -> Option<PathBuf> {
     file_from(&|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
 }
 
-/// `LUKASA_CONFIG`, else `lukasa/config.toml` where settings are kept.
+/// `LUKASA_CONFIG`, otherwise `lukasa/config.toml` in the configuration folder.
 fn file_from(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     env("LUKASA_CONFIG").map(PathBuf::from).or_else(|| {
         let folder = env("XDG_CONFIG_HOME").map(PathBuf::from);
@@ -458,7 +459,7 @@ fn read(env: &dyn Fn(&str) -> Option<String>) -> Result<Settings> {
     };
     toml::from_str(&text).map_err(|e| {
         let line = e.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        // Not the line itself: there may be something on it that was not meant to be shown.
+        // The line itself is not printed, because it may contain a secret.
         Error::invalid("invalid_settings", format!("`{}`, line {line}: {}", path.display(), e.message()))
             .hint("docs/configuration.md lists the settings")
     })

@@ -1,4 +1,4 @@
-//! Agents over MCP, as processes of their own: what one does, the others are told.
+//! Agents over MCP, as separate processes: each sees what the others did.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
@@ -66,7 +66,7 @@ fn long_work_tells_how_far_it_is() {
     assert!(told["progress"].as_f64().is_some_and(|done| (0.0..=400.0).contains(&done)), "{told}");
 }
 
-/// Waits until something is so.
+/// Waits until the condition holds.
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let began = std::time::Instant::now();
     while !is_so() {
@@ -93,7 +93,7 @@ fn work_that_is_cancelled_stops() {
     if cfg!(target_os = "linux") {
         wait_until("what was cancelled still runs", || !process.exists());
     }
-    // Whoever cancelled goes on with something else.
+    // After a cancellation the agent can continue.
     ada.ok("put", json!({"type": "Note", "key": "after"}));
     let recalled = ada.ok("episode_recall", json!({"query": "tests"}));
     assert_eq!(recalled["episodes"], json!([]), "nothing is recorded of what was not finished");
@@ -114,7 +114,7 @@ fn repository(folder: &Path) {
     git(folder, &["commit", "-qm", "first"]);
 }
 
-/// One agent works, remembers and finishes; everything is started anew; another is told what it needs, and nothing more.
+/// One agent works, records and finishes; all processes restart; another agent gets what it needs, and nothing more.
 #[test]
 fn what_one_agent_did_the_next_one_knows() {
     if !has_git() {
@@ -132,14 +132,14 @@ fn what_one_agent_did_the_next_one_knows() {
     );
     let head = ada.ok("log", json!({}))["head"].as_u64().unwrap();
 
-    // It claims a function; another cannot have the file, and is told why.
+    // It claims a function; another agent cannot claim the file, and the answer gives the reason.
     let claim = json!({"target_id": "auth.py::refresh_token", "intent": "give tokens an end", "task_id": "7"});
     assert_eq!(ada.ok("agent_claim", claim)["status"], "ok");
     let refused = bob.ok("agent_claim", json!({"target_id": "auth.py", "intent": "rename things"}));
     assert_eq!((&refused["status"], &refused["conflict"]["agent_id"]), (&json!("CONFLICT"), &json!("ada")));
     assert_eq!(refused["conflict"]["intent"], "give tokens an end");
 
-    // It edits, decides, stumbles, and notes something that is nobody's business.
+    // It edits, decides, makes a mistake, and records something sensitive.
     std::fs::write(root.join("auth.py"), AFTER).unwrap();
     ada.ok("index_directory", json!({"path": root}));
     for (n, change) in ["a lifetime is handed on", "it is in minutes", "sixty of them"].iter().enumerate() {
@@ -177,7 +177,7 @@ fn what_one_agent_did_the_next_one_knows() {
     let retry = bob.ok("agent_claim", json!({"target_id": "auth.py", "intent": "rename things"}));
     assert_eq!(retry["status"], "ok", "what is done is free again");
 
-    // Every process ends; nothing of it is forgotten.
+    // Every process ends; nothing is forgotten.
     ada.leave();
     bob.leave();
     let mut carol = agent(root, "carol");
@@ -195,7 +195,7 @@ fn what_one_agent_did_the_next_one_knows() {
         assert!(!told.contains("xyzzy"), "nothing sensitive: {told}");
     }
 
-    // Where the decision comes from and what came of it; before, there was none.
+    // The causes and consequences of the decision; before it, there were none.
     let decision = decided["episode_id"].as_str().unwrap();
     let lineage = carol.ok("trace_decision_lineage", json!({"decision_id": decision}));
     let (up, down) = (lineage["upstream"].to_string(), lineage["downstream"].to_string());
@@ -221,7 +221,7 @@ fn what_one_agent_did_the_next_one_knows() {
     );
 }
 
-/// A command that cannot open an engine of its own still has its answer from the one that is running.
+/// A command that cannot open its own engine still gets its answer from the running one.
 #[test]
 fn a_command_asks_the_process_that_has_the_store() {
     let folder = tempfile::tempdir().unwrap();
@@ -230,7 +230,7 @@ fn a_command_asks_the_process_that_has_the_store() {
     let run = |arguments: &[&str], spoiled: bool| {
         let mut command = lukasa(folder.path());
         if spoiled {
-            // Read by who opens an engine, and by nobody else.
+            // Only read by a process that opens an engine.
             command.env("LUKASA_GRAPH_MEMORY_MB", "none");
         }
         let done = command.args(arguments).stderr(Stdio::piped()).output().unwrap();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// A folder to work in, and the store to use there if not the folder's own.
+/// A folder to work in, and the store to use if not the folder's own.
 struct Desk {
     folder: tempfile::TempDir,
     store: Option<String>,
@@ -27,7 +27,7 @@ impl Desk {
         if let Some(store) = &self.store {
             command.env("LUKASA_STORE", store);
         }
-        // Whatever model the person who runs this has configured is not asked.
+        // The model that the developer has configured is not used.
         command.env("LUKASA_PROJECT", "shop").env("LUKASA_MODEL_URL", "off");
         command
     }
@@ -36,14 +36,14 @@ impl Desk {
         self.command().args(args).output().unwrap()
     }
 
-    /// Runs it with `--json` and reads the answer.
+    /// Runs it with `--json` and parses the answer.
     fn ok(&self, args: &[&str]) -> Value {
         let out = self.command().args(args).arg("--json").output().unwrap();
         assert!(out.status.success(), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
         serde_json::from_slice(&out.stdout).unwrap_or_else(|e| panic!("{args:?}: {e}"))
     }
 
-    /// Runs it with `--json` and reads the error.
+    /// Runs it with `--json` and parses the error.
     fn error(&self, args: &[&str]) -> Value {
         let out = self.command().args(args).arg("--json").output().unwrap();
         assert_eq!(out.status.code(), Some(1), "{args:?}");
@@ -97,7 +97,7 @@ fn the_demo_tells_its_story() {
     assert!(steps.iter().all(|s| s.get("error").is_none()), "{steps:?}");
 }
 
-/// Every verb once, in a story; the same on every store.
+/// Every command once, in sequence; the same on every store.
 fn story(desk: &Desk) {
     desk.ok(&[
         "type",
@@ -122,7 +122,7 @@ fn story(desk: &Desk) {
     assert_eq!((&got["thing"]["properties"]["port"], &got["links"][0]["type"]), (&json!(8080), &json!("OWNS")));
     assert_eq!(desk.ok(&["get", link["written"][0]["id"].as_str().unwrap()])["thing"]["src"]["key"], "red");
 
-    // The graph: every verb that walks it.
+    // Every command that traverses the graph.
     let near = desk.ok(&["neighbors", "auth"]);
     assert_eq!((&near["nodes"][1]["key"], &near["edges"][0]["confidence"]), (&json!("red"), &json!(0.9)));
     assert_eq!(desk.ok(&["traverse", "auth", "Team:blue", "--max-depth", "1"])["total_nodes"], 3);
@@ -193,7 +193,7 @@ fn story(desk: &Desk) {
     assert_eq!(desk.ok(&["get", "Service:web"])["renamed_from"], "Service:web");
     desk.ok(&["release", "create", "2.0", "--base", "1.0"]);
     let diff = desk.ok(&["release", "diff", "1.0", "2.0"]);
-    // The service under its new name, and the relationship that says what it was called.
+    // The renamed service, and the relationship to its former name.
     assert_eq!((&diff["added"], &diff["modified"]), (&json!(2), &json!(1)), "{diff}");
     assert_eq!(diff["changes"][2]["between"], json!(["Service:front", "Service:web"]), "{diff}");
     assert_eq!(desk.ok(&["diff", "release:1.0", "release:2.0"])["modified"], 1);
@@ -222,7 +222,7 @@ fn story(desk: &Desk) {
     assert_eq!(desk.ok(&["projects"])["projects"][0]["project"], "shop");
     desk.ok(&["verify"]);
 
-    // Out and in again: one view, the graph, the whole.
+    // Export and import: one view, the graph, the whole log.
     desk.ok(&["export", "facts.jsonl"]);
     desk.ok(&["export", "graph.json", "--format", "node-link"]);
     desk.ok(&["export", "all.jsonl", "--history"]);
@@ -256,7 +256,7 @@ fn story(desk: &Desk) {
     assert_eq!(restored.code(&["restore-backup", &desk.path("dump.jsonl")]), "project_not_empty");
 }
 
-/// What was told is recalled by whoever comes next, each command being a process of its own.
+/// What one process records, another recalls.
 fn remembered(desk: &Desk) {
     let told =
         desk.ok(&["remember", "auth forgets its tokens", "--entities", "auth", "--session", "s1", "--agent", "ada"]);
@@ -312,7 +312,8 @@ fn coordinated(desk: &Desk) {
     assert_eq!(held["status"], "ok", "{held}");
     let refused = desk.run(&["claim", "src/auth.ts::login", "--intent", "add a timeout", "--agent", "bob", "--new"]);
     let shown = text(&refused.stdout);
-    assert!(refused.status.success(), "a conflict is an answer");
+    assert_eq!(refused.status.code(), Some(3), "a conflict is an answer, but not the claim that was asked for");
+    assert_eq!(text(&refused.stderr), "", "and no error");
     assert!(shown.starts_with("CONFLICT: `src/auth.ts::login` is taken by ada"), "{shown}");
     assert!(shown.contains("`src/auth.ts` around it") && shown.contains("fix the retry"), "{shown}");
     let who = text(&desk.run(&["who"]).stdout);
@@ -334,7 +335,7 @@ fn every_verb_on_sqlite() {
     story(&desk);
     assert!(Path::new(&desk.path(".lukasa/lukasa.db")).exists());
     assert_eq!(desk.read(".lukasa/.gitignore"), "*\n");
-    // The SQLite kind of backup, with retention.
+    // A native SQLite backup, with retention.
     for _ in 0..3 {
         desk.ok(&["backup", "backups", "--keep", "2"]);
     }
@@ -348,7 +349,7 @@ fn every_verb_on_sqlite() {
     assert_eq!(restored.ok(&["restore-backup", &desk.path("copy.db")])["projects"], json!(["shop"]));
     restored.ok(&["verify"]);
     assert_eq!(restored.ok(&["log"])["head"], desk.ok(&["log"])["head"]);
-    // From a folder below, the same store is found.
+    // The same store is found from a subfolder.
     std::fs::create_dir_all(desk.folder.path().join("src/deep")).unwrap();
     let below = desk.command().current_dir(desk.folder.path().join("src/deep")).args(["get", "auth"]).output().unwrap();
     assert!(below.status.success());
@@ -362,7 +363,7 @@ fn every_verb_on_postgres() {
     let desk = Desk { store: Some(database.app_url.clone()), ..Desk::new() };
     story(&desk);
     assert_eq!(desk.code(&["backup", "copy.db"]), "no_native_copy");
-    // And back: what SQLite saved, PostgreSQL takes.
+    // PostgreSQL restores a backup from SQLite, too.
     let lite = Desk::new();
     lite.ok(&["restore-backup", &desk.path("dump.jsonl")]);
     lite.ok(&["backup", "lite.db"]);
@@ -375,7 +376,7 @@ fn every_verb_on_postgres() {
     moved.ok(&["restore-backup", &lite.path("lite.db")]);
     assert_eq!(moved.ok(&["log"])["head"], desk.ok(&["log"])["head"]);
     moved.ok(&["verify"]);
-    // Set-up by its own command, on a database that has none.
+    // Set up by its own command, on a database without the schema.
     second.as_admin("DROP SCHEMA lukasa CASCADE");
     assert_eq!(moved.code(&["log"]), "schema_missing");
     let set_up = moved.run(&["setup-postgres", "--admin-url", &second.admin_url, "--app-url", &second.app_url]);
@@ -405,7 +406,7 @@ fn keys_are_made_listed_and_revoked(desk: &Desk) {
     assert!(!table.contains(secret) && !listed.to_string().contains(secret), "shown once");
     assert_eq!(desk.ok(&["key", "list", "--tenant", "other"])["keys"], json!([]));
     assert_eq!(desk.code(&["key", "revoke", id, "--tenant", "other"]), "unknown_access_key");
-    // By its id, or by the key itself as it was found somewhere.
+    // By its id, or by the whole key.
     let revoked = desk.ok(&["key", "revoke", key]);
     assert!(revoked["revoked_at"].is_string() && revoked["id"] == made["id"], "{revoked}");
     assert_eq!(desk.ok(&["key", "revoke", id]), revoked);
@@ -475,16 +476,16 @@ fn mistakes_are_told_with_what_to_do_next() {
     let told = text(&nearly.stderr);
     assert!(told.starts_with("error: nothing is named `Service:auht` in this view (not_found)\nhint: "), "{told}");
     assert!(told.contains("closest: `Service:auth`"), "{told}");
-    // Usage mistakes are clap's, with its own exit code.
+    // Usage errors come from clap, with its own exit code.
     assert_eq!(desk.run(&["frobnicate"]).status.code(), Some(2));
     assert_eq!(desk.run(&["put"]).status.code(), Some(2));
-    // A failed export leaves what was there alone.
+    // A failed export does not change an existing file.
     desk.write("precious.txt", "mine");
     assert_eq!(desk.code(&["export", "precious.txt", "--branch", "nowhere"]), "unknown_branch");
     assert_eq!(desk.read("precious.txt"), "mine");
     let error = desk.error(&["list", "--project", "elsewhere"]);
     assert_eq!(error["hint"], "projects here: shop; name one with --project");
-    // A file that is no store.
+    // A file that is not a store.
     desk.write("garbage.db", &"not a database ".repeat(1_000));
     let error = desk.error(&["log", "--store", "garbage.db"]);
     assert_eq!(error["code"], "corrupt_store");
@@ -630,7 +631,7 @@ fn slices_patterns_and_questions_are_answered_for_people() {
     assert_eq!(again, "2 mentions among 2 objects: nothing new, no transaction\n");
 }
 
-/// Runs it somewhere below the desk, with the project named after the folder, and reads the answer.
+/// Runs it in a subfolder, with the project named after the folder, and parses the answer.
 fn in_folder(desk: &Desk, folder: &str, args: &[&str]) -> Value {
     let mut command = desk.command();
     let out =
@@ -652,7 +653,7 @@ fn worktrees_share_the_store_of_their_main_tree() {
     git(&main, &["add", "."]);
     git(&main, &["commit", "--quiet", "--message", "one"]);
     git(&main, &["worktree", "add", "--quiet", "-b", "side", "../side"]);
-    // First from the worktree, from a folder inside of it: the store is made where the main tree is.
+    // First in a subfolder of the worktree: the store is created in the main tree.
     desk.write("side/src/a.py", "def two(): pass\n");
     let report = in_folder(&desk, "side/src", &["index"]);
     assert_eq!(report["branch"], "side", "{report}");
@@ -671,7 +672,7 @@ fn worktrees_share_the_store_of_their_main_tree() {
     let report = in_folder(&desk, "", &["index", "side"]);
     assert_eq!((&report["branch"], &report["changed"]), (&json!("side"), &json!(1)), "{report}");
     assert!(!desk.folder.path().join(".lukasa").exists());
-    // A bare repository has no main tree; its worktrees share a store in it, and not with its neighbours.
+    // A bare repository has no main tree. Its worktrees share a store inside it, separate from its neighbours.
     git(desk.folder.path(), &["clone", "--quiet", "--bare", "main", "bare.git"]);
     git(&desk.folder.path().join("bare.git"), &["worktree", "add", "--quiet", "../of-bare", "main"]);
     in_folder(&desk, "of-bare", &["index"]);
@@ -704,7 +705,7 @@ fn a_model_is_asked_when_the_settings_name_one() {
     assert!(desk.folder.path().join(".lukasa/cache/summaries.jsonl").exists());
     let got = desk.ok(&["get", "Function:a.py::greet"]);
     assert_eq!(got["thing"]["properties"]["summary"], "Says hello.");
-    // Questions need no model, so no key either.
+    // Reads need no model, so they need no key either.
     assert!(run(&["get", "Function:a.py::greet"], None).status.success());
     desk.ok(&["index"]);
     assert_eq!(model.asked().len(), 2, "off means off");
@@ -744,7 +745,7 @@ fn how_far_embedding_is_can_be_read() {
     for says in [", 0 waiting\n", "texts a second", "redacted    1 ", "model       small@"] {
         assert!(done.contains(says), "{says}: {done}");
     }
-    // What failed is tried again after half a minute. Nothing is embedded after it here, however long this takes.
+    // Failed objects are retried after half a minute. Nothing is embedded after this, however long the test takes.
     desk.ok(&["put", "Note", "c", "--set", "about=the third note"]);
     fake.set(Mood::WrongDimensions);
     let failed = run(&["embed"]);
@@ -758,7 +759,7 @@ fn how_far_embedding_is_can_be_read() {
     }
 }
 
-/// Facts with every kind of sequence that steers a terminal, in every place that holds text.
+/// Facts with every kind of terminal control sequence, in every field that holds text.
 fn steering(desk: &Desk) {
     let evil = "\u{1b}[31m\u{1b}]0;own\u{7}\u{9b}2J\u{8}\r";
     let object = |kind: &str, key: &str| {
@@ -782,7 +783,7 @@ fn steering(desk: &Desk) {
         link("CALLS", "Service:web", &format!("Service:odd{evil}")),
         link("CONTAINS", "File:shop.py", "Function:shop.py::price"),
     ];
-    // First, or what is imported below would be taken for files that have gone.
+    // Before the import: indexing afterwards would remove the imported files as deleted.
     desk.write("odd.py", &format!("def odd():\n    return '{}'\n", evil.replace('\r', "")));
     desk.ok(&["index"]);
     desk.write("facts.jsonl", &facts.iter().map(|fact| fact.to_string() + "\n").collect::<String>());
@@ -816,7 +817,7 @@ fn nothing_that_is_shown_steers_the_terminal() {
     use lukasa_engine::{Effect, operations};
     let desk = Desk::new();
     steering(&desk);
-    // Operations that need more than the names below.
+    // Further arguments that some operations need.
     let more: &[(&str, &[&str])] = &[
         ("merge", &["--dry-run"]),
         ("diff", &["tx:1"]),
@@ -830,7 +831,7 @@ fn nothing_that_is_shown_steers_the_terminal() {
     for operation in operations().iter().filter(|o| o.meta.effect == Effect::Read || o.meta.name == "merge") {
         let meta = &operation.meta;
         if meta.name == "export" {
-            // Data for programs, to the letter.
+            // Data for programs, which is not escaped.
             continue;
         }
         let mut words: Vec<&str> = meta.verb.split(' ').collect();
@@ -860,7 +861,7 @@ fn nothing_that_is_shown_steers_the_terminal() {
         shown += usize::from(out.status.success());
     }
     assert!(shown > 25, "only {shown} commands had something to show");
-    // Errors repeat what was typed.
+    // Errors repeat the arguments.
     for words in [["get", "\u{1b}[31mno"], ["\u{1b}[31mno", "x"], ["log", "--\u{1b}[31mno"]] {
         let out = desk.run(&words);
         assert!(!out.status.success());

@@ -1,5 +1,5 @@
-//! The docs tell the truth: links lead somewhere, and every error code is listed. That their commands parse is tested in
-//! `cli/documented.rs`, beside the commands.
+//! The docs are correct: links lead somewhere, and every error code is listed. `cli/documented.rs` tests that their
+//! commands parse.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
@@ -37,7 +37,7 @@ fn links_lead_somewhere() {
     }
 }
 
-/// Codes as they are written down in the sources.
+/// The error codes in the sources.
 fn codes() -> BTreeSet<String> {
     let mut sources = Vec::new();
     for crate_name in ["model", "store", "graph", "engine", "server", "lukasa"] {
@@ -50,7 +50,7 @@ fn codes() -> BTreeSet<String> {
             ["Error::invalid(", "Error::not_found(", "Error::conflict(", "Error::too_large(", "Error::new(", "refused("]
         {
             for rest in text.split(start).skip(1) {
-                // The first literal of the call is its code; a kind may stand before it.
+                // The first literal of the call is the code; the error kind may precede it.
                 let call: String = rest.chars().take(160).collect();
                 let literal = call.split('"').nth(1).unwrap_or_default();
                 if literal.chars().all(|c| c.is_ascii_lowercase() || c == '_') && literal.contains('_') {
@@ -102,7 +102,7 @@ fn every_event_is_listed_and_no_other() {
     for source in sources {
         let text = std::fs::read_to_string(source).unwrap();
         for rest in text.split("log::event(").skip(1) {
-            // The first literal of the call is the event's name.
+            // The first literal of the call is the name of the event.
             told.insert(rest.split('"').nth(1).unwrap().to_string());
         }
     }
@@ -115,7 +115,7 @@ fn every_scope_is_listed() {
     for operation in lukasa_engine::operations() {
         assert!(listed.contains(operation.meta.scope), "docs/access.md does not list `{}`", operation.meta.scope);
     }
-    // What operations look at themselves.
+    // Scopes that operations check themselves.
     for scope in ["graph:sensitive:read", "graph:search:citations", "graph:admin:metrics", "graph:admin:cross-project"]
     {
         assert!(listed.contains(scope), "docs/access.md does not list `{scope}`");

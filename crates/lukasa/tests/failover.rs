@@ -1,4 +1,4 @@
-//! `lukasa serve` on PostgreSQL whose standby takes over without the end of the log.
+//! `lukasa serve` on PostgreSQL when a standby takes over without the last transactions.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Reached only by what never comes.
+/// Timeout for events that must happen.
 const NEVER: Duration = Duration::from_secs(120);
 
 struct Server {
@@ -47,7 +47,7 @@ impl Server {
         reply.json()
     }
 
-    /// The same, again and again while the database is away.
+    /// As `ok`, retried while the database is unavailable.
     fn until_ok(&self, operation: &str, request: &Value) -> Value {
         let began = Instant::now();
         loop {
@@ -91,7 +91,7 @@ fn a_standby_that_takes_over_without_the_end_of_the_log_is_answered_from() {
     assert_eq!(server.services(), ["kept0", "kept1", "kept2"]);
     cluster.settle();
     cluster.cut_off();
-    // The standby has none of these, and they were acknowledged: that is what asynchronous means.
+    // The standby has none of these, although they were acknowledged: replication is asynchronous.
     for n in 0..5 {
         server.put(&format!("lost{n}"));
     }

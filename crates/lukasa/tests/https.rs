@@ -25,7 +25,7 @@ fn lukasa(folder: &Path) -> Command {
     command
 }
 
-/// A request by another program's TLS, which checks the certificate.
+/// Sends a request with OpenSSL, which verifies the certificate.
 fn ask(address: &str, root: &Path, more: &[&str]) -> Output {
     let mut command = Command::new("openssl");
     command.args(["s_client", "-quiet", "-verify_return_error", "-verify_ip", "127.0.0.1", "-connect", address]);
@@ -33,7 +33,7 @@ fn ask(address: &str, root: &Path, more: &[&str]) -> Output {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("openssl runs");
     let request = format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
-    // One that refuses the certificate has gone by then.
+    // If the certificate is refused, the process has already ended.
     let _ = child.stdin.take().unwrap().write_all(request.as_bytes());
     child.wait_with_output().unwrap()
 }

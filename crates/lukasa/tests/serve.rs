@@ -1,4 +1,4 @@
-//! `lukasa serve` as a process: killed under load, crowded, and followed by another.
+//! `lukasa serve` as a process: killed under load, overloaded, and restarted.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Reached only by what never comes.
+/// Timeout for events that must happen.
 const NEVER: Duration = Duration::from_secs(90);
 
 fn lukasa(folder: &Path, store: &str) -> Command {
@@ -24,7 +24,7 @@ fn lukasa(folder: &Path, store: &str) -> Command {
     for variable in ["LUKASA_TENANT", "LUKASA_AUTHOR", "LUKASA_AGENT", "LUKASA_SESSION", "LUKASA_CONFIG"] {
         command.env_remove(variable);
     }
-    // Who owns the store is agreed on beside it.
+    // The owner's socket is in this folder.
     command.env("XDG_RUNTIME_DIR", folder).stdin(Stdio::null()).stderr(Stdio::null());
     command
 }
@@ -54,7 +54,7 @@ impl Server {
         ask(self.address, "POST", &format!("/v1/{operation}"), &[], &request.to_string())
     }
 
-    /// SIGKILL.
+    /// Sends SIGKILL.
     fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -68,7 +68,7 @@ impl Drop for Server {
     }
 }
 
-/// A little randomness without a crate: time is random enough for choosing moments.
+/// Cheap randomness without a crate; the clock is random enough to choose moments.
 fn random(below: u64) -> u64 {
     let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().subsec_nanos();
     (u64::from(nanos).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) % below
@@ -76,10 +76,10 @@ fn random(below: u64) -> u64 {
 
 const WRITERS: usize = 4;
 const ROUNDS: usize = 5;
-/// Objects in a batch, to see that it is there whole.
+/// Objects in a batch, to check that batches are atomic.
 const EACH: usize = 5;
 
-/// Writes until the server is gone; the batches that were acknowledged.
+/// Writes until the server is gone. Returns the acknowledged batches.
 fn write(address: SocketAddr, round: usize, writer: usize, first: &AtomicBool) -> Vec<String> {
     let mut acknowledged = Vec::new();
     for n in 0.. {
@@ -117,7 +117,7 @@ fn killed_under_load(folder: &Path, store: &str) {
         });
         assert!(!acks.is_empty());
         acknowledged.extend(acks);
-        // Whoever comes next sees everything that was acknowledged.
+        // The next process sees everything that was acknowledged.
         let out = lukasa(folder, store).args(["export", "-"]).output().unwrap();
         assert!(out.status.success());
         let mut there: BTreeMap<String, usize> = BTreeMap::new();
@@ -148,7 +148,7 @@ fn a_server_on_postgres_killed_under_load_loses_nothing_it_acknowledged() {
     killed_under_load(folder.path(), &database.app_url);
 }
 
-/// Serves, answers, and ends by itself at a signal.
+/// Serves, answers, and ends on a signal.
 fn ends_at_a_signal(folder: &Path, store: &str) {
     for signal in ["-TERM", "-INT"] {
         let mut command = lukasa(folder, store);
@@ -199,7 +199,7 @@ fn a_thousand_idle_connections_keep_nobody_out() {
     drop(idle);
 }
 
-/// A repository, with two more working trees of it that have branches of their own.
+/// A repository with two more worktrees, each on its own branch.
 fn trees(root: &Path) -> [PathBuf; 2] {
     std::fs::write(root.join("shop.py"), "def first():\n    return 1\n").unwrap();
     std::fs::write(root.join(".gitignore"), "trees/\n*.db*\n").unwrap();
@@ -213,7 +213,7 @@ fn trees(root: &Path) -> [PathBuf; 2] {
     })
 }
 
-/// Waits until a branch has a function.
+/// Waits until a branch contains a function.
 fn wait_for(server: &Server, branch: &str, name: &str) {
     let began = Instant::now();
     loop {
@@ -280,7 +280,7 @@ fn up_where_there_is_no_repository_says_why_nothing_is_followed() {
         let mut command = lukasa(folder.path(), store.to_str().unwrap());
         command.args(["up", "--listen", "127.0.0.1:0"]).args(more).stderr(Stdio::piped());
         let mut server = Server::of(command);
-        // Who is answered has been told before.
+        // The message is printed before the server answers.
         assert_eq!(ask(server.address, "GET", "/healthz", &[], "").status, 200);
         let mut said = String::new();
         let mut told = server.child.stderr.take().unwrap();
@@ -326,7 +326,7 @@ fn vectors_come_by_themselves_unless_they_are_not_wanted() {
     assert_eq!(server.call("embed", &json!({})).json()["embedded"], 1, "nobody else did");
 }
 
-/// Between a server and its database; what is paused passes nothing on, and closes nothing.
+/// A proxy between a server and its database. While paused it forwards nothing and closes nothing.
 struct Between {
     port: u16,
     paused: Arc<AtomicBool>,
@@ -371,7 +371,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, paused: &AtomicBool) {
     let _ = to.shutdown(std::net::Shutdown::Both);
 }
 
-/// Waits for the end of a process, and no longer than for ever.
+/// Waits for the end of a process, with a timeout.
 fn ended(child: &mut Child) -> std::process::ExitStatus {
     let began = Instant::now();
     loop {
@@ -394,7 +394,7 @@ fn a_server_whose_database_is_paused_is_not_ready_and_ends_when_told() {
     assert_eq!(server.call("put", &put("a")).status, 200);
     assert_eq!(ask(server.address, "GET", "/readyz", &[], "").status, 200);
     between.paused.store(true, Ordering::SeqCst);
-    // As many as have a place, and more.
+    // More requests than can run at once.
     let address = server.address;
     let waiting: Vec<_> = (0..24)
         .map(|n| {
@@ -411,7 +411,7 @@ fn a_server_whose_database_is_paused_is_not_ready_and_ends_when_told() {
     }
     assert!(Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status().unwrap().success());
     ended(&mut server.child);
-    // Whoever comes next goes on from there.
+    // The next server continues from there.
     between.paused.store(false, Ordering::SeqCst);
     let server = Server::start(folder.path(), &database.app_url, &["--no-watch", "--no-embed"]);
     assert_eq!(server.call("get", &json!({"ref": "Service:a"})).status, 200);
@@ -435,7 +435,7 @@ fn without_the_key_of_the_record_a_server_is_not_ready() {
     assert_eq!(ready().status, 200);
 }
 
-/// A folder with a source file, settings and keys of agents.
+/// A folder with a source file, settings and agent keys.
 fn furnish(folder: &Path) {
     let keys = folder.join("agents.keys");
     std::fs::write(&keys, format!("ada={}\n", "c0ffee42".repeat(8))).unwrap();
@@ -445,12 +445,12 @@ fn furnish(folder: &Path) {
     std::fs::write(folder.join("shop.py"), "def price():\n    return 1\n").unwrap();
 }
 
-/// A guarded server in its folder, and a key of an administrator.
+/// A server with authentication in its folder, and a key of an administrator.
 struct Guarded {
     server: Server,
     key: String,
     folder: PathBuf,
-    // Where owners of stores are found.
+    // The folder of the owner's socket.
     _runtime: tempfile::TempDir,
 }
 
@@ -480,7 +480,7 @@ impl Guarded {
         Guarded { server: Server::of(serve), key, folder: folder.to_owned(), _runtime: runtime }
     }
 
-    /// Everything that is answered over REST, and over MCP.
+    /// The answers over REST and over MCP.
     fn told(&self, operation: &str, request: &Value) -> [Reply; 2] {
         let key = ("x-api-key", self.key.as_str());
         let rest = ask(self.server.address, "POST", &format!("/v1/{operation}"), &[key], &request.to_string());
@@ -495,7 +495,7 @@ impl Guarded {
         [rest, mcp]
     }
 
-    /// Contents of the files that hold secrets, without white space around them.
+    /// The contents of the files with secrets, trimmed.
     fn secrets(&self) -> Vec<String> {
         let named = ["agents.keys", "token.secret", "lukasa.audit.key", "audit.key"].map(|name| self.folder.join(name));
         let secrets = named.iter().filter_map(|file| std::fs::read_to_string(file).ok());
@@ -504,7 +504,8 @@ impl Guarded {
         secrets
     }
 
-    /// Asks by every surface for what could index this folder or show what is in it; no secret is in any answer.
+    /// Calls, on every surface, all operations that could index this folder or show its contents. No answer contains a
+    /// secret.
     fn asked_for_everything(&self) {
         let here = self.folder.display().to_string();
         let mut requests = vec![("context_pack", json!({"task": "where is the key, the token, the secret"}))];
@@ -532,7 +533,7 @@ impl Guarded {
         }
     }
 
-    /// Names of files that are indexed.
+    /// The names of indexed files.
     fn indexed(&self) -> BTreeSet<String> {
         let named = |name: &String| self.told("get", &json!({"ref": name}))[0].status == 200;
         let there =
@@ -580,7 +581,7 @@ fn in_a_repository_its_own_files_are_left_out(folder: &Path, store: &str) {
     let all = ask(guarded.server.address, "GET", "/graph/export?history=true", &[("x-api-key", &guarded.key)], "");
     assert!(all.status == 200 && all.body.contains("shop.py"), "{}", all.all());
     assert!(!guarded.secrets().iter().any(|secret| all.body.contains(secret)));
-    // Whatever it made, others cannot read.
+    // Other users cannot read the files that the server created.
     let ours = ["shop.py", "config.toml", "agents.keys", "token.secret", ".git"];
     let mut left: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     left.retain(|path| !ours.iter().any(|name| path.ends_with(name)));
@@ -635,7 +636,7 @@ fn no_answer_shows_the_password_of_the_database() {
     let projects = guarded.told("projects", &json!({}));
     assert!(projects.iter().all(|reply| reply.body.contains("postgres")), "{}", projects[0].all());
     hidden(&projects);
-    // The database is there, and lets nobody in any more.
+    // The database runs, but refuses logins.
     let session = guarded.told("get", &json!({"ref": "Service:web"}));
     hidden(&session);
     database.as_admin(&format!("ALTER ROLE {role} NOLOGIN"));

@@ -1,4 +1,4 @@
-//! Setting up agents, the doctor, completions and manual pages, with a home and a project of their own.
+//! `setup`, `doctor`, completions and manual pages, with a temporary home and project.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A home and a project without anything in them.
+/// An empty home and an empty project.
 struct Desk {
     folder: tempfile::TempDir,
 }
@@ -57,7 +57,7 @@ impl Desk {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Every file below, with its content.
+    /// Every file with its contents.
     fn everything(&self) -> Vec<(PathBuf, Vec<u8>)> {
         fn collect(folder: &Path, all: &mut Vec<(PathBuf, Vec<u8>)>) {
             for entry in std::fs::read_dir(folder).unwrap().map(|e| e.unwrap()) {
@@ -82,7 +82,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// Each agent: what shows that it is there, a file of somebody's, and the same after `setup`.
+/// For each agent: its name, its settings file, an existing content, and the same after `setup`.
 fn agents(desk: &Desk) -> Vec<(&'static str, PathBuf, &'static str, String)> {
     let stdio = "{\n      \"type\": \"stdio\",\n      \"command\": \"lukasa\",\n      \"args\": [\"mcp\"]\n    }";
     let plain = "{\n      \"command\": \"lukasa\",\n      \"args\": [\"mcp\"]\n    }";
@@ -123,7 +123,7 @@ fn every_agent_gets_its_entry_and_loses_it_again() {
         let (name, file, before, after) = agents(&desk).swap_remove(number);
         desk.write(&file, before);
         let all_before = desk.everything();
-        // Shown, not done.
+        // Shows the change without making it.
         for args in [&["setup", "--agent", name][..], &["setup", "--agent", name, "--dry-run"]] {
             let out = desk.run(args);
             assert!(out.status.success() && text(&out.stdout).contains("nothing was written"), "{}", text(&out.stdout));
@@ -155,7 +155,7 @@ fn files_are_made_where_there_are_none_and_go_again() {
         let done = desk.ok(&["setup", "--agent", name, "-y"]);
         assert_eq!(done["files"][0]["file"], json!(file), "{name}");
         let made = read(&file);
-        // Not on PATH here: the whole path is given.
+        // The program is not on PATH here, so the entry contains the whole path.
         assert!(made.contains(env!("CARGO_BIN_EXE_lukasa")) && made.contains("[\"mcp\"]"), "{made}");
         let in_project = file.starts_with(desk.project(""));
         assert_eq!(done["files"][0]["note"].as_str().is_some_and(|n| n.contains("this machine")), in_project, "{name}");
@@ -178,7 +178,7 @@ fn agents_are_found_by_their_settings_or_their_program() {
     std::fs::create_dir_all(desk.project(".vscode")).unwrap();
     std::fs::create_dir_all(desk.home(".config/zed")).unwrap();
     assert_eq!(found(&desk), ["claude", "vscode", "zed"]);
-    // Two that read the same file are one change.
+    // Two agents that read the same file cause one change.
     desk.write(&desk.project(".mcp.json"), "{}");
     assert_eq!(desk.ok(&["setup", "--agent", "claude", "--agent", "mcp"])["files"].as_array().unwrap().len(), 1);
     #[cfg(unix)]
@@ -190,7 +190,7 @@ fn agents_are_found_by_their_settings_or_their_program() {
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         assert!(found(&desk).contains(&"codex".to_owned()));
     }
-    // Where Codex is told to keep its settings.
+    // `CODEX_HOME` names the settings folder of Codex.
     let elsewhere = desk.folder.path().join("codex");
     let out =
         desk.command().env("CODEX_HOME", &elsewhere).args(["setup", "--agent", "codex", "--yes"]).output().unwrap();
@@ -200,7 +200,7 @@ fn agents_are_found_by_their_settings_or_their_program() {
 #[test]
 fn what_a_person_chose_is_kept() {
     let desk = Desk::new();
-    // Their own arguments and environment; the path of another build is put right.
+    // The user's arguments and environment stay; the path of another build is corrected.
     let file = desk.project(".cursor/mcp.json");
     let own = r#"{"mcpServers": {"lukasa": {"command": "/old/lukasa", "args": ["--project", "x", "mcp"], "env": {"A": "1"}}}}"#;
     desk.write(&file, own);
@@ -208,11 +208,11 @@ fn what_a_person_chose_is_kept() {
     assert_eq!(done["files"][0]["action"], "update");
     assert_eq!(read(&file), own.replace("/old/lukasa", env!("CARGO_BIN_EXE_lukasa")));
     assert_eq!(desk.ok(&["setup", "--agent", "cursor", "--yes"])["files"][0]["action"], "right");
-    // A server that runs already.
+    // An entry for a running server.
     let remote = r#"{"servers": {"lukasa": {"url": "http://127.0.0.1:7411/mcp"}}}"#;
     desk.write(&desk.project(".vscode/mcp.json"), remote);
     assert_eq!(desk.ok(&["setup", "--agent", "vscode", "--yes"])["files"][0]["action"], "remote");
-    // In the person's own file.
+    // An entry in the user's own file.
     desk.write(&desk.home(".gemini/settings.json"), r#"{"mcpServers": {"lukasa": {"command": "lukasa"}}}"#);
     let done = desk.ok(&["setup", "--agent", "gemini", "--yes"]);
     assert_eq!(done["files"][0]["action"], "elsewhere");
@@ -241,7 +241,7 @@ fn what_is_broken_is_told_and_left_alone() {
     assert!(notes[2].0 == "broken" && notes[2].1.unwrap().starts_with("line 2: "), "{notes:?}");
     assert_eq!((notes[3].0, notes[4]), (&json!("add"), (&broken, Some("it is not a file"))));
     assert_eq!(notes[5], (&broken, Some("it is not UTF-8")));
-    // The others are set up all the same.
+    // The other agents are still set up.
     let after: Vec<_> = desk.everything();
     assert_eq!(after.len(), before.len());
     let changed = before.iter().zip(&after).filter(|(a, b)| a != b).count();
@@ -265,7 +265,7 @@ fn links_are_written_through_and_rights_are_kept() {
     assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     desk.ok(&["setup", "--yes", "--remove"]);
     assert_eq!(read(&real), "model = \"o4\"\n");
-    // A link that leads nowhere is not filled.
+    // A dangling link is not written to.
     std::fs::remove_file(&real).unwrap();
     let out = desk.run(&["setup", "--yes"]);
     assert_eq!(out.status.code(), Some(1));
@@ -325,7 +325,7 @@ fn the_doctor_says_how_things_are_and_how_to_mend_them() {
     desk.ok(&["setup", "--yes"]);
     assert_eq!(check(&desk.ok(&["doctor"]), "agent")["state"], "ok");
 
-    // What was written is a new file; then a commit that changes none, then a file that changes.
+    // The written file is new; then a commit without changes, then a changed file.
     assert!(check(&desk.ok(&["doctor"]), "index")["found"].as_str().unwrap().contains("1 files behind"));
     assert!(desk.run(&["index"]).status.success());
     git(&desk.project(""), &["commit", "-q", "--allow-empty", "-m", "second"]);
@@ -361,7 +361,7 @@ fn the_doctor_fails_when_something_does() {
         assert_eq!(check(&told, what)["state"], "fail", "{told:#}");
         check(&told, what).clone()
     };
-    // Settings, and where a key is missing.
+    // Wrong settings, and a missing key.
     desk.write(
         &desk.home(".config/lukasa/config.toml"),
         "[model]\nurl = \"http://127.0.0.1:9/v1\"\nname = \"m\"\nkey_env = \"K\"\n",
@@ -370,7 +370,7 @@ fn the_doctor_fails_when_something_does() {
     desk.write(&desk.home(".config/lukasa/config.toml"), "[nothing]\n");
     assert!(fails(&["doctor"], &[], "settings")["found"].as_str().unwrap().contains("line 1"));
     std::fs::remove_file(desk.home(".config/lukasa/config.toml")).unwrap();
-    // Stores: none at all, damaged, somebody else's, unreachable.
+    // Stores that are no database, unreachable or damaged.
     desk.write(
         &desk.project("words.db"),
         "these are words and no database, and there are enough of them to be sure of that",
@@ -382,12 +382,12 @@ fn the_doctor_fails_when_something_does() {
     let file = desk.project("s.db");
     let mut bytes = std::fs::read(&file).unwrap();
     let whole = bytes.len();
-    // The first page stays, so that it opens.
+    // The first pages stay, so that the file opens.
     bytes[8192..].fill(0xff);
     assert!(whole > 2 * 8192);
     std::fs::write(&file, bytes).unwrap();
     assert!(fails(&["doctor", "--store", "s.db"], &[], "store")["mend"].as_str().unwrap().contains("restore"));
-    // An agent's file.
+    // The settings of an agent.
     desk.write(&desk.project(".cursor/mcp.json"), "{");
     assert!(fails(&["doctor"], &[], "agent")["found"].as_str().unwrap().starts_with("Cursor: "));
 }
@@ -407,7 +407,7 @@ fn the_doctor_looks_at_postgresql() {
     assert!(!check(&told, "store")["found"].as_str().unwrap().contains('@'), "no password is shown");
 }
 
-/// Words of every command: operations, and what is beside them.
+/// The words of every command: operations and others.
 fn verbs() -> Vec<&'static str> {
     let verbs = lukasa_engine::operations().iter().flat_map(|operation| operation.meta.verb.split(' '));
     verbs.chain(["setup", "doctor", "completions", "man", "watch"]).collect()

@@ -1,4 +1,4 @@
-//! The binary on a terminal: rows that fit its width, colours, and what a pipe gets instead.
+//! The binary on a terminal: rows that fit its width and colours, and the output to a pipe.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
@@ -12,7 +12,7 @@ use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
-/// A project with paths and names that have no room beside each other in a narrow terminal.
+/// A project with paths and names that do not fit beside each other in a narrow terminal.
 struct Desk(tempfile::TempDir);
 
 impl Desk {
@@ -97,23 +97,23 @@ impl Desk {
         String::from_utf8(out.stdout).unwrap()
     }
 
-    /// What it answers on a terminal of so many columns.
+    /// The output on a terminal with so many columns.
     fn on_terminal(&self, columns: u16, args: &[&str]) -> String {
         let mut command = self.command(args);
-        // Without a bar that shows progress.
+        // Without the progress bar.
         command.stderr(Stdio::null());
         shown(columns, command)
     }
 }
 
-/// Runs a command with its answer on a terminal of its own.
+/// Runs a command with its standard output on a new terminal.
 fn shown(columns: u16, command: Command) -> String {
     on_new_terminal(columns, command, |command, theirs| {
         command.stdout(theirs);
     })
 }
 
-/// The same with errors, too.
+/// As [`shown`], with standard error, too.
 fn both_shown(command: Command) -> String {
     on_new_terminal(80, command, |command, theirs| {
         command.stdout(theirs.try_clone().unwrap()).stderr(theirs);
@@ -129,10 +129,10 @@ fn on_new_terminal(columns: u16, mut command: Command, connect: impl Fn(&mut Com
     tcsetwinsize(&theirs, Winsize { ws_row: 50, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
     connect(&mut command, theirs);
     let mut child = command.spawn().unwrap();
-    // It holds the other end open.
+    // The command keeps the other end open.
     drop(command);
     let (mut bytes, mut buffer, mut ours) = (Vec::new(), [0; 4096], File::from(ours));
-    // Where the other end is closed, Linux says that the terminal is broken.
+    // Linux reports an error when the other end is closed.
     while let Ok(n @ 1..) = ours.read(&mut buffer) {
         bytes.extend_from_slice(&buffer[..n]);
     }
@@ -140,21 +140,21 @@ fn on_new_terminal(columns: u16, mut command: Command, connect: impl Fn(&mut Com
     String::from_utf8(bytes).unwrap().replace("\r\n", "\n")
 }
 
-/// Text without colours.
+/// The text without colours.
 fn plain(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
     first + &parts.map(|part| part.split_once('m').map_or("", |(_, rest)| rest)).collect::<String>()
 }
 
-/// A line that showed progress is erased in any case, which is no colour.
+/// Whether the text has colours. The sequence that erases a progress line is not one.
 fn is_coloured(text: &str) -> bool {
     let codes =
         text.split("\u{1b}[").skip(1).map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';'));
     codes.into_iter().any(|end| end.starts_with('m'))
 }
 
-/// What lists places or has a table.
+/// Commands that list places or print a table.
 const COMMANDS: &[&[&str]] = &[
     &["callers", "check_password_of_user", "--depth", "2"],
     &["callees", "page", "--depth", "2"],
@@ -197,7 +197,7 @@ fn every_line_fits_the_terminal_and_no_word_is_broken() {
         for columns in [40, 60, 80, 120] {
             let text = plain(&desk.on_terminal(columns, args));
             for line in text.lines() {
-                // Code stands as it is, and a single word is never broken.
+                // Code is printed unchanged, and a single word is never broken.
                 let is_code = line.trim_start().split_once(" | ").is_some_and(|(n, _)| n.parse::<u64>().is_ok());
                 let fits = line.chars().count() <= usize::from(columns);
                 assert!(
@@ -252,7 +252,7 @@ fn results_are_rows_of_path_and_line_and_name() {
         let has = |(place, name): &(&str, &str)| found.iter().any(|(p, n)| (p.as_str(), n.as_str()) == (*place, *name));
         assert!(known.iter().any(has), "{args:?}: {found:?}\n{}", desk.piped(args));
     }
-    // Each result is one line in a pipe, however long.
+    // In a pipe each result is one line, however long.
     let searched = desk.piped(&["search", "check the password of a user"]);
     assert!(places(&searched).contains(&(format!("{tokens}:1"), "check_password_of_user".into())), "{searched}");
     let row = searched.lines().find(|line| line.contains("check_password_of_user  ")).unwrap();
@@ -278,7 +278,7 @@ fn production_code_comes_before_tests() {
         let last_other = rows.iter().rposition(|row| row.starts_with("web/"));
         assert!(first_test.is_some() && last_other.is_some() && first_test > last_other, "{args:?}: {shown}");
     }
-    // What is cut off is tests.
+    // Tests are cut off first.
     let one = desk.piped(&["callers", "check_password_of_user", "--limit", "2"]);
     assert!(!one.contains("test_page"), "{one}");
 }

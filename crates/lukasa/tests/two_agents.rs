@@ -1,4 +1,4 @@
-//! Two agents over MCP on a feature branch with changes that nobody committed: every answer is about that tree.
+//! Two agents over MCP on a feature branch with uncommitted changes: every answer is about that tree.
 //!
 //! `docs/two-agents.md` is the transcript; `LUKASA_WRITE_TRANSCRIPT=1` writes it again.
 
@@ -12,13 +12,13 @@ use std::process::{Command, Stdio};
 
 const COMMITTED: &str = "\"\"\"Tokens of the shop.\"\"\"\n\n\ndef sign(user):\n    return f\"signed:{user}\"\n\n\n\
     def refresh_token(user):\n    \"\"\"A fresh token for a user.\"\"\"\n    return sign(user)\n";
-/// On the feature branch, and not committed.
+/// On the feature branch, uncommitted.
 const EDITED: &str = "\"\"\"Tokens of the shop.\"\"\"\n\nHOUR = 3600\n\n\ndef sign(user, lifetime=HOUR):\n    \
     return f\"signed:{user}:{lifetime}\"\n\n\ndef refresh_token(user):\n    \"\"\"A fresh token for a user, for an hour.\"\"\"\n    \
     return sign(user, lifetime=HOUR)\n\n\ndef guest_token():\n    \"\"\"A token for a visitor, for a minute.\"\"\"\n    \
     return sign(\"guest\", lifetime=60)\n";
 
-/// A program on a feature branch, with changes of its own in the working tree.
+/// A program on a feature branch, with uncommitted changes.
 fn repository(folder: &Path) {
     std::fs::write(folder.join("tokens.py"), COMMITTED).unwrap();
     std::fs::write(
@@ -52,11 +52,11 @@ fn agent(folder: &Path, home: &Path, name: &str) -> Agent {
     Agent::start(command, name)
 }
 
-/// What was asked and what an agent reads in answer.
+/// The calls, and the answers as an agent reads them.
 struct Transcript(String);
 
 impl Transcript {
-    /// Calls a tool of the default list, and gives the structured answer.
+    /// Calls a tool of the default list, and returns the structured answer.
     fn call(&mut self, who: (&str, &mut Agent), tool: &str, arguments: Value) -> Value {
         let (name, agent) = who;
         let answer = agent.request("tools/call", json!({"name": tool, "arguments": arguments})).unwrap();
@@ -69,7 +69,7 @@ impl Transcript {
     }
 }
 
-/// A text without what differs from run to run: ids and times.
+/// The text without parts that differ from run to run: ids and times.
 fn steady(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -88,7 +88,7 @@ fn steady(text: &str) -> String {
     out
 }
 
-/// Whether a text begins with a moment such as `2026-01-02T03:04:05Z`.
+/// Whether a text begins with a timestamp such as `2026-01-02T03:04:05Z`.
 fn is_time(text: &str) -> bool {
     const FORM: &[u8] = b"0000-00-00T00:00:00";
     let fits = |(wanted, byte): (&u8, &u8)| if *wanted == b'0' { byte.is_ascii_digit() } else { wanted == byte };
@@ -161,8 +161,8 @@ fn two_agents_on_a_feature_branch_see_one_tree() {
     compare(&said.0);
 }
 
-/// The page has these calls, in this order. Answers are cut to a number of tokens, of which ids have more or fewer from run
-/// to run, so they are not compared to the letter.
+/// Checks that the page has these calls in this order. Answers are cut to a token budget and random ids vary in tokens,
+/// so answers are not compared.
 fn compare(said: &str) {
     let text = format!("{}{said}", include_str!("two_agents.md"));
     if std::env::var_os("LUKASA_WRITE_TRANSCRIPT").is_some() {

@@ -1,4 +1,4 @@
-//! What is recorded and logged of a binary that runs: by hand, as a server, and when it is killed.
+//! The audit log and the log of a running binary: as a command, as a server, and when it is killed.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
@@ -16,7 +16,7 @@ fn lukasa(folder: &Path) -> Command {
         command.env_remove(name);
     }
     command.env("USER", "tester-by-name").env("LUKASA_PROJECT", "shop");
-    // Settings of the person who runs this are not meant.
+    // The settings of the developer are not used.
     command.env("HOME", folder).env_remove("XDG_CONFIG_HOME");
     command
 }
@@ -47,7 +47,7 @@ impl Server {
         Server { child, address }
     }
 
-    /// Status and body; none when the server has gone.
+    /// Status and response. None if the server has gone.
     fn ask(&self, head: &str, headers: &[(&str, &str)], body: &str) -> Option<(u16, String)> {
         let mut stream = TcpStream::connect(&self.address).ok()?;
         let mut text = format!(
@@ -63,7 +63,7 @@ impl Server {
         Some((status, answer))
     }
 
-    /// What it said on standard error, once it has ended.
+    /// Ends the server with a signal. Returns its standard error.
     fn end(mut self, signal: &str) -> String {
         Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
         let mut said = String::new();
@@ -75,7 +75,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended before.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -124,7 +124,7 @@ fn commands_are_recorded_and_tampering_is_named() {
     let broken = run(here, &["audit", "verify"]).unwrap_err()["error"].clone();
     assert_eq!((&broken["code"], &broken["details"]["number"]), (&json!("audit_broken"), &json!(3)), "{broken}");
     assert_eq!((&broken["details"]["flaw"], &broken["details"]["server"]), (&json!("changed"), &json!("local")));
-    // A record that is wanted by nobody is none.
+    // Without recording, no file is created.
     let other = tempfile::tempdir().unwrap();
     let off = lukasa(other.path()).args(["put", "Service", "auth"]).env("LUKASA_AUDIT", "off").output().unwrap();
     assert!(off.status.success() && !other.path().join(".lukasa/lukasa.audit.db").exists());
@@ -178,7 +178,7 @@ fn logs_tell_of_every_request_and_of_no_secret() {
     run(here, &["put", "Service", "first", "--set", "note=text-of-a-fact"]).unwrap();
     let key = run(here, &["key", "create", "--user", "user-by-name", "--scope", "graph:*,types:write"]).unwrap();
     let key = key["key"].as_str().unwrap().to_string();
-    // Without vectors that may or may not be there when something is asked.
+    // Without embedding, because results would depend on timing.
     let server = Server::start(here, &["--access-keys", "--no-embed", "--log-level", "debug", "--log-format", "json"]);
     let bearer = format!("Bearer {key}");
     let own = [("authorization", bearer.as_str()), ("x-request-id", "id-of-request-1")];
@@ -198,7 +198,7 @@ fn logs_tell_of_every_request_and_of_no_secret() {
     let forged = "lk_0123456789abcdef_forged-secret";
     assert_eq!(server.ask("POST /v1/get", &[("x-api-key", forged)], "{}").unwrap().0, 401);
     assert_eq!(server.ask("POST /v1/get", &[("authorization", "Bearer eyJforged.token.here")], "{}").unwrap().0, 401);
-    // An id that could break out of a line is not taken.
+    // A request id with unsafe characters is not accepted.
     let (_, answer) = server.ask("POST /v1/projects", &[own[0], ("x-request-id", "bad id {\"x\":1}")], "{}").unwrap();
     assert!(!answer.contains("bad id"), "{answer}");
     let metrics = server.ask("GET /metrics", &own[..1], "").unwrap();
@@ -222,7 +222,7 @@ fn logs_tell_of_every_request_and_of_no_secret() {
     let reader = run(here, &["key", "create", "--user", "reader", "--scope", "graph:read"]).unwrap();
     let refused = server.ask("GET /metrics", &[("x-api-key", reader["key"].as_str().unwrap())], "").unwrap();
     assert!(refused.0 == 403 && refused.1.contains("missing_scope"), "{}", refused.1);
-    // As supervisors end what they started.
+    // As supervisors end a process.
     let said = server.end("-TERM");
     let lines: Vec<Value> =
         said.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect();
@@ -261,7 +261,7 @@ fn logs_tell_of_every_request_and_of_no_secret() {
         assert!(!said.contains(secret), "{secret} in {said}");
         assert!(!metrics.1.contains(secret), "{secret} in figures");
     }
-    // What a signal ended had recorded everything first.
+    // A server that ends on a signal has recorded everything.
     let list = run(here, &["audit", "list", "--user", "user-by-name"]).unwrap();
     assert_eq!(list["entries"].as_array().unwrap().len(), 7, "{list}");
 }

@@ -1,4 +1,4 @@
-//! Who may come in: the one door of every surface that listens, with what is behind it: tokens, keys, limits, guards.
+//! Authentication for every surface that listens: tokens, access keys, rate limits, and checks of `Host` and `Origin`.
 
 pub mod api_key;
 pub mod failures;
@@ -22,16 +22,16 @@ use std::sync::Arc;
 
 /// Another way to send a key or token than `Authorization: Bearer …`.
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-/// The project that is meant, where key or token leave it open.
+/// Names the project of the request when the key or token is not bound to one.
 const PROJECT: HeaderName = HeaderName::from_static("x-project-id");
-/// What proxies add about whom they speak for.
+/// Headers that proxies add to name the client they forward for.
 const FORWARDED: [HeaderName; 3] = [
     HeaderName::from_static("forwarded"),
     HeaderName::from_static("x-forwarded-for"),
     HeaderName::from_static("x-real-ip"),
 ];
 
-/// Turns headers and an address into a [`Caller`], or away.
+/// Authenticates a request: turns its headers and peer address into a [`Caller`], or refuses it.
 pub struct Door(Way);
 
 enum Way {
@@ -39,12 +39,12 @@ enum Way {
     Guarded(Guarded),
 }
 
-/// What opens a guarded door.
+/// The credentials that a server with authentication accepts.
 pub struct Guarded {
     pub tokens: Option<Tokens>,
-    /// The store that keeps access keys; none: keys do not open it.
+    /// The store that holds access keys. None: access keys are not accepted.
     pub keys: Option<Arc<dyn Store>>,
-    /// The project that is meant when nobody names one.
+    /// The project of requests that name none.
     pub project: Option<String>,
     pub clock: Arc<dyn Clock>,
 }
@@ -54,14 +54,14 @@ pub struct Tokens {
     pub rules: jwt::Rules,
 }
 
-/// Which credentials are asked for.
+/// Which kinds of credentials are accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Opens {
     pub tokens: bool,
     pub keys: bool,
 }
 
-/// Who came, before it is known which project they mean.
+/// The holder of a valid credential, before the project of the request is known.
 struct Known {
     tenant: String,
     project: Option<String>,
@@ -70,11 +70,11 @@ struct Known {
     agents: Agents,
 }
 
-/// Somebody who is not let in.
+/// A refused request.
 #[derive(Debug)]
 pub struct TurnedAway {
     pub error: Error,
-    /// Who it was, where the credential itself was right.
+    /// The caller, if the credential itself was valid.
     pub known: Option<Box<Caller>>,
 }
 
@@ -85,7 +85,7 @@ impl From<Error> for TurnedAway {
 }
 
 impl Door {
-    /// Without authentication: whoever is on this machine may do everything in one project. Check [`guard`] as well.
+    /// No authentication: every client on this machine may do everything in one project. Check [`guard`] as well.
     pub fn open(scope: Scope) -> Door {
         Door(Way::Open(scope))
     }
@@ -98,7 +98,7 @@ impl Door {
         Ok(Door(Way::Guarded(guarded)))
     }
 
-    /// What is asked of who comes; nothing at an open door.
+    /// The kinds of credentials that are accepted; none without authentication.
     pub fn opens(&self) -> Opens {
         match &self.0 {
             Way::Open(_) => Opens::default(),
@@ -106,12 +106,13 @@ impl Door {
         }
     }
 
-    /// Whether anybody on this machine may come in.
+    /// Whether there is no authentication.
     pub fn is_open(&self) -> bool {
         matches!(self.0, Way::Open(_))
     }
 
-    /// Who comes. Looks into the store where a key is sent, so not on a thread of an asynchronous runtime.
+    /// Authenticates a request. A key is looked up in the store, so do not call this on a thread of an asynchronous
+    /// runtime.
     pub fn let_in(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<Caller, TurnedAway> {
         let address = Some(peer.ip().to_canonical().to_string());
         let caller = match &self.0 {
@@ -121,14 +122,14 @@ impl Door {
         Ok(Caller { address, ..caller })
     }
 
-    /// Whether whoever comes can be told apart at all: the keys of tokens, and the store that has access keys, can be read.
+    /// Reports whether authentication can work: the keys of tokens and the store of access keys must be readable.
     pub fn check(&self) -> Result<()> {
         let Way::Guarded(guarded) = &self.0 else { return Ok(()) };
         if let Some(tokens) = &guarded.tokens {
             tokens.keys.current()?;
         }
         if let Some(keys) = &guarded.keys {
-            // Of a key that cannot be: its id is too short.
+            // No key can have this id, because it is too short: the lookup only shows that the store can be read.
             keys.access_keys().find("-").map_err(|e| e.at("access keys"))?;
         }
         Ok(())
@@ -136,7 +137,7 @@ impl Door {
 }
 
 fn open_to(scope: &Scope, headers: &HeaderMap, peer: SocketAddr) -> Result<Caller> {
-    // A proxy on this machine speaks for others, who may be anywhere.
+    // A proxy on this machine forwards for clients that may be anywhere.
     let forwarded = FORWARDED.iter().any(|name| headers.contains_key(name));
     if forwarded || !peer.ip().to_canonical().is_loopback() {
         return Err(Error::new(
@@ -160,7 +161,7 @@ impl Guarded {
         })?;
         let (known, still) = self.recognise(sent)?;
         let scope = still.and_then(|()| self.scope(&known, one(headers, &PROJECT)?));
-        // A name that cannot be a project's is recorded under the one that is the credential's own, or the usual one.
+        // A refusal is recorded under the credential's own project, or the default one, not under the one it names.
         let own = known.project.as_deref().or(self.project.as_deref()).unwrap_or("any");
         let of = |scope: Scope| Caller {
             user: Some(known.user.clone()),
@@ -178,7 +179,7 @@ impl Guarded {
         }
     }
 
-    /// Who holds a credential that is right, and whether it still opens the door.
+    /// The holder of a valid credential, and whether the credential is still in force.
     fn recognise(&self, sent: &str) -> Result<(Known, Result<()>)> {
         let now = self.clock.now();
         if sent.starts_with(api_key::PREFIX) {
@@ -192,7 +193,7 @@ impl Guarded {
         let tokens = self.tokens.as_ref().ok_or_else(|| refused("invalid_token", "tokens do not open this door"))?;
         let jwt::Claims { user, tenant, project, scopes, agents } =
             jwt::verify(sent, &*tokens.keys.current()?, &tokens.rules, now)?;
-        // Names that no project can have are the token's fault.
+        // A name that no project can have makes the token invalid, rather than the request.
         Scope::new(&*tenant, project.as_deref().unwrap_or("any"))
             .and_then(|_| check_text("user", &user, limits::REF_NAME_BYTES))
             .and_then(|()| {
@@ -203,7 +204,8 @@ impl Guarded {
         Ok((Known { tenant, project, user, grants: Grants::of(scopes), agents }, Ok(())))
     }
 
-    /// What key or token say comes first; a header may repeat it, and chooses where they leave it open.
+    /// The project of the request. A key or token that is bound to a project decides; a header may repeat that project,
+    /// and chooses one when the credential is bound to none.
     fn scope(&self, known: &Known, named: Option<&str>) -> Result<Scope> {
         let project = match (known.project.as_deref(), named) {
             (Some(own), Some(named)) if own != named => return Err(other_project(named, own)),
@@ -218,7 +220,7 @@ impl Guarded {
     }
 }
 
-/// What was sent to come in with.
+/// The credential in the headers, if any.
 fn credential(headers: &HeaderMap) -> Result<Option<&str>> {
     let bearer = match one(headers, &AUTHORIZATION)? {
         None => None,
@@ -236,7 +238,7 @@ fn credential(headers: &HeaderMap) -> Result<Option<&str>> {
     }
 }
 
-/// The value of a header that may be there once. Two could be read one way here and another way elsewhere.
+/// The value of a header that may occur once. A proxy and this server could each read a different one of two values.
 fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -255,8 +257,7 @@ fn refused(code: &'static str, message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Unauthenticated, code, message)
 }
 
-/// What the header `www-authenticate` says beside an error (RFC 6750, 3); none where there is no point in asking who
-/// comes.
+/// The header `www-authenticate` that goes with an error (RFC 6750, 3). None where other credentials would not help.
 pub fn challenge(error: &Error) -> Option<&'static str> {
     match (error.kind, error.code) {
         (ErrorKind::Unauthenticated, "missing_token") => Some(r#"Bearer realm="lukasa""#),

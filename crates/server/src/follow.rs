@@ -1,23 +1,26 @@
-//! Tells who listens what happens, as it happens.
+//! Delivers events to subscribers as they happen.
 
 use crate::front::{Caller, Front};
 use crate::shares::One;
 use lukasa_engine::happenings::Heard;
+use lukasa_engine::ops::event_list::EventList;
+use lukasa_engine::registry::Op;
 use lukasa_model::json::Hash;
 use lukasa_model::{Position, Result};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// How often it is asked for news.
+/// Time between two polls for new events.
 const EVERY: Duration = Duration::from_millis(250);
-/// Transactions asked for at a time.
+/// Transactions per poll.
 const PART: usize = 200;
 
-/// Something that happened, and where to go on from once it was heard; none in the midst of a transaction.
+/// An event, and the cursor to resume from after it; None in the middle of a transaction.
 pub type Told = (Map<String, Value>, Option<String>);
 
-/// A transaction is told last of all it is about, so one can go on from there; conflicts come behind all transactions, so
-/// until then those heard `before` count. Behind the last of a part one goes on from its end.
+/// Adds the resume cursor to each event. The event of a transaction follows all other events of that transaction, so it
+/// is safe to resume after it. Conflicts follow all transactions, so until then the cursor keeps the conflict of
+/// `before`. The last event of a poll gets the cursor `after`.
 fn marked(events: Vec<Map<String, Value>>, before: Option<Heard>, after: &str) -> Vec<Told> {
     let last = events.len().saturating_sub(1);
     let mark = |(at, event): (usize, Map<String, Value>)| {
@@ -32,35 +35,35 @@ fn marked(events: Vec<Map<String, Value>>, before: Option<Heard>, after: &str) -
     events.into_iter().enumerate().map(mark).collect()
 }
 
-/// Of the hash of the transaction that an event reports.
+/// The digest of the transaction hash in an event.
 fn digest(event: &Map<String, Value>) -> Option<u64> {
     let hash = Hash::parse(event.get("hash")?.as_str()?)?;
     Some(Position { tx: 0, hash }.digest())
 }
 
-/// Somebody who listens, and how far they have heard.
+/// A subscriber and its position in the events.
 pub struct Follower {
     front: Front,
     caller: Caller,
     kinds: Vec<String>,
     after: String,
-    /// There was more than was told.
+    /// The last poll was truncated: poll again at once.
     more: bool,
     _counted: One,
 }
 
 impl Follower {
-    /// From now on, or from where one left off. Asking the first time is an operation like any other, and refused like one.
+    /// Starts at `after`, or now. The first poll is an ordinary operation with its permission checks.
     pub async fn start(front: &Front, caller: Caller, kinds: Vec<String>, after: Option<String>) -> Result<Follower> {
         let _counted = front.listener(&caller)?;
         let request = json!({"limit": 1, "kinds": kinds});
-        let now = front.call(&caller, "event_list", request, None).await?.value()?;
+        let now = front.call(&caller, EventList::META.name, request, None).await?.value()?;
         let now = now["cursor"].as_str().unwrap_or_default().to_owned();
         let after = after.unwrap_or(now);
         Ok(Follower { front: front.clone(), caller, kinds, after, more: true, _counted })
     }
 
-    /// What happened next, each with where to go on from after it, as far as one can; waits until something has.
+    /// Waits for events and returns them, each with the cursor to resume from after it, where there is one.
     pub async fn next(&mut self) -> Result<Vec<Told>> {
         loop {
             if !self.more {

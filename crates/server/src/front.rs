@@ -1,8 +1,10 @@
-//! The one way from a surface to the engine: who asks, how many at once, how long, and which places may be touched.
+//! The path of every request from a surface to the engine: caller, concurrency limits, timeout, and allowed paths.
 
 use crate::given::Given;
 use crate::owner::{Desk, Probe};
 use crate::shares::{Counted, Holder, One, Turn, Turns};
+use lukasa_engine::ops::{event_list::EventList, projects::Projects};
+use lukasa_engine::registry::Op;
 use lukasa_engine::telemetry::{log, metrics};
 use lukasa_engine::{Agents, Answer, Context, Effect, Engine, Grants, Operation, registry};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
@@ -13,32 +15,32 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 use uuid::Uuid;
 
-/// Who asks.
+/// The sender of a request.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub scope: Scope,
     pub user: Option<String>,
     pub agent: Option<String>,
     pub session: Option<String>,
-    /// By which it asks, where it stays connected between requests.
+    /// The connection that the request came over, if it stays open between requests.
     pub connection: Option<String>,
     pub grants: Grants,
-    /// Whom `agent`, and `agent_id` of a request, may be.
+    /// The agents that `agent`, and `agent_id` of a request, may name.
     pub agents: Agents,
-    /// Under which answer, logs and record know the request.
+    /// Identifies the request in the response, the logs and the audit record.
     pub request_id: Option<String>,
-    /// The working tree it works in; of a caller from elsewhere, the one its project was given.
+    /// The working tree of the caller. For a remote caller, the one that the operator gave to its project.
     pub tree: Option<PathBuf>,
-    /// The folder in it that paths may be written from.
+    /// The folder in the working tree that relative paths start from.
     pub folder: Option<PathBuf>,
-    /// From where it asks, by network.
+    /// The network address of the caller.
     pub address: Option<String>,
-    /// Works on this machine as the person who started us, who may name any place on it.
+    /// Runs on this machine as the user that started this process, and may name any path on it.
     pub local: bool,
 }
 
 impl Caller {
-    /// As the engine knows a caller.
+    /// The engine's view of the caller.
     pub fn context(self, progress: &mut dyn FnMut(u64, Option<u64>)) -> Context<'_> {
         Context {
             author: self.user,
@@ -55,7 +57,7 @@ impl Caller {
         }
     }
 
-    /// Whoever started us.
+    /// The user that started this process.
     pub fn owner(scope: Scope) -> Caller {
         Caller {
             scope,
@@ -74,14 +76,14 @@ impl Caller {
     }
 }
 
-/// How much is taken on.
+/// Limits on concurrent work.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Requests worked on at the same time, of those that read and of those that write.
+    /// Requests that run at the same time, for reads and for writes each.
     pub at_once: usize,
-    /// Requests that may wait for their turn; more are refused.
+    /// Requests that may wait to run; more are refused.
     pub waiting: usize,
-    /// Longest work on one request.
+    /// Longest time for one request.
     pub time: Duration,
     /// Largest request, in bytes.
     pub bytes: usize,
@@ -89,34 +91,35 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        // Work is for the processor, with some waiting for the disk: more at once would only get in each other's way.
+        // Work is mostly processor time with some waiting for the disk: more threads than this would slow each other
+        // down.
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         Limits { at_once: (cores * 2).max(4), waiting: 256, time: Duration::from_secs(120), bytes: 4 << 20 }
     }
 }
 
-/// Event streams and subscriptions at the same time: each asks for news several times a second.
+/// Event streams and subscriptions at the same time. Each polls for events several times a second.
 const LISTENERS: usize = 1_024;
 const LISTENERS_EACH: usize = 64;
-/// Bodies of exports and imports under way: each keeps a thread for as long as the other side takes.
+/// Bodies of exports and imports in transfer. Each occupies a thread for as long as the client takes.
 const BODIES: usize = 64;
 const BODIES_EACH: usize = 8;
 
-/// How far work has come.
+/// Progress of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     pub done: u64,
     pub of: Option<u64>,
 }
 
-/// The engine as surfaces see it. Cheap to clone.
+/// The engine as surfaces use it. Cheap to clone.
 #[derive(Clone)]
 pub struct Front {
     desk: Desk,
     limits: Limits,
     reading: Turns,
-    /// Who writes stands in the same line, and then waits for the disk and for other writers without keeping readers
-    /// from the processor.
+    /// Writes first take a turn in `reading`, then wait here for the disk and for other writers, so that they do not
+    /// take processor time from reads.
     writing: Turns,
     listeners: Counted,
     bodies: Counted,
@@ -125,12 +128,12 @@ pub struct Front {
 }
 
 impl Front {
-    /// Over an engine of this process alone.
+    /// Over an engine that only this process uses.
     pub fn new(engine: Engine, limits: Limits, given: Given) -> Front {
         Front::over(Desk::own(engine), limits, given)
     }
 
-    /// Over an engine that processes share.
+    /// Over an engine that several processes share.
     pub fn over(desk: Desk, limits: Limits, given: Given) -> Front {
         let [reading, writing] = [(); 2].map(|()| Turns::new(limits.at_once, limits.waiting));
         let (listeners, bodies) = (Counted::new(LISTENERS, LISTENERS_EACH), Counted::new(BODIES, BODIES_EACH));
@@ -141,9 +144,9 @@ impl Front {
         &self.desk
     }
 
-    /// Whether requests would be answered: the store itself is asked, by whichever process has it open, and whatever else
-    /// must be there (`more`). Answers in a few seconds whatever hangs, and needs none of the threads that requests are
-    /// worked on.
+    /// Whether requests can be served: queries the store, in whichever process has it open, and runs the further checks
+    /// in `more`. Returns within a few seconds even if the store hangs, and uses none of the threads that serve
+    /// requests.
     pub async fn ready(&self, more: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {
         let (own, all) = (self.desk.engine(), self.limits.at_once);
         let engine = own.clone();
@@ -152,7 +155,7 @@ impl Front {
                 more()?;
                 crate::owner::workers().check(all)?;
                 let Some(engine) = engine else { return Ok(()) };
-                // Asked of the store itself: nobody's operation, and so not recorded.
+                // A direct query of the store is not an operation, so it is not recorded.
                 engine.store().projects(&Scope::new("local", "any")?.tenant)?;
                 match engine.audit().and_then(|audit| audit.state().fault) {
                     Some(fault) => Err(fault.at("the record of operations")),
@@ -163,13 +166,13 @@ impl Front {
         if own.is_some() {
             return Ok(());
         }
-        let operation = registry::find("projects").ok_or_else(|| unknown("projects"))?;
+        let operation = registry::find(Projects::META.name).ok_or_else(|| unknown(Projects::META.name))?;
         let caller = Caller::owner(Scope::new("local", "any")?);
         let asked = tokio::time::timeout(Probe::PATIENCE, self.desk.call(&caller, operation, json!({}), None)).await;
         asked.unwrap_or_else(|_| Err(Probe::unanswered())).map(drop)
     }
 
-    /// Somebody begins to listen; counted until it is dropped.
+    /// Counts an event stream or subscription until the result is dropped.
     pub(crate) fn listener(&self, caller: &Caller) -> Result<One> {
         self.listeners.take(Holder::from(caller)).ok_or_else(|| {
             Error::new(
@@ -181,7 +184,7 @@ impl Front {
         })
     }
 
-    /// A long body begins to go out or come in; counted until it is dropped.
+    /// Counts the body of an export or import until the result is dropped.
     pub(crate) fn body(&self, caller: &Caller) -> Result<One> {
         self.bodies.take(Holder::from(caller)).ok_or_else(busy)
     }
@@ -190,7 +193,7 @@ impl Front {
         &self.limits
     }
 
-    /// Runs an operation. Work goes on a thread of its own; who gives up waiting drops the future, and work stops.
+    /// Runs an operation on a separate thread. Dropping the future stops the work.
     pub async fn call(
         &self,
         caller: &Caller,
@@ -206,9 +209,9 @@ impl Front {
         answer
     }
 
-    /// Asks for news on behalf of who listens. Asking in vain, several times a second, is in no log and no figure.
+    /// Polls for events on behalf of a subscriber. Not logged and not counted, because it runs several times a second.
     pub async fn listen(&self, caller: &Caller, request: Value) -> Result<Answer> {
-        let operation = registry::find("event_list").ok_or_else(|| unknown("event_list"))?;
+        let operation = registry::find(EventList::META.name).ok_or_else(|| unknown(EventList::META.name))?;
         self.run(caller, operation, request, None).await
     }
 
@@ -226,7 +229,8 @@ impl Front {
             Ok(Some(place)) => place,
             Ok(None) | Err(_) => return Err(self.refused(caller, operation, busy())),
         };
-        // The place goes with the work: work that does not stop when it is told to keeps it, and not one thread more.
+        // The turn is held by the work, not by this future: work that does not stop on time keeps its turn, so the
+        // number of threads stays bounded.
         let work = self.desk.call_holding(caller, operation, request, progress, place);
         match tokio::time::timeout(self.limits.time, work).await {
             Ok(answer) => answer,
@@ -239,7 +243,7 @@ impl Front {
         }
     }
 
-    /// A place to work at, when it is the caller's turn; none where too many wait.
+    /// Waits for the caller's turn. None if too many requests wait.
     async fn turn(&self, caller: &Caller, operation: &Operation) -> Option<Turn> {
         let place = self.reading.take(Holder::from(caller)).await.ok()?;
         if operation.meta.effect == Effect::Read {
@@ -249,13 +253,13 @@ impl Front {
         self.writing.take(Holder::from(caller)).await.ok()
     }
 
-    /// Records what does not reach the engine.
+    /// Records a request that does not reach the engine.
     fn refused(&self, caller: &Caller, operation: &'static Operation, error: Error) -> Error {
         self.desk.refused(caller, operation.meta.name, &error);
         error
     }
 
-    /// A caller from elsewhere works in the working tree that its project was given, and in no other.
+    /// Sets the working tree. A remote caller always works in the tree that was given to its project.
     fn in_its_tree(&self, caller: &Caller) -> Caller {
         let given = || self.given.tree_of(&caller.scope).map(Path::to_path_buf);
         let tree = if caller.local { caller.tree.clone().or_else(given) } else { given() };
@@ -263,7 +267,7 @@ impl Front {
         Caller { tree, folder, ..caller.clone() }
     }
 
-    /// Records and counts a request for what the caller may not do, where a surface refused it by itself.
+    /// Records and counts a request that a surface refused because the caller lacks permission.
     pub(crate) fn turned_down(&self, caller: &Caller, operation: &'static Operation, error: Error) -> Error {
         if !is_refusal(&error) {
             return error;
@@ -272,26 +276,26 @@ impl Front {
         self.refused(caller, operation, error)
     }
 
-    /// Records and counts somebody who was not let in; `caller`: as far as it is known who that was.
+    /// Records and counts a failed authentication. `caller` contains what is known about the client.
     pub(crate) fn turned_away(&self, caller: &Caller, error: &Error) {
         metrics().access_refused.inc_of(&[error.code]);
-        // Who brings nothing tries nothing, and whoever is not listened to has been recorded often enough.
+        // A request without credential is no attempt, and refused addresses have already been recorded often enough.
         let tried = !matches!(error.code, "missing_token" | "too_many_failures" | "rate_limited");
         if tried && is_refusal(error) {
             self.desk.refused(caller, LOGIN, error);
         }
     }
 
-    /// Fills in the working tree that is meant, and keeps callers from elsewhere within what their project was given.
+    /// Fills in the default working tree, and confines remote callers to the paths that were given to their project.
     fn placed(&self, operation: &Operation, caller: &Caller, request: Value) -> Result<Value> {
-        // By its own names first, or a place could come in by another one.
+        // Canonical field names first, otherwise a path could pass unchecked under an alias.
         let mut request = operation.read(request)?;
         let Some(fields) = request.as_object_mut() else { return Ok(request) };
         for name in operation.meta.places.iter().filter(|name| !fields.contains_key(**name)).collect::<Vec<_>>() {
-            // What is left out would mean where this process happens to be.
+            // The default `.` would mean the current directory of this process.
             let means_here = operation.fields().get(*name).is_some_and(|field| field["default"] == ".");
             match &caller.tree {
-                // Requests without a path follow the tree by themselves, brought up to date where they may.
+                // Without a path these operations use the working tree anyway, and index it first where they may.
                 Some(_) if operation.meta.indexes_first => {}
                 Some(tree) if !operation.requires(name) => {
                     fields.insert((*name).into(), Value::String(tree.display().to_string()));
@@ -315,7 +319,7 @@ impl Front {
         for (name, tree) in trees.chain(operation.meta.files.iter().map(|name| (*name, false))) {
             let Some(named) = fields.get(name).and_then(Value::as_str) else { continue };
             let (scope, path) = (&caller.scope, Path::new(named));
-            // A dash is a stream, which callers from elsewhere do not have.
+            // `-` is a stream, which remote callers do not have.
             let is_path = named != "-" && !named.contains('\0');
             let real = if tree { self.given.in_tree(scope, path) } else { self.given.in_folder(scope, path) };
             let Some(real) = real.filter(|_| is_path) else { return Err(forbidden_path(name, named, tree)) };
@@ -340,20 +344,20 @@ fn forbidden_path(field: &str, named: &str, tree: bool) -> Error {
     .hint("the operator of the server lists them, see docs/access.md; `-` and routes with a body need no path")
 }
 
-/// The id of a request that came without one.
+/// A new request id.
 pub(crate) fn new_id() -> String {
     Uuid::now_v7().simple().to_string()
 }
 
-/// What an attempt to come in is called in the record.
+/// The name of an authentication attempt in the audit record.
 pub(crate) const LOGIN: &str = "login";
 
-/// Whether an error says that somebody may not do what was asked.
+/// Whether an error refuses the caller's credential or permission.
 fn is_refusal(error: &Error) -> bool {
     matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Unauthenticated)
 }
 
-/// Figures and a line of the log for every request, whichever process works on it.
+/// Records metrics and a log line for every request, whichever process serves it.
 fn ended(caller: &Caller, operation: &Operation, error: Option<&Error>, took: Duration) {
     let (name, status) = (operation.meta.name, error.map_or("ok", |error| error.code));
     if let Some(error) = error.filter(|error| is_refusal(error)) {

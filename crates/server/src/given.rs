@@ -1,9 +1,9 @@
-//! What the operator has given to projects: working trees to read, and folders for data to write and read.
+//! Paths that the operator gave to projects: working trees to read, and folders to write and read data in.
 
 use lukasa_model::Scope;
 use std::path::{Path, PathBuf};
 
-/// Folders by project. Callers from elsewhere may name nothing else on this machine.
+/// Paths by project. Remote callers may name no other path on this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
     trees: Vec<(Scope, PathBuf)>,
@@ -11,39 +11,39 @@ pub struct Given {
 }
 
 impl Given {
-    /// A working tree that belongs to a project: its code is indexed into that project and no other.
+    /// Adds a working tree of a project. Its code is indexed only into that project.
     #[must_use]
     pub fn with_tree(mut self, scope: Scope, path: impl Into<PathBuf>) -> Given {
         self.trees.push((scope, path.into()));
         self
     }
 
-    /// A folder for exports, imports and backups of a project.
+    /// Adds a folder for exports, imports and backups of a project.
     #[must_use]
     pub fn with_folder(mut self, scope: Scope, path: impl Into<PathBuf>) -> Given {
         self.folders.push((scope, path.into()));
         self
     }
 
-    /// Working trees that are whole: of a part of a repository nothing is read, or all of the repository would be.
+    /// Working trees that are not part of a larger repository: indexing such a part would read the whole repository.
     pub fn trees(&self) -> impl Iterator<Item = (&Scope, &Path)> {
         let whole = |(_, path): &&(Scope, PathBuf)| repository_around(path).is_none();
         self.trees.iter().filter(whole).map(|(scope, path)| (scope, path.as_path()))
     }
 
-    /// The working tree that requests of a project are about; the first one that it was given.
+    /// The default working tree of a project: the first one that it was given.
     pub fn tree_of(&self, scope: &Scope) -> Option<&Path> {
         self.trees().find(|(of, _)| *of == scope).map(|(_, path)| path)
     }
 
-    /// The real place of a folder within a working tree of the project; none where it is not there or leads elsewhere.
+    /// The real path of a folder within a working tree of the project. None if it does not exist or leads outside.
     pub fn in_tree(&self, scope: &Scope, path: &Path) -> Option<PathBuf> {
         let whole = |root: &&Path| repository_around(root).is_none();
         within(&self.trees, scope, |root| Some(root).filter(whole)?.join(path).canonicalize().ok())
     }
 
-    /// The real place of a file within a folder of the project; the file itself need not be there yet. None for what is
-    /// neither file nor folder: whoever opens a pipe waits for its other end.
+    /// The real path of a file within a folder of the project; the file need not exist yet. None for anything but a
+    /// file or folder: opening a pipe would block until its other end opens.
     pub fn in_folder(&self, scope: &Scope, path: &Path) -> Option<PathBuf> {
         within(&self.folders, scope, |root| {
             let whole = root.join(path);
@@ -55,7 +55,7 @@ impl Given {
     }
 }
 
-/// The repository that a folder is a part of without being its root: indexing the folder would read all of it.
+/// The repository that contains a folder below its root. Indexing such a folder would read the whole repository.
 pub fn repository_around(folder: &Path) -> Option<PathBuf> {
     let folder = folder.canonicalize().ok()?;
     let root = folder.ancestors().find(|folder| folder.join(".git").exists())?;
@@ -96,7 +96,7 @@ mod tests {
         }
         assert_eq!((given.in_folder(&other, Path::new("a.txt")), given.tree_of(&other)), (None, Some(&*theirs)));
         assert_eq!(given.tree_of(&Scope::new("evil", "shop").expect("a scope")), None);
-        // What becomes a part of a repository is no working tree of its own any more.
+        // A folder that becomes part of a repository is no longer accepted as a working tree.
         std::fs::create_dir(machine.path().join(".git")).expect("made");
         assert_eq!(repository_around(&ours), Some(real(machine.path())));
         assert_eq!((given.in_tree(&shop, Path::new(".")), given.tree_of(&shop)), (None, None));

@@ -1,4 +1,4 @@
-//! HTTP: every operation as a route, MCP beside them, and what operators need to watch a server.
+//! HTTP: every operation as a route, MCP beside them, and health and metrics for operators.
 
 mod body;
 mod bulk;
@@ -12,7 +12,7 @@ mod routes;
 mod sessions;
 mod tls;
 
-/// Paths of operations, for who writes about them.
+/// Paths of operations, for the reference pages.
 pub mod paths {
     pub use super::routes::{Route, named, own_path};
 }
@@ -50,39 +50,39 @@ use uuid::Uuid;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// What is served, and to whom.
+/// What an HTTP server serves, and its rules for clients.
 #[derive(Clone)]
 pub struct Site {
     pub front: Front,
     pub door: Arc<Door>,
-    /// How often each may ask; none: as often as they like.
+    /// Rate limits per user. None: unlimited.
     pub rates: Option<Arc<Rates>>,
-    /// Names that requests may be addressed to, and pages that may ask.
+    /// Accepted values of `Host` and `Origin`.
     pub guard: GuardRules,
     pub toolsets: Toolsets,
     pub clock: Arc<dyn Clock>,
-    /// How often somebody may be turned away; none: as often as they like.
+    /// Limits on failed authentications. None: unlimited.
     pub failures: Option<Arc<Failures>>,
     pub patience: Patience,
-    /// Whose record has who was not let in, where nobody knows who that was.
+    /// The project whose audit record contains failed authentications of unknown callers.
     pub record: Scope,
-    /// What must be right, beside store and keys, to be ready.
+    /// Readiness checks beside those of the store and the keys.
     pub checks: Vec<Check>,
 }
 
-/// Looks at one thing that serving depends on.
+/// Checks one dependency of the server.
 pub type Check = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
-/// Credentials looked up at the same time; each takes a thread for as long as the store takes.
+/// Credential lookups at the same time. Each occupies a thread for as long as the store takes.
 const LOOKUPS: usize = 32;
-/// How long somebody waits to be known.
+/// Longest wait for a credential lookup.
 const LOOKUP: Duration = Duration::from_secs(10);
 
-/// The id of a request, for its answer and the logs.
+/// Identifies a request in its response and in the logs.
 #[derive(Clone, Debug)]
 pub struct RequestId(pub String);
 
-/// Serves until `ended` resolves; requests under way have some time to finish.
+/// Serves until `ended` resolves; requests in progress then have some time to finish.
 pub async fn serve(
     site: Site,
     listener: TcpListener,
@@ -91,7 +91,7 @@ pub async fn serve(
     serve_encrypted(site, None, listener, ended).await
 }
 
-/// The same over TLS, where there is a certificate.
+/// As [`serve`], over TLS if there is a certificate.
 pub async fn serve_encrypted(
     site: Site,
     encryption: Option<Encryption>,
@@ -105,7 +105,7 @@ pub async fn serve_encrypted(
 pub fn router(site: Site) -> Router {
     let mcp = {
         let (front, toolsets) = (site.front.clone(), site.toolsets.clone());
-        // Host and Origin are checked for all paths before anything else.
+        // `Host` and `Origin` are checked for all paths by our own middleware.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .disable_allowed_origins()
@@ -130,7 +130,7 @@ pub fn router(site: Site) -> Router {
         .with_state(site.clone())
         .merge(mcp)
         .layer(from_fn_with_state(site.clone(), admit));
-    // What says nothing about anybody's facts is told to everyone.
+    // These routes reveal no facts, so they need no authentication.
     Router::new()
         .route("/", get(page::page))
         .route("/openapi.json", get(openapi::openapi))
@@ -146,7 +146,7 @@ pub fn router(site: Site) -> Router {
         .layer(from_fn_with_state(site, greet))
 }
 
-/// Gives every request an id, and turns away what came under a false name.
+/// Gives every request an id, and refuses a wrong `Host` or `Origin`.
 async fn greet(
     State(site): State<Site>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
@@ -170,7 +170,7 @@ async fn greet(
     response
 }
 
-/// Lets a caller in, or says why not.
+/// Authenticates the caller, or refuses the request.
 async fn admit(
     State(site): State<Site>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
@@ -196,7 +196,7 @@ async fn admit(
             response
         }
         Err(TurnedAway { error, known }) => {
-            // Who brings nothing guesses nothing.
+            // A request without credential is not a guess.
             let guessed = error.kind == ErrorKind::Unauthenticated && error.code != "missing_token";
             if let Some(failures) = site.failures.as_ref().filter(|_| guessed) {
                 failures.note(peer.ip(), site.clock.now());
@@ -211,7 +211,7 @@ async fn admit(
     }
 }
 
-/// Who comes, by what was sent.
+/// Authenticates a request, with limits on concurrent lookups and their time.
 async fn known(site: &Site, headers: &HeaderMap, peer: SocketAddr) -> Result<Caller, TurnedAway> {
     static PLACES: Semaphore = Semaphore::const_new(LOOKUPS);
     let door = Arc::clone(&site.door);
@@ -221,7 +221,7 @@ async fn known(site: &Site, headers: &HeaderMap, peer: SocketAddr) -> Result<Cal
     let headers = headers.clone();
     let looked_up = async {
         let place = PLACES.acquire().await.map_err(|_| Error::internal("nobody is looked up any more"))?;
-        // A key is looked up in the store. Where that hangs, its thread keeps the place.
+        // A key is looked up in the store. If the store hangs, the blocked thread keeps its permit.
         let looking = tokio::task::spawn_blocking(move || {
             let caller = door.let_in(&headers, peer);
             drop(place);
@@ -235,7 +235,7 @@ async fn known(site: &Site, headers: &HeaderMap, peer: SocketAddr) -> Result<Cal
     })
 }
 
-/// Tells who did not come in, and has it logged, counted and recorded.
+/// Answers a failed authentication, and logs, counts and records it.
 fn turned_away(site: &Site, caller: Caller, error: &Error, id: &RequestId, peer: SocketAddr) -> Response {
     let address = peer.ip().to_canonical().to_string();
     let told = [
@@ -254,10 +254,10 @@ fn id_of(request: &Request) -> RequestId {
     request.extensions().get::<RequestId>().cloned().unwrap_or_else(|| RequestId(String::new()))
 }
 
-/// An error as programs read it: the one place where kinds become statuses.
+/// An error as a response: the only place that maps error kinds to statuses.
 pub(crate) fn refusal(error: &Error, id: &RequestId) -> Response {
     let status = match error.code {
-        // Not our work took too long.
+        // A timeout of the client, not of the server.
         "request_too_slow" => StatusCode::REQUEST_TIMEOUT,
         _ => StatusCode::from_u16(error.kind.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
     };
@@ -294,7 +294,7 @@ async fn not_that_way(request: Request) -> Response {
     response
 }
 
-/// Ready when store and keys can be read.
+/// Ready when the store and the keys can be read and all further checks pass.
 async fn ready(State(site): State<Site>, request: Request) -> Response {
     let (door, checks) = (Arc::clone(&site.door), site.checks.clone());
     let all = move || door.check().and_then(|()| checks.iter().try_for_each(|check| check()));
@@ -304,13 +304,13 @@ async fn ready(State(site): State<Site>, request: Request) -> Response {
     }
 }
 
-/// For who may see how everybody's work is going.
+/// Metrics of all callers, which need their own permission.
 async fn measured(State(site): State<Site>, Extension(caller): Extension<Caller>, request: Request) -> Response {
     if let Err(error) = caller.grants.check("metrics", "graph:admin:metrics") {
         return refusal(&error, &id_of(&request));
     }
     let engine = site.front.desk().engine();
-    // Whoever is at an open door owns the store.
+    // Without authentication the caller owns the store and sees all tenants.
     let own = (!site.door.is_open()).then_some(caller.scope.tenant);
     let text = tokio::task::spawn_blocking(move || {
         telemetry::gauges::refresh(engine.as_ref());
@@ -323,7 +323,7 @@ async fn measured(State(site): State<Site>, Extension(caller): Extension<Caller>
     }
 }
 
-/// Ids that others gave go into headers, logs and records: they must be plain.
+/// Ids of clients go into headers, logs and records, so only plain characters are accepted.
 fn is_id(id: &str) -> bool {
     (8..=64).contains(&id.len()) && id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }

@@ -1,4 +1,4 @@
-//! Surfaces that listen: agents by MCP, programs by HTTP. Translation only: every request becomes an operation.
+//! The surfaces that listen, MCP for agents and HTTP for programs, which translate every request into an operation.
 
 pub mod auth;
 pub mod follow;

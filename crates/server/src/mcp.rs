@@ -6,7 +6,7 @@ mod resources;
 mod subscriptions;
 mod tools;
 
-pub use listing::listed;
+pub use listing::is_listed;
 pub(crate) use resources::decoded;
 pub use tools::Toolsets;
 
@@ -30,33 +30,33 @@ change (`agent_claim`), keep what you find out (`episode_add`) and decide (`deci
 (`episode_recall`). Answers begin with a summary and come in three sizes: profile compact, balanced or debug. \
 `find_tools` gives all arguments of a tool and finds further tools; `call_tool` calls those that are not listed.";
 
-/// Answers one client.
+/// The MCP server for one client.
 #[derive(Clone)]
 pub struct Mcp {
     front: Front,
-    /// Who asks, where the connection itself does not tell.
+    /// The caller, if the requests do not carry one.
     caller: Option<Caller>,
     toolsets: Toolsets,
     subscriptions: Arc<Subscriptions>,
-    /// What claims made by this client end with; from its first request on.
+    /// The client's connection, opened by its first request. Its claims end with it.
     connection: Arc<OnceLock<Connection>>,
 }
 
 impl Mcp {
-    /// For a client that started us.
+    /// For the client that started this process.
     pub fn of_owner(front: Front, caller: Caller, toolsets: Toolsets) -> Mcp {
         Mcp { front, caller: Some(caller), toolsets, subscriptions: Arc::default(), connection: Arc::default() }
     }
 
-    /// For clients that each request tells of.
+    /// For clients that are authenticated with each request.
     pub fn of_anyone(front: Front, toolsets: Toolsets) -> Mcp {
         Mcp { front, caller: None, toolsets, subscriptions: Arc::default(), connection: Arc::default() }
     }
 
-    /// Who asks: whoever the request was let in as, named by the agent's own name.
+    /// The caller of a request, with the client's name as its agent if it has none.
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
         let request = context.extensions.get::<axum::http::request::Parts>();
-        // A single request is no connection: whoever sent it may be there still.
+        // A single HTTP request without session is not a connection: its end does not mean that the client has gone.
         let stays = request.is_none_or(|parts| parts.headers.contains_key(SESSION));
         let told = request.and_then(|parts| parts.extensions.get::<Caller>()).cloned();
         let mut caller = told
@@ -67,7 +67,7 @@ impl Mcp {
             caller.agent = caller.agents.known_as(called.as_deref());
         }
         caller.connection = stays.then(|| self.connection.get_or_init(|| self.front.desk().connect()).id().to_owned());
-        // Made here, so that it can be told whatever comes of the request.
+        // Created here, so that even a failed request reports its id.
         caller.request_id.get_or_insert_with(crate::front::new_id);
         Ok(caller)
     }

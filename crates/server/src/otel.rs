@@ -1,7 +1,7 @@
-//! A span for every request, sent to an OpenTelemetry collector: OTLP over HTTP, as JSON.
+//! Sends a span for every request to an OpenTelemetry collector: OTLP over HTTP, as JSON.
 //!
-//! Spans tell what the log tells, and like it nothing of what was asked or answered. They are sent by a thread of their
-//! own; what a collector does not take in time is dropped and counted, for no request waits for it.
+//! Spans contain the same fields as the log, and no content of requests or answers. A separate thread sends them. Spans
+//! that the collector does not accept in time are dropped and counted, so that no request waits for it.
 
 use lukasa_engine::telemetry::{log, metrics};
 use lukasa_model::json::Hash;
@@ -12,25 +12,25 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 
-/// Spans that may wait.
+/// Most spans in the queue.
 const WAITING: usize = 4_096;
-/// Spans sent together, and how long they are gathered.
+/// Most spans per message, and the longest time to collect them.
 const TOGETHER: usize = 512;
 const GATHERED: Duration = Duration::from_secs(1);
-/// How long a collector may take.
+/// Timeout for the collector.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where spans go.
+/// The collector that receives the spans.
 #[derive(Clone)]
 pub struct OtelConfig {
-    /// The part before `/v1/traces`.
+    /// The URL before `/v1/traces`.
     pub endpoint: String,
-    /// Sent along, for example what lets us in.
+    /// Headers to send, for example for authentication.
     pub headers: Vec<(String, String)>,
     pub service: String,
 }
 
-/// A request that ended.
+/// A completed request.
 pub struct Span<'a> {
     pub request_id: &'a str,
     pub operation: &'static str,
@@ -43,15 +43,15 @@ pub struct Span<'a> {
 
 enum Message {
     Span(Box<Value>),
-    /// Answered when everything before it was sent.
+    /// Answered when all earlier spans have been sent.
     Flush(SyncSender<()>),
 }
 
 static EXPORTER: OnceLock<SyncSender<Message>> = OnceLock::new();
 
-/// Sends spans from now on. Once for a process; the first one stays.
+/// Starts sending spans. Only the first call in a process has an effect.
 pub fn start(config: OtelConfig) -> Result<()> {
-    // No proxy: collectors stand beside what they collect from.
+    // No proxy: collectors usually run near the services they collect from.
     let config_of = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false);
     let agent = ureq::Agent::new_with_config(config_of.max_redirects(0).proxy(None).build());
     let (sender, receiver) = sync_channel(WAITING);
@@ -63,7 +63,7 @@ pub fn start(config: OtelConfig) -> Result<()> {
     Ok(())
 }
 
-/// Tells of a request, where somebody wants to know.
+/// Records the span of a request, if an exporter is running.
 pub fn span(span: &Span<'_>) {
     let Some(exporter) = EXPORTER.get() else { return };
     if exporter.try_send(Message::Span(Box::new(written(span, SystemTime::now())))).is_err() {
@@ -71,12 +71,12 @@ pub fn span(span: &Span<'_>) {
     }
 }
 
-/// Waits until what ended so far is sent, or could not be.
+/// Waits until all spans so far are sent or dropped.
 pub fn flush() {
     let Some(exporter) = EXPORTER.get() else { return };
     let (done, wait) = sync_channel(1);
     if exporter.send(Message::Flush(done)).is_ok() {
-        // Who sends gives up after a while, and so do we.
+        // The exporter gives up after a timeout, so this does too.
         let _ = wait.recv_timeout(2 * TIMEOUT);
     }
 }
@@ -92,7 +92,7 @@ fn written(span: &Span<'_>, end: SystemTime) -> Value {
         "traceId": trace_id(span.request_id),
         "spanId": hex(&Uuid::now_v7().as_bytes()[8..]),
         "name": span.operation,
-        "kind": 2, // a server's
+        "kind": 2, // SPAN_KIND_SERVER
         "startTimeUnixNano": nanos(end.checked_sub(span.took).unwrap_or(end)),
         "endTimeUnixNano": nanos(end),
         "attributes": [
@@ -106,7 +106,7 @@ fn written(span: &Span<'_>, end: SystemTime) -> Value {
     })
 }
 
-/// The request's id where it can be one, so that spans and logs are found by each other; else what it hashes to.
+/// The request id if it is a valid trace id, so that spans and logs can be matched; otherwise a hash of it.
 fn trace_id(request_id: &str) -> String {
     let fits = request_id.len() == 32
         && request_id.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'))
@@ -145,7 +145,7 @@ impl Exporter {
                 }
                 Ok(Message::Flush(done)) => {
                     self.send(std::mem::take(&mut spans));
-                    // Who gave up waiting need not know.
+                    // The caller of `flush` may have stopped waiting.
                     let _ = done.send(());
                 }
                 Err(RecvTimeoutError::Timeout) => self.send(std::mem::take(&mut spans)),
@@ -178,7 +178,7 @@ impl Exporter {
         };
         if let Some(why) = &failed {
             metrics().spans_dropped.add(count);
-            // Once, until it works again: the log is not for repeating this every second.
+            // Logged once until sending works again, to keep the log short.
             if !self.failing {
                 log::event(log::Level::Warn, "otel.failed", &[("message", json!(why)), ("spans", json!(count))]);
             }

@@ -1,7 +1,8 @@
-//! One engine per store: the first process owns it, others attach, and another takes over when it ends.
+//! One engine per store: the first process owns it, others attach to it, and one of them takes over when it ends.
 //!
-//! Whoever holds the lock beside the store opens the engine and listens on a local socket; the lock goes with the process.
-//! A [`Desk`] hides which of the two this process is. Systems without Unix sockets have an engine in every process.
+//! The process that holds the lock beside the store opens the engine and listens on a local socket. The lock ends with
+//! the process. A [`Desk`] hides whether this process is the owner or attached. Systems without Unix sockets have an
+//! engine in every process.
 
 mod connections;
 #[cfg(unix)]
@@ -48,20 +49,20 @@ use tokio::task::AbortHandle;
 use watched::Watched;
 use work::Work;
 
-/// How long requests wait for an owner to be found. One that is opening the store is found, and waited for as long as
-/// the caller likes.
+/// How long a request waits until an owner is found. An owner that is still opening the store counts as found; the
+/// request then waits up to its own timeout.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often a read is sent: one that brings down whoever works on it must not bring down every process in turn.
+/// How often a read is sent. A read that crashes its owner must not crash every process in turn.
 #[cfg(unix)]
 const SENDINGS: u32 = 3;
-/// Between attempts to find an owner; a killed process takes a few milliseconds to be gone.
+/// Pauses between attempts to find an owner. A killed process takes a few milliseconds to disappear.
 #[cfg(unix)]
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 #[cfg(unix)]
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
-/// Where surfaces hand in requests, whichever process has the engine. Clones are the same desk; with the last one the
-/// seat of the owner goes to somebody else.
+/// Accepts requests, whichever process has the engine. Clones share one state; dropping the last one gives up the
+/// ownership of the store.
 #[derive(Clone)]
 pub struct Desk(Arc<Inner>);
 
@@ -85,10 +86,10 @@ impl Inner {
     }
 }
 
-/// What this process is to the store.
+/// The role of this process for the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Looking for the owner.
+    /// Has not found the owner yet.
     Seeking,
     Owner,
     Attached {
@@ -102,20 +103,20 @@ enum State {
     Own(Opening),
     #[cfg(unix)]
     Attached(Line),
-    /// For as long as nothing changes; it is looked at again and again.
+    /// The owner cannot be attached to. Retried until that changes.
     #[cfg(unix)]
     Refused(Error),
 }
 
 impl Desk {
-    /// An engine of this process alone.
+    /// Over an engine that only this process uses.
     pub fn own(engine: Engine) -> Desk {
         let (_, state) = watch::channel(State::Own(Opening::done(engine)));
         Desk(Arc::new(Inner::new(state)))
     }
 
-    /// Joins whoever works on the store, or begins: `open` is called on a thread, by the owner only. To be called within
-    /// a runtime, which the desk must not outlive.
+    /// Attaches to the owner of the store, or becomes the owner. Only the owner calls `open`, on a thread. Must be
+    /// called within a runtime, which the desk must not outlive.
     #[cfg(unix)]
     pub fn start(place: Place, open: impl Fn() -> Result<Engine> + Send + Sync + 'static) -> Desk {
         let (sender, state) = watch::channel(State::Seeking);
@@ -125,19 +126,19 @@ impl Desk {
         Desk(Arc::new(Inner { state, keeper: Some(keeper), connections, watched }))
     }
 
-    /// An engine of this process alone, opened on a thread: there is nothing to attach by.
+    /// Over an engine that only this process uses, opened on a thread: without Unix sockets processes cannot attach.
     #[cfg(not(unix))]
     pub fn start(_: Place, open: impl Fn() -> Result<Engine> + Send + Sync + 'static) -> Desk {
         Desk::alone(open)
     }
 
-    /// An engine of this process alone, opened on a thread. To be called within a runtime.
+    /// Over an engine that only this process uses, opened on a thread. Must be called within a runtime.
     pub fn alone(open: impl Fn() -> Result<Engine> + Send + Sync + 'static) -> Desk {
         let (_, state) = watch::channel(State::Own(Opening::start(Arc::new(open) as Arc<Open>)));
         Desk(Arc::new(Inner::new(state)))
     }
 
-    /// A client begins that stays connected between requests.
+    /// Registers a client that stays connected between requests.
     pub fn connect(&self) -> Connection {
         Connection::to(self.clone())
     }
@@ -146,7 +147,7 @@ impl Desk {
         self.0.connections.tell(&self.0.state.borrow());
     }
 
-    /// Runs an operation, here or at the owner's. Who gives up waiting drops the future, and work stops.
+    /// Runs an operation, here or in the owner process. Dropping the future stops the work.
     pub async fn call(
         &self,
         caller: &Caller,
@@ -157,7 +158,7 @@ impl Desk {
         self.call_holding(caller, operation, request, progress, ()).await
     }
 
-    /// The same; `held` is dropped when the work has ended, whether or not somebody still waits for it.
+    /// As `call`; `held` is dropped when the work has ended, even if the caller has stopped waiting.
     pub async fn call_holding(
         &self,
         caller: &Caller,
@@ -173,21 +174,21 @@ impl Desk {
                 State::Own(opening) => {
                     let engine = opening.engine().await?;
                     if caller.connection.is_some() {
-                        // It may have been opened since the connection was.
+                        // The engine may have been opened after the connection.
                         engine.coordination().presence().own(self.0.connections.all());
                     }
                     let tell = move |done, of| {
-                        // Nobody listening is no fault of the work.
+                        // The receiver may be gone; the work goes on.
                         let _ = progress.as_ref().map(|progress| progress.send(Progress { done, of }));
                     };
                     let written = |answer: Answer| Ok(Answer::written(answer.text()?));
                     #[cfg(unix)]
-                    let asked = watched::lasts(operation).then(|| from_here(operation, &request)).transpose()?;
+                    let asked = operation.meta.lasts.then(|| from_here(operation, &request)).transpose()?;
                     let work = Work { caller: caller.clone(), operation, request, held: Box::new(held) };
                     let answer = work.run(engine, tell, written).await?;
                     #[cfg(unix)]
                     if let Some(asked) = asked {
-                        self.0.watched.note(caller, &asked);
+                        self.0.watched.note(caller, operation, &asked);
                     }
                     return Ok(answer);
                 }
@@ -196,8 +197,8 @@ impl Desk {
                     let request = from_here(operation, &request)?;
                     match line.call(caller, operation, &request, progress.clone()).await {
                         Reply::Answer(text) => {
-                            if watched::lasts(operation) {
-                                self.0.watched.note(caller, &request);
+                            if operation.meta.lasts {
+                                self.0.watched.note(caller, operation, &request);
                             }
                             return read(text).await;
                         }
@@ -218,13 +219,13 @@ impl Desk {
         }
     }
 
-    /// Has it recorded that something was refused before it came to an engine: an operation, or to let somebody in.
+    /// Records in the audit log that an operation or a login was refused before it reached an engine.
     pub(crate) fn refused(&self, caller: &Caller, what: &'static str, error: &Error) {
         match &*self.0.state.borrow() {
             State::Own(opening) => refuse(opening.clone(), caller.clone(), what, error.clone()),
             #[cfg(unix)]
             State::Attached(line) => line.refused(caller, what, error),
-            // Nobody is there who could record it; the log has it.
+            // No engine is available to record it; the refusal is in the log.
             _ => {}
         }
     }
@@ -233,18 +234,18 @@ impl Desk {
         role(&self.0.state.borrow())
     }
 
-    /// The next role that is not this one.
+    /// Waits for the next role that differs from `last`.
     pub async fn role_after(&self, last: Role) -> Role {
         let mut state = self.0.state.clone();
         let next = state.wait_for(|state| role(state) != last).await.map(|state| role(&state));
         match next {
             Ok(role) => role,
-            // With nobody to change it, it stays.
+            // The sender is gone, so the role does not change any more.
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// The engine, where this process has it and it is open.
+    /// The engine, if this process owns it and it is open.
     pub fn engine(&self) -> Option<Engine> {
         match &*self.0.state.borrow() {
             State::Own(opening) => opening.now(),
@@ -252,7 +253,7 @@ impl Desk {
         }
     }
 
-    /// Something that requests can be handed to, or the reason why there is nothing.
+    /// Waits for a state that can take requests. An error if no owner is found in time.
     async fn settled(&self) -> Result<State> {
         let mut state = self.0.state.clone();
         let settled = state.wait_for(|state| match state {
@@ -274,7 +275,7 @@ impl Desk {
     }
 }
 
-/// Records what was refused, once the engine is open. Recording may have to wait, which is not for this thread.
+/// Records a refusal once the engine is open, in a separate task because recording may block.
 fn refuse(opening: Opening, caller: Caller, what: &'static str, error: Error) {
     tokio::spawn(async move {
         let Ok(engine) = opening.engine().await else { return };
@@ -282,13 +283,14 @@ fn refuse(opening: Opening, caller: Caller, what: &'static str, error: Error) {
             let mut progress = |_, _| {};
             engine.refused(&caller.context(&mut progress), what, &error);
         });
-        // One that broke off has told so by its panic.
+        // A panic has already been reported.
         let _ = recorded.await;
     });
 }
 
-/// Has the owner of a store answer one request; none where nobody owns it, or whoever does cannot be attached to: then the
-/// store is the caller's to open. A read whose owner ends midway is also the caller's; what writes may have been done.
+/// Sends one request to the owner of a store. None if there is no owner, or it cannot be attached to: the caller then
+/// opens the store itself. Also None for a read whose owner ends midway. A write is an error in that case, because it
+/// may have been done.
 #[cfg(unix)]
 pub async fn ask(
     place: &Place,
@@ -297,13 +299,14 @@ pub async fn ask(
     request: &Value,
     progress: Option<UnboundedSender<Progress>>,
 ) -> Result<Option<Answer>> {
-    // One that cannot be attached to, of another version for example, was no hindrance before either.
+    // An owner that cannot be attached to, for example of another version, does not stop the caller from opening the
+    // store.
     let Ok((line, moving)) = line::attach(place).await else { return Ok(None) };
     let request = from_here(operation, request)?;
     let mut calling = std::pin::pin!(line.call(caller, operation, &request, progress));
     let reply = tokio::select! {
         reply = &mut calling => reply,
-        // When the connection ends, whatever waits for an answer gets to know.
+        // When the connection ends, the call gets a reply that says so.
         () = moving => calling.await,
     };
     match reply {
@@ -314,7 +317,7 @@ pub async fn ask(
     }
 }
 
-/// Processes do not share a store here.
+/// Processes do not share a store on this system.
 #[cfg(not(unix))]
 pub async fn ask(
     _: &Place,
@@ -343,7 +346,7 @@ impl Drop for Inner {
     }
 }
 
-/// Takes the seat, or stays attached to who has it, for as long as the desk is there.
+/// Becomes the owner or stays attached to it, for as long as the desk exists.
 #[cfg(unix)]
 async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>, watched: Watched, connections: Connections) {
     let mut pause = FIRST_PAUSE;
@@ -351,14 +354,14 @@ async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>, watche
         match place.take() {
             Ok(Some(mut seat)) => {
                 let opening = Opening::start(Arc::clone(&open));
-                // Before anything can be asked, so that others find us at once and wait here.
+                // Listens before the engine is open, so that other processes find the owner at once and wait for it.
                 let listener = seat.listen(&place);
                 state.send_replace(State::Own(opening.clone()));
                 watched.resume(&opening);
                 announce_when_open(&opening, &connections);
                 match listener {
                     Ok(listener) => serve::run(listener, &place, &opening).await,
-                    // Our own requests are answered; others read in the owner's note why theirs are not.
+                    // Requests of this process are still served; other processes read the fault in the owner's note.
                     Err(_) => std::future::pending().await,
                 }
             }
@@ -367,7 +370,8 @@ async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>, watche
                     watched.ask(&line);
                     let attached = State::Attached(line);
                     state.send_replace(attached.clone());
-                    // After it can be seen, so that whoever connects meanwhile is told of one way or the other.
+                    // After the new state is visible: a connection that opens meanwhile is announced here or by
+                    // `announce`.
                     if !connections.all().is_empty() {
                         connections.tell(&attached);
                     }
@@ -386,7 +390,7 @@ async fn keep(place: Place, open: Arc<Open>, state: watch::Sender<State>, watche
     }
 }
 
-/// Who was attached to another process before may have clients that ask nothing for a while.
+/// Announces the connections of this process once the engine is open. Its clients may send no request for a while.
 #[cfg(unix)]
 fn announce_when_open(opening: &Opening, connections: &Connections) {
     let (opening, connections) = (opening.clone(), connections.clone());
@@ -397,13 +401,13 @@ fn announce_when_open(opening: &Opening, connections: &Connections) {
     });
 }
 
-/// Places that are named relative to where we are mean the same at the owner's.
+/// Makes relative paths absolute, because the owner may have another current directory.
 #[cfg(unix)]
 fn from_here(operation: &Operation, request: &Value) -> Result<Value> {
     let mut request = request.clone();
     for name in operation.meta.places.iter().chain(operation.meta.files) {
         let Some(place) = request.get_mut(*name) else { continue };
-        // A dash is a stream.
+        // `-` is a stream.
         let Some(path) = place.as_str().filter(|path| *path != "-") else { continue };
         let path = std::path::absolute(path)
             .map_err(|e| Error::invalid("invalid_path", format!("{name}: `{path}` leads nowhere: {e}")))?;
@@ -412,7 +416,7 @@ fn from_here(operation: &Operation, request: &Value) -> Result<Value> {
     Ok(request)
 }
 
-/// An answer from its JSON, read where it does not hold up others.
+/// Parses an answer on a blocking thread, because it may be large.
 #[cfg(unix)]
 async fn read(text: String) -> Result<Answer> {
     let reading = tokio::task::spawn_blocking(move || {
@@ -439,7 +443,7 @@ mod elsewhere {
     use lukasa_model::Result;
     use std::path::Path;
 
-    /// Stands for a store; processes do not share it here.
+    /// Stands for a store, which processes do not share on this system.
     #[derive(Clone, Debug)]
     pub struct Place;
 
@@ -448,7 +452,7 @@ mod elsewhere {
             Ok(Place)
         }
 
-        /// Every process has an engine of its own.
+        /// None: every process has its own engine.
         pub fn owner(&self) -> Option<Owner> {
             None
         }

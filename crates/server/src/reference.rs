@@ -1,7 +1,7 @@
-//! The reference pages, made from the registry: every operation as command, tool and path.
+//! The reference pages, generated from the registry: every operation as command, tool and path.
 
 use crate::http::paths;
-use crate::mcp::listed;
+use crate::mcp::is_listed;
 use lukasa_engine::registry::fields::{Shape, fields};
 use lukasa_engine::{Effect, Operation, operations};
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use std::fmt::Write;
 const NOTE: &str =
     "<!-- Made from the list of operations: LUKASA_WRITE_REFERENCE=1 cargo test -p lukasa-server --test reference -->";
 
-/// Names and texts of all pages, the list of pages first.
+/// Names and texts of all pages, the index first.
 pub fn pages() -> Vec<(String, String)> {
     let mut sets: Vec<&str> = operations().iter().map(|operation| operation.meta.toolset).collect();
     sets.sort_unstable();
@@ -24,11 +24,11 @@ pub fn pages() -> Vec<(String, String)> {
         let own = || operations().iter().filter(move |operation| operation.meta.toolset == set);
         let names = own().map(|operation| {
             let name = operation.meta.name;
-            let shown = if listed(name).is_some() { format!("**{name}**") } else { name.to_owned() };
+            let shown = if is_listed(operation) { format!("**{name}**") } else { name.to_owned() };
             format!("[{shown}]({set}.md#{name})")
         });
         let names: Vec<String> = names.collect();
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(index, "\n## {set}\n\n{}\n", names.join(" · "));
         let mut page = format!("{NOTE}\n# {set}\n");
         own().for_each(|operation| page.push_str(&entry(operation)));

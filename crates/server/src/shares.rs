@@ -1,5 +1,4 @@
-//! Fair shares of what there is little of: places to work at, streams, sessions. Nobody has all of them, and callers take
-//! turns.
+//! Fair shares of limited resources (turns to work, streams, sessions): no caller gets all of them.
 
 use crate::front::Caller;
 use parking_lot::Mutex;
@@ -7,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// Who shares: a user of a tenant. Callers without a user own the store and share with nobody.
+/// The unit of sharing: a user of a tenant. Callers without a user own the store and have no individual limit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Holder {
     pub tenant: String,
@@ -20,12 +19,12 @@ impl From<&Caller> for Holder {
     }
 }
 
-/// Turns to work at, handed out fairly. Clones share them.
+/// Turns to work, handed out fairly. Clones share them.
 ///
-/// - A user holds at most half of the places, and a tenant at most three quarters.
-/// - Where there are four or more, the last one is kept for tenants that have none, and the one before it for users that have
-///   none: whoever has no work under way waits only for others like him.
-/// - Those who wait take turns by user, so a long queue of one is no queue for another. One user may fill half of it.
+/// - A user holds at most half of the turns, and a tenant at most three quarters.
+/// - If there are four or more, the last turn is kept for tenants that have none, and the one before it for users that
+///   have none. A caller without running work therefore only waits for other such callers.
+/// - Waiting users take turns, so a long queue of one user does not delay another. One user may fill half of the queue.
 #[derive(Clone)]
 pub struct Turns(Arc<Shared>);
 
@@ -40,7 +39,7 @@ struct State {
     working: usize,
     by_user: BTreeMap<Holder, usize>,
     by_tenant: BTreeMap<String, usize>,
-    /// Those who wait, by user; the first is next.
+    /// Waiting requests by user; the first user is next.
     queues: VecDeque<(Holder, VecDeque<Waiter>)>,
     waiting: usize,
     last_id: u64,
@@ -51,23 +50,23 @@ struct Waiter {
     called: oneshot::Sender<()>,
 }
 
-/// A place; given back when it is dropped.
+/// A turn, returned when it is dropped.
 pub struct Turn {
     shared: Arc<Shared>,
     holder: Holder,
 }
 
-/// Too many wait already.
+/// The queue is full.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Crowded;
 
 impl Turns {
-    /// `waiting`: how many may wait for a place, of all together.
+    /// `waiting`: most requests in the queue, of all callers together.
     pub fn new(places: usize, waiting: usize) -> Turns {
         Turns(Arc::new(Shared { places: places.max(1), waiting, state: Mutex::default() }))
     }
 
-    /// A place, once it is this caller's turn. Who gives up waiting drops the future.
+    /// Waits for a turn. Dropping the future leaves the queue.
     pub async fn take(&self, holder: Holder) -> Result<Turn, Crowded> {
         let mut waiting = {
             let mut state = self.0.state.lock();
@@ -91,17 +90,17 @@ impl Turns {
                 waiting.calls = None;
                 Ok(Turn { shared: Arc::clone(&waiting.shared), holder: waiting.holder.clone() })
             }
-            // Never: those who wait are called or still in the queue.
+            // Unreachable: a waiter is either called or still in the queue.
             Err(_) => Err(Crowded),
         }
     }
 
-    /// Turns taken.
+    /// The number of turns in use.
     pub fn working(&self) -> usize {
         self.0.state.lock().working
     }
 
-    /// Requests that wait.
+    /// The number of waiting requests.
     pub fn waiting(&self) -> usize {
         self.0.state.lock().waiting
     }
@@ -125,7 +124,7 @@ impl Shared {
         }
     }
 
-    /// Calls everybody whose turn it is.
+    /// Gives turns to all waiters that may have one.
     fn call(&self, state: &mut State) {
         let mut passed = 0;
         while passed < state.queues.len() {
@@ -137,14 +136,14 @@ impl Shared {
             }
             if let Some(waiter) = queue.pop_front() {
                 state.waiting -= 1;
-                // Who has gone is no longer in the queue, so somebody listens.
+                // A waiter that gave up has left the queue, so this send succeeds.
                 if waiter.called.send(()).is_ok() {
                     state.begin(&holder);
                     passed = 0;
                 }
             }
             if !queue.is_empty() {
-                // Behind the others, who have their turn first.
+                // The user goes to the end of the queue.
                 state.queues.push_back((holder, queue));
             }
         }
@@ -210,7 +209,7 @@ impl Drop for Turn {
     }
 }
 
-/// Leaves the queue when nobody waits any more, or gives the place back that it was just called to.
+/// Leaves the queue when the future is dropped, or returns the turn if it was just given.
 struct Waiting {
     shared: Arc<Shared>,
     holder: Holder,
@@ -222,7 +221,7 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         let Some(mut calls) = self.calls.take() else { return };
         let mut state = self.shared.state.lock();
-        // Under the lock, so that it is either in the queue or was called.
+        // Under the lock, so that the waiter is either in the queue or was called.
         if calls.try_recv().is_ok() {
             state.end(&self.holder);
             self.shared.call(&mut state);
@@ -232,7 +231,7 @@ impl Drop for Waiting {
     }
 }
 
-/// How many of something each may have, and all together. Clones share the count.
+/// Limits how many of a resource each caller may hold, and all callers together. Clones share the counts.
 #[derive(Clone)]
 pub struct Counted(Arc<Counts>);
 
@@ -242,7 +241,7 @@ struct Counts {
     held: Mutex<BTreeMap<Holder, usize>>,
 }
 
-/// One of them; given back when it is dropped.
+/// One unit of the resource, returned when it is dropped.
 pub struct One {
     counts: Arc<Counts>,
     holder: Holder,
@@ -253,7 +252,7 @@ impl Counted {
         Counted(Arc::new(Counts { all, each, held: Mutex::default() }))
     }
 
-    /// None where there are enough already. Callers without a user are limited by what there is for all.
+    /// None if the limit is reached. Callers without a user have only the limit for all.
     pub fn take(&self, holder: Holder) -> Option<One> {
         let mut held = self.0.held.lock();
         let own = held.get(&holder).copied().unwrap_or(0);
@@ -265,7 +264,7 @@ impl Counted {
         Some(One { counts: Arc::clone(&self.0), holder })
     }
 
-    /// How many each may have.
+    /// The limit per caller.
     pub fn each(&self) -> usize {
         self.0.each
     }
@@ -291,7 +290,7 @@ mod tests {
 
     type Asking = Pin<Box<dyn Future<Output = Result<Turn, Crowded>> + Send>>;
 
-    /// Asks for a place; the place, or the future that waits for one.
+    /// Requests a turn. Returns it, or the future that waits for one.
     fn ask(places: &Turns, tenant: &str, user: &str) -> Result<Turn, Asking> {
         let (places, holder) = (places.clone(), holder(tenant, user));
         let mut asking: Asking = Box::pin(async move { places.take(holder).await });
@@ -370,7 +369,7 @@ mod tests {
         drop(gone);
         assert_eq!(places.waiting(), 2);
         drop(held);
-        // Called, but gone before it looked.
+        // Given a turn, but dropped before it was polled.
         drop(called);
         let last = taken(&mut last).expect("the place went on");
         assert_eq!((places.working(), places.waiting()), (1, 0));

@@ -1,4 +1,5 @@
-//! Whatever operation is called: nobody does what they have no scope for, and nobody from elsewhere names a place outside.
+//! For every operation: a caller needs its scope, and a remote caller cannot name a path outside what its project was
+//! given.
 #![allow(clippy::unwrap_used)]
 
 use lukasa_engine::{Engine, Grants, operations};
@@ -29,7 +30,7 @@ async fn every_operation_needs_its_scope() {
     let all: Vec<&str> = operations().iter().map(|operation| operation.meta.scope).collect();
     for operation in operations() {
         let meta = &operation.meta;
-        // Every scope there is, but this one and the one that covers all.
+        // Every scope except this one and `admin`, which covers all.
         let others = all.iter().filter(|scope| **scope != meta.scope && **scope != "admin").copied();
         let refused = front.call(&caller(Grants::of(others)), meta.name, json!({}), None).await.map(drop).unwrap_err();
         assert_eq!(refused.code, "missing_scope", "{}", meta.name);
@@ -64,7 +65,7 @@ async fn no_operation_is_led_outside_of_what_is_served() {
     assert!(tried >= 70, "{tried}");
 }
 
-/// Beginnings of paths as the graph has them: nothing on the machine is looked at by these.
+/// Fields with path prefixes in the graph. They do not access the file system.
 const OF_THE_GRAPH: [(&str, &str); 4] =
     [("symbol_lookup", "path"), ("call_graph_stats", "path"), ("semantic_slice", "file"), ("find_pattern", "path")];
 
@@ -118,6 +119,6 @@ async fn who_may_only_read_has_nothing_indexed() {
     let asked = json!({"task": "the price is wrong", "path": "."});
     let refused = front.call(&reader, "context_pack", asked.clone(), None).await.map(drop).unwrap_err();
     assert_eq!(refused.code, "missing_scope");
-    // The same question from who may write has it indexed.
+    // The same request by a caller that may write indexes the tree.
     front.call(&caller(Grants::of(["graph:search:read", "graph:write"])), "context_pack", asked, None).await.unwrap();
 }

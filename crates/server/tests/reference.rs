@@ -1,4 +1,4 @@
-//! The reference pages tell what the list of operations says, and nothing else.
+//! The reference pages match the registry of operations.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;

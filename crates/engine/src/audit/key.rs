@@ -1,4 +1,5 @@
-//! The key of a record: makes names and requests into hashes that nobody can guess back from a list, and seals ends of chains.
+//! The audit key: hashes user names and requests so that they cannot be guessed from a list, and seals the ends of
+//! chains.
 
 use hmac::{Hmac, KeyInit, Mac};
 use lukasa_model::json::Hash;
@@ -7,15 +8,15 @@ use lukasa_store::audit::{AuditHead, Seals};
 use sha2::Sha256;
 use std::fmt;
 
-/// Fewer bytes can be found by trying.
+/// A shorter key can be found by trying.
 const LEAST_BYTES: usize = 16;
-/// Hex digits of a hashed name: enough that no two are the same.
+/// Hex digits of a hashed name: enough to avoid collisions.
 const DIGITS: usize = 32;
 
 pub struct AuditKey {
     mac: Hmac<Sha256>,
     id: String,
-    /// Keys whose seals are accepted beside our own, for example the one before a change of keys.
+    /// Keys whose seals are accepted besides this key's, for example the previous key.
     known: Vec<AuditKey>,
 }
 
@@ -35,14 +36,14 @@ impl AuditKey {
         Ok(key)
     }
 
-    /// Accepts seals of these keys too. They seal nothing.
+    /// Accepts seals of these keys too. They are not used to seal.
     #[must_use]
     pub fn knowing(mut self, keys: impl IntoIterator<Item = AuditKey>) -> AuditKey {
         self.known.extend(keys);
         self
     }
 
-    /// The same user is another one in another tenant.
+    /// The hash of a user's name. The same user has another hash in another tenant.
     pub fn user(&self, tenant: &str, user: &str) -> String {
         self.of(&["user", tenant, user]).digits(DIGITS)
     }
@@ -51,7 +52,8 @@ impl AuditKey {
         self.of(&["request", operation, request]).digits(DIGITS)
     }
 
-    /// Over parts that cannot be taken for others.
+    /// A keyed hash of the parts. Each part is preceded by its length, so that different parts cannot yield the same
+    /// input.
     fn of(&self, parts: &[&str]) -> Hash {
         let mut mac = self.mac.clone();
         for part in parts {

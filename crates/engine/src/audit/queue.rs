@@ -1,7 +1,7 @@
-//! What waits to be recorded, and the thread that records it in groups.
+//! The queue of audit entries, and the thread that appends them in groups.
 //!
-//! Nothing is dropped: an operation takes a place before it begins, and waits for one while all are taken. What cannot be
-//! appended stays and is tried again; until then nothing is written to the store that could not be recorded.
+//! Nothing is dropped: an operation reserves a place before it begins, and waits while all places are taken. Entries
+//! that cannot be appended stay in the queue and are retried; until then operations that write are refused.
 
 use super::AuditKey;
 use crate::telemetry::{log, metrics};
@@ -15,29 +15,29 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Operations under way or waiting to be recorded, at most: about 8 MB.
+/// Maximum number of operations in progress or waiting to be recorded: about 8 MB.
 const PLACES: usize = 16_384;
-/// Entries appended together, at most.
+/// Maximum number of entries appended together.
 const GROUP: usize = 1_024;
-/// How long entries nobody waits for are gathered.
+/// How long entries are gathered if no operation waits for them.
 const GATHERED: Duration = Duration::from_millis(20);
 /// How long an operation waits for a place before it is refused.
 const FOR_A_PLACE: Duration = Duration::from_secs(10);
-/// How long who wrote waits for the record of it.
+/// How long an operation that writes waits for its entry.
 const FOR_THE_RECORD: Duration = Duration::from_secs(5);
-/// Between tries after one that failed.
+/// The pause after a failed attempt. It doubles with each failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// Tries at the end of the process.
+/// Attempts at the end of the process.
 const LAST_TRIES: u32 = 3;
 
-/// How recording is going.
+/// The state of the recording.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AuditState {
-    /// Ended and not recorded yet.
+    /// Entries of operations that ended and are not recorded yet.
     pub waiting: usize,
     pub recorded: u64,
-    /// Why nothing can be recorded at present.
+    /// Why entries cannot be recorded at present.
     pub fault: Option<Error>,
 }
 
@@ -48,25 +48,25 @@ pub(super) struct Queue {
 
 struct Shared {
     store: Arc<dyn Store>,
-    /// The chains that are appended to.
+    /// The name of the chains that entries are appended to.
     server: Mutex<String>,
     key: Arc<AuditKey>,
     state: Mutex<State>,
-    /// Something for the thread to do.
+    /// Notified when the thread has work.
     work: Condvar,
-    /// A place is free, or something is recorded, or cannot be.
+    /// Notified when a place is free, when entries are recorded, and when recording fails.
     news: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     waiting: VecDeque<(AuditNote, bool)>,
-    /// Places of operations under way.
+    /// Places reserved by operations in progress.
     taken: usize,
-    /// Entries ever put here, and ever recorded.
+    /// Total number of entries put into the queue, and recorded.
     put: u64,
     recorded: u64,
-    /// Somebody waits for entries up to this one.
+    /// An operation waits for the entries up to this one.
     awaited: u64,
     fault: Option<Error>,
     ended: bool,
@@ -80,7 +80,8 @@ impl Queue {
         Queue { shared: Arc::new(shared), thread: Mutex::default() }
     }
 
-    /// A place for an operation that begins. `durable`: it writes, and its entry must outlive the machine's failing.
+    /// Reserves a place for an operation that begins. `durable`: it writes, and its entry must survive a crash of the
+    /// machine.
     pub fn place(&self, durable: bool) -> Result<Place> {
         self.start()?;
         let mut state = self.shared.state.lock();
@@ -104,14 +105,14 @@ impl Queue {
         AuditState { waiting: state.waiting.len(), recorded: state.recorded, fault: state.fault.clone() }
     }
 
-    /// Waits until everything that was put here is recorded, or cannot be.
+    /// Waits until every entry in the queue is recorded. Returns an error if that fails.
     pub fn flush(&self) -> Result<()> {
         let mut state = self.shared.state.lock();
         let all = state.put;
         self.shared.wait_for(&mut state, all)
     }
 
-    /// The thread is started by the first who needs it.
+    /// Starts the thread on first use.
     fn start(&self) -> Result<()> {
         let mut thread = self.thread.lock();
         if thread.is_some() {
@@ -131,7 +132,7 @@ impl Drop for Queue {
         self.shared.state.lock().ended = true;
         self.shared.work.notify_all();
         if let Some(thread) = self.thread.lock().take() {
-            // A thread that broke off has told so by its panic.
+            // A thread that panicked has already reported it.
             let _ = thread.join();
         }
     }
@@ -146,7 +147,7 @@ fn unavailable(fault: &Error) -> Error {
     .hint("try again in a moment; `lukasa doctor` tells how the record is doing")
 }
 
-/// Kept for one operation; given back when it is dropped unused.
+/// A place reserved for one operation; released when it is dropped unused.
 pub(super) struct Place {
     shared: Arc<Shared>,
     durable: bool,
@@ -154,7 +155,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Who wrote something waits until it is recorded, or it is known that it cannot be at present.
+    /// Puts the entry into the queue. If it is durable, waits until it is recorded or recording has failed.
     pub fn fill(mut self, note: AuditNote) {
         self.filled = true;
         let mut state = self.shared.state.lock();
@@ -163,13 +164,13 @@ impl Place {
         let own = state.put;
         state.waiting.push_back((note, self.durable));
         if !self.durable {
-            // One that gathers needs to know of the first only, and when there is enough.
+            // The thread gathers entries: it must know about the first one, and when a group is complete.
             if state.waiting.len() == 1 || state.waiting.len() >= GROUP {
                 self.shared.work.notify_all();
             }
             return;
         }
-        // It was done and its entry stays in the queue; why it is not recorded is told where it failed.
+        // The operation is done and its entry stays in the queue. The failure is reported by the thread.
         let _ = self.shared.wait_for(&mut state, own);
     }
 }
@@ -222,7 +223,7 @@ impl Shared {
                     metrics().audit_failures.inc();
                     let told = [("code", json!(fault.code)), ("message", json!(fault.message))];
                     log::event(log::Level::Error, "audit.failed", &told);
-                    // Back to where they came from, in the same order.
+                    // Back into the queue, in the same order.
                     for noted in group.into_iter().rev() {
                         state.waiting.push_front(noted);
                     }
@@ -237,7 +238,7 @@ impl Shared {
                             return;
                         }
                     }
-                    // Whoever ends the process need not wait for the pause to be over; who puts more is no reason.
+                    // Ending the process cuts the pause short; new entries do not.
                     let until = Instant::now() + pause;
                     while !state.ended && !self.work.wait_until(&mut state, until).timed_out() {}
                     pause = LONGEST_PAUSE.min(pause * 2);
@@ -246,8 +247,8 @@ impl Shared {
         }
     }
 
-    /// Appends to our chains; where one ends with a seal that is not of a known key, to new ones from now on. The old
-    /// chain stays as it is, so that `audit verify` still finds what is wrong with it.
+    /// Appends entries to the chains of this server. If a chain ends with the seal of an unknown key, new chains are
+    /// used from now on. The old chain stays as it is, so that `audit verify` still finds what is wrong with it.
     fn append(&self, notes: &[AuditNote], durable: bool) -> Result<()> {
         let server = self.server.lock().clone();
         let trail = self.store.audit();
@@ -271,7 +272,7 @@ impl Shared {
         }
     }
 
-    /// The next entries to record; none at the end.
+    /// The next group of entries to record. None at the end of the process.
     fn next(&self) -> Option<Vec<(AuditNote, bool)>> {
         let mut state = self.state.lock();
         while state.waiting.is_empty() {

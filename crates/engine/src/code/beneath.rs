@@ -1,4 +1,5 @@
-//! Reads files by names that come from facts or requests: regular files beneath a root, through no link, up to a size.
+//! Reads files by paths from facts or requests: only regular files beneath a root, without following links, up to a
+//! size.
 
 use super::files::is_kept_out;
 use std::fmt;
@@ -9,11 +10,11 @@ use std::path::Path;
 /// Why a file is not read.
 #[derive(Debug)]
 pub enum Unread {
-    /// The name cannot be one of a file beneath the root.
+    /// Not a valid path of a file beneath the root.
     Name,
-    /// A link, a folder, a device or a pipe, or something on the way to the file is no folder.
+    /// A link, folder, device or pipe, or a parent that is not a folder.
     NoFile,
-    /// Bytes of the file.
+    /// The file is larger than the limit; its size in bytes.
     TooLarge(u64),
     Failed(io::Error),
 }
@@ -35,8 +36,8 @@ impl From<io::Error> for Unread {
     }
 }
 
-/// The bytes of the file that a key names, `most` of them at most. Never waits for a writer of a pipe, and never takes a
-/// terminal.
+/// Returns the bytes of the file with the path `key`. Fails if there are more than `most`. Does not block on a pipe and
+/// does not acquire a controlling terminal.
 pub fn read(root: &Path, key: &str, most: u64) -> Result<Vec<u8>, Unread> {
     let (file, size) = open(root, key)?;
     if size > most {
@@ -51,13 +52,13 @@ pub fn read(root: &Path, key: &str, most: u64) -> Result<Vec<u8>, Unread> {
     }
 }
 
-/// The file that a key names, open for reading, and its size.
+/// Opens the file with the path `key` and returns it with its size.
 fn open(root: &Path, key: &str) -> Result<(File, u64), Unread> {
     if !is_beneath(key) {
         return Err(Unread::Name);
     }
     let file = system::open(root, key)?;
-    // Of the open file: what the name stands for now may be something else.
+    // From the open file: the path may lead to another file by now.
     let about = file.metadata()?;
     match about.is_file() {
         true => Ok((file, about.len())),
@@ -65,11 +66,11 @@ fn open(root: &Path, key: &str) -> Result<(File, u64), Unread> {
     }
 }
 
-/// Whether a key can be the path of a file beneath a root, written as an index writes it: relative, with `/`, and in no folder
-/// that is never indexed.
+/// Whether `key` is a valid path beneath a root in the form that the index uses: relative, separated by `/`, and in no
+/// folder that is never indexed.
 pub fn is_beneath(key: &str) -> bool {
     let plain = |part: &str| !matches!(part, "" | "." | "..") && !is_kept_out(&part.to_ascii_lowercase());
-    // Where `\` and `:` lead elsewhere they are part of no name.
+    // On Windows `\` and `:` can lead out of the root.
     let foreign = cfg!(windows) && key.contains(['\\', ':']);
     !foreign && !key.contains('\0') && key.split('/').all(plain)
 }
@@ -83,7 +84,7 @@ mod system {
     use std::os::fd::{AsFd, OwnedFd};
     use std::path::Path;
 
-    /// Neither waits for the other end of a pipe nor makes a terminal ours.
+    /// Does not block on a pipe and does not acquire a controlling terminal.
     const READ: OFlags =
         OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::NOFOLLOW);
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
@@ -97,7 +98,8 @@ mod system {
         step_by_step(root, key).map(File::from).map_err(unread)
     }
 
-    /// The kernel itself keeps the whole path beneath the root. None where it cannot: older than 5.6, or not allowed to.
+    /// Lets the kernel keep the whole path beneath the root. None where it cannot: before Linux 5.6, or if the call is
+    /// forbidden.
     #[cfg(target_os = "linux")]
     fn at_once(root: &OwnedFd, key: &str) -> Option<Result<OwnedFd, Errno>> {
         use rustix::fs::{ResolveFlags, openat2};
@@ -108,7 +110,7 @@ mod system {
         }
     }
 
-    /// One folder after another, following no link.
+    /// Opens one folder after another, without following links.
     pub(super) fn step_by_step(root: OwnedFd, key: &str) -> Result<OwnedFd, Errno> {
         let mut folder = root;
         let mut rest = key;
@@ -121,7 +123,7 @@ mod system {
 
     fn unread(error: Errno) -> Unread {
         match error {
-            // A link, something that is no folder on the way, or a device or socket that nobody is behind.
+            // A link, a parent that is not a folder, or a device or socket without a peer.
             Errno::LOOP | Errno::XDEV | Errno::NOTDIR | Errno::NXIO | Errno::NODEV => Unread::NoFile,
             error => Unread::Failed(error.into()),
         }
@@ -140,7 +142,7 @@ mod system {
     use std::fs::File;
     use std::path::Path;
 
-    /// Without a system that refuses links by itself every part is looked at before the file is opened.
+    /// Where the system cannot refuse links, every part of the path is checked before the file is opened.
     pub fn open(root: &Path, key: &str) -> Result<File, Unread> {
         let mut place = root.to_owned();
         let mut parts = key.split('/').peekable();
@@ -248,7 +250,7 @@ mod tests {
             assert_eq!(outcome(read(&root, key, 99)), due, "{key}");
             assert_eq!(outcome(stepwise(key)), due, "{key}, where the kernel does not help");
         }
-        // A root that is reached by a link is the operator's choice.
+        // The operator may choose a root behind a link.
         symlink(&root, folder.path().join("alias")).unwrap();
         assert_eq!(outcome(read(&folder.path().join("alias"), "sub/a", 99)), "inside");
     }

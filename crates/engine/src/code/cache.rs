@@ -1,8 +1,8 @@
-//! What sources were taken apart into, kept on disk by path and content, so that a new process parses only what changed.
+//! Parsed facts of source files, kept on disk by path and content, so that a new process parses only what changed.
 //!
-//! One file: a first line that names the build that can read it and the size the file was made with, then entries of a
-//! key, a length, a checksum and the facts. Entries are added until the file is several times that size; one that is
-//! damaged, and all after it, count as not there. Losing the file loses time, nothing else.
+//! One file. Its first line contains the build that can read it and the size at which the file was last rewritten.
+//! Entries follow, each with key, length, checksum and facts. Entries are appended until the file is several times that
+//! size. A damaged entry and all entries after it are ignored. Losing the file costs time only.
 
 use lukasa_code::facts::Facts;
 use lukasa_store::private;
@@ -15,16 +15,16 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Key, length and checksum.
+/// Bytes of key, length and checksum.
 const ENTRY_HEAD: usize = 8 + 4 + 8;
-/// Facts written at a time: a few megabytes.
+/// Sources serialized at a time: a few megabytes.
 const AT_ONCE: usize = 200;
-/// Below this size nothing is gained by leaving out what is old.
+/// Below this size the file is not rewritten: removing old entries gains nothing.
 const SMALL: u64 = 32 << 20;
 /// Digits of the size in the first line.
 const DIGITS: usize = 20;
 
-/// Where facts are kept.
+/// The cache file.
 #[derive(Clone, Debug)]
 pub struct Cache {
     file: PathBuf,
@@ -38,7 +38,7 @@ impl Cache {
         Cache { file: folder.join("facts") }
     }
 
-    /// Everything that is kept; nothing when there is no such file, or another build wrote it.
+    /// Reads all entries. Empty if the file is missing or another build wrote it.
     pub fn read(&self) -> io::Result<Pack> {
         let mut bytes = Vec::new();
         match File::open(&self.file) {
@@ -49,7 +49,7 @@ impl Cache {
         Ok(Pack::of(bytes))
     }
 
-    /// Adds sources. When much of what is there must be old, the file is made anew of `all`.
+    /// Appends sources. Rewrites the file with `all` once it has grown so much that many entries must be old.
     pub fn add(&self, new: &[Source], all: impl FnOnce() -> Vec<Source>) -> io::Result<()> {
         if new.is_empty() {
             return Ok(());
@@ -63,12 +63,12 @@ impl Cache {
         self.replace(&all())
     }
 
-    /// Keeps these and nothing else.
+    /// Replaces the file with these sources.
     pub fn replace(&self, sources: &[Source]) -> io::Result<()> {
         if let Some(folder) = self.file.parent() {
             make_folder(folder)?;
         }
-        // Readers have the old file or the new one, never a part.
+        // Readers see the old file or the new one, never a part.
         let next = self.file.with_extension(format!("new-{}", std::process::id()));
         let mut file = private::create(&next)?;
         file.write_all(first_line(0).as_bytes())?;
@@ -80,7 +80,7 @@ impl Cache {
         fs::rename(&next, &self.file)
     }
 
-    /// The size the file was made with; none if it is not of this build.
+    /// The size at which the file was last rewritten. None if another build wrote it.
     fn made_with(&self) -> io::Result<Option<u64>> {
         let mut begins = Vec::new();
         File::open(&self.file)?.take(first_line(0).len() as u64).read_to_end(&mut begins)?;
@@ -88,7 +88,7 @@ impl Cache {
     }
 }
 
-/// A folder for what can be made again: no part of anybody's sources.
+/// Creates a folder for data that can be recomputed. Git ignores it.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     private::create_dir_all(folder)?;
     private::write(&folder.join(".gitignore"), "*\n")
@@ -98,7 +98,7 @@ fn first_line(size: u64) -> String {
     format!("lukasa facts {} {size:0DIGITS$}\n", lukasa_code::BUILD)
 }
 
-/// The size in the first line, where it is one of this build's.
+/// The size in the first line. None if another build wrote it.
 fn size_in(bytes: &[u8]) -> Option<u64> {
     let line = bytes.get(..first_line(0).len())?;
     let size = std::str::from_utf8(&line[line.len() - 1 - DIGITS..line.len() - 1]).ok()?.parse().ok()?;
@@ -109,7 +109,7 @@ fn write(file: &mut File, sources: &[Source]) -> io::Result<()> {
     for sources in sources.chunks(AT_ONCE) {
         let entries: Vec<Vec<u8>> =
             sources.par_iter().map(|(path, id, facts)| entry(path, id, facts)).collect::<io::Result<_>>()?;
-        // One write per part: another process adding at the same moment comes before or after it.
+        // One write per chunk, so that chunks of two processes do not interleave.
         file.write_all(&entries.concat())?;
     }
     Ok(())
@@ -139,7 +139,7 @@ pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// The facts of a cache, each taken apart when asked for.
+/// The entries of a cache, each parsed on demand.
 #[derive(Default)]
 pub struct Pack {
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The files of a working tree that are worth indexing, and their texts.
+//! Lists the files of a working tree that are worth indexing, and reads them.
 
 use super::beneath;
 use super::left_out;
@@ -13,18 +13,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-/// Patterns of what is not to be indexed, beside `.gitignore`: same syntax.
+/// Patterns of what is not indexed, besides `.gitignore`; same syntax.
 pub const IGNORE_FILE: &str = ".lukasaignore";
-/// Larger sources are not taken apart: they are generated, and nobody reads them.
+/// Maximum bytes of a source that is parsed. Larger ones are usually generated.
 pub const SOURCE_BYTES: u64 = 2 << 20;
-/// Larger files are not read at all.
+/// Maximum bytes of a file that is read.
 pub const FILE_BYTES: u64 = 32 << 20;
-/// So much of a file tells whether it is text.
+/// Bytes at the start of a file that decide whether it is text.
 pub const HEAD_BYTES: usize = 8_000;
-/// Told one by one up to here; beyond, they are counted.
+/// Maximum number of diagnostics reported one by one; the rest are counted.
 pub const DIAGNOSTICS: usize = 100;
 
-/// A file as the folder tells it.
+/// A file as the folder listing reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
     /// Relative to the root, with `/`.
@@ -32,16 +32,16 @@ pub struct Listed {
     pub stamp: Stamp,
 }
 
-/// What changes when a file is written.
+/// Changes when a file is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     pub size: u64,
     pub modified_ns: i128,
-    /// When anything about it was changed, which nobody can set back; 0 where the system does not tell.
+    /// When contents or metadata last changed, which users cannot set back. 0 where the system does not report it.
     pub changed_ns: i128,
 }
 
-/// Something that could not be indexed as it should.
+/// A problem with indexing a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 pub struct Diagnostic {
     pub path: String,
@@ -56,12 +56,12 @@ impl Diagnostic {
     }
 }
 
-/// Files of Lukasa's own that no rule can let in: stores, keys and settings that lie within a working tree.
+/// Lukasa's own files, such as stores, keys and settings within a working tree. No ignore rule can include them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeptOut {
     /// Files and whole folders.
     pub exact: Vec<PathBuf>,
-    /// Whatever in the same folder has a name that begins so.
+    /// Path prefixes: all files in the same folder whose name begins so.
     pub beginnings: Vec<PathBuf>,
 }
 
@@ -75,17 +75,17 @@ impl KeptOut {
     }
 }
 
-/// What is below a root.
+/// The files below a root.
 #[derive(Debug, Default)]
 pub struct Listing {
     /// Sorted.
     pub files: Vec<Listed>,
     pub faults: Vec<Diagnostic>,
-    /// Folders that no rule keeps out, of what others wrote or a build made, sorted.
+    /// Folders of third-party or generated code that are left out although no ignore rule excludes them, sorted.
     pub left_out: Vec<String>,
 }
 
-/// Everything below the root that no ignore rule keeps out. Links are not followed.
+/// Lists everything below the root that no ignore rule excludes. Links are not followed.
 pub fn list(root: &Path, kept_out: &Arc<KeptOut>) -> Result<Listing> {
     if !root.is_dir() {
         return Err(Error::not_found("no_folder", format!("there is no folder `{}`", root.display()))
@@ -126,7 +126,7 @@ pub fn list(root: &Path, kept_out: &Arc<KeptOut>) -> Result<Listing> {
     Ok(Listing { files: found, faults, left_out })
 }
 
-/// What one thread has found; handed in when the thread ends.
+/// The files that one thread has listed; merged into `found` when the thread ends.
 struct Gather<'a> {
     found: &'a Mutex<Vec<Listed>>,
     listed: Vec<Listed>,
@@ -138,7 +138,7 @@ impl Drop for Gather<'_> {
     }
 }
 
-/// `left_out` receives the folders that are left out though no rule says so.
+/// `left_out` receives the folders that are left out although no ignore rule excludes them.
 fn walker(root: &Path, kept_out: &Arc<KeptOut>, left_out: Arc<Mutex<Vec<String>>>) -> WalkBuilder {
     let mut builder = WalkBuilder::new(root);
     let kept_out = Arc::clone(kept_out);
@@ -147,7 +147,7 @@ fn walker(root: &Path, kept_out: &Arc<KeptOut>, left_out: Arc<Mutex<Vec<String>>
         move |entry| {
             let Some(name) = entry.file_name().to_str() else { return true };
             let (depth, path) = (entry.depth(), entry.path());
-            // The root was chosen by its owner.
+            // The root itself is always indexed: the user chose it.
             if is_kept_out(name) || (depth > 0 && kept_out.holds(path)) {
                 return false;
             }
@@ -163,13 +163,13 @@ fn walker(root: &Path, kept_out: &Arc<KeptOut>, left_out: Arc<Mutex<Vec<String>>
     builder
 }
 
-/// Folders that `.lukasaignore` at the root takes in though they are left out by name.
+/// Folders that `.lukasaignore` at the root includes although they are left out by name.
 struct TakenIn(Option<Gitignore>);
 
 impl TakenIn {
     fn below(root: &Path) -> TakenIn {
         let file = root.join(IGNORE_FILE);
-        // A pattern that cannot be read counts as none, as everywhere.
+        // An invalid pattern is ignored.
         TakenIn(file.is_file().then(|| Gitignore::new(&file).0))
     }
 
@@ -178,7 +178,7 @@ impl TakenIn {
     }
 }
 
-/// Folders of programs that keep versions, this one's included: never indexed, whatever the rules say.
+/// Whether a folder belongs to a version control system or to Lukasa. These are never indexed, whatever the rules are.
 pub fn is_kept_out(name: &str) -> bool {
     matches!(name, ".git" | ".lukasa" | ".hg" | ".svn")
 }
@@ -192,7 +192,7 @@ fn fault_path(error: &ignore::Error) -> Option<PathBuf> {
 }
 
 pub fn relative(root: &Path, path: &Path) -> Option<String> {
-    // As a walk below the root gives it: nothing to be taken apart and put together again.
+    // Fast path for the paths of a walk below the root: no need to split and join them.
     #[cfg(unix)]
     if let (Some(root), Some(path)) = (root.to_str(), path.to_str())
         && let Some(inside) = path.strip_prefix(root).and_then(|rest| rest.strip_prefix('/'))
@@ -231,17 +231,17 @@ fn changed_ns(_: &std::fs::Metadata) -> i128 {
     0
 }
 
-/// A file's content, told apart by what can be done with it.
+/// The content of a file, by what can be done with it.
 pub enum Content {
-    /// A source to take apart.
+    /// A source to parse.
     Source { text: String, language: Language },
-    /// Text in no language that is known, or too large to take apart.
+    /// Text in an unknown language, or too large to parse.
     Text,
     /// Not text.
     Binary,
 }
 
-/// Reads bytes as what they are; says what is wrong with them.
+/// Classifies the bytes of a file. Adds a diagnostic if they are not what the name suggests.
 pub fn read(path: &str, bytes: Vec<u8>, faults: &mut Vec<Diagnostic>) -> Content {
     let head = &bytes[..bytes.len().min(HEAD_BYTES)];
     if head.contains(&0) {
@@ -265,7 +265,7 @@ pub fn read(path: &str, bytes: Vec<u8>, faults: &mut Vec<Diagnostic>) -> Content
     }
 }
 
-/// A file's bytes from disk; what cannot be read is told, never a failure of the whole.
+/// Reads a file from disk. A file that cannot be read becomes a diagnostic, not an error.
 pub fn load(root: &Path, path: &str, faults: &mut Vec<Diagnostic>) -> Option<Vec<u8>> {
     match beneath::read(root, path, FILE_BYTES) {
         Ok(bytes) => Some(bytes),
@@ -276,7 +276,7 @@ pub fn load(root: &Path, path: &str, faults: &mut Vec<Diagnostic>) -> Option<Vec
     }
 }
 
-/// Whose fault it is that a file cannot be had: of who named it, or of nobody here.
+/// The error for a file that cannot be read; its kind is whether the caller or the system caused it.
 pub fn unreadable(path: &Path, error: &std::io::Error) -> Error {
     use std::io::ErrorKind as Io;
     let kind = match error.kind() {

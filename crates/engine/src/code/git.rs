@@ -1,4 +1,4 @@
-//! Reading git repositories, without the `git` program and without ever writing to them.
+//! Reads git repositories, without the `git` program and without writing to them.
 
 use gix::bstr::{BStr, ByteSlice};
 use gix::objs::tree::EntryMode;
@@ -21,12 +21,12 @@ pub struct Repository {
     linked: bool,
 }
 
-/// Where a working tree stands.
+/// The checked-out branch and commit of a working tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
     /// Short name; none when detached.
     pub branch: Option<String>,
-    /// None before the first commit of a branch.
+    /// None before the first commit of the branch.
     pub commit: Option<String>,
 }
 
@@ -36,7 +36,7 @@ pub struct Commit {
     pub id: String,
     /// When it was committed.
     pub time_ms: i64,
-    /// None where a shallow clone ends, as git has it.
+    /// Empty where a shallow clone ends, as in git.
     pub parents: Vec<String>,
     /// The first paragraph of the message, on one line.
     pub summary: String,
@@ -49,11 +49,11 @@ pub struct Commit {
 pub struct Entry {
     pub id: [u8; 20],
     pub executable: bool,
-    /// The content is the path it leads to.
+    /// A symbolic link; its content is the target path.
     pub symlink: bool,
 }
 
-/// A file that differs. Both ids are the same when only the mode changed.
+/// A file that differs. Both ids are equal if only the mode changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub path: String,
@@ -62,7 +62,7 @@ pub struct Change {
 }
 
 impl Repository {
-    /// The repository a folder is in, or is. None when it is in none.
+    /// The repository that contains a folder, or that the folder is. None if there is none.
     pub fn discover(path: &Path) -> Result<Option<Repository>> {
         let start = gix::path::realpath(path).ok().filter(|p| p.is_dir()).ok_or_else(|| {
             Error::invalid("not_a_folder", format!("`{}` is not a folder", path.display()))
@@ -87,7 +87,7 @@ impl Repository {
             return Err(unsupported(shared.git_dir(), "keeps its references in another way than as files")
                 .hint("`git refs migrate --ref-format=files` converts it"));
         }
-        // Resolved, because git writes resolved paths into linked worktrees: so both name the shared folder alike.
+        // Resolved, because git writes resolved paths into linked worktrees: this way both have the same shared folder.
         let real = |path: &Path| gix::path::realpath(path).unwrap_or_else(|_| path.to_owned());
         let (git_dir, common_dir) = (real(local.git_dir()), real(local.common_dir()));
         let work_dir = local.workdir().map(real);
@@ -99,7 +99,7 @@ impl Repository {
         self.work_dir.as_deref()
     }
 
-    /// Where this working tree's own HEAD lies.
+    /// The folder with the HEAD of this working tree.
     pub fn git_dir(&self) -> &Path {
         self.shared.git_dir()
     }
@@ -109,7 +109,7 @@ impl Repository {
         self.linked
     }
 
-    /// The folder all working trees of the repository share, the same for each of them.
+    /// The folder that all working trees of the repository share.
     pub fn common_dir(&self) -> &Path {
         &self.common_dir
     }
@@ -122,14 +122,14 @@ impl Repository {
         Ok(Head { branch, commit })
     }
 
-    /// The branch that is checked out, also when what it points to cannot be read; none when detached.
+    /// The branch that is checked out, also when its commit cannot be read. None when detached.
     pub fn checked_out(&self) -> Option<String> {
         let repo = self.shared.to_thread_local();
         let head = repo.head().ok()?;
         head.referent_name().map(|name| text(name.shorten()))
     }
 
-    /// The branch the others come from and go to: what `origin` says it is, else the likeliest.
+    /// The default branch: that of `origin` if it is known, else the most likely one.
     pub fn default_branch(&self) -> String {
         let repo = self.shared.to_thread_local();
         let exists = |name: &str| {
@@ -152,13 +152,13 @@ impl Repository {
             .unwrap_or_else(|| "main".to_owned())
     }
 
-    /// By full or short id, branch, tag, or whatever else git takes for a revision, such as `HEAD~3`.
+    /// Resolves a full or short id, a branch, a tag, or any other git revision such as `HEAD~3`.
     pub fn commit(&self, spec: &str) -> Result<Commit> {
         let repo = self.shared.to_thread_local();
         describe(&resolve(&repo, spec)?, &Boundary::of(&repo)?)
     }
 
-    /// Up to `n` commits, newest first, from one back along first parents.
+    /// Up to `n` commits, newest first, from `from` along first parents.
     pub fn first_parents(&self, from: &str, n: usize) -> Result<Vec<Commit>> {
         let repo = self.shared.to_thread_local();
         let boundary = Boundary::of(&repo)?;
@@ -177,7 +177,7 @@ impl Repository {
         Ok(commits)
     }
 
-    /// Every file of a commit by its path, with `/` between its parts; submodules are left out.
+    /// Every file of a commit by its path, separated by `/`. Submodules are left out.
     pub fn tree(&self, commit: &str) -> Result<BTreeMap<String, Entry>> {
         let repo = self.shared.to_thread_local();
         let tree = resolve(&repo, commit)?.tree().map_err(failed)?;
@@ -186,8 +186,8 @@ impl Repository {
         Ok(files.map(|e| (text(e.filepath.as_bstr()), entry(e.mode, e.oid))).collect())
     }
 
-    /// Files that differ between two commits, by path. Folders that are the same are not looked into, and a file that
-    /// moved is one gone and another new.
+    /// Files that differ between two commits, by path. Equal folders are not read. A moved file is one removed and one
+    /// added.
     pub fn changes(&self, a: &str, b: &str) -> Result<Vec<Change>> {
         let repo = self.shared.to_thread_local();
         let (a, b) = (resolve(&repo, a)?.tree().map_err(failed)?, resolve(&repo, b)?.tree().map_err(failed)?);
@@ -213,20 +213,20 @@ impl Repository {
         Ok(changes.into_iter().map(|(path, (before, after))| Change { path, before, after }).collect())
     }
 
-    /// A content by its id. Callable from many threads at once.
+    /// Reads a blob by its id. May be called from many threads at once.
     pub fn blob(&self, id: [u8; 20]) -> Result<Vec<u8>> {
         let repo = self.shared.to_thread_local();
         let mut blob = repo.find_blob(ObjectId::Sha1(id)).map_err(failed)?;
         Ok(blob.take_data())
     }
 
-    /// How many bytes a content has, without reading it.
+    /// The size of a blob in bytes, without reading it.
     pub fn blob_size(&self, id: [u8; 20]) -> Result<u64> {
         let header = self.shared.to_thread_local().find_header(ObjectId::Sha1(id)).map_err(failed)?;
         Ok(header.size())
     }
 
-    /// The best common ancestor of two commits; none when their histories never meet.
+    /// The best common ancestor of two commits. None if their histories are unrelated.
     pub fn merge_base(&self, a: &str, b: &str) -> Result<Option<String>> {
         let repo = self.shared.to_thread_local();
         let (a, b) = (resolve(&repo, a)?.id, resolve(&repo, b)?.id);
@@ -234,11 +234,11 @@ impl Repository {
     }
 }
 
-/// The id git gives to a content.
+/// The git id of a blob with this content.
 pub fn blob_id(content: &[u8]) -> [u8; 20] {
     match gix::objs::compute_hash(gix::hash::Kind::Sha1, gix::objs::Kind::Blob, content) {
         Ok(id) => bytes(id),
-        // Content made to have the id of another, which git refuses: any id does but the one it was made for.
+        // A forged SHA-1 collision, which git refuses: any id will do, except the one that collides.
         Err(_) => {
             let mut id = [0; 20];
             id.copy_from_slice(&Sha256::digest(content)[..20]);
@@ -247,7 +247,7 @@ pub fn blob_id(content: &[u8]) -> [u8; 20] {
     }
 }
 
-/// Commits whose parents a shallow clone left behind.
+/// Commits whose parents a shallow clone left out.
 struct Boundary(Option<gix::shallow::Commits>);
 
 impl Boundary {
@@ -260,8 +260,8 @@ impl Boundary {
     }
 }
 
-/// Configuration of the machine and the user counts, as for `init.defaultBranch`. `GIT_DIR` and its like do not: in a
-/// hook they may speak of another repository than the one asked for.
+/// Options for opening a repository. System and user configuration apply, as for `init.defaultBranch`. `GIT_DIR` and
+/// similar variables do not: in a hook they may name another repository.
 fn options() -> Mapping<Options> {
     let allowed = Permissions {
         env: permissions::Environment {
@@ -284,10 +284,10 @@ fn is_nowhere(error: &gix::Error) -> bool {
     )
 }
 
-/// A `.git` file between a folder and the repository found above it: its own repository is gone, and the one above
-/// knows nothing of the folder.
+/// A `.git` file between a folder and the repository found above it. The repository it points to is gone, and the one
+/// above does not track the folder.
 fn dangling_link(start: &Path, found: Option<&Path>) -> Option<PathBuf> {
-    // A working tree that is elsewhere was named by the repository itself, so nothing was skipped on the way to it.
+    // A working tree elsewhere was named by the repository itself, so no `.git` file was skipped on the way.
     if found.is_some_and(|found| !start.starts_with(found)) {
         return None;
     }
@@ -328,7 +328,7 @@ fn resolve<'a>(repo: &'a gix::Repository, spec: &str) -> Result<gix::Commit<'a>>
     }
 }
 
-/// Whether the words are at fault and not the repository. Words that cannot be parsed come without any class.
+/// Whether the revision text is at fault and not the repository. Text that cannot be parsed has no error class.
 fn is_of_the_spec(error: &gix::Error) -> bool {
     let unclassed = error.dominant_class().is_none() && error.downcast_any_ref::<std::io::Error>().is_none();
     unclassed || error.is_not_found() || error.is_validation()
@@ -350,7 +350,7 @@ fn raw<'a>(tree: &'a gix::Tree<'_>) -> gix::objs::TreeRefIter<'a> {
     gix::objs::TreeRefIter::from_bytes(&tree.data, tree.id.kind())
 }
 
-/// Whether it has a content of its own, which folders and submodules have not.
+/// Whether the entry has content, unlike folders and submodules.
 fn is_file(mode: EntryMode) -> bool {
     mode.is_blob_or_symlink()
 }
@@ -365,7 +365,7 @@ fn bytes(id: ObjectId) -> [u8; 20] {
     bytes
 }
 
-/// Names that are not UTF-8 are read as nearly as they can be.
+/// Converts a name to UTF-8, replacing invalid bytes.
 fn text(name: &BStr) -> String {
     name.to_str_lossy().into_owned()
 }

@@ -1,34 +1,34 @@
-//! Where commits of the past belong in a branch's time: each gets a moment of its own, and a window that ends where
-//! the branch goes on to tell something else.
+//! Assigns past commits to times on a branch: each gets its own start time, and a window that ends where the branch
+//! records something else.
 
 use lukasa_model::Time;
 use std::collections::BTreeSet;
 
-/// A commit on the line of first parents.
+/// A commit in the history along first parents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// When it was committed, by its own word.
+    /// When it was committed, according to git.
     pub own: Time,
-    /// Where the branch has it already.
+    /// The time at which the branch already has it.
     pub claimed: Option<Time>,
 }
 
-/// A commit that can be imported.
+/// A commit that can be imported, with its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// Its place on the line.
+    /// Index of the commit in the history.
     pub at: usize,
     pub from: Time,
-    /// Up to here nothing else is told: what the commit says may be said until then.
+    /// The end of the window: the branch records nothing else before it.
     pub until: Time,
 }
 
-/// Places the commits of a line, oldest first, that the branch does not have. `told` are the moments from which
-/// something else was told of the code: nothing is placed on them, and no window goes beyond the next of them.
-/// Those for which there is no room are left out.
+/// Assigns windows to the commits of a history, oldest first, that the branch does not have. `told` are the times from
+/// which the branch records something else about the code: no window begins on one of them or extends beyond the next.
+/// Commits for which there is no room are left out.
 ///
-/// Times grow along the line: a commit that says it is older than its parent comes right after it, one that says it is
-/// newer than what follows right before that.
+/// Times increase along the history: a commit dated before its parent is placed right after the parent, and one dated
+/// after its successor right before the successor.
 pub fn place(line: &[Step], told: &BTreeSet<Time>, now: Time) -> Vec<Placed> {
     let anchors = anchors(line);
     let mut placed = Vec::new();
@@ -55,8 +55,8 @@ pub fn place(line: &[Step], told: &BTreeSet<Time>, now: Time) -> Vec<Placed> {
     placed
 }
 
-/// Commits the branch has, where their times grow along the line. Others were told again later, after the branch had
-/// been moved back.
+/// The times of commits that the branch has, where they increase along the history. Other commits were recorded again
+/// later, after the branch had been moved back.
 fn anchors(line: &[Step]) -> Vec<Option<Time>> {
     let mut limit = Time::MAX;
     let mut found: Vec<Option<Time>> = line
@@ -72,7 +72,7 @@ fn anchors(line: &[Step]) -> Vec<Option<Time>> {
     found
 }
 
-/// Growing times, as near to those wanted as there is room; none when there is not enough.
+/// Increasing times, as near as possible to those wanted. Empty if there is not enough room.
 fn between(own: &[Time], after: Time, before: Time, told: &BTreeSet<Time>) -> Vec<Time> {
     let mut times = Vec::with_capacity(own.len());
     let mut least = if after == Time::MIN { EARLIEST } else { later(after) };
@@ -98,7 +98,7 @@ fn between(own: &[Time], after: Time, before: Time, told: &BTreeSet<Time>) -> Ve
     if fits { times } else { vec![] }
 }
 
-/// Git knows no commit before; a time out of range of a store must not get there.
+/// Earlier commit times are not used: they may be out of the range of a store.
 const EARLIEST: Time = Time(0);
 
 fn later(time: Time) -> Time {
@@ -119,7 +119,7 @@ mod tests {
         text.split_whitespace().map(step).collect()
     }
 
-    /// `place:from-until` for all that are placed.
+    /// Expects `index:from-until` for each commit that gets a window.
     fn check(text: &str, told: &[i64], now: i64, want: &str) {
         let line = line(text);
         let mut told: BTreeSet<Time> = told.iter().copied().map(Time).collect();
@@ -139,14 +139,14 @@ mod tests {
     #[test]
     fn gaps_are_filled_up_to_what_was_told_next() {
         check("10 20=20 30 40=40 50 60=60", &[], 99, "0:10-20 2:30-40 4:50-60");
-        // A tree with changes of its own was told at 35: the commit counts until then.
+        // Uncommitted changes were recorded at 35: the commit's window ends there.
         check("20=20 30 32 38 40=40", &[35], 99, "1:30-35 2:32-35 3:38-40");
     }
 
     #[test]
     fn the_commit_beneath_a_tree_with_changes_holds_until_those_were_told() {
         check("10 20", &[50], 99, "0:10-50 1:20-50");
-        // Committed in part after the last pass: the tree stays what it was told to be.
+        // Part of it was committed after the last pass: the recorded working tree stays as it is.
         check("10 60 70", &[50], 99, "0:10-50 1:60-71 2:70-71");
     }
 
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn no_two_commits_share_a_moment() {
-        // 20 belongs to a commit that is not on the line any more.
+        // 20 belongs to a commit that is no longer in the history.
         check("20 40=40", &[20], 99, "0:21-40");
         check("39 41 40=40", &[38, 39], 99, "0:36-38 1:37-38");
     }

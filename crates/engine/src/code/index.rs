@@ -1,5 +1,5 @@
-//! One pass over a working tree: what changed is read, what that affects is resolved again, and the difference to
-//! what the branch says is written in one transaction.
+//! One pass over a working tree: reads what changed, resolves what that affects, and writes the difference to the
+//! branch in one transaction.
 
 mod difference;
 mod keep;
@@ -46,7 +46,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
-/// A working tree that is kept on a branch. Passes over it come one after another.
+/// A working tree that is indexed on a branch. Passes run one after another.
 pub struct Workspace {
     root: PathBuf,
     scope: Scope,
@@ -56,46 +56,46 @@ pub struct Workspace {
     state: Mutex<State>,
 }
 
-/// What is remembered between passes. All of it can be read anew.
+/// State kept between passes. All of it can be read again.
 struct State {
-    /// The branch and position `known` is true for.
+    /// The branch and log position that `known` is valid for.
     branch: String,
     at: Position,
     known: BTreeMap<String, Known>,
     program: Program,
     /// Files that are not text or cannot be read.
     skipped: FxHashMap<String, Skipped>,
-    /// Sources whose facts are in `program`; as long as some are missing, nothing can be resolved.
+    /// Sources whose facts are in `program`. Nothing can be resolved while some are missing.
     loaded: FxHashMap<String, [u8; 20]>,
     resolver: Resolver,
     names: Names,
     /// The files of the commit that is checked out.
     tree: Option<(String, BTreeMap<String, git::Entry>)>,
-    /// Files whose links were found again since they were stated.
+    /// Files whose links were resolved again since they were written.
     again: FxHashSet<u32>,
-    /// What the links and `program` were stated as.
+    /// Whether the branch has the links and `program` as they are.
     stated: bool,
-    /// The commit that was told last.
+    /// The commit that was recorded last.
     claimed: Option<String>,
-    /// The commit that what is known of files is exactly.
+    /// The commit that the known files are equal to.
     exact: Option<Exact>,
-    /// When the latest statement about a file begins.
+    /// The latest start of a version of a file.
     last_valid: Time,
     /// When the files were listed.
     listed_at: Time,
-    /// Files that were read since their stamps were kept.
+    /// Files that were read since the stamps were last saved.
     unkept: usize,
 }
 
-/// How often a pass begins again because another clone was faster.
+/// Maximum number of retries of a pass because another clone was faster.
 const OVERTAKEN: usize = 3;
 
 /// A file that is left out.
 #[derive(Clone, Copy, Debug)]
 struct Skipped {
-    /// None if it was written a moment before.
+    /// None if the file was written only just before it was read.
     stamp: Option<Stamp>,
-    /// It is no text, and nothing else is wrong with it.
+    /// It is not text, and nothing else is wrong with it.
     not_text: bool,
 }
 
@@ -122,17 +122,17 @@ impl Default for State {
     }
 }
 
-/// A file as the branch has it.
+/// A file as the branch records it.
 #[derive(Clone, Debug)]
 struct Known {
     content: [u8; 20],
-    /// Hash over everything stated for the file.
+    /// Hash of everything recorded for the file.
     facts: String,
-    /// The file on disk that had this content; none if it was written a moment before.
+    /// The stamp of the file on disk with this content. None if it was written only just before it was read.
     stamp: Option<Stamp>,
 }
 
-/// What a branch tells of a file, as far as it is asked for here: there are many, and most was said for others.
+/// The properties of a file on a branch that a pass needs. Others are not parsed, because there are many files.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Told<'a> {
@@ -153,54 +153,54 @@ impl Told<'_> {
     }
 }
 
-/// What a pass is for.
+/// The options of a pass.
 #[derive(Clone, Debug, Default)]
 pub struct Pass {
-    /// Instead of the git branch that is checked out.
+    /// The branch to index on, instead of the git branch that is checked out.
     pub branch: Option<String>,
-    /// State everything again, also what seems unchanged, and end whatever is said no more.
+    /// Write everything again, also what seems unchanged, and end facts that no longer apply.
     pub rebuild: bool,
     pub reason: Option<String>,
-    /// The branch is kept from this working tree from now on, whichever it was kept from before.
+    /// Index the branch from this working tree from now on, whichever tree it was indexed from before.
     pub take_over: bool,
-    /// Asked for by somebody who only wants to know how things are: what is found changed is not that caller's doing.
+    /// The caller only reads: changes that the pass finds are not attributed to it.
     pub bystander: bool,
-    /// Asking a language model ends when this becomes true; everything else is finished.
+    /// When this becomes true, no more summaries are requested from the language model; everything else is finished.
     pub interrupted: Option<Arc<AtomicBool>>,
 }
 
-/// What a pass found and did.
+/// The result of a pass.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Report {
     pub branch: String,
-    /// Why this is not the branch that is checked out: that one is kept from another clone.
+    /// Why the branch is not the one that is checked out: that one is indexed from another clone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub apart: Option<String>,
-    /// The commit the tree is exactly; none when it has changes of its own.
+    /// The commit that the tree is equal to. None if it has uncommitted changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// Files of the working tree that are not ignored.
     pub files: usize,
-    /// Those of them in a language that is taken apart.
+    /// Files in a language that is parsed.
     pub sources: usize,
-    /// Files left out in this pass because they are not text; `diagnostics` tells of those named like a source.
+    /// Files skipped in this pass because they are not text; `diagnostics` lists those named like a source.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_text: usize,
-    /// Files read in this pass whose text is not searched, because no person wrote it, by why; their facts count.
+    /// Files read in this pass whose text is not searched because it is not handwritten, by reason; their facts count.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub left_out: BTreeMap<LeftOut, usize>,
     pub lines: u64,
     pub bytes: u64,
     pub changed: usize,
     pub removed: usize,
-    /// Files that were taken apart in this pass.
+    /// Files parsed in this pass.
     pub parsed: usize,
     /// Files whose facts were written.
     pub written_files: usize,
     pub symbols: usize,
     /// Relationships by type.
     pub relationships: BTreeMap<String, usize>,
-    /// Calls by how they were derived.
+    /// Calls by derivation.
     pub derivations: BTreeMap<String, usize>,
     pub calls: u64,
     pub calls_outside: u64,
@@ -208,13 +208,13 @@ pub struct Report {
     pub tx: Option<Tx>,
     pub objects: u32,
     pub relationships_written: u32,
-    /// What stands out, after everything was indexed for the first time or again.
+    /// An overview, after the first pass or a rebuild.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub look: Option<FirstLook>,
-    /// What a language model had to add, where one is configured.
+    /// What a language model added, if one is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelReport>,
-    /// Claims of others that the change has ended.
+    /// Claims of other agents that the change ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub claims_ended: Vec<ClaimOut>,
     pub diagnostics: Vec<Diagnostic>,
@@ -228,7 +228,7 @@ fn is_zero(n: &usize) -> bool {
     *n == 0
 }
 
-/// Files up to this many are parsed sooner than kept facts are read.
+/// Up to this many files are parsed faster than the cached facts are read.
 const FEW_NEEDED: usize = 20;
 
 impl Workspace {
@@ -259,7 +259,7 @@ impl Workspace {
         let mut state = self.state.lock();
         let ledger = engine.ledger(&self.scope);
         let mut place = Place::of(&self.root, pass.branch.as_deref())?;
-        // The project exists from here on, so that it can be recorded which tree a branch is kept from.
+        // Creates the project if needed: the tree that a branch is indexed from is recorded in it.
         engine.know_code(&self.scope, context)?;
         let kept = trees::kept_on(engine, &self.scope, &place, pass.take_over)?;
         let is_new = place::ensure_branch(&ledger, &kept.branch, kept.parent(), &context.header(None))?;
@@ -288,7 +288,7 @@ impl Workspace {
         state.unkept += touched.len();
         let mut pack = Pack::default();
         if pass.rebuild {
-            // Nothing that was remembered is believed.
+            // Nothing remembered is reused.
             state.loaded.clear();
             state.skipped.clear();
             (state.program, state.resolver) = (Program::default(), Resolver::default());
@@ -308,7 +308,7 @@ impl Workspace {
         let asks = summaries.as_ref().is_some_and(|s| s.asker.is_some())
             && (!changes.is_empty() || pass.rebuild || self.may_ask(summaries.as_deref(), &state));
         if !changes.is_empty() || pass.rebuild || asks {
-            // What changed can only be resolved beside everything else.
+            // Changed files can only be resolved together with all others.
             let needed: Vec<&Listed> = listed.iter().filter(|l| state.is_needed(l)).collect();
             if needed.len() > FEW_NEEDED && !first && !pass.rebuild {
                 pack = self.kept(&mut report);
@@ -324,7 +324,7 @@ impl Workspace {
         report.changed = changes.changed.len();
         report.removed = changes.removed.len();
         let exact = exactly(&mut state, &changes, &place, &self.root);
-        // It has large files of git's in memory, and nobody asks it any more.
+        // The repository holds large git files in memory and is no longer needed.
         place.repository = None;
         steps.done("git");
         if let Some(e) = place.fault.as_ref().or(exact.as_ref().err()) {
@@ -343,7 +343,7 @@ impl Workspace {
             let mut batch = Batch { header: context.header(pass.reason.clone()), ..Batch::on(&place.branch) };
             batch.header.kind = kind;
             if let Some(commit) = commit {
-                // Times along a branch only grow; a commit older than what is known there counts from now.
+                // Times along a branch only increase: a commit older than what is known there counts from now.
                 let now = ledger.clock().now();
                 let fits = commit.time > state.last_valid && commit.time <= now;
                 let fits = fits && past::is_after_all_told(&ledger, view.as_ref(), commit.time)?;
@@ -351,7 +351,7 @@ impl Workspace {
                 batch.header.git_commit = Some(commit.id.clone());
                 batch.writes.push(Write::Object(commit_object(commit)));
             }
-            // The last moment to turn back: from here on all of it becomes known.
+            // Last chance to stop: from here on everything is recorded.
             if let Err(stopped) = context.stop.check() {
                 not_kept(self.keep_only(&to_keep), &mut report);
                 return Err(stopped);
@@ -359,7 +359,7 @@ impl Workspace {
             let taken = !pass.take_over && trees::take(engine, &self.scope, &kept)?;
             let (view, to_keep) = (view.as_ref(), to_keep.as_slice());
             let job = Job { ledger: &ledger, view, changes: &changes, rebuild: pass.rebuild, to_keep };
-            // What becomes known for the first time has not changed.
+            // Facts that are recorded for the first time are not changes.
             let before = if first { BTreeSet::new() } else { changes.files() };
             let written = self.write(engine, &mut state, &job, batch, &mut report, &mut steps);
             if taken && (written.is_err() || state.known.is_empty()) {
@@ -377,7 +377,7 @@ impl Workspace {
             trees::record(engine, &self.scope, &kept)?;
         }
         report.apart = kept.explanation();
-        // Only now that is what is known.
+        // Only now does the branch have these files.
         state.exact = exact;
         self.keep_stamps(&mut state, &ledger, &mut report);
         if asks {
@@ -394,7 +394,7 @@ impl Workspace {
         Ok(report)
     }
 
-    /// Ends claims on what others have changed. The index is right all the same when that fails, and it is told.
+    /// Ends claims on files that others have changed. A failure is reported and does not affect the index.
     fn end_claims(
         &self,
         engine: &Engine,
@@ -416,7 +416,7 @@ impl Workspace {
         }
     }
 
-    /// Reads what the branch says of files, unless nothing was written since the last pass.
+    /// Reads the files that the branch records, unless nothing was written since the last pass.
     fn catch_up(&self, state: &mut State, ledger: &Ledger, branch: &str) -> Result<Option<View>> {
         let head = match ledger.head() {
             Ok(head) => head,
@@ -431,7 +431,7 @@ impl Workspace {
         if state.at == head.position() && state.branch == branch && head.tx > 0 {
             return Ok(Some(view));
         }
-        // Nothing was remembered yet: what an earlier process has seen will do.
+        // First pass of this process: start from what an earlier process saved.
         let kept = match (&self.stamps, state.branch.is_empty()) {
             (Some(stamps), true) => stamps.read(),
             _ => Kept { as_of: None, seen: state.seen() },
@@ -462,8 +462,7 @@ impl Workspace {
         Ok(Some(view))
     }
 
-    /// Puts what was read where it belongs, and notes what differs from the branch.
-    /// Tells which were parsed.
+    /// Stores what was read in the state, and notes what differs from the branch. Returns the paths that were parsed.
     fn take_in(&self, state: &mut State, fresh: Vec<Fresh>, changes: &mut Changes, report: &mut Report) -> Vec<String> {
         let mut parsed = Vec::new();
         let mut sources = Vec::new();
@@ -486,7 +485,8 @@ impl Workspace {
                 Some(manifest) => drop(state.program.manifests.insert(file.path.clone(), manifest)),
                 None => drop(state.program.manifests.remove(&file.path)),
             }
-            // What is remembered of another content, from another branch or before, must not be resolved with.
+            // Facts remembered for another content, from another branch or an earlier state, must not be used for
+            // resolving.
             if file.facts.is_none() && state.loaded.get(&file.path).is_some_and(|content| *content != file.content) {
                 state.loaded.remove(&file.path);
                 state.program.remove(&file.path);
@@ -512,7 +512,7 @@ impl Workspace {
         parsed
     }
 
-    /// How many files differ from what a branch has: changed, added or gone.
+    /// Number of files that differ from the branch: changed, added or removed.
     pub fn pending(&self, ledger: &Ledger, view: &View) -> Result<usize> {
         let listed = files::list(&self.root, &self.kept_out)?.files;
         let mut state = self.state.lock();
@@ -529,7 +529,7 @@ impl Workspace {
         Ok(changed.count() + state.missing(&listed).len())
     }
 
-    /// Whether the commit was told on this branch before.
+    /// Whether the branch has the commit already.
     fn is_claimed(&self, state: &State, ledger: &Ledger, view: Option<&View>, commit: &str) -> bool {
         if state.claimed.as_deref() == Some(commit) {
             return true;
@@ -555,7 +555,7 @@ impl Workspace {
             state.claimed = batch.header.git_commit;
             return Ok(());
         }
-        // Until it is written, nobody knows what was stated.
+        // Until the write succeeds, it is unknown what the branch has.
         let stated = std::mem::take(&mut state.stated) && !rebuild;
         match rebuild || state.known.is_empty() {
             true => state.resolve_first(),
@@ -613,16 +613,16 @@ impl Workspace {
             batch.writes = parts.flatten().collect();
             (ledger.commit(&batch)?, beside())
         } else {
-            // When all parts are made, one core has nothing more to do until they are written.
+            // Once all parts are made, one core is idle until they are written.
             let (making, made_all) = channel::<()>();
             let parts = parts.map(move |part| {
-                // Goes with the iterator, when the last part is made or the load has failed.
+                // Dropped with the iterator, when the last part is made or the load has failed.
                 let _made_until = &making;
                 Ok(part)
             });
             let (committed, done) = std::thread::scope(|scope| {
                 let doing = scope.spawn(move || {
-                    // Nothing is sent: it fails when the sender goes.
+                    // Nothing is ever sent: this returns when the sender is dropped.
                     let _ = made_all.recv();
                     beside()
                 });
@@ -670,7 +670,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// The files that may have changed, each with a hash over everything it states now.
+    /// The files that may have changed, each with a hash of everything to record for it.
     fn made(
         &self,
         state: &State,
@@ -711,7 +711,7 @@ impl Workspace {
     }
 }
 
-/// Asks the branch what it says of files. `stamps` tells when they were written, and what they held then.
+/// Reads the files that the branch records. `stamps` has the last stamp and content id of each path.
 fn ask_known(
     state: &mut State,
     ledger: &Ledger,
@@ -722,7 +722,7 @@ fn ask_known(
     for found in ledger.beginning(view, Some(type_names::FILE), "", Fields::Content)? {
         let (Some(path), Some(statement)) = (found.thing.key.as_deref(), &found.statement) else { continue };
         let Some(told) = statement.content.as_deref().and_then(Told::of) else { continue };
-        // A file somebody stated by hand has no content of ours: it is left alone.
+        // A file object written by a client has no content hash of the indexer: it is left alone.
         let Some(id) = unhex(&told.content_hash) else { continue };
         state.last_valid = state.last_valid.max(statement.period.from);
         let stamp = stamps.get(path).filter(|(known, _)| *known == id).map(|(_, stamp)| *stamp);
@@ -732,14 +732,15 @@ fn ask_known(
 }
 
 impl State {
-    /// Moves on to what was just written, unless another writer came between: then the branch is read again.
+    /// Advances to the transaction just written. If another writer was in between, the branch is read again in the next
+    /// pass.
     fn wrote(&mut self, committed: &Committed) {
         if let Some(after) = committed.after.filter(|_| committed.before == self.at) {
             self.at = after;
         }
     }
 
-    /// What is known of the files as they are on disk.
+    /// The known files with their stamps on disk.
     fn seen(&self) -> Vec<Seen> {
         let known = self.known.iter().map(|(path, known)| {
             let content = stamps::Content { id: known.content, facts: known.facts.clone() };
@@ -750,17 +751,18 @@ impl State {
         known.chain(skipped).collect()
     }
 
-    /// Brings the links up to date with the program.
+    /// Updates the links to the current program.
     fn resolve(&mut self) {
         self.again.extend(self.resolver.resolve(&mut self.program));
     }
 
-    /// The same for the first time: most processes that read everything end without seeing anything change.
+    /// Like `resolve`, but keeps no state for later changes: most processes that read everything end before anything
+    /// changes.
     fn resolve_first(&mut self) {
         self.again.extend(self.resolver.resolve_once(&mut self.program));
     }
 
-    /// The files that may have another content than the branch has. Both are in the order of paths.
+    /// The files whose content may differ from the branch. `known` and `listed` are both sorted by path.
     fn touched<'l>(&self, listed: &'l [Listed]) -> Vec<&'l Listed> {
         let mut known = self.known.iter().peekable();
         let touched = listed.iter().filter(|listed| {
@@ -777,26 +779,26 @@ impl State {
         if self.skipped.contains_key(&listed.path) {
             return false;
         }
-        // Scripts without an extension are told by their first line.
+        // Scripts without an extension are recognized by their first line.
         let name = listed.path.rsplit('/').next().unwrap_or(&listed.path);
         let likely = Language::of(&listed.path, "").is_some() || !name.contains('.');
         let source = likely && !self.loaded.contains_key(&listed.path);
         source || (is_manifest(&listed.path) && !self.program.manifests.contains_key(&listed.path))
     }
 
-    /// Whether a file that is there is text. What an earlier process left out may be by now.
+    /// Whether a listed file is text. A file that an earlier process skipped may have changed since.
     fn is_text(&self, listed: &Listed) -> bool {
         let skipped = self.skipped.get(&listed.path);
         skipped.is_none_or(|skipped| skipped.stamp.is_some_and(|stamp| stamp != listed.stamp))
     }
 
-    /// Whether a file is there, and text.
+    /// Whether a file exists and is text.
     fn is_there(&self, listed: &[Listed], path: &str) -> bool {
         let at = listed.binary_search_by(|l| l.path.as_str().cmp(path));
         at.is_ok_and(|at| self.is_text(&listed[at]))
     }
 
-    /// Files the branch has that are there no more, or are no text any more.
+    /// Files of the branch that no longer exist or are no longer text.
     fn missing(&self, listed: &[Listed]) -> BTreeSet<String> {
         let mut there = listed.iter().peekable();
         let missing = self.known.keys().filter(|path| {
@@ -806,7 +808,7 @@ impl State {
         missing.cloned().collect()
     }
 
-    /// Drops what was read of files that are there no more, also of those that only another branch has.
+    /// Drops what was read from files that no longer exist, also of those that only another branch has.
     fn forget(&mut self, listed: &[Listed]) {
         let read = self.loaded.keys().chain(self.program.manifests.keys());
         let gone: Vec<String> = read.filter(|path| !self.is_there(listed, path)).cloned().collect();
@@ -835,23 +837,23 @@ impl Changes {
     }
 }
 
-/// What `write` works on.
+/// The input of `write`.
 #[derive(Clone, Copy)]
 struct Job<'a> {
     ledger: &'a Ledger,
     view: Option<&'a View>,
     changes: &'a Changes,
     rebuild: bool,
-    /// Facts that the next process can use.
+    /// Facts to cache for the next process.
     to_keep: &'a [Source],
 }
 
-/// The commit, if the files are exactly those of it. What is not text, or is kept out, only has to be there.
+/// The commit, if the files are equal to it. Files that are not text or not indexed only have to exist.
 fn exactly(state: &mut State, changes: &Changes, place: &Place, root: &Path) -> Result<Option<Exact>> {
     let before = state.exact.take();
     let (Some(repository), Some(commit)) = (&place.repository, &place.commit) else { return Ok(None) };
     let is_there = |path: &String| root.join(path).symlink_metadata().is_ok();
-    // What was exactly this commit still is, as long as nothing has changed.
+    // If nothing has changed, the files are still equal to the commit.
     if let Some(before) = before.filter(|before| changes.is_empty() && before.commit == commit.id) {
         return Ok(before.others.iter().all(is_there).then_some(before));
     }
@@ -866,7 +868,7 @@ fn exactly(state: &mut State, changes: &Changes, place: &Place, root: &Path) -> 
         }
         changes.stamps.get(path).map(|(content, _)| *content).or(state.known.get(path).map(|k| k.content))
     };
-    // Mostly it is what was changed last that is not in the commit.
+    // Checked first: usually it is the latest change that is not in the commit.
     let as_committed =
         |(path, (content, _)): (&String, &([u8; 20], Option<Stamp>))| tree.get(path).is_some_and(|e| e.id == *content);
     if !changes.stamps.iter().all(as_committed) {
@@ -883,12 +885,12 @@ fn exactly(state: &mut State, changes: &Changes, place: &Place, root: &Path) -> 
         }
     }
     let new = changes.changed.keys().filter(|p| !state.known.contains_key(*p)).count();
-    // Whatever else is there is not in the commit.
+    // Any other file is not in the commit.
     let exact = seen == state.known.len() + new - changes.removed.len();
     Ok(exact.then(|| Exact { commit: commit.id.clone(), others }))
 }
 
-/// A folder that no rule keeps out and that is not indexed all the same.
+/// A diagnostic for a folder that no ignore rule excludes and that is not indexed.
 fn folder_left_out(folder: &str) -> Diagnostic {
     let what = "a folder of dependencies or of what a build made: left out";
     Diagnostic::new(folder, format!("{what}; `!{folder}/` in .lukasaignore takes it in"))

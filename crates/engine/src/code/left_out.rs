@@ -1,4 +1,4 @@
-//! Files and folders that nobody wrote: their facts count, but their text is not what a search is about.
+//! Recognizes files and folders that are not handwritten: their facts count, but their text is not searched.
 
 use serde::Serialize;
 
@@ -6,9 +6,9 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LeftOut {
-    /// Written by a program from something else.
+    /// Written by a program from other files.
     Generated,
-    /// Versions of dependencies.
+    /// Locked versions of dependencies.
     Lock,
     Minified,
     SourceMap,
@@ -16,7 +16,7 @@ pub enum LeftOut {
 }
 
 impl LeftOut {
-    /// For a count of such files.
+    /// The name used in counts.
     pub fn name(self) -> &'static str {
         match self {
             LeftOut::Generated => "generated",
@@ -39,7 +39,7 @@ const LOCKS: [&str; 9] = [
     "go.work.sum",
     "module.bazel.lock",
 ];
-/// How names of such files end.
+/// Suffixes of the names of such files.
 const ENDINGS: [(&str, LeftOut); 21] = [
     (".lock", LeftOut::Lock),
     (".min.js", LeftOut::Minified),
@@ -63,11 +63,11 @@ const ENDINGS: [(&str, LeftOut); 21] = [
     (".designer.cs", LeftOut::Generated),
     (".eps", LeftOut::VectorGraphics),
 ];
-/// What a file says that was generated stands in its first lines, behind licences.
+/// Lines in which a generator's mark is expected; it may follow a licence.
 const FIRST_LINES: usize = 40;
 const COMMENTS: [&str; 11] = ["//", "#", "/*", "*", "--", ";", "%", "<!--", "(*", "\"\"\"", "{-"];
 
-/// Why a file is left out, by its name and, where it is at hand, its text.
+/// Why the text of a file is left out, by its name and, if available, its text.
 pub fn file(path: &str, text: Option<&str>) -> Option<LeftOut> {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     if LOCKS.contains(&name.as_str()) {
@@ -82,7 +82,7 @@ pub fn file(path: &str, text: Option<&str>) -> Option<LeftOut> {
     (named || says()).then_some(LeftOut::Generated)
 }
 
-/// Whether a line is a comment by which generators mark what they write.
+/// Whether a line is a comment with which generators mark their output.
 fn says_generated(line: &str) -> bool {
     let line = line.trim();
     let Some(comment) = COMMENTS.iter().find_map(|mark| line.strip_prefix(mark)) else { return false };
@@ -98,17 +98,16 @@ fn says_generated(line: &str) -> bool {
         && ["do not edit", "do not modify", "don't edit"].iter().any(|no| comment.contains(no))
 }
 
-/// Folders of what others wrote or a build made, wherever they are.
+/// Folders of dependencies or build output, at any depth.
 const ALWAYS: [&str; 9] =
     ["node_modules", "bower_components", "dist", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".gradle"];
-/// The same at the root, or beside one of these files; elsewhere the name may mean anything.
+/// Folders left out only at the root or beside one of these files; elsewhere the name may mean anything.
 const BESIDE: [(&str, &[&str]); 2] = [
     ("target", &["Cargo.toml", "pom.xml", "build.sbt"]),
     ("vendor", &["go.mod", "composer.json", "Gemfile", "Cargo.toml", "package.json"]),
 ];
 
-/// Whether a folder is left out unless `.lukasaignore` takes it in: by its name, whether it is at the root, and which
-/// files are beside it.
+/// Whether a folder is left out unless `.lukasaignore` includes it, by its name, its depth and the files beside it.
 pub fn folder(name: &str, at_root: bool, is_beside: impl Fn(&str) -> bool) -> bool {
     ALWAYS.contains(&name)
         || BESIDE.iter().any(|(other, files)| *other == name && (at_root || files.iter().any(|file| is_beside(file))))

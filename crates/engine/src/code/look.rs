@@ -1,4 +1,4 @@
-//! A first look at a program: where it begins, what everything leans on, what belongs together, what goes in circles.
+//! An overview of a program: entry points, hubs, communities of files, and import cycles.
 
 use lukasa_code::facts::{DefId, Kind, ROOT, flag};
 use lukasa_code::keys;
@@ -8,20 +8,20 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How many of each are told.
+/// Maximum number of entries of each list.
 const TOLD: usize = 8;
 
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct FirstLook {
-    /// Where programs begin: `main`, binaries, scripts.
+    /// Where programs start: `main`, binaries, scripts.
     pub entry_points: Vec<String>,
-    /// Functions and classes that are called from most places.
+    /// Functions and classes with the most call sites.
     pub hubs: Vec<Counted>,
     /// Files that most others import.
     pub most_imported: Vec<Counted>,
     /// Groups of files that call and import one another, largest first.
     pub communities: Vec<Group>,
-    /// Files that import one another in a circle.
+    /// Files that import one another in a cycle.
     pub cycles: Vec<Vec<String>>,
     pub cycles_total: usize,
 }
@@ -34,10 +34,10 @@ pub struct Counted {
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Group {
-    /// The folder most of them are in.
+    /// The folder that most of the files are in.
     pub name: String,
     pub files: usize,
-    /// Those that the others lean on most.
+    /// The files that the others depend on most.
     pub members: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ fn entry_points(program: &Program, files: &[FileId]) -> Vec<String> {
             found.extend(key_of(program, Gid { file: *id, def: def as DefId }));
         }
     }
-    // What lies nearest to the root is what people start.
+    // Programs nearest to the root are the most likely to be started by users.
     found.sort_by_key(|key| (key.matches('/').count(), key.clone()));
     found.truncate(TOLD);
     found
@@ -181,7 +181,7 @@ fn communities(program: &Program, links: &[Links], files: &[FileId]) -> Vec<Grou
         .collect()
 }
 
-/// Circles of imports: strongly connected files, by Tarjan's way without recursion.
+/// Import cycles: strongly connected files, by Tarjan's algorithm without recursion.
 fn cycles(program: &Program, files: &[FileId], imports: &FxHashSet<(FileId, FileId)>) -> (Vec<Vec<String>>, usize) {
     let mut out: FxHashMap<FileId, Vec<FileId>> = FxHashMap::default();
     for (from, to) in imports {

@@ -1,4 +1,4 @@
-//! Where a working tree belongs: its root, the branch it is kept on, and the commit it may be.
+//! The identity of a working tree: its root, its branch, and the commit that is checked out.
 
 use super::git::{Head, Repository};
 use lukasa_model::transaction::Header;
@@ -13,9 +13,9 @@ pub struct Place {
     pub branch: String,
     pub repository: Option<Repository>,
     pub commit: Option<Commit>,
-    /// No branch is checked out.
+    /// Whether HEAD is detached.
     pub detached: bool,
-    /// Why the commit that is checked out cannot be told.
+    /// Why the checked-out commit cannot be read.
     pub fault: Option<Error>,
 }
 
@@ -29,7 +29,7 @@ pub struct Commit {
 }
 
 impl Place {
-    /// Looks at a folder. `branch` overrides what git says.
+    /// Reads the place of a folder. `branch` overrides the git branch.
     pub fn of(path: &Path, branch: Option<&str>) -> Result<Place> {
         let folder = path.canonicalize().map_err(|e| {
             Error::not_found("no_folder", format!("there is no folder `{}`: {e}", path.display()))
@@ -73,7 +73,7 @@ impl Place {
         Ok(Place { root, branch, repository: Some(repository), commit, detached: head.branch.is_none(), fault })
     }
 
-    /// What all worktrees of one clone share; a detached one, and a folder outside of git, is on its own.
+    /// The folder that all worktrees of one clone share. A detached worktree, or a folder outside of git, has its own.
     pub fn clone_dir(&self) -> &Path {
         match &self.repository {
             Some(repository) if !self.detached => repository.common_dir(),
@@ -82,11 +82,12 @@ impl Place {
     }
 }
 
-/// The default branch is Lukasa's `main`, whatever git calls it; others keep their names.
+/// Lukasa's name for a git branch. The default branch is `main`, whatever git calls it; other branches keep their
+/// names.
 fn branch_name(repository: &Repository, branch: Option<&str>, commit: Option<&str>) -> String {
     match (branch, commit) {
         (Some(branch), _) if branch == repository.default_branch() => "main".into(),
-        // A branch called `main` that is not the default one must not write to it.
+        // A git branch named `main` that is not the default branch must not write to Lukasa's `main`.
         (Some("main"), _) => "git-main".into(),
         (Some(branch), _) => branch.to_owned(),
         (None, Some(commit)) => format!("git-{}", &commit[..12.min(commit.len())]),
@@ -94,7 +95,8 @@ fn branch_name(repository: &Repository, branch: Option<&str>, commit: Option<&st
     }
 }
 
-/// Makes the branch if it is not there: pinned, so that its parent moving on never alters it.
+/// Creates the branch if it is missing, pinned, so that changes on its parent never alter it. Returns whether it was
+/// created.
 pub fn ensure_branch(ledger: &Ledger, name: &str, parent: &str, header: &Header) -> Result<bool> {
     if name == "main" {
         return Ok(false);

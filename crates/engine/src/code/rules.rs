@@ -1,4 +1,4 @@
-//! Ignore rules of a tree that is not on disk: which of its files a working tree of it would list.
+//! Ignore rules of a tree that is not on disk: which of its files would be listed in a working tree.
 
 use super::files::{IGNORE_FILE, is_kept_out};
 use super::left_out;
@@ -6,10 +6,10 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::{Path, PathBuf};
 
-/// Files that say what to ignore; the first of them that speaks of a path decides, as on disk.
+/// Files with ignore rules. The first that has a rule for a path decides, as on disk.
 const KINDS: [&str; 3] = [IGNORE_FILE, ".ignore", ".gitignore"];
 
-/// Whether a path is one of a file that says what to ignore.
+/// Whether a path is that of a file with ignore rules.
 pub fn is_rules(path: &str) -> bool {
     KINDS.contains(&path.rsplit('/').next().unwrap_or(path))
 }
@@ -22,7 +22,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// From the texts of the files for which `is_rules`. A pattern that cannot be read counts as none, as on disk.
+    /// From the texts of the files for which `is_rules` is true. An invalid pattern is ignored, as on disk.
     pub fn new<'a>(texts: impl Iterator<Item = (&'a str, &'a str)>) -> Rules {
         let mut rules = Rules::default();
         for (path, text) in texts {
@@ -39,7 +39,7 @@ impl Rules {
         rules
     }
 
-    /// Those of the paths, in order, that no rule keeps out, neither themselves nor a folder above them.
+    /// The files, in order, that no rule excludes, neither themselves nor a folder above them.
     pub fn listed<'a, T>(&self, files: impl Iterator<Item = (&'a String, T)>) -> Vec<(&'a String, T)> {
         let mut kept_out: FxHashMap<&str, bool> = FxHashMap::default();
         let files: Vec<(&'a String, T)> = files.collect();
@@ -72,7 +72,7 @@ impl Rules {
         out
     }
 
-    /// Whether the rules at the root take in a folder that is left out by its name.
+    /// Whether the rules at the root include a folder that is left out by its name.
     fn is_taken_in(&self, path: &str) -> bool {
         let rules = self.folders.get("").and_then(|kinds| kinds[0].as_ref());
         rules.is_some_and(|rules| rules.matched(rooted(path), true).is_whitelist())
@@ -98,7 +98,7 @@ impl Rules {
     }
 }
 
-/// Patterns are matched below a root; a tree has none of its own.
+/// Patterns need a root to match below, and a tree in git has none.
 fn rooted(path: &str) -> PathBuf {
     Path::new("/").join(path)
 }

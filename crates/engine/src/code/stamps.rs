@@ -1,7 +1,7 @@
-//! When the files of a working tree were written, and what they held: kept on disk, so that a new process reads only
-//! those that were written since; and what a branch said of them, so that it need not be asked for each.
+//! Stamps and content ids of the files of a working tree, saved on disk with what a branch recorded of them, so that a
+//! new process reads only changed files and need not query the branch for each.
 //!
-//! Losing the file loses time, nothing else.
+//! Losing the file costs time only.
 
 use super::cache::{checksum, make_folder};
 use super::files::Stamp;
@@ -14,12 +14,12 @@ use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How long a file has to be left alone: the coarsest clocks of file systems tick every two seconds.
+/// How long a file must have been unchanged: the coarsest clocks of file systems tick every two seconds.
 const SETTLED_NS: i128 = 3_000_000_000;
 const FIRST_LINE: &[u8] = b"lukasa stamps 3\n";
 const PREFIX: &str = "stamps-";
 
-/// A file as it was seen: when it was written, if it was left alone since, and what it held; nothing if it is no text.
+/// A file as it was read: its content, none if it is not text, and its stamp, none if it was written only just before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     pub path: String,
@@ -27,42 +27,42 @@ pub struct Seen {
     pub stamp: Option<Stamp>,
 }
 
-/// The id of a file's content, and a hash over what the branch says of it.
+/// The id of a file's content, and a hash of what the branch records of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
     pub id: [u8; 20],
     pub facts: String,
 }
 
-/// Where a branch stood when it said just this of all its files.
+/// The log position at which a branch recorded exactly these files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AsOf {
     pub branch: String,
     pub tx: Tx,
-    /// Of the whole log: nothing else leads to the same.
+    /// The hash of the whole log, which identifies it.
     pub hash: [u8; 32],
-    /// The latest time from which one of them is valid.
+    /// The latest start of a version of a file.
     pub last_valid: i64,
     pub exact: Option<Exact>,
 }
 
-/// The commit that the files were exactly.
+/// The commit that the files were equal to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exact {
     pub commit: String,
-    /// Those of its files that only have to be there: they are no text, or kept out.
+    /// Files of the commit that only have to exist: they are not text, or not indexed.
     pub others: Vec<String>,
 }
 
-/// What is kept.
+/// The contents of the stamp file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// None when the branch may have said something else.
+    /// None if the branch may have changed since.
     pub as_of: Option<AsOf>,
     pub seen: Vec<Seen>,
 }
 
-/// Where the stamps of one working tree are kept.
+/// The stamp file of one working tree.
 #[derive(Clone, Debug)]
 pub struct Stamps {
     file: PathBuf,
@@ -70,21 +70,21 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// Worktrees share a folder, so each has a file of its own in it.
+    /// Worktrees share a cache folder, so each has its own file in it.
     pub fn in_folder(folder: &Path, root: &Path) -> Stamps {
         let mut hasher = FxHasher::default();
         root.hash(&mut hasher);
         Stamps { file: folder.join(format!("{PREFIX}{:016x}", hasher.finish())), root: root.to_owned() }
     }
 
-    /// What was seen last; nothing when there is no such file, or it is damaged.
+    /// Reads the stamps. Empty if the file is missing or damaged.
     pub fn read(&self) -> Kept {
         let found = fs::read(&self.file).ok().and_then(|bytes| take_apart(&bytes));
         found.filter(|(root, _)| Path::new(root) == self.root).map(|(_, kept)| kept).unwrap_or_default()
     }
 
     pub fn write(&self, kept: &Kept) -> io::Result<()> {
-        // A root that is no text has no stamps: it is read every time.
+        // A root that is not UTF-8 has no stamps: its files are read every time.
         let Some(root) = self.root.to_str() else { return Ok(()) };
         let body = postcard::to_allocvec(&(root, kept)).map_err(io::Error::other)?;
         let folder = self.file.parent().unwrap_or(Path::new("."));
@@ -96,12 +96,12 @@ impl Stamps {
         Ok(())
     }
 
-    /// Removes what is kept for working trees that are there no more. Another process may do the same at the same moment,
-    /// and what is left the next one finds.
+    /// Removes the stamps of working trees that no longer exist. Failures are ignored: another process may do the same
+    /// at the same time, and the next one removes what is left.
     fn forget_gone(&self, folder: &Path) {
         for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            // A name with a dot is still being written.
+            // A name with a dot is a file that is being written.
             if !name.starts_with(PREFIX) || name.contains('.') || path == self.file {
                 continue;
             }
@@ -113,8 +113,8 @@ impl Stamps {
     }
 }
 
-/// Whether a file that was listed at `time` had been left alone for a while. If not, it could be written again without
-/// being told apart, and has to be read again.
+/// Whether a file listed at `time` had been unchanged for a while. If not, it could be written again without a new
+/// stamp, and has to be read again.
 pub fn is_settled(stamp: &Stamp, time: Time) -> bool {
     stamp.modified_ns.max(stamp.changed_ns) < i128::from(time.0) * 1_000 - SETTLED_NS
 }
@@ -124,7 +124,7 @@ fn take_apart(bytes: &[u8]) -> Option<(String, Kept)> {
     (checksum(body).to_le_bytes() == *sum).then(|| postcard::from_bytes(body).ok())?
 }
 
-/// When files that are text were written, and the ids of what they held, by path.
+/// Stamps and content ids of text files, by path.
 pub fn contents(seen: &[Seen]) -> FxHashMap<&str, ([u8; 20], Stamp)> {
     seen.iter().filter_map(|seen| Some((seen.path.as_str(), (seen.content.as_ref()?.id, seen.stamp?)))).collect()
 }

@@ -1,4 +1,4 @@
-//! Summaries of symbols by a language model, where one is configured: what is known, and what is worth asking for.
+//! Summaries of symbols by a language model, if one is configured: which are known, and which are worth requesting.
 
 pub mod ask;
 pub mod cache;
@@ -18,11 +18,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Asked for in one pass when nobody says otherwise.
+/// Default number of summaries requested in one pass.
 pub const PER_PASS: usize = 200;
 
-/// What was asked before, and the model to ask, if there is one. What is known is used also where none is configured, so
-/// that two processes with different settings do not undo each other's work.
+/// The cache of summaries, and the model, if one is configured. Known summaries are used also without a model, so that
+/// two processes with different settings do not undo each other's work.
 pub struct Summaries {
     pub(super) cache: Arc<Cache>,
     pub(super) asker: Option<Arc<Asker>>,
@@ -30,12 +30,12 @@ pub struct Summaries {
 }
 
 impl Summaries {
-    /// Keeps what is answered in `folder`; asks nobody.
+    /// Caches summaries in `folder`; requests none.
     pub fn new(folder: PathBuf) -> Summaries {
         Summaries { cache: Arc::new(Cache::new(folder)), asker: None, per_pass: PER_PASS }
     }
 
-    /// Asks a model, for at most so many summaries in one pass.
+    /// Requests summaries from a model, at most `per_pass` in one pass.
     pub fn with_model(self, endpoint: &EndpointConfig, per_pass: usize) -> Result<Summaries> {
         Ok(self.with_endpoint(Endpoint::new(endpoint)?, per_pass))
     }
@@ -47,23 +47,23 @@ impl Summaries {
         self
     }
 
-    /// What is known of groups of things, in their order.
+    /// The known summaries of groups, in the same order.
     pub fn of_groups(&self, groups: &[Group]) -> Vec<Option<Summary>> {
         groups.iter().map(|group| self.cache.get(&group.unit, self.model())).collect()
     }
 
-    /// Whether anything was said so far. What cannot be read now was never said.
+    /// Whether any summary is known. A cache that cannot be read counts as empty.
     pub fn knows(&self) -> bool {
         self.cache.refresh().is_ok() && !self.cache.is_empty()
     }
 
-    /// Whether there is somebody to ask.
+    /// Whether a model is configured.
     pub fn asks(&self) -> bool {
         self.asker.is_some()
     }
 
-    /// Asks about the groups nobody was asked about yet, as far as one pass goes; how many answers came. Ends at the first
-    /// failure: the groups are there all the same, summed up by rule.
+    /// Requests summaries of groups that the model was not asked about yet, up to `per_pass`. Returns how many were
+    /// made. Stops at the first failure: each group still has its rule-based summary.
     pub fn ask_of_groups(&self, groups: &[Group]) -> usize {
         let Some(asker) = &self.asker else { return 0 };
         let model = asker.model();
@@ -84,7 +84,7 @@ impl Summaries {
         self.asker.as_ref().map(|asker| &**asker.model())
     }
 
-    /// What is known of a file's symbols.
+    /// The known summaries of a file's symbols.
     pub fn of(&self, program: &Program, names: &Names, file: FileId) -> BTreeMap<DefId, Summary> {
         if self.cache.is_empty() {
             return BTreeMap::new();
@@ -94,15 +94,15 @@ impl Summaries {
     }
 }
 
-/// A group of things to be summed up.
+/// A group of objects to summarise.
 pub struct Group {
-    /// Its name, and a hash of who belongs to it: another company is asked about again.
+    /// The name of the group and a hash of its members: when they change, a new summary is requested.
     pub unit: Unit,
-    /// What a model is told of it.
+    /// The description that is sent to the model.
     pub about: String,
 }
 
-/// The symbols of a file that a model may be asked about: those of which nobody wrote what they are.
+/// The symbols of a file that are worth summarising: those without a sentence in a doc comment.
 pub(super) fn units<'a>(
     program: &'a Program,
     names: &'a Names,
@@ -112,13 +112,13 @@ pub(super) fn units<'a>(
     defs.filter(|(_, def)| summary::is_by_rule(def)).filter_map(move |(index, def)| {
         let index = index as DefId;
         let (object_type, key) = names.name_of(Gid { file, def: index })?;
-        // A variable is what its name and type say; an empty file is nothing.
+        // The name and type of a variable suffice; an empty file has nothing to summarise.
         let worth = object_type != type_names::VARIABLE && def.span.end > def.span.start;
         worth.then(|| (index, Unit { name: format!("{object_type}:{key}"), content: def.hash }))
     })
 }
 
-/// What a model was not asked about yet, most connected first.
+/// Symbols that the model was not asked about yet, most connected first.
 pub(super) fn questions(
     program: &Program,
     names: &Names,
@@ -150,7 +150,7 @@ pub(super) fn questions(
     found.into_iter().map(|(_, question)| question).collect()
 }
 
-/// How many relationships lead to or from each symbol.
+/// The number of relationships to or from each symbol.
 fn degrees(program: &Program, links: &[Links]) -> FxHashMap<Gid, u32> {
     let mut degrees: FxHashMap<Gid, u32> = FxHashMap::default();
     for file in program.ids() {

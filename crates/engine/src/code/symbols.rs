@@ -1,4 +1,4 @@
-//! Symbols of the code index in a graph: what kind they are, what they are called, and where they are.
+//! Symbols of the code index in a graph: their kinds, names and locations.
 
 mod about;
 mod calls;
@@ -20,10 +20,10 @@ use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// Containers above one another, at most.
+/// Maximum number of nested containers.
 const LEVELS: usize = 32;
 
-/// What an object of the code index is, in the order of [`OBJECT_TYPES`].
+/// The kind of an object of the code index, in the order of [`OBJECT_TYPES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     File,
@@ -54,28 +54,28 @@ impl Kind {
         Kind::External,
     ];
 
-    /// None for a type that is no part of a code index.
+    /// None for a type that does not belong to the code index.
     pub fn of_type(name: &str) -> Option<Kind> {
         OBJECT_TYPES.iter().position(|known| name.eq_ignore_ascii_case(known)).map(|at| Kind::ALL[at])
     }
 
-    /// It can be called and has a body that calls.
+    /// Whether it can be called and has a body with calls.
     pub fn runs(self) -> bool {
         matches!(self, Kind::Function | Kind::Method | Kind::Test)
     }
 
-    /// It is known by name only: its source is not in the project.
+    /// Whether only its name is known: its source is not in the project.
     pub fn outside(self) -> bool {
         matches!(self, Kind::Package | Kind::External)
     }
 
-    /// It has members.
+    /// Whether it has members.
     pub fn contains(self) -> bool {
         matches!(self, Kind::File | Kind::Module | Kind::Class | Kind::Interface)
     }
 
-    /// Which of several things of one name is meant first: what has a body or members, then data, then what is known
-    /// by name only.
+    /// Rank among several symbols of one name, lowest first: symbols with a body or members, then data, then symbols
+    /// known by name only.
     pub fn preference(self) -> u8 {
         match self {
             Kind::Variable => 1,
@@ -84,10 +84,10 @@ impl Kind {
         }
     }
 
-    /// What is no symbol is meant last.
+    /// The rank of objects that are not symbols.
     pub const LAST_PREFERENCE: u8 = 3;
 
-    /// Whether callers name both by the same word: a method or a test is a function, an interface is a type.
+    /// Whether callers use the same word for both: a method or a test is a function, an interface is a type.
     pub fn is_like(self, other: Kind) -> bool {
         let group = |kind: Kind| match kind {
             Kind::Method | Kind::Test => Kind::Function,
@@ -98,7 +98,7 @@ impl Kind {
     }
 }
 
-/// How symbols are related, in the order of [`RELATIONSHIP_TYPES`].
+/// The type of a relationship between symbols, in the order of [`RELATIONSHIP_TYPES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rel {
     Contains,
@@ -123,38 +123,38 @@ impl Rel {
         Rel::Tests,
     ];
 
-    /// None for a type that is no part of a code index.
+    /// None for a type that does not belong to the code index.
     pub fn of_type(name: &str) -> Option<Rel> {
         let name = type_names::relationship_type(name)?;
         RELATIONSHIP_TYPES.iter().position(|known| *known == name).map(|at| Rel::ALL[at])
     }
 }
 
-/// Which end of a relationship is looked at.
+/// The direction in which a relationship is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// From what it is about to others.
+    /// From a symbol to others.
     Out,
-    /// From others to it.
+    /// From others to the symbol.
     In,
 }
 
 /// The graph of a view, read as code.
 pub struct Symbols<'a> {
     pub look: &'a Look,
-    /// By type number.
+    /// By type number of the snapshot.
     kinds: Vec<Option<Kind>>,
     rels: Vec<Option<Rel>>,
 }
 
-/// A symbol as answers name it, and where it is defined.
+/// A symbol as responses name it, and where it is defined.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Placed {
     /// Its key, or its id where it has none.
     pub key: String,
     #[serde(rename = "type")]
     pub type_name: String,
-    /// What it is in particular: struct, enum, constructor, field, constant, macro.
+    /// The kind in detail: struct, enum, constructor, field, constant, macro.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subtype: Option<String>,
     pub title: String,
@@ -165,7 +165,7 @@ pub struct Placed {
     pub line: Option<u64>,
 }
 
-/// Contents by node, as far as they were asked for.
+/// Contents by node, as far as they were read.
 pub type Contents = FxHashMap<Node, Content>;
 
 impl<'a> Symbols<'a> {
@@ -176,7 +176,7 @@ impl<'a> Symbols<'a> {
         Symbols { look, kinds, rels }
     }
 
-    /// None for what is no part of a code index.
+    /// None for a node that does not belong to the code index.
     pub fn kind(&self, node: Node) -> Option<Kind> {
         self.kinds[usize::from(self.look.snapshot.type_no(node))]
     }
@@ -185,7 +185,8 @@ impl<'a> Symbols<'a> {
         self.kind(node) == Some(kind)
     }
 
-    /// The others that a kind of relationship connects with, and by which edges, in the order they were first stated.
+    /// The neighbours along one type of relationship, each with its edge, in the order in which they were first
+    /// recorded.
     pub fn linked(&self, node: Node, rel: Rel, way: Way) -> impl Iterator<Item = (Node, Edge)> {
         let s = &self.look.snapshot;
         let links = if way == Way::Out { s.outgoing(node) } else { s.incoming(node) };
@@ -195,12 +196,12 @@ impl<'a> Symbols<'a> {
             .map(|(other, edge, _)| (other, edge))
     }
 
-    /// How sure an edge is; one that says nothing counts as sure.
+    /// The confidence of an edge; 1 if it has none.
     pub fn confidence(&self, edge: Edge) -> f64 {
         self.look.snapshot.confidence(edge).unwrap_or(1.0)
     }
 
-    /// The key, or the id of what has none.
+    /// The key, or the id of an object without one.
     pub fn key(&self, node: Node) -> Cow<'_, str> {
         match self.look.snapshot.key(node) {
             Some(key) => Cow::Borrowed(key),
@@ -208,7 +209,7 @@ impl<'a> Symbols<'a> {
         }
     }
 
-    /// As a sentence names it: `Class::method`, without the file.
+    /// The name in a sentence: `Class::method`, without the file.
     pub fn short(&self, node: Node) -> String {
         match self.look.snapshot.key(node) {
             Some(key) => format!("`{}`", local(key)),
@@ -216,23 +217,23 @@ impl<'a> Symbols<'a> {
         }
     }
 
-    /// What it is written in: a class, a module, a file.
+    /// The class, module or file that directly contains the symbol.
     pub fn container(&self, node: Node) -> Option<Node> {
         self.linked(node, Rel::Contains, Way::In).map(|(above, _)| above).find(|above| self.kind(*above).is_some())
     }
 
-    /// What it is written in, and what that is written in, up to the file.
+    /// All containers of the symbol, up to the file.
     pub fn containers(&self, node: Node) -> Vec<Node> {
         self.above(node).collect()
     }
 
-    /// What it is written in, from the nearest on.
+    /// The containers of the symbol, nearest first.
     pub fn above(&self, node: Node) -> impl Iterator<Item = Node> {
         std::iter::successors(self.container(node), |at| self.container(*at)).take(LEVELS)
     }
 
-    /// The file it is written in; itself if it is one. A method written outside of its type is contained in the type
-    /// and defined in another file: what is nearest to the symbol decides.
+    /// The file that the symbol is written in; itself if it is a file. A method written outside of its type is
+    /// contained in the type and defined in another file: the nearest file to the symbol is returned.
     pub fn file(&self, node: Node) -> Option<Node> {
         let written_in = |at: Node| match self.is(at, Kind::File) {
             true => Some(at),
@@ -241,20 +242,22 @@ impl<'a> Symbols<'a> {
         std::iter::once(node).chain(self.above(node)).find_map(written_in)
     }
 
-    /// A test, or written within one.
+    /// Whether it is a test, or written within one.
     pub fn is_test(&self, node: Node) -> bool {
         let marked = |n: Node| self.look.snapshot.labels(n).iter().any(|label| type_names::is_test_label(label));
         marked(node) || self.above(node).any(marked) || self.file(node).is_some_and(marked)
     }
 
-    /// What it is a member of: its container, or the type that a method is written beside, as in Rust and Go.
+    /// The symbol that it is a member of: its container, or the type of a method that is written outside of it, as in
+    /// Rust and Go.
     pub fn owner(&self, node: Node) -> Option<Node> {
         let container = self.container(node)?;
         let beside = self.is(node, Kind::Method) && !self.is_type(container);
         beside.then(|| self.beside(node, container)).flatten().or(Some(container))
     }
 
-    /// The type of a method that is not written in it: one of the same file, or one that method or file refer to.
+    /// The type of a method that is written outside of it: one in the same file, or one that the method or file refers
+    /// to.
     fn beside(&self, method: Node, container: Node) -> Option<Node> {
         let s = &self.look.snapshot;
         let above = keys::above(s.key(method)?)?;
@@ -273,7 +276,7 @@ impl<'a> Symbols<'a> {
         matches!(self.kind(node), Some(Kind::Class | Kind::Interface | Kind::Type))
     }
 
-    /// What is directly in it; of a type also the methods written beside it, in its file or another.
+    /// The direct members; of a type also the methods written outside of it, in its file or another.
     pub fn members(&self, node: Node) -> Vec<Node> {
         let written = |within: Node| {
             let all = self.linked(within, Rel::Contains, Way::Out).map(|(member, _)| member);
@@ -300,7 +303,7 @@ impl<'a> Symbols<'a> {
         all
     }
 
-    /// What stands at the top of a file: what it contains, and methods whose types are written in other files.
+    /// The top level of a file: what it contains, and methods whose types are written in other files.
     fn written_in(&self, file: Node) -> Vec<Node> {
         let contained = self.linked(file, Rel::Contains, Way::Out).map(|(member, _)| member);
         let mut all: Vec<Node> = contained.filter(|member| self.kind(*member).is_some()).collect();
@@ -310,7 +313,7 @@ impl<'a> Symbols<'a> {
         all
     }
 
-    /// The node and everything in it, at most `most`; whether that was all.
+    /// The node and everything in it, at most `most` nodes. Also returns whether that is everything.
     pub fn whole(&self, node: Node, most: usize) -> (Vec<Node>, bool) {
         let mut all = vec![node];
         let mut seen = FxHashSet::from_iter([node]);
@@ -320,7 +323,7 @@ impl<'a> Symbols<'a> {
             let members: Vec<Node> = match (next, file) {
                 (0, _) => self.members(node),
                 (_, None) => self.linked(all[next], Rel::Contains, Way::Out).map(|(member, _)| member).collect(),
-                // A file is what is written in it, whatever is written elsewhere of its types.
+                // Of a file, only what is written in it: members of its types in other files are left out.
                 (_, Some(_)) => {
                     let contained = self.linked(all[next], Rel::Contains, Way::Out).map(|(member, _)| member);
                     contained.filter(|member| self.file(*member) == file).collect()
@@ -339,7 +342,7 @@ impl<'a> Symbols<'a> {
         (all, true)
     }
 
-    /// The overload of a function that was stated first; itself where it has no others.
+    /// The overload of a function that was recorded first; itself if there are no others.
     pub fn first_overload(&self, node: Node) -> Node {
         let s = &self.look.snapshot;
         let Some(own) = s.key(node).filter(|_| self.kind(node).is_some_and(Kind::runs)).map(keys::plain) else {
@@ -352,12 +355,12 @@ impl<'a> Symbols<'a> {
         s.nodes().into_iter().filter(same).min_by_key(|other| s.thing(*other)).unwrap_or(node)
     }
 
-    /// How many call it.
+    /// The number of symbols that call it.
     pub fn callers(&self, node: Node) -> usize {
         self.linked(node, Rel::Calls, Way::In).count()
     }
 
-    /// What these nodes say of themselves, in one read.
+    /// The contents of nodes, in one read.
     pub fn contents(&self, nodes: &[Node]) -> Result<Contents> {
         let s = &self.look.snapshot;
         let things: Vec<_> = nodes.iter().map(|n| s.thing(*n)).collect();
@@ -382,17 +385,17 @@ impl<'a> Symbols<'a> {
     }
 }
 
-/// A text among the properties.
+/// A text property; none if it is empty.
 pub fn text(content: &Content, property: &str) -> Option<String> {
     content.properties.get(property).and_then(Value::as_str).filter(|t| !t.is_empty()).map(str::to_owned)
 }
 
-/// A count among the properties.
+/// A number property.
 pub fn number(content: &Content, property: &str) -> Option<u64> {
     content.properties.get(property).and_then(Value::as_u64)
 }
 
-/// Whether a property is said to hold.
+/// Whether a property is true.
 pub fn flagged(content: &Content, property: &str) -> bool {
     content.properties.get(property) == Some(&Value::Bool(true))
 }

@@ -1,4 +1,4 @@
-//! Working trees and branches: which branch a tree is kept on, and how a request without a view follows its caller's tree.
+//! Assigns working trees to branches, and makes requests without a view use the branch of their caller's working tree.
 
 use super::index::Pass;
 use super::place::Place;
@@ -13,19 +13,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-/// What tells working trees apart beside their folders.
+/// What distinguishes working trees besides their folders.
 #[derive(Clone, Debug, Default)]
 pub struct TreeNames {
     /// Name of this machine: two machines may have clones in folders of the same name.
     pub machine: String,
-    /// The folder the store lies in. A tree that carries its store is the same tree after it was moved.
+    /// The folder of the store. A tree that contains its store is the same tree after it was moved.
     pub home: Option<PathBuf>,
-    /// Instead of machine and folder: a name that several share, such as the runners of one pipeline.
+    /// Replaces machine and folder: a name that several trees share, such as the runners of one pipeline.
     pub name: Option<String>,
 }
 
-/// Identifies the clone a working tree belongs to: all worktrees of one clone share it, because git has a branch
-/// checked out in only one of them. A detached working tree has its own.
+/// Identifies the clone that a working tree belongs to. All worktrees of one clone share it, because git allows a
+/// branch to be checked out in only one of them. A detached working tree has its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeId(u64);
 
@@ -38,7 +38,7 @@ impl TreeId {
         };
         let hash = Hash::of(text.as_bytes());
         let first: [u8; 8] = hash.0[..8].try_into().expect("a hash has 32 bytes");
-        // Marks are kept as signed numbers by some stores.
+        // Some stores keep marks as signed numbers.
         TreeId(u64::from_le_bytes(first) >> 1)
     }
 
@@ -47,7 +47,7 @@ impl TreeId {
         format!("tree {:016x}", self.0)
     }
 
-    /// A few letters that tell two trees of one folder name apart.
+    /// A short suffix that distinguishes two trees with the same folder name.
     fn short(self) -> String {
         format!("{:016x}", self.0)[..4].to_owned()
     }
@@ -59,7 +59,7 @@ fn belongs(folder: &Path, home: &Path) -> bool {
     folder == home || folder == home.join(".git")
 }
 
-/// Name of the mark that holds the tree a branch is kept from.
+/// Name of the mark with the id of the tree that a branch is indexed from.
 fn keeper(branch: &str) -> String {
     format!("tree of {branch}")
 }
@@ -67,22 +67,22 @@ fn keeper(branch: &str) -> String {
 const TAKEN: &str = "branch_taken";
 const UNKNOWN: &str = "unknown_tree";
 
-/// The branch a working tree is kept on.
+/// The branch that a working tree is indexed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     id: TreeId,
     pub branch: String,
-    /// The git branch, where another clone keeps that one and this tree has a branch of its own.
+    /// The git branch, if that one is indexed from another clone and this tree has a separate branch.
     pub apart_from: Option<String>,
 }
 
 impl Kept {
-    /// What the branch is made from, where it has to be made.
+    /// The branch to create this one from, if it is missing.
     pub fn parent(&self) -> &str {
         self.apart_from.as_deref().unwrap_or("main")
     }
 
-    /// In words, with what to do; nothing where the tree has the branch it stands for.
+    /// An explanation with a hint, if the tree has a separate branch.
     pub fn explanation(&self) -> Option<String> {
         let other = self.apart_from.as_ref()?;
         Some(format!(
@@ -93,14 +93,14 @@ impl Kept {
     }
 }
 
-/// How far the index is behind the working tree it was read from.
+/// How far the index is behind its working tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Behind {
     pub branch: String,
-    /// Files that were changed, added or removed since; none where they could not be compared.
+    /// Files that were changed, added or removed since. None if they could not be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<usize>,
-    /// Why it was not brought up to date.
+    /// Why the index was not updated.
     pub because: String,
 }
 
@@ -115,7 +115,7 @@ impl Behind {
     }
 }
 
-/// The branch this tree is kept on: the git branch, unless another clone keeps that one.
+/// The branch that this tree is indexed on: the git branch, unless that one is indexed from another clone.
 pub fn kept_on(engine: &Engine, scope: &Scope, place: &Place, take_over: bool) -> Result<Kept> {
     let id = TreeId::of(engine.tree_names(), place);
     let other = engine.store().derived().mark(scope, &keeper(&place.branch))?.filter(|keeper| *keeper != id.0);
@@ -125,7 +125,7 @@ pub fn kept_on(engine: &Engine, scope: &Scope, place: &Place, take_over: bool) -
     })
 }
 
-/// The branch of its own that a tree has where another clone keeps the git branch.
+/// The separate branch of a tree whose git branch is indexed from another clone.
 pub fn apart(engine: &Engine, place: &Place) -> Kept {
     let id = TreeId::of(engine.tree_names(), place);
     let folder = place.root.file_name().and_then(|name| name.to_str()).unwrap_or("tree");
@@ -134,13 +134,13 @@ pub fn apart(engine: &Engine, place: &Place) -> Kept {
     Kept { id, branch, apart_from: Some(place.branch.clone()) }
 }
 
-/// Whether it is recorded which tree the branch is kept from.
+/// Whether it is recorded which tree the branch is indexed from.
 fn has_keeper(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<bool> {
     Ok(engine.store().derived().mark(scope, &keeper(&kept.branch))?.is_some())
 }
 
-/// Makes this the tree that its branch is kept from, before anything is written: of two clones that are indexed at the same
-/// moment the second is refused. Whether it was not that before.
+/// Records this tree as the one its branch is indexed from, before anything is written. Of two clones that are indexed
+/// at the same time, the second is refused. Returns whether the record is new.
 pub fn take(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<bool> {
     let (derived, name) = (engine.store().derived(), keeper(&kept.branch));
     if derived.mark(scope, &name)? == Some(kept.id.0) {
@@ -153,18 +153,18 @@ pub fn take(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<bool> {
     }
 }
 
-/// Undoes [`take`] where nothing could be written.
+/// Undoes [`take`] if nothing could be written.
 pub fn give_back(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<()> {
     engine.store().derived().remove_mark(scope, &keeper(&kept.branch))
 }
 
-/// Another clone was faster.
+/// Whether another clone took the branch first.
 pub fn is_overtaken(error: &Error) -> bool {
     error.code == TAKEN
 }
 
-/// Refuses a pass on behalf of a read over a branch that has code of nobody knows which tree: a restored or imported one.
-/// It would end whatever this tree does not have.
+/// Returns an error for a pass on behalf of a read if the branch has code from an unknown tree, such as a restored or
+/// imported one. The pass would end every fact that this tree does not have.
 pub fn check_own(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<()> {
     let known = engine.store().derived().mark(scope, &kept.id.known())?.is_some();
     if known || has_keeper(engine, scope, kept)? {
@@ -174,7 +174,7 @@ pub fn check_own(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<()> {
     Err(Error::conflict(UNKNOWN, message).hint("`lukasa index` (`index_directory`) makes it this one"))
 }
 
-/// Records that a tree was indexed, and that its branch is kept from it.
+/// Records that a tree was indexed, and that its branch is indexed from it.
 pub fn record(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<()> {
     let derived = engine.store().derived();
     for (name, value) in [(kept.id.known(), 1), (keeper(&kept.branch), kept.id.0)] {
@@ -185,27 +185,28 @@ pub fn record(engine: &Engine, scope: &Scope, kept: &Kept) -> Result<()> {
     Ok(())
 }
 
-/// Whether a tree was indexed into a project before, on whichever branch.
+/// Whether a tree was indexed into a project before, on any branch.
 pub fn is_known(engine: &Engine, scope: &Scope, place: &Place) -> Result<bool> {
     let id = TreeId::of(engine.tree_names(), place);
     Ok(engine.store().derived().mark(scope, &id.known())?.is_some())
 }
 
-/// A request with the view it is about, and how far that is behind.
+/// A request with its view, and how far the index is behind.
 pub struct Followed {
     pub request: Value,
     pub behind: Option<Behind>,
 }
 
 impl Engine {
-    /// Lets a request without a view be about the branch that is checked out in its caller's working tree, brought up to
-    /// date first where it reads. What another project keeps, or nobody has indexed yet, is left alone.
+    /// Sets the branch of a request without a view to the one checked out in the caller's working tree. Updates the
+    /// index first if the operation reads. A tree that was never indexed into this project is left alone, unless the
+    /// operation indexes first.
     pub(crate) fn follow(&self, context: &mut Context<'_>, operation: &Operation, request: Value) -> Result<Followed> {
         let unchanged = |request| Ok(Followed { request, behind: None });
         let reads = operation.meta.effect == Effect::Read;
         let field = operation.meta.branch_field;
         let Some(tree) = context.tree.clone() else { return unchanged(request) };
-        // What names a working tree is about that one.
+        // A request that names a working tree is about that tree.
         if !operation.fields().contains_key(field)
             || (!operation.meta.places.is_empty() && !operation.meta.indexes_first)
         {
@@ -249,7 +250,7 @@ impl Engine {
         Ok(Followed { request, behind })
     }
 
-    /// Indexes what changed in a tree; where that cannot be, how far it is behind.
+    /// Indexes what changed in a tree. If that is not possible, returns how far the index is behind.
     fn bring_up_to_date(&self, context: &mut Context<'_>, place: &Place, known: bool) -> Result<Option<Behind>> {
         if known && self.is_watched_and_current(&context.scope, &place.root) {
             return Ok(None);
@@ -259,12 +260,12 @@ impl Engine {
         let because = match may_index {
             true => match workspace.index(self, context, &Pass { bystander: true, ..Pass::default() }) {
                 Ok(_) => return Ok(None),
-                // There is code to answer from, whichever tree it is of.
+                // The branch has code to answer from, although its tree is unknown.
                 Err(e) if e.code == UNKNOWN => {
                     let branch = kept_on(self, &context.scope, place, false)?.branch;
                     return Ok(Some(Behind { branch, files: None, because: e.message }));
                 }
-                // The caller gave up, or the tree was never indexed: there is nothing to answer from.
+                // The caller gave up, or the tree was never indexed and there is nothing to answer from.
                 Err(e) if !known || context.stop.check().is_err() => return Err(e),
                 Err(e) => e.message,
             },
@@ -298,16 +299,16 @@ fn exists(ledger: &Ledger, branch: &str) -> Result<bool> {
     }
 }
 
-/// The branch that a git name of the default branch stands for, where no branch has that name.
+/// `main`, if a name is git's name of the default branch and no branch here has it.
 fn own_name(ledger: &Ledger, place: &Place, name: &str) -> Result<Option<String>> {
     let is_default = place.repository.as_ref().is_some_and(|repository| repository.default_branch() == name);
     Ok((is_default && name != "main" && !exists(ledger, name)?).then(|| "main".to_owned()))
 }
 
-/// Whether the moment that is asked about is a release, which fixes its branch.
+/// Whether `as_of` names a release or tag, which determines the branch.
 fn names_release(ledger: &Ledger, given: &Map<String, Value>) -> Result<bool> {
     let Some(word) = given.get("as_of").and_then(Value::as_str) else { return Ok(false) };
-    // A word that cannot be read is refused later, with its reason.
+    // An invalid moment is refused later, with a reason.
     let Ok(readings) = Moment::readings(word) else { return Ok(false) };
     let registry = ledger.registry()?;
     Ok(readings.iter().any(|reading| match reading {

@@ -1,4 +1,4 @@
-//! Keeps a branch up to date while files change: waits until it is quiet, then runs a pass.
+//! Keeps a branch up to date while files change: waits until changes pause, then runs a pass.
 
 use super::files;
 use super::git::Repository;
@@ -17,11 +17,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Quiet for so long, and a pass begins.
+/// A pass begins after this long without changes.
 pub const DEBOUNCE: Duration = Duration::from_millis(500);
-/// Changes that never stop are indexed at least this often.
+/// If changes never pause, a pass runs at least this often.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// Paths remembered by name; beyond, they are only counted.
+/// Maximum number of changed paths that are kept; further ones are dropped.
 const PENDING: usize = 10_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -32,14 +32,14 @@ pub enum WatchState {
     Idle,
     /// Something changed just now.
     Detecting,
-    /// Waiting until it is quiet.
+    /// Waiting until changes pause.
     Debouncing,
     Rebuilding,
-    /// It has ended, see `error`.
+    /// It has ended; see `error`.
     Stopped,
 }
 
-/// How a watcher is doing.
+/// The state of a watcher.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Health {
     pub state: WatchState,
@@ -47,7 +47,7 @@ pub struct Health {
     pub pending: usize,
     pub passes: u64,
     pub folders: usize,
-    /// Why the last pass failed, if it did; the next change tries again.
+    /// Why the last pass failed, if it did. The next change tries again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -56,23 +56,23 @@ pub struct Health {
 pub struct Watch {
     health: Arc<Mutex<Health>>,
     wake: Sender<Message>,
-    /// Ends what a pass would only do when there is time: there is something to do.
+    /// Interrupts the optional part of a pass, because there are new changes.
     interrupted: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 enum Message {
     Changed(Vec<PathBuf>),
-    /// The system lost track of what happened: look at everything.
+    /// The system lost events: check everything.
     Lost,
     Stop,
 }
 
-/// Told after every pass.
+/// Called after every pass.
 pub type Listener = Box<dyn Fn(&Result<Report>) + Send>;
 
 impl Watch {
-    /// Starts watching a working tree. `listener` hears of every pass.
+    /// Starts to watch a working tree. `listener` is called after every pass.
     pub fn start(
         engine: &Engine,
         scope: &Scope,
@@ -98,9 +98,9 @@ impl Watch {
                     Message::Changed(paths) => paths.iter().any(|path| is_ours(&of, path)),
                     _ => true,
                 };
-                // Nobody listens any more: we are being dropped.
+                // A missing receiver means that the watcher is being dropped.
                 let _ = heard.send(message);
-                // After sending, so that whoever takes the flag back finds the message.
+                // After sending, so that the thread that resets the flag finds the message.
                 stop.fetch_or(ours, Ordering::SeqCst);
             },
             Config::default(),
@@ -129,7 +129,7 @@ impl Watch {
         self.health.lock().clone()
     }
 
-    /// Everything that was heard of is indexed.
+    /// Whether all reported changes are indexed.
     pub fn is_current(&self) -> bool {
         let health = self.health.lock();
         health.state == WatchState::Idle
@@ -149,7 +149,8 @@ impl Drop for Watch {
     }
 }
 
-/// Files of the tree, and which branch is checked out; nothing else of git, nothing of our own.
+/// Whether a path concerns the watcher: files of the tree and git's HEAD, but nothing else of git and no files of
+/// Lukasa.
 fn is_ours(root: &Path, path: &Path) -> bool {
     let Ok(inside) = path.strip_prefix(root) else { return path.ends_with("HEAD") };
     let mut parts = inside.components().map(|c| c.as_os_str());
@@ -160,7 +161,7 @@ fn is_ours(root: &Path, path: &Path) -> bool {
     }
 }
 
-/// Reading a file changes nothing.
+/// Whether an event may change a file's content: reading it and changing its metadata do not.
 fn matters(kind: &EventKind) -> bool {
     !matches!(kind, EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) | EventKind::Other)
 }
@@ -178,7 +179,7 @@ struct Run {
 
 impl Run {
     fn run(&mut self, messages: &Receiver<Message>, debounce: Duration) {
-        // What changed before the watcher was there.
+        // Indexes what changed before the watcher was started.
         self.pass();
         loop {
             self.set(WatchState::Idle);
@@ -207,7 +208,7 @@ impl Run {
                 }
             }
             self.set(WatchState::Rebuilding);
-            // In this order nothing is missed: what is heard from here on interrupts, what was heard before is in.
+            // In this order no change is lost: earlier messages are in this pass, and later ones interrupt it.
             self.interrupted.store(false, Ordering::SeqCst);
             while let Ok(message) = messages.try_recv() {
                 if self.note(message, &mut pending).is_none() {
@@ -220,7 +221,7 @@ impl Run {
         self.set(WatchState::Stopped);
     }
 
-    /// Takes a message in: whether there is something to do; none when it is time to stop.
+    /// Processes a message. Returns whether there is work, or none if the watcher must stop.
     fn note(&self, message: Message, pending: &mut FxHashSet<PathBuf>) -> Option<bool> {
         match message {
             Message::Stop => None,
@@ -250,7 +251,7 @@ impl Run {
             .engine
             .workspace(&self.scope, &self.root)
             .and_then(|workspace| workspace.index(&self.engine, &mut context, &pass));
-        // Folders that came with the change may have got files before they were watched.
+        // Files may have been added to new folders before these were watched.
         let more = self.watch_folders();
         let done = match more {
             Ok(true) => self
@@ -272,7 +273,7 @@ impl Run {
         }
     }
 
-    /// Watches every folder that holds files to index, and where git says which branch it is. Tells whether new ones came.
+    /// Watches every folder with files to index, and the folder of git's HEAD. Returns whether there are new folders.
     fn watch_folders(&mut self) -> Result<bool> {
         let listed = files::list(&self.root, self.engine.kept_out())?.files;
         let mut wanted: FxHashSet<PathBuf> = FxHashSet::default();
@@ -299,13 +300,13 @@ impl Run {
             }
             match self.watcher.watch(folder, RecursiveMode::NonRecursive) {
                 Ok(()) => new = true,
-                // It went away meanwhile: the next pass sees that.
+                // The folder was removed meanwhile: the next pass finds that.
                 Err(e) if matches!(e.kind, notify::ErrorKind::PathNotFound) || !folder.exists() => continue,
                 Err(e) => return Err(cannot_watch(folder, &e)),
             }
         }
         for folder in self.folders.difference(&wanted) {
-            // A folder that is gone is no longer watched anyway.
+            // A removed folder is no longer watched anyway.
             let _ = self.watcher.unwatch(folder);
         }
         self.folders = wanted;

@@ -1,4 +1,4 @@
-//! Claims and conflicts as answers show them.
+//! Claims and conflicts in responses.
 
 use super::Denied;
 use lukasa_model::claims::{ClaimType, Held, Relation};
@@ -6,7 +6,7 @@ use lukasa_model::{Scope, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A claim that is held, or was.
+/// A claim, held or ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimOut {
     pub claim_id: String,
@@ -17,9 +17,9 @@ pub struct ClaimOut {
     pub task_id: Option<String>,
     pub claim_type: ClaimType,
     pub target_id: String,
-    /// What the agent is doing there.
+    /// What the agent intends to do.
     pub intent: String,
-    /// Since when.
+    /// Since when it is held.
     pub valid_from: Time,
     /// When it ended; none while it is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,9 +30,9 @@ pub struct ClaimOut {
     /// The version of the target when it was claimed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_version_sha: Option<String>,
-    /// The project it holds for.
+    /// The project of the claim.
     pub project_id: String,
-    /// It ends when the connection it was made by has been closed for the grace time; else by release only.
+    /// Whether it ends when its connection has been closed for the grace period; otherwise only by release.
     #[serde(default)]
     pub ends_with_connection: bool,
 }
@@ -56,24 +56,24 @@ impl ClaimOut {
         }
     }
 
-    /// The same once it has ended.
+    /// The same claim after it ended.
     pub fn ended(self, reason: &str, at: Time) -> ClaimOut {
         ClaimOut { valid_to: Some(at), invalidation_reason: Some(reason.to_owned()), ..self }
     }
 }
 
-/// Who has what is wanted.
+/// The claim that is in conflict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConflictOut {
     pub agent_id: String,
-    /// What that agent is doing there.
+    /// What its holder intends to do.
     pub intent: String,
     pub since: Time,
     pub claim_id: String,
-    /// What it has claimed.
+    /// The claimed target.
     pub target_id: String,
     pub claim_type: ClaimType,
-    /// same; within: what it has contains what is wanted; contains: what it has lies within what is wanted.
+    /// same; within: the held target contains the requested one; contains: the requested target contains the held one.
     pub relation: Relation,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
@@ -93,7 +93,7 @@ impl ConflictOut {
         }
     }
 
-    /// In words, for a summary: who, on what, what for.
+    /// A phrase for a summary: holder, target, intent.
     pub fn words(&self) -> String {
         let on = match self.relation {
             Relation::Same => String::new(),
@@ -104,15 +104,15 @@ impl ConflictOut {
     }
 }
 
-/// Two agents that want the same.
+/// Two agents with conflicting claims.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConflictPair {
-    /// What was wanted, by whom, what for and when.
+    /// The refused target, agent, intent and time.
     pub target_id: String,
     pub wanted_by: String,
     pub wanted_for: String,
     pub at: Time,
-    /// Who has it.
+    /// The claim that is held.
     pub held: ConflictOut,
 }
 

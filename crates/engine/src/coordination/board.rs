@@ -1,4 +1,4 @@
-//! Boards of claims: read from the log as it grows, stated anew by whoever claims or ends.
+//! Boards of claims: cached from the log, and written again whenever a claim is made or ended.
 
 use super::Denied;
 use super::happening::Happening;
@@ -15,18 +15,18 @@ use std::collections::BTreeMap;
 
 pub const CLAIM: &str = "Claim";
 pub const TARGETS: &str = "TARGETS";
-/// Times a board is read again because somebody else was faster. Each time somebody else got something.
+/// Maximum number of retries because another process wrote a board first. Each time that process made progress.
 const TRIES: usize = 256;
 
-/// What is held, as of a position of the log, by board. Empty boards are left out.
+/// Claims by board, as of a log position. Empty boards are left out.
 #[derive(Default)]
 pub(super) struct Boards {
-    /// None: nothing was read yet.
+    /// None if nothing was read yet.
     at: Option<Position>,
     held: BTreeMap<String, Vec<Held>>,
 }
 
-/// What somebody wants.
+/// A request for a claim.
 #[derive(Clone, Debug)]
 pub struct Wish {
     pub target: Target,
@@ -39,7 +39,7 @@ pub struct Wish {
     pub branch: Option<String>,
 }
 
-/// What came of it.
+/// The outcome of a request for a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Claimed {
     Granted(Held),
@@ -47,22 +47,22 @@ pub enum Claimed {
     Conflict(Held, Relation),
 }
 
-/// Why a claim ends.
+/// Why and by whom a claim is ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
     /// released, code_changed, task_completed or expired.
     pub reason: &'static str,
-    /// Who ended it; none when nobody in particular did.
+    /// The agent that ended it, if any.
     pub by: Option<String>,
-    /// What was accomplished, in words.
+    /// What was accomplished.
     pub outcome: Option<String>,
-    /// Why somebody else than the holder released it.
+    /// Why an agent that is not the holder released it.
     pub forced: Option<String>,
 }
 
 impl Engine {
-    /// Every claim that is held now, in the order of their boards. One whose holder left longer ago than the grace time is
-    /// not held any more, though no process has ended it yet.
+    /// Every claim that is held now, in the order of boards. A claim whose holder disconnected longer ago than the
+    /// grace period is not held, even if no process has ended it yet.
     pub fn claims_held(&self, ledger: &Ledger) -> Result<Vec<Held>> {
         let mut held = Vec::new();
         for claim in self.claims_on_boards(ledger)? {
@@ -73,7 +73,7 @@ impl Engine {
         Ok(held)
     }
 
-    /// Every claim that has not been ended, in the order of their boards.
+    /// Every claim that has not been ended, in the order of boards.
     pub(super) fn claims_on_boards(&self, ledger: &Ledger) -> Result<Vec<Held>> {
         self.catch_up(ledger)?;
         let boards = self.coordination.boards(ledger.scope());
@@ -81,7 +81,7 @@ impl Engine {
         Ok(all)
     }
 
-    /// Claims on one board, now.
+    /// The claims on one board that have not been ended.
     pub(super) fn held_on(&self, ledger: &Ledger, board: &str) -> Result<Vec<Held>> {
         self.catch_up(ledger)?;
         let boards = self.coordination.boards(ledger.scope());
@@ -89,7 +89,7 @@ impl Engine {
         Ok(held)
     }
 
-    /// Claims something, or tells who has it. Losing a race is reading again.
+    /// Makes a claim, or returns the conflicting one. Retries if another process wrote the board first.
     pub fn claim(&self, context: &Context<'_>, wish: &Wish) -> Result<Claimed> {
         self.know_agents(context)?;
         let ledger = self.ledger(&context.scope);
@@ -103,7 +103,7 @@ impl Engine {
             let (mine, others): (Held, Vec<Held>) =
                 match decide(&held, &wish.target, &|held| self.is_own(&context.scope, held, wish)) {
                     Decision::Conflict(held, _) if self.has_left(&context.scope, held)? => {
-                        // Another process may be ending it at this moment: what counts is what the board says next.
+                        // Another process may be ending it at the same time, so the board is read again.
                         self.end_left(&ledger)?;
                         continue;
                     }
@@ -143,8 +143,8 @@ impl Engine {
         Err(contended(&key))
     }
 
-    /// Whether a claim is the asker's. Programs of one kind give themselves the same name: one that is connected by another
-    /// connection, and does not say that it is the same session, is another one.
+    /// Whether a claim belongs to the requesting agent. Several programs may use the same agent name: one with another
+    /// open connection that does not state the same session is another agent.
     fn is_own(&self, scope: &Scope, held: &Held, wish: &Wish) -> bool {
         if held.agent_id != wish.agent {
             return false;
@@ -154,13 +154,13 @@ impl Engine {
         theirs == ours || same_session || !self.is_alive(scope, theirs)
     }
 
-    /// Whether somebody is there by a connection, here or at another server.
+    /// Whether a connection is open, here or at another server.
     fn is_alive(&self, scope: &Scope, connection: &str) -> bool {
         let presence = &self.coordination.presence;
         if presence.is_open(connection) || presence.has_closed(connection) {
             return presence.is_open(connection);
         }
-        // What cannot be read now is no reason to take something away.
+        // If the mark cannot be read, the connection counts as open, so that no claim is taken away.
         let vouched = self.store().derived().mark(scope, &mark(connection)).unwrap_or(Some(u64::MAX));
         let now = self.store().derived().now(scope).unwrap_or_else(|_| self.clock().now());
         let now = u64::try_from(now.0).unwrap_or_default();
@@ -168,7 +168,7 @@ impl Engine {
         vouched.is_some_and(|moved| u128::from(now.saturating_sub(moved)) < grace)
     }
 
-    /// Ends claims that `which` chooses, on boards that have some now. Gives those that it ended.
+    /// Ends the claims that `which` selects. Returns those that it ended.
     pub fn end_claims(
         &self,
         ledger: &Ledger,
@@ -215,14 +215,14 @@ impl Engine {
         Err(contended("claims to end"))
     }
 
-    /// A claim by its id, whether it is held or has ended.
+    /// The record of a claim, held or ended.
     pub fn claim_record(&self, ledger: &Ledger, claim_id: &str) -> Result<Option<Content>> {
         let view = ledger.view(&ViewSpec::default())?;
         let found = ledger.keyed(&view, CLAIM, &[claim_id.to_owned()], Fields::Content)?.pop();
         found.and_then(|state| state.statement).map(|statement| statement.parsed()).transpose()
     }
 
-    /// Reads what was stated since the last time, and tells what it means.
+    /// Reads what was written since the last call, and emits the resulting events.
     pub(super) fn catch_up(&self, ledger: &Ledger) -> Result<()> {
         let head = match ledger.head() {
             Ok(head) => head.position(),
@@ -239,7 +239,7 @@ impl Engine {
         let touched = at.map_or(Ok(None), |at| ledger.stated_project_wide(at, to))?;
         let known = touched.is_some();
         if !known {
-            // Nothing was read yet, or it was read from a log that is there no more.
+            // Nothing was read yet, or the log was replaced.
             boards.held.clear();
         }
         let states = match touched {
@@ -274,7 +274,7 @@ impl Engine {
             }
         }
         told.extend(taken.into_iter().map(|claim| Happening::Taken { claim }));
-        // Told before anybody else catches up, so that it is told in order.
+        // While the lock is held, so that events are emitted in order.
         told.into_iter().for_each(|happening| self.coordination.tell(ledger.scope(), happening));
         Ok(())
     }
@@ -297,7 +297,7 @@ impl Engine {
     }
 }
 
-/// What a board says, and its version; nothing and 0 where there is none yet.
+/// The claims on a board and its version. Empty with version 0 if the board does not exist.
 fn board(ledger: &Ledger, view: &View, key: &str) -> Result<(Vec<Held>, u32)> {
     let found = ledger.keyed(view, BOARD, &[key.to_owned()], Fields::Content)?.pop();
     match found {
@@ -317,7 +317,7 @@ fn board_put(key: &str, held: &[Held], expected_version: Option<u32>) -> PutObje
     PutObject { expected_version, ..PutObject::new(BOARD, key).property(HELD, json!(held)) }
 }
 
-/// A claim as an object of its own, which stays when it has left the board.
+/// A claim as a separate object, which remains after it has left the board.
 fn claim_put(held: &Held, ended: Option<(&Ending, Time)>) -> PutObject {
     let mut properties = match serde_json::to_value(held) {
         Ok(Value::Object(map)) => map,
@@ -345,13 +345,13 @@ fn claim_put(held: &Held, ended: Option<(&Ending, Time)>) -> PutObject {
     put
 }
 
-/// Whether a claim says already what is wished for.
+/// Whether a claim already has everything that is requested.
 fn is_said(own: &Held, wish: &Wish) -> bool {
     adopted(own, wish) == *own
 }
 
-/// An own claim that is claimed again: by the connection it is claimed by now, for what it is wanted for now. One that
-/// had no connection keeps to that, for it was meant to stay.
+/// An agent's claim that it requests again: with its current connection and intent. A claim without a connection stays
+/// without one, because it is meant to outlast connections.
 fn adopted(own: &Held, wish: &Wish) -> Held {
     let connection = own.connection.as_ref().and(wish.connection.clone());
     Held {
@@ -381,7 +381,7 @@ fn contended(what: &str) -> Error {
         .hint("try again in a second")
 }
 
-/// Titles and reasons are bounded.
+/// Shortens titles and reasons.
 fn short(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(500).collect()
 }

@@ -1,4 +1,4 @@
-//! Ends claims on code that somebody else has changed. What the holder saves itself leaves them alone.
+//! Ends claims on code that another agent has changed; changes by the holder do not end them.
 
 use super::board::Ending;
 use crate::Engine;
@@ -9,10 +9,10 @@ use lukasa_store::Ledger;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// A change of code that was committed.
+/// A committed change of code.
 #[derive(Clone, Debug)]
 pub struct Change<'a> {
-    /// The agent that changed it; none when files were found changed.
+    /// The agent that made the change; none if it was found in files.
     pub agent: Option<&'a str>,
     pub branch: &'a str,
     /// The working tree it was found in.
@@ -22,7 +22,7 @@ pub struct Change<'a> {
 }
 
 impl Engine {
-    /// Ends the claims that a change has overtaken; gives them.
+    /// Ends the claims that a change made obsolete, and returns them.
     pub fn code_changed(&self, ledger: &Ledger, change: &Change<'_>) -> Result<Vec<Held>> {
         let mut overtaken = BTreeSet::new();
         for file in &change.files {
@@ -46,7 +46,7 @@ impl Engine {
         self.end_claims(ledger, &header, &ending, &|claim| overtaken.contains(&claim.claim_id))
     }
 
-    /// Whether it was the claimed part of its file that changed.
+    /// Whether the claimed part of its file changed.
     fn is_changed(&self, ledger: &Ledger, claim: &Held, change: &Change<'_>) -> Result<bool> {
         if claim.claim_type != ClaimType::Function {
             return Ok(true);
@@ -55,13 +55,13 @@ impl Engine {
         let version = |tx| Ok(self.state_of(ledger, &at, Some(change.branch), Some(tx))?.map(|(_, version)| version));
         let (before, after): (Option<String>, Option<String>) =
             (version(change.tx.saturating_sub(1))?, version(change.tx)?);
-        // Of what is not in the graph nobody can say that it stayed the same.
+        // A target that is not in the graph cannot be compared, and counts as changed.
         Ok(before != after || after.is_none())
     }
 }
 
-/// Whether a change is somebody else's. Saves that nobody put a name to are the holder's where it works, and somebody
-/// else's in another working tree or, where the tree is not known, on another branch.
+/// Whether a change was made by another agent than the holder. A change without an agent counts as the holder's in its
+/// working tree, and as another's in another tree or, if the tree is unknown, on another branch.
 fn is_others(claim: &Held, change: &Change<'_>) -> bool {
     if let Some(agent) = change.agent {
         return agent != claim.agent_id;
@@ -73,7 +73,7 @@ fn is_others(claim: &Held, change: &Change<'_>) -> bool {
     }
 }
 
-/// Whether a transaction of this kind tells of code that changed.
+/// Whether transactions of this kind record changes of code.
 pub(crate) fn tells_of_code(kind: TransactionKind) -> bool {
     use TransactionKind::{AgentEdit, FileChange, FullRebuild, IncrementalRebuild};
     matches!(kind, AgentEdit | FileChange | FullRebuild | IncrementalRebuild)

@@ -1,4 +1,4 @@
-//! Claims as preconditions: what an agent writes about another's claimed target is refused, or told.
+//! Claims as preconditions: writes about a target that another agent has claimed are refused or get a warning.
 
 use super::Edits;
 use crate::{Context, Engine};
@@ -8,21 +8,22 @@ use lukasa_store::Ledger;
 use lukasa_store::ledger::ViewSpec;
 use std::collections::BTreeSet;
 
-/// Boards named as preconditions of one batch, beside those on which something is held. A batch about more is a load.
+/// Maximum number of targets for which all boards are preconditions. For larger batches only boards with conflicting
+/// claims are.
 const NAMED: usize = 1_000;
 
-/// What was found about the targets of a batch.
+/// The claims that concern the targets of a batch.
 #[derive(Clone, Debug, Default)]
 pub struct Guarded {
-    /// To be checked when it is committed.
+    /// Checked at commit.
     pub preconditions: Vec<Precondition>,
-    /// To be told with the answer.
+    /// Added to the response.
     pub warnings: Vec<String>,
     /// Targets that the batch writes about.
     pub targets: Vec<Target>,
 }
 
-/// Looks at what a batch writes about. Its preconditions are added to it.
+/// Checks the targets of a batch against claims, and adds the preconditions to the batch.
 pub fn guard(engine: &Engine, context: &Context<'_>, batch: &mut Batch) -> Result<Guarded> {
     let Some(agent) = batch.header.agent.clone() else { return Ok(Guarded::default()) };
     let ledger = engine.ledger(&context.scope);
@@ -32,7 +33,7 @@ pub fn guard(engine: &Engine, context: &Context<'_>, batch: &mut Batch) -> Resul
     Ok(guarded)
 }
 
-/// The same for who knows the targets: an edit that is recorded as an episode.
+/// Like `guard` for known targets, such as those of an edit that is recorded as an episode.
 pub fn guard_targets(engine: &Engine, ledger: &Ledger, agent: &str, targets: Vec<Target>) -> Result<Guarded> {
     let mut guarded = Guarded::default();
     let held = if targets.is_empty() { vec![] } else { engine.claims_held(ledger)? };
@@ -45,7 +46,7 @@ pub fn guard_targets(engine: &Engine, ledger: &Ledger, agent: &str, targets: Vec
             guarded.warnings = told.collect();
         }
         Edits::Refuse => {
-            // The commit asks the boards, which still have claims of holders that left.
+            // The commit checks the boards, which still have claims of disconnected holders.
             if !targets.is_empty() {
                 engine.end_left(ledger)?;
             }
@@ -59,7 +60,7 @@ pub fn guard_targets(engine: &Engine, ledger: &Ledger, agent: &str, targets: Vec
     Ok(guarded)
 }
 
-/// By a name that has one reading.
+/// The name of a target in an unambiguous form.
 fn typed(target: &Target) -> String {
     match target.file() {
         Some(_) => format!("{}:{}", target.kind.name(), target.name),
@@ -67,7 +68,7 @@ fn typed(target: &Target) -> String {
     }
 }
 
-/// What can be claimed of what a batch is about.
+/// The claimable targets of a batch.
 fn targets(ledger: &Ledger, batch: &Batch) -> Result<Vec<Target>> {
     let mut all = BTreeSet::new();
     let mut view = None;
@@ -88,7 +89,7 @@ fn targets(ledger: &Ledger, batch: &Batch) -> Result<Vec<Target>> {
                         view.insert(ledger.view(&ViewSpec { branch, ..ViewSpec::default() })?)
                     }
                 };
-                // What is not there is told by the commit itself.
+                // A missing object is reported by the commit.
                 if let Ok(found) = ledger.find(view, &end.reference)
                     && let Some(key) = found.thing.key.as_deref()
                 {

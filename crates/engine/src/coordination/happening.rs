@@ -1,4 +1,4 @@
-//! What happens to claims, for the log of events: taken, refused, ended; and refusals, which nothing else remembers.
+//! Events of claims: taken, refused, ended; and a list of recent refusals, which are not in the log.
 
 use crate::telemetry::log;
 use lukasa_model::claims::{Held, Relation};
@@ -6,7 +6,7 @@ use lukasa_model::{Scope, Time};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
-/// Something that happened to a claim, whichever process did it. Conflicts are known where they were told.
+/// An event of a claim, caused by any process. Refusals are known only in the process that refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happening {
     Taken {
@@ -15,23 +15,23 @@ pub enum Happening {
     Refused(Denied),
     Ended {
         claim: Held,
-        /// released, code_changed, task_completed or expired; none where its record cannot be read.
+        /// released, code_changed, task_completed or expired; none if the record cannot be read.
         reason: Option<String>,
         ended_by: Option<String>,
     },
 }
 
-/// An attempt that was refused.
+/// A refused attempt to claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denied {
-    /// What was wanted, by whom and what for.
+    /// The requested target, the agent and its intent.
     pub target: String,
     pub agent_id: String,
     pub intent: String,
     pub at: Time,
-    /// same, within (what is held contains it) or contains (it contains what is held).
+    /// same, within (the held target contains it) or contains (it contains the held target).
     pub relation: Relation,
-    /// Who has it.
+    /// The conflicting claim.
     pub held: Held,
 }
 
@@ -52,7 +52,7 @@ impl Happening {
     }
 }
 
-/// Whose claim it is, without what it is on or for.
+/// Identifies a claim in events, without its target and intent.
 fn fields(scope: &Scope, claim: &Held) -> [(&'static str, Value); 5] {
     [
         ("tenant", json!(scope.tenant)),
@@ -63,11 +63,11 @@ fn fields(scope: &Scope, claim: &Held) -> [(&'static str, Value); 5] {
     ]
 }
 
-/// Refusals remembered of each project.
+/// Maximum number of refusals kept per project.
 const KEPT: usize = 4_096;
 
-/// Attempts that were refused of late: they write nothing, so the log does not tell them. Their numbers only grow, also from
-/// one process to the next.
+/// Recent refusals. They write nothing, so the log does not contain them. Their numbers only increase, also across
+/// processes.
 #[derive(Default)]
 pub(super) struct Refusals {
     last: u64,
@@ -76,7 +76,7 @@ pub(super) struct Refusals {
 
 impl Refusals {
     pub fn add(&mut self, denied: Denied) {
-        // Microseconds since 1970 are beyond whatever an earlier process counted to.
+        // Microseconds since 1970 exceed any number of an earlier process.
         self.last = (self.last + 1).max(u64::try_from(denied.at.0).unwrap_or(0));
         if self.kept.len() == KEPT {
             self.kept.pop_front();
@@ -84,18 +84,18 @@ impl Refusals {
         self.kept.push_back((self.last, denied));
     }
 
-    /// Those after a number, oldest first, and the number to go on from.
+    /// Refusals after a number, oldest first, and the number to continue from.
     pub fn after(&self, after: u64) -> (u64, Vec<Denied>) {
         let found = self.kept.iter().filter(|(number, _)| *number > after).map(|(_, denied)| denied.clone());
         (self.last, found.collect())
     }
 
-    /// Newest first; of several attempts of one agent on one target, the last.
+    /// Refusals whose conflicting claim is still held, newest first; the latest of each agent and target.
     pub fn open_conflicts(&self, held: &[Held]) -> Vec<Denied> {
         let mut open: Vec<Denied> = Vec::new();
         for (_, denied) in self.kept.iter().rev() {
             let still = held.iter().any(|held| held.claim_id == denied.held.claim_id);
-            // Whoever was refused may have got it since.
+            // The refused agent may have got the claim since.
             let got = held.iter().any(|held| held.agent_id == denied.agent_id && held.target == denied.target);
             let told = open.iter().any(|other| other.agent_id == denied.agent_id && other.target == denied.target);
             if still && !got && !told {

@@ -1,9 +1,9 @@
-//! Ends claims whose connection is gone, once the grace time has passed.
+//! Ends claims whose connection is closed, once the grace period has passed.
 //!
-//! A process that has a connection open vouches for its claims by setting a mark in the store to the time of the store. A
-//! claim that no process vouches for is counted from the last mark: what was left while no process was running is free
-//! at once for the next one. From its first look on, a process counts by its own clock from when it saw the mark change, so
-//! that a time of day that is changed ends nothing.
+//! A process with an open connection refreshes a mark in the store, set to the store's time. The grace period of a
+//! claim that no process refreshes counts from its last mark: after a time without any process, the next one frees it
+//! at once. From its first check on, a process measures with its own clock since it saw the mark change, so that
+//! changing the system time ends no claims.
 
 use super::board::Ending;
 use crate::Engine;
@@ -17,20 +17,20 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// How often it is looked, at most and at least; a sixth of the grace time in between, so that some looks may fail.
+/// Bounds of the interval between checks. It is a sixth of the grace period, so that a few checks may fail.
 const SOONEST: Duration = Duration::from_millis(100);
 const LATEST: Duration = Duration::from_secs(10);
 
-/// When connections that hold claims were last known to be there.
+/// The last observation of connections that hold claims.
 pub(super) type Seen = FxHashMap<(Scope, String), Look>;
 
-/// What a process knows of a connection.
+/// What a process has observed of a connection.
 pub(super) struct Look {
     /// The value of its mark.
     mark: Option<u64>,
-    /// When it was first seen.
+    /// When this value was first seen.
     at: Duration,
-    /// How long nobody had vouched for it by then.
+    /// How long the mark had not been refreshed by then.
     unseen: Duration,
 }
 
@@ -40,7 +40,7 @@ impl Look {
     }
 }
 
-/// Looks after the claims of these projects, and of whichever else the engine is asked about, until it is dropped.
+/// Checks the claims of these projects, and of all others that the engine uses, until the handle is dropped.
 pub fn keep(engine: &Engine, scopes: &[Scope]) -> Beat {
     scopes.iter().for_each(|scope| drop(engine.ledger(scope)));
     let engine = engine.unwatched();
@@ -52,8 +52,8 @@ pub fn keep(engine: &Engine, scopes: &[Scope]) -> Beat {
 }
 
 impl Engine {
-    /// Looks at the claims of every project once. `now` only ever grows, and need not be the time of day. What cannot be
-    /// read now is looked at the next time.
+    /// Checks the claims of every project once, and returns how many it ended. `now` must be monotonic and need not be
+    /// the time of day. Projects that cannot be read are retried at the next check.
     pub fn sweep_claims(&self, now: Duration) -> usize {
         let mut ended = 0;
         for scope in self.scopes() {
@@ -116,7 +116,7 @@ impl Engine {
             seen.retain(|key, _| !over(key));
             left
         };
-        // Nobody holds anything by these any more.
+        // No claims are held by these connections any more.
         for connection in left {
             derived.remove_mark(scope, &mark(&connection))?;
         }
@@ -129,7 +129,8 @@ impl Engine {
         })
     }
 
-    /// Ends claims whose holders left longer ago than the grace time, without waiting for the next look. Returns how many.
+    /// Ends claims whose holders disconnected longer ago than the grace period, without waiting for the next check.
+    /// Returns how many.
     pub(super) fn end_left(&self, ledger: &Ledger) -> Result<usize> {
         let mut left: FxHashSet<String> = FxHashSet::default();
         for claim in self.claims_on_boards(ledger)? {
@@ -143,7 +144,7 @@ impl Engine {
         self.expire(ledger, &|claim| left.contains(&claim.claim_id))
     }
 
-    /// Whether the holder of a claim left longer ago than the grace time, by the time of the store.
+    /// Whether the holder of a claim disconnected longer ago than the grace period, by the store's time.
     pub(super) fn has_left(&self, scope: &Scope, claim: &Held) -> Result<bool> {
         let Some(connection) = claim.connection.as_deref() else { return Ok(false) };
         let (presence, grace) = (&self.coordination.presence, self.coordination.rules.grace);
@@ -162,8 +163,8 @@ impl Engine {
     }
 }
 
-/// How long ago a connection was last vouched for or used to claim. A time that has not come yet counts as now, for clocks
-/// are set back; that of a claim, which was made by the clock of its process, only where there is no mark.
+/// How long ago a connection was last refreshed or used to claim. A time in the future counts as now, because clocks
+/// are set back. A claim time in the future, which comes from its process's clock, is used only if there is no mark.
 fn unseen_for(mark: Option<u64>, claimed: Time, now: Time) -> Duration {
     let mark = mark.map(|mark| i64::try_from(mark).unwrap_or(i64::MAX));
     let last = match mark {

@@ -1,10 +1,10 @@
-//! Who is connected: to this process, and to those that are attached to it.
+//! Open connections: to this process, and to processes attached to it.
 
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Connections that are open, by the process they come from.
+/// Open connections, by the process they come from.
 #[derive(Default)]
 pub struct Presence(Mutex<Open>);
 
@@ -12,13 +12,13 @@ pub struct Presence(Mutex<Open>);
 struct Open {
     last: u64,
     sources: FxHashMap<u64, BTreeSet<String>>,
-    /// Who has spoken on a connection: agent and session.
+    /// Agents and sessions that have used each connection.
     agents: FxHashMap<String, FxHashSet<(String, Option<String>)>>,
     /// Connections that have closed, the latest last.
     closed: VecDeque<String>,
 }
 
-/// Connections remembered as closed; who comes back does so soon.
+/// Maximum number of closed connections that are remembered; agents reconnect soon or not at all.
 const CLOSED: usize = 1_024;
 
 /// A process that connections come from.
@@ -29,14 +29,14 @@ pub struct Source(u64);
 pub const OWN: Source = Source(0);
 
 impl Presence {
-    /// Another process, from now on until it is gone.
+    /// Registers another process.
     pub fn source(&self) -> Source {
         let mut open = self.0.lock();
         open.last += 1;
         Source(open.last)
     }
 
-    /// All connections of a process that are open now.
+    /// Sets the open connections of a process.
     pub fn here(&self, source: Source, connections: BTreeSet<String>) {
         let mut open = self.0.lock();
         let before = open.sources.insert(source.0, connections).unwrap_or_default();
@@ -47,14 +47,14 @@ impl Presence {
         self.here(OWN, connections);
     }
 
-    /// The process has ended, or cannot be reached any more.
+    /// Removes a process that has ended or cannot be reached.
     pub fn gone(&self, source: Source) {
         let mut open = self.0.lock();
         let before = open.sources.remove(&source.0).unwrap_or_default();
         open.forget(before);
     }
 
-    /// An agent speaks on a connection.
+    /// Records that an agent uses a connection.
     pub fn note(&self, connection: &str, agent: &str, session: Option<&str>) {
         let mut open = self.0.lock();
         if open.is_open(connection) {
@@ -67,14 +67,14 @@ impl Presence {
         self.0.lock().is_open(connection)
     }
 
-    /// Whether it was open here and is not any more.
+    /// Whether the connection was open here and has closed.
     pub fn has_closed(&self, connection: &str) -> bool {
         let open = self.0.lock();
         open.closed.iter().any(|closed| closed == connection) && !open.is_open(connection)
     }
 
-    /// Whether the agent speaks on any open connection, in the same session. Without a session nobody knows whether it is
-    /// the same one: many programs give themselves the same name.
+    /// Whether the agent uses any open connection in the same session. False without a session: many programs use the
+    /// same agent name.
     pub fn is_here(&self, agent: &str, session: Option<&str>) -> bool {
         let open = self.0.lock();
         let same = |(a, s): &(String, Option<String>)| a == agent && session.is_some() && s.as_deref() == session;

@@ -1,4 +1,4 @@
-//! From what an agent says to what it means: names to targets, targets to objects and their versions.
+//! Resolves names of agents to claim targets, and targets to objects and their versions.
 
 use crate::code::place::Place;
 use crate::code::symbols::Symbols;
@@ -15,20 +15,20 @@ use lukasa_store::{Fields, Ledger};
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
-/// Types of what files define, the most usual first.
+/// Types of symbols, most common first.
 const SYMBOLS: [&str; 8] = [FUNCTION, METHOD, CLASS, INTERFACE, TYPE, VARIABLE, TEST, MODULE];
 
-/// Where an agent works.
+/// The working tree that an agent works in.
 #[derive(Clone, Debug, Default)]
 pub struct Worktree {
-    /// The folder it named, and the root of the working tree around it.
+    /// The folder that the agent named, and the root of its working tree.
     folder: Option<PathBuf>,
     pub root: Option<PathBuf>,
     pub branch: Option<String>,
 }
 
 impl Worktree {
-    /// Looks at a folder; none where nobody named one. A branch that is named counts.
+    /// Reads the working tree of a folder; empty if none is named. A named branch takes precedence.
     pub fn of(path: Option<&str>, branch: Option<&str>) -> Result<Worktree> {
         let Some(path) = path else { return Ok(Worktree { branch: branch.map(str::to_owned), ..Worktree::default() }) };
         let place = Place::of(Path::new(path), branch)?;
@@ -36,14 +36,14 @@ impl Worktree {
         Ok(Worktree { folder, root: Some(place.root), branch: Some(place.branch) })
     }
 
-    /// What paths of a caller are relative to who works here.
+    /// The folder that paths of the caller are relative to.
     fn origin(&self, context: &Context<'_>) -> Origin {
         Origin::of(context).moved(self.root.as_deref(), self.folder.as_deref())
     }
 }
 
-/// The target that a name stands for. Tasks and features, and files of the working tree that are not indexed, need not
-/// be in the graph; anything else must be, unless `new` says that it is yet to be made.
+/// The target that a name stands for. Tasks, features and files of the working tree that are not indexed need not be in
+/// the graph. Anything else must be, unless `new` declares that it is yet to be created.
 pub fn meant(
     engine: &Engine,
     context: &mut Context<'_>,
@@ -67,7 +67,7 @@ pub fn meant(
     };
     let target = match Target::read(&origin.spelled(text)?, kind) {
         Ok(target) => target,
-        // `a.go:name` has the form of `Type:key`.
+        // `a.go:name` looks like `Type:key`.
         Err(_) if text.split(':').next().is_some_and(|word| word.contains(['.', '/'])) => None,
         Err(e) => return Err(e),
     };
@@ -79,7 +79,7 @@ pub fn meant(
 
 impl Look {
     fn named_target(&self, text: &str) -> Result<Target> {
-        // Overloads are one target, whichever of them is named, by whichever name.
+        // All overloads are one target, whichever of them is named.
         let node = Symbols::new(self).first_overload(self.node(text)?);
         let target = self.snapshot.key(node).and_then(|key| Target::of_object(self.snapshot.type_name(node), key));
         target.ok_or_else(|| {
@@ -103,8 +103,8 @@ fn work(text: &str, kind: Option<ClaimType>) -> Option<Target> {
     }
 }
 
-/// The graph that a working tree is indexed into; the project's own where its branch was never indexed, none where
-/// nothing was.
+/// The graph of the working tree's branch; the default branch if that one was never indexed. None if the project is
+/// empty.
 fn look(engine: &Engine, context: &mut Context<'_>, place: &Worktree) -> Result<Option<Look>> {
     let known = match engine.ledger(&context.scope).registry() {
         Ok(registry) => place.branch.clone().filter(|name| registry.branch(name).is_ok()),
@@ -125,24 +125,24 @@ fn nothing(text: &str, may_be_made: bool, found: Option<Error>) -> Error {
 }
 
 impl Engine {
-    /// The object that a target is, on a branch or on any.
+    /// The object of a target, on a branch or on any.
     pub fn object_of(&self, ledger: &Ledger, target: &Target, branch: Option<&str>) -> Result<Option<Uuid>> {
         Ok(self.state_of(ledger, target, branch, None)?.map(|(id, _)| id))
     }
 
-    /// What tells versions of a target apart: the hash of its text where it is code, else of all it says.
+    /// The version of a target: the hash of its text if it is code, else of its whole content.
     pub(super) fn version_of(&self, ledger: &Ledger, target: &Target, branch: Option<&str>) -> Result<Option<String>> {
         let found = self.state_of(ledger, target, branch, None)?;
         Ok(found.map(|(_, version)| version))
     }
 
-    /// Whether a target has another version than when it was claimed.
+    /// Whether a target has changed since it was claimed.
     pub fn is_stale(&self, ledger: &Ledger, claim: &Held) -> Result<bool> {
         let now = self.version_of(ledger, &claim.at(), claim.branch.as_deref())?;
         Ok(claim.target_version_sha.is_some() && now != claim.target_version_sha)
     }
 
-    /// A target's object and version in a view, now or after a transaction.
+    /// The object and version of a target in a view, now or after a transaction.
     pub(super) fn state_of(
         &self,
         ledger: &Ledger,

@@ -8,6 +8,8 @@ use super::patterns::Past;
 use super::{Kind, kinds};
 use crate::context_graph::is_sensitive;
 use crate::graph::{Look, check_range};
+use crate::ops::episode_recall::EpisodeRecall;
+use crate::registry::Op;
 use crate::search::{self, Read, ReasonOut, find, round};
 use crate::{Context, Engine, sensitive};
 use lukasa_graph::Node;
@@ -397,7 +399,7 @@ fn check(context: &Context<'_>, ask: &Ask) -> Result<()> {
         return Err(Error::invalid("invalid_query", format!("query: at most {LONGEST} characters are allowed")));
     }
     if ask.include_sensitive {
-        context.grants.check("episode_recall", sensitive::SCOPE)?;
+        context.grants.check(EpisodeRecall::META.name, sensitive::SCOPE)?;
     }
     if let (Some(since), Some(until)) = (ask.since, ask.until)
         && since >= until

@@ -7,6 +7,8 @@ use super::recall::newest;
 use super::{Kind, NewEpisode, add_all};
 use crate::beat::Beat;
 use crate::graph::{Look, check_range};
+use crate::ops::reflect::Reflect;
+use crate::registry::Op;
 use crate::search::Read;
 use crate::telemetry::log;
 use crate::{Context, Engine};
@@ -75,7 +77,7 @@ pub fn keep(engine: &Engine, scope: &Scope, every: Duration) -> Beat {
         }
         let mut quiet = |_, _| {};
         let mut context = Context::of(scope.clone(), &mut quiet);
-        match engine.call(&mut context, "reflect", json!({})) {
+        match engine.call(&mut context, Reflect::META.name, json!({})) {
             Err(error) if error.code != "unknown_project" => {
                 let told = [("project", json!(scope.project)), ("code", json!(error.code))];
                 log::event(log::Level::Warn, "memory.reflect", &told);

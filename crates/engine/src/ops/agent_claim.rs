@@ -1,4 +1,4 @@
-//! `agent_claim`: says what an agent is about to work on, or learns who does already.
+//! `agent_claim`: claims a target for an agent, or reports the agent that already holds it.
 
 use super::WRITE;
 use crate::coordination::{Claimed, ConflictOut, Wish, Worktree, asking, meant};
@@ -16,29 +16,29 @@ pub struct AgentClaim;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// A file by its path, a function or another symbol as path::name or by a name that only it has, task:… or feature:….
+    /// A file by path, a symbol as path::name or by a unique name, task:… or feature:….
     pub target_id: String,
-    /// What is to be done there, for others to read.
+    /// What the agent is going to do, for other agents to read.
     pub intent: String,
     /// Claim a file or a symbol that does not exist yet.
     #[serde(default)]
     pub new: bool,
-    /// What the target is, where its name leaves that open.
+    /// Type of the target, if its name is ambiguous.
     #[serde(default)]
     pub claim_type: Option<ClaimType>,
-    /// The task this is for; the claim ends when it is completed.
+    /// The task the claim belongs to; completing the task ends the claim.
     #[serde(default)]
     pub task_id: Option<String>,
-    /// Who claims; the agent that asks when left out.
+    /// The agent that claims; the caller's agent when left out.
     #[serde(default)]
     pub agent_id: Option<String>,
-    /// The session it claims in; that of the caller when left out.
+    /// The session of the claim; the caller's when left out.
     #[serde(default)]
     pub session_id: Option<String>,
-    /// The working tree the agent works in: what is saved there is its own doing and does not end the claim.
+    /// The agent's working tree; changes saved there do not end the claim.
     #[serde(default)]
     pub path: Option<String>,
-    /// The branch it works on; the one checked out in the working tree when left out.
+    /// The branch the agent works on; the one checked out in the working tree when left out.
     #[serde(default)]
     pub branch: Option<String>,
 }
@@ -46,22 +46,22 @@ pub struct Request {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// The claim; none when somebody else has the target.
+    /// The claim; null when another agent holds the target.
     pub claim_id: Option<String>,
-    /// ok: it is yours. CONFLICT: somebody else has it.
+    /// ok: the claim is yours. CONFLICT: another agent holds the target.
     pub status: Status,
-    /// Said of what others intend.
+    /// Warning about the text of other agents' intents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
-    /// Who has it, what for and since when.
+    /// The claim in the way: its holder, intent and start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict: Option<ConflictOut>,
-    /// The version of the target when it was claimed; none when it does not exist yet.
+    /// Version of the target when it was claimed; null when it does not exist yet.
     pub target_version_sha: Option<String>,
-    /// The target under its one name.
+    /// The target by its canonical name.
     pub target_id: String,
     pub claim_type: ClaimType,
-    /// It was this agent's before.
+    /// This agent already held the claim.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub already_yours: bool,
 }
@@ -77,6 +77,9 @@ pub enum Status {
 impl Op for AgentClaim {
     const META: Meta = Meta {
         name: "agent_claim",
+        unmet: Some(("status", "CONFLICT")),
+        essential: true,
+        default_tool: &["target_id", "intent", "task_id"],
         answer: &["status", "claim_id", "target_id", "conflict", "already_yours"],
         places: &["path"],
         summary: "Claim a file, function, task or feature before working on it",
@@ -97,6 +100,7 @@ impl Op for AgentClaim {
             "lukasa claim src/auth.ts::login --intent \"fix the retry\" --task-id 12",
             "lukasa claim task:12 --intent \"do it\"",
         ],
+        here: Some("path"),
         ..WRITE
     };
     type Request = Request;

@@ -1,4 +1,4 @@
-//! `agent_release`: gives up what an agent has claimed, or takes it from one that is gone.
+//! `agent_release`: ends an agent's claim, or the claim of an agent that is gone.
 
 use super::WRITE;
 use crate::code::symbols::text;
@@ -19,18 +19,18 @@ pub struct AgentRelease;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// The claim, or what is claimed.
+    /// Id of the claim, or its target.
     pub claim_id: String,
-    /// What was accomplished, in words; kept as an episode.
+    /// What was accomplished; recorded as an episode.
     #[serde(default)]
     pub outcome: Option<String>,
-    /// Who releases; the agent that asks when left out.
+    /// The agent that releases; the caller's agent when left out.
     #[serde(default)]
     pub agent_id: Option<String>,
-    /// Release another agent's claim. Needs a reason.
+    /// Release another agent's claim; requires `reason`.
     #[serde(default)]
     pub force: bool,
-    /// Why another agent's claim is released; kept with it.
+    /// Why another agent's claim is released; recorded with the claim.
     #[serde(default)]
     pub reason: Option<String>,
 }
@@ -39,14 +39,14 @@ pub struct Request {
 pub struct Response {
     pub summary: String,
     pub claim_id: String,
-    /// released, or ended where it had ended before.
+    /// released, or ended if the claim had ended before.
     pub status: String,
     pub target_id: String,
-    /// Whose it was.
+    /// The agent that held the claim.
     pub agent_id: String,
     /// Why it ended: released, code_changed, task_completed or expired.
     pub invalidation_reason: String,
-    /// The episode that keeps the outcome.
+    /// The episode that records the outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub episode_id: Option<String>,
 }
@@ -122,7 +122,7 @@ impl Op for AgentRelease {
     }
 }
 
-/// Keeps what was accomplished.
+/// Records the outcome as an episode and returns its id.
 fn kept(engine: &Engine, context: &mut Context<'_>, held: &Held, agent: &str, outcome: &str) -> Result<String> {
     let mut new = NewEpisode::new(Kind::Observation, outcome);
     new.title = Some(format!("Released {}", held.target));
@@ -132,13 +132,13 @@ fn kept(engine: &Engine, context: &mut Context<'_>, held: &Held, agent: &str, ou
     new.mentions = vec![held.target.clone()];
     new.metadata.insert("claim_id".into(), serde_json::json!(held.claim_id));
     new.metadata.insert("intent".into(), serde_json::json!(held.intent));
-    // A branch that was never indexed is not known, and nothing can be kept there.
+    // A branch that was never indexed is unknown, and a closed one takes no writes: use the default branch then.
     let registry = engine.ledger(&context.scope).registry()?;
     let branch = held.branch.as_deref().filter(|name| registry.branch(name).is_ok_and(|branch| !branch.closed));
     Ok(add(engine, context, branch.unwrap_or_default(), new)?.episode_id)
 }
 
-/// The claim that is meant, if it is held: by its id, or by its target.
+/// Returns the held claim with this id or target; `None` for the id of a claim that is not held.
 fn held(engine: &Engine, context: &mut Context<'_>, ledger: &Ledger, name: &str) -> Result<Option<Held>> {
     let id = own_id(name);
     let all = engine.claims_held(ledger)?;
@@ -151,7 +151,7 @@ fn held(engine: &Engine, context: &mut Context<'_>, ledger: &Ledger, name: &str)
     if let Some(held) = all.iter().find(|held| held.target == name.trim()) {
         return Ok(Some(held.clone()));
     }
-    // What was claimed may be gone, or may never have been made.
+    // The target may have been deleted, or never created.
     let target = meant(engine, context, name, None, true, &Worktree::default())?;
     let found = all.into_iter().find(|held| held.target == target.name);
     found.map(Some).ok_or_else(|| {
@@ -177,7 +177,7 @@ fn not_yours(held: &Held, agent: &str) -> Error {
     .hint("only its holder releases a claim; with `force` and a `reason` another agent can")
 }
 
-/// Tells how a claim ended that is held no more.
+/// Reports how a claim ended that is no longer held.
 fn ended_before(engine: &Engine, ledger: &Ledger, name: &str) -> Result<Response> {
     let id = own_id(name);
     let Some(record) = engine.claim_record(ledger, &id)? else {

@@ -1,4 +1,4 @@
-//! `agent_status`: what an agent has claimed, and what it did lately.
+//! `agent_status`: an agent's claims and recent episodes.
 
 use super::{META, count};
 use crate::coordination::{ClaimOut, asking};
@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 
 pub struct AgentStatus;
 
-/// Episodes shown.
+/// Maximum number of episodes returned.
 const RECENT: usize = 10;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// The agent; the one that asks when left out.
+    /// The agent; the caller's when left out.
     #[serde(default)]
     pub agent_id: Option<String>,
 }
@@ -28,17 +28,17 @@ pub struct Request {
 pub struct Response {
     pub summary: String,
     pub agent_id: String,
-    /// Said of what it intends and of its episodes, where there are any.
+    /// Warning about the text of intents and episodes, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
-    /// What it holds, oldest first.
+    /// Claims it holds, oldest first.
     pub active_claims: Vec<ClaimOut>,
-    /// Its last ten episodes, newest first, without sensitive ones.
+    /// Its ten latest episodes, newest first, without sensitive ones.
     pub recent_episodes: Vec<MemoryOut>,
-    /// The task it works on: the one it claimed last, or claimed something for.
+    /// The task of its latest claim on a task, or on anything else for a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_task: Option<String>,
-    /// When it last wrote something.
+    /// Time of its latest write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_seen: Option<Time>,
 }
@@ -97,7 +97,7 @@ impl Op for AgentStatus {
     }
 }
 
-/// The last episodes of an agent, on whichever branch.
+/// Returns the latest episodes of an agent on all branches.
 fn recent(engine: &Engine, context: &mut Context<'_>, agent: &str) -> Result<Vec<MemoryOut>> {
     let weights = Weights { similarity: 0.0, recency: 1.0, entities: 0.0, ..Weights::default() };
     let ask = Ask {
@@ -111,7 +111,7 @@ fn recent(engine: &Engine, context: &mut Context<'_>, agent: &str) -> Result<Vec
     Ok(recall(engine, context, &ask)?.items)
 }
 
-/// When an agent last wrote something.
+/// Returns the time of an agent's latest write.
 pub(super) fn last_seen(engine: &Engine, context: &Context<'_>, agent: &str) -> Result<Option<Time>> {
     let mut reader = engine.store().read(&context.scope)?;
     let last = reader.find_transactions(&Find::Agent(agent.to_owned()), 1)?;

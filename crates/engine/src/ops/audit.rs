@@ -1,8 +1,8 @@
-//! `audit_list`, `audit_verify`, `audit_export`: the record of operations, read, checked and taken away.
+//! `audit_list`, `audit_verify`, `audit_export`: lists, verifies and exports the audit log.
 
 use super::{META, check_limit, count};
 use crate::audit::AuditKey;
-use crate::registry::{Meta, Op};
+use crate::registry::{Meta, Op, Stream};
 use crate::telemetry::metrics;
 use crate::{Context, Engine};
 use lukasa_model::json::Hash;
@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// What this asks for: others than one's own project.
+/// Scope required to read entries of other projects.
 const CROSS_PROJECT: &str = "graph:admin:cross-project";
-/// Entries read together.
+/// Entries read at a time.
 const PAGE: usize = 1_000;
 
 const AUDIT: Meta = Meta { scope: "graph:admin:audit", toolset: "admin", ..META };
 
-/// The key that names and seals were made with.
+/// Returns the key for hashed names and for seals; fails when auditing is off.
 fn key(engine: &Engine) -> Result<&AuditKey> {
     engine.audit().map(|audit| &**audit.key()).ok_or_else(|| {
         Error::new(ErrorKind::Unsupported, "no_audit", "nothing is recorded here")
@@ -28,12 +28,12 @@ fn key(engine: &Engine) -> Result<&AuditKey> {
     })
 }
 
-/// Everything up to now is recorded when it is looked at.
+/// Flushes queued entries, so that the log is complete up to now.
 fn settled(engine: &Engine) -> Result<()> {
     engine.audit().map_or(Ok(()), |audit| audit.flush())
 }
 
-/// Which entries are meant.
+/// Filter for entries.
 #[derive(Deserialize, JsonSchema)]
 pub struct Which {
     /// Only entries made at or after this time.
@@ -45,13 +45,13 @@ pub struct Which {
     /// Only this operation.
     #[serde(default)]
     pub operation: Option<String>,
-    /// Only what this user asked for: a name, or its hash as it stands in entries.
+    /// Only operations of this user: a name, or its hash as entries show it.
     #[serde(default)]
     pub user: Option<String>,
-    /// Only what ended so: ok, or the code of an error.
+    /// Only entries with this status: ok, or an error code.
     #[serde(default)]
     pub status: Option<String>,
-    /// Of all projects of the tenant; needs the scope graph:admin:cross-project.
+    /// Entries of all projects of the tenant; requires the scope graph:admin:cross-project.
     #[serde(default)]
     pub all_projects: bool,
 }
@@ -81,33 +81,33 @@ impl Which {
     }
 }
 
-/// One operation.
+/// One audited operation.
 #[derive(Serialize, JsonSchema)]
 pub struct EntryOut {
-    /// Which chain it belongs to, and its place there.
+    /// The chain of the entry; `number` is its position there.
     pub server: String,
     pub number: u64,
     pub at: Time,
     pub project: String,
-    /// A keyed hash of the name.
+    /// Keyed hash of the user's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     pub operation: String,
-    /// What the caller was allowed; `*`: everything.
+    /// The caller's scopes; `*` for all.
     pub scopes: String,
-    /// A keyed hash of what was asked.
+    /// Keyed hash of the request.
     pub request: String,
-    /// ok, or the code of an error.
+    /// ok, or an error code.
     pub status: String,
-    /// How much the answer had of what.
+    /// Numbers of items in the answer, by kind.
     pub counts: BTreeMap<String, u64>,
     pub truncated: bool,
     pub took_us: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// From where it was asked, of what was forbidden.
+    /// Client address, recorded for forbidden requests only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     pub hash: String,
@@ -143,7 +143,7 @@ pub struct List;
 pub struct ListRequest {
     #[serde(flatten)]
     pub which: Which,
-    /// Most entries to list, up to 1,000.
+    /// Maximum number of entries, up to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -158,7 +158,7 @@ pub struct ListResponse {
     pub summary: String,
     /// Newest first.
     pub entries: Vec<EntryOut>,
-    /// There are older ones.
+    /// There are older entries.
     pub truncated: bool,
 }
 
@@ -202,7 +202,7 @@ pub struct Verify;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct VerifyRequest {
-    /// Ends of chains as they were told and kept elsewhere, `server@number=sha256:…`; each must still be there.
+    /// Chain ends that were saved elsewhere, `server@number=sha256:…`; each must still be in the log.
     #[serde(default)]
     pub noted: Vec<String>,
 }
@@ -272,7 +272,7 @@ pub struct Export;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct ExportRequest {
-    /// Where to write; `-` is standard output.
+    /// File to write; `-` is standard output.
     #[serde(default)]
     pub file: Option<String>,
     #[serde(flatten)]
@@ -288,6 +288,7 @@ pub struct ExportResponse {
 impl Op for Export {
     const META: Meta = Meta {
         name: "audit_export",
+        stream: Stream::Out,
         answer: &["entries"],
         summary: "Write recorded operations to a file",
         description: "As JSON lines, chain by chain, oldest first, with the hashes that link them.",

@@ -1,8 +1,8 @@
-//! `backup` and `restore-backup`: a copy made while others write, and back.
+//! `backup` and `restore-backup`: copies a store or project while it is in use, and restores the copy.
 
 use super::META;
 use crate::code::files::unreadable;
-use crate::registry::{Effect, Meta, Op};
+use crate::registry::{Effect, Meta, Op, StoreNeed};
 use crate::{Context, Engine, Grants};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use lukasa_store::sqlite::Durability;
@@ -22,7 +22,7 @@ pub struct Backup;
 pub struct Request {
     /// A new file ending in .db (SQLite copy of the whole store) or .jsonl (dump of this project), or a folder.
     pub path: PathBuf,
-    /// In a folder: keep only this many of the newest backups.
+    /// In a folder: keep only this many backups, the newest.
     #[serde(default)]
     pub keep: Option<usize>,
 }
@@ -32,7 +32,7 @@ pub struct Response {
     pub summary: String,
     pub path: PathBuf,
     pub bytes: u64,
-    /// Older backups that were removed.
+    /// Older backups that were deleted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<PathBuf>,
 }
@@ -86,7 +86,8 @@ impl Op for Backup {
                 Error::conflict("file_exists", format!("`{}` exists already", path.display())).hint("name a new file")
             );
         }
-        // It gets its name once it has been checked: what lies there under a backup's name is one.
+        // The file gets its final name only after it was checked, so a file with a backup's name is always a valid
+        // backup.
         let unchecked = path.with_extension(format!("unchecked-{}", engine.clock().new_id().simple()));
         let made = match path.extension().and_then(|e| e.to_str()) {
             Some("db") => engine.store().copy_to(&unchecked),
@@ -115,13 +116,13 @@ impl Op for Backup {
     }
 }
 
-/// Whether a name stands for a copy of the whole store.
+/// Returns whether the path names a copy of the whole store.
 fn is_copy(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "db")
 }
 
-/// Refuses everybody but who owns the store: a copy of it has the facts and keys of every tenant, and one that is restored
-/// writes to every project of a tenant.
+/// Refuses callers other than the owner of the store. A copy contains the facts and keys of every tenant, and restoring
+/// one writes to every project of a tenant.
 fn check_owner(grants: &Grants) -> Result<()> {
     match grants {
         Grants::All => Ok(()),
@@ -151,10 +152,10 @@ pub(super) fn file_fault(path: &Path, error: &std::io::Error) -> Error {
     Error::new(kind, code, format!("`{}`: {error}", path.display()))
 }
 
-/// A backup counts once every row of it has been read and fits.
+/// Verifies a backup by reading every row of it.
 fn check(engine: &Engine, path: &Path, scope: &Scope) -> Result<()> {
     if is_dump(path)? {
-        // Restoring it into a store that is thrown away checks every hash and count.
+        // Restoring the dump into a temporary store checks every hash and count.
         let folder = engine.temp_dir.join(format!("lukasa-check-{}", engine.clock().new_id()));
         private::create_dir_all(&folder).map_err(|e| file_fault(&folder, &e))?;
         let checked = open(engine, &folder.join("check.db")).and_then(|store| {
@@ -187,13 +188,13 @@ fn is_dump(path: &Path) -> Result<bool> {
     Ok(reader(path)?.fill_buf().map_err(|e| file_fault(path, &e))?.starts_with(b"{"))
 }
 
-/// What names of a project's backups begin with.
+/// Returns the file name prefix of a project's backups.
 fn prefix(scope: &Scope) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
     format!("lukasa-{}-", scope.project.chars().map(plain).collect::<String>())
 }
 
-/// Removes older backups of the same project until `keep` are left, the new one among them.
+/// Deletes the oldest backups of the project until `keep` are left, the new one included.
 fn prune(folder: &Path, prefix: &str, new: &Path, keep: usize) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).map_err(|e| file_fault(folder, &e))?;
     let ours = |path: &PathBuf| {
@@ -227,6 +228,7 @@ pub struct RestoreResponse {
 impl Op for RestoreBackup {
     const META: Meta = Meta {
         name: "restore_backup",
+        needs: StoreNeed::MayCreate,
         answer: &["projects"],
         destructive: true,
         files: &["path"],
@@ -261,7 +263,7 @@ impl Op for RestoreBackup {
             for project in from.projects(&context.scope.tenant)? {
                 let scope = Scope { tenant: context.scope.tenant.clone(), project };
                 let source = Ledger::new(Arc::clone(&from), Arc::clone(engine.clock()), scope.clone());
-                // By way of a file: a project may be larger than memory.
+                // A project may be larger than memory, so it goes through a file.
                 let passage = engine.temp_dir.join(format!("lukasa-restore-{}.jsonl", engine.clock().new_id()));
                 let done = dump(&source, &passage, &mut |_, _| {}).and_then(|()| one(&scope, &mut reader(&passage)?));
                 let _ = std::fs::remove_file(&passage);

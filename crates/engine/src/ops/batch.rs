@@ -1,4 +1,4 @@
-//! `batch`: many statements in one transaction, all or nothing.
+//! `batch`: commits many writes in one transaction, all or none.
 
 use super::{WRITE, WriteOut, commit, count};
 use crate::registry::{Meta, Op};
@@ -14,25 +14,25 @@ pub struct BatchOp;
 pub struct Request {
     /// Objects, relationships and ends, as in an import: `[{"object": {"type": "Service", "key": "auth"}}]`.
     pub writes: Vec<Write>,
-    /// What must hold for the batch to commit.
+    /// Conditions that must hold, or nothing is committed.
     #[serde(default)]
     pub preconditions: Vec<Precondition>,
     /// The branch to write to.
     #[serde(default)]
     pub branch: Option<String>,
-    /// Why, for the log.
+    /// Reason, for the log.
     #[serde(default)]
     pub reason: Option<String>,
-    /// Sent again under the same id, a batch commits once.
+    /// Idempotency key: a batch sent again with the same id is committed once.
     #[serde(default)]
     pub client_id: Option<String>,
-    /// The git commit whose tree this is exactly.
+    /// The git commit whose tree the batch represents exactly.
     #[serde(default)]
     pub git_commit: Option<String>,
-    /// What kind of write it is, for the log; after a `full_rebuild` communities are found anew.
+    /// Kind of the transaction, for the log; a `full_rebuild` also recomputes communities.
     #[serde(default)]
     pub kind: Option<TransactionKind>,
-    /// When what is said without a time began; now when left out.
+    /// Start of validity for writes without a time; now when left out.
     #[serde(default)]
     pub valid_at: Option<Time>,
 }

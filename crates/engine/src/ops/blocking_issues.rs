@@ -1,4 +1,4 @@
-//! `blocking_issues`: what keeps tasks from going on.
+//! `blocking_issues`: lists tasks that cannot proceed, with the reasons.
 
 use super::progress_query::{held, is_part_of};
 use super::{META, check_limit, count};
@@ -17,16 +17,16 @@ pub struct BlockingIssues;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// Only what is in the way of this task.
+    /// Only this task.
     #[serde(default)]
     pub task_id: Option<String>,
-    /// Only what is in the way of this feature or track.
+    /// Only tasks of this feature or track.
     #[serde(default)]
     pub feature_id: Option<String>,
-    /// In whose way: its own claims do not count. Left out: in the way of whoever works on each task.
+    /// The agent whose own claims do not count as blockers; the agent of each task when left out.
     #[serde(default)]
     pub agent_id: Option<String>,
-    /// Most issues to list, up to 1,000.
+    /// Maximum number of issues, up to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -39,31 +39,31 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// Those that hold up most others first.
+    /// Tasks with the most dependent tasks first.
     pub issues: Vec<Issue>,
     pub total: usize,
     pub truncated: bool,
-    /// Attempts to claim that were refused and whose obstacle is still there.
+    /// Refused claims whose conflicting claim is still held.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub claim_conflicts: Vec<ConflictPair>,
-    /// Tasks that wait for each other, so that nobody can begin them.
+    /// Cycles of tasks that depend on each other, so that none can start.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cycles: Vec<Vec<String>>,
 }
 
-/// A task that cannot go on, and why.
+/// A task that cannot proceed, and why.
 #[derive(Serialize, JsonSchema)]
 pub struct Issue {
     pub task_id: String,
     pub title: String,
     pub status: Status,
-    /// Open things it waits for.
+    /// Open tasks or other facts it depends on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked_by: Vec<Blocker>,
-    /// Claims of others on it, or on the code it is about.
+    /// Claims of other agents on the task or on its code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub claimed_by_others: Vec<ClaimOut>,
-    /// Open tasks that wait for it, also through others.
+    /// Number of open tasks that depend on it, directly or indirectly.
     pub holds_up: usize,
     pub reason: String,
 }

@@ -1,7 +1,7 @@
-//! `branch …`: make, list, move, close and open branches.
+//! `branch …`: creates, lists, moves, closes and reopens branches.
 
-use super::{META, WRITE};
-use crate::registry::{Meta, Op};
+use super::{META, NAMED, WRITE};
+use crate::registry::{Link, Meta, Op, Resource};
 use crate::{Context, Engine};
 use lukasa_model::{Branch, BranchMode, Error, Result, Tx};
 use lukasa_store::ledger::NewBranch;
@@ -14,7 +14,7 @@ pub struct BranchOut {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     pub mode: BranchMode,
-    /// The transaction it was made at, or moved to.
+    /// The transaction it was forked at, or last moved to.
     pub fork: Tx,
     pub closed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,19 +51,19 @@ pub struct CreateRequest {
     /// Name of the new branch.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// The branch it grows from; `main` when left out.
+    /// The parent branch; `main` when left out.
     #[serde(default)]
     pub from: Option<String>,
-    /// Freeze the parent as it is at the fork, instead of following it.
+    /// Keep the parent as it was at the fork instead of following its changes.
     #[serde(default)]
     pub pinned: bool,
-    /// The parent's transaction to fork at; its head when left out.
+    /// Transaction of the parent to fork at; its head when left out.
     #[serde(default)]
     pub at: Option<Tx>,
     /// What it is for.
     #[serde(default)]
     pub description: Option<String>,
-    /// Why, for the log.
+    /// Reason, for the log.
     #[serde(default)]
     pub reason: Option<String>,
 }
@@ -80,6 +80,7 @@ impl Op for Create {
         positional: &["name"],
         toolset: "branches",
         examples: &["lukasa branch create feature/payments --pinned"],
+        links: &[Link { to: super::list::List::META.name, route: 1, with: &[("branch", NAMED)] }],
         ..WRITE
     };
     type Request = CreateRequest;
@@ -110,7 +111,7 @@ pub struct List;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct ListRequest {
-    /// Also closed branches.
+    /// Include closed branches.
     #[serde(default)]
     pub all: bool,
 }
@@ -131,6 +132,7 @@ impl Op for List {
         verb: "branch list",
         toolset: "branches",
         examples: &["lukasa branch list --all"],
+        resource: Some(Resource { path: "branches", title: "Branches", about: "Every branch", field: "" }),
         ..META
     };
     type Request = ListRequest;
@@ -155,10 +157,10 @@ pub struct MoveRequest {
     /// The pinned branch to move.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// The parent's transaction to see from now on; its head when left out.
+    /// The parent's transaction to pin to; its head when left out.
     #[serde(default)]
     pub to: Option<Tx>,
-    /// Why, for the log.
+    /// Reason, for the log.
     #[serde(default)]
     pub reason: Option<String>,
 }
@@ -188,10 +190,10 @@ impl Op for Move {
 
 #[derive(Deserialize, JsonSchema)]
 pub struct NameRequest {
-    /// The branch.
+    /// Name of the branch.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// Why, for the log.
+    /// Reason, for the log.
     #[serde(default)]
     pub reason: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `build_context_graph`: what matters for one task, with the rules that apply, kept so that it can be shown again.
+//! `build_context_graph`: selects the nodes and policies that matter for a task and records them for replay.
 
 use super::neighbors::among;
 use super::{WRITE, count};
@@ -26,54 +26,55 @@ use uuid::Uuid;
 pub struct BuildContextGraph;
 
 pub(super) const CONTEXT_GRAPH: &str = "ContextGraph";
-/// Added in `semantic` mode, at most.
+/// Maximum number of nodes that `semantic` mode adds.
 const LIKE: usize = 20;
-/// Candidates of each channel.
+/// Candidates per channel.
 const POOL: usize = 100;
-/// Longest question, in characters.
+/// Longest query, in characters.
 const LONGEST: usize = 800;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// Where to begin: up to 50 names.
+    /// Names of up to 50 nodes to start from.
     #[serde(default)]
     #[schemars(length(max = 50))]
     pub anchors: Vec<String>,
-    /// anchor: what is around them; semantic: and what is like them; policy_first: of that, what the policies govern.
+    /// anchor: nodes around the anchors; semantic: also similar nodes; policy_first: only those that the policies
+    /// govern.
     #[serde(default)]
     pub mode: Mode,
-    /// What the task is about, in words, for the mode semantic; titles of the anchors when left out.
+    /// Description of the task for semantic mode; the titles of the anchors when left out.
     #[serde(default)]
     pub query: Option<String>,
-    /// Most nodes, 1 to 1,000.
+    /// Maximum number of nodes, 1 to 1,000.
     #[serde(default = "max_nodes")]
     #[schemars(range(min = 1, max = 1_000))]
     pub max_nodes: usize,
-    /// Hops from the anchors, 0 to 6.
+    /// Maximum number of hops from the anchors, 0 to 6.
     #[serde(default = "max_depth")]
     #[schemars(range(min = 0, max = 6))]
     pub max_depth: u32,
-    /// Policies to apply, beside those that govern what is shown.
+    /// Policies to apply in addition to those that govern the selected nodes.
     #[serde(default)]
     #[schemars(length(max = 50))]
     pub policies: Vec<String>,
-    /// Most tokens of the text for a prompt, 100 to 8,000.
+    /// Token budget of the prompt text, 100 to 8,000.
     #[serde(default = "token_budget")]
     #[schemars(range(min = 100, max = 8_000))]
     pub token_budget: usize,
-    /// Give properties of nodes too.
+    /// Include properties of nodes.
     #[serde(default)]
     pub include_properties: bool,
-    /// The task it is for.
+    /// The task the graph is for.
     #[serde(default)]
     pub task_id: Option<String>,
-    /// The session it is for; that of the caller when left out.
+    /// The session the graph is for; the caller's when left out.
     #[serde(default)]
     pub session_id: Option<String>,
-    /// Keep it, so that it can be shown again and linked to what came of it; on by default.
+    /// Record the graph for replay and for `context_graph_usage`; on by default.
     #[serde(default = "yes")]
     pub keep: bool,
-    /// Show one that was kept, exactly as it was: its id.
+    /// Id of a recorded graph to return exactly as it was.
     #[serde(default)]
     pub replay: Option<String>,
     #[serde(flatten)]
@@ -99,7 +100,7 @@ fn yes() -> bool {
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// Where it is kept; none when it is not.
+    /// Id of the recorded graph; null when it was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_graph_id: Option<String>,
     pub mode: Mode,
@@ -109,25 +110,25 @@ pub struct Response {
     pub governance: Governance,
     pub actual_node_count: usize,
     pub actual_edge_count: usize,
-    /// The same as text for a prompt, within the budget.
+    /// The graph as prompt text, within the budget.
     pub prompt: String,
     pub prompt_tokens: usize,
-    /// There was more within reach, or not all had room in the text.
+    /// More nodes were within reach, or the text had no room for all of them.
     pub truncated: bool,
-    /// It was kept before and is shown as it was then.
+    /// This is a recorded graph, returned as it was.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,
     pub view: Value,
 }
 
-/// Which rules apply, and to what.
+/// Policies that apply, and their effect.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Governance {
-    /// Policies that were named, or that govern something shown.
+    /// Policies that were requested or that govern a selected node.
     pub policies_applied: Vec<String>,
-    /// How many nodes are labelled as needing protection.
+    /// Number of nodes whose labels require protection.
     pub protected_node_count: usize,
-    /// How many were left out because they are sensitive.
+    /// Number of nodes left out because they are sensitive.
     pub withheld: usize,
 }
 
@@ -260,7 +261,7 @@ fn echo(view: &ViewEcho) -> Result<Value> {
     serde_json::to_value(view).map_err(|e| Error::internal(e.to_string()))
 }
 
-/// What is like the anchors, or like the question, and not there yet; the farthest of what is around makes room for it.
+/// Adds nodes similar to the anchors or to the query; they replace the nodes farthest from the anchors.
 fn add_alike(
     engine: &Engine,
     context: &mut Context<'_>,
@@ -310,7 +311,7 @@ fn add_alike(
     Ok(())
 }
 
-/// What is governed, of what is around the anchors; all of it when there are none. The anchors stay.
+/// Keeps the anchors and the governed nodes around them; without anchors, all governed nodes.
 fn intersected(look: &Look, request: &Request, anchors: &[Node], governed: &[Node]) -> Chosen {
     if anchors.is_empty() {
         let nodes: Vec<(Node, u32)> = governed.iter().take(request.max_nodes).map(|node| (*node, 1)).collect();
@@ -330,7 +331,7 @@ fn of_type(look: &Look, type_name: &str) -> Vec<Node> {
     s.nodes().into_iter().filter(own).collect()
 }
 
-/// Keeps it with what it was made of; gives its name.
+/// Records the graph with its parameters and returns its key.
 fn keep(engine: &Engine, context: &Context<'_>, request: &Request, response: &Response) -> Result<String> {
     engine.know_agents(context)?;
     let key = format!("context:{}", Uuid::now_v7());
@@ -364,7 +365,7 @@ fn keep(engine: &Engine, context: &Context<'_>, request: &Request, response: &Re
     Ok(key)
 }
 
-/// One that was kept, as it was.
+/// Returns a recorded graph as it was.
 fn replay(engine: &Engine, context: &mut Context<'_>, id: &str, spec: &ViewSpec) -> Result<Response> {
     let ledger = engine.ledger(&context.scope);
     let view = ledger.view(spec)?;

@@ -1,4 +1,4 @@
-//! `call_chain`: by which calls one symbol leads to another.
+//! `call_chain`: finds the shortest chains of calls from one symbol to another.
 
 use super::{META, count};
 use crate::code::symbols::{Contents, Placed, Rel, Symbols, Way, check_confidence, lines};
@@ -15,25 +15,25 @@ use serde::{Deserialize, Serialize};
 
 pub struct CallChain;
 
-/// Members of a class or file that a chain may begin or end with.
+/// Maximum number of members of a class or file considered as start or end of a chain.
 const MEMBERS: usize = 5_000;
-/// Chains of equal length compared by how sure they are.
+/// Maximum number of chains of equal length compared by confidence.
 const COMPARED: usize = 200;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// The symbol that calls: `Type:key`, a key, an id, a name, or the end of a key.
+    /// The calling symbol: `Type:key`, a key, an id, a name, or the end of a key.
     pub from: String,
-    /// The symbol that is called in the end.
+    /// The symbol at the end of the chain.
     pub to: String,
-    /// Most calls in a chain, 1 to 32.
+    /// Maximum number of calls in a chain, 1 to 32.
     #[serde(default = "max_depth")]
     #[schemars(range(min = 1, max = 32))]
     pub max_depth: u32,
-    /// Calls less sure than this are passed over, 0 to 1; those that say nothing count as sure.
+    /// Ignore calls with lower confidence, 0 to 1; calls without a confidence count as 1.
     #[serde(default = "super::calls::min_confidence")]
     pub min_confidence: f64,
-    /// Most chains to tell, 1 to 100.
+    /// Maximum number of chains, 1 to 100.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 100))]
     pub limit: usize,
@@ -54,14 +54,14 @@ pub struct Response {
     pub summary: String,
     pub from: String,
     pub to: String,
-    /// The shortest ones, the surest first; none when there is no way.
+    /// The shortest chains, highest confidence first; empty when there is none.
     pub chains: Vec<ChainOut>,
-    /// There are more of this length.
+    /// There are more chains of this length.
     pub truncated: bool,
-    /// Where there is no chain: one in the other direction.
+    /// If there is no chain: one in the opposite direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reverse: Option<ChainOut>,
-    /// Where there is no chain: one by calls that are less sure than was asked for.
+    /// If there is no chain: one that uses calls below `min_confidence`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub less_sure: Option<ChainOut>,
     pub view: ViewEcho,
@@ -69,19 +69,19 @@ pub struct Response {
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ChainOut {
-    /// How many calls.
+    /// Number of calls.
     pub calls: usize,
-    /// The least along the chain.
+    /// Lowest confidence of its calls.
     pub confidence: f64,
     pub steps: Vec<StepOut>,
 }
 
-/// A symbol of a chain, and how it calls the next one.
+/// A symbol of a chain, and its call of the next one.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StepOut {
     #[serde(flatten)]
     pub symbol: Placed,
-    /// Lines of the calls of the next symbol, in this one's file.
+    /// Lines in this symbol's file that call the next symbol.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub call_lines: Vec<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,16 +178,16 @@ impl Op for CallChain {
     }
 }
 
-/// Symbols, and the calls between them.
+/// Symbols and the calls between them.
 struct Chain {
     nodes: Vec<Node>,
     edges: Vec<Edge>,
 }
 
-/// Every shortest chain with at least one call, up to a number, the surest first; whether there are more.
+/// Returns the shortest chains with at least one call, highest confidence first, and whether there are more.
 fn shortest(symbols: &Symbols<'_>, from: &[Node], to: &[Node], depth: u32, least: f64) -> (Vec<Chain>, bool) {
     let goals: FxHashSet<Node> = to.iter().copied().collect();
-    // For every symbol the level it was first reached at, and all calls that led there from the level before.
+    // For every symbol, the level at which it was first reached and all calls that lead there from the level before.
     let mut levels: FxHashMap<Node, u32> = from.iter().map(|node| (*node, 0)).collect();
     let mut before: FxHashMap<Node, Vec<(Node, Edge)>> = FxHashMap::default();
     let mut frontier: Vec<Node> = from.to_vec();
@@ -217,7 +217,7 @@ fn shortest(symbols: &Symbols<'_>, from: &[Node], to: &[Node], depth: u32, least
     (vec![], false)
 }
 
-/// Chains from their last call backwards.
+/// Builds chains backwards from their last call.
 fn sorted(
     symbols: &Symbols<'_>,
     before: &FxHashMap<Node, Vec<(Node, Edge)>>,

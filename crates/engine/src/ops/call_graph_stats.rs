@@ -1,4 +1,4 @@
-//! `call_graph_stats`: how large a call graph is, how sure its calls are, and how it hangs together.
+//! `call_graph_stats`: size, confidence and structure of the call graph.
 
 use super::{META, check_limit, count};
 use crate::code::symbols::{Kind, Rel, Symbols, Way};
@@ -21,10 +21,10 @@ pub struct CallGraphStats;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// Only symbols in files whose path begins so: their calls, and calls of them.
+    /// Only symbols in files whose path has this prefix: their calls and the calls to them.
     #[serde(default)]
     pub path: Option<String>,
-    /// Most symbols in each list, up to 1,000.
+    /// Maximum number of symbols per list, up to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -39,30 +39,30 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// Symbols by type.
+    /// Number of symbols by type.
     pub symbols: BTreeMap<String, usize>,
-    /// Pairs of a symbol that calls and one that is called; of these `external` to names outside of the project.
+    /// Pairs of caller and callee; `external` counts those whose callee is outside the project.
     pub calls: usize,
     pub external: usize,
-    /// The same by how they are known.
+    /// The same pairs by derivation.
     pub by_derivation: BTreeMap<String, DerivationOut>,
-    /// Places in the source where something is called.
+    /// Call sites in the source.
     pub call_sites: u64,
-    /// Those of them that could not be resolved.
+    /// Call sites that could not be resolved.
     pub unresolved: u64,
-    /// Their share, 0 to 1; none where no file tells how many calls it has.
+    /// Share of unresolved call sites, 0 to 1; null when no file records its number of calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unresolved_share: Option<f64>,
-    /// By the number of symbols that call them.
+    /// Symbols with the most callers.
     pub most_called: Vec<CountedOut>,
-    /// By the number of symbols that they call.
+    /// Symbols with the most callees.
     pub most_calling: Vec<CountedOut>,
     pub entry_points: ListOut,
-    /// Functions and methods that nothing here calls, without tests and entry points.
+    /// Functions and methods without callers, except tests and entry points.
     pub never_called: usize,
-    /// Those of them that are exported.
+    /// Of `never_called`, those that are exported.
     pub never_called_exported: usize,
-    /// Groups of symbols that call one another in a circle.
+    /// Groups of symbols that call each other in a cycle.
     pub cycles: CyclesOut,
     /// Functions and methods that call themselves.
     pub recursive: ListOut,
@@ -83,7 +83,7 @@ pub struct CountedOut {
     pub count: usize,
 }
 
-/// The first of some symbols, and how many there are.
+/// The first symbols of a list, and its full length.
 #[derive(Serialize, JsonSchema)]
 pub struct ListOut {
     pub total: usize,
@@ -93,7 +93,7 @@ pub struct ListOut {
 #[derive(Serialize, JsonSchema)]
 pub struct CyclesOut {
     pub total: usize,
-    /// The members of the largest.
+    /// Members of the largest cycle.
     pub largest: ListOut,
 }
 
@@ -204,7 +204,7 @@ impl Op for CallGraphStats {
     }
 }
 
-/// What the calls of some symbols come to.
+/// Statistics of the calls of some symbols.
 #[derive(Default)]
 struct Calls {
     total: usize,
@@ -233,7 +233,7 @@ impl Calls {
                         .or_insert(DerivationOut { calls: 0, mean_confidence: 0.0 }),
                 };
                 known.calls += 1;
-                // The sum for now.
+                // Holds the sum until all calls are counted.
                 known.mean_confidence += symbols.confidence(edge);
                 if other == node && calls.recursive.last() != Some(&node) {
                     calls.recursive.push(node);
@@ -250,7 +250,7 @@ impl Calls {
             members.entry(component).or_default().push(*node);
         }
         calls.cycles = members.values().filter(|m| m.len() > 1).count();
-        // The larger; of equals the one that was stated first.
+        // The largest cycle; among equals, the one whose first symbol was recorded first.
         let first = |m: &Vec<Node>| m.first().map(|n| symbols.look.snapshot.thing(*n));
         let largest = members.into_values().filter(|m| m.len() > 1).max_by_key(|m| (m.len(), Reverse(first(m))));
         calls.largest = largest.unwrap_or_default();
@@ -261,7 +261,7 @@ impl Calls {
     }
 }
 
-/// What the symbols say of themselves, read once and kept beside the graph.
+/// Properties of symbols, read once and cached with the graph.
 #[derive(Default)]
 struct Said {
     sites: u64,

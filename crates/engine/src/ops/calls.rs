@@ -1,4 +1,4 @@
-//! What `get_callers` and `get_callees` share: the question, and how calls are followed either way.
+//! Request type and traversal shared by `get_callers` and `get_callees`.
 
 use super::count;
 use crate::code::symbols::{Reach, Reached, Rel, Symbols, ThroughOut, Way, check_confidence};
@@ -15,18 +15,18 @@ pub struct Request {
     /// The symbol: `Type:key`, a key, an id, a name, or the end of a key such as `Class::method`.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Calls to follow, 1 to 6.
+    /// Maximum number of calls to follow, 1 to 6.
     #[serde(default = "depth")]
     #[schemars(range(min = 1, max = 6))]
     pub depth: u32,
-    /// Calls less sure than this are passed over, 0 to 1; those that say nothing count as sure.
+    /// Ignore calls with lower confidence, 0 to 1; calls without a confidence count as 1.
     #[serde(default = "min_confidence")]
     pub min_confidence: f64,
-    /// Most to list of each kind, 1 to 1,000.
+    /// Maximum number of entries per list, 1 to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
-    /// With tests, and what only tests lead to.
+    /// Include tests and symbols reached only through tests.
     #[serde(default = "include_tests")]
     pub include_tests: bool,
     #[serde(flatten)]
@@ -61,22 +61,22 @@ impl Request {
     }
 }
 
-/// Calls followed one way from a symbol.
+/// Calls followed in one direction from a symbol.
 pub(super) struct Followed {
-    /// Production code before tests, then by depth, then the surest first, then by key.
+    /// Production code before tests, then by depth, highest confidence and key.
     pub found: Vec<Reached>,
-    /// Whether that is all.
+    /// Whether `found` contains everything within reach.
     pub complete: bool,
-    /// It calls itself.
+    /// The symbol calls itself.
     pub recursive: bool,
-    /// Direct calls that were passed over because they are not sure enough.
+    /// Number of direct calls ignored because of low confidence.
     pub less_sure: usize,
 }
 
-/// Follows calls from `roots`; `own` are those that stand for the symbol itself, `hidden` those that are not listed.
+/// Follows calls from `roots`. `own` are the nodes of the symbol itself; nodes in `hidden` are not listed.
 pub(super) fn follow(symbols: &Symbols<'_>, roots: &[Node], own: &[Node], hidden: &[Node], how: &Reach) -> Followed {
     let (mut found, complete) = symbols.reach_beside(roots, hidden, how);
-    // What a limit cuts off is tests first.
+    // Tests come last, so that a limit cuts them off first.
     found.sort_by_cached_key(|reached| symbols.is_test(reached.node));
     let calls = |node: &Node| symbols.linked(*node, Rel::Calls, how.way);
     let is_sure = |edge| symbols.confidence(edge) >= how.min_confidence;
@@ -87,12 +87,12 @@ pub(super) fn follow(symbols: &Symbols<'_>, roots: &[Node], own: &[Node], hidden
     Followed { found, complete, recursive, less_sure: roots.iter().map(unsure).sum() }
 }
 
-/// What was told already, the symbol itself included.
+/// Returns the nodes already listed, including the symbol itself.
 pub(super) fn told(symbol: Node, found: &[Reached]) -> FxHashSet<Node> {
     found.iter().map(|r| r.node).chain([symbol]).collect()
 }
 
-/// What else there may be, in words; `more` says what those are that overriding adds.
+/// Describes what the list leaves out; `more` phrases the number of symbols added by overriding.
 pub(super) fn missing(through: &[ThroughOut], less_sure: usize, more: impl Fn(usize) -> String) -> String {
     let mut text = String::new();
     let further: usize = through.iter().map(|t| t.total).sum();

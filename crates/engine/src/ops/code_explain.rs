@@ -1,9 +1,9 @@
-//! `code_explain`: what a symbol, file or module is, what it needs and who needs it.
+//! `code_explain`: describes a symbol, file or module with its dependencies and dependents.
 
 use super::{META, check_limit, count};
 use crate::code::symbols::{Contents, Kind, Placed, Rel, Symbols, Way, about, flagged, number, text};
 use crate::graph::Look;
-use crate::registry::{Meta, Op};
+use crate::registry::{Meta, Op, Prompt, Resource};
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_graph::community::Options;
@@ -17,17 +17,17 @@ use serde::{Deserialize, Serialize};
 
 pub struct CodeExplain;
 
-/// Members whose relationships count as those of a class or file, and members put in the order of the source.
+/// Maximum number of members whose relationships count for a class or file, and that are sorted by source position.
 const MEMBERS: usize = 5_000;
-/// What is said of a symbol, beside numbers and texts.
+/// Boolean properties of a symbol.
 const FLAGS: [&str; 6] = ["exported", "async", "abstract", "static", "entry", "test"];
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// What to explain: `Type:key`, a key, an id, a name, or the end of a key such as `Class::method` or `auth.py`.
+    /// The symbol: `Type:key`, a key, an id, a name, or the end of a key such as `Class::method` or `auth.py`.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Most symbols in each list, up to 1,000.
+    /// Maximum number of symbols per list, up to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -42,26 +42,26 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// What it needs; of a class, module or file, what everything in it needs from outside of it.
+    /// What it depends on; for a class, module or file, what its members depend on outside of it.
     pub dependencies: Vec<GroupOut>,
-    /// Who needs it, or something in it.
+    /// What depends on it or on its members.
     pub dependents: Vec<GroupOut>,
     pub symbol: SymbolOut,
-    /// What it is a member of.
+    /// The symbol that contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<Placed>,
-    /// Its members, in the order of the source; of a type also methods written elsewhere.
+    /// Its members in source order; for a type also methods defined in other files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemberOut>,
     #[serde(skip_serializing_if = "is_zero")]
     pub total_members: usize,
     pub importance: ImportanceOut,
-    /// The community it belongs to, where communities have been found on this branch.
+    /// Its community, if communities were computed on this branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub community: Option<CommunityOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<HistoryOut>,
-    /// A list is shorter than what there is.
+    /// A list was cut off at `limit`.
     pub truncated: bool,
     pub view: ViewEcho,
 }
@@ -80,37 +80,37 @@ pub struct SymbolOut {
     pub language: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// What it does, in a sentence.
+    /// One-sentence description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doc: Option<String>,
-    /// Public where nothing is said.
+    /// Absent means public.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub visibility: Option<String>,
     /// exported, async, abstract, static, entry, test.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<&'static str>,
-    /// Lines of a file.
+    /// Number of lines, for a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<u64>,
-    /// Its calls that could not be resolved; of a class or file, those of everything in it.
+    /// Calls that could not be resolved; for a class or file, those of all its members.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unresolved_calls: Option<u64>,
-    /// What was wrong with the file.
+    /// Why the file could not be read completely.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 
-/// Symbols at the other end of one kind of relationship.
+/// Symbols related to it by one kind of relationship.
 #[derive(Serialize, JsonSchema)]
 pub struct GroupOut {
     /// calls, calls_outside, imports, inherits, implements, references; called_by, imported_by, inherited_by,
     /// implemented_by, referenced_by, tested_by.
     pub relation: &'static str,
-    /// How many there are.
+    /// Number of symbols before the limit.
     pub total: usize,
-    /// The surest first, then by key.
+    /// Highest confidence first, then by key.
     pub symbols: Vec<NeedOut>,
 }
 
@@ -118,7 +118,7 @@ pub struct GroupOut {
 pub struct NeedOut {
     #[serde(flatten)]
     pub symbol: Placed,
-    /// 1 where nothing was said.
+    /// 1 where none is recorded.
     pub confidence: f64,
 }
 
@@ -130,7 +130,7 @@ pub struct MemberOut {
     pub signature: Option<String>,
 }
 
-/// Its place by PageRank among all symbols of the project.
+/// Rank by PageRank among all symbols of the project.
 #[derive(Serialize, JsonSchema)]
 pub struct ImportanceOut {
     pub place: usize,
@@ -145,10 +145,10 @@ pub struct CommunityOut {
     pub size: usize,
 }
 
-/// The version that is visible.
+/// The visible version.
 #[derive(Serialize, JsonSchema)]
 pub struct HistoryOut {
-    /// When it was last changed: the time of the transaction.
+    /// Time of the transaction that last changed it.
     pub recorded_at: Time,
     pub tx: Tx,
     pub version: u32,
@@ -164,6 +164,7 @@ pub struct HistoryOut {
 impl Op for CodeExplain {
     const META: Meta = Meta {
         name: "code_explain",
+        default_tool: &["ref", "limit"],
         answer: &[
             "symbol.key",
             "symbol.path",
@@ -193,6 +194,21 @@ impl Op for CodeExplain {
         positional: &["ref"],
         aliases: &[("symbol", "ref"), ("node_id", "ref")],
         examples: &["lukasa explain login", "lukasa explain src/auth.py --limit 30"],
+        resource: Some(Resource {
+            path: "symbol/{symbol}",
+            title: "Symbol",
+            about: "A symbol or file explained",
+            field: "ref",
+        }),
+        prompt: Some(Prompt {
+            name: "explain_module",
+            title: "Explain this module",
+            about: "What a file or symbol does, who uses it and what it uses",
+            argument: ("module", "A file or symbol"),
+            field: "ref",
+            with: &[],
+            asks: "Explain this module to someone new to the project, from what is known of it below.",
+        }),
         ..META
     };
     type Request = Request;
@@ -217,7 +233,7 @@ impl Op for CodeExplain {
         let contents = symbols.contents(&read)?;
         members.sort_by_cached_key(|m| {
             let line = contents.get(m).and_then(|c| number(c, "line"));
-            // What is written elsewhere comes last.
+            // Members defined in other files come last.
             let elsewhere = symbols.file(*m) != symbols.file(node);
             (elsewhere, line.unwrap_or(u64::MAX), symbols.key(*m).into_owned())
         });
@@ -264,10 +280,10 @@ impl Op for CodeExplain {
     }
 }
 
-/// Others and how sure the relationship with each is.
+/// Related symbols with the confidence of each relationship.
 type Group = (&'static str, Vec<(Node, f64)>);
 
-/// A symbol with everything in it.
+/// A symbol with all its members.
 struct Around<'s, 'a> {
     symbols: &'s Symbols<'a>,
     whole: Vec<Node>,
@@ -282,7 +298,7 @@ impl<'s, 'a> Around<'s, 'a> {
         Around { symbols, whole, inside, complete }
     }
 
-    /// What is at the other end outside of it, each once, with the surest relationship.
+    /// Returns the related symbols outside of it, each once, with the highest confidence.
     fn others(&self, rel: Rel, way: Way) -> Vec<(Node, f64)> {
         let mut best: FxHashMap<Node, f64> = FxHashMap::default();
         for node in &self.whole {
@@ -318,7 +334,7 @@ impl<'s, 'a> Around<'s, 'a> {
         let (mut tests, callers): (Vec<_>, Vec<_>) = self.others(Rel::Calls, Way::In).into_iter().partition(is_test);
         let by_file = self.others(Rel::Tests, Way::In);
         if !by_file.is_empty() {
-            // Of a file, the files that test it: shorter than every test in them.
+            // For a file, list the test files instead of every test in them.
             tests = by_file;
         }
         let mut all = vec![("called_by", callers)];
@@ -356,7 +372,7 @@ fn symbol_out(symbols: &Symbols<'_>, around: &Around<'_, '_>, node: Node, conten
     }
 }
 
-/// What it is and who needs it, in a sentence.
+/// Returns one sentence on what the symbol is and what depends on it.
 fn in_words(symbols: &Symbols<'_>, node: Node, symbol: &SymbolOut, needs: &[Group], needed: &[Group]) -> String {
     let kind = symbol.symbol.subtype.clone().unwrap_or_else(|| symbol.symbol.type_name.to_lowercase());
     let mut told = format!("{} is a {kind}", symbols.short(node));
@@ -401,7 +417,7 @@ fn importance(symbols: &Symbols<'_>, node: Node) -> ImportanceOut {
     ImportanceOut { place, of, pagerank: own }
 }
 
-/// Only where communities are at hand: to find them takes longer than everything else here.
+/// Returns the community only if communities are cached: computing them takes longer than the whole operation.
 fn community(engine: &Engine, look: &Look, node: Node) -> Result<Option<CommunityOut>> {
     let known = look.view.known;
     let kept = engine.graphs().kept(&look.ledger, look.view.branch, known, &Options::default())?;

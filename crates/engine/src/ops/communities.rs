@@ -1,4 +1,4 @@
-//! `communities`: groups of objects that belong together, found in the graph and never stated.
+//! `communities`: groups of closely connected objects, computed from the graph and not recorded as facts.
 
 use super::{META, check_limit, count};
 use crate::graph::{self, CommunityOut, Kept, Look, NodeRow, NodesOut};
@@ -17,25 +17,25 @@ pub struct Communities;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// Show the members of this one: its key or label.
+    /// Show the members of this community: its key or label.
     #[serde(default)]
     pub community: Option<String>,
-    /// Show the one that this object belongs to.
+    /// Show the community of this object.
     #[serde(default)]
     pub of: Option<String>,
-    /// How they are found.
+    /// Algorithm that computes them.
     #[serde(default)]
     pub algorithm: Algorithm,
-    /// Larger: more and smaller communities.
+    /// Higher values give more and smaller communities.
     #[serde(default = "resolution")]
     pub resolution: f64,
     /// The same seed gives the same communities.
     #[serde(default = "seed")]
     pub seed: u64,
-    /// Find them anew, even if those found after the last rebuild are at hand.
+    /// Recompute even if a cached result exists.
     #[serde(default)]
     pub fresh: bool,
-    /// Most communities, or members, to list, up to 1,000.
+    /// Maximum number of communities or members, up to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -58,17 +58,17 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// Largest first. Objects without company are in none.
+    /// Largest first; isolated objects belong to none.
     pub communities: Vec<CommunityOut>,
     pub total: usize,
-    /// Of the one that was asked for, the most central first.
+    /// Members of the requested community, most central first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub members: Option<NodesOut>,
     pub truncated: bool,
     pub modularity: f64,
-    /// The transaction they were found at.
+    /// The transaction they were computed at.
     pub computed_at: Tx,
-    /// Transactions since then.
+    /// Number of transactions since then.
     pub transactions_since: u64,
     pub view: ViewEcho,
 }

@@ -1,4 +1,4 @@
-//! `context_graph_usage`: which call a context graph had a part in, and with which of its nodes.
+//! `context_graph_usage`: records which tool call used a context graph, and which of its nodes.
 
 use super::build_context_graph::CONTEXT_GRAPH;
 use super::{WRITE, WriteOut, commit};
@@ -18,24 +18,24 @@ pub struct ContextGraphUsage;
 const TOOL_CALL: &str = "ToolCall";
 const INFLUENCED: &str = "INFLUENCED";
 
-/// What it was used for.
+/// Purpose of the use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UsageType {
     /// Its text was part of a prompt.
     #[default]
     PromptInjection,
-    /// It decided which tools could be called.
+    /// It restricted the callable tools.
     ToolFilter,
-    /// What was done was checked against it.
+    /// An action was checked against it.
     Validation,
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// The context graph, as `build_context_graph` named it.
+    /// The context graph's id, as returned by `build_context_graph`.
     pub context_graph_id: String,
-    /// The call it had a part in, by the caller's own id; drawn when left out.
+    /// The client's id of the tool call; generated when left out.
     #[serde(default)]
     pub tool_call_id: Option<String>,
     /// The tool that was called.
@@ -44,10 +44,10 @@ pub struct Request {
     /// prompt_injection, tool_filter or validation.
     #[serde(default)]
     pub usage_type: UsageType,
-    /// Nodes that were actually referred to, as the graph names them.
+    /// Nodes that were referred to, by their names in the graph.
     #[serde(default)]
     pub nodes_used: Vec<String>,
-    /// A decision or an episode that came of it, on whichever branch.
+    /// A decision or episode that resulted, on any branch.
     #[serde(default)]
     pub result: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `context_pack`: one call gives a task everything it needs, within its tokens.
+//! `context_pack`: returns the context of a task in one answer, within a token budget.
 
 use super::{META, WRITE, count};
 use crate::code::index::Pass;
@@ -6,7 +6,7 @@ use crate::coordination::{Claimed, Wish, Worktree, asking};
 use crate::cursor::Cursor;
 use crate::graph::{Look, check_range};
 use crate::pack::{self, Budget, ClaimNote, Core, Pack, Profile, fit, gather};
-use crate::registry::{Meta, Op};
+use crate::registry::{Meta, Op, Prompt, StoreNeed};
 use crate::search::{Ask, Recipe, find};
 use crate::{Context, Engine};
 use lukasa_model::claims::{Target, own_key};
@@ -20,51 +20,51 @@ use std::path::Path;
 
 pub struct ContextPack;
 
-/// Longest task, in bytes: a whole issue with its stack trace.
+/// Longest task, in bytes: enough for an issue with its stack trace.
 const LONGEST: usize = 32 << 10;
 const LEAST_BUDGET: usize = 120;
 const MOST_BUDGET: usize = 25_000;
-/// Files named whose source cannot be vouched for.
+/// Maximum number of stale files that `freshness` names.
 const STALE: usize = 2;
-/// Candidates of each channel.
+/// Candidates per channel.
 const POOL: usize = 120;
 
 #[derive(Clone, Deserialize, Serialize, JsonSchema)]
 pub struct Request {
-    /// What is to be done: a sentence, or a whole issue of up to 32 KB.
+    /// The task: a sentence, or an issue of up to 32 KB.
     pub task: String,
-    /// A folder of another working tree than the one you work in; it is brought up to date first.
+    /// A folder in another working tree than the caller's; it is indexed first.
     #[serde(default)]
     pub path: Option<String>,
-    /// How much to give: compact (300 tokens), balanced (1,200) or debug (everything, in pages).
+    /// Size of the pack: compact (300 tokens), balanced (1,200) or debug (everything, paged).
     #[serde(default)]
     pub profile: Profile,
-    /// Most tokens, 120 to 25,000, instead of the profile's.
+    /// Token budget, 120 to 25,000; the profile's when left out.
     #[serde(default)]
     #[schemars(range(min = LEAST_BUDGET, max = MOST_BUDGET))]
     pub budget: Option<usize>,
-    /// The task as it is kept in the graph, for its plan.
+    /// The recorded task, to include its plan.
     #[serde(default)]
     pub task_id: Option<String>,
-    /// Who asks: their own claims do not count as blockers.
+    /// The agent whose own claims do not count as blockers.
     #[serde(default)]
     pub agent_id: Option<String>,
-    /// Claim what is handed out, the entry point first, for the agent that asks.
+    /// Claim the returned symbols for the caller's agent, the entry point first.
     #[serde(default)]
     pub claim: bool,
-    /// Give decisions; on by default.
+    /// Include decisions; on by default.
     #[serde(default = "yes")]
     pub include_decisions: bool,
-    /// Give learnings; on by default.
+    /// Include learnings; on by default.
     #[serde(default = "yes")]
     pub include_learnings: bool,
-    /// Give episodes; on by default.
+    /// Include episodes; on by default.
     #[serde(default = "yes")]
     pub include_episodes: bool,
-    /// Say of everything why it is there.
+    /// Explain why each entry was chosen.
     #[serde(default)]
     pub explain: bool,
-    /// Go on from here: `next_cursor` of an answer to the same request.
+    /// Continue from `next_cursor` of an answer to the same request.
     #[serde(default)]
     pub cursor: Option<String>,
     #[serde(flatten)]
@@ -78,6 +78,9 @@ fn yes() -> bool {
 impl Op for ContextPack {
     const META: Meta = Meta {
         name: "context_pack",
+        needs: StoreNeed::MayCreate,
+        essential: true,
+        default_tool: &["task", "path", "task_id", "claim", "cursor"],
         answer: &[
             "core_symbols.symbol_name",
             "core_symbols.file",
@@ -118,6 +121,16 @@ impl Op for ContextPack {
             "lukasa pack \"add a timeout to the HTTP client\" ../service --profile balanced",
             "lukasa pack \"why is the index rebuilt\" --budget 600 --explain",
         ],
+        prompt: Some(Prompt {
+            name: "brief_me",
+            title: "Brief me on a task",
+            about: "Everything a task needs: where to begin, the code, what is around it, decisions",
+            argument: ("task", "What is to be done"),
+            field: "task",
+            with: &[("profile", "balanced")],
+            asks: "Plan this task with the briefing below. Begin at its entry point; name the files you will change and why.",
+        }),
+        ended: Some(|_, ended| ended.search_took()),
         ..META
     };
     type Request = Request;
@@ -135,7 +148,7 @@ impl Op for ContextPack {
         }
         let mut indexed = None;
         if let Some(path) = &request.path {
-            // Who may only read cannot have anything indexed.
+            // Indexing writes, so the caller needs the write scope.
             context.grants.check(Self::META.name, WRITE.scope)?;
             let workspace = engine.workspace(&context.scope, Path::new(path))?;
             let report = workspace.index(engine, context, &Pass { bystander: true, ..Pass::default() })?;
@@ -200,7 +213,7 @@ impl Op for ContextPack {
             freshness: freshness(&look, &core, texts.without_source.len()),
             ..Pack::default()
         };
-        // Room for what was claimed, and where to go on.
+        // Reserve room for the claims and the cursor.
         let for_claims = if request.claim { CLAIM_TOKENS * claims_within(tokens) } else { 0 };
         let reserved = for_claims + if request.profile == Profile::Debug { CURSOR_TOKENS } else { 0 };
         let budget = Budget { profile: request.profile, tokens: tokens.saturating_sub(reserved), skip };
@@ -225,19 +238,19 @@ impl Op for ContextPack {
     }
 }
 
-/// Tokens from which on the summary says what the entry point does even where there are notes to give.
+/// From this budget on, the summary describes the entry point even if there are notes.
 const ROOMY: usize = 600;
-/// Tokens that a cursor takes at most: it has no more letters.
+/// Upper bound of a cursor's tokens.
 const CURSOR_TOKENS: usize = 80;
-/// Tokens that telling of one claim takes at most, but for very long names.
+/// Upper bound of the tokens that report one claim, except with very long names.
 const CLAIM_TOKENS: usize = 80;
 
-/// How much is claimed of what is handed out: others have to work too.
+/// Maximum number of claims per pack; kept small so that other agents are not blocked.
 fn claims_within(tokens: usize) -> usize {
     if tokens < 600 { 1 } else { 5 }
 }
 
-/// Claims the symbols that are handed out whole, the entry point first, as far as there is room to tell of it.
+/// Claims the symbols returned in full, the entry point first, as far as the budget has room to report them.
 fn claim(
     engine: &Engine,
     context: &mut Context<'_>,
@@ -283,7 +296,7 @@ fn claim(
     Ok(())
 }
 
-/// The tokens that may be used.
+/// Checks the request and returns its token budget.
 fn check(request: &Request) -> Result<usize> {
     if request.task.trim().is_empty() {
         return Err(Error::invalid("invalid_query", "task: nothing is said").hint("say what is to be done"));
@@ -322,7 +335,7 @@ fn request_hash(request: &Request) -> Hash {
     Hash::of(format!("context_pack {}", json::canonical(&value)).as_bytes())
 }
 
-/// Where to begin and what that does, and whether it is only the nearest there is.
+/// Returns the summary: where to start, what that symbol does, and whether the match is uncertain.
 fn summary(core: &Core, task: &str, in_doubt: bool, with_about: bool) -> String {
     let Some(first) = core.slices.first() else {
         let words: String = task.split_whitespace().take(8).collect::<Vec<_>>().join(" ");
@@ -333,7 +346,7 @@ fn summary(core: &Core, task: &str, in_doubt: bool, with_about: bool) -> String 
     };
     let begin = if in_doubt { "Nothing here fits the task well. The nearest is" } else { "Begin at" };
     let mut text = format!("{begin} `{}` in {}:{}", first.name, first.file, first.start_line);
-    // A sentence of its author's, not a line of code that stands for one.
+    // Only a sentence from a doc comment, not a line of code used in its place.
     if let Some(about) =
         first.summary.as_deref().filter(|about| with_about && about.len() <= 120 && about.ends_with('.'))
     {
@@ -343,7 +356,7 @@ fn summary(core: &Core, task: &str, in_doubt: bool, with_about: bool) -> String 
     text
 }
 
-/// What is said of the claims of others: where they are, or how many of them are there.
+/// Describes the claims of other agents: where they are listed, or their number.
 fn claimed(all: usize, shown: Option<usize>) -> String {
     match (all, shown) {
         (0, _) => String::new(),
@@ -353,7 +366,7 @@ fn claimed(all: usize, shown: Option<usize>) -> String {
     }
 }
 
-/// In one line: branch, transaction, and what cannot be vouched for.
+/// Returns branch, transaction and the files that may be out of date, in one line.
 fn freshness(look: &Look, core: &Core, without_source: usize) -> String {
     let mut text = format!("{} at tx {}", look.view.branch_name, look.view.known);
     if !look.is_head {

@@ -1,10 +1,10 @@
-//! `coordination_overview`: who works on what, what has been overtaken, and who stands in whose way.
+//! `coordination_overview`: claims, stale claims and conflicts of all agents.
 
 use super::agent_status::last_seen;
 use super::{META, check_limit, count};
 use crate::coordination::{ClaimOut, ConflictPair};
 use crate::pack::NOTICE;
-use crate::registry::{Meta, Op};
+use crate::registry::{Meta, Op, Resource};
 use crate::{Context, Engine};
 use lukasa_model::claims::Held;
 use lukasa_model::{Result, Time};
@@ -18,7 +18,7 @@ pub struct CoordinationOverview;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// Most claims to list, up to 1,000.
+    /// Maximum number of claims, up to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -31,19 +31,19 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// Said of what they intend, where there are any.
+    /// Warning about the text of intents, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
-    /// What is held, by target.
+    /// Held claims, sorted by target.
     pub active_claims: Vec<ClaimOut>,
-    /// Those of them whose target has another version than when it was claimed.
+    /// Active claims whose target changed since it was claimed.
     pub stale_claims: Vec<ClaimOut>,
-    /// Attempts that were refused and whose obstacle is still there, newest first; known to the server that refused them.
+    /// Refused claims whose conflicting claim is still held, newest first; only those this server refused.
     pub conflicts: Vec<ConflictPair>,
     pub agent_summary: Vec<AgentSummary>,
-    /// All claims ever made, held or ended.
+    /// Number of all claims, held or ended.
     pub total_claims: usize,
-    /// There are more active claims than are listed.
+    /// There are more active claims than listed.
     pub truncated: bool,
 }
 
@@ -51,13 +51,14 @@ pub struct Response {
 pub struct AgentSummary {
     pub agent_id: String,
     pub claim_count: usize,
-    /// When it last wrote something.
+    /// Time of its latest write.
     pub last_seen: Option<Time>,
 }
 
 impl Op for CoordinationOverview {
     const META: Meta = Meta {
         name: "coordination_overview",
+        essential: true,
         answer: &[
             "active_claims.agent_id",
             "active_claims.target_id",
@@ -80,6 +81,7 @@ impl Op for CoordinationOverview {
         toolset: "coordination",
         positional: &[],
         examples: &["lukasa who", "lukasa who --json"],
+        resource: Some(Resource { path: "claims", title: "Claims", about: "Who works on what", field: "" }),
         ..META
     };
     type Request = Request;

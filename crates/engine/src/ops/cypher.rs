@@ -1,4 +1,4 @@
-//! `cypher`: anything that can be asked of the graph, in openCypher, read-only.
+//! `cypher`: answers read-only openCypher queries.
 
 mod search;
 
@@ -25,33 +25,33 @@ pub struct Cypher;
 
 pub use lukasa_graph::cypher::is_unfinished;
 
-/// Words that queries are made of: keywords, functions, procedures.
+/// Returns the keywords, functions and procedures of the query language.
 pub fn words() -> (Vec<&'static str>, Vec<&'static str>, Vec<&'static str>) {
     use lukasa_graph::cypher::{GRAPH_FUNCTIONS, KEYWORDS, functions, procedures};
     let functions = GRAPH_FUNCTIONS.iter().chain(functions::NAMES).copied().collect();
     (KEYWORDS.to_vec(), functions, procedures::ALL.iter().map(|p| p.name).collect())
 }
 
-/// What a query may keep while it runs.
+/// Memory limit of a running query, in bytes.
 const MEMORY: usize = 256 << 20;
-/// What an answer may take, about.
+/// Approximate size limit of an answer, in bytes.
 const LARGEST_ANSWER: usize = 64 << 20;
 const LONGEST_MS: u64 = 30_000;
 const MOST_ROWS: usize = 10_000;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// The query; `EXPLAIN` or `PROFILE` before it tells how it is answered.
+    /// The query; a leading `EXPLAIN` or `PROFILE` returns its plan.
     #[schemars(length(min = 1))]
     pub query: String,
     /// Values for `$name` in the query, by name.
     #[serde(default)]
     pub parameters: Map<String, Value>,
-    /// Stop after so many milliseconds, 1 to 30,000; loading the graph does not count.
+    /// Timeout in milliseconds, 1 to 30,000; loading the graph does not count.
     #[serde(default = "timeout_ms")]
     #[schemars(range(min = 1, max = LONGEST_MS))]
     pub timeout_ms: u64,
-    /// Most rows to answer with, 1 to 10,000.
+    /// Maximum number of rows, 1 to 10,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = MOST_ROWS))]
     pub limit: usize,
@@ -60,7 +60,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A query without parameters, about now, within the usual limits.
+    /// Creates a request without parameters for the current view, with default limits.
     pub fn of(query: String) -> Request {
         let (parameters, view) = (Map::new(), ViewSpec::default());
         Request { query, parameters, timeout_ms: timeout_ms(), limit: limit(), view }
@@ -79,18 +79,18 @@ fn limit() -> usize {
 pub struct Response {
     pub summary: String,
     pub columns: Vec<String>,
-    /// Each a list of values in the order of the columns. Nodes have `id`, `type`, `labels` and `properties`,
-    /// relationships also `src` and `dst`, paths `nodes` and `relationships`.
+    /// One list per row, in column order. Nodes have `id`, `type`, `labels` and `properties`, relationships also `src`
+    /// and `dst`, paths `nodes` and `relationships`.
     pub rows: Vec<Vec<Value>>,
     /// There were more rows than `limit`.
     pub truncated: bool,
-    /// Labels and types in the query that nothing has: perhaps a slip of the pen.
+    /// Labels and types in the query that do not occur in the graph; possibly misspelled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// How the query is answered, when it was asked for.
+    /// The query plan, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Vec<PlanStep>>,
-    /// How long the query ran.
+    /// Execution time of the query.
     pub took_ms: f64,
     pub view: ViewEcho,
 }
@@ -115,6 +115,8 @@ impl Op for Cypher {
             "lukasa cypher 'MATCH (n {key: $key})--(m) RETURN m' --parameters '{\"key\": \"auth\"}'",
             "lukasa cypher \"EXPLAIN MATCH (a)-[*1..3]->(b) RETURN count(b)\" --as-of 2026-01-31",
         ],
+        shell: Some("query"),
+        translate: Some(translate),
         ..META
     };
     type Request = Request;
@@ -141,7 +143,7 @@ impl Op for Cypher {
             let made = Searcher::new(engine, context, &look)?;
             prepared = prepared.searching(Arc::clone(&made.search));
             searcher = Some(made);
-            // Like loading the graph, making its indexes does not count.
+            // Building indexes does not count towards the timeout, like loading the graph.
             start = Instant::now();
         }
         prepared = prepared.stopping(context.stop.flag());
@@ -182,20 +184,20 @@ fn shown(outcome: &Outcome, place: &Place<'_>, limits: &Limits) -> Result<Vec<Ve
     outcome.rows.iter().map(|row| row.iter().map(|value| shape.json(value)).collect()).collect()
 }
 
-/// Values as answers show them.
+/// Converts query values to JSON.
 struct Shape<'a> {
     snapshot: &'a Snapshot,
     reader: Reader<'a>,
     limits: &'a Limits,
-    /// Roughly what has been written.
+    /// Approximate number of bytes written.
     bytes: Cell<usize>,
 }
 
-/// Values written before the clock is looked at again, in bytes.
+/// Bytes written between two checks of the timeout.
 const STRIDE: usize = 1 << 16;
 
 impl Shape<'_> {
-    /// Answers have an end, too: a small value can stand for much.
+    /// Limits the size of the answer, because a small value can expand to a large one.
     fn count(&self, bytes: usize) -> Result<()> {
         let before = self.bytes.get();
         let now = before + bytes;
@@ -230,7 +232,7 @@ impl Shape<'_> {
                 "nodes": path.nodes.iter().map(|n| self.node(*n)).collect::<Result<Vec<_>>>()?,
                 "relationships": path.edges.iter().map(|e| self.edge(*e)).collect::<Result<Vec<_>>>()?,
             }),
-            // Numbers that JSON cannot write, dates and times are texts.
+            // Numbers that JSON cannot represent, dates and times become strings.
             other => {
                 let around = Surroundings { now: 0, longest_list: 1 };
                 match find("toString").map(|f| (f.run)(std::slice::from_ref(other), &around)) {
@@ -271,4 +273,14 @@ impl Shape<'_> {
             "properties": self.properties(self.reader.edge(edge)?)?,
         }))
     }
+}
+
+/// Earlier services send `read_only: true`; queries never write here.
+fn translate(mut request: Map<String, Value>) -> Result<Map<String, Value>> {
+    for name in ["read_only", "readOnly"] {
+        if request.get(name) == Some(&Value::Bool(true)) {
+            request.shift_remove(name);
+        }
+    }
+    Ok(request)
 }

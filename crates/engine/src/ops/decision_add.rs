@@ -1,4 +1,4 @@
-//! `decision_add`: records a binding choice with why, what was weighed against it, and what it affects.
+//! `decision_add`: records a decision with its rationale, trade-offs and affected files.
 
 use super::{WRITE, count};
 use crate::memory::episodes::{Added, NewEpisode, add};
@@ -14,23 +14,23 @@ pub struct DecisionAdd;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// What was decided, in one line.
+    /// The decision, in one line.
     pub title: String,
     /// Why.
     pub rationale: String,
     /// The decision in full; the title when left out.
     #[serde(default)]
     pub content: Option<String>,
-    /// What was weighed against it, and what it costs.
+    /// Alternatives that were considered, and costs.
     #[serde(default)]
     pub tradeoffs: Vec<String>,
-    /// Files it affects; linked where they are in the graph, else they must lie in the working tree.
+    /// Files it affects; linked if they are in the graph, otherwise they must exist in the working tree.
     #[serde(default)]
     pub affected_files: Vec<String>,
-    /// Keys of what it is about.
+    /// Keys of the facts it is about.
     #[serde(default)]
     pub entities: Vec<String>,
-    /// Files and names that do not exist yet are kept, and linked to nothing, instead of refused.
+    /// Accept files and names that do not exist yet; they are recorded without links.
     #[serde(default)]
     pub new: bool,
     /// Decisions it replaces.
@@ -45,16 +45,16 @@ pub struct Request {
     /// The task it belongs to.
     #[serde(default)]
     pub task_id: Option<String>,
-    /// Whose it is; the caller's when left out.
+    /// The deciding agent; the caller's when left out.
     #[serde(default)]
     pub agent_id: Option<String>,
     /// The session it was made in; the caller's when left out.
     #[serde(default)]
     pub session_id: Option<String>,
-    /// When it was made; now when left out.
+    /// Time of the decision; now when left out.
     #[serde(default)]
     pub time: Option<Time>,
-    /// Your own id for it, for example 42: it is kept as `decision:42`.
+    /// Your own id, for example 42: recorded as `decision:42`.
     #[serde(default)]
     pub id: Option<String>,
     /// The branch to write to.
@@ -76,6 +76,8 @@ pub struct Response {
 impl Op for DecisionAdd {
     const META: Meta = Meta {
         name: "decision_add",
+        essential: true,
+        default_tool: &["title", "rationale", "tradeoffs", "affected_files", "supersedes", "task_id"],
         answer: &["episode_id", "ref", "entities.ref", "facts"],
         summary: "Record a decision with why, what was weighed against it and what it affects",
         description: "The same as `episode_add` of a DECISION. `decision_query` finds it again, `context_pack` shows it with the \

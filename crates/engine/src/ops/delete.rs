@@ -1,4 +1,4 @@
-//! `delete`: ends an object or relationship; its past stays.
+//! `delete`: ends the validity of an object or relationship; its history remains.
 
 use super::{WRITE, WriteOut, commit};
 use crate::registry::{Meta, Op};
@@ -16,19 +16,19 @@ pub struct Request {
     /// `Type:key`, a key alone, or an id.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Absent from then on; now when left out.
+    /// Start of the absence; now when left out.
     #[serde(default)]
     pub from: Option<Time>,
-    /// Absent only until then.
+    /// End of the absence; unlimited when left out.
     #[serde(default)]
     pub to: Option<Time>,
-    /// Refuse unless it is at this version.
+    /// Refuse unless the current version has this number.
     #[serde(default)]
     pub expected_version: Option<u32>,
     /// The branch to write to.
     #[serde(default)]
     pub branch: Option<String>,
-    /// Why, for the log.
+    /// Reason, for the log.
     #[serde(default)]
     pub reason: Option<String>,
 }

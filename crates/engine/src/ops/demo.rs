@@ -1,7 +1,7 @@
-//! `demo`: a one-minute story on a temporary store, told with the operations themselves.
+//! `demo`: runs a one-minute example on a temporary store, using the regular operations.
 
-use super::META;
-use crate::registry::{Meta, Op};
+use super::{META, branch, get, history, impact, import, merge, patch, put, release, types, verify};
+use crate::registry::{Meta, Op, StoreNeed};
 use crate::{Context, Engine};
 use lukasa_model::{Error, ErrorKind, Result, Scope};
 use lukasa_store::sqlite::Durability;
@@ -22,19 +22,19 @@ pub struct Response {
     pub steps: Vec<Step>,
 }
 
-/// One thing done and what came of it.
+/// One step of the example with its result.
 #[derive(Serialize, JsonSchema)]
 pub struct Step {
     pub says: String,
-    /// As one would type it.
+    /// The equivalent command line.
     pub command: String,
     pub operation: String,
-    /// What that command asks of the operation.
+    /// The request of that command.
     pub request: Value,
-    /// What the operation answered.
+    /// The operation's response.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub response: Value,
-    /// Or why it refused.
+    /// The error, if the operation refused.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub error: Value,
 }
@@ -42,6 +42,8 @@ pub struct Step {
 impl Op for Demo {
     const META: Meta = Meta {
         name: "demo",
+        needs: StoreNeed::Nothing,
+        essential: true,
         answer: &["steps.says", "steps.command"],
         summary: "A one-minute story on a temporary store",
         description: "Facts, a change, a look back in time, a branch, a conflict, a merge, a release diff. Touches \
@@ -72,13 +74,12 @@ impl Op for Demo {
 fn story(engine: &Engine, context: &mut Context<'_>) -> Result<Vec<Step>> {
     let mut teller = Teller { engine, context, steps: vec![] };
     for name in ["Team", "Service", "Decision"] {
-        teller.prepare("type_object", json!({"name": name}))?;
+        teller.prepare::<types::Object>(json!({"name": name}))?;
     }
-    teller.prepare("type_relationship", json!({"name": "CALLS"}))?;
-    teller.tell(
+    teller.prepare::<types::Relationship>(json!({"name": "CALLS"}))?;
+    teller.tell::<types::Relationship>(
         "Types say what may be connected: a service has one owner at a time.",
         "lukasa type relationship OWNS --src-type Team --dst-type Service --one-per-dst",
-        "type_relationship",
         json!({"name": "OWNS", "src_type": ["Team"], "dst_type": ["Service"], "one_per_dst": true}),
     )?;
     let facts = json!([
@@ -92,94 +93,84 @@ fn story(engine: &Engine, context: &mut Context<'_>) -> Result<Vec<Step>> {
         {"relationship": {"type": "APPLIES_TO", "src": "Decision:decision:7", "dst": "Service:billing"}}
     ]);
     let lines: String = facts.as_array().into_iter().flatten().map(|fact| format!("{fact}\n")).collect();
-    teller.tell_reading(
+    teller.tell_reading::<import::Import>(
         "Facts go in as one batch: all of it or none of it.",
         "lukasa import shop.jsonl",
-        "import",
         json!({"file": "shop.jsonl"}),
         &lines,
     )?;
-    teller.tell(
+    teller.tell::<get::Get>(
         "Ask for one, and see what it hangs together with.",
         "lukasa get billing",
-        "get",
         json!({"ref": "billing"}),
     )?;
-    teller.tell(
+    teller.tell::<impact::Impact>(
         "Before touching it: what would a change reach?",
         "lukasa impact billing",
-        "impact",
         json!({"ref": "billing"}),
     )?;
-    teller.tell(
+    teller.tell::<release::Create>(
         "Freeze this moment under a name.",
         "lukasa release create 1.0",
-        "release_create",
         json!({"name": "1.0"}),
     )?;
-    teller.tell(
+    teller.tell::<patch::Patch>(
         "The world changes. Nothing is overwritten: this is version 2.",
         "lukasa patch billing --set tier=1 --status active",
-        "patch",
         json!({"ref": "billing", "set": ["tier=1"], "status": "active"}),
     )?;
-    teller.tell(
+    teller.tell::<get::Get>(
         "Look back: the same question, as of then.",
         "lukasa get billing --as-of release:1.0",
-        "get",
         json!({"ref": "billing", "as_of": "release:1.0"}),
     )?;
-    teller.tell("And who changed what, when.", "lukasa history billing", "history", json!({"ref": "billing"}))?;
-    teller.tell(
+    teller.tell::<history::History>(
+        "And who changed what, when.",
+        "lukasa history billing",
+        json!({"ref": "billing"}),
+    )?;
+    teller.tell::<branch::Create>(
         "A branch stores only what differs; this one is pinned to today's main.",
         "lukasa branch create feature/ports --pinned",
-        "branch_create",
         json!({"name": "feature/ports", "pinned": true}),
     )?;
-    teller.tell(
+    teller.tell::<patch::Patch>(
         "On the branch, billing moves to another port …",
         "lukasa patch billing --set port=9000 --branch feature/ports",
-        "patch",
         json!({"ref": "billing", "set": ["port=9000"], "branch": "feature/ports"}),
     )?;
-    teller.tell(
+    teller.tell::<patch::Patch>(
         "… while somebody changes the same port on main.",
         "lukasa patch billing --set port=7000",
-        "patch",
         json!({"ref": "billing", "set": ["port=7000"]}),
     )?;
-    teller.tell(
+    teller.tell::<merge::Merge>(
         "A dry run shows the conflict, path by path, and writes nothing.",
         "lukasa merge feature/ports --dry-run",
-        "merge",
         json!({"source": "feature/ports", "dry_run": true}),
     )?;
-    teller.tell(
+    teller.tell::<patch::Patch>(
         "They agree on 9000 …",
         "lukasa patch billing --set port=9000",
-        "patch",
         json!({"ref": "billing", "set": ["port=9000"]}),
     )?;
-    teller.tell(
+    teller.tell::<put::Put>(
         "… the branch also gains a service …",
         "lukasa put Service ledger --title Ledger --branch feature/ports",
-        "put",
         json!({"type": "Service", "key": "ledger", "title": "Ledger", "branch": "feature/ports"}),
     )?;
-    teller.tell(
+    teller.tell::<merge::Merge>(
         "… and the merge goes through.",
         "lukasa merge feature/ports",
-        "merge",
         json!({"source": "feature/ports"}),
     )?;
-    teller.tell(
+    teller.tell::<release::Create>(
         "Freeze again, and compare the two releases.",
         "lukasa release create 2.0 --base 1.0",
-        "release_create",
         json!({"name": "2.0", "base": "1.0"}),
     )?;
-    teller.tell("", "lukasa release diff 1.0 2.0", "release_diff", json!({"from": "1.0", "to": "2.0"}))?;
-    teller.tell("Every hash, chain and count, computed again.", "lukasa verify", "verify", json!({}))?;
+    teller.tell::<release::Diff>("", "lukasa release diff 1.0 2.0", json!({"from": "1.0", "to": "2.0"}))?;
+    teller.tell::<verify::Verify>("Every hash, chain and count, computed again.", "lukasa verify", json!({}))?;
     Ok(teller.steps)
 }
 
@@ -190,19 +181,19 @@ struct Teller<'a, 'b> {
 }
 
 impl Teller<'_, '_> {
-    /// What need not be told.
-    fn prepare(&mut self, operation: &str, request: Value) -> Result<()> {
-        self.tell("", "", operation, request)?;
+    /// Runs an operation without showing it as a step.
+    fn prepare<O: Op>(&mut self, request: Value) -> Result<()> {
+        self.tell::<O>("", "", request)?;
         self.steps.pop();
         Ok(())
     }
 
-    fn tell(&mut self, says: &str, command: &str, operation: &str, request: Value) -> Result<()> {
-        self.tell_reading(says, command, operation, request, "")
+    fn tell<O: Op>(&mut self, says: &str, command: &str, request: Value) -> Result<()> {
+        self.tell_reading::<O>(says, command, request, "")
     }
 
-    /// `input` is what the file holds that the command names.
-    fn tell_reading(&mut self, says: &str, command: &str, operation: &str, request: Value, input: &str) -> Result<()> {
+    /// `input` is the content of the file that the command names.
+    fn tell_reading<O: Op>(&mut self, says: &str, command: &str, request: Value, input: &str) -> Result<()> {
         let (mut input, mut progress) = (input.as_bytes(), |_, _| {});
         let mut context = Context {
             author: Some("demo".into()),
@@ -210,11 +201,11 @@ impl Teller<'_, '_> {
             input: Some(&mut input),
             ..Context::of(Scope::new("local", "demo")?, &mut progress)
         };
-        let (response, error) = match self.engine.call(&mut context, operation, request.clone()) {
+        let (response, error) = match self.engine.call(&mut context, O::META.name, request.clone()) {
             Ok(response) => (response, Value::Null),
             Err(e) => (Value::Null, serde_json::to_value(&e).unwrap_or_default()),
         };
-        let (says, command, operation) = (says.into(), command.into(), operation.into());
+        let (says, command, operation) = (says.into(), command.into(), O::META.name.into());
         self.steps.push(Step { says, command, operation, request, response, error });
         Ok(())
     }

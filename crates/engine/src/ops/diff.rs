@@ -1,4 +1,4 @@
-//! `diff`: what differs between two views.
+//! `diff`: compares two views.
 
 use super::{META, count};
 use crate::code::symbols::Kind;
@@ -16,29 +16,27 @@ use serde::{Deserialize, Serialize};
 
 pub struct Diff;
 
-/// The type of git commits, which only grow in number.
-
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// The moment to compare from: tx:…, time:…, commit:…, release:…, tag:… or agent:….
+    /// Starting point: tx:…, time:…, commit:…, release:…, tag:… or agent:….
     #[serde(default)]
     pub from: Option<String>,
-    /// The moment to compare to; now when left out.
+    /// End point; now when left out.
     #[serde(default)]
     pub to: Option<String>,
-    /// The branch to compare from; when left out, the one that is checked out where the caller works, else `main`.
+    /// Branch of the starting point; when left out, the one checked out in the caller's working tree, else `main`.
     #[serde(default)]
     pub from_branch: Option<String>,
-    /// The branch to compare to; the same when left out.
+    /// Branch of the end point; the same when left out.
     #[serde(default)]
     pub to_branch: Option<String>,
-    /// Only objects and relationships of these types, for example File, Function, Class; all when left out.
+    /// Only facts of these types, for example File, Function, Class; all when left out.
     #[serde(default)]
     pub types: Vec<String>,
-    /// Also what has only moved within its file, and commits.
+    /// Include code that only moved within its file, and commits.
     #[serde(default)]
     pub all: bool,
-    /// Most changes to list; all are counted.
+    /// Maximum number of changes listed; all are counted.
     #[serde(default = "limit")]
     pub limit: usize,
 }
@@ -101,7 +99,7 @@ impl Op for Diff {
     }
 }
 
-/// The view that a moment of a comparison stands for: the branch as it was known then, or as it is now.
+/// Returns the view of a branch as it was known at `moment`, or the current view without one.
 pub fn view_at(ledger: &Ledger, branch: Option<String>, moment: Option<&str>) -> Result<View> {
     match moment {
         Some(moment) => ledger.view_since(branch.as_deref(), moment),
@@ -109,20 +107,20 @@ pub fn view_at(ledger: &Ledger, branch: Option<String>, moment: Option<&str>) ->
     }
 }
 
-/// Compares two views and shapes the answer.
+/// Compares two views and builds the response.
 pub fn compare(ledger: &Ledger, from: &View, to: &View, meaning: &Meaning, limit: usize) -> Result<Response> {
     shaped(meaning.compare(ledger, from, to, limit)?, from, to)
 }
 
-/// What counts as a change.
+/// Which differences count as changes.
 pub struct Meaning {
-    /// Spelled as they are stated; empty for all.
+    /// Type names in their declared spelling; empty for all.
     types: Vec<String>,
     all: bool,
 }
 
 impl Meaning {
-    /// Of some types, which may be given in one text with commas. A type that no object or relationship has is refused.
+    /// `types` may contain comma-separated names. Refuses a type that no object or relationship has.
     pub fn new(
         engine: &Engine,
         context: &mut Context<'_>,
@@ -154,7 +152,7 @@ impl Meaning {
     }
 }
 
-/// Which of the contents of code say where it stands.
+/// Returns the paths whose values only describe a position in the source.
 fn positions(thing: &Thing) -> &'static [&'static str] {
     let is_edge = type_names::relationship_type(&thing.type_name).is_some();
     match thing.ends.is_some() {
@@ -162,13 +160,13 @@ fn positions(thing: &Thing) -> &'static [&'static str] {
         false if Kind::of_type(&thing.type_name).is_some_and(|kind| kind != Kind::File) => {
             &["/properties/line", "/properties/end_line"]
         }
-        // What was read from its text, as a number.
+        // A digest of the facts read from the file, which changes with line numbers.
         false if thing.type_name.eq_ignore_ascii_case(type_names::FILE) => &["/properties/facts"],
         _ => &[],
     }
 }
 
-/// How many changes of which kind.
+/// Describes the number of changes by kind.
 pub fn in_words(added: usize, removed: usize, modified: usize) -> String {
     match added + removed + modified {
         0 => "no difference".to_string(),
@@ -184,7 +182,7 @@ fn shaped(difference: Difference, from: &View, to: &View) -> Result<Response> {
     Ok(Response { summary, added, removed, modified, changes, truncated, from: from.echo(), to: to.echo() })
 }
 
-/// A change as it is told; of what is sensitive, only that it changed.
+/// Converts a change for the response; title and summary of a sensitive fact are left out.
 pub fn change_out(change: Change) -> Result<ChangeOut> {
     let read = |statement: &Option<Statement>| statement.as_ref().map(Statement::parsed).transpose();
     let (before, after) = (read(&change.before)?, read(&change.after)?);

@@ -1,10 +1,10 @@
-//! `diff_since`: what changed since a transaction, time, commit or agent's last write.
+//! `diff_since`: lists changes since a transaction, time, commit or an agent's last write.
 
 use super::META;
 use super::diff::{self, Meaning, change_out, in_words};
 use super::log::TransactionOut;
 use crate::code::{self, symbols::keys};
-use crate::registry::{Meta, Op};
+use crate::registry::{Meta, Op, Prompt};
 use crate::shape::{ChangeOut, open};
 use crate::{Context, Engine};
 use lukasa_model::change::ChangeSummary;
@@ -19,18 +19,18 @@ pub struct DiffSince;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// A transaction (42), time, git commit or agent; prefixes (tx:, time:, commit:, agent:) remove doubt.
+    /// A transaction (42), time, git commit or agent; a prefix (tx:, time:, commit:, agent:) makes it unambiguous.
     pub since: String,
-    /// The branch to look at; when left out, the one that is checked out where the caller works, else `main`.
+    /// The branch; when left out, the one checked out in the caller's working tree, else `main`.
     #[serde(default)]
     pub branch: Option<String>,
-    /// Only objects and relationships of these types, for example File, Function, Class; all when left out.
+    /// Only facts of these types, for example File, Function, Class; all when left out.
     #[serde(default)]
     pub types: Vec<String>,
-    /// Also what has only moved within its file, and commits.
+    /// Include code that only moved within its file, and commits.
     #[serde(default)]
     pub all: bool,
-    /// Most changes to list; all are counted.
+    /// Maximum number of changes listed; all are counted.
     #[serde(default = "diff::limit")]
     pub limit: usize,
 }
@@ -41,17 +41,17 @@ pub struct Response {
     pub added: Vec<DeltaOut>,
     pub removed: Vec<DeltaOut>,
     pub modified: Vec<DeltaOut>,
-    /// How many there are of each, listed or not.
+    /// Number of changes of each kind, listed or not.
     pub counts: Counts,
-    /// Not all are listed.
+    /// Not all changes are listed.
     pub truncated: bool,
     pub from: ViewEcho,
     pub to: ViewEcho,
-    /// Transactions on the branch's line that lie between, oldest first, at most 100.
+    /// Transactions in between on the branch and its ancestors, oldest first, at most 100.
     pub transactions: Vec<TransactionOut>,
-    /// The same, by number.
+    /// Numbers of these transactions.
     pub tx_ids: Vec<Tx>,
-    /// How many lie between.
+    /// Number of all transactions in between.
     pub transactions_total: u64,
 }
 
@@ -62,7 +62,7 @@ pub struct Counts {
     pub modified: usize,
 }
 
-/// Something that is new, gone or different.
+/// A fact that was added, removed or modified.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DeltaOut {
     /// `Type:key`, or its id.
@@ -71,24 +71,24 @@ pub struct DeltaOut {
     pub kind: Kind,
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Of code: its key, `path::Class::method`.
+    /// For code: its key, `path::Class::method`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scip_id: Option<String>,
-    /// Of code: its file.
+    /// For code: its file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Of a symbol: its name.
+    /// For a symbol: its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub symbol_name: Option<String>,
-    /// Names of the ends, of a relationship.
+    /// For a relationship: the names of its ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between: Option<[String; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Since when it is as it is; of what was removed, since when it was.
+    /// Start of validity of the current version; for a removed fact, of its last version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_from: Option<Time>,
-    /// When it ended, or will end.
+    /// End of validity, past or future.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_to: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,6 +136,7 @@ const LISTED: usize = 100;
 impl Op for DiffSince {
     const META: Meta = Meta {
         name: "diff_since",
+        default_tool: &["since", "branch", "types", "limit"],
         answer: &[
             "counts",
             "modified.ref",
@@ -161,6 +162,15 @@ impl Op for DiffSince {
             "lukasa diff-since agent:claude",
             "lukasa diff-since 2026-01-31",
         ],
+        prompt: Some(Prompt {
+            name: "what_changed",
+            title: "What changed since",
+            about: "What was added, changed and removed since a moment",
+            argument: ("since", "A time such as 2026-01-31, a commit or a transaction"),
+            field: "since",
+            with: &[],
+            asks: "Tell what changed, most important first, from the list below.",
+        }),
         ..META
     };
     type Request = Request;

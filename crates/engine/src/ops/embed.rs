@@ -1,4 +1,4 @@
-//! `embed`: makes the vectors that are missing, now.
+//! `embed`: computes missing vectors immediately.
 
 use super::{WRITE, count};
 use crate::registry::{Meta, Op};
@@ -10,12 +10,12 @@ use std::time::Instant;
 
 pub struct Embed;
 
-/// Jobs done between two looks at the progress.
+/// Jobs processed between two progress reports.
 const STEP: usize = 64;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// Most texts to embed; all that wait when left out.
+    /// Maximum number of texts to embed; all queued when left out.
     #[serde(default)]
     pub limit: Option<usize>,
 }
@@ -23,21 +23,21 @@ pub struct Request {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// Vectors that were made.
+    /// Vectors that were computed.
     pub embedded: usize,
-    /// Objects whose text had a vector already.
+    /// Objects whose text already had a vector.
     pub known: usize,
     pub failed: usize,
-    /// Objects that still wait.
+    /// Objects still queued.
     pub waiting: u64,
     pub model: String,
     pub texts_per_s: f64,
-    /// Secrets taken out of what was embedded.
+    /// Number of secrets removed from the embedded text.
     pub redacted: u64,
-    /// Why the model was not asked further.
+    /// Why embedding stopped early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The model failed too often and is not asked before then.
+    /// The model failed too often and is not called before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_until: Option<Time>,
 }

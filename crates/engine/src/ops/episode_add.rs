@@ -1,4 +1,4 @@
-//! `episode_add`: remembers what happened, linked to what it involves.
+//! `episode_add`: records an episode and links it to the code and other facts it involves.
 
 use super::{WRITE, count};
 use crate::memory::episodes::{AT_ONCE, Added, NewEpisode, add_all};
@@ -15,50 +15,50 @@ pub struct EpisodeAdd;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// What happened, in words; up to 256 KiB.
+    /// What happened; up to 256 KiB.
     #[serde(default)]
     pub content: Option<String>,
-    /// What it is: OBSERVATION when left out.
+    /// Type of the episode; OBSERVATION when left out.
     #[serde(rename = "type", default)]
     pub kind: Kind,
-    /// Keys of what it involves, for example `src/auth.ts::login`; up to 200.
+    /// Keys of the facts it involves, for example `src/auth.ts::login`; up to 200.
     #[serde(default)]
     pub entities: Vec<String>,
-    /// Names that do not exist yet are kept, and linked to nothing, instead of refused.
+    /// Accept names that do not exist yet; they are recorded without links.
     #[serde(default)]
     pub new: bool,
     /// success, failure or partial.
     #[serde(default)]
     pub outcome: Option<Outcome>,
-    /// What the type asks for. DECISION: title, rationale, tradeoffs, affected_files; EDIT: file, diff_summary, lines_before,
-    /// lines_after, reason; TEST_RESULT: passed, failed, test_files; ERROR: error_type, stack_summary.
+    /// Fields of the type. DECISION: title, rationale, tradeoffs, affected_files; EDIT: file, diff_summary,
+    /// lines_before, lines_after, reason; TEST_RESULT: passed, failed, test_files; ERROR: error_type, stack_summary.
     #[serde(default)]
     pub metadata: Map<String, Value>,
-    /// Keep it from everybody but its agent, encrypted if the agent has a key.
+    /// Visible to its agent only; encrypted if the agent has a key.
     #[serde(default)]
     pub sensitive: bool,
     /// The task it belongs to.
     #[serde(default)]
     pub task_id: Option<String>,
-    /// Whose it is; the caller's when left out.
+    /// The agent of the episode; the caller's when left out.
     #[serde(default)]
     pub agent_id: Option<String>,
     /// The session it belongs to; the caller's when left out.
     #[serde(default)]
     pub session_id: Option<String>,
-    /// When it was; now when left out.
+    /// When it happened; now when left out.
     #[serde(default)]
     pub time: Option<Time>,
-    /// Your own id for it: sending it again is harmless.
+    /// Your own id; an episode sent again with the same id is recorded once.
     #[serde(default)]
     pub id: Option<String>,
-    /// A name for people.
+    /// Title for display.
     #[serde(default)]
     pub title: Option<String>,
-    /// What it tells to be so: subject, attribute, value, and since when.
+    /// Facts the episode establishes: subject, attribute, value and start of validity.
     #[serde(default)]
     pub facts: Vec<NewFact>,
-    /// Several at once instead, up to 1,000, each with these fields: all are kept or none.
+    /// Instead of a single episode: up to 1,000 with these fields, recorded all or none.
     #[serde(default)]
     #[schemars(with = "Vec<Map<String, Value>>")]
     pub episodes: Vec<Value>,
@@ -67,7 +67,7 @@ pub struct Request {
     pub branch: Option<String>,
 }
 
-/// One of several.
+/// One entry of `episodes`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct One {
@@ -103,10 +103,10 @@ struct One {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// Of the one episode, or of the last of several.
+    /// The recorded episode; the last one if several were given.
     #[serde(flatten)]
     pub added: Added,
-    /// All of them, where several were given.
+    /// All recorded episodes, if several were given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub episodes: Vec<Added>,
 }
@@ -114,6 +114,8 @@ pub struct Response {
 impl Op for EpisodeAdd {
     const META: Meta = Meta {
         name: "episode_add",
+        essential: true,
+        default_tool: &["content", "type", "entities", "metadata", "outcome", "task_id"],
         answer: &["episode_id", "ref", "episodes.ref", "episodes.episode_id", "entities.ref", "facts"],
         summary: "Remember what happened, linked to what it involves",
         description: "Keeps an observation, an edit, a test result, an error, a decision or a learning with who, when, in which \

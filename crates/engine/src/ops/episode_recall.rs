@@ -1,4 +1,4 @@
-//! `episode_recall` and `decision_query`: what is remembered that fits a question.
+//! `episode_recall` and `decision_query`: search agent memory.
 
 use super::{META, count};
 use crate::memory::Kind;
@@ -17,8 +17,8 @@ pub struct DecisionQuery;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// What to look for, up to 800 characters; the newest when left out. Times such as "last week" or "before the release"
-    /// count as filters.
+    /// What to look for, up to 800 characters; the newest when left out. Times such as "last week" or "before the
+    /// release" become filters.
     #[serde(default)]
     pub query: String,
     /// Only episodes of this agent.
@@ -30,37 +30,38 @@ pub struct Request {
     /// Only episodes of this session.
     #[serde(default)]
     pub session_id: Option<String>,
-    /// Only these types; all of them, and facts, when left out.
+    /// Only episodes of these types; all types, and facts, when left out.
     #[serde(default)]
     pub types: Vec<Kind>,
-    /// Keys of code that it is about: what involves the same comes first.
+    /// Keys of code; episodes that involve the same code rank higher.
     #[serde(default)]
     pub entities: Vec<String>,
-    /// Most results, 1 to 100.
+    /// Maximum number of results, 1 to 100.
     #[serde(default = "limit")]
     pub limit: usize,
-    /// Only what was then or later.
+    /// Only episodes at or after this time.
     #[serde(default)]
     pub since: Option<Time>,
-    /// Only what was before then.
+    /// Only episodes before this time.
     #[serde(default)]
     pub until: Option<Time>,
-    /// How much of each text is given: compact, balanced or debug.
+    /// Length of each text: compact, balanced or debug.
     #[serde(default = "balanced")]
     pub profile: Profile,
-    /// fitting: by the recall pipeline, what is recent counting as far as it fits; added: likeness, age and entities summed.
+    /// fitting: the recall pipeline, where recency only counts for relevant episodes; added: similarity, recency and
+    /// entities summed.
     #[serde(default)]
     pub recipe: Recipe,
-    /// What likeness, age and shared entities count: 0.5, 0.3, 0.2, and lambda 0.05 a day.
+    /// Weights of similarity, recency and shared entities (0.5, 0.3, 0.2) and the decay lambda per day (0.05).
     #[serde(default)]
     pub weights: Weights,
-    /// Take times in the question as filters; on by default.
+    /// Use times in the query as filters; on by default.
     #[serde(default = "yes")]
     pub moments: bool,
-    /// Show your own sensitive episodes too.
+    /// Include your own sensitive episodes.
     #[serde(default)]
     pub include_sensitive: bool,
-    /// Look on all branches, not only along the line of one.
+    /// Search all branches, not only this branch and its ancestors.
     #[serde(default)]
     pub all_branches: bool,
     #[serde(flatten)]
@@ -82,16 +83,16 @@ fn yes() -> bool {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// Said of every text below.
+    /// Warning that applies to all texts below.
     pub notice: &'static str,
     /// Best first.
     pub episodes: Vec<MemoryOut>,
-    /// How many there were to choose from.
+    /// Number of candidates.
     pub total: usize,
-    /// Sessions that speak of it most.
+    /// Sessions with the most relevant episodes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<SessionOut>,
-    /// A time in the question, and whether it was taken as a filter.
+    /// The time found in the query, and whether it was used as a filter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_filter: Option<WhenOut>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -122,7 +123,7 @@ impl Response {
     }
 }
 
-/// That nothing fits, of how much.
+/// Explains why there are no results, with the number of recorded episodes.
 fn nothing(remembered: Remembered, what: &str) -> String {
     match remembered {
         Remembered { all: 0, .. } => "nothing is remembered yet".into(),
@@ -131,7 +132,7 @@ fn nothing(remembered: Remembered, what: &str) -> String {
     }
 }
 
-/// Tokens of one text.
+/// Returns the token limit of one text.
 fn tokens(profile: Profile) -> usize {
     match profile {
         Profile::Compact => 60,
@@ -143,6 +144,8 @@ fn tokens(profile: Profile) -> usize {
 impl Op for EpisodeRecall {
     const META: Meta = Meta {
         name: "episode_recall",
+        essential: true,
+        default_tool: &["query", "types", "entities", "agent_id", "task_id", "since", "limit"],
         answer: &[
             "episodes.content",
             "episodes.rationale",
@@ -198,13 +201,13 @@ impl Op for EpisodeRecall {
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Decisions {
-    /// What was decided about, up to 800 characters; the newest decisions when left out.
+    /// Subject of the decision, up to 800 characters; the newest decisions when left out.
     #[serde(default)]
     pub query: String,
-    /// Files or symbols that decisions affect: these come first.
+    /// Files or symbols; decisions that affect them rank higher.
     #[serde(default)]
     pub affected_files: Vec<String>,
-    /// Most decisions, 1 to 100.
+    /// Maximum number of decisions, 1 to 100.
     #[serde(default = "limit")]
     pub limit: usize,
     /// Only decisions of this agent.
@@ -213,13 +216,13 @@ pub struct Decisions {
     /// Only decisions of this task.
     #[serde(default)]
     pub task_id: Option<String>,
-    /// Only what was decided then or later.
+    /// Only decisions made at or after this time.
     #[serde(default)]
     pub since: Option<Time>,
-    /// How much of each text is given: compact, balanced or debug.
+    /// Length of each text: compact, balanced or debug.
     #[serde(default = "balanced")]
     pub profile: Profile,
-    /// Look on all branches, not only along the line of one.
+    /// Search all branches, not only this branch and its ancestors.
     #[serde(default)]
     pub all_branches: bool,
     #[serde(flatten)]

@@ -1,11 +1,11 @@
-//! `event_list`: what happened since one last listened.
+//! `event_list`: lists events after a cursor.
 
 use super::{META, count};
 use crate::graph::check_range;
 use crate::happenings::{Happening, Heard, Kind, since};
 use crate::outline::Outline;
 use crate::pack::NOTICE;
-use crate::registry::{Meta, Op};
+use crate::registry::{Meta, Op, Resource};
 use crate::{Context, Engine};
 use lukasa_model::{Error, Result, Tx};
 use schemars::JsonSchema;
@@ -16,14 +16,14 @@ pub struct EventList;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// How far one has listened: `cursor` of the last answer, or a transaction. The latest happenings when left out.
+    /// `cursor` of the last answer, or a transaction; the latest events when left out.
     #[serde(default)]
     pub after: Option<String>,
-    /// Only of these kinds: transaction, claim, conflict, task, episode; all when left out. That the log was replaced by
-    /// another, after a restore or a fail-over of the database, is reported in any case.
+    /// Only events of these kinds: transaction, claim, conflict, task, episode; all when left out. The replacement of
+    /// the log by another one, after a restore or a database fail-over, is always reported.
     #[serde(default)]
     pub kinds: Vec<Kind>,
-    /// Most transactions to tell of, 1 to 1,000.
+    /// Maximum number of transactions to report, 1 to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -36,20 +36,21 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// Said of titles and reasons, where there are any.
+    /// Warning about titles and reasons, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
     /// Oldest first.
     pub events: Vec<Happening>,
-    /// To be given as `after` next time.
+    /// Pass it as `after` in the next request.
     pub cursor: String,
-    /// The last transaction there is.
+    /// The latest transaction.
     pub head: Tx,
-    /// There is more after the cursor.
+    /// There are more events after the cursor.
     pub truncated: bool,
 }
 
-/// Whether this was asked and told nothing: who listens asks several times a second, and is recorded when there is news.
+/// Returns whether an answer contains no events. Clients poll several times a second, so the audit log records only
+/// polls that return events.
 pub(crate) fn is_silence(operation: &str, answer: &Outline) -> bool {
     operation == EventList::META.name && answer.counts().get("events").is_none_or(|events| *events == 0)
 }
@@ -64,6 +65,12 @@ impl Op for EventList {
         verb: "events",
         toolset: "coordination",
         examples: &["lukasa events", "lukasa events --kinds claim --kinds conflict --after 41"],
+        resource: Some(Resource {
+            path: "events",
+            title: "Events",
+            about: "What happened lately: claims, conflicts, tasks, episodes, transactions",
+            field: "",
+        }),
         ..META
     };
     type Request = Request;

@@ -1,9 +1,11 @@
-//! `expand`: hop by hop with rules for each hop, conditions on contents, chosen fields and paths.
+//! `expand`: traverses the graph hop by hop, with rules per hop, conditions on contents and selected fields.
 
 use super::{META, count};
 use crate::context_graph::is_sensitive;
 use crate::graph::{Look, PathOut, check_range};
 use crate::registry::{Meta, Op};
+use crate::telemetry::events::Ended;
+use crate::telemetry::{log, metrics};
 use crate::{Context, Engine};
 use lukasa_graph::expand::{Dedupe, Expand as Plan, Expanded, Judge, Phase, expand};
 use lukasa_graph::predicate::{Path, Predicate, Subject};
@@ -22,13 +24,13 @@ pub struct Expand;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// Where to begin: 1 to 50 names.
+    /// 1 to 50 names of objects to start from.
     #[schemars(length(min = 1, max = 50))]
     pub roots: Vec<String>,
-    /// Which way to follow relationships.
+    /// Direction in which relationships are followed.
     #[serde(default)]
     pub direction: Direction,
-    /// Hops from the roots, 0 to 6; left out, 2, or the number of `phases`.
+    /// Maximum number of hops from the roots, 0 to 6; when left out, 2 or the number of `phases`.
     #[serde(default)]
     #[schemars(range(min = 0, max = 6))]
     pub max_depth: Option<u32>,
@@ -36,38 +38,38 @@ pub struct Request {
     #[serde(default)]
     #[schemars(length(max = 32))]
     pub edge_types: Vec<String>,
-    /// Only objects of these types; the roots are walked from whatever they are.
+    /// Only objects of these types; roots may have any type.
     #[serde(default)]
     #[schemars(length(max = 64))]
     pub node_types: Vec<String>,
-    /// A rule for each hop in place of the general ones: `[{"edge_types": ["decides"], "direction": "in"}]`.
+    /// One rule per hop, replacing the general ones: `[{"edge_types": ["decides"], "direction": "in"}]`.
     #[serde(default)]
     #[schemars(length(max = 6))]
     pub phases: Vec<PhaseIn>,
     /// Conditions: `{"node": {"status": {"in": ["open"]}}, "edge": {"weight": {">=": 0.5}}}`.
     #[serde(default)]
     pub filters: Filters,
-    /// Fields to show: `{"object": ["title", "properties.summary"], "edge": ["weight"]}`.
+    /// Fields to return: `{"object": ["title", "properties.summary"], "edge": ["weight"]}`.
     #[serde(default)]
     pub include: Include,
-    /// What is visited once only.
+    /// What is visited only once.
     #[serde(default)]
     pub dedupe: Dedupe,
-    /// Also tell the ways that were walked.
+    /// Return the paths that were followed.
     #[serde(default)]
     pub return_paths: bool,
-    /// The moment to look at; the same as `as_of` with a time.
+    /// Valid time of the view; the same as `as_of` with a time.
     #[serde(default)]
     pub time: Option<Time>,
-    /// Most objects, 1 to 10,000; times the depth below 60,000.
+    /// Maximum number of objects, 1 to 10,000; multiplied by the depth it must stay below 60,000.
     #[serde(default = "limit_nodes")]
     #[schemars(range(min = 1, max = 10_000))]
     pub limit_nodes: usize,
-    /// Most relationships, 1 to 20,000.
+    /// Maximum number of relationships, 1 to 20,000.
     #[serde(default = "limit_edges")]
     #[schemars(range(min = 1, max = 20_000))]
     pub limit_edges: usize,
-    /// Most paths, 1 to 1,000.
+    /// Maximum number of paths, 1 to 1,000.
     #[serde(default = "limit_paths")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit_paths: usize,
@@ -87,7 +89,7 @@ fn limit_paths() -> usize {
     100
 }
 
-/// One hop.
+/// The rule of one hop.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseIn {
@@ -117,7 +119,7 @@ pub struct Include {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// In the order they were reached, with the fields asked for.
+    /// In the order they were reached, with the requested fields.
     pub nodes: Vec<Map<String, Value>>,
     pub edges: Vec<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,7 +128,7 @@ pub struct Response {
     pub view: ViewEcho,
 }
 
-/// How it was made, and what was left out.
+/// How the answer was computed, and what was left out.
 #[derive(Serialize, JsonSchema)]
 pub struct ExpandMeta {
     #[serde(rename = "type")]
@@ -139,13 +141,13 @@ pub struct ExpandMeta {
     pub nodes_returned: usize,
     pub edges_returned: usize,
     pub edge_scan_count: usize,
-    /// Objects that a rule kept out.
+    /// Number of objects that a rule excluded.
     pub objects_filtered: usize,
-    /// The phase that found nothing, from 1; those after it were not run.
+    /// Number of the phase that found nothing, from 1; later phases were not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped_at_phase: Option<u32>,
     pub execution_ms: f64,
-    /// Milliseconds since 1970.
+    /// Milliseconds since the Unix epoch.
     pub ts: i64,
 }
 
@@ -168,6 +170,7 @@ impl Op for Expand {
             "lukasa expand Decision:7 --phases '[{\"edge_types\":[\"decides\"],\"direction\":\"in\"},{\"edge_types\":[\"attended_by\"],\"direction\":\"out\"}]'",
             "lukasa expand auth --filters '{\"node\":{\"status\":{\"in\":[\"open\"]}}}' --max-depth 3 --return-paths",
         ],
+        ended: Some(ended),
         ..META
     };
     type Request = Request;
@@ -220,7 +223,7 @@ impl Op for Expand {
     }
 }
 
-/// Checks every bound; gives the number of hops.
+/// Checks all limits and returns the number of hops.
 fn check(request: &Request) -> Result<u32> {
     check_range("roots", request.roots.len(), 1, 50)?;
     check_range("phases", request.phases.len(), 0, 6)?;
@@ -281,7 +284,7 @@ fn plan(look: &Look, request: &Request, depth: u32) -> Result<Plan> {
     })
 }
 
-/// Reads contents from the store, a layer at a time, and only where a condition or a field asks for them.
+/// Reads contents from the store one layer at a time, and only if a condition or a field needs them.
 struct ByContent<'a> {
     look: &'a Look,
     nodes: Predicate,
@@ -305,7 +308,7 @@ impl ByContent<'_> {
 
     fn read_edges(&mut self, edges: &[Edge], show: &[Path]) -> Result<()> {
         let snapshot = &self.look.snapshot;
-        // Weights and confidences are at hand.
+        // Weights and confidences are in the snapshot.
         let more = show.iter().any(|p| !matches!(p, Path::Field(f) if f == "weight" || f == "confidence"));
         if more { self.load(edges.iter().map(|e| snapshot.edge_thing(*e))) } else { Ok(()) }
     }
@@ -377,7 +380,7 @@ impl Judge for ByContent<'_> {
     }
 }
 
-/// Adds the fields that were asked for and are there, properties under `properties`.
+/// Adds the requested fields that exist, properties under `properties`.
 fn project(out: &mut Map<String, Value>, show: &[Path], subject: &Subject<'_>) {
     for path in show {
         let Some(value) = path.read(subject) else { continue };
@@ -414,4 +417,49 @@ fn summary(request: &Request, found: &Expanded) -> String {
         text += &format!("; cut by {by}");
     }
     text
+}
+
+/// Records sizes, latency and the event of an expansion.
+fn ended(context: &Context<'_>, ended: &Ended<'_>) {
+    let Ok(answer) = ended.answer else { return };
+    let (nodes, edges) = (answer.number("nodes").unwrap_or(0.0), answer.number("edges").unwrap_or(0.0));
+    let depth = answer.number("meta.depth_reached");
+    metrics().expand_ms.record(ended.millis());
+    metrics().expand_depth.record(depth.unwrap_or(0.0));
+    metrics().expand_nodes.record(nodes);
+    metrics().expand_edges.record(edges);
+    if answer.truncated() {
+        metrics().expand_truncated.inc();
+    }
+    ended.walked(context, depth);
+    let asked = |name: &str| json!(ended.request.count(name));
+    log::event(
+        log::Level::Info,
+        "graph.expand",
+        &[
+            ("roots_count", json!(answer.count("meta.roots_count"))),
+            (
+                "requested",
+                json!({
+                    "max_depth": asked("max_depth"), "max_nodes": asked("limit_nodes"), "max_edges": asked("limit_edges"),
+                    "direction": ended.request.text("direction"),
+                }),
+            ),
+            ("node_count", json!(nodes)),
+            ("edge_count", json!(edges)),
+            ("max_depth_reached", json!(depth)),
+            ("truncated", json!(answer.truncated())),
+            (
+                "filters",
+                json!({
+                    "relationship_types": ended.request.texts("edge_types"),
+                    "object_types": ended.request.texts("node_types"),
+                    "projection_include": ended.request.texts("include.object"),
+                }),
+            ),
+            ("edge_scan_count", json!(answer.count("meta.edge_scan_count"))),
+            ("objects_filtered", json!(answer.count("meta.objects_filtered"))),
+            ("elapsed_ms", ended.elapsed_ms()),
+        ],
+    );
 }

@@ -1,7 +1,7 @@
-//! `export`: facts of a view as a stream, or the whole log as a dump.
+//! `export`: writes the facts of a view, or the whole log, to a stream.
 
 use super::{META, count};
-use crate::registry::{Meta, Op};
+use crate::registry::{Meta, Op, Stream};
 use crate::{Context, Engine, sensitive};
 use lukasa_model::batch::{PutObject, PutRelationship, Reference};
 use lukasa_model::types::Registry;
@@ -24,7 +24,7 @@ pub enum Format {
     /// One object or relationship per line.
     #[default]
     Jsonl,
-    /// `{"nodes": […], "links": […]}`, as networkx reads it.
+    /// `{"nodes": […], "links": […]}`, readable by networkx.
     NodeLink,
 }
 
@@ -33,10 +33,10 @@ pub struct Request {
     /// The file to write; `-` for standard output.
     #[serde(default = "dash")]
     pub file: String,
-    /// How to write it.
+    /// Format of the file.
     #[serde(default)]
     pub format: Format,
-    /// The whole log with every version and branch, instead of one view.
+    /// Export the whole log with every version and branch instead of one view.
     #[serde(default)]
     pub history: bool,
     #[serde(flatten)]
@@ -52,13 +52,14 @@ pub struct Response {
     pub summary: String,
     pub objects: u64,
     pub relationships: u64,
-    /// Lasting relationships to what has ended: there is nothing they could be attached to. `history` has them.
+    /// Lasting relationships whose object has ended; an import could not attach them. `history` contains them.
     pub left_out: u64,
 }
 
 impl Op for Export {
     const META: Meta = Meta {
         name: "export",
+        stream: Stream::Out,
         answer: &["objects", "relationships", "left_out"],
         files: &["file"],
         instead_of_view: &["history"],
@@ -83,7 +84,7 @@ impl Op for Export {
         let mut file = made(context, &request.file)?;
         if request.history {
             if kept.is_some() {
-                // A log with gaps could not be verified.
+                // A log with gaps cannot be verified, so nothing may be left out.
                 context.grants.check("export --history", sensitive::SCOPE)?;
             }
             if request.view != ViewSpec::default() || request.format != Format::Jsonl {
@@ -118,7 +119,7 @@ impl Op for Export {
     }
 }
 
-/// Surfaces that have a stream give it; others have the file made here, and never one that is there already.
+/// Creates the file unless the caller provides a stream; refuses to overwrite an existing file.
 pub(super) fn made(context: &Context<'_>, file: &str) -> Result<Option<BufWriter<File>>> {
     if context.output.is_some() || file == "-" {
         return Ok(None);
@@ -127,7 +128,7 @@ pub(super) fn made(context: &Context<'_>, file: &str) -> Result<Option<BufWriter
     Ok(Some(BufWriter::new(made)))
 }
 
-/// Where to write: the surface's stream, or the file that was made.
+/// Returns the caller's stream, or the created file.
 pub(super) fn sink<'a>(
     output: &'a mut Option<&mut dyn Write>,
     file: &'a mut Option<BufWriter<File>>,
@@ -144,7 +145,7 @@ pub(super) fn unwritable(error: &std::io::Error) -> Error {
     Error::new(ErrorKind::Unavailable, code, format!("the output could not be written: {error}"))
 }
 
-/// How ends are named, by thing number.
+/// Names of objects by number, for the ends of relationships.
 type Names = FxHashMap<ThingNo, String>;
 
 fn jsonl(ledger: &Ledger, view: &View, kept: Option<&Registry>, out: &mut dyn Write) -> Result<(u64, u64, u64)> {
@@ -168,7 +169,7 @@ pub(super) fn line(out: &mut dyn Write, value: &impl Serialize) -> Result<()> {
     out.write_all(&text).map_err(|e| unwritable(&e))
 }
 
-/// A row without what is kept from who asks.
+/// Removes the sensitive properties that the caller may not read.
 fn stripped(mut row: HeadRow, kept: Option<&Registry>) -> Result<HeadRow> {
     if let Some(registry) = kept {
         sensitive::count(hide(registry, &row.thing, &mut row.statement)?.len());
@@ -176,8 +177,8 @@ fn stripped(mut row: HeadRow, kept: Option<&Registry>) -> Result<HeadRow> {
     Ok(row)
 }
 
-/// A visible row as the statement that would make it so. What Lukasa keeps for itself is left out, and so
-/// are lasting relationships to what has ended: there is nothing they could be attached to.
+/// Converts a visible row to the write that recreates it. Returns `None` for internal types and for lasting
+/// relationships whose object has ended, which an import could not attach.
 fn fact(row: &HeadRow, names: &mut Names) -> Result<Option<Fact>> {
     let content = row.statement.parsed()?;
     let type_name = row.thing.type_name.to_string();

@@ -1,4 +1,4 @@
-//! `feature_status`: how far a feature is, and how much of its code is tested.
+//! `feature_status`: progress of a feature and test coverage of its code.
 
 use super::progress_query::{TaskOut, held, is_part_of, percent};
 use super::{META, count};
@@ -19,12 +19,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub struct FeatureStatus;
 
-/// Symbols of one file that are looked at.
+/// Maximum number of symbols considered per file.
 const MEMBERS: usize = 2_000;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// The feature, or the track: `login` or `feature:login`.
+    /// The feature or track: `login` or `feature:login`.
     pub feature_id: String,
     #[serde(flatten)]
     pub view: ViewSpec,
@@ -37,11 +37,11 @@ pub struct Response {
     pub title: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// Completed, of those that were not cancelled, in percent.
+    /// Percentage of completed tasks, not counting cancelled ones.
     pub percent_complete: f64,
     pub by_status: BTreeMap<&'static str, usize>,
     pub tasks: Vec<TaskOut>,
-    /// Keys of open tasks that wait for others.
+    /// Keys of open tasks that depend on other open tasks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked: Vec<String>,
     /// Claims on the feature, its tasks and their code.
@@ -51,24 +51,24 @@ pub struct Response {
     pub view: ViewEcho,
 }
 
-/// How much of the code that tasks are about is reached by tests, by the graph.
+/// Share of the code of the feature's tasks that tests reach, according to the graph.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Coverage {
-    /// Functions and methods among the code of its tasks.
+    /// Functions and methods in the code of its tasks.
     pub symbols: usize,
-    /// Those that a test calls or names, or whose file one tests.
+    /// Those that a test calls or references, or whose file has a test.
     pub tested: usize,
-    /// In percent; none where the tasks name no code that is known.
+    /// In percent; null when the tasks name no known code.
     pub percent: Option<f64>,
-    /// Some that no test reaches.
+    /// Examples that no test reaches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub untested: Vec<String>,
-    /// Code that tasks name and that is not in the graph.
+    /// Code that tasks name but the graph does not contain.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
 }
 
-/// Untested symbols that are named.
+/// Maximum number of untested symbols listed.
 const NAMED: usize = 20;
 
 impl Op for FeatureStatus {
@@ -144,7 +144,7 @@ impl Op for FeatureStatus {
     }
 }
 
-/// Key, title and status of a feature or a track.
+/// Returns key, title and status of a feature or track.
 fn feature(look: &Look, id: &str) -> Result<(String, String, Option<String>)> {
     let readings = [(FEATURE, own_key("feature", id)), (TRACK, own_key("track", id)), (FEATURE, id.to_owned())];
     for (type_name, key) in readings {
@@ -187,7 +187,7 @@ fn coverage(look: &Look, tasks: &[Task]) -> Result<Coverage> {
     Ok(found)
 }
 
-/// Whether a test tests it, or the type around it, or calls it.
+/// Returns whether a test calls the symbol, or tests it or its enclosing type.
 fn is_tested(symbols: &Symbols<'_>, node: Node) -> bool {
     let tests = |node: Node| symbols.linked(node, Rel::Tests, Way::In).next().is_some();
     let called = symbols.linked(node, Rel::Calls, Way::In).any(|(caller, _)| symbols.is_test(caller));

@@ -1,4 +1,4 @@
-//! `find_pattern`: places in the code that fit a named pattern or a shape, grouped, with what to do about them.
+//! `find_pattern`: finds code that matches a named pattern or a shape, grouped, with suggestions.
 
 use super::{META, check_limit, count};
 use crate::code::symbols::{Symbols, keys, number};
@@ -27,13 +27,13 @@ pub struct FindPattern;
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
     /// A named pattern (circular_imports, unreferenced, unused_exports, god_files, god_classes, long_functions,
-    /// deep_inheritance, untested, duplicate_names, unresolved_hotspots), `all` of them, a shape such as
-    /// `Class -EXTENDS-> Class -IMPLEMENTS-> Interface`, or words to look for.
+    /// deep_inheritance, untested, duplicate_names, unresolved_hotspots), `all` of them, a shape such as `Class
+    /// -EXTENDS-> Class -IMPLEMENTS-> Interface`, or words to search for.
     pub pattern: String,
-    /// Only what is in files whose path begins so.
+    /// Only files whose path has this prefix.
     #[serde(default)]
     pub path: Option<String>,
-    /// Most items of each group, up to 1,000.
+    /// Maximum number of items per group, up to 1,000.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -48,14 +48,14 @@ fn limit() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// One for each pattern that was looked for and found.
+    /// One group per pattern with matches.
     pub groups: Vec<GroupOut>,
-    /// A group is shorter than what there is.
+    /// A group was cut off at `limit`.
     pub truncated: bool,
     pub view: ViewEcho,
 }
 
-/// How much something should worry.
+/// Severity of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -69,28 +69,28 @@ pub enum Severity {
 pub struct GroupOut {
     pub pattern: String,
     pub title: String,
-    /// How many there are.
+    /// Number of matches before the limit.
     pub count: usize,
     pub severity: Severity,
-    /// What it means, and what can be done about it.
+    /// Meaning of the pattern, and how to fix it.
     pub suggestion: String,
-    /// The worst first.
+    /// Worst first.
     pub items: Vec<ItemOut>,
     pub truncated: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
 pub struct ItemOut {
-    /// `Type:key`, or the id of what has no key.
+    /// `Type:key`, or the id of an object without a key.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Where it is written, for a symbol.
+    /// Line of its definition, for a symbol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     pub detail: String,
 }
 
-/// Something that fits, before it is told.
+/// A match, before it is converted for the response.
 struct Item {
     node: Node,
     detail: String,
@@ -99,6 +99,7 @@ struct Item {
 impl Op for FindPattern {
     const META: Meta = Meta {
         name: "find_pattern",
+        default_tool: &["pattern", "path", "limit"],
         answer: &["groups.items.ref", "groups.items.detail", "groups.pattern", "groups.count", "groups.severity"],
         summary: "Find patterns in the code, with what to do about them",
         description: "Looks for circles of imports, functions without a reference, exports that nobody imports, files and \
@@ -167,7 +168,7 @@ impl Op for FindPattern {
     }
 }
 
-/// What a text asks for.
+/// How the `pattern` field is interpreted.
 enum Asked {
     Named(Vec<&'static Pattern>),
     Shape,
@@ -193,7 +194,7 @@ fn known() -> String {
     format!("named patterns: {}, all; or a shape such as `Class -EXTENDS-> Class`", names.join(", "))
 }
 
-/// Turns what was found into answers.
+/// Converts matches for the response.
 struct Telling<'a> {
     symbols: &'a Symbols<'a>,
     limit: usize,

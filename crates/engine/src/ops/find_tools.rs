@@ -1,4 +1,4 @@
-//! `find_tools`: which operations there are for a purpose, with what they take.
+//! `find_tools`: finds operations for a purpose, with their arguments.
 
 use super::{META, count};
 use crate::pack::Profile;
@@ -15,17 +15,17 @@ pub struct FindTools;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Request {
-    /// What you want to do, in words; left out, every tool is listed by name.
+    /// What you want to do; when left out, all tools are listed by name.
     #[serde(default)]
     pub query: Option<String>,
-    /// Only tools of this set.
+    /// Only tools of this toolset.
     #[serde(default)]
     pub toolset: Option<String>,
-    /// Most tools, 1 to 100.
+    /// Maximum number of tools, 1 to 100.
     #[serde(default = "few")]
     #[schemars(range(min = 1, max = 100))]
     pub limit: usize,
-    /// How much to give: compact (300 tokens), balanced (1,200) or debug (everything).
+    /// Size of the answer: compact (300 tokens), balanced (1,200) or debug (everything).
     #[serde(default = "everything")]
     pub profile: Profile,
 }
@@ -43,10 +43,10 @@ pub struct Response {
     pub summary: String,
     /// Best first.
     pub tools: Vec<ToolOut>,
-    /// Every toolset, for `--toolsets`; given without a question.
+    /// All toolsets, for `--toolsets`; only without a query.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub toolsets: Vec<&'static str>,
-    /// How to get what had no room.
+    /// How to get what did not fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -57,7 +57,7 @@ pub struct ToolOut {
     pub about: &'static str,
     pub toolset: &'static str,
     pub effect: Effect,
-    /// What it takes, as JSON Schema; given with a question, as far as there is room, the best tool first.
+    /// Its arguments as JSON Schema; only with a query, as far as the budget allows, best tool first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
 }
@@ -65,6 +65,7 @@ pub struct ToolOut {
 impl Op for FindTools {
     const META: Meta = Meta {
         name: "find_tools",
+        default_tool: &["query", "toolset", "limit"],
         fits_itself: true,
         answer: &["tools.name", "tools.about", "tools.arguments", "tools.effect"],
         summary: "Find tools for a purpose",
@@ -89,7 +90,7 @@ impl Op for FindTools {
             .map(|operation| (fitting(operation, &asked), operation))
             .filter(|(fit, _)| asked.is_empty() || *fit > 0)
             .collect();
-        // Stable: equals stay in the order of the registry.
+        // The sort is stable, so equal scores keep the order of the registry.
         found.sort_by_key(|(fit, _)| std::cmp::Reverse(*fit));
         let total = found.len();
         let found: Vec<&registry::Operation> =
@@ -116,7 +117,7 @@ fn named(operation: &registry::Operation) -> ToolOut {
     ToolOut { name: meta.name, about: meta.summary, toolset: meta.toolset, effect: meta.effect, arguments: None }
 }
 
-/// How much is given of a tool's arguments.
+/// Level of detail of a tool's arguments.
 #[derive(Clone, Copy, PartialEq)]
 enum Detail {
     Whole,
@@ -137,11 +138,11 @@ fn arguments(operation: &registry::Operation, detail: Detail) -> Value {
     json!({"properties": properties, "required": required})
 }
 
-/// Tools found beside the best that are named before its arguments are shortened.
+/// Number of tools listed after the best one before its arguments are shortened.
 const BESIDE: usize = 2;
 
-/// Gives arguments as far as the profile has room: the best tool has its own in any case, with fewer words where they have no
-/// room, then further tools are named, then these get theirs.
+/// Adds arguments as far as the profile has room. The best tool always gets its arguments, shortened if necessary; then
+/// more tools are listed; then those get their arguments.
 fn with_arguments(answer: Response, found: &[&registry::Operation], profile: Profile) -> Result<Response> {
     let Some(best) = found.first() else { return Ok(answer) };
     if profile == Profile::Debug {
@@ -168,7 +169,7 @@ fn with_arguments(answer: Response, found: &[&registry::Operation], profile: Pro
             }
         }
     }
-    // What every tool must have is left to be cut like any other answer.
+    // Not even the shortest form fits: leave it to the general response budget.
     let Some(mut chosen) = chosen else { return Ok(answer) };
     for (at, operation) in found.iter().enumerate().take(chosen.tools.len()).skip(1) {
         for detail in [Detail::Whole, Detail::Typed] {
@@ -191,7 +192,7 @@ fn with_arguments(answer: Response, found: &[&registry::Operation], profile: Pro
     Ok(chosen)
 }
 
-/// Whether nothing of an answer would be left out.
+/// Returns whether the answer fits the profile completely.
 fn has_room(answer: &Response, profile: Profile) -> Result<bool> {
     let answer =
         serde_json::to_value(answer).map_err(|e| Error::internal(format!("an answer cannot be written: {e}")))?;
@@ -200,7 +201,8 @@ fn has_room(answer: &Response, profile: Profile) -> Result<bool> {
     Ok(shaped.is_ok_and(|shaped| shaped.get("truncated").is_none() && shaped.get("nextPage").is_none()))
 }
 
-/// Words of the question in an operation's name count most, then in its line, then in its description.
+/// Scores an operation: words of the query count most in its name and verb, then in its summary, toolset and
+/// description.
 fn fitting(operation: &registry::Operation, asked: &[String]) -> usize {
     let meta = &operation.meta;
     let texts = [(meta.name, 4), (meta.verb, 4), (meta.summary, 3), (meta.toolset, 2), (meta.description, 1)];

@@ -1,7 +1,7 @@
-//! `get`: one object or relationship in a view, with what it is connected to.
+//! `get`: returns one object or relationship of a view with its relationships.
 
 use super::{META, shape};
-use crate::registry::{Meta, Op};
+use crate::registry::{Meta, Op, Resource};
 use crate::telemetry::metrics;
 use crate::{Context, Engine};
 use lukasa_model::Result;
@@ -21,7 +21,7 @@ pub struct Request {
     pub reference: String,
     #[serde(flatten)]
     pub view: ViewSpec,
-    /// Most relationships to list.
+    /// Maximum number of relationships listed.
     #[serde(default = "links")]
     pub links: usize,
 }
@@ -36,9 +36,9 @@ pub struct Response {
     pub thing: ThingOut,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkOut>,
-    /// How many relationships there are; more than `links` when that was cut.
+    /// Number of all relationships, listed or not.
     pub links_total: usize,
-    /// The old name that was asked for.
+    /// The former name that the request used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renamed_from: Option<String>,
     pub view: ViewEcho,
@@ -85,6 +85,12 @@ impl Op for Get {
             "lukasa get auth --as-of 2026-01-31",
             "lukasa get auth --as-of tx:42 --branch dev",
         ],
+        resource: Some(Resource {
+            path: "object/{ref}",
+            title: "Object",
+            about: "An object by `Type:key`",
+            field: "ref",
+        }),
         ..META
     };
     type Request = Request;

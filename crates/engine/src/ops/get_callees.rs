@@ -1,4 +1,4 @@
-//! `get_callees`: what a symbol calls, directly and through others.
+//! `get_callees`: symbols that a symbol calls, directly or indirectly.
 
 use super::calls::{Followed, Request, follow, is_zero, missing, told};
 use super::{META, count};
@@ -14,31 +14,31 @@ use serde::Serialize;
 
 pub struct GetCallees;
 
-/// Members of a class or file whose calls are followed.
+/// Maximum number of members of a class or file whose calls are followed.
 const MEMBERS: usize = 5_000;
 
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
     pub symbol: Placed,
-    /// Production code before tests, then by depth, then the surest first, then by key.
+    /// Production code before tests, then by depth, highest confidence and key.
     pub callees: Vec<CallOut>,
-    /// How many there are.
+    /// Number of callees before the limit.
     pub total: usize,
-    /// Calls of what is outside of the project, in the same order.
+    /// Callees outside the project, in the same order.
     pub external: Vec<CallOut>,
     pub total_external: usize,
     pub truncated: bool,
-    /// It calls itself.
+    /// The symbol calls itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recursive: bool,
-    /// Methods that may run in place of those called directly: they override or implement them.
+    /// Methods that override or implement direct callees and may run in their place.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub through: Vec<ThroughOut>,
-    /// Direct calls that are less sure than was asked for.
+    /// Number of direct calls below `min_confidence`.
     #[serde(skip_serializing_if = "is_zero")]
     pub less_sure: usize,
-    /// Its calls that could not be resolved: what they call is not among these.
+    /// Number of its calls that could not be resolved; their callees are missing here.
     pub unresolved_calls: u64,
     pub view: ViewEcho,
 }
@@ -46,6 +46,7 @@ pub struct Response {
 impl Op for GetCallees {
     const META: Meta = Meta {
         name: "get_callees",
+        default_tool: &["ref", "depth", "limit"],
         answer: &[
             "callees.key",
             "callees.line",
@@ -78,7 +79,7 @@ impl Op for GetCallees {
         let (mut roots, whole) = symbols.whole(symbol, MEMBERS);
         roots.extend(overloads);
         let how = request.reach(Way::Out);
-        // What is written in a function and called there is something it calls; members of a class or file are itself.
+        // A function nested in a function is a callee of it; members of a class or file are part of the symbol itself.
         let runs = symbols.kind(symbol).is_some_and(Kind::runs);
         let hidden = if runs { &roots[..1] } else { &roots[..] };
         let Followed { found, complete, recursive, less_sure } = follow(&symbols, &roots, &[symbol], hidden, &how);
@@ -121,7 +122,7 @@ impl Op for GetCallees {
     }
 }
 
-/// What may run in place of the methods called directly, and was not reached otherwise.
+/// Returns the overriding methods of direct callees that were not reached otherwise.
 fn overriding(
     symbols: &Symbols<'_>,
     symbol: Node,
@@ -145,7 +146,7 @@ fn overriding(
     Ok(all)
 }
 
-/// The answer in a sentence.
+/// Returns the answer as one sentence.
 fn in_words(symbols: &Symbols<'_>, symbol: Node, inside: &[Reached], outside: &[Reached], depth: u32) -> String {
     let (name, who) = (symbols.short(symbol), symbols.who(inside.iter().map(|r| r.node)));
     let others = count(outside.len(), "name");

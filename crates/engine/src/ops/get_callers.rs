@@ -1,4 +1,4 @@
-//! `get_callers`: who calls a symbol, directly and through others.
+//! `get_callers`: symbols that call a symbol, directly or indirectly.
 
 use super::calls::{Followed, Request, follow, is_zero, missing, told};
 use super::{META, count};
@@ -20,24 +20,24 @@ pub struct GetCallers;
 pub struct Response {
     pub summary: String,
     pub symbol: Placed,
-    /// Production code before tests, then by depth, then the surest first, then by key.
+    /// Production code before tests, then by depth, highest confidence and key.
     pub callers: Vec<CallOut>,
-    /// How many there are.
+    /// Number of callers before the limit.
     pub total: usize,
     pub truncated: bool,
-    /// It calls itself.
+    /// The symbol calls itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recursive: bool,
-    /// Callers of methods that this one overrides or implements, as far as they are not among the callers.
+    /// Callers of methods that this one overrides or implements, unless already listed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub through: Vec<ThroughOut>,
-    /// Direct calls that are less sure than was asked for.
+    /// Number of direct calls below `min_confidence`.
     #[serde(skip_serializing_if = "is_zero")]
     pub less_sure: usize,
-    /// Calls that could not be resolved in its file and those that import it; some may be calls of it.
+    /// Unresolved calls in its file and in files that import it; some may call this symbol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unresolved: Option<UnresolvedOut>,
-    /// Calls of something of its name, in any file of its language, that could not be resolved.
+    /// Unresolved calls of its name in any file of its language.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unresolved_namesakes: Option<NamesakesOut>,
     pub view: ViewEcho,
@@ -46,6 +46,8 @@ pub struct Response {
 impl Op for GetCallers {
     const META: Meta = Meta {
         name: "get_callers",
+        essential: true,
+        default_tool: &["ref", "depth", "include_tests", "limit"],
         answer: &[
             "callers.key",
             "callers.line",
@@ -120,7 +122,7 @@ impl Op for GetCallers {
     }
 }
 
-/// Callers of what this method overrides or implements, that were not reached otherwise.
+/// Returns callers of overridden or implemented methods that were not reached otherwise.
 fn overridden(
     symbols: &Symbols<'_>,
     symbol: Node,
@@ -142,7 +144,7 @@ fn overridden(
     Ok(all)
 }
 
-/// The answer in a sentence.
+/// Returns the answer as one sentence.
 fn in_words(symbols: &Symbols<'_>, symbol: Node, found: &[Reached], depth: u32) -> String {
     let name = symbols.short(symbol);
     let tests = found.iter().filter(|r| symbols.is_test(r.node)).count();

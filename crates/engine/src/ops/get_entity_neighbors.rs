@@ -1,4 +1,4 @@
-//! `get_entity_neighbors`: what is around an entity, in the words of knowledge graphs.
+//! `get_entity_neighbors`: neighbours of an entity, with the field names of knowledge-graph APIs.
 
 use super::META;
 use super::neighbors::{self, around};
@@ -25,13 +25,13 @@ pub struct Request {
     /// Only relationships of these types; all when left out.
     #[serde(default)]
     pub edge_types: Vec<String>,
-    /// Hops, 1 to 8.
+    /// Maximum number of hops, 1 to 8.
     #[serde(default = "depth")]
     pub depth: u32,
-    /// Most entities to tell, 1 to 1,000, the named one included.
+    /// Maximum number of entities, 1 to 1,000, the named one included.
     #[serde(default = "max_nodes")]
     pub max_nodes: usize,
-    /// Give their properties too.
+    /// Include their properties.
     #[serde(default)]
     pub include_properties: bool,
     #[serde(flatten)]
@@ -49,15 +49,15 @@ fn max_nodes() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub struct Response {
     pub summary: String,
-    /// The entity that was asked for.
+    /// The requested entity.
     pub node_id: String,
-    /// Said of names and properties.
+    /// Warning about names and properties.
     pub notice: &'static str,
     /// The entity first, then by distance, then by PageRank.
     pub nodes: Vec<NodeOut>,
-    /// Relationships among these.
+    /// Relationships between these entities.
     pub edges: Vec<EdgeOut>,
-    /// How many there are within the depth.
+    /// Number of entities within the depth.
     pub total: usize,
     pub truncated: bool,
     pub view: ViewEcho,

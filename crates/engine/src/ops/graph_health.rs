@@ -4,7 +4,7 @@ use super::META;
 use crate::code::place::Place;
 use crate::code::trees;
 use crate::code::watch::{Health, WatchState};
-use crate::registry::{Meta, Op};
+use crate::registry::{Meta, Op, Resource};
 use crate::{Context, Engine};
 use lukasa_code::type_names;
 use lukasa_model::view::ViewEcho;
@@ -87,6 +87,12 @@ impl Op for GraphHealth {
         toolset: "code",
         positional: &["path"],
         examples: &["lukasa health"],
+        resource: Some(Resource {
+            path: "health",
+            title: "Health",
+            about: "What the index holds and how far it is behind",
+            field: "",
+        }),
         ..META
     };
     type Request = Request;

@@ -199,6 +199,7 @@ pub struct WordOut {
 impl Op for GraphQuery {
     const META: Meta = Meta {
         name: "graph_query",
+        default_tool: &["query", "language", "mode", "limit"],
         answer: &[
             "local.rows.ref",
             "local.rows.path",

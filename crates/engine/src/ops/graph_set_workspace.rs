@@ -49,6 +49,7 @@ impl Op for GraphSetWorkspace {
         toolset: "code",
         positional: &["path"],
         examples: &["lukasa set-workspace . --no-watch"],
+        lasts: true,
         ..WRITE
     };
     type Request = Request;

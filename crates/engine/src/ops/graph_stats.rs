@@ -1,7 +1,7 @@
 //! `graph_stats`: how large the graph is, how it hangs together, and what it takes in memory.
 
 use super::{META, count};
-use crate::registry::{Meta, Op};
+use crate::registry::{Meta, Op, Resource};
 use crate::{Context, Engine};
 use lukasa_graph::measures::{Degrees, component_sizes, components, degrees};
 use lukasa_model::Result;
@@ -64,6 +64,12 @@ impl Op for GraphStats {
         verb: "graph-stats",
         toolset: "graph",
         examples: &["lukasa graph-stats", "lukasa graph-stats --as-of release:1.0"],
+        resource: Some(Resource {
+            path: "overview",
+            title: "Overview",
+            about: "How large the graph is and how it hangs together",
+            field: "",
+        }),
         ..META
     };
     type Request = Request;

@@ -4,6 +4,8 @@ use super::{META, count};
 use crate::context_graph::is_sensitive;
 use crate::graph::{Look, check_range};
 use crate::registry::{Meta, Op};
+use crate::telemetry::events::Ended;
+use crate::telemetry::log;
 use crate::{Context, Engine};
 use lukasa_graph::paths::{Sure, surest};
 use lukasa_graph::walk::{Direction, Filter};
@@ -13,6 +15,7 @@ use lukasa_model::view::ViewEcho;
 use lukasa_store::ledger::ViewSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use serde_json::{Map, Value};
 use std::time::Instant;
 use uuid::Uuid;
@@ -156,6 +159,7 @@ impl Op for GraphTraverse {
         positional: &["entry_entity_ids"],
         aliases: &[("entry_entities", "entry_entity_ids")],
         examples: &["lukasa graph-traverse Product:shop --max-hops 3 --min-confidence 0.7"],
+        ended: Some(ended),
         ..META
     };
     type Request = Request;
@@ -256,4 +260,24 @@ fn shape(look: &Look, told: &[&Sure], edges: &[Edge]) -> Result<(Vec<EntityOut>,
         }
     });
     Ok((entities, relationships.collect()))
+}
+
+/// Records latency and the event of a query.
+fn ended(context: &Context<'_>, ended: &Ended<'_>) {
+    let Ok(answer) = ended.answer else { return };
+    ended.walked(context, answer.number("traversal_depth_reached"));
+    log::event(
+        log::Level::Info,
+        "graph_query",
+        &[
+            ("entry_entities", json!(ended.request.count("entry_entity_ids"))),
+            ("hops", json!(answer.count("traversal_depth_reached"))),
+            ("nodes_explored", json!(answer.count("nodes_explored"))),
+            ("nodes_returned", json!(answer.count("entities"))),
+            ("relationships_returned", json!(answer.count("relationships"))),
+            ("connected_documents", json!(answer.count("connected_document_ids"))),
+            ("truncated", json!(answer.truncated())),
+            ("latency_ms", ended.elapsed_ms()),
+        ],
+    );
 }

@@ -1,7 +1,7 @@
 //! `history`: every version of a thing, with what it changed.
 
 use super::{META, count};
-use crate::registry::{Meta, Op};
+use crate::registry::{Meta, Op, Resource};
 use crate::{Context, Engine};
 use lukasa_model::change::ChangeSummary;
 use lukasa_model::statement::Role;
@@ -97,6 +97,12 @@ impl Op for History {
         names: &["ref"],
         positional: &["ref"],
         examples: &["lukasa history Service:auth", "lukasa history Service:auth --changes --json"],
+        resource: Some(Resource {
+            path: "history/{ref}",
+            title: "History",
+            about: "Every version of a thing",
+            field: "ref",
+        }),
         ..META
     };
     type Request = Request;

@@ -139,6 +139,8 @@ pub struct EntityOut {
 impl Op for Impact {
     const META: Meta = Meta {
         name: "impact",
+        essential: true,
+        default_tool: &["ref", "max_depth", "limit"],
         answer: &[
             "dependents.name",
             "dependents.distance",
@@ -165,6 +167,7 @@ impl Op for Impact {
         positional: &["ref"],
         aliases: &[("node_id", "ref")],
         examples: &["lukasa impact src/auth.ts::login", "lukasa impact Service:auth --max-depth 2"],
+        ended: Some(|context, ended| ended.walked(context, ended.request.number("max_depth"))),
         ..META
     };
     type Request = Request;

@@ -1,7 +1,7 @@
 //! `import`: facts from a stream, in batches of bounded size.
 
 use super::{WRITE, count};
-use crate::registry::{Meta, Op};
+use crate::registry::{Meta, Op, Stream};
 use crate::{Context, Engine};
 use lukasa_model::transaction::Header;
 use lukasa_model::{Batch, Error, Result, Time, TransactionKind, Tx, Write};
@@ -71,6 +71,7 @@ const LINE_BYTES: u64 = 8 << 20;
 impl Op for Import {
     const META: Meta = Meta {
         name: "import",
+        stream: Stream::In,
         answer: &["objects", "relationships", "unchanged", "transactions", "last_tx", "lines"],
         files: &["file"],
         summary: "Read facts from a file",

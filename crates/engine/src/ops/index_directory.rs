@@ -51,6 +51,8 @@ pub struct Response {
 impl Op for IndexDirectory {
     const META: Meta = Meta {
         name: "index_directory",
+        essential: true,
+        default_tool: &["path", "branch"],
         answer: &["tx", "files", "symbols", "changed", "removed", "calls", "diagnostics", "branch"],
         places: &["path"],
         summary: "Index the source code of a repository",

@@ -1,7 +1,7 @@
 //! `log`: the project's transactions, newest first.
 
 use super::{META, check_limit, count};
-use crate::registry::{Meta, Op};
+use crate::registry::{Meta, Op, Resource};
 use crate::{Context, Engine};
 use lukasa_model::{Result, Time, Transaction, TransactionKind, Tx};
 use schemars::JsonSchema;
@@ -100,6 +100,7 @@ impl Op for Log {
         verb: "log",
         positional: &[],
         examples: &["lukasa log", "lukasa log --after 41 --json"],
+        resource: Some(Resource { path: "log", title: "Log", about: "The latest transactions", field: "" }),
         ..META
     };
     type Request = Request;

@@ -3,13 +3,16 @@
 use super::{WRITE, overtaken};
 use crate::coordination::{Change, Edits};
 use crate::registry::{Meta, Op};
+use crate::telemetry::events::Ended;
+use crate::telemetry::metrics;
 use crate::{Context, Engine};
-use lukasa_model::Result;
 use lukasa_model::claims::{Target, claimed, in_the_way};
+use lukasa_model::{Error, Result};
 use lukasa_store::Ledger;
 use lukasa_store::ledger::{MergeReport, MergeRequest, ViewSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 pub struct Merge;
@@ -56,6 +59,7 @@ impl Op for Merge {
         positional: &["source"],
         toolset: "branches",
         examples: &["lukasa merge feature/payments --dry-run", "lukasa merge main --into release/1 --key Service:auth"],
+        ended: Some(ended),
         ..WRITE
     };
     type Request = Request;
@@ -127,5 +131,30 @@ fn heeded(engine: &Engine, ledger: &Ledger, asked: &MergeRequest) -> Result<Vec<
         Edits::Warn => Ok(told.map(|error| error.message).collect()),
         Edits::Refuse if asked.dry_run => Ok(told.map(|error| error.message).collect()),
         Edits::Refuse => told.next().map_or(Ok(vec![]), Err),
+    }
+}
+
+/// Counts conflicts: those of a dry run together, those of a refused merge by field.
+fn ended(context: &Context<'_>, ended: &Ended<'_>) {
+    let tenant = &context.scope.tenant;
+    match ended.answer {
+        Ok(answer) => {
+            let conflicts = answer.count("counts.conflict").unwrap_or(0);
+            metrics().merge_conflicts.add_of(&["dry_run", tenant], conflicts);
+        }
+        Err(error) => count_conflicts(tenant, error),
+    }
+}
+
+/// Counts each conflict by the first part of its paths, which is the field.
+fn count_conflicts(tenant: &str, error: &Error) {
+    let all = error.details.get("conflicts").and_then(Value::as_array);
+    for conflict in all.into_iter().flatten() {
+        let paths = conflict.get("paths").and_then(Value::as_array);
+        let named = paths.into_iter().flatten().filter_map(|path| path.as_str().or_else(|| path.get("path")?.as_str()));
+        let fields: Vec<&str> = named.filter_map(|path| path.split('/').find(|part| !part.is_empty())).collect();
+        for field in if fields.is_empty() { vec!["other"] } else { fields } {
+            metrics().merge_conflicts.inc_of(&[field, tenant]);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The operations, one file for each thing a user does.
+//! The operations, one file per operation or group of related operations.
 
 pub mod agent_claim;
 pub mod agent_release;
@@ -81,7 +81,7 @@ pub mod types;
 pub mod verify;
 
 use crate::coordination::{Change, guard, tells_of_code};
-use crate::registry::{Effect, Meta};
+use crate::registry::{Effect, Meta, StoreNeed, Stream};
 use crate::{Context, Engine, shape};
 use lukasa_model::{Batch, Error, Result, Tx};
 use lukasa_store::Ledger;
@@ -91,7 +91,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-/// Metadata with the usual values; an operation names what differs.
+/// Where a request has the name of what it creates, as a runtime expression of OpenAPI.
+const NAMED: &str = "$request.body#/name";
+
+/// Default metadata; each operation overrides the fields that differ.
 const META: Meta = Meta {
     name: "",
     summary: "",
@@ -116,20 +119,35 @@ const META: Meta = Meta {
     rest: &[],
     examples: &[],
     answer: &[],
+    essential: false,
+    default_tool: &[],
+    stream: Stream::None,
+    needs: StoreNeed::Usual,
+    unmet: None,
+    here: None,
+    shell: None,
+    lasts: false,
+    for_people: None,
+    translate: None,
+    ended: None,
+    headers: &[],
+    links: &[],
+    resource: None,
+    prompt: None,
 };
 
-/// Metadata of what writes.
+/// Default metadata of operations that write.
 const WRITE: Meta = Meta { effect: Effect::Write, scope: "graph:write", ..META };
 
-/// What a write did.
+/// Result of a write.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct WriteOut {
     pub summary: String,
-    /// The transaction; none when nothing new was said.
+    /// The transaction; null when the batch changed nothing.
     pub tx: Option<Tx>,
     pub written: Vec<WrittenOut>,
     pub unchanged: usize,
-    /// The batch had been sent before under its client id.
+    /// A batch with this client id was committed before; nothing was written again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub repeated: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -161,7 +179,7 @@ impl WriteOut {
     }
 }
 
-/// Commits what a caller writes, mindful of what others have claimed.
+/// Commits a caller's batch after checking it against the claims of other agents.
 fn commit(engine: &Engine, context: &Context<'_>, mut batch: Batch, what: &str) -> Result<WriteOut> {
     engine.know_written(&context.scope, &batch)?;
     let guarded = guard(engine, context, &mut batch)?;
@@ -179,7 +197,8 @@ fn commit(engine: &Engine, context: &Context<'_>, mut batch: Batch, what: &str) 
     Ok(out)
 }
 
-/// Ends claims that a change has overtaken; tells which. It is written, whatever becomes of them.
+/// Ends the claims that a committed change invalidates and returns one warning for each. An error becomes a warning,
+/// because the change itself is already committed.
 fn overtaken(engine: &Engine, ledger: &Ledger, change: &Change<'_>) -> Vec<String> {
     let words = |claim: &lukasa_model::claims::Held| {
         format!("this ended the claim of {} on `{}`: {}", claim.agent_id, claim.target, claim.intent)

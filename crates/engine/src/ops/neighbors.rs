@@ -91,6 +91,7 @@ impl Op for Neighbors {
             ("edge_types", "relationship_types"),
         ],
         examples: &["lukasa neighbors Service:auth", "lukasa neighbors auth --radius 1 --direction in"],
+        ended: Some(|context, ended| ended.walked(context, Some(1.0))),
         ..META
     };
     type Request = Request;

@@ -3,7 +3,7 @@
 use super::{META, check_limit, count};
 use crate::coordination::tasks::{self, Blocker, Status, Task};
 use crate::graph::Look;
-use crate::registry::{Meta, Op};
+use crate::registry::{Meta, Op, Resource};
 use crate::{Context, Engine};
 use lukasa_model::claims::{Held, own_key};
 use lukasa_model::view::ViewEcho;
@@ -132,6 +132,12 @@ impl Op for ProgressQuery {
         positional: &["query"],
         aliases: &[("feature", "feature_id"), ("track_id", "feature_id"), ("agent_id", "assignee")],
         examples: &["lukasa tasks", "lukasa tasks --status open --feature-id login"],
+        resource: Some(Resource {
+            path: "tasks",
+            title: "Tasks",
+            about: "What is to be done, and how far it is",
+            field: "",
+        }),
         ..META
     };
     type Request = Request;

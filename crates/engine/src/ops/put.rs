@@ -1,7 +1,8 @@
 //! `put`: states the content of an object.
 
 use super::{WRITE, WriteOut, commit, read_set};
-use crate::registry::{Meta, Op};
+use super::{delete::Delete, get::Get, history::History, neighbors::Neighbors, patch::Patch};
+use crate::registry::{Link, Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::batch::PutObject;
 use lukasa_model::{Batch, Result, Time};
@@ -9,6 +10,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
+
+/// Where a response has the id of the object.
+const WRITTEN: &str = "$response.body#/written/0/id";
 
 pub struct Put;
 
@@ -64,6 +68,7 @@ pub struct Request {
 impl Op for Put {
     const META: Meta = Meta {
         name: "put",
+        default_tool: &["type", "key", "title", "properties", "branch"],
         answer: &["tx", "written", "unchanged"],
         rest: &["POST /graph/objects"],
         summary: "State an object, or a new version of it",
@@ -74,6 +79,13 @@ impl Op for Put {
         examples: &[
             "lukasa put Service auth --title \"Auth service\" --set port=8080 --label core",
             "lukasa put Decision decision:42 --set outcome=accepted --valid-from 2026-01-31",
+        ],
+        links: &[
+            Link { to: Get::META.name, route: 1, with: &[("ref", WRITTEN)] },
+            Link { to: History::META.name, route: 1, with: &[("ref", WRITTEN)] },
+            Link { to: Neighbors::META.name, route: 1, with: &[("ref", WRITTEN)] },
+            Link { to: Patch::META.name, route: 1, with: &[("ref", WRITTEN)] },
+            Link { to: Delete::META.name, route: 1, with: &[("ref", WRITTEN)] },
         ],
         ..WRITE
     };

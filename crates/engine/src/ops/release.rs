@@ -1,8 +1,10 @@
 //! `release …`: freeze what is visible under a name, and compare such names.
 
 use super::diff::{self, Meaning, compare};
-use super::{META, WRITE, check_limit, count};
-use crate::registry::{Meta, Op};
+use super::{META, NAMED, WRITE, check_limit, count};
+use crate::registry::{Link, Meta, Op, Resource};
+use crate::telemetry::events::Ended;
+use crate::telemetry::metrics;
 use crate::{Context, Engine};
 use lukasa_model::types::Release;
 use lukasa_model::{Registry, Result, Time, Tx};
@@ -94,6 +96,11 @@ impl Op for Create {
         positional: &["name"],
         toolset: "releases",
         examples: &["lukasa release create 1.0 --description \"first\""],
+        links: &[
+            Link { to: Show::META.name, route: 1, with: &[("name", NAMED)] },
+            Link { to: Diff::META.name, route: 1, with: &[("from", NAMED), ("to", NAMED)] },
+        ],
+        ended: Some(ended),
         ..WRITE
     };
     type Request = CreateRequest;
@@ -148,6 +155,7 @@ impl Op for List {
         verb: "release list",
         toolset: "releases",
         examples: &["lukasa release list"],
+        resource: Some(Resource { path: "releases", title: "Releases", about: "Every release", field: "" }),
         ..META
     };
     type Request = ListRequest;
@@ -255,4 +263,12 @@ impl Op for Diff {
         let meaning = Meaning::new(engine, context, &to, &request.types, request.all)?;
         compare(&ledger, &from, &to, &meaning, request.limit)
     }
+}
+
+/// Records the size and the duration of a release.
+fn ended(_: &Context<'_>, ended: &Ended<'_>) {
+    let Ok(answer) = ended.answer else { return };
+    let size = ["release.objects", "release.relationships"].iter().filter_map(|path| answer.number(path)).sum();
+    metrics().release_size.record(size);
+    metrics().release_ms.record(ended.millis());
 }

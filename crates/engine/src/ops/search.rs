@@ -1,6 +1,8 @@
-//! `search`: what the words and the meaning of a question lead to, with the reasons.
+//! `search`: ranks facts by the words and the meaning of a query and explains each result.
 
 mod debug;
+mod earlier;
+mod events;
 mod paging;
 
 use super::{META, count};
@@ -26,28 +28,30 @@ use lukasa_store::ledger::ViewSpec;
 use paging::{Paging, joined, order_hash, request_hash};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 pub struct Search;
 
-/// Longest question, in characters.
+/// Longest query, in characters.
 const LONGEST: usize = 800;
-/// Most results of an answer.
+/// Highest allowed `limit`.
 const MOST: usize = 40;
-/// Candidates of each channel.
+/// Candidates per channel.
 const RAW: usize = 120;
-/// Tokens of an answer: by default, and the least and the most one may ask for.
+/// Token budget of an answer: the default, the minimum and the maximum.
 const BUDGET: usize = 3_500;
 const LEAST_BUDGET: usize = 400;
 const MOST_BUDGET: usize = 4_000;
-/// Best results whose relationships are followed; the same however many are wanted, so that pages are parts of one list.
+/// Number of top candidates whose relationships are followed. It does not depend on `limit`, so that all pages are
+/// parts of one list.
 const EXPANDED: usize = 10;
-/// What JSON adds where items and paths are put in, in tokens.
+/// Tokens that JSON punctuation adds when items and paths are inserted.
 const JOINTS: usize = 12;
-/// As long as figures of milliseconds get.
+/// Placeholder with as many digits as a measured duration can have, so that the token estimate is not too low.
 const LONG_MS: f64 = 12_345.678_912;
-/// Many vectors of the model in use are still missing.
+/// Warning: many objects have no vector of the current model yet.
 const VERSION_BACKLOG: &str = "embedding_version_backlog";
 const DEBUG_LEFT_OUT: &str = "debug_left_out";
 const FADES_DAYS: f64 = 30.0;
@@ -59,71 +63,71 @@ pub struct Request {
     /// What to look for, 1 to 800 characters; `pack` takes whole tasks.
     #[schemars(length(min = 1, max = LONGEST))]
     pub query: String,
-    /// Most results, up to 40.
+    /// Maximum number of results, 1 to 40.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = MOST))]
     pub limit: usize,
-    /// How to look: auto, objects, code, recall, mixed.
+    /// Retrieval recipe: auto, objects, code, recall, mixed.
     #[serde(default)]
     pub recipe: Recipe,
-    /// explain, locate_config, debug_error or roadmap, instead of what the words suggest.
+    /// explain, locate_config, debug_error or roadmap; detected from the query when left out.
     #[serde(default)]
     pub intent: Option<Intent>,
     /// Only these channels: lexical, vector.
     #[serde(default)]
     pub channels: Vec<String>,
-    /// How channels become one, for objects: weighted_sum or rrf.
+    /// How channel scores are combined in the recipe objects: weighted_sum or rrf.
     #[serde(default)]
     pub fusion: FusionName,
-    /// Have the best looked at a second time.
+    /// Rerank the best candidates.
     #[serde(default)]
     pub rerank: Option<bool>,
-    /// Most tokens of the answer, 400 to 4,000.
+    /// Token budget of the answer, 400 to 4,000.
     #[serde(default = "budget")]
     #[schemars(range(min = LEAST_BUDGET, max = MOST_BUDGET))]
     pub max_token_budget: usize,
-    /// Cite the sentences that speak for each result; left out for who has no scope `graph:search:citations`.
+    /// Cite the sentences that support each result; ignored without the scope `graph:search:citations`.
     #[serde(default)]
     pub include_citations: bool,
-    /// Tell in words how results are related.
+    /// Describe how results are related.
     #[serde(default = "yes")]
     pub include_path_summaries: bool,
-    /// Properties to show whatever they say.
+    /// Properties to show in every result, whatever their value.
     #[serde(default)]
     pub include: Vec<String>,
     /// Only objects of these types.
     #[serde(default)]
     pub object_types: Vec<String>,
-    /// No objects of these types, nor anything that leads through them.
+    /// Exclude objects of these types and results reached through them.
     #[serde(default)]
     pub exclude_object_types: Vec<String>,
     /// Only objects with one of these labels.
     #[serde(default)]
     pub labels_any: Vec<String>,
-    /// Only what was stated after this time.
+    /// Only facts recorded after this time.
     #[serde(default)]
     pub updated_after: Option<Time>,
-    /// Only what was stated before this time.
+    /// Only facts recorded before this time.
     #[serde(default)]
     pub updated_before: Option<Time>,
     /// How relationships of results are followed.
     #[serde(default)]
     pub neighbor: Neighbor,
-    /// Prefer what is near this object.
+    /// Prefer objects near this one.
     #[serde(default)]
     pub anchor: Option<String>,
-    /// What the search itself counts beside an anchor.
+    /// Weight of the search score when `anchor` is given, 0 to 1.
     #[serde(default = "semantic_weight")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub semantic_weight: f64,
-    /// What nearness to the anchor counts.
+    /// Weight of the nearness to `anchor`, 0 to 1.
     #[serde(default = "graph_weight")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub graph_weight: f64,
-    /// Give every stage's numbers.
+    /// Return the figures of each search stage.
     #[serde(default)]
     pub debug: bool,
-    /// Go on from here: `next_cursor` or `previous_cursor` of an answer to the same request.
+    /// Continue from `next_cursor` or `previous_cursor` of an answer to the same request.
     #[serde(default)]
     pub cursor: Option<String>,
     #[serde(flatten)]
@@ -134,15 +138,15 @@ pub struct Request {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Neighbor {
-    /// Relationships followed of each result, 0 to 20.
+    /// Maximum number of relationships followed per result, 0 to 20.
     #[schemars(range(max = 20))]
     pub per_primary_limit: usize,
-    /// Neighbours in all, 0 to 250.
+    /// Maximum number of neighbours in total, 0 to 250.
     #[schemars(range(max = 250))]
     pub global_limit: usize,
-    /// Only these types of relationships.
+    /// Only relationships of these types.
     pub edge_types: Vec<String>,
-    /// Hops, 1 or 2.
+    /// Maximum number of hops, 1 or 2.
     #[schemars(range(min = 1, max = 2))]
     pub max_depth: u32,
 }
@@ -192,7 +196,7 @@ pub struct Response {
     pub items: Vec<ItemOut>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub path_summaries: Vec<PathOut>,
-    /// How many were found in all, before the limit.
+    /// Number of matches before the limit.
     pub total: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
@@ -204,7 +208,7 @@ pub struct Response {
     pub view: ViewEcho,
 }
 
-/// How the answer was made.
+/// How the answer was computed.
 #[derive(Serialize, JsonSchema)]
 pub struct MetaOut {
     pub recipe: &'static str,
@@ -216,23 +220,23 @@ pub struct MetaOut {
     pub lexical_considered: usize,
     pub vector_considered: usize,
     pub neighbor_expanded: usize,
-    /// Which share of what can be embedded has a vector, 0 to 1; left out where meaning was not looked at.
+    /// Share of embeddable facts that have a vector, 0 to 1; absent when vectors were not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedded_share: Option<f64>,
-    /// Of the best by words, how many have no vector yet.
+    /// Number of top lexical candidates that have no vector yet.
     #[serde(skip_serializing_if = "is_zero")]
     pub skipped_unembedded: usize,
     /// The model whose vectors were compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding_model: Option<String>,
-    /// Tokens of this answer as JSON.
+    /// Tokens of this answer, serialized as JSON.
     pub token_estimate: usize,
     pub token_budget: usize,
-    /// Something was left out or shortened to keep the budget.
+    /// Something was left out or shortened to stay within the budget.
     pub truncation_notice: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerank: Option<RerankOut>,
-    /// What was spared, and what else one should know.
+    /// Stages that were skipped under load, and other caveats.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     pub elapsed_ms: f64,
@@ -244,7 +248,7 @@ pub struct RerankOut {
     pub model: String,
     pub pool: usize,
     pub timeout: bool,
-    /// Why the order is as it was without it.
+    /// Why reranking failed; the order is then the one without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     pub latency_ms: f64,
@@ -253,6 +257,8 @@ pub struct RerankOut {
 impl Op for Search {
     const META: Meta = Meta {
         name: "search",
+        essential: true,
+        default_tool: &["query", "limit", "object_types", "recipe", "include_citations", "cursor"],
         answer: &[
             "items.ref",
             "items.fields.title",
@@ -285,6 +291,10 @@ impl Op for Search {
             "lukasa search \"timeout setting\" --intent locate_config --limit 5",
             "lukasa search \"login error\" --object-types DECISION --include-citations",
         ],
+        for_people: Some(for_people),
+        translate: Some(earlier::translate),
+        ended: Some(events::ended),
+        headers: &[("cache-control", "no-store"), ("x-search-normalization-version", NORMALIZATION)],
         ..META
     };
     type Request = Request;
@@ -301,9 +311,9 @@ impl Op for Search {
         let look = &paging.look;
         let searching = engine.searching();
         let now = engine.clock().now();
-        // A page is to be what it was when the first was given, so nothing grows older between them.
+        // Ages are measured from the view's time, so that all pages rank alike.
         let then = now.min(look.view.valid);
-        // A further page is made with the work that the first was made with, or it would be of another list.
+        // A further page repeats the load shedding of the first page; otherwise it would be part of another list.
         let steps = match paging.order {
             None => searching.shed(request.rerank == Some(true)),
             Some(_) => Step::of_bits(paging.spared),
@@ -311,7 +321,8 @@ impl Op for Search {
         let mut costs = Costs::default();
         let wholes = searching.wholes();
         let texts = engine.texts(context, look)?;
-        // Making indexes, and loading how tokens are counted, is not what answers usually take.
+        // Building indexes and loading the tokenizer is not part of the usual cost, so it happens before the timer
+        // starts.
         tokens("");
         let mut timer = Timer(Instant::now());
         let intent = request.intent.or_else(|| detect(&request.query));
@@ -347,9 +358,10 @@ impl Op for Search {
         );
         costs.lexical_ms = timer.lap();
         let total = found.candidates.len();
-        // Those of earlier pages are looked at too: what they said need not be said again.
+        // Candidates of earlier pages are read too, so that their content is not repeated on this page.
         let end = if paging.backwards { paging.place } else { paging.place + request.limit * 2 };
-        // What fades or is judged again must be known before it is cut, the same on every page; else what is shown is enough.
+        // Recency, anchor and reranking change the order, so they need the same candidates on every page. Otherwise the
+        // candidates up to the end of this page suffice.
         let ahead = match request.rerank == Some(true) || intent.is_some() || request.anchor.is_some() {
             true => raw,
             false => end,
@@ -375,7 +387,7 @@ impl Op for Search {
             how.per_primary = how.per_primary.div_ceil(2);
         }
         if how.per_primary > 0 {
-            // The same on every page, so that all are parts of one list.
+            // Expansion starts from the same candidates on every page, so that all pages are parts of one list.
             let mut failed = None;
             let fits = |node: Node| {
                 !dated(&request)
@@ -422,7 +434,7 @@ impl Op for Search {
             let content = read.content(node).filter(|content| !is_sensitive(content))?;
             Some((look.snapshot.name(node), content.title.clone()))
         });
-        // All but the items, with figures at least as long as those that are filled in last.
+        // The response without items, with placeholders at least as long as the figures that replace them at the end.
         let mut response = Response {
             summary: summary(&request, &found, best, total, &steps),
             items: vec![],
@@ -460,7 +472,7 @@ impl Op for Search {
             backwards: paging.backwards,
             read: known,
             paths: request.include_path_summaries && !steps.contains(&Step::PathsDisabledPerf),
-            // Who may not have them goes without, and has the rest.
+            // A caller without the scope gets the results without citations, not an error.
             citations: request.include_citations && context.grants.cover(CITATIONS),
             include: &request.include,
             given: searching.given_lately(context, look, now, &heads(&found, known)),
@@ -468,7 +480,7 @@ impl Op for Search {
         let mut way_back = true;
         let mut shown = show(look, &texts, &found, &read, &want);
         while shown.unread && known < found.candidates.len() {
-            // Repetitions made room for what was not read yet.
+            // Repeated results were dropped, so there is room for candidates that have not been read yet.
             known = (known + raw).min(found.candidates.len());
             let more = heads(&found, known);
             read.add(look, &more)?;
@@ -477,14 +489,14 @@ impl Op for Search {
             shown = show(look, &texts, &found, &read, &want);
         }
         if shown.items.is_empty() && !shown.page.is_empty() && response.previous_cursor.take().is_some() {
-            // Rather no way back than nothing on the way on.
+            // No item fits: drop the previous cursor to make room for at least one.
             around = response.fit_around(request.max_token_budget);
             want.room = request.max_token_budget.saturating_sub(around);
             shown = show(look, &texts, &found, &read, &want);
             way_back = false;
         }
         costs.paths_ms = timer.lap();
-        // Where an index was made whole, whatever else the request reads is read for the first time too.
+        // A request that built an index also read everything else for the first time, so its costs are not typical.
         if searching.wholes() == wholes {
             searching.learn(&costs, &steps);
         }
@@ -511,7 +523,8 @@ impl Op for Search {
 }
 
 impl Response {
-    /// Tokens of all but the items. Where what `debug` tells would take more than half of the budget, it tells less.
+    /// Returns the tokens of the response without its items. Shortens and finally drops `debug` while the total is
+    /// above half of the budget.
     fn fit_around(&mut self, budget: usize) -> usize {
         loop {
             let tokens = serde_json::to_string(self).map_or(usize::MAX / 4, |text| tokens(&text) + JOINTS);
@@ -524,7 +537,7 @@ impl Response {
     }
 }
 
-/// Refuses a question that is none, or too long to be one.
+/// Refuses a query that is empty or longer than `LONGEST` characters.
 pub(super) fn check_query(query: &str) -> Result<()> {
     let length = query.trim().chars().count();
     if length == 0 || length > LONGEST {
@@ -568,7 +581,7 @@ fn check(request: &Request) -> Result<()> {
     Ok(())
 }
 
-/// Time since it was last asked.
+/// Measures the time since the previous lap.
 struct Timer(Instant);
 
 impl Timer {
@@ -579,18 +592,18 @@ impl Timer {
     }
 }
 
-/// Whether anything may not be in the answer by its type or label.
+/// Returns whether the request filters by type or label.
 fn filters(request: &Request) -> bool {
     let Request { object_types, exclude_object_types, labels_any, .. } = request;
     [object_types, exclude_object_types, labels_any].iter().any(|list| !list.is_empty())
 }
 
-/// Whether it matters when something was stated.
+/// Returns whether the request filters by the time of recording.
 fn dated(request: &Request) -> bool {
     request.updated_after.is_some() || request.updated_before.is_some()
 }
 
-/// Which nodes may be in the answer, by type and label.
+/// Returns the predicate for the request's filters by type and label.
 fn filter<'l>(look: &'l Look, request: &Request) -> Result<impl Fn(Node) -> bool + Sync + use<'l>> {
     let kept = look.filter(&[], &request.object_types, &request.labels_any)?;
     let refused = match request.exclude_object_types.is_empty() {
@@ -603,7 +616,7 @@ fn filter<'l>(look: &'l Look, request: &Request) -> Result<impl Fn(Node) -> bool
     })
 }
 
-/// By when it was stated.
+/// Returns whether a node was recorded within the requested period.
 fn fits(read: &Read, node: Node, request: &Request) -> bool {
     let (after, before) = (request.updated_after, request.updated_before);
     read.stated(node).is_some_and(|at| after.is_none_or(|after| at > after) && before.is_none_or(|before| at < before))
@@ -637,7 +650,7 @@ fn expansion<'a>(
     })
 }
 
-/// Blends in how near each candidate is to the anchor: 1 / (1 + hops).
+/// Combines each candidate's score with its nearness to the anchor, 1 / (1 + hops).
 fn anchored(look: &Look, found: &mut Answered, request: &Request) -> Result<()> {
     let Some(anchor) = &request.anchor else { return Ok(()) };
     let root = look.node(anchor)?;
@@ -667,7 +680,7 @@ fn anchored(look: &Look, found: &mut Answered, request: &Request) -> Result<()> 
     Ok(())
 }
 
-/// Lets what was stated long ago count less, where the intent says so.
+/// Lowers the score of older facts where the intent's template has a recency share.
 fn fade(look: &Look, found: &mut Answered, read: &Read, intent: Option<Intent>, now: Time) {
     let share = intent.map_or(0.0, |intent| intent.template().recency);
     if share == 0.0 || found.recipe != Recipe::Objects {
@@ -682,7 +695,7 @@ fn fade(look: &Look, found: &mut Answered, read: &Read, intent: Option<Intent>, 
     sort(&mut found.candidates, |node| look.snapshot.thing(node));
 }
 
-/// Has the best judged again, if that does not take too long.
+/// Reranks the best candidates; keeps the order when the reranker fails or exceeds its timeout.
 fn second_look(
     engine: &Engine,
     look: &Look,
@@ -731,7 +744,8 @@ fn second_look(
     out
 }
 
-/// `best` is the first that is shown on any page, and its title. What was shed is part of it: no profile leaves it out.
+/// Builds the summary. `best` is the name and title of the first candidate that may be shown. The skipped stages are
+/// part of the summary because every response profile includes it.
 fn summary(
     request: &Request,
     found: &Answered,
@@ -751,4 +765,17 @@ fn summary(
     }
     let left_out: Vec<&str> = steps.iter().map(|step| step.left_out()).collect();
     format!("{summary}; answers take long, so without {}", left_out.join(", "))
+}
+
+/// The token budget of an answer that a person reads: the maximum.
+const PEOPLES_BUDGET: usize = 4_000;
+
+/// Adds paths and lines to the results, and a larger budget, because a person reads them.
+fn for_people(request: &mut Value) {
+    let mut include: Vec<Value> = request["include"].as_array().cloned().unwrap_or_default();
+    include.extend([json!("path"), json!("line")]);
+    request["include"] = Value::Array(include);
+    if request.get("max_token_budget").is_none() {
+        request["max_token_budget"] = json!(PEOPLES_BUDGET);
+    }
 }

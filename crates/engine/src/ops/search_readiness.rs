@@ -2,7 +2,7 @@
 
 use super::META;
 use crate::embedding::{Readiness, readiness};
-use crate::registry::{Meta, Op};
+use crate::registry::{Meta, Op, Resource};
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use lukasa_store::ledger::ViewSpec;
@@ -49,6 +49,7 @@ impl Op for SearchReadiness {
         verb: "readiness",
         toolset: "search",
         examples: &["lukasa readiness"],
+        resource: Some(Resource { path: "readiness", title: "Readiness", about: "How ready search is", field: "" }),
         ..META
     };
     type Request = Request;

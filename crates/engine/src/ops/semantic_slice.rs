@@ -189,6 +189,8 @@ pub struct FreshnessOut {
 impl Op for SemanticSlice {
     const META: Meta = Meta {
         name: "semantic_slice",
+        essential: true,
+        default_tool: &["symbol", "file", "query", "context"],
         answer: &[
             "code",
             "signature",

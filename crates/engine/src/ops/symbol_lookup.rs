@@ -68,6 +68,7 @@ pub struct SymbolOut {
 impl Op for SymbolLookup {
     const META: Meta = Meta {
         name: "symbol_lookup",
+        default_tool: &["query", "types", "path", "limit"],
         answer: &["symbols.key", "symbols.type", "symbols.line", "symbols.signature", "symbols.about"],
         summary: "Find symbols by name",
         description: "Finds files, classes, functions and other symbols by a name that may be incomplete or mistyped: the \

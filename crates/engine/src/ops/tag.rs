@@ -1,7 +1,7 @@
 //! `tag …`: names that point to releases.
 
-use super::{META, WRITE, WriteOut, count};
-use crate::registry::{Meta, Op};
+use super::{META, NAMED, WRITE, WriteOut, count};
+use crate::registry::{Link, Meta, Op};
 use crate::{Context, Engine};
 use lukasa_model::Result;
 use lukasa_model::types::Tag;
@@ -46,6 +46,12 @@ impl Op for Create {
         positional: &["name", "release"],
         toolset: "releases",
         examples: &["lukasa tag create stable 1.0"],
+        links: &[
+            Link { to: Show::META.name, route: 1, with: &[("name", NAMED)] },
+            Link { to: Show::META.name, route: 2, with: &[("name", NAMED)] },
+            Link { to: Describe::META.name, route: 1, with: &[("name", NAMED)] },
+            Link { to: Delete::META.name, route: 1, with: &[("name", NAMED)] },
+        ],
         ..WRITE
     };
     type Request = CreateRequest;

@@ -3,7 +3,10 @@
 use super::{META, count};
 use crate::cursor::Cursor;
 use crate::graph::{EdgesOut, Look, NodeRow, NodesOut, Types, check_range};
+use crate::outline::Outline;
 use crate::registry::{Meta, Op};
+use crate::telemetry::events::Ended;
+use crate::telemetry::log;
 use crate::{Context, Engine};
 use lukasa_graph::Node;
 use lukasa_graph::walk::{Cap, Direction, Reached, Walk, walk};
@@ -14,6 +17,7 @@ use lukasa_store::ledger::ViewSpec;
 use rustc_hash::FxHashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::time::Instant;
 use uuid::Uuid;
 
@@ -142,6 +146,7 @@ impl Op for Traverse {
             "lukasa traverse Service:auth --direction in --max-depth 3",
             "lukasa traverse auth billing --relationship-types CALLS --as-of release:1.0",
         ],
+        ended: Some(ended),
         ..META
     };
     type Request = Request;
@@ -280,4 +285,34 @@ fn summary(look: &Look, request: &Request, roots: usize, found: &Reached, page: 
         text += &format!("; {} to {} of {}", page.start + 1, page.end, found.nodes.len());
     }
     text
+}
+
+/// Records latency and the event of a page.
+fn ended(context: &Context<'_>, ended: &Ended<'_>) {
+    let Ok(answer) = ended.answer else { return };
+    ended.walked(context, answer.number("max_depth_reached"));
+    let meta = |name: &str| json!(answer.count(&format!("meta.{name}")));
+    log::event(
+        log::Level::Info,
+        "graph.traverse.page",
+        &[
+            ("roots_count", meta("roots_count")),
+            ("direction", json!(answer.text("meta.direction"))),
+            ("page_direction", json!(answer.text("meta.page_direction"))),
+            ("requested_limit", meta("requested_limit")),
+            ("effective_limit", meta("effective_limit")),
+            ("total_nodes", json!(answer.count("total_nodes"))),
+            ("page_item_count", meta("page_item_count")),
+            ("has_next_page", json!(answer.flag("has_next_page"))),
+            ("has_previous_page", json!(answer.flag("has_previous_page"))),
+            ("max_depth_requested", meta("max_depth_requested")),
+            ("max_depth_reached", json!(answer.count("max_depth_reached"))),
+            ("truncated", json!(answer.truncated())),
+            ("approx_position_start", meta("approx_position_start")),
+            ("approx_position_end", meta("approx_position_end")),
+            ("next_cursor_set", json!(answer.at("next_cursor") != &Outline::Absent)),
+            ("prev_cursor_set", json!(answer.at("previous_cursor") != &Outline::Absent)),
+            ("elapsed_ms", ended.elapsed_ms()),
+        ],
+    );
 }

@@ -1,4 +1,4 @@
-//! `type …`: declare what objects and relationships may look like.
+//! `type …`: declares, lists and shows object and relationship types.
 
 use super::{META, WRITE, WriteOut, count};
 use crate::registry::{Meta, Op};
@@ -25,13 +25,13 @@ pub struct ObjectRequest {
     /// JSON Schema for `properties`.
     #[serde(default)]
     pub schema: Map<String, Value>,
-    /// Stated once for the project, seen from every branch, never merged.
+    /// Facts of this type belong to the project instead of a branch: visible on every branch, never merged.
     #[serde(default)]
     pub branchless: bool,
-    /// Merge strategies by path, as JSON: {"/properties/tags": "union"}.
+    /// Merge strategy for each path, as JSON: {"/properties/tags": "union"}.
     #[serde(default)]
     pub merge: Map<String, Value>,
-    /// A path whose changes make no new version.
+    /// Paths whose changes create no new version.
     #[serde(default)]
     pub ignore: Vec<String>,
     /// Embedding policy as JSON: {"policy": "required", "relevant_paths": ["/title"], "fts": true}.
@@ -86,10 +86,10 @@ pub struct RelationshipRequest {
     /// Other spellings accepted on input.
     #[serde(default)]
     pub alias: Vec<String>,
-    /// An allowed type of the source; any when left out.
+    /// Allowed types of the source; any when left out.
     #[serde(default)]
     pub src_type: Vec<String>,
-    /// An allowed type of the destination; any when left out.
+    /// Allowed types of the destination; any when left out.
     #[serde(default)]
     pub dst_type: Vec<String>,
     /// A source has at most one such relationship at a time.
@@ -98,31 +98,31 @@ pub struct RelationshipRequest {
     /// A destination has at most one such relationship at a time.
     #[serde(default)]
     pub one_per_dst: bool,
-    /// Stays visible when an end has ended.
+    /// The relationship stays visible after its source or destination ended.
     #[serde(default)]
     pub lasting: bool,
-    /// Stated once for the project, seen from every branch on which its ends are, never merged.
+    /// Belongs to the project instead of a branch: visible wherever both ends are, never merged.
     #[serde(default)]
     pub branchless: bool,
     /// JSON Schema for `properties`.
     #[serde(default)]
     pub schema: Map<String, Value>,
-    /// Merge strategies by path, as JSON: {"/weight": "source_wins"}.
+    /// Merge strategy for each path, as JSON: {"/weight": "source_wins"}.
     #[serde(default)]
     pub merge: Map<String, Value>,
-    /// A path whose changes make no new version.
+    /// Paths whose changes create no new version.
     #[serde(default)]
     pub ignore: Vec<String>,
     /// Ranking rule: prior importance.
     #[serde(default)]
     pub base_weight: Option<f64>,
-    /// Ranking rule: never a neighbour in retrieval.
+    /// Ranking rule: never followed when retrieval expands results.
     #[serde(default)]
     pub no_neighbor: bool,
-    /// Ranking rule: deepest hop at which it is followed.
+    /// Ranking rule: greatest number of hops at which it is followed.
     #[serde(default)]
     pub max_depth_allowed: Option<u8>,
-    /// Ranking rule: boost when followed backwards.
+    /// Ranking rule: boost when followed from destination to source.
     #[serde(default)]
     pub reciprocal_boost: bool,
 }
@@ -228,7 +228,7 @@ pub struct Show;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct ShowRequest {
-    /// The type.
+    /// Name of the type.
     #[schemars(length(min = 1))]
     pub name: String,
 }

@@ -1,20 +1,20 @@
-//! Requests answered by the process that has the store open already, where there is one: its graphs and indexes are made.
+//! Sends a request to the process that already has the store open, if there is one: its graphs and indexes are in
+//! memory.
 
 use super::{Bar, author, near, serve};
 use crate::config;
 use clap::ArgMatches;
+use lukasa_engine::registry::{StoreNeed, Stream};
 use lukasa_engine::{Answer, Operation};
 use lukasa_model::{Error, Result};
 use lukasa_server::{Caller, owner};
 use lukasa_store::{Clock, SystemClock};
 use serde_json::Value;
 
-/// Operations that bring a store of their own, or read and write streams of this process.
-const LOCAL: [&str; 4] = ["demo", "import", "export", "audit_export"];
-
-/// The owner's answer; none where nobody owns the store, which is then opened here without delay.
+/// The owner's answer. None if no process owns the store; it is then opened here.
 pub fn answer(matches: &ArgMatches, operation: &Operation, request: &Value) -> Result<Option<Answer>> {
-    if LOCAL.contains(&operation.meta.name) {
+    // It brings a store, or streams to and from this process.
+    if operation.meta.needs == StoreNeed::Nothing || operation.meta.stream != Stream::None {
         return Ok(None);
     }
     let Some(meant) = config::there(matches, near(operation, request))? else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Who records: what is kept, under which name, and with which key.
+//! Configures the audit log: what is recorded, the name of the chain, and the key.
 
 use crate::config::Opened;
 use crate::settings;
@@ -12,15 +12,15 @@ use std::io::{ErrorKind as Io, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The key's file beside the settings, and how it ends beside a store.
+/// The name of the key file beside the settings, and the extension of the one beside a store.
 const KEY_FILE: &str = "audit.key";
 
-/// Records what is asked of a store that was opened. `port`: of a server that listens.
+/// Creates the audit log of an opened store. `port` is that of a listening server.
 pub fn recorder(opened: &Opened, keeps: Keeps, port: Option<u16>) -> Result<Audit> {
     let wishes = settings::audit()?;
     let server = match (&wishes.server, &opened.file) {
         (Some(server), _) => server.clone(),
-        // Whoever appends to a file waits for one another anyway, so they share a chain, whatever process they are.
+        // Processes that append to one file wait for each other anyway, so they share one chain.
         (None, Some(_)) => "local".into(),
         (None, None) => port.map_or_else(host, |port| format!("{}:{port}", host())),
     };
@@ -31,17 +31,17 @@ pub fn recorder(opened: &Opened, keeps: Keeps, port: Option<u16>) -> Result<Audi
     Ok(Audit::new(Arc::clone(&opened.store), Arc::clone(&opened.clock), &server, key, keeps))
 }
 
-/// Hides names in logs as the record does, also where another process has the store open.
+/// Hides names in logs with the same key as in the audit log, even if another process has the store open.
 pub fn hide_names(store: Option<&Path>) -> Result<()> {
     log::set_key(Arc::new(key(settings::audit()?.key_file, store)?));
     Ok(())
 }
 
-/// The key of a store's record, made when there is none: in the file that is named, else beside the store, else beside the
-/// settings.
+/// The audit key of a store. It is read from the named file, or from beside the store, or from beside the settings, and
+/// created if it is missing.
 pub fn key(named: Option<PathBuf>, store: Option<&Path>) -> Result<AuditKey> {
     let Some(path) = place(named, store) else {
-        // Nowhere to keep one: names are hidden all the same, but not under the same hash the next time.
+        // There is no place to store a key: names are still hidden, but their hashes differ in the next run.
         return AuditKey::new(&random()?);
     };
     let fault = |e: std::io::Error| {
@@ -52,11 +52,11 @@ pub fn key(named: Option<PathBuf>, store: Option<&Path>) -> Result<AuditKey> {
         Ok(text) => AuditKey::new(text.trim().as_bytes()).map_err(|e| e.at(path.display())),
         Err(e) if e.kind() == Io::NotFound => match make(&path) {
             Ok(text) => AuditKey::new(text.as_bytes()),
-            // Somebody else made it at the same moment.
+            // Another process created it at the same moment.
             Err(e) if e.kind() == Io::AlreadyExists => {
                 AuditKey::new(std::fs::read_to_string(&path).map_err(fault)?.trim().as_bytes())
             }
-            // A store that can only be read is read all the same.
+            // A read-only store must still be readable.
             Err(e) if matches!(e.kind(), Io::PermissionDenied | Io::ReadOnlyFilesystem) => AuditKey::new(&random()?),
             Err(e) => Err(fault(e)),
         },
@@ -69,8 +69,8 @@ fn place(named: Option<PathBuf>, store: Option<&Path>) -> Option<PathBuf> {
     named.or(beside).or_else(|| Some(settings::file()?.parent()?.join(KEY_FILE)))
 }
 
-/// Looks whether the key of the record, as it is on disk now, can still be read: without it the next process could not go on
-/// with the chains of this one. None where no file has it.
+/// A check that the key file can still be read: without it, the next process could not continue the audit chains. None
+/// if there is no key file.
 pub fn key_check(store: Option<&Path>) -> Result<Option<impl Fn() -> Result<()> + Send + Sync + use<>>> {
     let path = place(settings::audit()?.key_file, store).filter(|path| path.exists());
     Ok(path.map(|path| {
@@ -84,7 +84,7 @@ pub fn key_check(store: Option<&Path>) -> Result<Option<impl Fn() -> Result<()> 
     }))
 }
 
-/// A key that must be there.
+/// Reads a key file, which must exist.
 fn read_key(path: &Path) -> Result<AuditKey> {
     let text = std::fs::read_to_string(path).map_err(|e| {
         Error::new(ErrorKind::Unavailable, "file_failure", format!("`{}`: {e}", path.display()))
@@ -93,7 +93,7 @@ fn read_key(path: &Path) -> Result<AuditKey> {
     AuditKey::new(text.trim().as_bytes()).map_err(|e| e.at(path.display()))
 }
 
-/// Written whole under another name first, so that nobody reads half a key.
+/// Writes a new key to a temporary file first, so that no process reads half a key.
 fn make(path: &Path) -> std::io::Result<String> {
     let drawn = || random().map_err(|e| std::io::Error::other(e.message));
     let text: String = drawn()?.iter().map(|b| format!("{b:02x}")).collect();
@@ -103,7 +103,7 @@ fn make(path: &Path) -> std::io::Result<String> {
     let part = path.with_extension(format!("{:02x?}.part", &drawn()?[..8]).replace(['[', ']', ',', ' '], ""));
     let written =
         private::create_new(&part).and_then(|mut file| writeln!(file, "{text}").and_then(|()| file.sync_all()));
-    // Unlike a rename, a link does not replace what is there.
+    // Unlike a rename, a hard link does not replace an existing file.
     let linked = written.and_then(|()| std::fs::hard_link(&part, path));
     std::fs::remove_file(&part)?;
     linked.map(|()| text)

@@ -1,13 +1,14 @@
-//! Builds the commands from the registry, and requests from what was typed.
+//! Builds the commands from the registry, and requests from the arguments.
 
 use super::style;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, StyledStr};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use lukasa_engine::registry::fields::{Field, Shape, fields};
 use lukasa_engine::telemetry::log::Level;
 use lukasa_engine::{Operation, operations};
 use lukasa_model::Result;
 use serde_json::{Map, Value};
+use std::ffi::OsString;
 
 const ABOUT: &str = "One versioned, bi-temporal knowledge graph of code, services, documents, decisions and agents.";
 const LONG: &str = "\
@@ -17,7 +18,10 @@ branch (--branch).
 Without --store the nearest .lukasa/lukasa.db upwards is used; the first write makes one here. Start with \
 `lukasa demo`: a one-minute story on a temporary store.";
 
-/// Words that gather several operations.
+/// Columns of help on wider terminals: longer lines are hard to read.
+const WIDEST: usize = 110;
+
+/// Commands that group several operations.
 const GROUPS: [(&str, &str); 6] = [
     ("audit", "The record of operations: list, check, export"),
     ("branch", "Make, list, move, close and open branches"),
@@ -26,9 +30,6 @@ const GROUPS: [(&str, &str); 6] = [
     ("task", "Make and change tasks; what is ready, what is held up"),
     ("type", "Declare what objects and relationships may look like"),
 ];
-
-/// The operation that has a shell, and the field the shell asks for.
-pub const SHELL: (&str, &str) = ("cypher", "query");
 
 pub fn build() -> Command {
     let global = |name: &'static str, help: &'static str| {
@@ -40,7 +41,7 @@ pub fn build() -> Command {
         .long_about(format!("{ABOUT}\n\n{LONG}"))
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .max_term_width(110)
+        .max_term_width(WIDEST)
         .arg(global("store", "SQLite file or postgres:// URL [env: LUKASA_STORE]").value_name("STORE"))
         .arg(global("tenant", "Tenant [env: LUKASA_TENANT] [default: local]").value_name("NAME"))
         .arg(global("project", "Project [env: LUKASA_PROJECT] [default: the folder's name]").value_name("NAME"))
@@ -64,18 +65,13 @@ pub fn build() -> Command {
             global("log-format", "How it is told [env: LUKASA_LOG_FORMAT] [default: text]")
                 .value_parser(PossibleValuesParser::new(["text", "json"])),
         );
+    // Arguments are built for the command that is typed, not for all of them.
     for (word, about) in GROUPS {
-        let mut group = Command::new(word).about(about).subcommand_required(true).arg_required_else_help(true);
-        for operation in operations() {
-            // A whole word: `release-claim` is no `release`.
-            if let Some(rest) = operation.meta.verb.strip_prefix(word).and_then(|rest| rest.strip_prefix(' ')) {
-                group = group.subcommand(leaf(operation, rest));
-            }
-        }
-        root = root.subcommand(group);
+        let group = Command::new(word).about(about).subcommand_required(true).arg_required_else_help(true);
+        root = root.subcommand(group.defer(with_operations));
     }
     for operation in operations().iter().filter(|o| !o.meta.verb.contains(' ')) {
-        root = root.subcommand(leaf(operation, operation.meta.verb));
+        root = root.subcommand(Command::new(operation.meta.verb).about(operation.meta.summary).defer(with_arguments));
     }
     root = root.subcommand(super::setup::command()).subcommand(super::doctor::command());
     root = root.subcommands(super::generate::commands());
@@ -107,19 +103,37 @@ pub fn build() -> Command {
     )
 }
 
-fn leaf(operation: &'static Operation, word: &'static str) -> Command {
+/// A word that gathers operations, with a command for each of them.
+fn with_operations(group: Command) -> Command {
+    let own = operations().iter().filter_map(|operation| {
+        // A whole word: `release-claim` is no `release`.
+        let word = operation.meta.verb.strip_prefix(group.get_name())?.strip_prefix(' ')?;
+        Some(described(Command::new(word).about(operation.meta.summary), operation))
+    });
+    let own: Vec<Command> = own.collect();
+    group.subcommands(own)
+}
+
+/// The command of an operation, with its help and arguments.
+fn with_arguments(command: Command) -> Command {
+    match operations().iter().find(|operation| operation.meta.verb == command.get_name()) {
+        Some(operation) => described(command, operation),
+        None => command,
+    }
+}
+
+fn described(command: Command, operation: &'static Operation) -> Command {
     let meta = operation.meta;
-    let mut command =
-        Command::new(word).about(meta.summary).long_about(format!("{}.\n\n{}", meta.summary, meta.description));
+    let mut command = command.long_about(format!("{}.\n\n{}", meta.summary, meta.description));
     if !meta.examples.is_empty() {
         command = command.after_help(format!("Examples:\n  {}", meta.examples.join("\n  ")));
     }
     for field in fields(operation) {
         let arg = field.arg();
-        let asks = (meta.name, field.name.as_str()) == SHELL;
+        let asks = meta.shell == Some(field.name.as_str());
         command = command.arg(if asks { arg.required(false) } else { arg });
     }
-    if meta.name == SHELL.0 {
+    if meta.shell.is_some() {
         let tree = Arg::new("tree").long("tree").action(ArgAction::SetTrue);
         command = command.arg(tree.help("Print rows as trees, not as a table"));
         command = command.before_help("Without a query: a shell with history and completion, or, where input is piped, queries that end with `;`.");
@@ -127,7 +141,64 @@ fn leaf(operation: &'static Operation, word: &'static str) -> Command {
     command
 }
 
-/// The operation that was chosen, and its arguments.
+/// Headings of `--help`, in order, with the toolsets that stand below each.
+const HEADINGS: [(&str, &[&str]); 7] = [
+    ("Source code", &["code"]),
+    ("Search", &["search"]),
+    ("Memory and agents", &["memory", "coordination"]),
+    ("Graph", &["graph"]),
+    ("Facts and types", &["facts", "types"]),
+    ("Branches and releases", &["branches", "releases"]),
+    ("The store", &["admin"]),
+];
+
+/// The commands; where help was requested, with those that matter most first and the others by purpose.
+pub fn with_help(mut typed: impl Iterator<Item = OsString>) -> Command {
+    let wants_help = |word: OsString| word == "--help" || word == "-h" || word == "help";
+    let is_bare = typed.by_ref().nth(1).map(&wants_help);
+    if is_bare.unwrap_or(true) || typed.any(wants_help) {
+        let root = build();
+        let help = help(&root);
+        return root.override_help(help);
+    }
+    build()
+}
+
+fn help(root: &Command) -> StyledStr {
+    let listed = |heading: &str, commands: Vec<&Command>| {
+        let brief = commands.into_iter().map(|command| {
+            let brief = Command::new(command.get_name().to_owned());
+            command.get_about().map_or(brief.clone(), |about| brief.about(about.clone()))
+        });
+        part(Command::new("lukasa").subcommand_help_heading(heading.to_owned()).subcommands(brief))
+    };
+    let operation_of = |command: &Command| operations().iter().find(|o| o.meta.verb == command.get_name());
+    let toolset_of = |command: &Command| {
+        let group = format!("{} ", command.get_name());
+        operation_of(command).or_else(|| operations().iter().find(|o| o.meta.verb.starts_with(&group)))
+    };
+    let all: Vec<&Command> = root.get_subcommands().collect();
+    let essential = |command: &Command| operation_of(command).is_some_and(|operation| operation.meta.essential);
+    let mut text = format!("{ABOUT}\n\n{LONG}\n\nUsage: lukasa [OPTIONS] <COMMAND>\n\n");
+    text += &listed("Start here", all.iter().copied().filter(|command| essential(command)).collect());
+    text += &listed("Set up and serve", all.iter().copied().filter(|c| toolset_of(c).is_none()).collect());
+    for (heading, toolsets) in HEADINGS {
+        let own = |command: &&Command| toolset_of(command).is_some_and(|o| toolsets.contains(&o.meta.toolset));
+        text += &listed(heading, all.iter().copied().filter(|c| !essential(c)).filter(own).collect());
+    }
+    text += &part(Command::new("lukasa").args(root.get_arguments().cloned()));
+    text += "`lukasa help pack` shows the arguments and examples of `pack`; so for every command.\n";
+    text.into()
+}
+
+/// The arguments or commands of a command alone, as wide as the terminal.
+fn part(command: Command) -> String {
+    let command = command.max_term_width(WIDEST).disable_help_flag(true).disable_help_subcommand(true);
+    let text = command.help_template("{all-args}").render_help().ansi().to_string();
+    format!("{}\n\n", text.trim_end())
+}
+
+/// The chosen operation and its arguments.
 pub fn chosen(matches: &ArgMatches) -> Option<(&'static Operation, &ArgMatches)> {
     let (word, sub) = matches.subcommand()?;
     let (verb, sub) = match sub.subcommand() {
@@ -137,7 +208,7 @@ pub fn chosen(matches: &ArgMatches) -> Option<(&'static Operation, &ArgMatches)>
     operations().iter().find(|o| o.meta.verb == verb).map(|o| (o, sub))
 }
 
-/// What was typed, as the operation's request.
+/// The request of an operation from its arguments.
 pub fn request(operation: &'static Operation, matches: &ArgMatches) -> Result<Value> {
     let mut request = Map::new();
     for field in fields(operation) {
@@ -148,7 +219,7 @@ pub fn request(operation: &'static Operation, matches: &ArgMatches) -> Result<Va
     Ok(Value::Object(request))
 }
 
-/// A field as an argument of a command.
+/// A field as a command-line argument.
 trait Argument {
     fn flag(&self) -> String;
     fn arg(&self) -> Arg;
@@ -222,6 +293,19 @@ mod tests {
     }
 
     #[test]
+    fn help_lists_every_command_once() {
+        let root = build();
+        let help = help(&root).to_string();
+        for command in root.get_subcommands() {
+            let row = format!("\n  {} ", command.get_name());
+            assert_eq!(help.matches(&row).count(), 1, "{}: {help}", command.get_name());
+        }
+        let place = |word: &str| help.find(&format!("\n  {word} ")).unwrap();
+        assert!(place("pack") < place("serve") && place("serve") < place("expand"));
+        assert!(help.contains("--store <STORE>"));
+    }
+
+    #[test]
     fn no_field_of_an_operation_has_the_name_of_a_global_flag() {
         let root = build();
         let global: Vec<String> = root
@@ -236,7 +320,7 @@ mod tests {
         let mut shared = Vec::new();
         for operation in operations() {
             for field in fields(operation) {
-                // One that is typed without a flag has the id of its argument in common all the same.
+                // A positional field has the id of its argument in common with a global flag, too.
                 let names = [field.name.clone(), field.flag()];
                 shared.extend(
                     names.into_iter().filter(|n| global.contains(n)).map(|n| format!("{} --{n}", operation.meta.verb)),
@@ -246,7 +330,7 @@ mod tests {
         assert_eq!(shared, Vec::<String>::new());
     }
 
-    /// As a shell would take a line apart: words, and text in quotes.
+    /// Splits a line as a shell does: words, and text in quotes.
     fn words(line: &str) -> Vec<String> {
         let (mut all, mut word, mut quote) = (vec![], String::new(), None);
         for c in line.chars() {

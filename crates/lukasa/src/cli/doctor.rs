@@ -1,4 +1,5 @@
-//! `lukasa doctor`: looks at everything Lukasa stands on and says how to mend what is wrong. It changes nothing.
+//! `lukasa doctor`: checks everything Lukasa depends on and reports how to fix what is wrong, without changing
+//! anything.
 
 mod store;
 mod surroundings;
@@ -51,7 +52,7 @@ impl Check {
         Check { what, state: State::Fail, found: found.into(), mend: Some(mend.into()) }
     }
 
-    /// An error says itself how to mend it.
+    /// The hint of the error becomes the suggested fix.
     fn of(what: &'static str, state: State, error: Error) -> Check {
         Check { what, state, found: error.message, mend: error.hint }
     }
@@ -83,7 +84,7 @@ pub fn run(matches: &ArgMatches, as_json: bool) -> Result<()> {
     Ok(())
 }
 
-/// A line for each check, and one below it that says how to mend it.
+/// A line for each check, followed by its fix.
 fn shown(out: &mut dyn Write, style: Style, checks: &[Check], summary: &str) -> std::io::Result<()> {
     let mut page = Page::new(out, style);
     for Check { what, state, found, mend } in checks {

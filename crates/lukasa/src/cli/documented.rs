@@ -1,4 +1,4 @@
-//! Every command that documentation or a hint shows is one that the program takes.
+//! Tests that the program accepts every command in the documentation and in hints.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
@@ -6,20 +6,20 @@ use super::command::{build, chosen, request};
 use clap::error::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Text that begins as a command does and is none: the first line of a file.
+/// Text that looks like a command but is not: the first line of a file.
 const NO_COMMANDS: [&str; 1] = ["lukasa stamps 3"];
 
-/// A command as a page shows it.
+/// A command in a page.
 #[derive(Debug, PartialEq, Eq)]
 struct Shown {
     line: usize,
     words: Vec<String>,
-    /// Within a sentence, where a command may be named without its arguments.
+    /// Within a sentence, where arguments may be left out.
     inline: bool,
 }
 
 impl Shown {
-    /// Why clap does not take it.
+    /// Why clap does not accept the command.
     fn fault(&self) -> Option<String> {
         let matches = match build().try_get_matches_from(&self.words) {
             Ok(matches) => matches,
@@ -31,10 +31,10 @@ impl Shown {
     }
 }
 
-/// It is right as far as it goes.
+/// Whether the command is correct but incomplete.
 fn is_unfinished(error: &clap::Error) -> bool {
     let value = |error: &clap::Error| {
-        // An option at the end, named without a value.
+        // A final option without its value.
         error.kind() == ErrorKind::InvalidValue && error.to_string().contains("none was supplied")
     };
     matches!(
@@ -47,7 +47,7 @@ fn is_unfinished(error: &clap::Error) -> bool {
     ) || value(error)
 }
 
-/// Commands of a page: those of its blocks of shell code, those behind a prompt in other blocks, and those in its sentences.
+/// The commands of a page: in shell blocks, after prompts in other blocks, and in sentences.
 fn commands(page: &str) -> Vec<Shown> {
     let mut all = Vec::new();
     let mut block: Option<(usize, String, String)> = None;
@@ -68,7 +68,7 @@ fn commands(page: &str) -> Vec<Shown> {
 fn in_block(language: &str, text: &str, first: usize) -> Vec<Shown> {
     let is_shell = matches!(language, "sh" | "bash" | "shell" | "zsh");
     let typed = |words: Vec<String>, line: usize| {
-        // Variables may be set before it.
+        // Variable assignments may precede the command.
         let words: Vec<String> = words.into_iter().skip_while(|word| is_assignment(word)).collect();
         (words.first().map(String::as_str) == Some("lukasa")).then_some(Shown { line, words, inline: false })
     };
@@ -88,23 +88,23 @@ fn is_assignment(word: &str) -> bool {
 
 fn in_sentence(line: &str, number: usize) -> Vec<Shown> {
     let spans = line.split('`').skip(1).step_by(2).filter(|span| span.starts_with("lukasa "));
-    // Which command it is may be filled in later.
+    // The command is a placeholder.
     let spans = spans.filter(|span| !span.starts_with("lukasa {"));
     spans
         .filter(|span| !NO_COMMANDS.contains(span))
         .flat_map(|span| {
-            // What may be left out is typed, what stands for more of the same is not.
+            // Optional parts are kept, and ellipses are removed.
             let span = span.replace(['[', ']'], "").replace(" …", "").replace(" ...", "");
             lexed(&span).into_iter().take(1).map(move |(_, words)| Shown { line: number, words, inline: true })
         })
         .collect()
 }
 
-/// Commands as a shell takes a text apart, each with its line: quotes, escapes, comments, pipes and redirections.
+/// Splits a text into commands as a shell does, each with its line: quotes, escapes, comments, pipes and redirections.
 fn lexed(text: &str) -> Vec<(usize, Vec<String>)> {
     let mut all: Vec<(usize, Vec<String>)> = vec![(0, Vec::new())];
     let (mut word, mut begun, mut quote, mut line) = (String::new(), false, None, 0);
-    // The next word is the name of a file.
+    // The next word is a file name.
     let mut redirected = false;
     let mut chars = text.chars().peekable();
     let end_word = |all: &mut Vec<(usize, Vec<String>)>, word: &mut String, begun: &mut bool, redirected: &mut bool| {
@@ -130,7 +130,7 @@ fn lexed(text: &str) -> Vec<(usize, Vec<String>)> {
                 all.push((line, Vec::new()));
             }
             (None, '>' | '<') if !word.contains(['<', '>']) && !is_placeholder(&chars) => {
-                // `2>` is which stream, `>&1` another one.
+                // In `2>` the digit names a stream, and in `>&1` the target is one.
                 if word.chars().all(|c| c.is_ascii_digit()) {
                     (word, begun) = (String::new(), false);
                 }
@@ -155,7 +155,7 @@ fn lexed(text: &str) -> Vec<(usize, Vec<String>)> {
     all
 }
 
-/// `<name>` stands for something, and `< file` is read.
+/// `<name>` is a placeholder, `< file` a redirection.
 fn is_placeholder(rest: &std::iter::Peekable<std::str::Chars<'_>>) -> bool {
     let text: String = rest.clone().take_while(|c| !c.is_whitespace()).collect();
     text.ends_with('>')

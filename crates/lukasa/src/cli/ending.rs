@@ -1,14 +1,14 @@
-//! An end that comes: a process that was told to end does so in a bounded time, whatever hangs.
+//! Ends a process within a bounded time after a signal, even if threads hang.
 
 use lukasa_engine::telemetry::log;
 use serde_json::json;
 use std::time::Duration;
 
-/// For what is left when requests have had their time: recording, closing the store.
+/// Time to record and to close the store after requests have had their time.
 const CLOSING: Duration = Duration::from_secs(10);
 
-/// To be called when the process was told to end. If it is still there after `requests` and some time to close, threads hang
-/// in a store or a file system that does not answer; nobody can stop them but by ending the process.
+/// Call this when the process has been asked to end. If it still runs after `requests` plus the time to close, threads
+/// hang in a store or file system that does not respond; only exiting the process stops them.
 pub fn within(requests: Duration) {
     let all = requests + CLOSING;
     let waiting = std::thread::Builder::new().name("ending".into()).spawn(move || {
@@ -21,5 +21,5 @@ pub fn within(requests: Duration) {
     }
 }
 
-/// The exit code of a process that did not end in order.
+/// The exit code of a process that could not end cleanly.
 const ABANDONED: i32 = 1;

@@ -1,4 +1,4 @@
-//! `lukasa completions` and `lukasa man`: made from the same commands that are parsed.
+//! `lukasa completions` and `lukasa man`: generated from the same commands that are parsed.
 
 use super::command;
 use clap::builder::EnumValueParser;

@@ -1,4 +1,4 @@
-//! `lukasa key`: makes, lists and revokes keys that let programs in.
+//! `lukasa key`: creates, lists and revokes access keys for programs.
 
 use super::style::Colours;
 use super::{audit, render};
@@ -12,7 +12,7 @@ use lukasa_store::AccessKey;
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// Not operations: whoever may use the store by hand decides who may use it from afar.
+/// These are not operations: only a user with direct access to the store may grant remote access.
 pub fn command() -> Command {
     let create = Command::new("create")
         .about("Make a key and show it, once")
@@ -89,7 +89,7 @@ fn create(opened: &Opened, sub: &ArgMatches, as_json: bool) -> Result<()> {
         shown["key"] = json!(token.reveal());
         return print(&shown.to_string());
     }
-    // Not on standard output, which may be on its way into a file of secrets.
+    // Not on standard output, which may be redirected into a file of secrets.
     let _ = writeln!(std::io::stderr(), "key {} for {}; it is shown this once:", key.id, key.user);
     print(&token.reveal())
 }
@@ -106,7 +106,7 @@ fn list(opened: &Opened, as_json: bool, colours: Colours) -> Result<()> {
 
 fn revoke(opened: &Opened, sub: &ArgMatches, as_json: bool) -> Result<()> {
     let named = sub.get_one::<String>("id").map(String::as_str).unwrap_or_default();
-    // Who found a leaked key has it whole. It is not repeated.
+    // The user may pass a whole leaked key. Its secret is not printed.
     let whole = api_key::Token::parse(named);
     let id = whole.as_ref().map_or(named, |token| token.id());
     let revoked = opened.store.access_keys().revoke(&opened.scope.tenant, id, opened.clock.now())?;
@@ -118,7 +118,7 @@ fn revoke(opened: &Opened, sub: &ArgMatches, as_json: bool) -> Result<()> {
     if as_json { print(&about(&key).to_string()) } else { print(&format!("key {} of {} is revoked", key.id, key.user)) }
 }
 
-/// All but the hash of its secret.
+/// The key without the hash of its secret.
 fn about(key: &AccessKey) -> Value {
     json!({
         "id": key.id,

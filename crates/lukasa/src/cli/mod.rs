@@ -25,6 +25,7 @@ use lukasa_engine::code::Summaries;
 use lukasa_engine::code::trees::Behind;
 use lukasa_engine::embedding::InputRules;
 use lukasa_engine::names::TakenNames;
+use lukasa_engine::registry::{StoreNeed, Stream};
 use lukasa_engine::search::{Embedding, RerankEndpoint, Searching};
 use lukasa_engine::telemetry::log;
 use lukasa_engine::{Agents, Answer, Context, Effect, Engine, Grants, Operation, Stop};
@@ -41,24 +42,24 @@ use std::sync::Arc;
 use std::time::Duration;
 use style::{Colours, Ink};
 
-/// Tokens that a search may use when a person reads the answer: the most it takes.
-const PEOPLES_BUDGET: u64 = 4_000;
+/// Exit code of an operation that ran without giving what was requested, so that scripts can tell it from a failure.
+const UNMET: u8 = 3;
 
 pub fn run() -> ExitCode {
     // Help is printed before there are matches to read the flag from.
     let typed = Colours::typed(std::env::args_os());
-    let matches = match command::build().color(typed.for_clap()).try_get_matches() {
+    let matches = match command::with_help(std::env::args_os()).color(typed.for_clap()).try_get_matches() {
         Ok(matches) => matches,
         Err(error) => return misunderstood(&error, typed),
     };
     let as_json = matches.get_flag("json");
     match dispatch(&matches, as_json) {
-        Ok(()) => ExitCode::SUCCESS,
-        // Whoever read our output has seen enough.
+        Ok(code) => code,
+        // The reader of our output has closed it.
         Err(error) if error.code == "broken_pipe" => ExitCode::SUCCESS,
         Err(error) => {
             let mut out = std::io::stderr().lock();
-            // When nobody listens any more there is nobody to tell.
+            // If standard error is closed, there is nowhere to report to.
             let _ = if as_json {
                 writeln!(out, "{}", safe_json(&json!({"error": error}).to_string()))
             } else {
@@ -69,9 +70,9 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Prints help and version as they are, and what is wrong with a command without the credentials that were typed.
+/// Prints help and version unchanged, and usage errors without credentials from the arguments.
 fn misunderstood(error: &clap::Error, colours: Colours) -> ExitCode {
-    // When nobody listens any more there is nobody to tell.
+    // If the stream is closed, there is nowhere to report to.
     let _ = if error.use_stderr() {
         let text = error.render();
         let text = if colours.stderr().colour { text.ansi().to_string() } else { text.to_string() };
@@ -82,7 +83,7 @@ fn misunderstood(error: &clap::Error, colours: Colours) -> ExitCode {
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// What is told on standard error: flags first, then the environment, then the settings file.
+/// Configures the log on standard error: flags first, then the environment, then the settings file.
 fn set_log(matches: &ArgMatches) -> Result<()> {
     let flag = |name: &str| matches.get_one::<String>(name).cloned();
     let (level, format) = match (flag("log-level"), flag("log-format")) {
@@ -108,29 +109,9 @@ fn set_log(matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
-fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
-    if let Some(("setup-postgres", sub)) = matches.subcommand() {
-        return setup_postgres(sub);
-    }
-    match matches.subcommand() {
-        Some(("setup", sub)) => return setup::run(sub, as_json),
-        Some(("doctor", _)) => return doctor::run(matches, as_json),
-        Some(("completions", sub)) => return generate::completions(sub),
-        Some(("man", sub)) => return generate::man(sub),
-        _ => {}
-    }
-    // Only now: what is above works with settings that cannot be read, or tells what is wrong with them.
-    set_log(matches)?;
-    if let Some((verb @ ("mcp" | "serve"), sub)) = matches.subcommand() {
-        return if verb == "mcp" { serve::mcp(matches, sub) } else { serve::serve(matches, sub) };
-    }
-    if let Some(("key", sub)) = matches.subcommand() {
-        return key::run(matches, sub, as_json);
-    }
-    if let Some(("watch", sub)) = matches.subcommand() {
-        let path = PathBuf::from(sub.get_one::<String>("path").map_or(".", String::as_str));
-        let session = Session::open_for(matches, Need::MayCreate, Some(&path), as_json)?;
-        return watch::run(&session, &path, as_json, Colours::of(matches));
+fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<ExitCode> {
+    if let Some(done) = without_request(matches, as_json) {
+        return done.map(|()| ExitCode::SUCCESS);
     }
     let (operation, sub) = command::chosen(matches)
         .ok_or_else(|| Error::invalid("no_command", "no command was given").hint("`lukasa --help` lists them"))?;
@@ -139,24 +120,20 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
     if is_export(operation) && request.get("file").is_none() {
         request["file"] = json!("-");
     }
-    if operation.meta.name == "agent_claim" && request.get("path").is_none() {
-        request["path"] = json!(".");
+    if let Some(field) = operation.meta.here.filter(|field| request.get(*field).is_none()) {
+        request[field] = json!(".");
     }
-    if operation.meta.name == command::SHELL.0 && request.get(command::SHELL.1).is_none() {
-        return shell::run(
-            &Session::open(matches, operation, &request, as_json)?,
-            request,
-            as_json,
-            sub.get_flag("tree"),
-            colours,
-        );
+    if operation.meta.shell.is_some_and(|field| request.get(field).is_none()) {
+        let session = Session::open(matches, operation, &request, as_json)?;
+        shell::run(&session, request, as_json, sub.get_flag("tree"), colours)?;
+        return Ok(ExitCode::SUCCESS);
     }
-    if operation.meta.name == "search" && !as_json {
-        with_places(&mut request);
+    if let Some(prepare) = operation.meta.for_people.filter(|_| !as_json) {
+        prepare(&mut request);
     }
     let answer = call(matches, operation, request.clone(), as_json)?;
     warn_behind(&answer, as_json, colours)?;
-    // An export to standard output has used it up.
+    // An export to standard output has already used that stream.
     let to_stderr = is_export(operation) && file_of(&request) == Some("-");
     let written = if to_stderr {
         writeln!(std::io::stderr(), "{}", render::safe(answer.value()?["summary"].as_str().unwrap_or_default()))
@@ -164,27 +141,54 @@ fn dispatch(matches: &ArgMatches, as_json: bool) -> Result<()> {
         let mut out = BufWriter::new(std::io::stdout().lock());
         let shown = if as_json {
             writeln!(out, "{}", safe_json(&answer.text()?))
-        } else if operation.meta.name == command::SHELL.0 && sub.get_flag("tree") {
+        } else if operation.meta.shell.is_some() && sub.get_flag("tree") {
             render::cypher::tree(&mut out, colours.stdout(), &answer.value()?)
         } else {
             render::answer(&mut out, colours.stdout(), operation.meta.name, &answer.value()?)
         };
         shown.and_then(|()| out.flush())
     };
-    wrote(written)
+    wrote(written)?;
+    Ok(if is_unmet(operation, &answer)? { UNMET.into() } else { ExitCode::SUCCESS })
 }
 
-/// People are shown where results are, and have room for more than a language model.
-fn with_places(request: &mut Value) {
-    let mut include: Vec<Value> = request["include"].as_array().cloned().unwrap_or_default();
-    include.extend([json!("path"), json!("line")]);
-    request["include"] = Value::Array(include);
-    if request.get("max_token_budget").is_none() {
-        request["max_token_budget"] = json!(PEOPLES_BUDGET);
+/// Whether the operation ran and the caller did not get what was requested: a claim that another agent holds.
+fn is_unmet(operation: &Operation, answer: &Answer) -> Result<bool> {
+    let Some((field, value)) = operation.meta.unmet else { return Ok(false) };
+    Ok(answer.value()?[field] == value)
+}
+
+/// Runs a command that is no operation; none where the command is one.
+fn without_request(matches: &ArgMatches, as_json: bool) -> Option<Result<()>> {
+    let (verb, sub) = matches.subcommand()?;
+    match verb {
+        "setup-postgres" => return Some(setup_postgres(sub)),
+        "setup" => return Some(setup::run(sub, as_json)),
+        "doctor" => return Some(doctor::run(matches, as_json)),
+        "completions" => return Some(generate::completions(sub)),
+        "man" => return Some(generate::man(sub)),
+        _ => {}
+    }
+    // Only now: the commands above work with settings that cannot be read, or report what is wrong with them.
+    if let Err(error) = set_log(matches) {
+        return Some(Err(error));
+    }
+    match verb {
+        "mcp" => Some(serve::mcp(matches, sub)),
+        "serve" => Some(serve::serve(matches, sub)),
+        "key" => Some(key::run(matches, sub, as_json)),
+        "watch" => Some(watch(matches, sub, as_json)),
+        _ => None,
     }
 }
 
-/// An answer that could not be brought up to date first must not be taken for one that was.
+fn watch(matches: &ArgMatches, sub: &ArgMatches, as_json: bool) -> Result<()> {
+    let path = PathBuf::from(sub.get_one::<String>("path").map_or(".", String::as_str));
+    let session = Session::open_for(matches, Need::MayCreate, Some(&path), as_json)?;
+    watch::run(&session, &path, as_json, Colours::of(matches))
+}
+
+/// Warns if the index could not be brought up to date before the answer.
 fn warn_behind(answer: &Answer, as_json: bool, colours: Colours) -> Result<()> {
     if as_json || !answer.text()?.contains("\"behind\"") {
         return Ok(());
@@ -195,7 +199,7 @@ fn warn_behind(answer: &Answer, as_json: bool, colours: Colours) -> Result<()> {
     Ok(())
 }
 
-/// Whoever read our output may have seen enough; any other trouble with it is told.
+/// A closed pipe is not an error; other write failures are.
 fn wrote(written: std::io::Result<()>) -> Result<()> {
     match written {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -209,11 +213,11 @@ fn print(text: &str) -> Result<()> {
     wrote(std::io::stdout().lock().write_all(text.as_bytes()))
 }
 
-/// An engine over the store that was named, and who asks it. Clones share it.
+/// An engine over the chosen store, and the caller. Clones share the engine.
 #[derive(Clone)]
 struct Session {
     engine: Engine,
-    /// The working tree we are in.
+    /// The current working tree.
     tree: PathBuf,
     /// The folder the store belongs to.
     home: PathBuf,
@@ -221,20 +225,19 @@ struct Session {
     author: Option<String>,
     agent: Option<String>,
     session: Option<String>,
-    /// Drives PostgreSQL; goes last.
+    /// Runs the PostgreSQL client; dropped last.
     _runtime: Option<Arc<tokio::runtime::Runtime>>,
 }
 
 impl Session {
     fn open(matches: &ArgMatches, operation: &Operation, request: &Value, as_json: bool) -> Result<Session> {
-        let need = match (operation.meta.name, operation.meta.effect) {
-            ("demo", _) => Need::Nothing,
-            // A pack brings the index up to date first.
-            ("restore_backup" | "context_pack", _) | (_, Effect::Write) => Need::MayCreate,
+        let need = match (operation.meta.needs, operation.meta.effect) {
+            (StoreNeed::Nothing, _) => Need::Nothing,
+            (StoreNeed::MayCreate, _) | (_, Effect::Write) => Need::MayCreate,
             _ => Need::Existing,
         };
         let session = Session::open_for(matches, need, near(operation, request), as_json)?;
-        // Texts are also read from the folder the store belongs to, which may be another worktree of the same clone.
+        // Sources are also read from the folder of the store, which may be another worktree of the same clone.
         for folder in [&session.tree, &session.home].into_iter().filter(|folder| folder.is_dir()) {
             session.engine.searching().sources.add(&session.scope, folder)?;
         }
@@ -245,7 +248,7 @@ impl Session {
         Session::open_as(matches, need, path, as_json, (Keeps::All, None))
     }
 
-    /// What is recorded unless settings say otherwise, and the port of who listens.
+    /// As `open_for`, with the default of what is recorded and the port of a server.
     fn open_as(
         matches: &ArgMatches,
         need: Need,
@@ -278,7 +281,7 @@ impl Session {
         );
         engine = engine.with_embedding(embedding()?).with_vault(settings::vault()?);
         let mut summaries = Summaries::new(opened.cache.clone());
-        // Who only reads has nothing to ask a model for.
+        // Only operations that may write create summaries.
         if need == Need::MayCreate
             && let Some(model) = settings::model()?
         {
@@ -324,7 +327,7 @@ impl Session {
     }
 }
 
-/// The model that makes vectors: the built-in one, or the endpoint that is configured.
+/// The embedding model: the configured endpoint, or the built-in one.
 fn embedding() -> Result<Embedding> {
     let settings = settings::embedding()?;
     let rules = InputRules::default().with_patterns(&settings.redact)?;
@@ -334,13 +337,13 @@ fn embedding() -> Result<Embedding> {
     }
 }
 
-/// What is about a working tree is kept beside it.
+/// The path of a request about a working tree. The store beside that path is used.
 fn near<'r>(operation: &Operation, request: &'r Value) -> Option<&'r Path> {
     let of_trees = ["code", "search"].contains(&operation.meta.toolset);
     request.get("path").and_then(Value::as_str).filter(|_| of_trees).map(Path::new)
 }
 
-/// Who asks, by flags and environment.
+/// The author from flags and environment.
 fn author(matches: &ArgMatches) -> Option<String> {
     config::text(matches, "author", "LUKASA_AUTHOR").or_else(|| std::env::var("USER").ok())
 }
@@ -356,12 +359,12 @@ fn call(matches: &ArgMatches, operation: &Operation, request: Value, as_json: bo
     settle(&request, answer)
 }
 
-/// What goes to a file or to standard output.
+/// Whether the operation writes to a file or to standard output.
 fn is_export(operation: &Operation) -> bool {
-    matches!(operation.meta.name, "export" | "audit_export")
+    operation.meta.stream == Stream::Out
 }
 
-/// An export is written beside its place and put there once it is whole.
+/// Moves a complete export from its temporary file to its final path.
 fn settle(request: &Value, answer: Result<Answer>) -> Result<Answer> {
     let part = file_of(request).filter(|file| *file != "-").map(|file| (part_of(file), file));
     let Some((part, file)) = part.filter(|(part, _)| part.exists()) else { return answer };
@@ -390,14 +393,16 @@ fn streams(operation: &Operation, request: &Value) -> Result<(Input, Output)> {
         let kind = if e.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Unavailable };
         Error::new(kind, "file_failure", format!("`{file}`: {e}"))
     };
-    Ok(match (operation.meta.name, file) {
-        ("import", "-") => (Some(Box::new(BufReader::new(std::io::stdin()))), None),
-        ("import", path) => (Some(Box::new(BufReader::with_capacity(1 << 16, File::open(path).map_err(fault)?))), None),
-        ("export" | "audit_export", "-") => (None, Some(Box::new(BufWriter::new(std::io::stdout())))),
-        ("export" | "audit_export", path) => {
+    Ok(match (operation.meta.stream, file) {
+        (Stream::In, "-") => (Some(Box::new(BufReader::new(std::io::stdin()))), None),
+        (Stream::In, path) => {
+            (Some(Box::new(BufReader::with_capacity(1 << 16, File::open(path).map_err(fault)?))), None)
+        }
+        (Stream::Out, "-") => (None, Some(Box::new(BufWriter::new(std::io::stdout())))),
+        (Stream::Out, path) => {
             (None, Some(Box::new(BufWriter::with_capacity(1 << 16, private::create(&part_of(path)).map_err(fault)?))))
         }
-        _ => (None, None),
+        (Stream::None, _) => (None, None),
     })
 }
 
@@ -405,7 +410,7 @@ fn file_of(request: &Value) -> Option<&str> {
     request.get("file").and_then(Value::as_str)
 }
 
-/// Progress on a terminal and nowhere else, and only once there is some to show.
+/// A progress bar, only on a terminal and only once there is progress.
 struct Bar {
     what: &'static str,
     bar: OnceCell<ProgressBar>,
@@ -413,8 +418,8 @@ struct Bar {
 
 impl Bar {
     fn of(operation: &Operation) -> Bar {
-        // What takes long before a query is answered is that the graph is read.
-        let reading = operation.meta.name == command::SHELL.0;
+        // Most of the time before a query is answered goes into loading the graph.
+        let reading = operation.meta.shell.is_some();
         let what = if reading { "Reading the graph" } else { operation.meta.summary };
         Bar { what, bar: OnceCell::new() }
     }
@@ -434,7 +439,7 @@ impl Bar {
         });
         bar.set_position(done);
         if of.is_some_and(|of| done + 1 >= of) {
-            // What comes now is another matter.
+            // The next phase is a different task.
             bar.finish_and_clear();
         }
     }
@@ -448,7 +453,7 @@ impl Drop for Bar {
     }
 }
 
-/// Not an operation: it makes the place where operations can run.
+/// Not an operation: it creates the schema that operations need.
 fn setup_postgres(matches: &ArgMatches) -> Result<()> {
     let url = |flag: &str, variable: &str| {
         config::text(matches, flag, variable).ok_or_else(|| {

@@ -21,7 +21,7 @@ use places::Beside;
 use serde_json::{Map, Value};
 use std::io::{Result, Write};
 
-/// Prints what an operation answered.
+/// Prints the answer of an operation.
 pub fn answer(out: &mut dyn Write, style: Style, operation: &str, response: &Value) -> Result<()> {
     let mut page = Page::new(out, style);
     shown(&mut page, operation, response)?;
@@ -33,7 +33,7 @@ fn shown(out: &mut Page<'_>, operation: &str, response: &Value) -> Result<()> {
         return demo(out, response);
     }
     if let Some(drawing) = response["drawing"].as_str() {
-        // It is piped into something that draws.
+        // Printed alone, because it is piped into a drawing tool.
         return drawing.lines().try_for_each(|line| out.verbatim(line));
     }
     if let Some(summary) = response["summary"].as_str() {
@@ -191,14 +191,14 @@ fn shown(out: &mut Page<'_>, operation: &str, response: &Value) -> Result<()> {
         operation if code::OPERATIONS.contains(&operation) => code::answer(out, operation, response)?,
         operation if graph::OPERATIONS.contains(&operation) => graph::answer(out, operation, response)?,
         operation if questions::OPERATIONS.contains(&operation) => questions::answer(out, operation, response)?,
-        // The summary says it all.
+        // The summary contains everything.
         "put" | "patch" | "link" | "link_mentions" | "delete" | "restore" | "rename" | "batch" | "backup"
         | "restore_backup" | "tag_delete" | "type_object" | "type_relationship" | "type_strict" | "branch_create"
         | "branch_move" | "branch_close" | "branch_open" | "tag_create" | "tag_describe" | "import" | "export"
         | "release_create" | "verify" => {}
         _ => rest(out, response)?,
     }
-    // Those with several lists say at each how many are missing.
+    // Operations with several lists report at each list how many entries are missing.
     let lists = [&code::OPERATIONS[..], &graph::OPERATIONS, &questions::OPERATIONS, &search::OPERATIONS];
     let tells_itself = operation == "cypher" || lists.iter().any(|own| own.contains(&operation));
     if response["truncated"] == true && !tells_itself {
@@ -213,14 +213,14 @@ fn shown(out: &mut Page<'_>, operation: &str, response: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Prints why it did not work and what to do next.
+/// Prints an error and its hint.
 pub fn error(out: &mut dyn Write, style: Style, error: &Error) -> Result<()> {
     let mut page = Page::new(out, style);
     failure(&mut page, error)?;
     page.flush()
 }
 
-/// Prints one sentence about something that is no part of the answer, with its first word in a colour.
+/// Prints a note beside the answer, with its first word in colour.
 pub fn note(out: &mut dyn Write, style: Style, ink: Ink, word: &str, text: &str) -> Result<()> {
     let mut page = Page::new(out, style);
     page.ink(ink, word);
@@ -256,7 +256,7 @@ fn demo(out: &mut Page<'_>, response: &Value) -> Result<()> {
             writeln!(out, "\n{says}")?;
         }
         writeln!(out, "\n  $ {}", at(step, "command"))?;
-        // Laid out for what is left beside the indentation, and then as it is.
+        // Laid out for the width inside the indentation, then printed unchanged.
         let style = Style { width: out.style.width.map(|width| width.saturating_sub(2)), colour: false };
         let mut told = Vec::new();
         answer(&mut told, style, step["operation"].as_str().unwrap_or_default(), &step["response"])?;
@@ -276,7 +276,7 @@ fn demo(out: &mut Page<'_>, response: &Value) -> Result<()> {
 
 type Column<'a> = (&'a str, &'a dyn Fn(&Value) -> String);
 
-/// A table; columns with nothing in them are left out.
+/// A table; empty columns are left out.
 fn rows(out: &mut Page<'_>, rows: Vec<&Value>, columns: &[Column<'_>]) -> Result<()> {
     let cells: Vec<Vec<String>> = rows.iter().map(|r| columns.iter().map(|(_, cell)| cell(r)).collect()).collect();
     let shown: Vec<usize> = (0..columns.len()).filter(|c| cells.iter().any(|row| !row[*c].is_empty())).collect();
@@ -289,7 +289,7 @@ fn rows(out: &mut Page<'_>, rows: Vec<&Value>, columns: &[Column<'_>]) -> Result
     layout::table(out, &header, &cells)
 }
 
-/// Objects of any type; where all are code, by their places.
+/// Objects of any type. If all are code, they are shown by path and line.
 fn objects(out: &mut Page<'_>, objects: Vec<&Value>) -> Result<()> {
     let is_code = |r: &&Value| Kind::of_type(r["type"].as_str().unwrap_or_default()).is_some();
     if !objects.is_empty() && objects.iter().all(is_code) {
@@ -446,7 +446,7 @@ fn import_scip(out: &mut Page<'_>, response: &Value) -> Result<()> {
     }
 }
 
-/// Whatever has no table of its own.
+/// Prints a response that has no table of its own.
 fn rest(out: &mut Page<'_>, response: &Value) -> Result<()> {
     let mut map: Map<String, Value> = response.as_object().cloned().unwrap_or_default();
     for told in ["summary", "warnings", "truncated", "resolved"] {
@@ -473,7 +473,7 @@ fn at(row: &Value, field: &str) -> String {
     plain(&row[field])
 }
 
-/// A moment to the second; JSON has the rest.
+/// A timestamp to the second; JSON has the full precision.
 fn moment(row: &Value, field: &str) -> String {
     let text = at(row, field);
     match text.split_once('.') {
@@ -482,7 +482,7 @@ fn moment(row: &Value, field: &str) -> String {
     }
 }
 
-/// Text without quotes, lists with commas, nothing for nothing.
+/// Text without quotes, lists with commas, an empty string for null and false.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null | Value::Bool(false) => String::new(),
@@ -495,7 +495,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// A property as it is: text as it stands, everything else as JSON.
+/// A property value: text unchanged, everything else as JSON.
 fn exact(value: &Value) -> String {
     match value {
         Value::String(text) if !text.is_empty() => safe(text),
@@ -503,12 +503,12 @@ fn exact(value: &Value) -> String {
     }
 }
 
-/// Text that cannot steer the terminal.
+/// Text without control characters that a terminal would interpret.
 pub fn safe(text: &str) -> String {
     lukasa_model::shown::safe(text).into_owned()
 }
 
-/// Lines of `code` as they stand, with their numbers from `start_line` on.
+/// Lines of `code` unchanged, with their numbers from `start_line` on.
 fn source(out: &mut Page<'_>, slice: &Value) -> Result<()> {
     let code = slice["code"].as_str().unwrap_or("");
     let first = slice["start_line"].as_u64().unwrap_or(1);
@@ -544,7 +544,7 @@ fn end_name(end: &Value) -> String {
 }
 
 fn valid(row: &Value) -> String {
-    // The usual case needs few words.
+    // The usual case is kept short.
     if row["valid_from"] == row["recorded_at"] && row["valid_to"].is_null() {
         return "since recorded".into();
     }

@@ -1,4 +1,4 @@
-//! `lukasa mcp` and `lukasa serve`: the engine kept running, for agents and programs.
+//! `lukasa mcp` and `lukasa serve`: keep the engine running for agents and programs.
 
 use super::{Session, audit, ending};
 use crate::config::{self, Meant, Need};
@@ -23,13 +23,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Where programs find us unless told otherwise.
+/// The default address.
 const LISTEN: &str = "127.0.0.1:7411";
 
 /// Flags that name files with secrets or keys of the server.
 const SECRETS: [&str; 3] = ["jwt-secret-file", "jwks", "tls-key"];
 
-/// The files that such flags name, if this is a `serve`.
+/// The files named by these flags, if this is `serve`.
 pub fn secret_files(matches: &ArgMatches) -> Vec<PathBuf> {
     let Some(serve) = matches.subcommand_matches("serve") else { return vec![] };
     SECRETS.iter().filter_map(|flag| serve.get_one::<String>(flag)).map(PathBuf::from).collect()
@@ -132,32 +132,32 @@ pub fn commands() -> [Command; 2] {
     ]
 }
 
-/// What is served: a store, and who is meant by us.
+/// What is served: a store, and the project and trees of this process.
 struct Served {
     meant: Meant,
-    /// The working tree we are in, where it is one of git.
+    /// The current working tree, if it is a git repository.
     tree: Option<PathBuf>,
     given: Given,
     matches: ArgMatches,
     watches: bool,
-    /// Somebody said that changes are not to be followed.
+    /// `--no-watch` was given.
     unwatched: bool,
     embeds: bool,
-    /// Where a server listens.
+    /// The port that a server listens on.
     port: Option<u16>,
     limits: Limits,
     kept: Kept,
 }
 
-/// Sessions that were opened, each with its periodic work, which goes first. They are dropped with [`Served`], after the
-/// runtime of the surfaces: a session on PostgreSQL has a runtime of its own, which cannot be dropped from async code.
+/// The opened sessions, each with its periodic work, which is dropped first. They are dropped with [`Served`], after
+/// the runtime of the surfaces: a session on PostgreSQL has its own runtime, which cannot be dropped from async code.
 type Kept = Arc<Mutex<Vec<(Vec<Beat>, Session)>>>;
 
 impl Served {
     fn new(matches: &ArgMatches, sub: &ArgMatches) -> Result<Served> {
         let meant = config::meant(matches)?;
         audit::hide_names(meant.file.as_deref())?;
-        // Only of repositories, or a home folder would be read.
+        // Only repositories: otherwise a whole home folder might be indexed.
         let tree = Some(config::working_tree(&meant.home)?).filter(|tree| tree.join(".git").exists());
         let mut given = crate::settings::given()?;
         if let Some(tree) = &tree {
@@ -180,7 +180,7 @@ impl Served {
         })
     }
 
-    /// Why no working tree is indexed and followed, where somebody might wonder.
+    /// Why no working tree is indexed and watched, unless that was requested.
     fn follows_nothing(&self) -> Option<String> {
         (!self.watches && !self.unwatched).then(|| {
             "no working tree is indexed or followed: this is no git repository, and settings give none to a project; \
@@ -200,7 +200,8 @@ impl Served {
         }
     }
 
-    /// One engine for all processes on a store in a file; one for each on a database server. To be called within a runtime.
+    /// One engine for all processes on a store in a file; one per process on a database server. Must be called within a
+    /// runtime.
     fn front(&self) -> Result<Front> {
         let matches = self.matches.clone();
         let (watches, embeds) = (self.watches, self.embeds);
@@ -238,7 +239,7 @@ pub fn place(file: &Path) -> Result<Place> {
     Place::of(file, runtime.as_deref(), &std::env::temp_dir())
 }
 
-/// Answers one agent until it hangs up.
+/// Serves one agent over standard input and output until it disconnects.
 pub fn mcp(matches: &ArgMatches, sub: &ArgMatches) -> Result<()> {
     let (served, toolsets) = (Served::new(matches, sub)?, toolsets(sub)?);
     config::runtime()?.block_on(async {
@@ -253,14 +254,14 @@ pub fn mcp(matches: &ArgMatches, sub: &ArgMatches) -> Result<()> {
     })
 }
 
-/// Where no signal can be heard, we run until we are killed.
+/// Waits for Ctrl-C. If signals cannot be received, the process runs until it is killed.
 async fn interrupted() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// As supervisors and containers end what they started.
+/// Waits for SIGTERM, which supervisors and containers send.
 #[cfg(unix)]
 async fn terminated() {
     match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
@@ -274,7 +275,7 @@ async fn terminated() {
     std::future::pending().await
 }
 
-/// Serves until Ctrl-C, or until it is told to end.
+/// Serves until Ctrl-C or SIGTERM.
 pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
     let (mut served, toolsets) = (Served::new(whole, matches)?, toolsets(matches)?);
     let listen = matches.get_one::<String>("listen").map_or(LISTEN, String::as_str);
@@ -285,7 +286,8 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
     served.limits.at_once = matches.get_one::<u32>("at-once").map_or(served.limits.at_once, |most| *most as usize);
     let seconds = matches.get_one::<u32>("time-limit").map(|seconds| Duration::from_secs(u64::from(*seconds)));
     served.limits.time = seconds.unwrap_or(served.limits.time);
-    // Keys are looked up by a way of their own, whoever has the engine; it drives PostgreSQL, so it goes after the door.
+    // Keys are looked up over a separate session, whichever process has the engine. On PostgreSQL it has its own
+    // runtime, so it is dropped after the door.
     let keys = match matches.get_flag("access-keys") {
         true => Some(Session::open_for(&served.matches, Need::MayCreate, None, true)?),
         false => None,
@@ -326,7 +328,7 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
                 .hint("name another with --listen; port 0 takes any")
         })?;
         let own = listener.local_addr().map_err(|e| Error::internal(format!("no address: {e}")))?;
-        // On standard output, so that who started us can read where we are.
+        // On standard output, so that the parent process can read the address.
         let project = &served.meant.scope.project;
         println!("serving {project} at {protocol}://{own} (MCP at {protocol}://{own}/mcp); Ctrl-C ends it");
         let _ = std::io::stdout().flush();
@@ -346,7 +348,7 @@ pub fn serve(whole: &ArgMatches, matches: &ArgMatches) -> Result<()> {
     })
 }
 
-/// Whatever ended is recorded before we end. What fails is told by who records.
+/// Records everything that has ended before the process exits. Failures are reported by the audit log.
 async fn recorded(front: &Front) {
     if let Some(audit) = front.desk().engine().and_then(|engine| engine.audit().cloned()) {
         let _ = tokio::task::spawn_blocking(move || audit.flush()).await;
@@ -355,7 +357,7 @@ async fn recorded(front: &Front) {
     let _ = tokio::task::spawn_blocking(lukasa_server::otel::flush).await;
 }
 
-/// Sends spans where the variables of OpenTelemetry say so.
+/// Starts sending spans if the OpenTelemetry variables are set.
 #[cfg(feature = "otel")]
 fn spans() -> Result<()> {
     let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -370,19 +372,19 @@ fn spans() -> Result<()> {
     })
 }
 
-/// Every connection is an open file, and systems allow a process few of them until it asks.
+/// Raises the limit on open files: every connection is one, and the default limit is low.
 fn allow_connections() {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, getrlimit, setrlimit};
         let mut limit = getrlimit(Resource::Nofile);
         limit.current = limit.maximum;
-        // Where that is not allowed, those who come too many wait.
+        // If that is not permitted, further connections wait.
         let _ = setrlimit(Resource::Nofile, limit);
     }
 }
 
-/// Who is let in: everybody on this machine, or who can say who they are.
+/// Configures authentication: none for clients on this machine, or tokens and keys.
 fn door(served: &Served, matches: &ArgMatches, access_keys: Option<&Session>) -> Result<Door> {
     let path = |name: &str| matches.get_one::<String>(name).map(Path::new);
     let keys = match (path("jwks"), path("jwt-secret-file")) {
@@ -405,7 +407,7 @@ fn door(served: &Served, matches: &ArgMatches, access_keys: Option<&Session>) ->
     })
 }
 
-/// What connections are encrypted with, where files of a certificate are named.
+/// The certificate for TLS, if its files are named.
 fn encryption(matches: &ArgMatches) -> Result<Option<Encryption>> {
     let path = |name: &str| matches.get_one::<String>(name).map(Path::new);
     match (path("tls-cert"), path("tls-key")) {
@@ -414,7 +416,7 @@ fn encryption(matches: &ArgMatches) -> Result<Option<Encryption>> {
     }
 }
 
-/// How long is waited for requests, and how large an import may be.
+/// Timeouts for clients, and the largest import.
 fn patience(matches: &ArgMatches) -> Patience {
     let mut patience = Patience::default();
     if let Some(seconds) = matches.get_one::<u32>("slow-after") {
@@ -427,7 +429,7 @@ fn patience(matches: &ArgMatches) -> Patience {
     patience
 }
 
-/// Warned of from half of what is refused.
+/// Rate limits: the soft limit is half of the hard one.
 fn limits(rate: Option<u32>) -> RateLimits {
     let Some(rate) = rate else { return RateLimits::default() };
     let limit = |per_second: u32| Limit { per_second, burst: per_second.saturating_mul(2) };

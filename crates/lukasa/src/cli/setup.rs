@@ -1,4 +1,4 @@
-//! `lukasa setup`: tells agents how to start Lukasa, by one entry in the settings of each.
+//! `lukasa setup`: registers Lukasa in the settings of each agent.
 
 mod agents;
 mod difference;
@@ -97,7 +97,7 @@ pub fn run(matches: &ArgMatches, as_json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Where this process is, and who it is.
+/// The folders and programs of this process's environment.
 pub fn surroundings() -> Result<Surroundings> {
     let fault = |what: &str, e: std::io::Error| Error::new(ErrorKind::Unavailable, "no_folder", format!("{what}: {e}"));
     let here = std::env::current_dir().map_err(|e| fault("no current folder", e))?;
@@ -121,7 +121,7 @@ fn told(step: &Step) -> String {
         let _ = writeln!(text, "  {}", render::safe(note));
     }
     for line in step.diff.iter().flat_map(|diff| diff.lines()) {
-        // Tabs are no danger to a terminal.
+        // Tabs are harmless to a terminal.
         let _ = writeln!(text, "  {}", line.split('\t').map(render::safe).collect::<Vec<_>>().join("\t"));
     }
     text

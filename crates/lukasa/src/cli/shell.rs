@@ -1,9 +1,11 @@
-//! The shell of `lukasa cypher`: queries one after another, with history and completion.
+//! The interactive shell of `lukasa cypher`, with history and completion.
 
 use super::style::Colours;
 use super::{Session, render};
 use lukasa_engine::Operation;
+use lukasa_engine::ops::cypher::Cypher;
 use lukasa_engine::ops::cypher::{is_unfinished, words};
+use lukasa_engine::registry::Op;
 use lukasa_model::shown::safe_json;
 use lukasa_model::{Error, ErrorKind, Result};
 use rustyline::completion::{Completer, Pair};
@@ -30,12 +32,12 @@ enum Look {
 struct Shell<'a> {
     session: &'a Session,
     operation: &'static Operation,
-    /// What every query is asked with: view, parameters, limits.
+    /// The fields sent with every query: view, parameters, limits.
     request: Map<String, Value>,
     look: Look,
     colours: Colours,
     timing: bool,
-    /// How often Ctrl-C was pressed while a query ran; none where nobody can press it.
+    /// How often Ctrl-C was pressed while a query ran. None if the shell is not interactive.
     interrupts: Option<&'static AtomicU64>,
 }
 
@@ -65,7 +67,7 @@ pub fn run(session: &Session, request: Value, as_json: bool, tree: bool, colours
     };
     let operation = lukasa_engine::operations()
         .iter()
-        .find(|o| o.meta.name == super::command::SHELL.0)
+        .find(|o| o.meta.shell.is_some())
         .ok_or_else(|| Error::internal("the operation of the shell is gone"))?;
     let Value::Object(request) = request else { return Err(Error::internal("a request is an object")) };
     let mut shell = Shell { session, operation, request, look, colours, timing: true, interrupts: None };
@@ -73,7 +75,7 @@ pub fn run(session: &Session, request: Value, as_json: bool, tree: bool, colours
         let heard = ctrlc::set_handler(|| {
             INTERRUPTS.fetch_add(1, Ordering::Relaxed);
         });
-        // Without it Ctrl-C ends the program, as usual.
+        // Without a handler, Ctrl-C ends the program as usual.
         shell.interrupts = heard.is_ok().then_some(&INTERRUPTS);
         shell.interact()
     } else {
@@ -92,8 +94,8 @@ pub fn run(session: &Session, request: Value, as_json: bool, tree: bool, colours
     }
 }
 
-/// Queries of a text, which end with `;` outside of quotes and comments; commands end with their line. Each keeps the
-/// number of lines before it, so that an error names the right one.
+/// Splits a text into queries, which end with `;` outside of quotes and comments; commands end with their line. Each
+/// query keeps the line breaks before it, so that errors name the right line.
 fn split(text: &str) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut quote: Option<char> = None;
@@ -177,7 +179,7 @@ impl Shell<'_> {
             if line.is_empty() {
                 continue;
             }
-            // A line that cannot be remembered can still be run.
+            // A failure to store the history does not prevent the query.
             let _ = editor.add_history_entry(line);
             let mut out = std::io::stdout().lock();
             for query in split(line) {
@@ -210,7 +212,7 @@ impl Shell<'_> {
         }
     }
 
-    /// What is asked, where it is not the head of the default branch.
+    /// The prompt, with the view if it is not the head of the default branch.
     fn prompt(&self) -> String {
         let view: Vec<_> = ["branch", "as_of"].iter().filter_map(|f| self.request.get(*f)?.as_str()).collect();
         if view.is_empty() { "cypher> ".into() } else { format!("cypher ({})> ", view.join(" @ ")) }
@@ -222,14 +224,14 @@ impl Shell<'_> {
         let Some(interrupts) = self.interrupts else {
             return self.session.ask(self.operation, Value::Object(request), &mut None, &mut None);
         };
-        // Asked beside, so that Ctrl-C can turn away from it; it ends at its timeout by itself.
+        // Runs on another thread, so that Ctrl-C can abandon it; it ends at its own timeout.
         let (send, receive) = std::sync::mpsc::channel();
         let (session, operation) = (self.session.clone(), self.operation);
         let before = interrupts.load(Ordering::Relaxed);
         std::thread::spawn(move || {
             let answer = session.ask(operation, Value::Object(request), &mut None, &mut None);
             let told = answer.and_then(|a| Ok((a.text()?, a.value()?)));
-            // Nobody waits any more when it was turned away from.
+            // The receiver is gone if the query was abandoned.
             let _ = send.send(told);
         });
         loop {
@@ -244,7 +246,7 @@ impl Shell<'_> {
         }
     }
 
-    /// Takes a change of what is asked back when nothing can be asked that way.
+    /// Undoes a change of the request fields if no query works with them.
     fn checked(&mut self, before: Map<String, Value>) -> Result<Next> {
         match self.ask("RETURN 1") {
             Ok(_) => Ok(Next::Go),
@@ -340,14 +342,14 @@ impl Shell<'_> {
     }
 }
 
-/// Beside the state of other programs; nowhere when there is no home.
+/// The history file in the user's state folder. None without a home folder.
 fn history_file() -> Option<PathBuf> {
     let folder = |variable: &str| std::env::var_os(variable).filter(|v| !v.is_empty()).map(PathBuf::from);
     let state = folder("XDG_STATE_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/state")))?;
     Some(state.join("lukasa").join("cypher-history"))
 }
 
-/// What can be completed.
+/// Words for completion.
 struct Words {
     keywords: Vec<&'static str>,
     functions: Vec<&'static str>,
@@ -356,7 +358,7 @@ struct Words {
     find: Box<dyn Fn() -> Names>,
 }
 
-/// Names in the graph; asked for when first needed.
+/// Names in the graph, loaded on first use.
 #[derive(Clone, Default)]
 struct Names {
     labels: Vec<String>,
@@ -375,8 +377,8 @@ impl Words {
             request.insert("limit".into(), json!(5_000));
             let mut progress = |_, _| {};
             let mut context = lukasa_engine::Context::of(scope.clone(), &mut progress);
-            // Completion that finds nothing offers nothing; the query itself will tell what is wrong.
-            let answer = engine.call(&mut context, super::command::SHELL.0, Value::Object(request)).unwrap_or_default();
+            // If the lookup fails, nothing is offered; the query itself reports the error.
+            let answer = engine.call(&mut context, Cypher::META.name, Value::Object(request)).unwrap_or_default();
             let first = |row: &Value| row[0].as_str().map(str::to_owned);
             answer["rows"].as_array().into_iter().flatten().filter_map(first).collect()
         };
@@ -388,7 +390,7 @@ impl Words {
         Words { keywords, functions, procedures, names: OnceCell::new(), find }
     }
 
-    /// Where the word begins that ends at a place, and what it could become.
+    /// The start of the word that ends at `end`, and its completions.
     fn candidates(&self, line: &str, end: usize) -> (usize, Vec<String>) {
         let before = &line[..end];
         let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');

@@ -1,34 +1,34 @@
-//! How output looks on the stream it goes to: how wide it may be, and whether it has colours.
+//! The width and colours of output, for each stream.
 
 use anstyle::{AnsiColor, Style as Codes};
 use clap::ArgMatches;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
-/// The global flag that chooses colours, and what it takes.
+/// The global flag for colours, and its values.
 pub const FLAG: &str = "color";
 pub const CHOICES: [&str; 3] = ["auto", "always", "never"];
 
-/// Narrower terminals do not report their width, or cannot be read anyway.
+/// Terminals that report a smaller width are treated as if they reported none.
 const LEAST_WIDTH: usize = 20;
 
-/// The width and colours of one stream. A pipe has neither limit nor colour, so that programs read whole rows.
+/// The width and colours of one stream. A pipe has neither, so that programs read whole rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Columns of the terminal; none where lines may be of any length.
+    /// Columns of the terminal; None for lines of any length.
     pub width: Option<usize>,
     pub colour: bool,
 }
 
-/// What a piece of text is, which decides its colour.
+/// The role of a text, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
     /// `path:line`.
     Place,
-    /// What something is called.
+    /// The name of a result.
     Name,
     Heading,
-    /// What is secondary.
+    /// Secondary information.
     Faint,
     Error,
     Warning,
@@ -50,7 +50,7 @@ impl Ink {
 }
 
 impl Style {
-    /// Text in its colour, where there are colours. The text must not contain control characters.
+    /// The text in its colour, if colours are enabled. The text must not contain control characters.
     pub fn paint(self, ink: Ink, text: &str) -> String {
         if !self.colour || text.is_empty() {
             return text.to_owned();
@@ -63,7 +63,7 @@ impl Style {
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Colours {
-    /// On a terminal, unless the environment says otherwise.
+    /// On a terminal, unless the environment disables them.
     #[default]
     Auto,
     Always,
@@ -75,7 +75,7 @@ impl Colours {
         matches.get_one::<String>(FLAG).map_or(Colours::Auto, |choice| Colours::named(choice))
     }
 
-    /// The same from words that clap has not read yet, or could not read.
+    /// The same from raw arguments, for use before clap has parsed them or if it fails.
     pub fn typed(mut words: impl Iterator<Item = OsString>) -> Colours {
         let flag = format!("--{FLAG}");
         while let Some(word) = words.next() {
@@ -100,8 +100,7 @@ impl Colours {
         }
     }
 
-    /// For clap's own help and errors. Clap knows whether its stream is a terminal, but with `CI` set it would ignore
-    /// `TERM=dumb`.
+    /// For clap's own help and errors. Clap detects terminals itself, but with `CI` set it would ignore `TERM=dumb`.
     pub fn for_clap(self) -> clap::ColorChoice {
         match self {
             Colours::Auto if is_off(|name| std::env::var_os(name)) => clap::ColorChoice::Never,
@@ -130,7 +129,7 @@ impl Colours {
         }
     }
 
-    /// The flag first, then the environment, then whether it is a terminal.
+    /// The flag decides first, then the environment, then whether it is a terminal.
     fn decide(self, is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
         match self {
             Colours::Always => true,
@@ -140,14 +139,14 @@ impl Colours {
     }
 }
 
-/// Whether the environment asks for text without colours.
+/// Whether the environment disables colours.
 fn is_off(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     variable("NO_COLOR").is_some_and(|value| !value.is_empty())
         || variable("CLICOLOR").is_some_and(|value| value == "0")
         || variable("TERM").is_some_and(|value| value == "dumb")
 }
 
-/// Consoles of Windows have to be told to.
+/// Windows consoles need colours to be enabled.
 #[cfg(windows)]
 fn understands_codes(is_terminal: bool) -> bool {
     !is_terminal || anstyle_query::windows::enable_ansi_colors().unwrap_or(false)

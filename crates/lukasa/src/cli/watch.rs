@@ -11,18 +11,18 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::mpsc::channel;
 
-/// Prints what each pass did until Ctrl-C.
+/// Prints the result of each pass until Ctrl-C.
 pub fn run(session: &Session, path: &Path, as_json: bool, colours: Colours) -> Result<()> {
     let (send, stopped) = channel::<()>();
     ctrlc::set_handler(move || {
-        // Once is enough.
+        // The receiver may have ended already.
         let _ = send.send(());
     })
     .map_err(|e| Error::new(ErrorKind::Unavailable, "no_signals", format!("Ctrl-C cannot be caught: {e}")))?;
     let listener = Box::new(move |pass: &Result<lukasa_engine::code::Report>| {
         let mut out = std::io::stdout().lock();
         let told = pass.as_ref().ok().and_then(|report| report.model.as_ref());
-        // Whoever read our output may have gone; the index stays right all the same.
+        // If the output is closed, indexing continues.
         let _ = match pass {
             Ok(report) if report.tx.is_none() && (told.is_none() || !as_json) => Ok(()),
             Ok(report) if as_json => writeln!(out, "{}", safe_json(&json!(report).to_string())),
@@ -54,7 +54,7 @@ pub fn run(session: &Session, path: &Path, as_json: bool, colours: Colours) -> R
     } else {
         let _ = writeln!(std::io::stderr(), "{}", json!(health));
     }
-    // Ends when the handler has spoken, or can speak no more.
+    // Returns on Ctrl-C, or if the handler is gone.
     let _ = stopped.recv();
     Ok(())
 }

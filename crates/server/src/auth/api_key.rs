@@ -1,4 +1,4 @@
-//! Keys of programs: how they are made, written, taken apart and looked up.
+//! Access keys for programs: creating, writing, parsing and looking them up.
 
 use super::refused;
 use base64::Engine as _;
@@ -12,14 +12,14 @@ use std::collections::BTreeSet;
 use std::fmt;
 use subtle::ConstantTimeEq;
 
-/// What every key begins with, so that people and scanners of leaks know one when they see it.
+/// Every key begins with this, so that people and leak scanners recognise one.
 pub const PREFIX: &str = "lk_";
 const ID_BYTES: usize = 8;
 const SECRET_BYTES: usize = 32;
-/// How exactly uses are noted, so that a key costs at most one write an hour.
+/// Resolution of the recorded last use: a key causes at most one write an hour.
 const USE_MICROSECONDS: i64 = 3_600_000_000;
 
-/// Whom a new key is for.
+/// The properties of a key to create.
 #[derive(Clone, Debug)]
 pub struct NewKey {
     pub tenant: String,
@@ -27,18 +27,18 @@ pub struct NewKey {
     pub project: Option<String>,
     pub user: String,
     pub scopes: BTreeSet<String>,
-    /// Agents it may act as; none named: those of its user.
+    /// Agents the key may act as. Empty: those of its user.
     pub agents: BTreeSet<String>,
     pub expires_at: Option<Time>,
 }
 
-/// A key with its secret: `lk_<id>_<secret>`. Shown once to who made it, and kept nowhere.
+/// A key with its secret: `lk_<id>_<secret>`. It is shown once, when the key is created, and never stored.
 pub struct Token {
     id: String,
     secret: [u8; SECRET_BYTES],
 }
 
-/// Without the secret.
+/// Omits the secret.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{PREFIX}{}_…", self.id)
@@ -54,7 +54,7 @@ impl Token {
         Ok(Token { id: id.iter().map(|byte| format!("{byte:02x}")).collect(), secret })
     }
 
-    /// None if it does not look like a key.
+    /// Parses a key. None if the text does not have the form of one.
     pub fn parse(text: &str) -> Option<Token> {
         let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
         let is_id = id.len() == 2 * ID_BYTES && id.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
@@ -66,7 +66,7 @@ impl Token {
         &self.id
     }
 
-    /// The key as it is sent. Show it to who asked for it and to nobody else.
+    /// The key as clients send it, with its secret. Show it only to the user that requested it.
     pub fn reveal(&self) -> String {
         format!("{PREFIX}{}_{}", self.id, URL_SAFE_NO_PAD.encode(self.secret))
     }
@@ -76,7 +76,7 @@ impl Token {
     }
 }
 
-/// Makes a key and keeps all but its secret.
+/// Creates a key and stores it without its secret.
 pub fn create(keys: &dyn AccessKeys, new: NewKey, now: Time) -> Result<(Token, AccessKey)> {
     Scope::new(&*new.tenant, new.project.as_deref().unwrap_or("any"))?;
     check_text("user", &new.user, limits::REF_NAME_BYTES)?;
@@ -113,19 +113,19 @@ pub fn create(keys: &dyn AccessKeys, new: NewKey, now: Time) -> Result<(Token, A
     Ok((token, key))
 }
 
-/// The key that was sent, whether or not it opens the door any more. Whether there is a key of this id is told to nobody who
-/// does not have its secret.
+/// Looks up the key that was sent, whether or not it is still in force. The error does not reveal whether the id exists
+/// to a client without the secret.
 pub fn find(keys: &dyn AccessKeys, text: &str) -> Result<AccessKey> {
     let unknown = || refused("invalid_key", "the key is not one of ours").hint("`lukasa key create` makes one");
     let token = Token::parse(text).ok_or_else(unknown)?;
     let found = keys.find(&token.id)?;
-    // Compared with something in any case, so that an unknown id takes as long as a wrong secret.
+    // Always compares, so that an unknown id takes as long as a wrong secret.
     let kept = found.as_ref().map_or([0; 32], |key| key.secret.0);
     let same = bool::from(kept.ct_eq(&token.hash().0));
     found.filter(|_| same).ok_or_else(unknown)
 }
 
-/// Refuses a key that has ended; notes the use of one that has not.
+/// Refuses a revoked or expired key, and records the use of any other.
 pub fn check(keys: &dyn AccessKeys, key: &AccessKey, now: Time) -> Result<()> {
     if key.revoked_at.is_some() {
         return Err(refused("revoked_key", format!("the key `{}` was revoked", key.id)));
@@ -136,7 +136,7 @@ pub fn check(keys: &dyn AccessKeys, key: &AccessKey, now: Time) -> Result<()> {
     }
     let hour = Time(now.0 - now.0.rem_euclid(USE_MICROSECONDS));
     if key.last_used.is_none_or(|used| used < hour) {
-        // If the store is busy the next use tells.
+        // A busy store may skip this; the next use records it.
         keys.note_use(&key.tenant, &key.id, hour)?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! How often an address may try in vain to come in.
+//! Limits how many failed logins an address may make.
 
 use lukasa_model::{Error, ErrorKind, Result, Time};
 use parking_lot::Mutex;
@@ -8,11 +8,11 @@ use std::net::{IpAddr, Ipv6Addr};
 
 #[derive(Clone, Copy, Debug)]
 pub struct FailureLimit {
-    /// After so many the address is not listened to until the window has passed.
+    /// After this many failures, the address is refused until the window has passed.
     pub failures: u32,
-    /// Counted from the first failure.
+    /// Length of the window, counted from the first failure.
     pub window_seconds: u32,
-    /// Addresses remembered at most.
+    /// Most addresses remembered.
     pub peers: usize,
 }
 
@@ -28,7 +28,7 @@ impl FailureLimit {
     }
 }
 
-/// Failures of each address within its window.
+/// Failures per address within its window.
 pub struct Failures {
     limit: FailureLimit,
     peers: Mutex<HashMap<IpAddr, Window>>,
@@ -45,7 +45,8 @@ impl Failures {
         Failures { limit, peers: Mutex::default() }
     }
 
-    /// Refuses an address that has failed too often, whatever it brings: else it would learn which guess was right.
+    /// Refuses an address with too many failures, even with a valid credential: otherwise it would learn which guess
+    /// was right.
     pub fn check(&self, peer: IpAddr, now: Time) -> Result<()> {
         let peers = self.peers.lock();
         let Some(window) = peers.get(&group(peer)).filter(|window| window.failures >= self.limit.failures.max(1))
@@ -74,14 +75,14 @@ impl Failures {
             self.make_room(&mut peers, now);
         }
         let window = peers.entry(peer).or_insert(Window { began: now, failures: 0 });
-        // A clock that runs backwards begins anew.
+        // A clock that runs backwards starts a new window.
         if !(0..length).contains(&now.0.saturating_sub(window.began.0)) {
             *window = Window { began: now, failures: 0 };
         }
         window.failures = window.failures.saturating_add(1);
     }
 
-    /// Forgets windows that have passed; where that is not enough, the older half of the rest.
+    /// Forgets windows that have passed. If that is not enough, forgets the older half of the rest.
     fn make_room(&self, peers: &mut HashMap<IpAddr, Window>, now: Time) {
         peers.retain(|_, window| now.0.saturating_sub(window.began.0) < self.limit.window());
         if peers.len() >= self.limit.peers.max(1) {
@@ -103,7 +104,7 @@ impl Failures {
     }
 }
 
-/// Whoever has one address of IPv6 has at least the 2^64 beside it.
+/// Groups IPv6 addresses by their first 64 bits: a client with one address usually has the whole network.
 fn group(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => {

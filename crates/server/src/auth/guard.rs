@@ -1,4 +1,4 @@
-//! Whether a browser was led here by a page from elsewhere: checks of `Host` and `Origin` against DNS rebinding.
+//! Checks of `Host` and `Origin`, which stop DNS rebinding and requests from pages of other sites.
 
 use super::one;
 use axum::http::HeaderMap;
@@ -6,19 +6,19 @@ use axum::http::header::{HOST, ORIGIN};
 use lukasa_model::{Error, ErrorKind, Result};
 use std::net::IpAddr;
 
-/// Which names we go by, and which pages may ask.
+/// The host names this server answers to, and the origins whose pages may send requests.
 #[derive(Clone, Debug, Default)]
 pub struct GuardRules {
-    /// Nobody has to say who they are: then only names of this machine count, and those listed.
+    /// There is no authentication. Only loopback names and the listed ones are accepted then.
     pub open: bool,
-    /// Names we are reached by beside those of this machine, without port. With authentication and an empty list: any.
+    /// Host names of this server beside loopback names, without port. With authentication, an empty list accepts any.
     pub hosts: Vec<String>,
-    /// Pages that may ask beside those of this machine, as browsers write them: `https://app.example.com`.
+    /// Allowed origins beside loopback ones, as browsers write them: `https://app.example.com`.
     pub origins: Vec<String>,
 }
 
-/// Refuses what a page from elsewhere may have sent. `authority` is what the request's own address says, which in HTTP/2
-/// stands for `Host`.
+/// Refuses a request that a page of another site may have sent. `authority` comes from the request URI; in HTTP/2 it
+/// replaces `Host`.
 pub fn check(rules: &GuardRules, headers: &HeaderMap, authority: Option<&str>) -> Result<()> {
     let host = match (one(headers, &HOST)?, authority) {
         (Some(host), Some(authority)) if !host.eq_ignore_ascii_case(authority) => {
@@ -34,7 +34,7 @@ pub fn check(rules: &GuardRules, headers: &HeaderMap, authority: Option<&str>) -
     let Some(origin) = one(headers, &ORIGIN)? else { return Ok(()) };
     let page = ["http://", "https://"].iter().find_map(|scheme| origin.strip_prefix(scheme));
     let from_here = page.and_then(host_name).is_some_and(|name| is_loopback(&name));
-    // A page that we served ourselves, under a name we go by.
+    // A page that this server served itself.
     let own = page.zip(host).is_some_and(|(page, host)| page.eq_ignore_ascii_case(host));
     if from_here || own || rules.origins.iter().any(|known| known.eq_ignore_ascii_case(origin)) {
         return Ok(());
@@ -43,7 +43,7 @@ pub fn check(rules: &GuardRules, headers: &HeaderMap, authority: Option<&str>) -
         .hint("add the page's origin to those that are allowed"))
 }
 
-/// The name of `name`, `name:port` or `[address]:port`, in lower case and without a final dot; none if it is anything else.
+/// The host of `name`, `name:port` or `[address]:port`, in lower case and without a final dot; None for anything else.
 fn host_name(host: &str) -> Option<String> {
     let (name, port) = match host.strip_prefix('[') {
         Some(rest) => {
@@ -147,7 +147,7 @@ mod tests {
         ] {
             assert_eq!(verdict(&open, Some("localhost:7000"), Some(origin)), says, "{origin}");
         }
-        // Rebound: the page's own name leads here, and is not ours.
+        // DNS rebinding: the name of a foreign page resolves to this machine.
         assert_eq!(verdict(&open, Some("evil.example:7000"), Some("http://evil.example:7000")), "forbidden_host");
     }
 
@@ -177,7 +177,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever stands around a name of this machine, only a port makes it pass.
+        /// Only a port may follow a loopback name; any other text around it makes the name foreign.
         #[test]
         fn nothing_but_a_port_goes_with_a_name(before in "[ -~]{0,6}", after in "[ -~]{0,6}") {
             let open = GuardRules { open: true, ..GuardRules::default() };

@@ -1,4 +1,4 @@
-//! Keys that tokens are verified with: a set as JSON (JWKS) or one shared secret, reread when its file changes.
+//! Keys that verify tokens: a JSON Web Key Set (JWKS) or one shared secret, reread when its file changes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Shorter secrets can be found by trying (RFC 7518, 3.2).
+/// Shorter secrets can be found by brute force (RFC 7518, 3.2).
 const SECRET_BYTES: usize = 32;
-/// Largest file of keys: some hundreds of them.
+/// Largest key file: enough for some hundreds of keys.
 const FILE_BYTES: u64 = 1 << 20;
 
-/// How a key signs. There is one way per kind of key, so that a token cannot choose another.
+/// Signature algorithm of a key. There is one per kind of key, so that a token cannot choose another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     Hs256,
@@ -45,7 +45,7 @@ enum Material {
     Ed25519(Vec<u8>),
 }
 
-/// Without what is secret.
+/// Omits the key material.
 impl fmt::Debug for VerifyingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} key {:?}", self.algorithm().name(), self.id)
@@ -72,7 +72,7 @@ impl VerifyingKey {
         }
     }
 
-    /// Whether the signature is this key's. Secrets are compared in constant time.
+    /// Whether this key made the signature. HMACs are compared in constant time.
     pub fn signed(&self, message: &[u8], signature: &[u8]) -> bool {
         let checked = match &self.material {
             Material::Secret(key) => hmac::verify(key, message, signature),
@@ -117,10 +117,10 @@ impl KeySet {
         Ok(KeySet(vec![VerifyingKey::secret(None, secret)?]))
     }
 
-    /// Reads a JWKS. What is for another purpose or of another kind is passed over: issuers publish all their keys in
-    /// one file. What claims to be for us and cannot be read is a mistake.
+    /// Reads a JWKS. Keys for another purpose or of another kind are skipped, because issuers publish all their keys in
+    /// one file. A malformed signing key of a supported kind is an error.
     pub fn jwks(text: &str) -> Result<KeySet> {
-        // Not what serde says: it may repeat a piece of a secret.
+        // The message of serde is not passed on, because it may quote part of a secret.
         let set: Jwks = serde_json::from_str(text).map_err(|e| {
             invalid(format!("no set of keys: line {}, column {}", e.line(), e.column()))
                 .hint("a file of keys looks like {\"keys\": [{\"kty\": \"OKP\", \"crv\": \"Ed25519\", \"kid\": …, \"x\": …}]}")
@@ -140,13 +140,13 @@ impl KeySet {
         Ok(KeySet(keys))
     }
 
-    /// The key a token means: the one it names, or, if it names none, the only one that signs its way.
+    /// Selects the key for a token: the one that it names or, if it names none, the only key with its algorithm.
     pub fn meant(&self, id: Option<&str>, algorithm: &str) -> Option<&VerifyingKey> {
         match id {
             Some(id) => self.0.iter().find(|key| key.id.as_deref() == Some(id)),
             None => {
                 let mut fitting = self.0.iter().filter(|key| key.algorithm().name() == algorithm);
-                // A set with one key leaves no doubt which is meant, even when the way of signing is wrong.
+                // A set of one key is unambiguous, even if the algorithm is wrong.
                 let only = self.0.first().filter(|_| self.0.len() == 1);
                 only.or_else(|| fitting.next().filter(|_| fitting.next().is_none()))
             }
@@ -163,7 +163,7 @@ impl Jwk {
             _ => return Ok(None),
         };
         let other_purpose = self.purpose.as_deref().is_some_and(|purpose| purpose != "sig");
-        // `Ed25519` is what RFC 9864 calls it.
+        // RFC 9864 names this algorithm `Ed25519`.
         let other_way = self
             .alg
             .as_deref()
@@ -200,7 +200,7 @@ fn bytes(field: &str, text: Option<String>) -> Result<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|_| invalid(format!("`{field}` is not base64url")))
 }
 
-/// A number without leading zeros, which some write.
+/// Strips the leading zeros that some issuers write.
 fn positive(number: Vec<u8>) -> Vec<u8> {
     let zeros = number.iter().take_while(|byte| **byte == 0).count();
     number[zeros..].to_vec()
@@ -210,7 +210,7 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::invalid("invalid_keys", message)
 }
 
-/// Where keys come from.
+/// Where the keys come from.
 pub enum KeySource {
     Fixed(Arc<KeySet>),
     File(KeyFile),
@@ -221,7 +221,7 @@ impl KeySource {
         Ok(KeySource::Fixed(Arc::new(KeySet::secret(secret)?)))
     }
 
-    /// A file with a shared secret; white space around it does not count.
+    /// A file with a shared secret; white space around it is ignored.
     pub fn secret_file(path: &Path) -> Result<KeySource> {
         KeyFile::open(path, |text| KeySet::secret(text.trim().as_bytes())).map(KeySource::File)
     }
@@ -239,15 +239,15 @@ impl KeySource {
     }
 }
 
-/// A file of keys that is read again when it changed. Nobody comes in while it cannot be read: a key that was taken out
-/// must not go on opening the door. Replace it by renaming a new one over it.
+/// A key file that is reread when it changes. While it cannot be read, no token is accepted: a removed key must not
+/// stay in force. Replace the file by renaming a new one over it.
 pub struct KeyFile {
     path: PathBuf,
     read: fn(&str) -> Result<KeySet>,
     held: Mutex<(Stamp, Arc<KeySet>)>,
 }
 
-/// What tells one state of a file from another.
+/// Identifies one state of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     changed: Option<SystemTime>,
@@ -272,7 +272,7 @@ impl KeyFile {
 }
 
 fn load(path: &Path, read: fn(&str) -> Result<KeySet>) -> Result<(Stamp, Arc<KeySet>)> {
-    // Before the text: a change in between is seen next time.
+    // Taken before the text is read: a change in between is then noticed by the next call.
     let stamp = stamp(path)?;
     if stamp.bytes > FILE_BYTES {
         return Err(invalid(format!("`{}` is larger than {FILE_BYTES} bytes", path.display())));

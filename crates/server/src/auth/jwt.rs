@@ -1,4 +1,4 @@
-//! Tokens that say who comes: verified with known keys, then read. Nothing is believed before the signature is.
+//! JSON Web Tokens: the signature is verified with known keys before any claim is read.
 
 use super::jwks::KeySet;
 use super::refused;
@@ -9,26 +9,26 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use std::collections::BTreeSet;
 
-/// Largest token: it travels with every request.
+/// Largest token in bytes: it is sent with every request.
 pub const TOKEN_BYTES: usize = 8 << 10;
-/// By how much the issuer's clock may differ from ours.
+/// Allowed difference between the issuer's clock and ours.
 pub const LEEWAY_SECONDS: f64 = 30.0;
 
-/// For whom tokens must be, and from whom. Empty: whoever has a key.
+/// Issuers and audiences that tokens must name. Empty: any.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     pub issuers: Vec<String>,
     pub audiences: Vec<String>,
 }
 
-/// What a token says about who holds it.
+/// The claims of a verified token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claims {
     pub user: String,
     pub tenant: String,
     pub project: Option<String>,
     pub scopes: BTreeSet<String>,
-    /// Agents it may act as; none where the token does not speak of agents.
+    /// Agents the token may act as; None if the token has no claim about agents.
     pub agents: Option<BTreeSet<String>>,
 }
 
@@ -36,7 +36,7 @@ pub struct Claims {
 struct Header {
     alg: String,
     kid: Option<String>,
-    /// Names what must be understood to read the token. We understand nothing beside the basics.
+    /// Lists extensions that a reader must understand. None are supported, so any value is refused.
     crit: Option<IgnoredAny>,
 }
 
@@ -133,7 +133,7 @@ fn open(token: &str, keys: &KeySet) -> Result<Body> {
 
 fn part<T: DeserializeOwned>(text: &str) -> Result<T> {
     let json = URL_SAFE_NO_PAD.decode(text).map_err(|_| malformed("it is not base64url"))?;
-    // What serde says may repeat what is in the token.
+    // The message of serde is not passed on, because it may quote the token.
     serde_json::from_slice(&json).map_err(|_| malformed("it does not say what a token says"))
 }
 

@@ -1,4 +1,4 @@
-//! How often somebody may ask: two token buckets per tenant and user, one that warns and one that refuses.
+//! Rate limits: two token buckets per tenant and user, one that warns and one that refuses.
 
 use crate::Caller;
 use axum::http::{HeaderName, HeaderValue};
@@ -8,12 +8,12 @@ use parking_lot::Mutex;
 use serde_json::json;
 use std::collections::HashMap;
 
-/// One request, in the unit levels are counted in: at `n` requests a second, a bucket gains `n` units a microsecond.
+/// One request in bucket units: at `n` requests a second, a bucket gains `n` units a microsecond.
 const REQUEST: u64 = 1_000_000;
-/// How long after the last sweep idle users are forgotten.
+/// Time between two sweeps that forget idle users.
 const SWEEP_MICROSECONDS: i64 = 60_000_000;
 
-/// Requests a second in the long run, and at once after a rest.
+/// Sustained requests per second, and the burst allowed after a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     pub per_second: u32,
@@ -22,7 +22,7 @@ pub struct Limit {
 
 impl Limit {
     fn full(self) -> u64 {
-        // Somebody who may never ask is not let in to begin with.
+        // At least one request: a bucket of size zero would refuse the user forever.
         u64::from(self.burst.max(1)) * REQUEST
     }
 
@@ -34,11 +34,11 @@ impl Limit {
 
 #[derive(Clone, Copy, Debug)]
 pub struct RateLimits {
-    /// More than this is answered with a warning.
+    /// Requests above this limit are answered with a warning.
     pub soft: Limit,
-    /// More than this is refused.
+    /// Requests above this limit are refused.
     pub hard: Limit,
-    /// Users remembered at most, some hundred bytes each.
+    /// Most users remembered, at some hundred bytes each.
     pub users: usize,
 }
 
@@ -69,17 +69,17 @@ struct Levels {
     seen: Time,
 }
 
-/// How somebody stands after a request was let through.
+/// The state of a user's buckets after an accepted request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// Requests that would be let through at once.
+    /// Requests that would be accepted right now.
     pub remaining: u64,
-    /// More than the soft limit.
+    /// The soft limit is exceeded.
     pub warning: bool,
 }
 
 impl Taken {
-    /// What answers carry.
+    /// The headers to add to the response.
     pub fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
         let mut headers = vec![(HeaderName::from_static("x-ratelimit-remaining"), HeaderValue::from(self.remaining))];
         if self.warning {
@@ -96,7 +96,7 @@ impl Rates {
         Rates { limits, users }
     }
 
-    /// Counts a request, or refuses it as `rate_limited`; what was refused does not count.
+    /// Counts a request, or refuses it as `rate_limited`. A refused request does not count.
     pub fn take(&self, caller: &Caller, now: Time) -> Result<Taken> {
         let RateLimits { soft, hard, .. } = self.limits;
         let key = (caller.scope.tenant.clone(), caller.user.clone().unwrap_or_default());
@@ -125,7 +125,7 @@ impl Rates {
 }
 
 impl Levels {
-    /// A clock that runs backwards gives nothing and takes nothing.
+    /// A clock that runs backwards adds nothing and takes nothing.
     fn at(self, limits: &RateLimits, now: Time) -> Levels {
         let elapsed = now.0.saturating_sub(self.seen.0).max(0).unsigned_abs();
         Levels {
@@ -137,8 +137,8 @@ impl Levels {
 }
 
 impl Users {
-    /// Whoever has rested long enough is like somebody new, and is forgotten without loss. Where too many are left, those
-    /// not seen for longest go too.
+    /// Forgets users whose buckets are full again, because they are equal to new users. If too many are left, also
+    /// forgets those not seen for longest.
     fn forget(&mut self, limits: &RateLimits, coming: &(String, String), now: Time) {
         let most = limits.users.max(1);
         let crowded = self.levels.len() >= most && !self.levels.contains_key(coming);
@@ -151,7 +151,7 @@ impl Users {
             now.soft < limits.soft.full() || now.hard < limits.hard.full()
         });
         if crowded && self.levels.len() >= most {
-            // Half of them, so that this is not done for every newcomer.
+            // Drops half of them, so that this does not run for every new user.
             let mut seen: Vec<Time> = self.levels.values().map(|levels| levels.seen).collect();
             let middle = seen.len() / 2;
             let border = *seen.select_nth_unstable(middle).1;
@@ -185,8 +185,8 @@ mod tests {
 
     const START: i64 = 1_767_225_600_000_000;
 
-    /// The rule word for word: a limit holds if in no time since a counted request there were more of them than the
-    /// burst and what that time allows.
+    /// The level of a bucket by its definition: since no counted request may there have been more requests than the
+    /// burst plus what the elapsed time allows.
     fn level(limit: Limit, counted: &[i64], now: i64) -> i64 {
         let full = i64::from(limit.burst) * REQUEST as i64;
         let since = |(n, then): (usize, &i64)| {
@@ -202,7 +202,7 @@ mod tests {
     }
 
     impl Naive {
-        /// What is left and whether it is warned of, or for how long to wait.
+        /// Returns the remaining requests and the warning, or the seconds to wait.
         fn take(&mut self, limits: &RateLimits, now: i64) -> Result<Taken, u64> {
             let one = REQUEST as i64;
             if level(limits.hard, &self.hard, now) < one {
@@ -236,7 +236,7 @@ mod tests {
             for (pause, who) in steps {
                 now += pause;
                 let due = naive[who].take(&limits, now);
-                // Two users of one tenant, and one of the same name in another.
+                // Two users of one tenant, and a user of the same name in another tenant.
                 let who = [caller("a", "ada"), caller("a", "bob"), caller("b", "ada")][who].clone();
                 let got = rates.take(&who, Time(now)).map_err(|e| e.details["retry_after"].as_u64().unwrap());
                 prop_assert_eq!(got, due);
@@ -277,14 +277,14 @@ mod tests {
             rates.take(&caller("a", &format!("user {n}")), Time(START + n)).unwrap();
             assert!(rates.remembered() <= 10, "{}", rates.remembered());
         }
-        // All at the same moment: nobody is older than another.
+        // All at the same moment: no user is older than another.
         for n in 0..1_000 {
             rates.take(&caller("b", &format!("user {n}")), Time(START + 1_000)).unwrap();
             assert!(rates.remembered() <= 10, "{}", rates.remembered());
         }
         rates.take(&caller("a", "later"), Time(START + 100_000_000)).unwrap();
         assert_eq!(rates.remembered(), 1);
-        // Where there is room, nobody who is held back is let off.
+        // While there is room, a user at the limit is not forgotten.
         let rates = Rates::new(RateLimits { hard: Limit { per_second: 1, burst: 1 }, ..limits });
         rates.take(&caller("a", "ada"), Time(START)).unwrap();
         for n in 0..9 {

@@ -1,4 +1,4 @@
-//! Good and bad ways to come in: by token, by key, from this machine.
+//! Valid and invalid ways to authenticate: by token, by access key, from this machine.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
@@ -19,7 +19,7 @@ use std::sync::LazyLock;
 
 const SECRET: &[u8] = b"a shared secret of more than 32 bytes";
 const NOW: i64 = ManualClock::START.0 / 1_000_000;
-/// The public half of a key whose private half is gone; what it signed was made by OpenSSL, and expires in an hour.
+/// The public half of a discarded key pair. OpenSSL made the signature below; the token expires an hour after [`NOW`].
 const RSA: &str = "wlZPaDUvZcZ5Wm12VyovmXfeANecyXEQIqIgarY6OzG_Ks73wspHZDiEt1UEChquzPcKd55TrqXnp_S1Ve2n9RNWdJ3KxfwzeLFYYdTvncypa9gXMFJ9cCJbixy-DFy-3Drav3GIsEMcF7PdlyQX_OyxHK6HRpFWjB3KAkle-B-dxjbIDvdWGkgKiKBagUN09yFhiLpEyWhJd3uVLIDbBAYkO0kiLFEs6GyG6rO3KJeq98FvBpdzqstJGTH5Cdim6Op-UOaQKlEGYDLKVFnysVUni1-QM5NswwY5CoTW2P2ldG1Oys9Ks9uPykxHsR1_P0drx1iaNFCibt-slfcGLQ";
 const RSA_HEADER: &str = r#"{"alg":"RS256","kid":"rsa","typ":"JWT"}"#;
 const RSA_BODY: &str = r#"{"sub":"ada","tenant":"acme","project":"shop","scope":"graph:read","exp":1767229200}"#;
@@ -36,7 +36,7 @@ fn jwks() -> String {
         {"kty": "oct", "kid": "shared", "k": base64(SECRET)},
         {"kty": "OKP", "crv": "Ed25519", "kid": "ed", "alg": "EdDSA", "x": base64(ED.public_key())},
         {"kty": "RSA", "kid": "rsa", "use": "sig", "n": RSA, "e": "AQAB"},
-        // For others: passed over.
+        // Unsupported or for another purpose: skipped.
         {"kty": "EC", "crv": "P-256", "kid": "ec", "x": "AA", "y": "AA"},
         {"kty": "RSA", "kid": "enc", "use": "enc", "n": "AA", "e": "AA"},
         {"kty": "RSA", "kid": "pss", "alg": "PS256", "n": RSA, "e": "AQAB"},
@@ -65,7 +65,7 @@ fn good() -> Value {
            "iss": "https://issuer.example", "aud": ["other", "lukasa"]})
 }
 
-/// Good claims but for these; null takes one away.
+/// Valid claims with these changes; null removes a claim.
 fn but(changes: Value) -> Value {
     let mut body = good();
     for (name, value) in changes.as_object().unwrap() {
@@ -98,7 +98,7 @@ fn good_tokens_say_who_comes() {
     };
     assert_eq!(verify(&hs256(&shared(), &good(), SECRET)).unwrap(), due);
     assert_eq!(verify(&ed25519(&json!({"alg": "EdDSA", "kid": "ed"}), &good())).unwrap(), due);
-    // Without a name, where only one key can be meant.
+    // Without a key id, when only one key fits.
     assert_eq!(verify(&ed25519(&json!({"alg": "EdDSA"}), &good())).unwrap(), due);
     let listed = but(json!({"scope": null, "scopes": ["graph:search:*", "graph:read", ""], "aud": "lukasa"}));
     assert_eq!(verify(&hs256(&shared(), &listed, SECRET)).unwrap(), due);
@@ -143,7 +143,7 @@ fn bad_tokens_are_refused_each_for_its_own_reason() {
         (unsigned("none"), "unsigned_token"),
         (unsigned("NonE"), "unsigned_token"),
         (headed(json!({"alg": "none", "kid": "shared"})), "unsigned_token"),
-        // A public key is no secret, whatever the token says.
+        // A public key must not be accepted as an HMAC secret.
         (hs256(&json!({"alg": "HS256", "kid": "rsa"}), &good(), RSA.as_bytes()), "wrong_algorithm"),
         (hs256(&json!({"alg": "HS256", "kid": "ed"}), &good(), ED.public_key().as_ref()), "wrong_algorithm"),
         (headed(json!({"alg": "HS512", "kid": "shared"})), "wrong_algorithm"),
@@ -222,7 +222,7 @@ fn sets_of_keys_that_would_not_hold_are_refused() {
         (json!([{"kty": "oct", "k": "not base64!"}]), "invalid_keys", "`k` is not base64url"),
         (json!([{"kty": "oct"}]), "invalid_keys", "`k` is missing"),
         (json!([{"kty": "RSA", "n": base64([255; 128]), "e": "AQAB"}]), "weak_key", "1024 bits"),
-        // Zeros in front make no key longer.
+        // Leading zeros do not make a key longer.
         (json!([{"kty": "RSA", "n": base64([[0; 128], [255; 128]].concat()), "e": "AQAB"}]), "weak_key", "1024 bits"),
         (json!([{"kty": "OKP", "crv": "Ed25519", "x": "AAAA"}]), "invalid_keys", "3 bytes"),
         (
@@ -238,7 +238,7 @@ fn sets_of_keys_that_would_not_hold_are_refused() {
     let leaked = KeySet::jwks(r#"{"keys": ["very secret"]}"#).map(|_| ()).unwrap_err();
     assert!(!format!("{leaked:?}").contains("very secret"), "{leaked:?}");
     assert!(!format!("{:?}", KeySet::secret(SECRET).unwrap()).contains("97"), "nothing of the secret is shown");
-    // Two unnamed keys of a kind leave open which is meant.
+    // Two unnamed keys of one kind are ambiguous.
     let two = json!({"keys": [{"kty": "oct", "k": base64(SECRET)}, {"kty": "oct", "k": base64([9; 40])}]}).to_string();
     let token = hs256(&json!({"alg": "HS256"}), &good(), SECRET);
     let error = jwt::verify(&token, &KeySet::jwks(&two).unwrap(), &rules(), ManualClock::START).unwrap_err();
@@ -270,7 +270,7 @@ fn a_file_of_keys_is_read_again_when_it_changes() {
     assert_eq!(verdict(), "ok");
     std::fs::remove_file(&path).unwrap();
     assert_eq!(verdict(), "keys_unreadable");
-    // A secret alone.
+    // A file with only a secret.
     std::fs::write(&path, [SECRET, b"\n"].concat()).unwrap();
     let source = KeySource::secret_file(&path).unwrap();
     let unnamed = hs256(&json!({"alg": "HS256"}), &good(), SECRET);
@@ -279,7 +279,7 @@ fn a_file_of_keys_is_read_again_when_it_changes() {
     assert_eq!(source.current().map(|_| ()).unwrap_err().code, "weak_key");
 }
 
-// The door.
+// Authentication of requests.
 
 struct House {
     door: Door,
@@ -394,7 +394,7 @@ fn a_guarded_door_stays_shut_otherwise() {
     let wrong = house.comes(&[("x-api-key", &mixed)]).unwrap_err();
     assert_eq!(wrong, house.comes(&[("x-api-key", &unknown)]).unwrap_err(), "who guesses learns nothing");
     assert_eq!(wrong.kind, ErrorKind::Unauthenticated);
-    // Names that no project can have are no server fault.
+    // Names that no project can have make the token invalid and are not a server error.
     for bad in [json!({"tenant": " acme"}), json!({"tenant": "a".repeat(999)}), json!({"project": "x\u{0}"})] {
         let token = hs256(&shared(), &but(bad), SECRET);
         assert_eq!(house.code(&[("authorization", &format!("Bearer {token}"))]), "invalid_token");
@@ -446,7 +446,7 @@ fn keys_end_when_they_expire_or_are_revoked() {
     house.store.access_keys().revoke("acme", &id, house.clock.now()).unwrap();
     let error = house.comes(&[("x-api-key", &key)]).unwrap_err();
     assert_eq!((error.kind, error.code), (ErrorKind::Unauthenticated, "revoked_key"));
-    // A clock that lags behind the one that revoked it changes nothing.
+    // A clock behind the one that revoked the key changes nothing.
     house.clock.set(ManualClock::START);
     assert_eq!(house.code(&[("x-api-key", &key)]), "revoked_key");
 }

@@ -1,4 +1,4 @@
-//! Bodies of requests: read within a size and a time.
+//! Reads request bodies within limits of size and time.
 
 use axum::body::{Body, Bytes};
 use futures_util::StreamExt;
@@ -6,7 +6,7 @@ use lukasa_model::{Error, ErrorKind, Result};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// The whole body, in at most so many bytes and so much time.
+/// Reads the whole body. An error if it exceeds `most` bytes or takes longer than `time`.
 pub async fn whole(body: Body, most: usize, time: Duration) -> Result<Vec<u8>> {
     let until = Instant::now() + time;
     let (mut parts, mut bytes) = (body.into_data_stream(), Vec::new());
@@ -21,7 +21,7 @@ pub async fn whole(body: Body, most: usize, time: Duration) -> Result<Vec<u8>> {
     }
 }
 
-/// The same body, which breaks off when it has not come whole in time; for who reads bodies in their own way.
+/// The same body, with an error if it is not complete in time. For code that reads the body itself.
 pub fn within(body: Body, time: Duration) -> Body {
     let until = Instant::now() + time;
     let parts = futures_util::stream::unfold(Some(body.into_data_stream()), move |parts| async move {
@@ -34,7 +34,7 @@ pub fn within(body: Body, time: Duration) -> Body {
     Body::from_stream(parts)
 }
 
-/// The next part of a long body.
+/// The next part of a long body, with a time limit for each part.
 pub async fn part(parts: &mut axum::body::BodyDataStream, time: Duration) -> Result<Option<Bytes>> {
     let part = tokio::time::timeout(time, parts.next()).await.map_err(|_| too_slow(time))?;
     part.transpose().map_err(|e| broken(&e))

@@ -1,7 +1,7 @@
-//! Facts in bulk as bodies: a view or the whole log out, lines in, neither ever in memory as a whole.
+//! Bulk export and import as HTTP bodies, streamed without holding all facts in memory.
 //!
-//! They pass through a file of our own, so that whichever process has the engine can write or read it, and a caller who
-//! is slow holds up nobody's work.
+//! Bodies pass through a temporary file, so that any process with the engine can write or read it, and a slow client
+//! does not delay other work.
 
 use super::routes::{fields_of_query, reading};
 use super::{RequestId, Site, body, refusal};
@@ -12,6 +12,8 @@ use axum::extract::{RawQuery, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
+use lukasa_engine::ops::{export::Export, import::Import};
+use lukasa_engine::registry::Op;
 use lukasa_engine::{Operation, registry};
 use lukasa_model::{Error, ErrorKind, Result};
 use lukasa_store::private;
@@ -21,15 +23,15 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use tokio::sync::mpsc;
 
-/// Where bodies go out and come in, with their operations.
+/// Paths of bulk transfers.
 pub const EXPORT: &str = "/graph/export";
 pub const IMPORT: &str = "/graph/import";
-/// One fact a line.
+/// Newline-delimited JSON, one fact per line.
 pub const LINES: &str = "application/x-ndjson";
 
 /// Bytes read and sent at a time.
 const PART: usize = 64 << 10;
-/// Parts waiting to be taken.
+/// Parts buffered between reader and writer.
 const WAITING: usize = 4;
 
 pub async fn export(
@@ -42,7 +44,7 @@ pub async fn export(
 }
 
 async fn exported(site: &Site, caller: Caller, query: Option<String>) -> Result<Response> {
-    let (operation, mut request) = asked("export", &caller, query.as_deref())?;
+    let (operation, mut request) = asked(Export::META.name, &caller, query.as_deref())?;
     let counted = site.front.body(&caller)?;
     let kind = match request.get("format").and_then(Value::as_str) {
         Some("node-link") => "application/json",
@@ -63,7 +65,7 @@ async fn exported(site: &Site, caller: Caller, query: Option<String>) -> Result<
                 Ok(Bytes::from(part))
             });
             let last = part.as_ref().map_or(true, Bytes::is_empty);
-            // Who no longer reads needs no more.
+            // Stops when the client no longer reads.
             if part.as_ref().is_ok_and(Bytes::is_empty) || send.blocking_send(part).is_err() || last {
                 return;
             }
@@ -84,18 +86,18 @@ pub async fn import(
 }
 
 async fn imported(site: &Site, caller: Caller, query: Option<String>, body: Body) -> Result<Response> {
-    let (operation, mut request) = asked("import", &caller, query.as_deref())?;
+    let (operation, mut request) = asked(Import::META.name, &caller, query.as_deref())?;
     let _counted = site.front.body(&caller)?;
     let spool = blocking(Spool::new).await?;
     let spool = taken(spool, body, site).await?;
     request.insert("file".into(), Value::String(spool.path().display().to_string()));
     let answer = site.front.call(&ours(caller), operation.meta.name, Value::Object(request), None).await;
-    // Not before the work is done.
+    // The file must exist until the import has ended.
     drop(spool);
     reading(&answer?)
 }
 
-/// Writes a body into the file, in at most so many bytes as are taken.
+/// Writes a body into the file. An error if the body is too large.
 async fn taken(spool: Spool, body: Body, site: &Site) -> Result<Spool> {
     let (send, mut receive) = mpsc::channel::<Bytes>(WAITING);
     let writing = tokio::task::spawn_blocking(move || {
@@ -111,7 +113,7 @@ async fn taken(spool: Spool, body: Body, site: &Site) -> Result<Spool> {
         if bytes > most {
             return Err(body::too_large(most));
         }
-        // A writer that has given up says why below.
+        // The writer has failed; its error is returned below.
         if send.send(part).await.is_err() {
             break;
         }
@@ -120,7 +122,7 @@ async fn taken(spool: Spool, body: Body, site: &Site) -> Result<Spool> {
     writing.await.unwrap_or_else(|panic| Err(Error::internal(format!("keeping a body broke off: {panic}"))))
 }
 
-/// The operation and its request, but for the file. Who may not do it is refused before anything is sent or kept.
+/// The operation and its request without `file`. Permission is checked before anything is sent or stored.
 fn asked(name: &str, caller: &Caller, query: Option<&str>) -> Result<(&'static Operation, Map<String, Value>)> {
     let operation =
         registry::find(name).ok_or_else(|| Error::not_found("unknown_operation", format!("no operation `{name}`")))?;
@@ -132,12 +134,12 @@ fn asked(name: &str, caller: &Caller, query: Option<&str>) -> Result<(&'static O
     Ok((operation, request))
 }
 
-/// Who asks for a place that we chose.
+/// The caller with the right to name the temporary file that this process chose.
 fn ours(caller: Caller) -> Caller {
     Caller { local: true, ..caller }
 }
 
-/// A place for one file, in a folder that only we can read; it goes when this does.
+/// A path for one temporary file, in a folder that only this user can read. Removed when dropped.
 struct Spool(PathBuf);
 
 impl Spool {
@@ -157,7 +159,7 @@ impl Spool {
 
 impl Drop for Spool {
     fn drop(&mut self) {
-        // What cannot be removed now goes with the other temporary files.
+        // If it cannot be removed now, the system removes it with other temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! The agent card of A2A: where agents find this server, how they come in, and what it can do for them.
+//! The A2A agent card: the server's address, its authentication and its skills.
 
 use super::Site;
 use crate::auth::Opens;
@@ -9,12 +9,13 @@ use axum::http::header;
 use lukasa_engine::operations;
 use serde_json::{Map, Value, json};
 
-/// How other agents talk to us. It is no binding of A2A itself: the card is for being found, and work goes over MCP.
+/// The protocol of the interface on the card. It is MCP, not a binding of A2A: the card only makes the server
+/// discoverable.
 const BINDING: &str = "https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http";
 
 pub async fn card(State(site): State<Site>, request: Request) -> Json<Value> {
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
-    // Who ends TLS before us tells so.
+    // A proxy that ends TLS sets this header.
     let scheme = if header("x-forwarded-proto") == Some("https") { "https" } else { "http" };
     let host = header(header::HOST.as_str()).unwrap_or("localhost");
     Json(described(&format!("{scheme}://{host}"), site.door.opens()))
@@ -35,7 +36,7 @@ fn described(at: &str, opens: Opens) -> Value {
     for (name, scheme, is_known) in [("token", token, opens.tokens), ("key", key, opens.keys)] {
         if is_known {
             schemes.insert(name.into(), scheme);
-            // One of them is enough.
+            // Alternatives: one of them is enough.
             required.push(json!({"schemes": {name: {"list": []}}}));
         }
     }
@@ -59,7 +60,7 @@ fn described(at: &str, opens: Opens) -> Value {
     })
 }
 
-/// What a skill is about: the set of tools it belongs to.
+/// The tags of a skill, among them its toolset.
 fn tags(tool: &str) -> Vec<&'static str> {
     let own = operations().iter().find(|operation| operation.meta.name == tool);
     ["knowledge-graph"].into_iter().chain(own.map(|operation| operation.meta.toolset)).collect()

@@ -1,53 +1,25 @@
-//! Requests as graph services before us were sent them, put into the words of our operations.
+//! Translates request formats of earlier graph services into requests of our operations.
 
 use lukasa_engine::Operation;
-use lukasa_engine::registry::snake_case;
 use lukasa_model::{Error, ErrorKind, Result};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-/// Groups of fields that stand beside the others here.
-const GROUPS: [&str; 2] = ["filters", "pagination"];
-
-/// A request by our names, for whoever is let in as `tenant`. What is no word of such a service stays as it is.
-pub fn plain(operation: &Operation, tenant: &str, request: Map<String, Value>) -> Result<Map<String, Value>> {
-    let mut plain = Map::new();
-    for (name, value) in request {
-        let snake = snake_case(&name);
-        match (operation.meta.name, snake.as_str(), value) {
-            (_, "tenant_id", value) if !operation.fields().contains_key("tenant_id") => same_tenant(tenant, &value)?,
-            ("cypher", "read_only", value) if value == true => {}
-            ("search", group, Value::Object(fields)) if GROUPS.contains(&group) => {
-                // What is written as null is not said.
-                plain.extend(fields.into_iter().filter(|(_, value)| !value.is_null()));
-            }
-            ("search", "neighbor", Value::Object(fields)) => {
-                let fields: Map<_, _> = fields.into_iter().map(|(name, value)| (snake_case(&name), value)).collect();
-                plain.insert(name, Value::Object(fields));
-            }
-            // Documents are facts like any other and always looked at: only how channels become one can be chosen.
-            ("search", "document_fusion", Value::Object(fields)) => {
-                if fields.get("enabled") == Some(&json!(true)) && fields.get("mode") == Some(&json!("rrf")) {
-                    plain.entry("fusion").or_insert_with(|| json!("rrf"));
-                }
-            }
-            // Reserved for what nobody has asked for yet.
-            ("search", "experimental", Value::Object(_)) => {}
-            (_, _, value) => {
-                plain.insert(name, value);
-            }
+/// The request with our field names. `tenant` is the caller's tenant. Unknown fields stay as they are.
+pub fn plain(operation: &Operation, tenant: &str, mut request: Map<String, Value>) -> Result<Map<String, Value>> {
+    for name in ["tenant_id", "tenantId"] {
+        if !operation.fields().contains_key("tenant_id")
+            && let Some(named) = request.shift_remove(name)
+        {
+            same_tenant(tenant, &named)?;
         }
     }
-    if operation.meta.name == "search" {
-        rename(&mut plain, "includeDebug", "debug");
-        rename(&mut plain, "include_debug", "debug");
-        rename(&mut plain, "entity_types", "object_types");
-        rename(&mut plain, "entityTypes", "object_types");
-        channels(&mut plain)?;
+    match operation.meta.translate {
+        Some(translate) => translate(request),
+        None => Ok(request),
     }
-    Ok(plain)
 }
 
-/// A tenant may be named, but only by who is let in as it.
+/// Accepts `tenant_id` only if it is the caller's own tenant.
 fn same_tenant(tenant: &str, named: &Value) -> Result<()> {
     if named == tenant {
         return Ok(());
@@ -56,43 +28,11 @@ fn same_tenant(tenant: &str, named: &Value) -> Result<()> {
         .hint("leave it out: token or key tell the tenant"))
 }
 
-fn rename(request: &mut Map<String, Value>, from: &str, to: &str) {
-    if let Some(value) = request.shift_remove(from) {
-        request.entry(to).or_insert(value);
-    }
-}
-
-/// Two switches instead of a list: words are on unless they are said to be off, meaning only when it is said to be on.
-fn channels(request: &mut Map<String, Value>) -> Result<()> {
-    let mut switch = |names: [&str; 2], default: bool| -> Result<(bool, bool)> {
-        let given = names.iter().find_map(|name| request.shift_remove(*name));
-        match given {
-            None => Ok((default, false)),
-            Some(Value::Bool(on)) => Ok((on, true)),
-            Some(other) => {
-                Err(Error::invalid("invalid_request", format!("{}: {other} is not true or false", names[0])))
-            }
-        }
-    };
-    let (words, said_words) = switch(["use_fulltext", "useFulltext"], true)?;
-    let (meaning, said_meaning) = switch(["use_embedding", "useEmbedding"], false)?;
-    if !(said_words || said_meaning) || request.contains_key("channels") {
-        return Ok(());
-    }
-    if !words && !meaning {
-        return Err(Error::invalid("invalid_request", "use_fulltext and use_embedding: both are off")
-            .hint("leave one of them on"));
-    }
-    let chosen = [("lexical", words), ("vector", meaning)];
-    let chosen: Vec<&str> = chosen.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
-    request.insert("channels".into(), json!(chosen));
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use lukasa_engine::registry::find;
+    use serde_json::json;
 
     fn read(operation: &str, request: Value) -> Result<Value> {
         let Value::Object(request) = request else { panic!("a request is an object") };

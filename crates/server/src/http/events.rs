@@ -1,4 +1,4 @@
-//! What happens, as server-sent events: transactions, claims, conflicts, tasks, episodes.
+//! Events as server-sent events: transactions, claims, conflicts, tasks, episodes.
 
 use super::{RequestId, Site, refusal};
 use crate::follow::{Follower, Told};
@@ -15,12 +15,12 @@ use tokio::sync::mpsc;
 
 #[derive(Deserialize)]
 pub struct Wanted {
-    /// Kinds, with commas between them; all when left out.
+    /// Event kinds, separated by commas; all if empty.
     #[serde(default)]
     kinds: String,
 }
 
-/// Streams what happens after `Last-Event-ID`, or from now on.
+/// Streams the events after `Last-Event-ID`, or from now on.
 pub async fn events(
     State(site): State<Site>,
     Extension(caller): Extension<Caller>,
@@ -37,7 +37,7 @@ pub async fn events(
     let (send, receive) = mpsc::channel::<Result<Event, Infallible>>(64);
     tokio::spawn(async move {
         loop {
-            // Who has gone is not listened for any more.
+            // Stops when the client has disconnected.
             let told = tokio::select! {
                 told = follower.next() => told,
                 () = send.closed() => return,
@@ -62,7 +62,8 @@ pub async fn events(
     Sse::new(Stream(receive)).keep_alive(KeepAlive::default()).into_response()
 }
 
-/// Its id is where to go on from; who was cut off in the midst of a transaction is told all of it again.
+/// Formats an event; its id is the cursor to resume from. Inside a transaction events have no id, so a client that
+/// reconnects receives the whole transaction again.
 fn event((happening, id): Told) -> Event {
     let kind = happening.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
     let event = Event::default().event(kind).data(Value::Object(happening).to_string());
@@ -72,7 +73,7 @@ fn event((happening, id): Told) -> Event {
     }
 }
 
-/// What is received, as a stream.
+/// Adapts the receiver to a stream.
 struct Stream(mpsc::Receiver<Result<Event, Infallible>>);
 
 impl futures_util::Stream for Stream {

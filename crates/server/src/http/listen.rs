@@ -1,4 +1,4 @@
-//! Connections: how many there may be, and how long one may take to say what it wants.
+//! HTTP connections: how many may be open, and how long each phase of a request may take.
 
 use super::tls::Encryption;
 use axum::Router;
@@ -17,18 +17,19 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-/// How long is waited for others, for how many, and how much they may send in bulk.
+/// Timeouts for clients, the number of connections, and the size of imports.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// For all headers of a request, from the first moment of waiting for them; so idle connections end after this.
+    /// For all headers of a request, counted from when the server starts to wait. Idle connections are closed after
+    /// this time.
     pub head: Duration,
-    /// For a whole body; where a body may be long, for each part of it.
+    /// For a whole body; in bulk transfers, for each part.
     pub body: Duration,
     /// Largest body of an import, in bytes.
     pub import_bytes: u64,
-    /// Connections at the same time; who comes after waits to be let in.
+    /// Connections at the same time. Further clients wait to be accepted.
     pub connections: usize,
-    /// For requests under way when serving ends.
+    /// For requests in progress when the server stops.
     pub ending: Duration,
 }
 
@@ -44,7 +45,7 @@ impl Default for Patience {
     }
 }
 
-/// Between attempts when no connection can be taken, as when too many files are open.
+/// Pause after `accept` fails, for example because too many files are open.
 const RELIEF: Duration = Duration::from_millis(100);
 
 pub(super) async fn serve(
@@ -77,12 +78,12 @@ pub(super) async fn serve(
         }
     }
     drop(listener);
-    // Streams without an end would hold us up for ever.
+    // Endless streams would otherwise block the shutdown forever.
     let _ = tokio::time::timeout(patience.ending, connections.shutdown()).await;
     Ok(())
 }
 
-/// What a connection needs to be talked on.
+/// The state of one connection.
 struct Talk {
     router: Router,
     patience: Patience,
@@ -91,14 +92,14 @@ struct Talk {
 }
 
 impl Talk {
-    /// One connection, until it ends. One that breaks has no other side left to report to.
+    /// Serves one connection until it ends. Errors are dropped, because there is no client left to report them to.
     async fn begin(self, stream: TcpStream, encryption: Option<Encryption>) {
-        // Small answers are not held back to be sent together.
+        // Small responses are sent at once.
         let _ = stream.set_nodelay(true);
         match encryption {
             None => self.go_on(stream).await,
             Some(Encryption(acceptor)) => {
-                // Who takes longer than for headers does not mean to ask anything.
+                // A TLS handshake has the same time limit as the headers.
                 if let Ok(Ok(stream)) = tokio::time::timeout(self.patience.head, acceptor.accept(stream)).await {
                     self.go_on(stream).await;
                 }

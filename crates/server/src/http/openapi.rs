@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document, made from the registry.
+//! The OpenAPI 3.1 document, generated from the registry.
 
 use super::Site;
 use super::bulk::{EXPORT, IMPORT, LINES};
@@ -7,12 +7,14 @@ use crate::auth::Opens;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use lukasa_engine::ops::{export::Export, import::Import};
 use lukasa_engine::registry::fields::{Field, Shape, fields};
+use lukasa_engine::registry::{self, Link, Op, Stream};
 use lukasa_engine::{Operation, operations};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
-/// All of it but for who may come in, which servers differ in.
+/// The document without `security`, which depends on the server's settings.
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| document(Opens::default()));
 
 pub async fn openapi(State(site): State<Site>) -> Response {
@@ -21,7 +23,7 @@ pub async fn openapi(State(site): State<Site>) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], told.to_string()).into_response()
 }
 
-/// Statuses of errors, with what they mean.
+/// Statuses of errors and their descriptions.
 const ERRORS: [(&str, &str); 13] = [
     ("400", "The request is wrong"),
     ("401", "Nobody knows who asks"),
@@ -37,26 +39,6 @@ const ERRORS: [(&str, &str); 13] = [
     ("503", "Not available now"),
     ("504", "It took too long"),
 ];
-
-/// What one answer leads to: an operation, another one's path, and its parameters with where their values stand.
-type Link = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
-
-const LINKS: [Link; 12] = [
-    ("put", "get_1", &[("ref", WRITTEN)]),
-    ("put", "history_1", &[("ref", WRITTEN)]),
-    ("put", "neighbors_1", &[("ref", WRITTEN)]),
-    ("put", "patch_1", &[("ref", WRITTEN)]),
-    ("put", "delete_1", &[("ref", WRITTEN)]),
-    ("branch_create", "list_1", &[("branch", NAMED)]),
-    ("release_create", "release_show_1", &[("name", NAMED)]),
-    ("release_create", "release_diff_1", &[("from", NAMED), ("to", NAMED)]),
-    ("tag_create", "tag_show_1", &[("name", NAMED)]),
-    ("tag_create", "tag_show_2", &[("name", NAMED)]),
-    ("tag_create", "tag_describe_1", &[("name", NAMED)]),
-    ("tag_create", "tag_delete_1", &[("name", NAMED)]),
-];
-const WRITTEN: &str = "$response.body#/written/0/id";
-const NAMED: &str = "$request.body#/name";
 
 pub fn document(opens: Opens) -> Value {
     let mut paths = Map::new();
@@ -98,13 +80,13 @@ pub fn document(opens: Opens) -> Value {
     })
 }
 
-/// What a request must bring: one of these, or nothing at an open door.
+/// The accepted credentials, any of which is enough; empty without authentication.
 fn security(opens: Opens) -> Value {
     let known = [("token", opens.tokens), ("key", opens.keys)];
     known.iter().filter(|(_, is_known)| *is_known).map(|(name, _)| json!({*name: []})).collect()
 }
 
-/// Paths that are no operations: for operators, for who listens, for who looks for agents.
+/// Adds the paths that are not operations: health, metrics, events and the agent card.
 fn beside(paths: &mut Map<String, Value>) {
     let state = json!({"application/json": {"schema": {"type": "object", "required": ["status"],
         "properties": {"status": {"type": "string"}}}}});
@@ -124,7 +106,7 @@ fn beside(paths: &mut Map<String, Value>) {
             "responses": responses(json!({"description": about, "content": content}))});
         match scope {
             Some(scope) => told["x-scope"] = json!(scope),
-            // Told to everyone, whatever the rest of the server asks for.
+            // Public, even if the rest of the server requires authentication.
             None => told["security"] = json!([]),
         }
         if id == "events" {
@@ -140,7 +122,7 @@ fn beside(paths: &mut Map<String, Value>) {
     }
 }
 
-/// What may come of a request.
+/// The responses of an operation: the successful one and all errors.
 fn responses(found: Value) -> Map<String, Value> {
     let mut all = Map::new();
     all.insert("200".into(), found);
@@ -156,16 +138,16 @@ fn responses(found: Value) -> Map<String, Value> {
     all
 }
 
-/// Facts as bodies: the fields of the operation are parameters, but for the file.
+/// Adds bulk export and import. The fields of the operation become parameters, except `file`.
 fn bulk(paths: &mut Map<String, Value>) {
     let text = json!({"schema": {"type": "string"}});
-    for (name, path, method) in [("export", EXPORT, "get"), ("import", IMPORT, "post")] {
-        let Some(operation) = operations().iter().find(|operation| operation.meta.name == name) else { continue };
+    for (name, path, method) in [(Export::META.name, EXPORT, "get"), (Import::META.name, IMPORT, "post")] {
+        let Some(operation) = registry::find(name) else { continue };
         let mut told = described(operation, &format!("{name}_body"), "get", &[]);
         if let Some(parameters) = told["parameters"].as_array_mut() {
             parameters.retain(|parameter| parameter["name"] != "file");
         }
-        if name == "export" {
+        if operation.meta.stream == Stream::Out {
             told["responses"]["200"]["content"] = json!({LINES: text, "application/json": {}});
             told["description"] = json!("One object or relationship a line, or node-link JSON, as the body.");
         } else {
@@ -196,14 +178,12 @@ fn described(operation: &Operation, id: &str, method: &str, in_path: &[&str]) ->
         parameters.extend(rest.map(|field| parameter(operation, field, "query")));
     }
     let answer = json!({"$ref": format!("#/components/schemas/{}.response", meta.name)});
-    let links: Map<String, Value> = LINKS
-        .iter()
-        .filter(|(from, ..)| *from == meta.name)
-        .map(|(_, to, with)| {
-            let parameters: Map<String, Value> = with.iter().map(|(name, at)| ((*name).into(), json!(at))).collect();
-            ((*to).to_owned(), json!({"operationId": to, "parameters": parameters}))
-        })
-        .collect();
+    let link = |link: &Link| {
+        let id = format!("{}_{}", link.to, link.route);
+        let parameters: Map<String, Value> = link.with.iter().map(|(name, at)| ((*name).into(), json!(at))).collect();
+        (id.clone(), json!({"operationId": id, "parameters": parameters}))
+    };
+    let links: Map<String, Value> = meta.links.iter().map(link).collect();
     let mut found = json!({"description": meta.summary, "content": {"application/json": {"schema": answer}}});
     if !links.is_empty() {
         found["links"] = Value::Object(links);
@@ -224,7 +204,7 @@ fn described(operation: &Operation, id: &str, method: &str, in_path: &[&str]) ->
     if has_body {
         let mut schema = json!({"$ref": format!("#/components/schemas/{}.request", meta.name)});
         if !in_path.is_empty() {
-            // What stands in the path need not be said again.
+            // Fields in the path are left out of the body.
             let mut own = operation.request.as_value().clone();
             rename(&mut own, &format!("{}.request", meta.name));
             if let Some(map) = own.as_object_mut() {
@@ -265,7 +245,7 @@ fn parameter(operation: &Operation, field: &Field, place: &str) -> Value {
         "schema": schema})
 }
 
-/// A number within the limits of its field.
+/// A numeric schema with the limits of its field.
 fn number(field: &Value) -> Value {
     let is_whole =
         field["type"] == "integer" || field["type"].as_array().is_some_and(|all| all.contains(&json!("integer")));
@@ -278,7 +258,7 @@ fn number(field: &Value) -> Value {
     schema
 }
 
-/// Puts a schema with all it refers to beside the others.
+/// Adds a schema and its definitions to the components.
 fn component(schemas: &mut Map<String, Value>, name: &str, schema: &Value) {
     let mut schema = schema.clone();
     rename(&mut schema, name);
@@ -294,7 +274,7 @@ fn component(schemas: &mut Map<String, Value>, name: &str, schema: &Value) {
     schemas.insert(name.to_owned(), schema);
 }
 
-/// Has references lead to where definitions are put.
+/// Points references to the place of the definitions in the components.
 fn rename(schema: &mut Value, name: &str) {
     match schema {
         Value::Object(map) => {
@@ -362,16 +342,19 @@ mod tests {
         let document = document(Opens::default());
         let methods = document["paths"].as_object().unwrap().values().filter_map(Value::as_object).flatten();
         let known: Vec<&Value> = methods.map(|(_, told)| told).collect();
-        for (from, to, with) in LINKS {
-            assert!(
-                known.iter().any(|told| told["operationId"] == from && !told["responses"]["200"]["links"].is_null())
-            );
-            let target = known.iter().find(|told| told["operationId"] == to).unwrap_or_else(|| panic!("{to}"));
-            let parameters = target["parameters"].as_array().unwrap();
-            for (name, _) in with {
-                assert!(parameters.iter().any(|parameter| parameter["name"] == *name), "{to}: {name}");
+        let mut seen = 0;
+        for told in &known {
+            for link in told["responses"]["200"]["links"].as_object().into_iter().flatten().map(|(_, link)| link) {
+                let to = &link["operationId"];
+                let target = known.iter().find(|told| told["operationId"] == *to).unwrap_or_else(|| panic!("{to}"));
+                let parameters = target["parameters"].as_array().unwrap();
+                for (name, _) in link["parameters"].as_object().unwrap() {
+                    assert!(parameters.iter().any(|parameter| parameter["name"] == *name), "{to}: {name}");
+                    seen += 1;
+                }
             }
         }
+        assert!(seen > 12, "only {seen} parameters of links");
     }
 
     #[test]

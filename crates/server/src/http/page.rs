@@ -1,4 +1,4 @@
-//! A readable page of every path, without scripts from elsewhere.
+//! An HTML page of every path, without external scripts.
 
 use super::routes::{named, own_path};
 use axum::response::Html;
@@ -30,7 +30,7 @@ fn written() -> String {
     sets.sort_unstable();
     sets.dedup();
     for set in sets {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(page, "<h2>{}</h2>", escaped(set));
         for operation in operations().iter().filter(|o| o.meta.toolset == set) {
             let meta = &operation.meta;

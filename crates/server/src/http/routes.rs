@@ -1,4 +1,4 @@
-//! Routes of operations: `POST /v1/{name}` for each, and the paths they name themselves.
+//! Routes of operations: `POST /v1/{name}` for each, and the further paths that an operation declares.
 
 use super::{RequestId, Site, body, contract, refusal};
 use crate::front::Caller;
@@ -10,38 +10,34 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
 use lukasa_engine::registry::fields::{Shape, fields};
-use lukasa_engine::search::NORMALIZATION;
 use lukasa_engine::{Answer, Operation, operations};
 use lukasa_model::json::Hash;
 use lukasa_model::{Error, Result};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// A path that leads to an operation.
+/// A method and path of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     pub method: &'static str,
     pub path: &'static str,
 }
 
-/// The paths of an operation, beside its own.
+/// The paths that an operation declares, beside `/v1/{name}`.
 pub fn named(operation: &Operation) -> Vec<Route> {
     let route = |text: &&'static str| text.split_once(' ').map(|(method, path)| Route { method, path });
     operation.meta.rest.iter().filter_map(route).collect()
 }
 
-/// The path that every operation has.
+/// The path that every operation has: `/v1/{name}`.
 pub fn own_path(operation: &Operation) -> String {
     format!("/v1/{}", operation.meta.name)
 }
 
-/// Names in a path that stand for fields.
+/// The parameters in a path.
 pub fn parameters(path: &str) -> Vec<&str> {
     path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect()
 }
-
-/// Tells how scores were made comparable.
-const NORMALIZED_BY: &str = "x-search-normalization-version";
 
 pub fn all() -> Router<Site> {
     let mut by_path: BTreeMap<String, MethodRouter<Site>> = BTreeMap::new();
@@ -70,11 +66,8 @@ pub fn all() -> Router<Site> {
                 Ok(response) => response,
                 Err(error) => refusal(&error, &id),
             };
-            if operation.meta.name == "search" {
-                // What somebody finds is theirs alone, and scores of another version are not to be compared.
-                let headers = response.headers_mut();
-                headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-                headers.insert(NORMALIZED_BY, HeaderValue::from_static(NORMALIZATION));
+            for (name, value) in operation.meta.headers {
+                response.headers_mut().insert(*name, HeaderValue::from_static(value));
             }
             response
         };
@@ -90,25 +83,25 @@ pub fn all() -> Router<Site> {
     by_path.into_iter().fold(Router::new(), |router, (path, route)| router.route(&path, route))
 }
 
-/// What a request brought.
+/// The parts of an HTTP request that form the request of an operation.
 struct Asked<'a> {
     parts: BTreeMap<String, String>,
     query: Option<String>,
     body: &'a [u8],
     headers: &'a HeaderMap,
-    /// Whoever it is let in as.
+    /// The caller's tenant.
     tenant: &'a str,
 }
 
 async fn answered(site: &Site, caller: &Caller, operation: &'static Operation, asked: Asked<'_>) -> Result<Response> {
-    // Who names another tenant leaves a trace of it.
+    // A request that names another tenant is recorded.
     let request = read(operation, &asked).map_err(|error| site.front.turned_down(caller, operation, error))?;
     let answer = site.front.call(caller, operation.meta.name, request, None).await?;
     let text = answer.text()?;
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if operation.meta.toolset == "releases" && operation.meta.effect == lukasa_engine::Effect::Read {
-        // A release never changes: who has it need not be sent it again.
+        // A release never changes, so a client that has it gets 304.
         let tag = format!("\"{}\"", Hash::of(text.as_bytes()));
         let known = asked.headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
         let is_known = known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag || one.trim() == "*"));
@@ -122,7 +115,7 @@ async fn answered(site: &Site, caller: &Caller, operation: &'static Operation, a
     Ok((headers, text).into_response())
 }
 
-/// The request of an operation from parameters alone.
+/// The request of an operation from query parameters alone.
 pub fn fields_of_query(operation: &Operation, query: Option<&str>) -> Result<Map<String, Value>> {
     let (parts, query) = (BTreeMap::new(), query.map(str::to_owned));
     let asked = Asked { parts, query, body: &[], headers: &HeaderMap::new(), tenant: "" };
@@ -132,13 +125,13 @@ pub fn fields_of_query(operation: &Operation, query: Option<&str>) -> Result<Map
     }
 }
 
-/// An answer as it is sent.
+/// The response of an answer.
 pub fn reading(answer: &Answer) -> Result<Response> {
     let kind = HeaderValue::from_static("application/json");
     Ok(([(header::CONTENT_TYPE, kind)], answer.text()?).into_response())
 }
 
-/// The request of an operation, from body, parameters and path; what stands in the path wins.
+/// The request of an operation from body, query and path. The path takes precedence.
 fn read(operation: &Operation, asked: &Asked<'_>) -> Result<Value> {
     let mut request = match asked.body {
         body if body.iter().all(u8::is_ascii_whitespace) => Map::new(),
@@ -157,7 +150,7 @@ fn read(operation: &Operation, asked: &Asked<'_>) -> Result<Value> {
         };
         let value = field.shape.read(name, text)?;
         match (&field.shape, request.get_mut(name)) {
-            // A list is written as one parameter for each.
+            // A list is given as a repeated parameter.
             (Shape::Texts, Some(Value::Array(all))) => all.extend(value.as_array().cloned().unwrap_or_default()),
             _ => {
                 request.insert(name.to_owned(), value);
@@ -195,7 +188,7 @@ mod tests {
                 }
             }
         }
-        // No two operations share a path and method, which axum would refuse with a panic.
+        // No two operations share a path and method; axum would panic otherwise.
         let _ = all();
     }
 }

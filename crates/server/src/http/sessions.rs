@@ -1,6 +1,6 @@
-//! MCP sessions: whose each is, how many there may be, and how long one may be idle.
+//! MCP sessions: the owner of each, how many there may be, and how long one may be idle.
 //!
-//! One that somebody began is nobody else's, whoever learns its id.
+//! A session belongs to the caller that started it, even if another caller learns its id.
 
 use super::{id_of, refusal};
 use crate::front::Caller;
@@ -18,14 +18,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-/// Sessions at the same time: an idle one takes some 70 KiB.
+/// Sessions at the same time; an idle one takes about 70 KiB.
 const MOST: usize = 1_024;
-/// Of one user. Whoever begins more ends the one of theirs that was used least lately.
+/// Sessions per user. Starting another ends the user's least recently used one.
 const EACH: usize = 64;
-/// A session that nothing comes from for so long ends.
+/// A session without requests for this long ends.
 const IDLE: Duration = Duration::from_secs(300);
 
-/// What keeps sessions.
+/// Creates the session manager with our idle timeout.
 pub fn manager() -> Arc<LocalSessionManager> {
     let mut manager = LocalSessionManager::default();
     manager.session_config.keep_alive = Some(IDLE);
@@ -42,7 +42,7 @@ pub struct Sessions {
 #[derive(Default)]
 struct Known {
     sessions: HashMap<String, Session>,
-    /// Counts requests: which session was used before which.
+    /// Counts requests, to order sessions by their last use.
     uses: u64,
 }
 
@@ -63,7 +63,7 @@ impl Sessions {
         &self.manager
     }
 
-    /// Whether a session is the owner's own; if so it is used now.
+    /// Whether a session belongs to the owner. If so, marks it as used now.
     fn is_of(&self, session: &str, owner: &Owner) -> bool {
         let mut known = self.known.lock();
         known.uses += 1;
@@ -71,7 +71,8 @@ impl Sessions {
         known.sessions.get_mut(session).filter(|known| known.owner == *owner).map(|known| known.used = now).is_some()
     }
 
-    /// Takes in a new session. What must end for it: one of the same user, or itself where there are too many of others.
+    /// Registers a new session. Returns the session to end: the user's least recently used one, which may be the new
+    /// one itself if other users have all the room.
     async fn begin(&self, session: &str, owner: Owner) -> Option<String> {
         let crowded = {
             let mut known = self.known.lock();
@@ -83,7 +84,7 @@ impl Sessions {
         if !crowded {
             return None;
         }
-        // Some may have ended by themselves.
+        // Some sessions may have ended on their own.
         let open: HashSet<String> = self.manager.sessions.read().await.keys().map(ToString::to_string).collect();
         let mut known = self.known.lock();
         known.sessions.retain(|id, _| open.contains(id));
@@ -102,12 +103,13 @@ impl Sessions {
     }
 
     async fn end(&self, session: &str) {
-        // One that has ended by itself needs no end.
+        // The session may already have ended.
         let _ = self.manager.close_session(&session.into()).await;
     }
 }
 
-/// Lets through what names no session, or one of the caller's own. Another's is as unknown as one that never was.
+/// Passes on requests that name no session or one of the caller's. The session of another caller is reported as
+/// unknown.
 pub async fn own(State(sessions): State<Arc<Sessions>>, request: Request, next: Next) -> Response {
     let caller = request.extensions().get::<Caller>();
     let Some(owner) = caller.map(|caller| (Holder::from(caller), caller.scope.project.to_string())) else {
@@ -123,7 +125,7 @@ pub async fn own(State(sessions): State<Arc<Sessions>>, request: Request, next: 
     let deletes = named.is_some() && request.method() == Method::DELETE;
     let mut response = next.run(request).await;
     if deletes && response.status() == StatusCode::ACCEPTED {
-        // It has ended when this is answered; clients take anything but 200 and 204 for a failure.
+        // The session has ended by now. Clients treat any status but 200 and 204 as a failure.
         *response.status_mut() = StatusCode::NO_CONTENT;
     }
     let Some(begun) = self::named(response.headers()).filter(|_| named.is_none()) else { return response };
@@ -150,7 +152,7 @@ mod tests {
         (Holder { tenant: tenant.into(), user }, "shop".into())
     }
 
-    /// A session as the manager keeps it.
+    /// Opens a session in the manager.
     async fn opened(sessions: &Sessions) -> String {
         let (id, _) = sessions.manager.create_session().await.expect("a session");
         id.to_string()
@@ -171,11 +173,11 @@ mod tests {
         for session in &others {
             assert_eq!(sessions.begin(session, bob.clone()).await, None);
         }
-        // All there may be are others': a newcomer finds no room.
+        // Other users have all the sessions, so there is no room for a new user.
         let (late, cid) = (opened(&sessions).await, owner("b", "cid"));
         assert_eq!(sessions.begin(&late, cid.clone()).await, Some(late.clone()));
         sessions.end(&late).await;
-        // Those that ended by themselves are not counted.
+        // Sessions that ended on their own do not count.
         sessions.end(&others[0]).await;
         let again = opened(&sessions).await;
         assert_eq!(sessions.begin(&again, cid.clone()).await, None);

@@ -9,12 +9,12 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Makes connections encrypted.
+/// Encrypts connections with the server's certificate.
 #[derive(Clone)]
 pub struct Encryption(pub(super) TlsAcceptor);
 
 impl Encryption {
-    /// Reads a certificate, followed by those between it and its root, and its key; both PEM.
+    /// Reads a certificate chain, the server's certificate first, and its private key; both PEM.
     pub fn from_files(certificate: &Path, key: &Path) -> Result<Encryption> {
         let unreadable = |path: &Path, why: &dyn std::fmt::Display| {
             Error::invalid("invalid_certificate", format!("`{}` cannot be read: {why}", path.display()))

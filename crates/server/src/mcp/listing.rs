@@ -1,4 +1,4 @@
-//! The tools that are listed when no toolset is chosen, each in as few tokens as an agent can work with.
+//! The default tool list, in as few tokens as an agent can work with.
 
 use super::tools::annotations;
 use lukasa_engine::registry::fields::{Shape, fields};
@@ -7,49 +7,27 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// The tool that calls any other, for hosts that call only what is listed.
+/// The tool that calls any other, for hosts that only call listed tools.
 pub const CALL: &str = "call_tool";
-
-/// Listed when no toolset is chosen, with the arguments that agents use most. Others are accepted as well: `find_tools`
-/// gives all arguments of a tool, and finds the tools that are not here.
-pub const DEFAULT: [(&str, &[&str]); 18] = [
-    ("context_pack", &["task", "path", "task_id", "claim", "cursor"]),
-    ("search", &["query", "limit", "object_types", "recipe", "include_citations", "cursor"]),
-    ("semantic_slice", &["symbol", "file", "query", "context"]),
-    ("symbol_lookup", &["query", "types", "path", "limit"]),
-    ("code_explain", &["ref", "limit"]),
-    ("get_callers", &["ref", "depth", "include_tests", "limit"]),
-    ("get_callees", &["ref", "depth", "limit"]),
-    ("impact", &["ref", "max_depth", "limit"]),
-    ("graph_query", &["query", "language", "mode", "limit"]),
-    ("find_pattern", &["pattern", "path", "limit"]),
-    ("diff_since", &["since", "branch", "types", "limit"]),
-    ("index_directory", &["path", "branch"]),
-    ("put", &["type", "key", "title", "properties", "branch"]),
-    ("episode_add", &["content", "type", "entities", "metadata", "outcome", "task_id"]),
-    ("episode_recall", &["query", "types", "entities", "agent_id", "task_id", "since", "limit"]),
-    ("decision_add", &["title", "rationale", "tradeoffs", "affected_files", "supersedes", "task_id"]),
-    ("agent_claim", &["target_id", "intent", "task_id"]),
-    ("find_tools", &["query", "toolset", "limit"]),
-];
 
 /// Longest description of a tool and of an argument, in characters.
 const TOOL: usize = 200;
 const ARGUMENT: usize = 110;
 
-/// The arguments that are listed of a tool; none where it is not listed unless its toolset is chosen.
-pub fn listed(name: &str) -> Option<&'static [&'static str]> {
-    DEFAULT.iter().find(|(own, _)| *own == name).map(|(_, arguments)| *arguments)
+/// Whether a tool is listed when no toolset is chosen. `find_tools` finds the others, and all arguments of each.
+pub fn is_listed(operation: &Operation) -> bool {
+    !operation.meta.default_tool.is_empty()
 }
 
-/// A tool with some of its arguments and without the shape of its answers, which says of itself what it is.
-pub fn brief(operation: &Operation, arguments: &[&str]) -> Tool {
+/// A tool with some of its arguments and without the schema of its answers.
+pub fn brief(operation: &Operation) -> Tool {
     let meta = &operation.meta;
+    let arguments = meta.default_tool;
     let mut properties = Map::new();
     for field in fields(operation).into_iter().filter(|field| arguments.contains(&field.name.as_str())) {
         let mut schema = field.schema();
         let help = shortened(&field.help, ARGUMENT);
-        // A choice that is only listed again says nothing.
+        // A description that only repeats the choices is left out.
         let repeats = matches!(&field.shape, Shape::Choice(all) if all.iter().all(|one| help.contains(one.as_str())));
         if !help.is_empty() && !repeats {
             schema["description"] = json!(help);
@@ -71,7 +49,7 @@ pub fn brief(operation: &Operation, arguments: &[&str]) -> Tool {
     Tool::new(meta.name, about, Arc::new(schema)).with_annotations(hints(annotations(operation)))
 }
 
-/// Only what is not meant anyway: a tool that reads changes nothing, however often it is called.
+/// Leaves out hints that a host assumes anyway: a tool that only reads is never destructive and always idempotent.
 fn hints(mut all: ToolAnnotations) -> ToolAnnotations {
     all.title = None;
     all.idempotent_hint = None;
@@ -81,7 +59,7 @@ fn hints(mut all: ToolAnnotations) -> ToolAnnotations {
     all
 }
 
-/// As it is listed. It may call what takes something away.
+/// The listing of `call_tool`. It counts as destructive because the tool it calls may be.
 pub fn call_tool() -> Tool {
     let schema = json!({
         "type": "object",
@@ -100,7 +78,7 @@ pub fn call_tool() -> Tool {
     Tool::new(CALL, about, Arc::new(schema)).with_annotations(hints)
 }
 
-/// The first sentence of a text, up to its last part that has room.
+/// The first sentence of a text, cut at the last clause that fits.
 fn shortened(text: &str, most: usize) -> String {
     let text = text.replace('\n', " ");
     let end = text.match_indices(['.', ';']).find(|(at, _)| text[at + 1..].starts_with(' ')).map(|(at, _)| at);
@@ -117,11 +95,11 @@ fn shortened(text: &str, most: usize) -> String {
 mod tests {
     use super::super::Toolsets;
     use super::*;
-    use lukasa_engine::registry::find;
+    use lukasa_engine::operations;
     use lukasa_search::count::count;
     use rmcp::model::ListToolsResult;
 
-    /// What the default list may cost, as a client sees it.
+    /// Most tokens of the default list, as a client receives it.
     const MOST: usize = 4_000;
 
     #[test]
@@ -137,17 +115,17 @@ mod tests {
         for wanted in ["episode_add", "episode_recall", "decision_add", "agent_claim", "find_tools", CALL] {
             assert!(names.contains(&wanted), "{wanted} is not listed");
         }
-        assert_eq!(names.len(), DEFAULT.len() + 1);
+        assert_eq!(names.len(), operations().iter().filter(|operation| is_listed(operation)).count() + 1);
     }
 
     #[test]
     fn listed_arguments_exist_and_none_that_is_required_is_left_out() {
-        for (name, arguments) in DEFAULT {
-            let operation = find(name).unwrap();
+        for operation in operations().iter().filter(|operation| is_listed(operation)) {
+            let (name, arguments) = (operation.meta.name, operation.meta.default_tool);
             assert!(arguments.iter().all(|own| operation.fields().contains_key(*own)), "{name}: {arguments:?}");
             let required = operation.fields().keys().filter(|field| operation.requires(field));
             assert!(required.into_iter().all(|field| arguments.contains(&field.as_str())), "{name}");
-            let tool = brief(operation, arguments);
+            let tool = brief(operation);
             assert_eq!(tool.annotations.and_then(|a| a.read_only_hint), Some(operation.meta.effect == Effect::Read));
             assert!(tool.input_schema.get("additionalProperties").is_none(), "{name}: others are accepted too");
         }

@@ -1,7 +1,9 @@
 //! Facts as resources: `lukasa://project/…`.
 
 use crate::front::{Caller, Front};
-use lukasa_engine::tool;
+use lukasa_engine::ops::symbol_lookup::SymbolLookup;
+use lukasa_engine::registry::{self, Op, operations};
+use lukasa_engine::{Operation, tool};
 use lukasa_model::ErrorKind;
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
@@ -9,56 +11,41 @@ use serde_json::{Value, json};
 
 pub(super) const ROOT: &str = "lukasa://project/";
 const JSON: &str = "application/json";
-/// Most completions.
+/// Most completions returned.
 const COMPLETIONS: usize = 20;
 
-/// Resources that are always there: path, name, what it is, and the operation that gives it.
-const ALL: [(&str, &str, &str, &str); 9] = [
-    ("overview", "Overview", "How large the graph is and how it hangs together", "graph_stats"),
-    ("health", "Health", "What the index holds and how far it is behind", "graph_health"),
-    ("readiness", "Readiness", "How ready search is", "search_readiness"),
-    ("branches", "Branches", "Every branch", "branch_list"),
-    ("releases", "Releases", "Every release", "release_list"),
-    ("log", "Log", "The latest transactions", "log"),
-    ("events", "Events", "What happened lately: claims, conflicts, tasks, episodes, transactions", "event_list"),
-    ("claims", "Claims", "Who works on what", "coordination_overview"),
-    ("tasks", "Tasks", "What is to be done, and how far it is", "progress_query"),
-];
-
-/// Resources by name: path, name, what it is, the operation and the field that the name goes into.
-const TEMPLATES: [(&str, &str, &str, &str, &str); 3] = [
-    ("object/{ref}", "Object", "An object by `Type:key`", "get", "ref"),
-    ("symbol/{symbol}", "Symbol", "A symbol or file explained", "code_explain", "ref"),
-    ("history/{ref}", "History", "Every version of a thing", "history", "ref"),
-];
+/// The operations that are resources.
+fn resources(is_template: bool) -> impl Iterator<Item = (&'static Operation, registry::Resource)> {
+    let resource = |operation: &'static Operation| Some((operation, operation.meta.resource?));
+    operations().iter().filter_map(resource).filter(move |(_, resource)| resource.field.is_empty() != is_template)
+}
 
 pub fn all() -> Vec<Resource> {
-    let resource = |(path, name, about, _): &(&str, &str, &str, &str)| {
-        Resource::new(format!("{ROOT}{path}"), *name).with_title(*name).with_description(*about).with_mime_type(JSON)
+    let resource = |(_, own): (&Operation, registry::Resource)| {
+        let resource = Resource::new(format!("{ROOT}{}", own.path), own.title);
+        resource.with_title(own.title).with_description(own.about).with_mime_type(JSON)
     };
-    ALL.iter().map(resource).collect()
+    resources(false).map(resource).collect()
 }
 
 pub fn templates() -> Vec<ResourceTemplate> {
-    let template = |(path, name, about, _, _): &(&str, &str, &str, &str, &str)| {
-        ResourceTemplate::new(format!("{ROOT}{path}"), *name)
-            .with_title(*name)
-            .with_description(*about)
-            .with_mime_type(JSON)
+    let template = |(_, own): (&Operation, registry::Resource)| {
+        let template = ResourceTemplate::new(format!("{ROOT}{}", own.path), own.title);
+        template.with_title(own.title).with_description(own.about).with_mime_type(JSON)
     };
-    TEMPLATES.iter().map(template).collect()
+    resources(true).map(template).collect()
 }
 
-/// The operation and request behind an address.
+/// The operation and request of a resource URI.
 pub fn request(uri: &str) -> Option<(&'static str, Value)> {
     let path = uri.strip_prefix(ROOT)?;
-    if let Some((_, _, _, operation)) = ALL.iter().find(|(own, _, _, _)| *own == path) {
-        return Some((operation, json!({})));
+    if let Some((operation, _)) = resources(false).find(|(_, resource)| resource.path == path) {
+        return Some((operation.meta.name, json!({})));
     }
-    TEMPLATES.iter().find_map(|(template, _, _, operation, field)| {
-        let folder = template.split('{').next()?;
+    resources(true).find_map(|(operation, resource)| {
+        let folder = resource.path.split('{').next()?;
         let name = path.strip_prefix(folder).filter(|name| !name.is_empty())?;
-        Some((*operation, json!({*field: decoded(name)?})))
+        Some((operation.meta.name, json!({resource.field: decoded(name)?})))
     })
 }
 
@@ -77,25 +64,25 @@ pub async fn read(front: &Front, caller: &Caller, uri: &str) -> Result<ReadResou
     }
 }
 
-/// An address, and which page of a long answer is meant: `…?page=2`. Names have their question marks encoded.
+/// Splits the page number off a URI: `…?page=2`. Question marks in names are percent-encoded.
 fn paged(uri: &str) -> (&str, usize) {
     let page = uri.rsplit_once("?page=").and_then(|(address, page)| Some((address, page.parse().ok()?)));
     page.filter(|(_, page)| *page > 0).unwrap_or((uri, 1))
 }
 
-/// Symbols that begin so; nothing when they cannot be told.
+/// Symbols that start with the text; none if the lookup fails.
 pub async fn begin_with(front: &Front, caller: &Caller, begin: &str) -> Vec<String> {
     if begin.is_empty() {
         return vec![];
     }
     let request = json!({"query": begin, "limit": COMPLETIONS});
-    let answer = front.call(caller, "symbol_lookup", request, None).await.and_then(|answer| answer.value());
+    let answer = front.call(caller, SymbolLookup::META.name, request, None).await.and_then(|answer| answer.value());
     let Ok(answer) = answer else { return vec![] };
     let all = answer["symbols"].as_array().or(answer["items"].as_array()).cloned().unwrap_or_default();
     all.iter().filter_map(|symbol| symbol["key"].as_str().map(str::to_owned)).take(COMPLETIONS).collect()
 }
 
-/// Percent-encoding undone; none when that is no text.
+/// Decodes percent-encoding. None if the result is not UTF-8.
 pub(crate) fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -128,14 +115,9 @@ mod tests {
         for whole in ["lukasa://project/log", "lukasa://project/log?page=", "lukasa://project/log?page=0"] {
             assert_eq!(paged(whole), (whole, 1));
         }
-        for operation in ALL.iter().map(|a| a.3).chain(TEMPLATES.iter().map(|t| t.3)) {
-            assert!(lukasa_engine::registry::find(operation).is_some(), "{operation}");
-        }
-        for (_, _, _, operation, field) in TEMPLATES {
-            assert!(
-                lukasa_engine::registry::find(operation).is_some_and(|o| o.fields().contains_key(field)),
-                "{operation}"
-            );
+        assert_eq!((all().len(), templates().len()), (9, 3));
+        for (operation, resource) in resources(true) {
+            assert!(operation.fields().contains_key(resource.field), "{}", resource.path);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Resources that a client is told about when they change, by both generations of the protocol.
+//! Subscriptions to resources, in both generations of the protocol.
 
 use super::resources::ROOT;
 use crate::follow::Follower;
@@ -11,14 +11,14 @@ use serde_json::json;
 use std::collections::HashMap;
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Most resources that one client is told about.
+/// Most resources that one client may subscribe to.
 const MOST: usize = 16;
 
-/// Resources that can be subscribed to, and the kinds of happenings that change them; none: all.
+/// Resources that can be subscribed to, and the event kinds that change them; empty: all kinds.
 const ALL: [(&str, &[&str]); 4] =
     [("events", &[]), ("log", &["transaction"]), ("claims", &["claim", "conflict"]), ("tasks", &["task"])];
 
-/// Kinds of happenings that change a resource; none where nobody could be told.
+/// The event kinds that change a resource. None if it cannot be subscribed to.
 fn kinds(uri: &str) -> Option<Vec<String>> {
     let path = uri.strip_prefix(ROOT)?;
     let (_, kinds) = ALL.iter().find(|(own, _)| *own == path)?;
@@ -40,12 +40,12 @@ async fn follower(front: &Front, caller: Caller, uri: &str) -> Result<Follower, 
     })
 }
 
-/// Subscriptions of one client; they end with it.
+/// Subscriptions of one client. They end when it disconnects.
 #[derive(Default)]
 pub struct Subscriptions(Mutex<HashMap<String, AbortHandle>>);
 
 impl Subscriptions {
-    /// Tells the client whenever the resource changes, until it says that it is enough.
+    /// Notifies the client whenever the resource changes, until it unsubscribes.
     pub async fn begin(
         &self,
         front: &Front,
@@ -61,7 +61,8 @@ impl Subscriptions {
         }
         let name = uri.clone();
         let task = tokio::spawn(async move {
-            // A client that cannot be told has gone; what cannot be read any more is told by reading it.
+            // If notifying fails, the client has gone. If polling fails, the client sees the error when it reads the
+            // resource.
             while follower.next().await.is_ok() {
                 let changed = ResourceUpdatedNotificationParam::new(name.clone());
                 if peer.notify_resource_updated(changed).await.is_err() {
@@ -88,7 +89,7 @@ impl Drop for Subscriptions {
     }
 }
 
-/// Tells of changes of all these resources until nobody listens.
+/// Notifies the client of changes to all these resources until it stops listening.
 pub async fn listen(front: &Front, caller: &Caller, uris: &[String], sink: &SubscriptionSink) -> Result<(), ErrorData> {
     if uris.is_empty() {
         return std::future::pending().await;

@@ -1,4 +1,4 @@
-//! Operations as tools: which are listed, what they say of themselves, and how their answers look.
+//! Operations as tools: which are listed, how they are described, and how their answers are formatted.
 
 use super::listing;
 use crate::front::{Caller, Front, unknown};
@@ -13,23 +13,23 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use tokio::sync::mpsc;
 
-/// Which tools are listed.
+/// The selection of tools to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Toolsets {
-    /// Beside the default ones, those of these sets; `all` means every one.
+    /// Toolsets to list beside the default tools; `all` selects every tool.
     chosen: BTreeSet<String>,
 }
 
 impl Toolsets {
-    /// Every tool there is.
+    /// Every tool.
     pub fn all() -> Toolsets {
         Toolsets { chosen: BTreeSet::from(["all".into()]) }
     }
 
-    /// Reads names of toolsets; refuses those that do not exist.
+    /// Parses names of toolsets. Unknown names are an error.
     pub fn read<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Toolsets> {
         let mut known: BTreeSet<&str> = operations().iter().map(|operation| operation.meta.toolset).collect();
         known.extend(["all", "default"]);
@@ -45,13 +45,17 @@ impl Toolsets {
         }
     }
 
-    /// In the order of the registry: those of chosen sets whole, the default ones in brief, and what calls the rest.
+    /// The tools in registry order: those of chosen toolsets in full, the default ones in brief, and `call_tool` for
+    /// the rest.
     pub fn tools(&self) -> Vec<Tool> {
         let has = |name: &str| self.chosen.contains(name);
         let mut tools: Vec<Tool> = Vec::new();
-        for (operation, whole, brief) in &*TOOLS {
-            let whole = (has("all") || has(operation.meta.toolset)).then_some(whole);
-            tools.extend(whole.or(brief.as_ref()).cloned());
+        for described in &*TOOLS {
+            if has("all") || has(described.operation.meta.toolset) {
+                tools.push(described.whole().clone());
+            } else if listing::is_listed(described.operation) {
+                tools.push(described.brief().clone());
+            }
         }
         if !has("all") {
             tools.push(listing::call_tool());
@@ -60,23 +64,36 @@ impl Toolsets {
     }
 }
 
-/// Every operation as a tool, whole and, where it is listed by default, in brief.
-static TOOLS: LazyLock<Vec<(&'static Operation, Tool, Option<Tool>)>> = LazyLock::new(|| {
-    let both = |operation: &'static Operation| {
-        let brief = listing::listed(operation.meta.name).map(|arguments| listing::brief(operation, arguments));
-        (operation, described(operation), brief)
-    };
-    operations().iter().map(both).collect()
+/// An operation as a tool. Both forms are made on first use: few processes list them all.
+struct DescribedTool {
+    operation: &'static Operation,
+    whole: OnceLock<Tool>,
+    brief: OnceLock<Tool>,
+}
+
+impl DescribedTool {
+    fn whole(&self) -> &Tool {
+        self.whole.get_or_init(|| described(self.operation))
+    }
+
+    fn brief(&self) -> &Tool {
+        self.brief.get_or_init(|| listing::brief(self.operation))
+    }
+}
+
+static TOOLS: LazyLock<Vec<DescribedTool>> = LazyLock::new(|| {
+    let tool = |operation| DescribedTool { operation, whole: OnceLock::new(), brief: OnceLock::new() };
+    operations().iter().map(tool).collect()
 });
 
 pub fn tool(name: &str) -> Option<Tool> {
     if name == listing::CALL {
         return Some(listing::call_tool());
     }
-    TOOLS.iter().find(|(operation, _, _)| operation.meta.name == name).map(|(_, whole, _)| whole.clone())
+    TOOLS.iter().find(|tool| tool.operation.meta.name == name).map(|tool| tool.whole().clone())
 }
 
-/// What a tool does to the graph, as hosts read it.
+/// The annotations that tell hosts what a tool does to the graph.
 pub fn annotations(operation: &Operation) -> ToolAnnotations {
     let meta = &operation.meta;
     ToolAnnotations::with_title(meta.summary)
@@ -101,7 +118,7 @@ fn object(value: Value) -> Arc<JsonObject> {
     }
 }
 
-/// Calls a tool. What an agent can mend is an answer that says so; only tools that do not exist are refused outright.
+/// Calls a tool. Errors that an agent can correct are returned as results; only an unknown tool is a protocol error.
 pub async fn call(
     front: &Front,
     caller: &Caller,
@@ -138,7 +155,7 @@ pub async fn call(
     })
 }
 
-/// What `call_tool` calls: from here on it is that tool, with its rights, its effects and its record.
+/// Resolves `call_tool` to the tool that it names. Permissions, effects and the audit record are those of that tool.
 fn called(mut given: JsonObject) -> Result<(&'static Operation, JsonObject)> {
     let wrong = |message: String| {
         Error::invalid("invalid_request", message).hint("give `name` and `arguments`, as `find_tools` shows them")
@@ -169,7 +186,7 @@ fn failed(error: &Error, caller: &Caller, wish: tool::Wish) -> CallToolResponse 
     CallToolResult::structured_error(tool::failure(error, caller.request_id.as_deref(), wish.profile)).into()
 }
 
-/// Tells the client how far the work has come, if it asked for that; never ends by itself.
+/// Sends progress notifications if the client asked for them. Never ends on its own.
 async fn report(mut told: mpsc::UnboundedReceiver<crate::front::Progress>, context: &RequestContext<RoleServer>) {
     let token = context.meta.get_progress_token();
     let mut last = None;

@@ -1,4 +1,4 @@
-//! Connections that stay open between requests: whoever owns the engine is told of them, whichever process that is.
+//! The open client connections of this process, which the owner of the engine must know.
 
 use super::{Desk, State};
 use parking_lot::Mutex;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Clones share the list.
+/// Clones share the set.
 #[derive(Clone, Default)]
 pub(super) struct Connections(Arc<Mutex<BTreeSet<String>>>);
 
@@ -15,7 +15,8 @@ impl Connections {
         self.0.lock().clone()
     }
 
-    /// Tells whoever owns the engine, if it is known and open; who opens it later asks by itself.
+    /// Announces the connections to the owner of the engine, if it is known and open. An engine that opens later reads
+    /// them itself.
     pub fn tell(&self, state: &State) {
         match state {
             State::Own(opening) => {

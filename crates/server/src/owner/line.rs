@@ -18,29 +18,29 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::{mpsc, oneshot};
 
-/// An owner answers a hello at once, even while it opens the store.
+/// Timeout for the owner's hello. An owner answers at once, even while it opens the store.
 const INTRODUCTION: Duration = Duration::from_secs(2);
 
-/// What came of a request.
+/// The outcome of a request.
 pub(super) enum Reply {
-    /// JSON.
+    /// The answer as JSON.
     Answer(String),
     Failed(Error),
-    /// The owner has ended. `sent`: the whole request may have reached it before.
+    /// The connection to the owner ended. `sent`: the whole request may have reached it before.
     Lost {
         sent: bool,
     },
 }
 
-/// Why there is no line.
+/// Why there is no connection to the owner.
 pub(super) enum NoLine {
-    /// Nobody is there yet, or no longer: worth trying again at once.
+    /// There is no owner yet, or it has ended: retry at once.
     NotYet,
-    /// Somebody is there who does not want us, or whom we do not want.
+    /// One side refuses the other, for example because of another version or user.
     Refused(Error),
 }
 
-/// Clones share the connection.
+/// A connection to the owner. Clones share it.
 #[derive(Clone)]
 pub(super) struct Line(Arc<Shared>);
 
@@ -54,7 +54,7 @@ struct Shared {
 struct Outgoing {
     id: u64,
     bytes: Vec<u8>,
-    /// Only worth sending while somebody waits for its answer.
+    /// A request is only sent while its caller waits for the answer.
     request: bool,
 }
 
@@ -70,7 +70,7 @@ struct Waiter {
     sent: bool,
 }
 
-/// Connects to the owner. The second part moves frames and ends with the connection.
+/// Connects to the owner. The returned future transfers frames and ends with the connection.
 pub(super) async fn attach(place: &Place) -> Result<(Line, impl Future<Output = ()> + Send + use<>), NoLine> {
     let note = place.note().ok_or(NoLine::NotYet)?;
     let Some(socket) = note.socket else {
@@ -91,7 +91,7 @@ pub(super) async fn attach(place: &Place) -> Result<(Line, impl Future<Output = 
         let mut waiting = waiting.lock();
         waiting.closed = true;
         for (_, waiter) in waiting.by_id.drain() {
-            // Who no longer waits need not know.
+            // The caller may have stopped waiting.
             let _ = waiter.reply.send(Reply::Lost { sent: waiter.sent });
         }
     };
@@ -125,7 +125,7 @@ fn unreachable(message: String) -> Error {
 }
 
 impl Line {
-    /// The process at the other end.
+    /// The process id of the owner.
     pub fn owner(&self) -> u32 {
         self.0.owner
     }
@@ -134,24 +134,24 @@ impl Line {
         self.0.waiting.lock().closed
     }
 
-    /// Tells the owner which connections are open here.
+    /// Announces the open connections of this process to the owner.
     pub fn here(&self, connections: BTreeSet<String>) {
         if let Ok(bytes) = wire::written(&Frame::Here { connections }) {
-            // Without a connection to the owner there is nobody to tell; the next one is told anew.
+            // If the connection is lost, the next owner receives the announcement instead.
             let _ = self.0.out.send(Outgoing { id: 0, bytes, request: false });
         }
     }
 
-    /// Has the owner record what was refused here.
+    /// Asks the owner to record a refusal of this process.
     pub fn refused(&self, caller: &Caller, what: &str, error: &Error) {
         let refusal = Refusal { caller: Asker::from(caller), what: what.into(), error: error.clone().into() };
         if let Ok(bytes) = wire::written(&Frame::Refusal(refusal)) {
-            // Without a connection to the owner there is nobody who records it; the log has it.
+            // If the connection is lost, the refusal is only in the log.
             let _ = self.0.out.send(Outgoing { id: 0, bytes, request: false });
         }
     }
 
-    /// Asks the owner. Who gives up waiting drops the future, and the owner is told.
+    /// Sends a request to the owner and waits for the reply. Dropping the future cancels the request.
     pub async fn call(
         &self,
         caller: &Caller,
@@ -179,13 +179,13 @@ impl Line {
             waiting.by_id.insert(id, Waiter { reply, progress, sent: false });
         }
         let _leaving = Leaving { line: self, id };
-        // Where nobody sends any more, whoever closed the line has answered or will.
+        // If the writer has ended, the closed connection replies to every waiter.
         let _ = self.0.out.send(Outgoing { id, bytes, request: true });
         replied.await.unwrap_or(Reply::Lost { sent: true })
     }
 }
 
-/// Has the owner stop when nobody waits for its answer any more.
+/// Cancels the request at the owner when the caller stops waiting.
 struct Leaving<'a> {
     line: &'a Line,
     id: u64,
@@ -197,13 +197,13 @@ impl Drop for Leaving<'_> {
         if gone.is_some_and(|waiter| waiter.sent)
             && let Ok(bytes) = wire::written(&Frame::Cancel { id: self.id })
         {
-            // Without a connection there is nothing to stop.
+            // If the connection is lost, there is nothing to cancel.
             let _ = self.line.0.out.send(Outgoing { id: self.id, bytes, request: false });
         }
     }
 }
 
-/// Hands out what comes, until nothing more does.
+/// Passes replies to their waiters until the connection ends.
 async fn read(mut from: OwnedReadHalf, waiting: &Mutex<Waiting>) {
     while let Ok(Some(frame)) = wire::next(&mut from).await {
         let (id, reply) = match frame {
@@ -216,7 +216,7 @@ async fn read(mut from: OwnedReadHalf, waiting: &Mutex<Waiting>) {
                 }
                 continue;
             }
-            // Nothing else is said in this direction.
+            // The owner sends no other frames.
             _ => return,
         };
         if let Some(waiter) = waiting.lock().by_id.remove(&id) {
@@ -231,14 +231,15 @@ async fn write(mut to: OwnedWriteHalf, mut outgoing: UnboundedReceiver<Outgoing>
             continue;
         }
         if to.write_all(&bytes).await.is_err() {
-            // Part of a frame is not acted upon: this request was surely not begun.
+            // The owner ignores a partial frame, so this request has not started.
             mark(waiting, id, false);
             return;
         }
     }
 }
 
-/// Notes beforehand that a request is on its way, under the lock that also decides what is lost. False: nobody waits.
+/// Sets whether a request may have been sent, before it is, under the lock that also decides what is lost. Returns
+/// false if no caller waits for it.
 fn mark(waiting: &Mutex<Waiting>, id: u64, sent: bool) -> bool {
     waiting.lock().by_id.get_mut(&id).map(|waiter| waiter.sent = sent).is_some()
 }

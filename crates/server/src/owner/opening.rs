@@ -5,7 +5,7 @@ use lukasa_model::{Error, Result};
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Opens the engine; called again when it failed and somebody asks.
+/// Opens the engine. Called again by the next request after a failure.
 pub(super) type Open = dyn Fn() -> Result<Engine> + Send + Sync;
 
 /// Clones share the engine.
@@ -22,7 +22,7 @@ enum State {
 }
 
 impl Opening {
-    /// An engine that is open already.
+    /// An engine that is already open.
     pub fn done(engine: Engine) -> Opening {
         Opening { state: Arc::new(watch::Sender::new(State::Open(engine))), open: None }
     }
@@ -33,7 +33,7 @@ impl Opening {
         opening
     }
 
-    /// The engine, once it is open. Whoever waits when opening fails gets the error; who asks later has it tried again.
+    /// Waits for the engine. If opening fails, the waiting callers get the error; a later call tries again.
     pub async fn engine(&self) -> Result<Engine> {
         let mut state = self.state.subscribe();
         let again = self.state.send_if_modified(|state| {
@@ -54,7 +54,7 @@ impl Opening {
         }
     }
 
-    /// The engine if it is open now.
+    /// The engine, if it is open now.
     pub fn now(&self) -> Option<Engine> {
         match &*self.state.borrow() {
             State::Open(engine) => Some(engine.clone()),

@@ -1,4 +1,4 @@
-//! Where a store's owner is decided and found: a lock beside the store, a socket in a folder of this user alone.
+//! Decides and finds the owner of a store: a lock file beside the store, and a socket in a private folder of the user.
 
 use lukasa_model::id::named;
 use lukasa_model::{Error, ErrorKind, Result};
@@ -12,17 +12,17 @@ use std::path::{Path, PathBuf};
 use tokio::net::{UnixListener, UnixStream};
 use uuid::Uuid;
 
-/// Addresses of sockets hold 104 bytes on some systems and 108 on others, the closing zero included.
+/// Socket addresses hold 104 bytes on some systems and 108 on others, including the final zero.
 const ADDRESS_BYTES: usize = 100;
-/// A note is a path and a number; whatever is longer was not written by us.
+/// A note contains a path and a process id; anything longer is not a note.
 const NOTE_BYTES: u64 = 4_096;
 
-/// A store in a file, and where its owner's socket belongs.
+/// A store in a file, with the paths of its lock and of its owner's socket.
 #[derive(Clone, Debug)]
 pub struct Place {
     store: PathBuf,
     lock: PathBuf,
-    /// For sockets of this user's session, where there is one.
+    /// The folder for sockets of this user's session, if there is one.
     runtime: Option<PathBuf>,
     temp: PathBuf,
 }
@@ -30,31 +30,31 @@ pub struct Place {
 /// The process that owns a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// None while it has not said who it is.
+    /// None until the owner has written its note.
     pub pid: Option<u32>,
-    /// Why nobody can attach.
+    /// Why other processes cannot attach.
     pub fault: Option<String>,
 }
 
-/// What the owner leaves in the lock's file: processes may have been started with different environments, so where the
-/// socket is has to be said.
+/// What the owner writes into the lock file. It contains the path of the socket, because processes with other
+/// environments would derive another one.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Note {
     pub pid: u32,
     pub socket: Option<PathBuf>,
-    /// Why nobody can attach.
+    /// Why other processes cannot attach.
     pub fault: Option<String>,
 }
 
-/// Held by the owner; gone with the process, however that ends.
+/// The ownership of a store. It ends with the process, however that ends.
 pub(super) struct Seat {
-    /// Removed before the lock goes, so that it is never the next owner's.
+    /// Removed before the lock is released, so that it can never be the socket of the next owner.
     socket: Option<PathBuf>,
     lock: File,
 }
 
 impl Place {
-    /// `runtime`: the folder for sockets of this user's session, where there is one.
+    /// `runtime`: the folder for sockets of this user's session, if there is one.
     pub fn of(store: &Path, runtime: Option<&Path>, temp: &Path) -> Result<Place> {
         let store = real(store).map_err(|e| {
             Error::new(ErrorKind::Unavailable, "no_folder", format!("`{}` has no folder: {e}", store.display()))
@@ -64,12 +64,12 @@ impl Place {
         Ok(Place { lock: lock.into(), store, runtime: runtime.map(Path::to_path_buf), temp: temp.into() })
     }
 
-    /// The store's real path: the same for all who mean the same store.
+    /// The real path of the store, equal for all processes that use it.
     pub fn store(&self) -> &Path {
         &self.store
     }
 
-    /// The seat of the owner; none when somebody has it.
+    /// Takes the ownership. None if another process has it.
     pub(super) fn take(&self) -> Result<Option<Seat>> {
         let fault = |e: std::io::Error| {
             Error::new(ErrorKind::Unavailable, "cannot_lock", format!("`{}`: {e}", self.lock.display()))
@@ -82,16 +82,16 @@ impl Place {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(e)) => return Err(fault(e)),
         }
-        // Whoever removed the file meanwhile left us with the lock of a file that nobody else will find.
+        // If the file was removed meanwhile, this is the lock of a file that no other process finds.
         let (ours, there) = (lock.metadata().map_err(fault)?, std::fs::metadata(&self.lock));
         let same = there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino()));
         Ok(same.then_some(Seat { socket: None, lock }))
     }
 
-    /// Who owns the store now, for who only wants to know; none where nobody does.
+    /// The current owner, without trying to become it. None if there is no owner.
     pub fn owner(&self) -> Option<Owner> {
         let lock = File::open(&self.lock).ok()?;
-        // Let go at once: whoever comes meanwhile tries again.
+        // The shared lock is released at once; a process that fails to get the lock meanwhile retries.
         if !matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)) {
             return None;
         }
@@ -99,7 +99,7 @@ impl Place {
         Some(Owner { pid: note.as_ref().map(|note| note.pid), fault: note.and_then(|note| note.fault) })
     }
 
-    /// What the owner says about itself; none while it has not said anything.
+    /// The note of the owner; None until it has written one.
     pub(super) fn note(&self) -> Option<Note> {
         let mut text = String::new();
         File::open(&self.lock).ok()?.take(NOTE_BYTES).read_to_string(&mut text).ok()?;
@@ -126,7 +126,7 @@ impl Place {
 }
 
 impl Seat {
-    /// Listens for others, and tells them where; or tells them why they cannot attach.
+    /// Listens for other processes and writes the socket into the note, or the reason why they cannot attach.
     pub fn listen(&mut self, place: &Place) -> Result<UnixListener> {
         let listener = place.socket().and_then(|socket| {
             let fault = |e: std::io::Error| {
@@ -161,13 +161,13 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         if let Some(socket) = &self.socket {
-            // What stays behind is replaced by the next owner.
+            // The next owner replaces a socket that is left over.
             let _ = std::fs::remove_file(socket);
         }
     }
 }
 
-/// The path without links, also of a file that is yet to be made.
+/// The path with links resolved; the file itself need not exist yet.
 fn real(path: &Path) -> std::io::Result<PathBuf> {
     if let Ok(real) = path.canonicalize() {
         return Ok(real);
@@ -179,7 +179,7 @@ fn real(path: &Path) -> std::io::Result<PathBuf> {
     Ok(folder.canonicalize()?.join(name))
 }
 
-/// Makes a folder that only this user can enter, or makes sure that it is one: temporary folders are everybody's.
+/// Creates a folder that only this user can enter, or checks that it is one: any user can write to temporary folders.
 fn private(folder: &Path, user: u32) -> Result<(), String> {
     let fault = |e: std::io::Error| format!("`{}`: {e}", folder.display());
     match DirBuilder::new().mode(0o700).create(folder) {
@@ -193,7 +193,7 @@ fn private(folder: &Path, user: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Who we are, as the other end of a socket sees it.
+/// The user id of this process, as the peer of a socket sees it.
 pub(super) fn own_user() -> Result<u32> {
     let told = UnixStream::pair().and_then(|(one, _other)| one.peer_cred());
     told.map(|told| told.uid()).map_err(|e| Error::internal(format!("who runs this is not known: {e}")))
@@ -225,7 +225,7 @@ mod tests {
         drop((listener, seat));
         assert!(!socket.exists());
         assert_eq!(place.owner(), None, "what it said of itself stays, and counts no more");
-        // One that a killed owner left behind is replaced.
+        // A socket that a killed owner left behind is replaced.
         drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
         let mut seat = place.take().unwrap().unwrap();
         let listener = seat.listen(&place).unwrap();
@@ -253,7 +253,7 @@ mod tests {
     async fn where_nobody_can_attach_the_note_says_why() {
         let folder = tempfile::tempdir().unwrap();
         let place = place(folder.path());
-        // A folder stands where the socket belongs.
+        // There is a folder at the path of the socket.
         std::fs::create_dir(place.socket().unwrap()).unwrap();
         let mut seat = place.take().unwrap().unwrap();
         assert_eq!(seat.listen(&place).unwrap_err().code, "cannot_listen");

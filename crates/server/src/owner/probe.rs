@@ -1,4 +1,4 @@
-//! Asks whether all is well on a thread of its own, and does not wait for it longer than a few seconds.
+//! Runs a health check on its own thread, with a timeout of a few seconds.
 
 use lukasa_model::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
@@ -7,15 +7,15 @@ use tokio::sync::watch;
 
 type Answer = Option<Result<()>>;
 
-/// At most one question at a time: what hangs does not take a thread for everybody who asks.
+/// Runs at most one check at a time, so that a hanging check occupies only one thread.
 #[derive(Default)]
 pub struct Probe(Mutex<Option<watch::Receiver<Answer>>>);
 
 impl Probe {
-    /// How long an answer is waited for.
+    /// Timeout for the result of a check.
     pub const PATIENCE: Duration = Duration::from_secs(3);
 
-    /// What `question` answers, or what the question under way does.
+    /// The result of `question`, or of the check that is already running.
     pub async fn ask(&self, question: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {
         let mut answer = self.under_way(question)?;
         match tokio::time::timeout(Probe::PATIENCE, answer.wait_for(Option::is_some)).await {
@@ -25,7 +25,7 @@ impl Probe {
         }
     }
 
-    /// What is said when no answer came in time.
+    /// The error after a timeout.
     pub fn unanswered() -> Error {
         let message = format!("the store did not answer within {} s", Probe::PATIENCE.as_secs());
         Error::new(ErrorKind::Unavailable, "not_ready", message).hint("try again; the log may say more")
@@ -33,7 +33,7 @@ impl Probe {
 
     fn under_way(&self, question: impl FnOnce() -> Result<()> + Send + 'static) -> Result<watch::Receiver<Answer>> {
         let mut under_way = self.0.lock();
-        // One whose thread broke off is not waited for.
+        // A check whose thread panicked is not waited for.
         if let Some(answer) =
             under_way.as_ref().filter(|answer| answer.borrow().is_none() && answer.has_changed().is_ok())
         {
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(probe.ask(|| Err(Error::internal("broken"))).await.unwrap_err().message, "broken");
         let (go, gate) = mpsc::channel::<()>();
         let hangs = move || {
-            // Until the test lets go.
+            // Blocks until the test sends.
             let _ = gate.recv();
             Ok(())
         };
@@ -71,7 +71,7 @@ mod tests {
         let never = || panic!("nobody asks a second time while the first hangs");
         assert_eq!(probe.ask(never).await.unwrap_err().code, "not_ready");
         go.send(()).unwrap();
-        // The one that hung answers, and then the next is asked.
+        // The first check completes, and then the next one runs.
         let mut last = probe.ask(|| Err(Error::internal("asked again"))).await;
         while last.is_ok() {
             last = probe.ask(|| Err(Error::internal("asked again"))).await;

@@ -1,4 +1,4 @@
-//! The owner's side: answers what attached processes ask.
+//! The owner's side: serves requests of attached processes.
 
 use super::opening::Opening;
 use super::place::{Place, own_user};
@@ -19,20 +19,20 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Requests of all attached processes worked on at the same time; each takes a thread.
+/// Requests of all attached processes that run at the same time; each takes a thread.
 const AT_ONCE: usize = 64;
-/// Requests of one connection under way or waiting. A front lets far fewer through.
+/// Requests of one connection that run or wait. A front lets far fewer through.
 const PER_CONNECTION: usize = 1_024;
-/// Frames waiting to be sent; who does not read holds up its own answers only.
+/// Frames in the send queue. A process that does not read delays only its own answers.
 const OUTGOING: usize = 64;
-/// Progress is told this often at most.
+/// Shortest time between two progress frames.
 const BETWEEN_PROGRESS: Duration = Duration::from_millis(50);
-/// Who connects introduces itself within this time.
+/// Timeout for the hello of a new connection.
 const INTRODUCTION: Duration = Duration::from_secs(5);
-/// Between attempts when no connection can be taken, as when too many files are open.
+/// Pause after `accept` fails, for example because too many files are open.
 const RELIEF: Duration = Duration::from_millis(100);
 
-/// Runs until it is dropped; connections end with it.
+/// Serves until the future is dropped; connections end with it.
 pub(super) async fn run(listener: UnixListener, place: &Place, opening: &Opening) {
     let turns = Arc::new(Semaphore::new(AT_ONCE));
     let mut connections = JoinSet::new();
@@ -58,7 +58,8 @@ struct Host {
 }
 
 impl Host {
-    /// One connection, from its hello to its end. A connection that breaks has nobody left to tell.
+    /// Serves one connection from its hello to its end. Errors are dropped, because there is no peer left to report
+    /// them to.
     async fn attend(self, stream: UnixStream) {
         let known = own_user().is_ok_and(|user| stream.peer_cred().is_ok_and(|peer| peer.uid() == user));
         if !known {
@@ -69,7 +70,7 @@ impl Host {
         let Ok(Ok(Some(Frame::Hello(other)))) = told else { return };
         let (reply, refused) = match self.hello.check(&other) {
             Ok(()) => (Frame::Hello(self.hello.clone()), false),
-            // Who is refused reads it from its own side.
+            // The error is worded from the perspective of the attached process.
             Err(_) => (Frame::Refused(other.check(&self.hello).err().unwrap_or_else(stranger).into()), true),
         };
         let Ok(reply) = wire::written(&reply) else { return };
@@ -96,7 +97,7 @@ impl Host {
         while let Ok(Some(frame)) = wire::next(from).await {
             match frame {
                 Frame::Here { connections } => {
-                    // Requests wait for the engine too, so nothing is held up by waiting here.
+                    // Requests wait for the engine too, so this delays nothing.
                     let Ok(engine) = self.opening.engine().await else { continue };
                     let attached = attached.get_or_insert_with(|| Attached::to(engine));
                     attached.engine.coordination().presence().here(attached.source, connections);
@@ -107,7 +108,7 @@ impl Host {
                     super::refuse(self.opening.clone(), caller.into(), what, error.into());
                 }
                 Frame::Cancel { id } => running.stop(id),
-                // Nothing else is said in this direction.
+                // Attached processes send no other frames.
                 _ => return,
             }
         }
@@ -127,7 +128,7 @@ impl Host {
             };
             let bytes = answer.or_else(|error| wire::written(&Frame::Failed { id, error: Told::from(error) }));
             if let Ok(bytes) = bytes {
-                // When the connection is gone, so is whoever asked.
+                // If the connection is gone, so is the caller.
                 let _ = out.send(bytes).await;
             }
             under_way.lock().remove(&id);
@@ -136,7 +137,7 @@ impl Host {
     }
 }
 
-/// The frame that answers a request.
+/// Runs a request and returns the frame with its answer.
 async fn answer(
     request: Request,
     opening: &Opening,
@@ -155,7 +156,7 @@ async fn answer(
         }
         last = Some(Instant::now());
         if let Ok(bytes) = wire::written(&Frame::Progress { id, done, of }) {
-            // Where answers wait to be sent, progress is no news.
+            // Progress is dropped if the send queue is full.
             let _ = out.try_send(bytes);
         }
     };
@@ -171,7 +172,7 @@ fn stranger() -> Error {
     Error::new(ErrorKind::Unavailable, "owner_unreachable", "the owner of the store speaks another language")
 }
 
-/// An attached process, whose connections are gone with it.
+/// An attached process. Dropping this removes its connections.
 struct Attached {
     engine: Engine,
     source: Source,
@@ -189,7 +190,7 @@ impl Drop for Attached {
     }
 }
 
-/// What is being worked on for one connection, by id; stops when the connection ends.
+/// The requests of one connection that are in progress, by id. They are cancelled when the connection ends.
 #[derive(Default)]
 struct Running(Arc<Mutex<HashMap<u64, AbortHandle>>>);
 

@@ -1,4 +1,4 @@
-//! What owner and attached processes say to each other: frames of JSON, each behind its length.
+//! The protocol between the owner and attached processes: JSON frames with a length prefix.
 
 use crate::front::Caller;
 use lukasa_engine::{Agents, Grants};
@@ -12,26 +12,27 @@ use std::io;
 use std::path::PathBuf;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// Changes whenever a frame does. `Hello` and `Refused` stay as they are, so that any two versions can tell each other.
+/// Increases whenever a frame changes. `Hello` and `Refused` never change, so that any two versions can report the
+/// mismatch.
 const PROTOCOL: u32 = 5;
-/// Largest frame: answers of megabytes are no use to anybody, and a broken length must not take the memory.
+/// Largest frame in bytes: a corrupt length must not exhaust the memory, and no useful answer is larger.
 pub(super) const FRAME_BYTES: usize = 64 << 20;
-/// Codes of errors remembered; there are fewer than three hundred.
+/// Most error codes kept; there are fewer than three hundred.
 const CODES: usize = 1_024;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Frame {
-    /// The first of each side.
+    /// The first frame of each side.
     Hello(Hello),
-    /// Instead of the owner's hello.
+    /// Sent by the owner instead of its hello.
     Refused(Told),
-    /// Every connection that the attached process has open now.
+    /// All open connections of the attached process.
     Here {
         connections: BTreeSet<String>,
     },
     Request(Request),
-    /// What the attached process refused by itself, to be recorded.
+    /// A refusal by the attached process, to be recorded.
     Refusal(Refusal),
     Cancel {
         id: u64,
@@ -70,12 +71,12 @@ pub(super) struct Request {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Refusal {
     pub caller: Asker,
-    /// The operation, or what it was instead.
+    /// The name of the operation, or `login`.
     pub what: String,
     pub error: Told,
 }
 
-/// A caller as it travels. Both ends belong to one user, so what an attached process grants is believed.
+/// A [`Caller`] in a frame. Both ends belong to one user, so the owner trusts the grants of an attached process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Asker {
     scope: Scope,
@@ -83,7 +84,7 @@ pub(super) struct Asker {
     agent: Option<String>,
     session: Option<String>,
     connection: Option<String>,
-    /// None: everything.
+    /// None: all permissions.
     grants: Option<BTreeSet<String>>,
     agents: Agents,
     request_id: Option<String>,
@@ -92,7 +93,7 @@ pub(super) struct Asker {
     folder: Option<PathBuf>,
 }
 
-/// An error as it travels.
+/// An error in a frame.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Told {
     kind: ErrorKind,
@@ -107,7 +108,7 @@ impl Hello {
         Hello { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION").into(), store, pid: std::process::id() }
     }
 
-    /// Refuses to work with a stranger.
+    /// Refuses a process with another store or protocol version.
     pub fn check(&self, other: &Hello) -> Result<()> {
         if self.store != other.store {
             let (ours, theirs) = (self.store.display(), other.store.display());
@@ -160,7 +161,7 @@ impl From<Asker> for Caller {
     fn from(asker: Asker) -> Caller {
         let Asker { scope, user, agent, session, connection, grants, agents, request_id, address, tree, folder } =
             asker;
-        // Which places it may name was decided where it asked.
+        // The attached process has already checked which paths the caller may name.
         let grants = grants.map_or(Grants::All, Grants::Of);
         Caller {
             scope,
@@ -193,7 +194,7 @@ impl From<Told> for Error {
     }
 }
 
-/// Codes live as long as the process, once each.
+/// Interns an error code: each is leaked once.
 fn known(code: String) -> &'static str {
     static KNOWN: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
     let mut known = KNOWN.lock();
@@ -209,7 +210,7 @@ fn known(code: String) -> &'static str {
     code
 }
 
-/// A frame as it is sent.
+/// Serializes a frame with its length prefix.
 pub(super) fn written(frame: &Frame) -> Result<Vec<u8>> {
     let mut bytes = vec![0; 4];
     serde_json::to_writer(&mut bytes, frame).map_err(|e| Error::internal(format!("a frame cannot be written: {e}")))?;
@@ -226,7 +227,7 @@ fn too_large(bytes: usize) -> Error {
     Error::too_large("answer_too_large", message).hint("ask for less: a smaller limit, or page by page")
 }
 
-/// The next frame; none when the other side has ended.
+/// Reads the next frame. None if the connection has ended.
 pub(super) async fn next(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Frame>> {
     let length = match from.read_u32().await {
         Ok(length) => length as usize,
@@ -237,7 +238,7 @@ pub(super) async fn next(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Opti
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame is too large"));
     }
     let mut bytes = Vec::new();
-    // Grows with what comes, not with what was announced.
+    // The buffer grows with the bytes received, not with the announced length.
     from.take(length as u64).read_to_end(&mut bytes).await?;
     if bytes.len() < length {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! One operation on an engine of this process, on a thread of its own.
+//! One operation on an engine of this process, on its own thread.
 
 use super::workers::workers;
 use crate::front::Caller;
@@ -7,18 +7,18 @@ use lukasa_model::{Error, Result};
 use serde_json::Value;
 use std::any::Any;
 
-/// What is to be done, and for whom.
+/// An operation to run, and its caller.
 pub(super) struct Work {
     pub caller: Caller,
     pub operation: &'static Operation,
     pub request: Value,
-    /// What the work takes up, given back when the thread is done with it and not when nobody waits any more.
+    /// Resources of the work, released when the thread has finished rather than when the caller stops waiting.
     pub held: Box<dyn Any + Send>,
 }
 
 impl Work {
-    /// `written` puts the answer into the form that is needed, still on the thread, where it does not hold up others. Who
-    /// gives up waiting drops the future, and work stops.
+    /// Runs the operation. `written` converts the answer while still on the thread, because that may take long.
+    /// Dropping the future stops the work.
     pub async fn run<T: Send + 'static>(
         self,
         engine: Engine,
@@ -39,7 +39,7 @@ impl Work {
     }
 }
 
-/// Stops work when nobody waits for it any more.
+/// Stops the work when the future is dropped.
 struct Stopping(Stop);
 
 impl Drop for Stopping {

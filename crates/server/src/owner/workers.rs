@@ -1,4 +1,4 @@
-//! Threads at work for requests, and a watchdog that reports those that go on though they were told to stop.
+//! The threads that work on requests, and a watchdog that reports those that do not stop when they should.
 
 use crate::front::Caller;
 use lukasa_engine::Stop;
@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use std::sync::{LazyLock, Once};
 use std::time::{Duration, Instant};
 
-/// How long work may go on after it was told to stop: because of the time limit, or because nobody waits.
+/// How long work may continue after it was stopped by the time limit or because the caller has gone.
 const GRACE: Duration = Duration::from_secs(5);
-/// How often the watchdog looks.
+/// Time between two checks of the watchdog.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The workers of this process.
@@ -48,12 +48,12 @@ struct Worker {
     request_id: Option<String>,
     began: Instant,
     stop: Stop,
-    /// When it was first seen to have been told.
+    /// When the watchdog first saw that the work was stopped.
     told: Option<Instant>,
     stuck: bool,
 }
 
-/// A thread that works; ends when it is dropped.
+/// Registers a working thread until it is dropped.
 pub(crate) struct Working<'a> {
     workers: &'a Workers,
     id: u64,
@@ -77,7 +77,7 @@ impl Workers {
         Working { workers: self, id }
     }
 
-    /// Reports workers that are newly stuck; how many are.
+    /// Reports workers that became stuck since the last call. Returns the number of stuck workers.
     fn look(&self, now: Instant) -> usize {
         let mut state = self.0.lock();
         for worker in state.all.values_mut().filter(|worker| worker.stop.is_stopped()) {
@@ -93,7 +93,7 @@ impl Workers {
         stuck
     }
 
-    /// Refuses where so many are stuck that there may be nobody left to work.
+    /// An error if so many workers are stuck that none may be left for requests.
     pub fn check(&self, all: usize) -> Result<()> {
         let stuck = self.0.lock().all.values().filter(|worker| worker.stuck).count();
         if stuck < all {

@@ -1,4 +1,4 @@
-//! Claims end with the connection they were made by, whichever process owns the engine meanwhile.
+//! Claims end with the connection they were made over, whichever process owns the engine.
 
 use super::{NEVER, Site, caller};
 use lukasa_engine::registry;
@@ -20,7 +20,7 @@ async fn held(desk: &Desk) -> Vec<String> {
     out["active_claims"].as_array().unwrap().iter().map(|c| c["target_id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Waits until it is so; what is told over a socket takes a moment.
+/// Waits until the condition holds; messages over a socket take a moment.
 async fn until(mut so: impl FnMut() -> bool) {
     let waiting = async {
         while !so() {
@@ -60,7 +60,7 @@ async fn a_claim_outlives_the_owner_of_the_engine_and_not_its_connection() {
         let engine = engine.clone();
         assert_eq!(tokio::task::spawn_blocking(move || engine.sweep_claims(seconds * SECOND)).await.unwrap(), 0);
     }
-    // An attached process ends; nothing else does.
+    // An attached process ends; only its claims end.
     let gone = c1.id().to_owned();
     drop((c1, first));
     until(|| !here(&engine, &gone)).await;
@@ -69,7 +69,7 @@ async fn a_claim_outlives_the_owner_of_the_engine_and_not_its_connection() {
         tokio::task::spawn_blocking(move || (sweep.sweep_claims(210 * SECOND), sweep.sweep_claims(271 * SECOND)));
     assert_eq!(ended.await.unwrap(), (0, 1));
     assert_eq!(held(&second).await, ["a.rs", "c.rs", "d.rs"]);
-    // The owner ends, and whoever was attached owns the engine: its clients are there still, also one that asks nothing.
+    // The owner ends and an attached process takes over: its clients still count as connected, even an idle one.
     drop((engine, c0, owner));
     role(&second, |role| role == Role::Owner).await;
     assert_eq!(held(&second).await.len(), 3);

@@ -1,4 +1,4 @@
-//! Owners are killed under the reads and writes of other processes.
+//! Owners are killed during reads and writes of other processes.
 
 use super::{NEVER, ask, open, place};
 use lukasa_model::Scope;
@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const STORE: &str = "LUKASA_TEST_STORE";
 const NAME: &str = "LUKASA_TEST_NAME";
 const KILLS: usize = 5;
-/// Far more than it takes, for a machine that has other things to do.
+/// Far more than a takeover takes, to allow for a busy machine.
 const TAKEN_OVER: Duration = Duration::from_secs(5);
 
 fn now() -> Duration {
@@ -27,11 +27,11 @@ fn now() -> Duration {
 
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
-    // Whoever listens may be gone: then this is about to end.
+    // If the reader is gone, this process is about to end.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
-/// One of the processes: writes and reads until its input ends, and says what came of it.
+/// One of the processes: writes and reads until its input ends, and prints the outcome of each.
 #[test]
 #[ignore = "started by the test below, as a process of its own"]
 fn agent() {
@@ -82,7 +82,7 @@ fn agent() {
         let ended = tokio::task::spawn_blocking(|| std::io::stdin().lock().lines().count());
         ended.await.unwrap();
     });
-    // What is under way goes down with us, as it does when an agent ends.
+    // Work in progress ends with the process, as when an agent ends.
     std::process::exit(0);
 }
 
@@ -117,7 +117,7 @@ impl Story {
         std::thread::spawn(move || {
             let mut out = BufReader::new(out);
             let mut line = String::new();
-            // A line that was cut off was not yet said.
+            // An incomplete line is ignored.
             while out.read_line(&mut line).is_ok_and(|bytes| bytes > 0) && line.ends_with('\n') {
                 let _ = tell.send((named.clone(), std::mem::take(&mut line)));
             }
@@ -125,8 +125,8 @@ impl Story {
         self.agents.push(Agent { name: name.into(), child });
     }
 
-    /// Listens until every process has had a write acknowledged that it began after a moment, and until there have been
-    /// so many owners. When the first was acknowledged.
+    /// Waits until every process has an acknowledged write that it started after `after`, and until there have been
+    /// `owners` owners. Returns when the first write was acknowledged.
     fn until_all_write(&mut self, after: Duration, owners: usize) -> Duration {
         let mut names: BTreeSet<String> = self.agents.iter().map(|agent| agent.name.clone()).collect();
         let mut first = None;
@@ -152,12 +152,12 @@ impl Story {
             ["read"] => self.reads += 1,
             ["lost", _] => self.lost += 1,
             ["fault", ..] => self.faults.push(words.join(" ")),
-            // The harness has its say too.
+            // Output of the test harness.
             _ => {}
         }
     }
 
-    /// Kills the owner. When that was.
+    /// Kills the owner. Returns the time of the kill.
     fn kill_owner(&mut self, lock: &Path) -> Duration {
         let note: Value = serde_json::from_str(&std::fs::read_to_string(lock).unwrap()).unwrap();
         let owner = self.agents.iter().position(|agent| note["pid"] == agent.child.id()).expect("an owner");
@@ -203,7 +203,7 @@ fn owners_are_killed_and_nothing_acknowledged_is_lost() {
         assert!(first - killed < TAKEN_OVER);
         story.start(&format!("p{}", kill + 4));
         story.until_all_write(killed, kill + 2);
-        // Only owners open engines, and each began when its predecessor was gone.
+        // Only owners open engines, and each starts after its predecessor has ended.
         assert_eq!((story.owners.len(), story.opened), (kill + 2, kill + 2), "{:?}", story.owners);
     }
     for agent in &mut story.agents {

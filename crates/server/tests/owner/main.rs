@@ -1,4 +1,4 @@
-//! Processes share one engine: one owns it, others attach, another takes over, and nothing acknowledged is lost.
+//! Processes share one engine: one owns it, others attach, another takes over, and no acknowledged write is lost.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
@@ -26,10 +26,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Long enough for a loaded machine; reached only by what never comes.
+/// Timeout for events that must happen; long enough for a busy machine.
 const NEVER: Duration = Duration::from_secs(60);
 
-/// A store of its own, and how often an engine was opened on it.
+/// A temporary store, and how often an engine was opened on it.
 struct Site {
     folder: TempDir,
     opened: Arc<AtomicUsize>,
@@ -64,7 +64,7 @@ impl Site {
         self.opened.load(Ordering::SeqCst)
     }
 
-    /// What the owner says about itself.
+    /// The note of the owner.
     fn note(&self) -> Value {
         serde_json::from_str(&std::fs::read_to_string(self.lock()).unwrap()).unwrap()
     }
@@ -126,7 +126,7 @@ async fn many_desks_share_one_engine_and_get_the_same_answers() {
         assert_eq!(desk.role(), Role::Attached { owner: std::process::id() });
         assert!(desk.engine().is_none());
     }
-    // What one wrote the others see, to the letter, whoever works on it.
+    // What one process wrote, all others read, byte for byte.
     let operation = registry::find("list").unwrap();
     let request = json!({"type": "Service", "as_of": "tx:9"});
     let text = |desk: Desk, request: Value| async move {
@@ -142,7 +142,7 @@ async fn many_desks_share_one_engine_and_get_the_same_answers() {
         (&log["transactions"][0]["author"], &log["transactions"][0]["agent"]),
         (&json!("ada"), &json!("tester"))
     );
-    // Errors too, with all they say.
+    // Errors are passed on completely, too.
     for (name, request) in [
         ("get", json!({"ref": "nobody"})),
         ("get", json!({"name": 1})),
@@ -217,12 +217,12 @@ async fn when_the_owner_ends_exactly_one_other_takes_over() {
     for ended in 1..6 {
         let gone = desks.iter().position(|desk| desk.role() == Role::Owner).unwrap();
         drop(desks.remove(gone));
-        // Whoever asks first, and before anybody noticed.
+        // A request before the other processes have noticed that the owner ended.
         for desk in &desks {
             let all = ask(desk, "list", json!({"type": "Service"})).await.unwrap();
             assert_eq!(all["total"], 6);
         }
-        // An owner that ends may still have answered.
+        // The ending owner may still have answered, so the takeover may take a moment.
         let owners = || desks.iter().filter(|desk| desk.role() == Role::Owner).count();
         while owners() == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -234,7 +234,7 @@ async fn when_the_owner_ends_exactly_one_other_takes_over() {
     }
 }
 
-/// Requests that come while the store is opened wait for it, here and at attached processes.
+/// Requests that arrive while the store is being opened wait for it, in the owner and in attached processes.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_wait_until_the_engine_is_open() {
     let site = Site::new();
@@ -274,7 +274,7 @@ async fn a_store_that_cannot_be_opened_is_an_answer_and_is_tried_again() {
     });
     owning(&owner).await;
     let other = site.desk();
-    // The first attempt was begun by itself; what it came to is known to who asked in time.
+    // The first attempt starts on its own; only requests that wait for it see its error.
     let mut codes = vec![];
     while let Err(error) = ask(&other, "projects", json!({})).await {
         codes.push(error.code);
@@ -283,7 +283,7 @@ async fn a_store_that_cannot_be_opened_is_an_answer_and_is_tried_again() {
     ask(&owner, "projects", json!({})).await.unwrap();
 }
 
-/// An owner that is played by the test: it reads a request and says what the test wants.
+/// An owner played by the test: it reads requests and sends what the test wants.
 struct Impostor {
     lock: File,
     listener: UnixListener,
@@ -303,7 +303,7 @@ impl Impostor {
         Impostor { lock, listener, hello }
     }
 
-    /// Takes a connection in.
+    /// Accepts a connection.
     fn welcome(&self) -> UnixStream {
         let (mut stream, _) = self.listener.accept().unwrap();
         assert_eq!(hear(&mut stream)["hello"]["version"], env!("CARGO_PKG_VERSION"));
@@ -344,7 +344,7 @@ async fn reads_in_flight_are_done_again_and_writes_are_told() {
     let heard = blocking(move || {
         let mut stream = impostor.welcome();
         let heard = [hear(&mut stream), hear(&mut stream)];
-        // It ends without a word: the connection first, then the lock, as it may be.
+        // It ends without a reply: first the connection, then the lock.
         drop(stream);
         std::thread::sleep(Duration::from_millis(30));
         drop(impostor.lock);
@@ -358,7 +358,7 @@ async fn reads_in_flight_are_done_again_and_writes_are_told() {
     assert_eq!((error.kind, error.code), (ErrorKind::Unavailable, "owner_changed"));
     assert!(error.hint.unwrap().contains("look"));
     assert_eq!((desk.role(), site.opened()), (Role::Owner, 1));
-    // The next attempt finds an owner, itself; the one that was lost was not done behind our back.
+    // The next attempt finds this process as the owner. The lost write was not repeated.
     let done = ask(&desk, "put", json!({"type": "Service", "key": "a"})).await.unwrap();
     assert_eq!(done["tx"], 1, "{done}");
 }
@@ -399,7 +399,7 @@ async fn who_stops_waiting_stops_the_work() {
     assert_eq!(cancel, json!({"cancel": {"id": id}}));
 }
 
-/// A model that takes its time, and counts.
+/// A slow embedding model that counts requests.
 fn slow_model() -> (FakeEndpoint, Embedding) {
     let endpoint = FakeEndpoint::start(|asked, _| {
         std::thread::sleep(Duration::from_millis(20));
@@ -422,7 +422,7 @@ fn slow_model() -> (FakeEndpoint, Embedding) {
     (endpoint, embedding)
 }
 
-/// Which part of an attached process goes while the owner works for it.
+/// Either the request or the whole attached process goes away while the owner works for it.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_owner_stops_when_the_one_who_asked_is_gone() {
     for whole_process in [false, true] {
@@ -457,7 +457,7 @@ async fn the_owner_stops_when_the_one_who_asked_is_gone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn other_versions_are_refused_in_words() {
-    // An owner of another version, seen by us.
+    // An owner of another version, seen by this process.
     let site = Site::new();
     let mut impostor = Impostor::at(&site);
     impostor.hello["version"] = json!("0.0.1");
@@ -469,12 +469,12 @@ async fn other_versions_are_refused_in_words() {
     let error = ask(&desk, "projects", json!({})).await.unwrap_err();
     assert_eq!((error.kind, error.code), (ErrorKind::Unavailable, "owner_version"));
     assert!(error.message.contains("0.0.1") && error.hint.is_some(), "{error:?}");
-    // Once it has ended, we go on.
+    // Once it has ended, this process takes over.
     drop(greeting.join().unwrap());
     owning(&desk).await;
     ask(&desk, "projects", json!({})).await.unwrap();
 
-    // We as the owner, seen by another version, and by somebody who means another store.
+    // This process as the owner, seen by another version and by a process with another store.
     let hello = json!({"protocol": 5, "version": env!("CARGO_PKG_VERSION"), "store": site.place().store(), "pid": 2});
     let socket = site.socket();
     let greet = move |hello: Value| {
@@ -509,7 +509,7 @@ async fn nonsense_ends_a_connection_and_nothing_else() {
             stream.write_all(nonsense).unwrap();
             stream.shutdown(std::net::Shutdown::Write).unwrap();
             let mut rest = Vec::new();
-            // A reset is an end as well.
+            // A reset counts as the end, too.
             let _ = stream.read_to_end(&mut rest);
             assert!(rest.is_empty());
         }

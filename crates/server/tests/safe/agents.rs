@@ -1,4 +1,4 @@
-//! Whose agent a caller is comes from the token or key: nobody reads, writes or releases anything as somebody else's.
+//! The agent of a caller is bound to its token or key: no caller reads, writes or releases as the agent of another.
 
 use crate::house::{House, SURFACES};
 use crate::requests::requests;
@@ -6,11 +6,11 @@ use lukasa_engine::operations;
 use lukasa_testkit::fixtures;
 use serde_json::{Value, json};
 
-/// Stands in what only its agent may read.
+/// Occurs only in what one agent may read.
 const MARK: &str = "quartzmarmot";
 const SCOPES: [&str; 4] = ["graph:read", "graph:write", "graph:search:read", "graph:sensitive:read"];
 
-/// A project in which the agent `claude` of ada has remembered something sensitive and claimed a file.
+/// A project in which ada's agent `claude` has recorded a sensitive episode and claimed a file.
 fn claimed(house: &House) -> String {
     let ada = house.key_of("ours", "ada", &SCOPES, &["claude"]);
     house.ok(&ada, "put", json!({"type": "File", "key": "src/a.py", "properties": {"path": "src/a.py"}}));
@@ -31,7 +31,7 @@ fn a_key_acts_as_its_own_agents_and_nobody_elses() {
         let house = House::of(fixture, None);
         let ada = claimed(&house);
         let kind = house.fixture.name;
-        // Without an agent of its own: within its user's name.
+        // A key without named agents acts as agents under its user's name.
         let eve = house.key_of("ours", "eve", &SCOPES, &[]);
         for (operation, request) in [
             ("agent_release", json!({"target_id": "src/a.py", "agent_id": "claude"})),
@@ -55,7 +55,7 @@ fn a_key_acts_as_its_own_agents_and_nobody_elses() {
             let told = house.tool(&eve, &session, operation, request);
             assert_eq!(told["errorCode"], "forbidden_agent", "{kind}: {told}");
         }
-        // Whoever calls itself so over MCP is still the user's own.
+        // A client that calls itself `claude` over MCP is still the agent `eve/claude`.
         let session = house.session(&eve, "claude");
         let told = house.tool(&eve, &session, "agent_release", json!({"target_id": "src/a.py"}));
         assert_eq!(told["errorCode"], "not_holder", "{kind}: {told}");
@@ -69,7 +69,7 @@ fn a_key_acts_as_its_own_agents_and_nobody_elses() {
         for agent in ["eve", "eve/codex"] {
             house.ok(&eve, "episode_add", json!({"content": "x", "agent_id": agent}));
         }
-        // Its own agent sees and ends what is its own, whatever the client calls itself.
+        // The agent sees and ends its own claims, whatever name the client sends.
         let session = house.session(&ada, "some client");
         for (way, text) in [
             ("REST", house.ok(&ada, "episode_recall", recalled()).to_string()),
@@ -90,7 +90,7 @@ fn a_key_acts_as_its_own_agents_and_nobody_elses() {
 fn every_operation_that_an_agent_can_be_named_to_asks_whose_it_is() {
     for fixture in fixtures() {
         let (kind, home) = (fixture.name, tempfile::tempdir().unwrap());
-        // With a tree and a folder, so that nothing is refused for want of them.
+        // With a tree and a folder, so that no operation is refused because they are missing.
         let house = House::of(fixture, Some(home.path()));
         let eve = house.client(&house.key_of("ours", "eve", &["admin"], &[]));
         house.ok(&eve.key, "put", json!({"type": "Service", "key": "web"}));

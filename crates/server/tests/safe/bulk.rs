@@ -1,4 +1,4 @@
-//! Exports and imports as bodies: what goes out comes in again, in bounded size, for who may.
+//! Bulk export and import: what is exported can be imported, within size limits and with permission.
 
 use crate::house::House;
 use crate::requests::furnish;
@@ -59,7 +59,7 @@ fn scopes_places_and_sizes_hold() {
     let wrong = import(&house, &writer, "", &format!("{}\nnonsense\n", line(77)));
     assert_eq!((wrong.status, wrong.code().as_str()), (400, "malformed_line"));
     assert!(wrong.body.contains("line 2"), "{}", wrong.body);
-    // Larger than is taken, with a length and without.
+    // Larger than the limit, with and without a `content-length`.
     let large: String = (100..400).map(|n| line(n) + "\n").collect();
     assert_eq!(import(&house, &writer, "", &large).code(), "request_too_large");
     let mut stream = connect(house.address);
@@ -72,7 +72,7 @@ fn scopes_places_and_sizes_hold() {
     .unwrap();
     assert_eq!(rest(&mut stream).unwrap().code(), "request_too_large");
     assert_eq!(house.ok(&admin, "list", json!({"limit": 1}))["total"], 20, "nothing of it was written");
-    // By the operations themselves no file of the served tree is written, whoever asks.
+    // The operations themselves write no file into the served tree, whoever calls them.
     for file in ["there.txt", "new.txt", "../out.txt", "/tmp/out.txt"] {
         let refused = house.call(&admin, "export", &json!({"file": file})).code();
         assert!(["file_exists", "forbidden_path"].contains(&refused.as_str()), "{file}: {refused}");

@@ -1,4 +1,4 @@
-//! A clock that went forward by more than a day on its own has nothing recorded by it.
+//! While the wall clock is more than a day ahead of the elapsed time, nothing is recorded with it.
 
 use crate::house::{House, KEY, SURFACES, engine_by};
 use crate::repository::head;
@@ -18,7 +18,7 @@ fn a_clock_that_jumps_forward_is_reported_and_not_written_by() {
         let clock = GuardedClock::new(Arc::clone(&wall) as Arc<dyn Clock>, false, move |_| {
             told.fetch_add(1, Ordering::SeqCst);
         });
-        // No time goes by but on the wall.
+        // Only the wall clock moves; no time elapses.
         let clock = Arc::new(clock.with_steady(|| Some(Steady { boot: "first".into(), micros: 0 })));
         let engine = engine_by(clock, &fixture, KEY);
         let house = House::serving(Arc::new(fixture), engine, Given::default(), |_| ());

@@ -1,4 +1,4 @@
-//! Figures of every stage of a search are for who has the scope for them.
+//! The statistics of search stages need their own scope.
 
 use crate::house::House;
 use lukasa_engine::search::NORMALIZATION;

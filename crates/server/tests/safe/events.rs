@@ -1,4 +1,4 @@
-//! What happens, told over a connection as it happens, and gone on with after it was cut.
+//! Events are streamed as they happen, and the stream can be resumed after a disconnect.
 
 use crate::house::House;
 use lukasa_testkit::fixtures;
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
-/// Somebody who listens.
+/// A subscriber to the event stream.
 struct Listener {
     lines: BufReader<TcpStream>,
     last: Option<String>,
 }
 
 impl Listener {
-    /// Listens, from where `last` says on; nothing that happens after this returns is missed.
+    /// Subscribes after the event `last`, or from now on. Every event after this returns is received.
     fn new(house: &House, key: &str, path: &str, last: Option<&str>) -> Listener {
         let mut stream = connect(house.address);
         let last_id = last.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
@@ -32,7 +32,7 @@ impl Listener {
         line.trim_end().to_owned()
     }
 
-    /// The next event; lines between say how long parts of the body are.
+    /// The next event; lines with the lengths of chunks are skipped.
     fn next(&mut self) -> (String, Value) {
         let (mut kind, mut data) = (String::new(), Value::Null);
         loop {
@@ -47,7 +47,7 @@ impl Listener {
         }
     }
 
-    /// Kinds of events up to the first of this kind, and that one.
+    /// The kinds of all events up to the first of this kind, and its data.
     fn until(&mut self, wanted: &str) -> (Vec<String>, Value) {
         let mut kinds = Vec::new();
         loop {
@@ -73,7 +73,7 @@ fn claims_conflicts_and_transactions_are_told_in_order_and_gone_on_with() {
     for fixture in fixtures() {
         let house = House::of(fixture, None);
         let key = house.key("acme", "ann", &["admin"]);
-        // Declares the types of what follows.
+        // Declares the types that the following writes use.
         house.ok(&key, "task_update", json!({"task_id": "1", "title": "Mend it"}));
         let mut all = Listener::new(&house, &key, "/v1/events", None);
         assert_eq!(claim(&house, &key, "ada", "src/auth.ts")["status"], "ok");
@@ -86,7 +86,7 @@ fn claims_conflicts_and_transactions_are_told_in_order_and_gone_on_with() {
             ("conflict", &json!("ada"), &json!("bob"))
         );
 
-        // Cut off: what happens meanwhile is told to who comes back, a refusal too, and nothing twice.
+        // After a disconnect the client receives what happened meanwhile, also a refused claim, and nothing twice.
         let last = all.last.take().unwrap();
         drop(all);
         assert_eq!(claim(&house, &key, "eve", "src/auth.ts")["status"], "CONFLICT");

@@ -1,4 +1,4 @@
-//! Files of the machine that facts name: over REST and MCP nobody is shown, or told of, what is no file of the working tree.
+//! Over REST and MCP, no caller reads or learns of a file outside the working tree, even if a fact names it.
 
 #![cfg(unix)]
 

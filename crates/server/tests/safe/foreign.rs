@@ -1,4 +1,5 @@
-//! Folders of the machine belong to the project that was given them: whatever others name, they see and change nothing there.
+//! Folders belong to the project they were given to: other callers can neither read nor change them, whatever they
+//! name.
 
 #![cfg(unix)]
 
@@ -12,17 +13,17 @@ use serde_json::{Value, json};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// Stands in every file of the other tenant.
+/// Occurs in every file of the other tenant.
 const MARK: &str = "quartzmarmot";
 const SOURCE: &str = "def quartzmarmot():\n    return 'quartzmarmot'\n";
 const WRITER: [&str; 4] = ["graph:read", "graph:write", "graph:search:read", "tests:run"];
 
-/// Stores that outlive a process: what is asked here is much, and about folders.
+/// Stores on disk. These tests send many requests about folders, so the memory store is left out.
 fn lasting() -> impl Iterator<Item = Fixture> {
     fixtures().into_iter().filter(|fixture| fixture.name != "memory")
 }
 
-/// A machine that two tenants have folders on, each with a tree and a place for data.
+/// A machine with two tenants, each with a working tree and a data folder.
 struct Machine {
     house: House,
     root: PathBuf,
@@ -30,7 +31,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// `theirs` has both its folders, and has indexed its tree; `given` says what of the machine is given beside that.
+    /// `theirs` has both its folders and has indexed its tree. `given` adds further folders.
     fn new(fixture: Fixture, given: impl FnOnce(Given, &Path) -> Given) -> Machine {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
@@ -43,7 +44,7 @@ impl Machine {
                 json!({"object": {"type": "Service", "key": "web", "title": place.file_name().unwrap().to_str()}});
             std::fs::write(place.join("data/facts.jsonl"), format!("{line}\n")).unwrap();
         }
-        // Beside what is given, and within it by a link.
+        // Beside the given folders, and inside them by a link.
         std::fs::write(
             theirs.join("data/secret.jsonl"),
             format!("{}\n", json!({"object": {"type": "Note", "key": MARK}})),
@@ -67,7 +68,7 @@ impl Machine {
         self.root.join(name).display().to_string()
     }
 
-    /// Names that lead to what is the other tenant's, or nobody's.
+    /// Paths that lead to the other tenant, or to no tenant.
     fn elsewhere(&self) -> Vec<String> {
         let inside =
             ["theirs/tree", "theirs/tree/secret.py", "theirs/tree/new.jsonl", "theirs/tree/.git", "theirs/data"];
@@ -78,7 +79,7 @@ impl Machine {
         named.chain(ways.map(str::to_owned)).collect()
     }
 
-    /// The code of an answer in which there is nothing of the other tenant.
+    /// The code of the answer, after checking that it contains nothing of the other tenant.
     fn code(&self, client: &Client<'_>, surface: Surface, operation: &str, request: &Value) -> String {
         let told = client.ask(surface, operation, request);
         let kind = self.house.fixture.name;
@@ -86,7 +87,7 @@ impl Machine {
         told.code
     }
 
-    /// Asks every operation that takes a path for each of these; how often it was asked.
+    /// Calls every operation that takes a path with each of these. Returns the number of calls.
     fn refused(&self, client: &Client<'_>, paths: &[String]) -> usize {
         let mut asked = 0;
         for (operation, field) in places() {
@@ -104,7 +105,7 @@ impl Machine {
     }
 }
 
-/// Every field of every operation that names a place on the machine.
+/// Every field of every operation that names a path.
 fn places() -> Vec<(&'static Operation, &'static str)> {
     let fields = |operation: &'static Operation| {
         operation.meta.places.iter().chain(operation.meta.files).map(move |field| (operation, *field))
@@ -114,7 +115,7 @@ fn places() -> Vec<(&'static Operation, &'static str)> {
     all
 }
 
-/// A request that names a place, and would otherwise do.
+/// A request with this path that is otherwise valid.
 fn with(operation: &Operation, field: &str, path: &str) -> Value {
     let mut request = without(operation);
     for required in operation.meta.places.iter().chain(operation.meta.files).filter(|field| operation.requires(field)) {
@@ -151,7 +152,7 @@ fn who_was_given_nothing_names_no_place_on_the_machine() {
             paths.extend([".", "shop.py", "facts.jsonl", "new.jsonl"].map(str::to_owned));
             paths.extend(["ours/tree", "ours/data/facts.jsonl"].map(|name| machine.path(name)));
             assert!(machine.refused(&client, &paths) > 500);
-            // Left out, it is nowhere, or does without.
+            // Without a path the operation fails or needs none.
             for (surface, (operation, _)) in
                 SURFACES.into_iter().flat_map(|s| places().into_iter().map(move |p| (s, p)))
             {
@@ -184,7 +185,7 @@ fn who_has_folders_does_not_leave_them() {
             if scopes == WRITER {
                 continue;
             }
-            // What is theirs to name leads to nothing else.
+            // The paths that the caller may name lead to nothing of the other tenant.
             for (surface, (operation, field)) in
                 SURFACES.into_iter().flat_map(|s| places().into_iter().map(move |p| (s, p)))
             {
@@ -215,7 +216,7 @@ fn no_text_of_any_request_shows_the_files_of_another_tenant() {
         let names = [machine.path("theirs/tree/secret.py"), "way/tree/secret.py".to_owned()];
         for operation in crate::requests::in_order() {
             for (at, request) in requests(operation, &names).into_iter().enumerate() {
-                // Every field by both surfaces, each with another name.
+                // Every field on both surfaces, each time with the other of the two names.
                 let surface = SURFACES[at % 2];
                 machine.code(&client, surface, operation.meta.name, &request);
             }
@@ -286,7 +287,7 @@ fn a_backup_of_one_tenant_has_nothing_of_another() {
             made += 1;
         }
         assert!(made >= 8, "{kind}: {made}");
-        // Nor is a copy of a whole store, which may have other projects, restored from elsewhere.
+        // A backup contains a whole store with all its projects, so remote callers can neither make nor restore one.
         std::fs::write(machine.root.join("ours/data/copy.db"), b"SQLite format 3\0").unwrap();
         for surface in SURFACES {
             for (operation, path) in [("backup", "new.db"), ("restore_backup", "copy.db")] {

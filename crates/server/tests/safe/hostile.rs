@@ -1,4 +1,4 @@
-//! Whoever is slow, sends too much or nonsense gets no more than a refusal, and others are answered meanwhile.
+//! A client that is slow or sends too much or invalid data is refused, and other clients are served meanwhile.
 
 use crate::house::House;
 use lukasa_engine::Context;
@@ -15,9 +15,9 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Short, so that tests need not wait; nothing is asserted about how long anything takes.
+/// Short, so that tests need not wait. No test depends on how long anything takes.
 const SHORT: Duration = Duration::from_millis(500);
-/// Drips before a test gives up; many times what the server waits for.
+/// Bytes sent before a test gives up; many times what the server waits for.
 const DRIPS: usize = 600;
 const BYTES: usize = 20_000;
 
@@ -31,7 +31,7 @@ fn small() -> House {
     limited(Limits { bytes: BYTES, ..Limits::default() })
 }
 
-/// With limits of its own on work.
+/// With these limits on concurrent work.
 fn limited(limits: Limits) -> House {
     House::with(Fixture::memory(), None, |site| {
         let engine = site.front.desk().engine().unwrap();
@@ -39,7 +39,7 @@ fn limited(limits: Limits) -> House {
     })
 }
 
-/// With limits on how often each may ask.
+/// With these rate limits.
 fn rated(soft: u32, hard: u32) -> House {
     let limit = |burst| Limit { per_second: 1, burst };
     House::with(Fixture::memory(), None, |site| {
@@ -52,7 +52,7 @@ fn is_well(house: &House) {
     assert_eq!(ask(house.address, "GET", "/healthz", &[], "").status, 200);
 }
 
-/// Sends a byte now and then until the other side has had enough; what it said last.
+/// Sends a byte at a time until the server closes the connection. Returns its last reply.
 fn drip(mut stream: TcpStream, byte: u8) -> Option<Reply> {
     stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let mut told = Vec::new();
@@ -100,7 +100,7 @@ fn who_says_nothing_is_let_go() {
     for stream in &mut idle {
         assert!(rest(stream).is_none_or(|reply| reply.status == 408));
     }
-    // A connection that has asked once may rest no longer than one that has not.
+    // A connection that has sent a request may be idle no longer than a new one.
     let mut stream = connect(house.address);
     stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     assert_eq!(rest(&mut stream).unwrap().status, 200);
@@ -123,7 +123,7 @@ fn who_drips_a_body_is_refused_in_time() {
              content-type: application/json\r\n{kind}\r\n\r\n"
         )
         .unwrap();
-        // A chunk whose size never ends, or text that never ends.
+        // A chunk size or a text that never ends.
         let last = drip(stream, b'0').expect("it is told why");
         match path {
             "/mcp" => assert!((400..600).contains(&last.status), "{}", last.all()),
@@ -149,7 +149,7 @@ fn too_much_is_refused_with_and_without_a_length() {
         )
         .unwrap();
         let chunk = format!("400\r\n{}\r\n", "x".repeat(0x400));
-        // It may hang up before all is sent.
+        // The server may close the connection before everything is sent.
         let sent = (0..2_000).take_while(|_| stream.write_all(chunk.as_bytes()).is_ok()).count();
         let mut told = Vec::new();
         let _ = stream.read_to_end(&mut told);
@@ -163,7 +163,7 @@ fn too_much_is_refused_with_and_without_a_length() {
     is_well(&house);
 }
 
-/// Every kind of nonsense, and the status it deserves.
+/// Every kind of invalid request, and the expected status.
 #[test]
 fn nonsense_is_refused() {
     let house = house();
@@ -218,7 +218,7 @@ fn nonsense_is_refused() {
         ),
     ] {
         let mut stream = connect(house.address);
-        // It may hang up before it has read all.
+        // The server may close the connection before it has read everything.
         let _ = stream.write_all(text.as_bytes());
         let mut told = Vec::new();
         let _ = stream.read_to_end(&mut told);
@@ -249,7 +249,7 @@ fn nothing_that_is_echoed_makes_a_header() {
         assert_eq!(reply.header("content-type"), Some("application/json"), "no page is made of it");
         assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
     }
-    // What comes as a header, or as the name of a host, goes back as text at most.
+    // Values of headers and host names are escaped in responses.
     let odd = r#"a"b<c>d"#;
     let reply = ask(house.address, "GET", "/v1/log", &[("x-api-key", &key), ("x-project-id", odd)], "");
     assert!((400..500).contains(&reply.status) && reply.json()["error"]["code"].is_string(), "{}", reply.all());
@@ -302,7 +302,7 @@ fn places_for_connections_are_given_back() {
         site.patience = Patience { head: SHORT, connections: 4, ..Patience::default() };
     });
     let _idle: Vec<_> = (0..12).map(|_| connect(house.address)).collect();
-    // Waits until those before it were let go.
+    // Waits until the server has closed the idle connections.
     is_well(&house);
 }
 
@@ -315,7 +315,7 @@ fn an_address_that_fails_too_often_is_not_listened_to_for_a_while() {
     let good = house.key("ours", "bob", &["admin"]);
     let wrong = format!("{}{}", &good[..good.len() - 4], if good.ends_with("AAAA") { "BBBB" } else { "AAAA" });
     house.ok(&good, "put", json!({"type": "Service", "key": "a"}));
-    // Who brings nothing guesses nothing.
+    // A request without credential is not a guess.
     for _ in 0..10 {
         assert_eq!(ask(house.address, "POST", "/v1/log", &[], "").code(), "missing_token");
     }
@@ -344,7 +344,7 @@ fn who_asks_too_often_is_warned_then_refused_and_told_when_to_come_back() {
     let second = house.call(&bob, "projects", &json!({}));
     assert_eq!((second.status, second.header("x-ratelimit-remaining")), (200, Some("0")), "{}", second.all());
     assert!(second.header("x-ratelimit-warning").is_some(), "more than the soft limit: {}", second.head);
-    // Every way in counts, and every one is refused.
+    // Every path counts and is refused.
     for (method, path, body) in [
         ("POST", "/v1/projects", "{}"),
         ("GET", "/graph/objects", ""),
@@ -357,7 +357,7 @@ fn who_asks_too_often_is_warned_then_refused_and_told_when_to_come_back() {
         assert_eq!(refused.header("retry-after"), Some("1"), "{path}");
         assert_eq!(refused.json()["error"]["details"]["retry_after"], 1, "{path}");
     }
-    // Others, and what says nothing about anybody's facts, are not concerned.
+    // Other users and public paths are not affected.
     assert_eq!(house.call(&ann, "projects", &json!({})).status, 200);
     is_well(&house);
     house.fixture.clock.advance(1);
@@ -379,11 +379,11 @@ fn who_finds_no_place_to_wait_is_told_to_come_again() {
     let house = limited(Limits { at_once: 1, waiting: 0, ..Limits::default() });
     let key = house.key("ours", "bob", &["admin"]);
     house.ok(&key, "put", json!({"type": "Service", "key": "a"}));
-    // Who counts to a hundred million has the only place for as long as it takes to see the others refused.
+    // A query that counts to a hundred million occupies the only turn while the others are refused.
     let long = json!({"query": "UNWIND range(1, 10000) AS a UNWIND range(1, 10000) AS b RETURN count(a + b)",
         "timeout_ms": 10_000});
     let (address, sent) = (house.address, key.clone());
-    // Nobody waits for what it finds. It may come while one of the others has the place, and then comes again.
+    // Its result is not used. If another request has the turn when it arrives, it is sent again.
     std::thread::spawn(move || {
         let ask = || tried(address, "POST", "/v1/cypher", &[("x-api-key", &sent)], &long.to_string());
         while ask().is_ok_and(|reply| reply.is_some_and(|reply| reply.status == 429)) {}

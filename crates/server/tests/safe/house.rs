@@ -1,4 +1,4 @@
-//! A guarded server over a store of a test, and keys that open it.
+//! A server with authentication over the store of a test, and access keys for it.
 
 use lukasa_engine::audit::{AuditKey, Keeps};
 use lukasa_engine::{Audit, Engine};
@@ -17,23 +17,23 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Seals the record of a house unless a test says otherwise.
+/// Default byte of the audit key.
 pub const KEY: u8 = 7;
 
 pub struct House {
     pub address: SocketAddr,
     pub fixture: Arc<Fixture>,
     pub engine: Engine,
-    // Ends the server, before the store goes.
+    // Dropped first, so that the server ends before the store does.
     runtime: Option<tokio::runtime::Runtime>,
 }
 
-/// An engine that records what is asked of it, under the key made of this byte.
+/// An engine with an audit log, whose key consists of this byte.
 pub fn engine(fixture: &Fixture, key: u8) -> Engine {
     engine_by(Arc::clone(&fixture.clock) as Arc<dyn Clock>, fixture, key)
 }
 
-/// The same by another clock.
+/// As [`engine`], with another clock.
 pub fn engine_by(clock: Arc<dyn Clock>, fixture: &Fixture, key: u8) -> Engine {
     let secret = Arc::new(AuditKey::new(&[key; 32]).unwrap());
     let audit = Audit::new(Arc::clone(&fixture.store), Arc::clone(&clock), "house", secret, Keeps::All);
@@ -41,12 +41,12 @@ pub fn engine_by(clock: Arc<dyn Clock>, fixture: &Fixture, key: u8) -> Engine {
 }
 
 impl House {
-    /// With a working tree for the project `shop` of `ours`; nobody else has one.
+    /// With `home` as the working tree of the project `shop` of `ours`. No other project has one.
     pub fn of(fixture: Fixture, home: Option<&Path>) -> House {
         House::with(fixture, home, |_| ())
     }
 
-    /// `change` has the last word on what is served.
+    /// `change` adjusts the site before it is served.
     pub fn with(fixture: Fixture, home: Option<&Path>, change: impl FnOnce(&mut Site)) -> House {
         let shop = Scope::new("ours", "shop").unwrap();
         let given = home.map_or_else(Given::default, |home| Given::default().with_tree(shop, home));
@@ -60,7 +60,7 @@ impl House {
         House::serving(Arc::new(fixture), engine, given, |_| ())
     }
 
-    /// Another server over the same store, with an engine of its own and these folders.
+    /// Another server over the same store, with its own engine and these folders.
     pub fn beside(&self, given: Given) -> House {
         House::serving(Arc::clone(&self.fixture), engine(&self.fixture, KEY), given, |_| ())
     }
@@ -93,7 +93,7 @@ impl House {
         House { address, fixture, engine, runtime: Some(runtime) }
     }
 
-    /// A key of a user for every project, who may act as any agent.
+    /// A key of a user for every project and any agent.
     pub fn key(&self, tenant: &str, user: &str, scopes: &[&str]) -> String {
         self.key_of(tenant, user, scopes, &["*"])
     }
@@ -127,7 +127,7 @@ impl House {
         ask(self.address, "GET", path, &[("x-api-key", key)], "")
     }
 
-    /// A session of MCP; its id.
+    /// Starts an MCP session and returns its id.
     pub fn session(&self, key: &str, agent: &str) -> String {
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18",
             "capabilities": {}, "clientInfo": {"name": agent, "version": "1"}}});
@@ -139,7 +139,7 @@ impl House {
         session
     }
 
-    /// What a tool answers in a session, as programs read it.
+    /// The structured answer of a tool in a session.
     pub fn tool(&self, key: &str, session: &str, name: &str, arguments: Value) -> Value {
         let params = json!({"name": name, "arguments": arguments});
         self.request(key, session, "tools/call", params)["result"]["structuredContent"].clone()
@@ -154,7 +154,7 @@ impl House {
         serde_json::from_str(line.unwrap_or(&reply.body)).unwrap()
     }
 
-    /// Somebody with a key, who asks by every surface.
+    /// A client with this key on every surface.
     pub fn client(&self, key: &str) -> Client<'_> {
         Client { house: self, key: key.to_owned(), session: self.session(key, "agent") }
     }
@@ -174,7 +174,7 @@ impl Drop for House {
     }
 }
 
-/// A way to ask a server.
+/// A protocol of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Surface {
     Rest,
@@ -192,11 +192,11 @@ pub struct Client<'a> {
 /// An answer in the same form from every surface.
 #[derive(Debug)]
 pub struct Told {
-    /// `ok`, or what went wrong.
+    /// `ok`, or the error code.
     pub code: String,
-    /// What the operation answered.
+    /// The answer of the operation.
     pub data: Value,
-    /// Everything that was sent back.
+    /// The whole response.
     pub text: String,
 }
 

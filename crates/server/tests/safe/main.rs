@@ -1,4 +1,4 @@
-//! A server that others reach: nobody sees what is not theirs, and nobody keeps it from serving the rest.
+//! A server on the network: no caller sees the data of another, and none keeps the server from serving the others.
 #![allow(clippy::unwrap_used)]
 
 mod agents;

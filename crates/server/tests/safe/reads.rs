@@ -1,4 +1,4 @@
-//! A read writes nobody's index: wherever a server runs, what others have indexed stays as it is.
+//! A read writes to no index of another working tree, wherever the server runs.
 
 use crate::house::{Client, House, SURFACES, Surface};
 use crate::repository::{SHOP, dump, head, repository, scope};
@@ -9,7 +9,7 @@ use lukasa_testkit::{fixtures, git, has_git};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Who may do most: what such a caller does not write by reading, nobody does.
+/// The widest permissions: what this caller does not write by reading, no caller does.
 const WRITER: [&str; 1] = ["admin"];
 
 fn of_shop(tree: &Path) -> Given {
@@ -25,7 +25,7 @@ fn indexed(fixture: lukasa_testkit::Fixture, tree: &Path) -> House {
     house
 }
 
-/// Every operation that reads, asked as agents do: without a path.
+/// Calls every operation that reads without a path, as agents do. Returns the number of successful calls.
 fn read_everything(client: &Client<'_>, surface: Surface) -> usize {
     let reads = operations().iter().filter(|operation| operation.meta.effect == Effect::Read);
     let answered = reads.filter(|operation| {
@@ -35,7 +35,7 @@ fn read_everything(client: &Client<'_>, surface: Surface) -> usize {
     answered.count()
 }
 
-/// What a branch has, in a form that can be compared.
+/// The facts of a branch, for comparison.
 fn facts(house: &House, key: &str, branch: &str) -> String {
     let reply = house.get(key, &format!("/graph/export?branch={branch}"));
     assert_eq!(reply.status, 200, "{}", reply.all());
@@ -57,7 +57,7 @@ fn reads_through_a_server_without_the_tree_write_nothing() {
         let home = indexed(fixture, &tree);
         let (before, key) = (dump(&home, "ours"), home.key("ours", "ada", &WRITER));
         let stats = home.ok(&key, "graph_stats", json!({}));
-        // In an empty folder nothing is given; another repository is given to the project it is of.
+        // An empty folder without given paths, and another repository that belongs to another project.
         let elsewhere = [
             Given::default(),
             Given::default().with_tree(scope("theirs"), &other),
@@ -101,13 +101,13 @@ fn a_server_with_another_tree_of_the_project_leaves_the_branch_as_it_is() {
         let (before, whole) = (facts(&home, &key, "main"), dump(&home, "ours"));
         for tree in [&other, &empty] {
             let server = home.beside(of_shop(tree));
-            // Who may only read has nothing written.
+            // A caller that may only read causes no writes.
             let client = server.client(&reader);
             for surface in SURFACES {
                 read_everything(&client, surface);
                 assert!(tree == &empty || dump(&home, "ours") == whole, "{kind} {surface:?}: a reader wrote something");
             }
-            // A pack for who may write is about the server's own tree, on a branch of its own.
+            // A pack for a caller that may write is about the server's own tree, on a separate branch.
             let client = server.client(&key);
             client.ask(Surface::Rest, "context_pack", &json!({"task": "the price is wrong"}));
             let after = head(&home, "ours");
@@ -131,7 +131,7 @@ fn a_server_with_another_tree_of_the_project_leaves_the_branch_as_it_is() {
     }
 }
 
-/// A repository and a clone of it, which has one file more.
+/// A repository, and a clone of it with one more file.
 fn clones(folder: &Path) -> [std::path::PathBuf; 2] {
     let [first, second] = ["first", "second"].map(|name| folder.join(name));
     repository(&first, &[("shop.py", SHOP), ("README.md", "# Shop\n")]);
@@ -211,7 +211,7 @@ fn two_clones_indexed_at_the_same_moment_keep_apart() {
     }
 }
 
-/// Where code came from is not part of a dump, so after a restore nobody's tree is known to be the one.
+/// A dump does not contain the origin of the code, so after a restore no working tree counts as the indexed one.
 #[test]
 fn a_restored_project_is_not_replaced_by_a_read_from_another_tree() {
     if !has_git() {
@@ -235,7 +235,7 @@ fn a_restored_project_is_not_replaced_by_a_read_from_another_tree() {
                 assert!(dump(&home, "theirs") == copy, "{kind} {surface:?}: {request} wrote something");
             }
         }
-        // Whoever is asked to index it does.
+        // An explicit request to index does so.
         let done = client.ok(Surface::Mcp, "index_directory", json!({}));
         assert_eq!(done["branch"], "main", "{kind}: {done}");
     }

@@ -1,4 +1,4 @@
-//! `/readyz` says no, and says it soon, when the store hangs or keys cannot be read.
+//! `/readyz` reports failure quickly when the store hangs or the keys cannot be read.
 
 use crate::house::House;
 use lukasa_server::auth::jwks::KeySource;
@@ -30,7 +30,7 @@ fn a_store_that_hangs_is_not_ready_and_is_again_when_it_goes_on() {
         let bob = house.key("ours", "bob", &["graph:read"]);
         assert_eq!(ready(&house), (200, "ok".into()), "{kind}");
         faulty.gate.shut(None);
-        // Every place is taken by work that does not stop.
+        // Work that does not stop holds every turn.
         for _ in 0..8 {
             assert_ne!(house.call(&bob, "get", &json!({"ref": "Service:a"})).status, 200);
         }

@@ -1,4 +1,4 @@
-//! Those who are turned away leave a trace: in the record, with their address, and in the figures.
+//! Refused requests are recorded in the audit log with their address, and counted in the metrics.
 
 use crate::house::{House, SURFACES};
 use lukasa_engine::telemetry::metrics;
@@ -9,7 +9,7 @@ use lukasa_testkit::fixtures;
 use lukasa_testkit::http::ask;
 use serde_json::json;
 
-/// The first entry of a status, once it is recorded.
+/// The latest entry with a status, once it is recorded.
 fn recorded(house: &House, tenant: &str, status: &str) -> AuditEntry {
     let find = AuditFind { status: Some(status.into()), ..AuditFind::default() };
     for _ in 0..2_000 {
@@ -22,7 +22,7 @@ fn recorded(house: &House, tenant: &str, status: &str) -> AuditEntry {
     panic!("{}: no `{status}` of {tenant}", house.fixture.name);
 }
 
-/// How often a status is recorded, up to now.
+/// How many entries with a status are recorded so far.
 fn times(house: &House, tenant: &str, status: &str) -> usize {
     let find = AuditFind { status: Some(status.into()), ..AuditFind::default() };
     house.engine.audit().unwrap().flush().unwrap();
@@ -41,7 +41,7 @@ fn refused_logins_and_attempts_on_other_tenants_and_projects_are_recorded() {
         let kind = house.fixture.name;
         let bob = house.key("ours", "bob", &["graph:read", "graph:search:read"]);
         house.call(&bob, "projects", &json!({}));
-        // A guess belongs to nobody, so to whoever serves.
+        // A guessed key has no tenant, so it is recorded in the server's own project.
         let guess = format!("{}{}", &bob[..20], "A".repeat(43));
         assert_eq!(house.call(&guess, "projects", &json!({})).code(), "invalid_key");
         let entry = recorded(&house, "served", "invalid_key").note;
@@ -56,7 +56,7 @@ fn refused_logins_and_attempts_on_other_tenants_and_projects_are_recorded() {
             (0..2_000).any(|_| times(&house, "served", "invalid_key") > before),
             "{kind}: a guess by MCP is recorded"
         );
-        // A place, and an agent, that is somebody else's.
+        // A path and an agent of another user.
         let eve = house.client(&house.key_of("ours", "eve", &["admin"], &[]));
         for (code, operation, request) in [
             ("forbidden_path", "export", json!({"file": "/etc/passwd"})),
@@ -94,23 +94,23 @@ fn refused_logins_and_attempts_on_other_tenants_and_projects_are_recorded() {
         for (path, id) in [("/v1/projects", "request-by-rest"), ("/mcp", "request-by-mcp")] {
             let headers = [("x-api-key", sent.as_str()), ("x-project-id", "other"), ("x-request-id", id)];
             assert_eq!(ask(house.address, "POST", path, &headers, "{}").code(), "forbidden_project");
-            // The latest is the first that is found.
+            // The latest entry comes first.
             let entry = recorded(&house, "ours", "forbidden_project").note;
             assert_eq!((entry.operation.as_str(), entry.address.as_deref()), ("login", Some("127.0.0.1")), "{kind}");
             assert!(entry.user.is_some() && entry.project == "shop", "{kind}: {entry:?}");
             house.fixture.clock.advance(1);
         }
-        // A key that has ended is its tenant's.
+        // A revoked key is recorded in its own tenant.
         house.fixture.store.access_keys().revoke("ours", &key.id, house.fixture.clock.now()).unwrap();
         assert_eq!(house.call(&sent, "projects", &json!({})).code(), "revoked_key");
         assert_eq!(recorded(&house, "ours", "revoked_key").note.address.as_deref(), Some("127.0.0.1"), "{kind}");
-        // A scope that is missing.
+        // A missing scope.
         assert_eq!(house.call(&bob, "put", &json!({"type": "A", "key": "b"})).code(), "missing_scope");
         assert_eq!(recorded(&house, "ours", "missing_scope").note.address.as_deref(), Some("127.0.0.1"), "{kind}");
         for code in ["invalid_key", "forbidden_tenant", "forbidden_project", "revoked_key", "missing_scope"] {
             assert!(counted(code), "{kind}: {code}");
         }
-        // Of what was allowed no address is kept, and the chain is whole.
+        // Successful requests are recorded without an address, and the audit chain is intact.
         let fine = AuditFind { status: Some("ok".into()), ..AuditFind::default() };
         let fine = house.fixture.store.audit().find("ours", &fine, 100).unwrap();
         assert!(!fine.is_empty() && fine.iter().all(|entry| entry.note.address.is_none()), "{kind}");
@@ -118,7 +118,7 @@ fn refused_logins_and_attempts_on_other_tenants_and_projects_are_recorded() {
         house.ok(&admin, "audit_verify", json!({}));
         let listed = house.ok(&admin, "audit_list", json!({"status": "forbidden_tenant"}));
         assert_eq!(listed["entries"][0]["address"], "127.0.0.1", "{kind}");
-        // Who brings nothing tries nothing.
+        // A request without credential is counted but not recorded.
         assert_eq!(ask(house.address, "POST", "/v1/projects", &[], "{}").code(), "missing_token");
         let find = AuditFind { status: Some("missing_token".into()), ..AuditFind::default() };
         assert!(counted("missing_token") && house.fixture.store.audit().find("served", &find, 1).unwrap().is_empty());

@@ -1,4 +1,4 @@
-//! Small repositories, and what of a project can be compared before and after.
+//! Small repositories, and the state of a project for comparison.
 
 use crate::house::House;
 use lukasa_model::Scope;
@@ -14,7 +14,7 @@ pub fn scope(tenant: &str) -> Scope {
     Scope::new(tenant, "shop").unwrap()
 }
 
-/// A repository with these files, all of them committed on `main`.
+/// A repository with these files, all committed on `main`.
 pub fn repository(root: &Path, files: &[(&str, &str)]) {
     std::fs::create_dir_all(root).unwrap();
     for (name, text) in files {
@@ -25,19 +25,19 @@ pub fn repository(root: &Path, files: &[(&str, &str)]) {
     git(root, &["commit", "-q", "--allow-empty", "-m", "first"]);
 }
 
-/// Everything that was ever written to the project `shop` of a tenant.
+/// Everything ever written to the project `shop` of a tenant.
 pub fn dump(house: &House, tenant: &str) -> String {
     let mut bytes = Vec::new();
     house.fixture.project(tenant, "shop").dump(&mut bytes, &mut |_, _| ()).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
-/// The last transaction of the project `shop` of a tenant; none where nothing was written.
+/// The last transaction of the project `shop` of a tenant; None if it is empty.
 pub fn head(house: &House, tenant: &str) -> Option<u64> {
     house.fixture.project(tenant, "shop").head().ok().map(|head| head.tx)
 }
 
-/// Every file below a folder with its contents and when it was written; links as they are.
+/// Every file below a folder with its contents and modification time; links are not followed.
 pub fn contents(folder: &Path) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
     let (mut found, mut left) = (BTreeMap::new(), vec![folder.to_path_buf()]);
     while let Some(folder) = left.pop() {

@@ -1,11 +1,11 @@
-//! Requests for every operation, made from the registry, and facts that they are about.
+//! Requests for every operation, generated from the registry, and the facts that they use.
 
 use crate::house::House;
 use lukasa_engine::registry::fields::{Shape, fields};
 use lukasa_engine::{Effect, Operation, operations};
 use serde_json::{Map, Value, json};
 
-/// Facts with a word in whatever everybody may read, and another in `note` and `content`.
+/// Facts with `word` in fields that every caller may read, and `secret` in `note` and `content`.
 fn facts(word: &str, secret: &str) -> Vec<Value> {
     let object = |kind: &str, key: &str| {
         json!({"object": {"type": kind, "key": key, "title": format!("{key} {word}"), "status": "open", "labels": ["core"],
@@ -31,9 +31,9 @@ fn facts(word: &str, secret: &str) -> Vec<Value> {
     ]
 }
 
-/// A project with something of everything.
+/// Fills a project with every kind of data.
 pub fn furnish(house: &House, key: &str, word: &str, secret: &str) {
-    // Another first transaction of the same content would be another project.
+    // Projects are identified by their first transaction, so this one must not be the same in two tenants.
     house.ok(key, "batch", json!({"writes": [{"object": {"type": "Start", "key": "start"}}]}));
     house.ok(key, "batch", json!({"writes": facts(word, secret), "reason": word}));
     house.ok(key, "type_object", json!({"name": "Thing", "description": word}));
@@ -47,7 +47,7 @@ pub fn furnish(house: &House, key: &str, word: &str, secret: &str) {
     house.ok(key, "tag_create", json!({"name": "t1", "release": "r1", "description": word}));
 }
 
-/// Something that agents remember, and have to do.
+/// Adds a task and an episode.
 pub fn plan(house: &House, key: &str, word: &str) {
     let task = json!({"task_id": "1", "title": word, "feature_id": "f1", "agent_id": "ann"});
     house.ok(key, "task_update", task);
@@ -55,7 +55,7 @@ pub fn plan(house: &House, key: &str, word: &str) {
     house.ok(key, "episode_add", episode);
 }
 
-/// A request that is right for who has the facts above.
+/// A valid request for a project with the facts above.
 fn plain(operation: &Operation) -> Map<String, Value> {
     let of = operation.meta.name;
     let mut request = Map::new();
@@ -117,11 +117,11 @@ fn plain(operation: &Operation) -> Map<String, Value> {
     request
 }
 
-/// Fields for words that name nothing.
+/// Fields whose text names nothing.
 const WORDS: [&str; 9] =
     ["reason", "description", "title", "subtype", "status", "derivation", "role_src", "role_dst", "discriminator"];
 
-/// That request, and every other that puts one of these names where a text may stand.
+/// The valid request, and further ones that put each handle into each text field.
 pub fn requests(operation: &Operation, handles: &[String]) -> Vec<Value> {
     let plain = plain(operation);
     let mut requests = vec![Value::Object(plain.clone())];
@@ -141,7 +141,7 @@ pub fn requests(operation: &Operation, handles: &[String]) -> Vec<Value> {
             requests.push(Value::Object(request));
         }
     }
-    // Names within a query, which is a text of its own.
+    // Handles as parameters of a query.
     if operation.meta.name == "cypher" {
         requests.extend(handles.iter().map(|handle| {
             json!({"query": "MATCH (n) WHERE n.key = $it OR id(n) = $it RETURN n", "parameters": {"it": handle}})
@@ -150,7 +150,7 @@ pub fn requests(operation: &Operation, handles: &[String]) -> Vec<Value> {
     requests
 }
 
-/// What is asked first does not take away what later requests are about.
+/// All operations, reads first, so that writes do not remove what later requests use.
 pub fn in_order() -> Vec<&'static Operation> {
     let (reads, writes): (Vec<_>, Vec<_>) = operations().iter().partition(|o| o.meta.effect == Effect::Read);
     reads.into_iter().chain(writes).collect()

@@ -1,4 +1,4 @@
-//! The record of operations: a seal that nobody knows the key of is no seal, whichever surface asks.
+//! The audit log fails verification on every surface if its seals were made with another key.
 
 use crate::house::{House, KEY, SURFACES, engine};
 use lukasa_server::Given;
@@ -17,7 +17,7 @@ fn a_record_sealed_with_an_unknown_key_fails_verification_and_is_not_sealed_agai
         assert_eq!(sealed["chains"][0]["sealed"], true, "{kind}: {sealed}");
         let fixture = Arc::clone(&house.fixture);
         drop(house);
-        // Somebody replaced the key: neither checking nor going on to work makes that good.
+        // After the key is replaced, verification fails, now and after further work.
         let replaced = House::serving(Arc::clone(&fixture), engine(&fixture, KEY + 1), Given::default(), |_| ());
         let client = replaced.client(&key);
         for surface in SURFACES {

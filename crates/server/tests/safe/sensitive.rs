@@ -1,4 +1,4 @@
-//! Properties that a type calls sensitive: kept from whoever lacks the scope, by every operation and every way in.
+//! Sensitive properties are hidden from callers without the scope, by every operation and on every surface.
 
 use crate::house::House;
 use crate::requests::{furnish, in_order, requests};
@@ -9,17 +9,17 @@ use lukasa_testkit::{Fixture, fixtures};
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
-/// Stands in sensitive properties and nowhere else.
+/// Occurs only in sensitive properties.
 const MARK: &str = "quartzmarmot";
 
-/// Everything but to see what is sensitive.
+/// All scopes except the one for sensitive properties.
 const READER: [&str; 4] = ["graph:read", "graph:search:read", "graph:write", "types:write"];
 const TRUSTED: [&str; 2] = ["graph:read", "graph:sensitive:read"];
 
 fn mark_types(house: &House, key: &str) {
     let schema = json!({"type": "object", "properties": {
         "note": {"type": "string", "sensitive": true},
-        // A mark deep within stands for the whole property.
+        // A nested mark applies to the whole property.
         "content": {"anyOf": [{"type": "string", "sensitive": true}, {"type": "number"}]}
     }});
     for name in ["Service", "File", "Function", "Decision", "EPISODE", "ContextGraph"] {
@@ -32,7 +32,7 @@ fn mark_types(house: &House, key: &str) {
 }
 
 fn furnished(fixture: Fixture) -> (House, String) {
-    // Whatever is indexed is small.
+    // A small working tree, so that indexing is fast.
     static HOME: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join("a.py"), "def one():\n    return 1\n").unwrap();
@@ -42,7 +42,7 @@ fn furnished(fixture: Fixture) -> (House, String) {
     let admin = house.key("ours", "ann", &["admin"]);
     furnish(&house, &admin, "ordinary", MARK);
     house.fixture.clock.advance(5);
-    // Both sides change what is sensitive, so that a merge has something to tell.
+    // Both branches change a sensitive property, so that the merge conflicts on it.
     let note = |branch: &str, end: &str| json!({"ref": "Service:auth", "branch": branch, "properties": {"note": format!("{MARK}-{end}")}});
     house.ok(&admin, "patch", note("dev", "dev"));
     house.ok(&admin, "patch", note("main", "main"));
@@ -75,7 +75,7 @@ fn no_operation_tells_what_is_sensitive_to_who_may_not_see_it() {
         let kind = fixture.name;
         let (house, admin) = furnished(fixture);
         let reader = house.key("ours", "bob", &READER);
-        // Read into memory while everybody may see it.
+        // Caches the values in memory before they become sensitive.
         let query = json!({"query": "MATCH (n) WHERE n.note IS NOT NULL RETURN n.note, n"});
         assert!(house.call(&reader, "cypher", &query).body.contains(MARK));
         assert!(house.call(&reader, "search", &json!({"query": "web auth price"})).body.contains(MARK));
@@ -85,7 +85,7 @@ fn no_operation_tells_what_is_sensitive_to_who_may_not_see_it() {
             let name = operation.meta.name;
             let mut all = requests(operation, &handles());
             if kind != "memory" {
-                // What is left out is above the stores: each is asked the essential.
+                // The hiding is done above the stores, so for other stores one request per operation is enough.
                 all.truncate(1);
             }
             all.extend(more(name));
@@ -98,7 +98,7 @@ fn no_operation_tells_what_is_sensitive_to_who_may_not_see_it() {
         }
         let least = if kind == "memory" { (1_000, 300) } else { (80, 60) };
         assert!(asked > least.0 && answered > least.1, "{kind}: {answered} of {asked}");
-        // The same requests do tell it to who may.
+        // The same requests do show the values to a caller with the scope.
         let house = {
             drop(house);
             let (house, admin) = furnished(Fixture::memory());
@@ -118,7 +118,7 @@ fn no_operation_tells_what_is_sensitive_to_who_may_not_see_it() {
     }
 }
 
-/// Requests that ask for values in ways of their own.
+/// Requests that reach values in special ways.
 fn more(operation: &str) -> Vec<Value> {
     let expand = |more: Value| {
         let mut request = json!({"roots": ["Service:web", "Service:auth", "EPISODE:e1"]});
@@ -153,7 +153,7 @@ fn more(operation: &str) -> Vec<Value> {
             json!({"query": "shop price", "include": ["note", "content"]}),
         ],
         "patch" => vec![
-            // The schema refuses it, and tells why.
+            // The schema refuses this, and the error gives the reason.
             json!({"ref": "Service:web", "properties": {"note": 7}}),
             json!({"ref": "Service:web", "properties": {"note": null, "line": 3}}),
         ],
@@ -180,7 +180,7 @@ fn answers_say_what_was_left_out_and_it_is_counted() {
     let item = found["items"].as_array().unwrap().iter().find(|item| item["ref"] == "Service:web").unwrap();
     let truncated: Vec<_> = item["truncated_fields"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert!(truncated.contains(&"note") && truncated.contains(&"content"), "{item}");
-    // Who asks for the hidden words finds nothing by them, whoever it is.
+    // A search for the hidden text finds nothing, even for an administrator.
     let admin_finds = house.ok(&admin, "search", json!({"query": MARK, "channels": ["lexical"]}));
     assert_eq!(admin_finds["items"].as_array().unwrap().len(), 0, "{admin_finds}");
     let conflict = house.call(&reader, "merge", &json!({"source": "dev"}));

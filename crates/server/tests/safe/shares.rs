@@ -1,4 +1,4 @@
-//! What one user has under way or open is no reason for another to wait, on every store.
+//! The running requests and open streams of one user do not delay another user, on every store.
 
 use crate::house::House;
 use lukasa_server::{Front, Given, Limits};
@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const READER: [&str; 2] = ["graph:read", "graph:write"];
-/// Longer than anything here takes, so that nothing is given up.
+/// Longer than any test takes, so that no request times out.
 const LONG: Duration = Duration::from_secs(600);
 
-/// A server over a store whose readers can be held up.
+/// A server over a store whose reads can be blocked.
 fn held_up(mut fixture: Fixture, limits: Limits) -> (House, Arc<FaultyStore>) {
     let faulty = Arc::new(FaultyStore::new(Arc::clone(&fixture.store)));
     fixture.store = Arc::clone(&faulty) as Arc<dyn Store>;
@@ -27,7 +27,7 @@ fn held_up(mut fixture: Fixture, limits: Limits) -> (House, Arc<FaultyStore>) {
     (house, faulty)
 }
 
-/// A session of MCP in another project than the usual one.
+/// Starts an MCP session in another project than the default one.
 fn session_in(house: &House, key: &str, project: &str) -> String {
     let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18",
         "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}}});
@@ -104,7 +104,7 @@ fn what_does_not_stop_keeps_its_place_and_no_more_threads() {
     let limits = Limits { at_once: 4, waiting: 100, time: Duration::from_millis(50), ..Limits::default() };
     let (house, store) = held_up(Fixture::sqlite(), limits);
     let (ada, bob) = (house.key("ours", "ada", &READER), house.key("ours", "bob", &READER));
-    // Written without the server, whose time is short.
+    // Written directly to the engine, because the time limit of the server is short.
     let mut progress = |_, _| ();
     for project in ["slow", "shop"] {
         let scope = lukasa_model::Scope::new("ours", project).unwrap();
@@ -119,7 +119,7 @@ fn what_does_not_stop_keeps_its_place_and_no_more_threads() {
     assert_eq!(codes[..2], ["timeout", "timeout"], "told to stop, which they cannot");
     assert!(codes[2..].iter().all(|code| code == "too_busy"), "{codes:?}");
     assert_eq!(store.gate.waiting(), 2, "one thread for each place");
-    // Its time is short: once it is in memory it is quick enough.
+    // Retried because the time limit is short; once the data is in memory it is fast enough.
     until("another user is served", || house.call(&bob, "get", &json!({"ref": "Service:a"})).status == 200);
     store.gate.open();
     until("places come back", || {

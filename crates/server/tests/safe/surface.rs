@@ -1,4 +1,4 @@
-//! What a server tells of itself, in which words it can be asked, and what need not be sent twice or all at once.
+//! The agent card, the accepted request formats, caching and paging of a server.
 
 use crate::house::{House, SURFACES, Surface};
 use lukasa_engine::registry::fields::{Shape, fields};
@@ -32,13 +32,13 @@ fn agents_find_us_by_a_card_that_tells_the_truth() {
             }
             assert!(skill["tags"].as_array().is_some_and(|tags| !tags.is_empty()), "{skill}");
         }
-        // Where it says that it can be asked, it can; bindings of A2A that nobody serves are not claimed.
+        // The interface on the card exists, and the card claims no A2A binding that is not served.
         let way = &card["supportedInterfaces"][0];
         assert_eq!(way["url"], format!("http://{}/mcp", house.address));
         assert_eq!(way["protocolVersion"], "1.0");
         assert!(!["JSONRPC", "GRPC", "HTTP+JSON"].contains(&way["protocolBinding"].as_str().unwrap()), "{way}");
         assert_eq!(ask(house.address, "POST", "/mcp", &[], "{}").code(), "missing_token");
-        // This door opens to keys alone.
+        // This server accepts only access keys.
         assert_eq!(
             card["securitySchemes"],
             json!({"key": {"apiKeySecurityScheme": {"location": "header", "name": "x-api-key"}}})
@@ -69,7 +69,7 @@ fn a_release_need_not_be_sent_twice() {
         }
         assert_eq!(known("\"other\"").status, 200, "{path}");
     }
-    // What is no release changes, and has none.
+    // Other data changes, so it has no etag.
     assert!(house.get(&key, "/graph/objects").header("etag").is_none());
 }
 
@@ -140,7 +140,7 @@ fn prompts_and_resources_have_an_end() {
         let told = said("resources/read", json!({"uri": format!("lukasa://project/{path}")}));
         within(path, told["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{path}: {told}")));
     }
-    // What has no room comes in pages.
+    // A long answer is split into pages.
     let page = |n: usize| {
         let told = said("resources/read", json!({"uri": format!("lukasa://project/tasks?page={n}")}));
         serde_json::from_str::<Value>(told["contents"][0]["text"].as_str().unwrap()).unwrap()
@@ -165,7 +165,7 @@ fn a_nul_character_in_any_field_of_any_operation_is_invalid_input_over_rest_and_
                     Shape::Json => json!({"a": {"b\0": 1}}),
                     _ => json!("a\0b"),
                 };
-                // Of the profile a surface itself makes what it can.
+                // MCP handles the profile itself.
                 if field.name == "profile" && surface == Surface::Mcp {
                     continue;
                 }
@@ -190,7 +190,7 @@ fn texts_that_no_store_should_keep_are_refused_wherever_they_stand() {
         let key = house.key("test", "ada", &["graph:*", "memory:*", "agent:*"]);
         let session = house.session(&key, "robot");
         house.ok(&key, "put", json!({"type": "Service", "key": "web"}));
-        // Half of a pair of surrogates is no character.
+        // Half of a surrogate pair is not a character.
         let body = r#"{"type": "Service", "key": "\ud800"}"#;
         let reply = ask(house.address, "POST", "/v1/put", &[("x-api-key", &key)], body);
         assert_eq!(reply.status, 400, "{name}: {}", reply.body);
@@ -219,7 +219,7 @@ fn texts_that_no_store_should_keep_are_refused_wherever_they_stand() {
             let told = house.request(&key, &session, method, params.clone()).to_string();
             assert!(!told.contains("internal") && !told.contains("22021"), "{name}: {method} {params}\n{told}");
         }
-        // A client may call itself anything, and is refused or served, but never an error of ours.
+        // A client name may be refused or accepted, but never causes an internal error.
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18",
             "capabilities": {}, "clientInfo": {"name": "a\0b", "version": "1"}}});
         let reply = house.say(&key, None, &hello);

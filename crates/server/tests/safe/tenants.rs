@@ -1,4 +1,4 @@
-//! Two tenants in one store with the same names for everything: whatever one asks, of the other nothing is told.
+//! Two tenants in one store with the same names for everything: no answer to one contains anything of the other.
 
 use crate::house::House;
 use crate::repository::dump;
@@ -8,15 +8,14 @@ use lukasa_testkit::{Fixture, fixtures};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 
-/// Stands in everything that is the other tenant's, and is never sent by who asks.
+/// Occurs in everything of the other tenant, and never in a request.
 const MARK: &str = "quartzmarmot";
 
-/// What may be done without naming anything, and is not done here: it reads or writes places on the machine, or runs
-/// programs there.
+/// Operations that read or write files of the machine or run programs, which this test leaves out.
 const NEEDS_PLACES: [&str; 8] =
     ["audit_export", "backup", "export", "import", "import_scip", "index_file", "restore_backup", "test_run"];
 
-/// Names that only the other tenant's things have, as it was told them.
+/// Ids and names that occur only in the other tenant.
 fn handles(house: &House, theirs: &str) -> Vec<String> {
     house.ok(
         theirs,
@@ -73,7 +72,7 @@ fn both(fixture: Fixture, with_other: bool) -> Both {
         furnish(&house, &theirs, MARK, MARK);
         plan(&house, &theirs, MARK);
         names = handles(&house, &theirs);
-        // A second project whose name tells something.
+        // A second project whose name must not be revealed.
         let put = json!({"type": "Service", "key": "x"}).to_string();
         let headers = [("x-api-key", theirs.as_str()), ("x-project-id", "quartzmarmot-plans")];
         assert_eq!(ask(house.address, "POST", "/v1/put", &headers, &put).status, 200);
@@ -121,11 +120,11 @@ fn with_or_without_the_other_tenant_answers_are_the_same() {
         for request in requests(operation, &there.handles) {
             let [with, without] = [&there, &alone].map(|both| {
                 let reply = both.house.call(&both.ours, name, &request);
-                // What a search leaves undone, and how long anything took, depends on how busy the machine is.
+                // What a search skips, and how long anything takes, depends on the load of the machine.
                 let busy = ["graph:search:read", "graph:admin:audit"].contains(&operation.meta.scope)
                     || !operation.meta.places.is_empty()
                     || !operation.meta.files.is_empty()
-                    // How many tokens ids cost differs from one that was drawn to the next.
+                    // The token count of random ids varies.
                     || name == "build_context_graph";
                 if busy { reply.code() } else { plainly(&reply.all(), both) }
             });
@@ -136,14 +135,14 @@ fn with_or_without_the_other_tenant_answers_are_the_same() {
     assert!(compared > 1_000, "{compared}");
 }
 
-/// Without what differs from run to run.
+/// The text without parts that differ from run to run.
 fn plainly(text: &str, both: &Both) -> String {
     let mut plain = text.replace(&both.home.path().display().to_string(), "home");
     plain = plain.replace(&both.house.address.to_string(), "address");
     let mut out = String::new();
     for word in plain.split_inclusive(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c)) {
         let bare = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
-        // Ids, digests and sealed cursors are long; times taken are not whole.
+        // Ids, digests and sealed cursors are long; durations are fractions.
         let drawn = (bare.len() >= 20 && bare.chars().any(|c| c.is_ascii_digit())) || is_event_cursor(bare);
         let measured = bare.contains('.') && bare.parse::<f64>().is_ok();
         out += if drawn || measured { "…" } else { word };
@@ -151,7 +150,7 @@ fn plainly(text: &str, both: &Both) -> String {
     out.lines().filter(|line| !line.starts_with("date:") && !line.starts_with("content-length")).collect()
 }
 
-/// `42.<16 hexadecimal digits>`: a transaction and the beginning of its hash.
+/// `42.<16 hexadecimal digits>`: a transaction and the start of its hash.
 fn is_event_cursor(word: &str) -> bool {
     let hash = |text: &str| text.len() == 16 && text.chars().all(|c| c.is_ascii_hexdigit());
     word.split_once('.').is_some_and(|(tx, digest)| tx.parse::<u64>().is_ok() && hash(digest))
@@ -163,7 +162,7 @@ fn a_cursor_of_one_project_is_refused_by_another_with_the_same_beginning() {
         let house = House::of(fixture, None);
         let [ours, theirs] = ["ours", "theirs"].map(|tenant| house.key(tenant, "bob", &EVERYTHING));
         furnish(&house, &theirs, "ordinary", "plain");
-        // Every transaction of the one in the other, to the letter.
+        // Restores every transaction of one tenant in the other, byte for byte.
         let copy = dump(&house, "theirs");
         house.fixture.project("ours", "shop").restore(&mut copy.as_bytes(), &mut |_, _| ()).unwrap();
         let request = json!({"roots": ["Service:web"], "limit": 1});
@@ -213,7 +212,7 @@ fn agents_resources_events_and_figures_tell_nothing_of_the_other_tenant() {
             assert!(reply.body.contains("contents"), "{path}: {}", reply.body);
             seen(path, &reply.all());
         }
-        // Whoever learns the id of another's session has nothing of it.
+        // A session id of another caller is useless.
         let stolen = said(&other, "tools/call", json!({"name": "get", "arguments": {"ref": "Service:web"}}));
         assert_eq!((stolen.status, stolen.code().as_str()), (404, "unknown_session"));
         let ended = ask(house.address, "DELETE", "/mcp", &[("x-api-key", &ours), ("mcp-session-id", &other)], "");
@@ -221,7 +220,7 @@ fn agents_resources_events_and_figures_tell_nothing_of_the_other_tenant() {
         for path in ["/metrics", "/.well-known/agent-card.json", "/openapi.json", "/readyz", "/healthz", "/"] {
             seen(path, &house.get(&ours, path).all());
         }
-        // Events from the very beginning, until the last of ours has come.
+        // All events from the beginning to the last of ours.
         let head = house.ok(&ours, "log", json!({}))["head"].as_u64().unwrap();
         let mut stream = connect(house.address);
         write!(

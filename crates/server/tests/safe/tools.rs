@@ -1,4 +1,4 @@
-//! Tools as an agent's host sees them: what is listed, what reaches the rest, and how a session ends.
+//! Tools as an agent's host sees them: the list, `call_tool` for the others, and the end of a session.
 
 use crate::house::House;
 use lukasa_server::mcp::Toolsets;
@@ -6,7 +6,7 @@ use lukasa_testkit::fixtures;
 use lukasa_testkit::http::{Reply, ask};
 use serde_json::{Value, json};
 
-/// The answer to a message, which comes as an event.
+/// The answer to a message, which is sent as an event.
 fn answer(reply: &Reply) -> Value {
     assert_eq!(reply.status, 200, "{}", reply.all());
     let line = reply.body.lines().filter_map(|line| line.strip_prefix("data:")).find(|line| line.contains("jsonrpc"));

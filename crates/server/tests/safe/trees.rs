@@ -1,4 +1,4 @@
-//! Requests without a view are about the working tree that the project was given: its checked-out branch, as it is on disk.
+//! Requests without a view use the working tree of the project: its checked-out branch, as it is on disk.
 
 use crate::house::{House, SURFACES, Surface};
 use crate::repository::{head, repository, scope};
@@ -13,7 +13,7 @@ const FEATURE: &str =
 const BRANCH: &str = "feature/discount";
 const WRITER: [&str; 3] = ["graph:read", "graph:write", "graph:search:read"];
 
-/// On a feature branch, with a function that is committed there and a caller of it that is not.
+/// Checks out a feature branch with a committed function and an uncommitted caller of it.
 fn on_a_feature_branch(tree: &Path) {
     git(tree, &["checkout", "-q", "-b", BRANCH]);
     std::fs::write(tree.join("shop.py"), FEATURE).unwrap();
@@ -22,7 +22,7 @@ fn on_a_feature_branch(tree: &Path) {
         .unwrap();
 }
 
-/// What is asked, and what an answer about the feature branch has and one about `main` has not.
+/// Requests, with a text that an answer about the feature branch contains and one about `main` does not.
 fn questions() -> Vec<(&'static str, Value, &'static str)> {
     vec![
         ("get_callers", json!({"symbol": "discount"}), "cart.py::cart"),
@@ -39,7 +39,7 @@ fn questions() -> Vec<(&'static str, Value, &'static str)> {
     ]
 }
 
-/// A tree for each surface, so that none finds what another has brought up to date.
+/// A tree for each surface, so that no surface benefits from the indexing of another.
 fn given(folder: &Path) -> Given {
     SURFACES.into_iter().fold(Given::default(), |given, surface| {
         let tree = folder.join(tenant(surface));
@@ -72,7 +72,7 @@ fn reads_follow_the_branch_and_the_changes_of_the_given_tree() {
             assert_eq!(client.ok(surface, "index_directory", json!({}))["branch"], "main");
             on_a_feature_branch(&tree);
             for (n, (operation, request, has)) in questions().into_iter().enumerate() {
-                // Saved a moment before, and indexed by nobody.
+                // Saved just now and not indexed yet.
                 let saved = format!("def fresh_{n}():\n    return {n}\n");
                 std::fs::write(tree.join(format!("fresh_{n}.py")), saved).unwrap();
                 let told = client.ok(surface, operation, request.clone()).to_string();
@@ -90,7 +90,7 @@ fn reads_follow_the_branch_and_the_changes_of_the_given_tree() {
                     );
                 }
             }
-            // What compares tree and index brings nothing up to date.
+            // `graph_health` compares the tree with the index and does not index.
             let health = client.ok(surface, "graph_health", json!({}));
             assert_eq!(
                 (&health["view"]["branch"], &health["pending_changes"]),

@@ -1,4 +1,4 @@
-//! What a pass has to write: what files state now, in parts, and what of the branch is said no more.
+//! The writes of a pass: the facts of its files, in parts, and the end of facts that no longer apply.
 
 use super::{Changes, State, hex};
 use crate::code::symbols::Kind;
@@ -12,13 +12,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-/// Up to so many files are written as one batch, which what follows the log need not read back.
+/// Up to this many files are written as one batch, which log followers need not read back.
 pub(super) const FEW_FILES: usize = 200;
-/// Definitions, calls and uses of the files whose objects, or relationships, make one part of a load: so few that a part
-/// stays in the processor's caches on its way through planning and writing.
+/// Definitions, calls and references per part of a load: few enough for a part to stay in the processor's caches while
+/// it is planned and written.
 const PART: usize = 4_000;
 
-/// What the files state, in parts: objects, what is outside, relationships, and at the end whatever else is to be said.
+/// The facts of files, in parts: objects, external names, relationships, and at the end all other writes.
 pub(super) struct Parts<'a> {
     program: &'a Program,
     names: &'a Names,
@@ -117,14 +117,14 @@ impl Iterator for Parts<'_> {
 /// A file to be written.
 pub(super) struct Made {
     pub(super) path: String,
-    /// None for a file that is no source.
+    /// None for a file that is not a source.
     pub(super) source: Option<u32>,
     pub(super) about: About,
     pub(super) digest: String,
 }
 
 impl Made {
-    /// Everything the file states, by id.
+    /// The ids of all facts of the file.
     pub(super) fn ids(&self, program: &Program, names: &Names, links: &[Links], namespace: Uuid) -> FxHashSet<Uuid> {
         let Some(id) = self.source else {
             return FxHashSet::from_iter([lukasa_model::id::object_id(namespace, type_names::FILE, &self.path)]);
@@ -141,8 +141,8 @@ impl Made {
     }
 }
 
-/// Files that may say something else than before: those that changed, those whose names mean something else, and those
-/// that name something in a file that changed.
+/// Files whose facts may differ: changed files, files whose names resolve differently, and files that refer to a
+/// changed file.
 pub(super) fn affected(state: &State, links: &[Links], changes: &Changes) -> FxHashSet<u32> {
     let changed: FxHashSet<u32> = changes.changed.keys().filter_map(|path| state.program.find_file(path)).collect();
     let into_changed = |to: &To| matches!(to, To::Def(gid) if changed.contains(&gid.file));
@@ -162,7 +162,7 @@ pub(super) fn affected(state: &State, links: &[Links], changes: &Changes) -> FxH
         .collect()
 }
 
-/// Things that the branch has of files that are written again, or are gone, and that are said no more.
+/// Facts on the branch that no longer apply, of files that are written again or are gone.
 pub(super) fn said_no_more(
     state: &State,
     names: &Names,
@@ -185,7 +185,7 @@ pub(super) fn said_no_more(
     Ok(ends)
 }
 
-/// Things of a file that the branch still has and that are said no more.
+/// Facts of a file that the branch still has and that are not in `keep`.
 pub(super) fn stale(ledger: &Ledger, view: &View, path: &str, keep: &FxHashSet<Uuid>) -> Result<Vec<Uuid>> {
     let mut objects = ledger.beginning(view, None, &format!("{path}::"), Fields::Header)?;
     objects.extend(
@@ -219,7 +219,7 @@ pub(super) fn stale(ledger: &Ledger, view: &View, path: &str, keep: &FxHashSet<U
     Ok(ends)
 }
 
-/// Packages and their names that nothing uses any more.
+/// Packages and their names that are no longer used.
 pub(super) fn unused_outside(
     program: &Program,
     names: &Names,
@@ -243,7 +243,7 @@ pub(super) fn unused_outside(
     Ok(unused)
 }
 
-/// Files that went away and came back under another name with the same content: old path, new path.
+/// Files that disappeared and came back under another path with the same content: old path, new path.
 pub(super) fn renames(state: &State, changes: &Changes) -> Vec<(String, String)> {
     let mut gone: FxHashMap<String, &String> = FxHashMap::default();
     for path in &changes.removed {
@@ -253,7 +253,7 @@ pub(super) fn renames(state: &State, changes: &Changes) -> Vec<(String, String)>
     }
     let mut found = Vec::new();
     for (path, about) in &changes.changed {
-        // Empty files are all alike.
+        // All empty files have the same content.
         if about.bytes > 0
             && !state.known.contains_key(path)
             && let Some(old) = gone.remove(&about.content_hash)

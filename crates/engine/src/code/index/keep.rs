@@ -1,4 +1,4 @@
-//! What a pass leaves for the next process: facts of sources, and when files were written.
+//! What a pass saves for the next process: facts of sources, and stamps of files.
 
 use super::super::cache::{Pack, Source};
 use super::super::stamps::{AsOf, Kept};
@@ -6,11 +6,11 @@ use super::{Diagnostic, Report, State, Workspace};
 use lukasa_store::Ledger;
 use std::sync::Arc;
 
-/// So many files are read again by the next process sooner than all stamps are written.
+/// Up to this many files the next process reads again: that is faster than writing all stamps.
 const FEW_UNKEPT: usize = 50;
 
 impl Workspace {
-    /// The facts an earlier process kept.
+    /// The facts that an earlier process cached.
     pub(super) fn kept(&self, report: &mut Report) -> Pack {
         let Some(cache) = &self.cache else { return Pack::default() };
         cache.read().unwrap_or_else(|e| {
@@ -19,8 +19,8 @@ impl Workspace {
         })
     }
 
-    /// Keeps the facts of files that were parsed, for the next process. If that is all of them, gives them back instead, to
-    /// be kept when there is less to do.
+    /// Caches the facts of parsed files for the next process. If every file was parsed, returns them instead, to be
+    /// cached while a core is idle.
     pub(super) fn keep(&self, state: &State, parsed: &[String], report: &mut Report) -> Vec<Source> {
         let source = |path: &String| {
             let facts = &state.program.get(state.program.find_file(path)?)?.facts;
@@ -36,7 +36,7 @@ impl Workspace {
         vec![]
     }
 
-    /// After everything was parsed, whatever was kept before says nothing more.
+    /// Replaces the cache, after everything was parsed.
     pub(super) fn keep_only(&self, sources: &[Source]) -> std::io::Result<()> {
         match &self.cache {
             Some(cache) if !sources.is_empty() => cache.replace(sources),
@@ -44,11 +44,11 @@ impl Workspace {
         }
     }
 
-    /// Keeps when files were written, for the next process; a few that are missing there are read again.
+    /// Saves the stamps of files for the next process. It reads files again whose stamps are missing.
     pub(super) fn keep_stamps(&self, state: &mut State, ledger: &Ledger, report: &mut Report) {
         let Some(stamps) = self.stamps.as_ref().filter(|_| state.unkept > FEW_UNKEPT) else { return };
         state.unkept = 0;
-        // Somebody else may have written meanwhile: then the branch is asked again.
+        // If another writer was faster, the next process reads the branch again.
         let head = ledger.head().ok().filter(|head| head.position() == state.at);
         let as_of = head.map(|head| AsOf {
             branch: state.branch.clone(),

@@ -1,5 +1,5 @@
-//! Imports commits of the past: each is compared with what the branch tells of its time, and the difference is stated
-//! for that time alone, in one transaction.
+//! Imports past commits: each is compared with the branch at the commit's time, and the difference is written for that
+//! time only, in one transaction.
 
 use super::difference::{FEW_FILES, Made, Parts, affected, renames, said_no_more, unused_outside};
 use super::{Changes, Known, Pass, State, Workspace, commit_object, hex, unhex};
@@ -28,23 +28,23 @@ use std::sync::Arc;
 use std::time::Instant;
 use uuid::Uuid;
 
-/// Most commits that can be asked for: every one of them is resolved as a whole.
+/// Maximum number of commits in one request: each is resolved as a whole.
 pub const COMMITS: usize = 1_000;
 /// Log entries read at a time.
 const PAGE: usize = 10_000;
-/// So many bytes of sources are kept taken apart after they changed, for they may be changed back.
+/// Bytes of sources whose facts are kept after they changed, because they may change back.
 const REMEMBERED_BYTES: u64 = 64 << 20;
 
-/// What importing commits found and did.
+/// The result of importing commits.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Imported {
     /// Commits that were imported.
     pub commits: usize,
-    /// Those of the commits asked for that the branch had already.
+    /// Requested commits that the branch had already.
     pub already_there: usize,
-    /// Commits that cannot be imported; `diagnostics` tells why.
+    /// Commits that cannot be imported; `diagnostics` has the reasons.
     pub left_out: usize,
-    /// Files that were taken apart for it, each content once.
+    /// Files that were parsed, each content once.
     pub parsed: usize,
     pub objects: u64,
     pub relationships: u64,
@@ -55,7 +55,7 @@ pub struct Imported {
 }
 
 impl Workspace {
-    /// Whether so many commits can be asked for here, before anything is written.
+    /// Checks whether this many commits can be imported, before anything is written.
     pub fn check_history(&self, commits: usize) -> Result<()> {
         if commits > COMMITS {
             return Err(Error::invalid(
@@ -73,8 +73,8 @@ impl Workspace {
             .hint("leave out `history`: without git there are no commits to import")
     }
 
-    /// Imports up to so many commits before the one that is checked out, along first parents; and that one too where the
-    /// working tree has changes of its own. Nothing visible now changes.
+    /// Imports up to `commits` commits before the one that is checked out, along first parents. Imports that one too if
+    /// the working tree has uncommitted changes. The current state of the branch does not change.
     pub fn import_history(
         &self,
         engine: &Engine,
@@ -123,7 +123,7 @@ impl Workspace {
             report.commits += 1;
             report.objects += u64::from(committed.objects);
             report.relationships += u64::from(committed.relationships);
-            // Nothing visible now has changed, so what is remembered of it stays right.
+            // The current state of the branch has not changed, so the known files stay valid.
             current.wrote(&committed);
         }
         report.parsed = past.parsed;
@@ -134,7 +134,7 @@ impl Workspace {
         Ok(report)
     }
 
-    /// States what a commit says otherwise than the view of its moment, for its window.
+    /// Writes the differences between a commit and the view at its time, for its window.
     fn state_commit(&self, past: &mut Past<'_>, on: &On<'_>, mut batch: Batch) -> Result<Committed> {
         let On { ledger, view, commit, at } = *on;
         let changes = past.changes();
@@ -188,7 +188,7 @@ impl Workspace {
     }
 }
 
-/// What a commit is stated on.
+/// The context in which a commit is written.
 struct On<'a> {
     ledger: &'a Ledger,
     view: &'a View,
@@ -196,7 +196,7 @@ struct On<'a> {
     at: &'a Placed,
 }
 
-/// Where the commits that the branch does not have belong.
+/// Assigns windows to the commits that the branch does not have.
 fn placed(ledger: &Ledger, view: &View, line: &[git::Commit], report: &mut Imported) -> Result<Vec<Placed>> {
     let (times, claimed) = told(ledger, view, 1)?;
     let step = |commit: &git::Commit| Step { own: own_time(commit), claimed: claimed.get(&*commit.id).copied() };
@@ -222,23 +222,23 @@ fn placed(ledger: &Ledger, view: &View, line: &[git::Commit], report: &mut Impor
                 .push(about(commit, "left out: what the branch has leaves no time between its neighbours"));
         }
     }
-    // The last one is checked out, and was not asked for.
+    // The last one is checked out, and was not requested.
     report.already_there = steps.iter().rev().skip(1).filter(|step| step.claimed.is_some()).count();
     Ok(placed)
 }
 
-/// Whether nothing was told of the code on a view's line for this moment or a later one. Commits that were imported may
-/// lie after all that is visible now.
+/// Whether nothing about the code is recorded in the history of a view for `time` or later. Imported commits may lie
+/// after everything that is visible now.
 pub(super) fn is_after_all_told(ledger: &Ledger, view: Option<&View>, time: Time) -> Result<bool> {
     let Some(view) = view.filter(|view| view.known > 0) else { return Ok(true) };
-    // Nothing is told ahead of its time, so whatever was recorded before is about before.
+    // Nothing is recorded ahead of its time, so earlier transactions are about earlier times.
     let before = ledger.view_since(None, &format!("time:{}", time.max(Time(0))))?.known;
     let (times, _) = told(ledger, view, before.max(1))?;
     Ok(times.last().is_none_or(|last| *last < time))
 }
 
-/// From when on something was told of the code on a view's line, and where the commits are that it was told to be, by
-/// transactions from this one on.
+/// From transaction `from` on: the times from which something about the code is recorded in the history of a view, and
+/// the time of each recorded commit.
 fn told(ledger: &Ledger, view: &View, from: Tx) -> Result<(BTreeSet<Time>, FxHashMap<String, Time>)> {
     let (mut times, mut claimed) = (BTreeSet::new(), FxHashMap::default());
     let mut next = from;
@@ -263,7 +263,7 @@ fn told(ledger: &Ledger, view: &View, from: Tx) -> Result<(BTreeSet<Time>, FxHas
     }
 }
 
-/// The same write, for a window and nothing else.
+/// The same write, limited to a window.
 fn within(mut write: Write, at: &Placed) -> Write {
     let (from, to) = (Some(at.from), Some(at.until));
     match &mut write {
@@ -286,11 +286,11 @@ fn about(commit: &git::Commit, what: impl Into<String>) -> Diagnostic {
     Diagnostic::new(short(commit), what)
 }
 
-/// The program as it was at a commit, and what the branch says of the files where it stands.
+/// The program at a commit, and the files that the branch records at that time.
 struct Past<'a> {
     repository: &'a Repository,
     state: State,
-    /// Files of the commit that no rule keeps out.
+    /// Files of the commit that no ignore rule excludes.
     files: BTreeMap<String, File>,
     rules: Rules,
     rule_files: BTreeMap<String, [u8; 20]>,
@@ -308,7 +308,7 @@ struct File {
     skipped: bool,
 }
 
-/// A content that was read.
+/// The result of reading one content.
 #[derive(Default)]
 struct Read {
     bytes: u64,
@@ -334,10 +334,10 @@ impl<'a> Past<'a> {
         }
     }
 
-    /// Makes the program that of a commit. Where something of it cannot be read, everything stays as it was.
+    /// Changes the program to that of a commit. If a part of it cannot be read, nothing changes.
     fn move_to(&mut self, commit: &str, current: &State) -> Result<()> {
         let mut tree = self.repository.tree(commit)?;
-        // Links are not followed, and names that are not UTF-8 stay out, as in a folder.
+        // Links are not followed, and names that are not UTF-8 are skipped, as on disk.
         tree.retain(|path, entry| !entry.symlink && !path.contains(char::REPLACEMENT_CHARACTER));
         let rule_files: BTreeMap<String, [u8; 20]> =
             tree.iter().filter(|(path, _)| is_rules(path)).map(|(path, entry)| (path.clone(), entry.id)).collect();
@@ -393,7 +393,7 @@ impl<'a> Past<'a> {
         }
         let bytes = self.repository.blob(content)?;
         let manifest = is_manifest(path).then(|| String::from_utf8_lossy(&bytes).into_owned());
-        // What is wrong within a file is told of the working tree, and stands on the file.
+        // Problems within a file are reported for the working tree, and recorded on the file.
         match files::read(path, bytes, &mut vec![]) {
             Content::Source { text, language } => {
                 read.facts = Some(Arc::new(lukasa_code::parse(path, &text, language)));
@@ -406,7 +406,7 @@ impl<'a> Past<'a> {
         Ok(read)
     }
 
-    /// Before a file goes or says something else: what it says is kept, for it may come back.
+    /// Removes a file that is gone or has changed. Its facts are remembered, because the content may come back.
     fn forget(&mut self, path: &str) {
         let Some(file) = self.files.remove(path) else { return };
         self.state.program.manifests.remove(path);
@@ -420,7 +420,7 @@ impl<'a> Past<'a> {
         self.remembered.insert((path.to_owned(), file.content), facts);
     }
 
-    /// What comes next is compared with what the branch says in this view.
+    /// Compares what follows with the files that the branch records in this view.
     fn stand_on(&mut self, ledger: &Ledger, view: &View) -> Result<()> {
         self.state.stated = false;
         self.state.known.clear();
@@ -428,7 +428,7 @@ impl<'a> Past<'a> {
             let (Some(path), Some(statement)) = (found.thing.key.as_deref(), &found.statement) else { continue };
             let content = statement.parsed()?;
             let text = |name: &str| content.properties.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
-            // As in a pass: a file somebody stated by hand is left alone.
+            // As in a pass: a file object written by a client is left alone.
             let Some(id) = unhex(&text("content_hash")) else { continue };
             self.state.known.insert(path.to_owned(), Known { content: id, facts: text("facts"), stamp: None });
         }

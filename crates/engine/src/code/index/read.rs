@@ -1,4 +1,4 @@
-//! Reading files: on all cores, and taken apart where their content is new.
+//! Reads files on all cores, and parses those with new content.
 
 use super::super::cache::Pack;
 use super::super::files::{self, Content, Diagnostic, Listed, Stamp};
@@ -12,12 +12,12 @@ use rayon::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// How often progress is told.
+/// The interval of progress reports.
 const PROGRESS: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// A file that takes long to read and take apart, in bytes.
+/// Bytes from which a file takes long to read and parse.
 const LARGE_FILE: u64 = 96 << 10;
-/// Files that are read one after another.
+/// Files that one job reads one after another.
 const NEIGHBOURS: usize = 32;
 
 /// A file that was read in this pass.
@@ -27,7 +27,7 @@ pub(super) struct Fresh {
     pub(super) content: [u8; 20],
     pub(super) bytes: u64,
     pub(super) facts: Option<Arc<Facts>>,
-    /// The facts come from the text, not from what was kept.
+    /// The facts were parsed from the text and not taken from the cache.
     pub(super) parsed: bool,
     pub(super) manifest: Option<String>,
     /// Not text, or cannot be read.
@@ -39,7 +39,7 @@ pub(super) struct Fresh {
 }
 
 impl Fresh {
-    /// A file of which nothing is read yet.
+    /// A file that is not read yet.
     fn of(listed: &Listed) -> Fresh {
         Fresh {
             path: listed.path.clone(),
@@ -65,8 +65,8 @@ impl Fresh {
 }
 
 impl Workspace {
-    /// Reads files on all cores, and takes apart those whose content is new; with what was kept, all of them. What nobody
-    /// waits for any more is not read.
+    /// Reads files on all cores, and parses those with new content. With `all`, returns facts of unchanged files too,
+    /// from that cache if it has them. Stops reading when the caller no longer waits.
     pub(super) fn read(
         &self,
         files: &[&Listed],
@@ -101,7 +101,7 @@ impl Workspace {
                 fresh.sort_unstable_by_key(|(at, _)| *at);
                 fresh.into_iter().map(|(_, fresh)| fresh).collect()
             });
-            // Progress is told from here: who listens need not be of several threads.
+            // Progress is reported from this thread, because the callback need not be thread-safe.
             while done.load(Ordering::Relaxed) < files.len() as u64 && !reading.is_finished() {
                 (context.progress)(done.load(Ordering::Relaxed), Some(files.len() as u64));
                 std::thread::park_timeout(PROGRESS);
@@ -148,8 +148,8 @@ impl Workspace {
     }
 }
 
-/// The order in which many files are read: large ones first, so that nobody waits for one that is begun last; then neighbours
-/// together, for they will be asked for together.
+/// The order in which many files are read: large ones first, so that none is started last; then neighbours together,
+/// because they are used together.
 fn jobs(files: &[&Listed]) -> Vec<Vec<usize>> {
     let size = |at: &usize| files[*at].stamp.size;
     let (mut large, small): (Vec<usize>, Vec<usize>) = (0..files.len()).partition(|at| size(at) > LARGE_FILE);

@@ -1,4 +1,4 @@
-//! The part of a pass that a language model has: asking it after everything is indexed, and stating what it said.
+//! The part of a pass that uses a language model: requests summaries after everything is indexed, and records them.
 
 use super::difference::Made;
 use super::{Report, State, Workspace};
@@ -17,15 +17,15 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::sync::atomic::Ordering;
 
-/// What a model had to do in a pass.
+/// What a model did in a pass.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct ModelReport {
     pub model: String,
-    /// Summaries it made in this pass.
+    /// Summaries made in this pass.
     pub summaries: usize,
-    /// Symbols that wait for the next passes.
+    /// Symbols left for the next passes.
     pub left: usize,
-    /// The transaction that states them.
+    /// The transaction that records them.
     pub tx: Option<Tx>,
 }
 
@@ -33,12 +33,13 @@ pub struct ModelReport {
 const FILES: usize = 200;
 
 impl Workspace {
-    /// Whether a model may have something to add, when the files themselves are as the branch has them.
+    /// Whether a model may have summaries to add although the files are unchanged.
     pub(super) fn may_ask(&self, summaries: Option<&Summaries>, state: &State) -> bool {
         summaries.is_some_and(|s| s.asker.is_some() && !s.cache.is_complete(&fingerprint(s, state)))
     }
 
-    /// Asks for what is missing, then states what is known. Never fails: rules have made a summary of everything.
+    /// Requests the missing summaries, then records all that are known. Never fails: every symbol already has a
+    /// rule-based summary.
     pub(super) fn summarise(
         &self,
         engine: &Engine,
@@ -63,7 +64,7 @@ impl Workspace {
         waiting.truncate(summaries.per_pass);
         let stop = pass.interrupted.clone();
         let interrupted = || stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
-        // Not under the lock: others may look at the working tree, or index it, while a model thinks.
+        // Without the lock: other requests may read or index the working tree during slow model requests.
         let asked = ask::ask(asker, &summaries.cache, &self.root, waiting, &interrupted, context.progress);
         told.summaries = asked.answered;
         told.left = all - asked.settled.min(all);
@@ -86,14 +87,14 @@ impl Workspace {
         report.model = Some(told).filter(|told| told.summaries + told.left > 0 || told.tx.is_some());
     }
 
-    /// Names of everything, with the resolver knowing what they mean.
+    /// Updates the links and returns the names of all definitions.
     fn resolved(&self, state: &mut State, ledger: &Ledger) -> Names {
         state.resolve();
         let namespace = ledger.head().map_or_else(|_| self.scope.namespace(), |head| head.namespace);
         Names::new(&state.program, namespace)
     }
 
-    /// States the files again for which more is known than the branch says.
+    /// Writes the files again that have more summaries than the branch records.
     fn state_summaries(
         &self,
         state: &mut State,
@@ -111,7 +112,7 @@ impl Workspace {
             .filter_map(|id| {
                 let file = now.program.file(*id);
                 let known = now.known.get(&*file.path)?;
-                // What is not stated as it was read is the next pass's matter.
+                // A file that differs from the branch is left to the next pass.
                 let same = now.loaded.get(&*file.path) == Some(&known.content);
                 let about = About {
                     content_hash: super::hex(&known.content),
@@ -134,7 +135,8 @@ impl Workspace {
                 let Some(id) = file.source else { continue };
                 let links = &state.resolver.links()[id as usize];
                 let objects = statements::objects(&state.program, &names, links, id, &file.about, &file.digest);
-                // The file says what was stated; of the others only these may have changed.
+                // The file object has the new hash. Of the other objects only those with a model's summary may have
+                // changed.
                 let is_told = |(at, _): &(usize, _)| *at == 0;
                 let by_model = |put: &lukasa_model::batch::PutObject| put.properties.contains_key("summary_by");
                 let objects = objects.into_iter().enumerate().filter(|o| is_told(o) || by_model(&o.1));
@@ -153,7 +155,7 @@ impl Workspace {
         Ok(last)
     }
 
-    /// Takes over what the branch says by a model and this machine has never heard of: somebody else asked.
+    /// Adopts model summaries on the branch that the local cache does not have, because another machine requested them.
     pub(super) fn adopt(
         &self,
         state: &State,
@@ -197,7 +199,7 @@ impl Workspace {
     }
 }
 
-/// Stands for a working tree as the branch has it, and for who is asked about it.
+/// A hash of the working tree as the branch records it, the model and the prompt.
 fn fingerprint(summaries: &Summaries, state: &State) -> String {
     let mut hasher = Sha256::new();
     let model = summaries.asker.as_ref().map_or("", |asker| asker.model());

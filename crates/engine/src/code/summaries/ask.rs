@@ -1,4 +1,4 @@
-//! Asks a model for one sentence about each of some symbols, a few at a time.
+//! Requests one sentence per symbol from a model, a few at a time.
 
 use super::cache::{Cache, Unit};
 use crate::code::files;
@@ -17,15 +17,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// Requests at a time: endpoints queue what is more.
+/// Concurrent requests: endpoints queue further ones.
 const IN_FLIGHT: usize = 4;
-/// Code sent with one question.
+/// Maximum bytes of code in one request.
 const CODE_BYTES: usize = 6_000;
-/// After so many failures in a row nothing more is asked for in a pass.
+/// After this many failures in a row, a pass requests nothing more.
 const FAILURES: usize = 3;
-/// Requests that are refused one by one say more about what was asked than about the endpoint.
+/// The same for refused requests. Higher, because a refusal may be due to the request and not to the endpoint.
 const REFUSALS: usize = 10;
-/// How often it is looked whether somebody wants this to end.
+/// How often `interrupted` is checked.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub const OF_SYMBOL: &str = "You describe source code for a reference. Answer with one plain English sentence of at most 25 words \
@@ -42,26 +42,26 @@ pub struct Question {
     pub unit: Unit,
     pub path: String,
     pub language: &'static str,
-    /// Where it stands in its file.
+    /// Byte range of the symbol in its file.
     pub span: Range<usize>,
-    /// Of the file: when it has another content by now, the question is moot.
+    /// The content id of the file. If the file has changed since, the question is dropped.
     pub content: [u8; 20],
 }
 
-/// What came of asking.
+/// The result of a round of requests.
 #[derive(Debug, Default)]
 pub struct Asked {
     /// Symbols that have a summary now.
     pub answered: usize,
-    /// Questions that are settled, answered or not.
+    /// Questions that need not be asked again, with or without an answer.
     pub settled: usize,
-    /// Failures of each kind: the first, and how many.
+    /// Failures by kind: the first error, and their number.
     pub faults: Vec<(Error, usize)>,
 }
 
 pub struct Asker {
     endpoint: Endpoint,
-    /// Some endpoints refuse settings that others want.
+    /// Set for endpoints that refuse `temperature` and `max_tokens`.
     plain: AtomicBool,
 }
 
@@ -74,7 +74,7 @@ impl Asker {
         self.endpoint.name()
     }
 
-    /// One sentence about something; none when the model has nothing to say.
+    /// Requests one sentence. None if the model has nothing to say.
     pub fn sentence(&self, task: &str, about: &str) -> Result<Option<String>> {
         let plain = self.plain.load(Ordering::Relaxed);
         let messages = json!([{"role": "system", "content": task}, {"role": "user", "content": about}]);
@@ -92,7 +92,7 @@ impl Asker {
         };
         match answer["choices"][0]["message"].get("content") {
             Some(Value::String(text)) => Ok(clean(text)),
-            // A model may decline without a word.
+            // A model may decline with a null message.
             Some(Value::Null) => Ok(None),
             _ => {
                 let what = "the model's answer holds no message";
@@ -107,11 +107,11 @@ fn names_a_setting(message: &str) -> bool {
     message.contains("max_tokens") || message.contains("temperature")
 }
 
-/// The sentence in an answer: thoughts, quotes and markup around it are left out.
+/// The sentence in a response, without reasoning, quotes and markup.
 fn clean(answer: &str) -> Option<String> {
     let answer = answer.rsplit("</think>").next().unwrap_or_default();
     if answer.trim_start().starts_with("<think>") {
-        // It thought until its answer was cut off.
+        // The response was cut off within the reasoning.
         return None;
     }
     let answer: String = answer.chars().filter(|c| !c.is_control() || c.is_whitespace()).collect();
@@ -123,8 +123,8 @@ fn clean(answer: &str) -> Option<String> {
     (words > 1 && !declines).then(|| sentence.to_owned())
 }
 
-/// Asks until all questions are settled, the endpoint fails for good, or `interrupted` says so. Answers are in the cache
-/// when this returns; requests under way then still add theirs.
+/// Sends requests until all questions are settled, the endpoint keeps failing, or `interrupted` returns true. Answers
+/// are in the cache when this returns. Requests still in flight then add theirs later.
 pub fn ask(
     asker: &Arc<Asker>,
     cache: &Arc<Cache>,
@@ -147,7 +147,7 @@ pub fn ask(
     let mut asked = Asked::default();
     for _ in 0..IN_FLIGHT.min(total) {
         let (own, send) = (Arc::clone(&work), send.clone());
-        // Not joined: who is interrupted does not wait for a slow endpoint.
+        // Not joined, so that an interrupted pass does not wait for a slow endpoint.
         let spawned = std::thread::Builder::new().name("lukasa-model".into()).spawn(move || own.run(&send));
         if let Err(e) = spawned {
             asked.faults.push((Error::new(ErrorKind::Unavailable, "model_unreachable", format!("no thread: {e}")), 1));
@@ -186,7 +186,7 @@ pub fn ask(
         progress((asked.settled + asked.faults.iter().map(|(_, n)| n).sum::<usize>()) as u64, Some(total as u64));
     }
     work.stop.store(true, Ordering::Relaxed);
-    // An endpoint that answers others refuses these for what they are: they are not asked about again.
+    // The endpoint answers other requests, so these are refused for their contents: they are not sent again.
     if asked.answered > 0 {
         let refused = std::mem::take(&mut *work.refused.lock());
         let nothing = |unit: Unit| (unit, Summary { text: "".into(), model: Arc::clone(asker.model()) });
@@ -198,7 +198,7 @@ pub fn ask(
     asked
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Work {
     asker: Arc<Asker>,
     cache: Arc<Cache>,
@@ -214,12 +214,12 @@ impl Work {
         while !self.stop.load(Ordering::Relaxed)
             && let Some(question) = self.questions.get(self.next.fetch_add(1, Ordering::Relaxed))
         {
-            // Nobody listens any more: what was answered is kept all the same.
+            // A missing receiver does not matter: the answer is already cached.
             let _ = results.send(self.settle(question));
         }
     }
 
-    /// Asks one question and keeps the answer; whether there is a summary now.
+    /// Asks one question and caches the answer. Returns whether there is a summary now.
     fn settle(&self, question: &Question) -> Result<bool> {
         let Some(about) = self.text(question) else { return Ok(false) };
         let sentence = match self.asker.sentence(OF_SYMBOL, &about) {
@@ -235,14 +235,14 @@ impl Work {
         Ok(told)
     }
 
-    /// What is sent about a symbol; none when its file has changed meanwhile: then the next pass asks.
+    /// The text to send about a symbol. None if its file has changed: then the next pass asks.
     fn text(&self, question: &Question) -> Option<String> {
         let bytes = files::load(&self.root, &question.path, &mut vec![])?;
         if blob_id(&bytes) != question.content {
             return None;
         }
         let text = String::from_utf8_lossy(&bytes);
-        // Before anything is cut off, so that no half of a secret stays.
+        // Before the code is cut, so that no part of a secret remains.
         let code = redact(text.get(question.span.clone())?);
         let mut end = code.len().min(CODE_BYTES);
         while !code.is_char_boundary(end) {

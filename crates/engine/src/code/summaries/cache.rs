@@ -1,4 +1,4 @@
-//! Summaries a model has made, kept in a file of JSON lines that several processes may use at once.
+//! Summaries made by a model, cached in a file of JSON lines that several processes may use at once.
 
 use lukasa_code::statements::Summary;
 use lukasa_model::{Error, ErrorKind, Result};
@@ -11,9 +11,9 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a model is told to do has a number: when it changes, what was answered before no longer counts.
+/// Version of the prompt. When it changes, earlier answers are ignored.
 pub const PROMPT: u32 = 1;
-/// States of working trees known to have all their summaries, for as many branches.
+/// Maximum number of working tree states recorded as complete; one per branch.
 const COMPLETE: usize = 32;
 
 pub struct Cache {
@@ -23,21 +23,21 @@ pub struct Cache {
 
 #[derive(Default)]
 struct State {
-    /// How much of the file was read.
+    /// Bytes of the file that were read.
     offset: u64,
-    /// By the hash of the symbol's text.
+    /// Entries by the hash of the symbol's text.
     entries: FxHashMap<u64, Vec<Entry>>,
-    /// Names of models, each once.
+    /// Interned names of models.
     models: Vec<Arc<str>>,
 }
 
 struct Entry {
     name: Box<str>,
-    /// Empty: the model has nothing to say about it.
+    /// Empty if the model has nothing to say.
     summary: Summary,
 }
 
-/// A symbol's text, as far as the cache tells it from others.
+/// The identity of a symbol's text in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
     /// `Type:key`.
@@ -56,12 +56,12 @@ struct Line<'a> {
 }
 
 impl Cache {
-    /// Nothing is made before there is something to keep.
+    /// Creates no file until there is an entry to add.
     pub fn new(folder: PathBuf) -> Cache {
         Cache { folder, state: Mutex::default() }
     }
 
-    /// Takes in what other processes have added.
+    /// Reads what other processes have added.
     pub fn refresh(&self) -> Result<()> {
         let path = self.file();
         match File::open(&path) {
@@ -77,7 +77,7 @@ impl Cache {
         }
     }
 
-    /// What this model said of a unit, else what another one did. A model that had nothing to say counts as asked.
+    /// The summary of a unit by this model, else by another one. Empty summaries are skipped.
     pub fn get(&self, unit: &Unit, model: Option<&str>) -> Option<Summary> {
         let state = self.state.lock();
         let known = state.entries.get(&unit.content)?;
@@ -88,7 +88,7 @@ impl Cache {
             .map(|e| e.summary.clone())
     }
 
-    /// Whether this model was asked before.
+    /// Whether this model was asked about a unit, also if it had nothing to say.
     pub fn has(&self, unit: &Unit, model: &str) -> bool {
         let state = self.state.lock();
         let known = state.entries.get(&unit.content).map_or(&[][..], Vec::as_slice);
@@ -99,7 +99,7 @@ impl Cache {
         self.state.lock().entries.is_empty()
     }
 
-    /// Adds lines, whole and after everything others have written.
+    /// Appends entries as whole lines, under a lock.
     pub fn add(&self, answers: &[(Unit, Summary)]) -> Result<()> {
         if answers.is_empty() {
             return Ok(());
@@ -123,7 +123,7 @@ impl Cache {
         file.lock().map_err(failed)?;
         let end = file.seek(SeekFrom::End(0)).map_err(failed)?;
         if end > 0 {
-            // Somebody may have been stopped in the middle of a line: it is nobody's, and must not spoil ours.
+            // A process may have been stopped within a line: end that line, so that it does not spoil the next one.
             file.seek(SeekFrom::End(-1)).map_err(failed)?;
             let mut last = [0];
             file.read_exact(&mut last).map_err(failed)?;
@@ -135,7 +135,7 @@ impl Cache {
         self.state.lock().read(&mut file).map_err(failed)
     }
 
-    /// Whether everything that can be said of a working tree in this state is known.
+    /// Whether every summary for this state of a working tree is known.
     pub fn is_complete(&self, state: &str) -> bool {
         self.complete().iter().any(|known| known == state)
     }
@@ -147,7 +147,7 @@ impl Cache {
         let text = known[known.len().saturating_sub(COMPLETE)..].join("\n");
         self.make_folder()?;
         let path = self.folder.join("complete");
-        // Losing a race costs one look at everything, so that no lock is needed; half a file never shows.
+        // No lock: a lost race costs one extra check, and the rename prevents partial files.
         let part = self.folder.join(format!("complete.{}.part", std::process::id()));
         private::write(&part, text).and_then(|()| std::fs::rename(&part, &path)).map_err(|e| fault(&path, &e))
     }
@@ -173,11 +173,11 @@ impl Cache {
 }
 
 impl State {
-    /// Reads the lines that were added since the last time.
+    /// Reads the lines added since the last call.
     fn read(&mut self, file: &mut File) -> std::io::Result<()> {
         let end = file.metadata()?.len();
         if end < self.offset {
-            // Somebody threw it away and began anew.
+            // The file was deleted and created again.
             *self = State::default();
         }
         file.seek(SeekFrom::Start(self.offset))?;
@@ -185,7 +185,7 @@ impl State {
         file.read_to_end(&mut bytes)?;
         let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
         for line in bytes[..whole].split(|b| *b == b'\n') {
-            // What is no line of ours is left alone: a summary more or less is no harm.
+            // Invalid lines are skipped: a missing summary does no harm.
             let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { continue };
             let Ok(content) = u64::from_str_radix(&line.content, 16) else { continue };
             if line.prompt != PROMPT {

@@ -1,15 +1,15 @@
-//! What is written about a symbol in a sentence, where that says more than its signature does.
+//! The sentence that describes a symbol, if it adds something to the signature.
 
 use super::{keys, text};
 use lukasa_model::Content;
 use lukasa_search::tokens;
 use rustc_hash::FxHashSet;
 
-/// Words for kinds of symbols, with which summaries begin that are made by rule.
+/// Words for kinds of symbols, with which rule-based summaries begin.
 const KINDS: [&str; 11] =
     ["file", "module", "class", "struct", "enum", "interface", "type", "function", "method", "field", "variable"];
 
-/// The summary of a symbol; none where it repeats the signature, which stands beside it.
+/// The summary of a symbol. None if it only repeats the signature, which is shown beside it.
 pub fn about(content: &Content, signature: Option<&str>, key: &str) -> Option<String> {
     let summary = text(content, "summary")?;
     let repeats = signature.is_some_and(|signature| !says_more(&summary, signature, keys::name(key)));

@@ -1,4 +1,4 @@
-//! Calls followed from symbol to symbol, and what overriding adds to them.
+//! Follows calls from symbol to symbol, including overridden methods.
 
 use super::{Contents, Kind, Placed, Rel, Symbols, Way, keys, number, text};
 use crate::graph::check_range;
@@ -11,16 +11,16 @@ use serde::Serialize;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Symbols reached before a walk along calls is given up.
+/// Maximum number of symbols reached by a walk along calls.
 const MOST: usize = 50_000;
-/// Base classes above one another, at most.
+/// Maximum number of base classes above one another.
 const BASES: usize = 16;
-/// Symbols asked how many of their calls could not be resolved; more take too long.
+/// Maximum number of symbols whose unresolved calls are counted; more take too long.
 const ASKED: usize = 1_000;
 
 /// How far calls are followed.
 pub struct Reach {
-    /// `In`: to those that call.
+    /// `In` follows calls to the callers.
     pub way: Way,
     pub depth: u32,
     pub min_confidence: f64,
@@ -32,70 +32,70 @@ pub struct Reach {
 pub struct Reached {
     pub node: Node,
     pub depth: u32,
-    /// What it calls, or what calls it, on the way.
+    /// The symbol before it on the path.
     pub via: Node,
     /// The call between the two.
     pub edge: Edge,
 }
 
-/// A symbol at the other end of a call.
+/// The symbol at the other end of a call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallOut {
     #[serde(flatten)]
     pub symbol: Placed,
-    /// Lines of the calls, in the file of what calls; the first 20.
+    /// Lines of the call sites, in the caller's file; the first 20.
     pub call_lines: Vec<u64>,
-    /// How many calls there are, where not all lines are listed.
+    /// Number of call sites, if not all lines are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
-    /// Calls between it and the symbol asked about.
+    /// Number of calls between it and the requested symbol.
     pub depth: u32,
-    /// The symbol at this end of the call, where it is not the one asked about.
+    /// The symbol at this end of the call, if it is not the requested one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-    /// How sure this call is.
+    /// Confidence of this call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// How that is known.
+    /// How the call is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derivation: Option<String>,
-    /// It is a test, or part of one.
+    /// Whether it is a test or part of one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub test: bool,
 }
 
-/// Calls that may go to another method of the same name, above or below in a hierarchy of types.
+/// Calls that may run another method of the same name, above or below in a type hierarchy.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ThroughOut {
     /// The method that is declared and called.
     pub declared: Placed,
     /// Its callers, or the methods that may run in its place.
     pub symbols: Vec<CallOut>,
-    /// How many there are.
+    /// Total number of them.
     pub total: usize,
 }
 
-/// Calls in the files around a symbol that could not be resolved: callers may be missing.
+/// Unresolved calls in the files around a symbol: callers may be missing.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct UnresolvedOut {
-    /// Calls that could not be resolved.
+    /// Unresolved calls.
     pub calls: u64,
-    /// In so many files: the symbol's own and those that import it.
+    /// Number of files: the symbol's and those that import it.
     pub files: usize,
 }
 
-/// Calls anywhere that could not be resolved and name what a symbol is called: some may be calls of it.
+/// Unresolved calls anywhere with the symbol's name: some may be calls of it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct NamesakesOut {
     /// Lines with such calls.
     pub calls: usize,
-    /// In so many files.
+    /// Number of files with such calls.
     pub files: usize,
-    /// Where they are, as `path:line`; the first 10.
+    /// Call sites as `path:line`; the first 10.
     pub sites: Vec<String>,
 }
 
-/// Places of unresolved calls that are listed.
+/// Maximum number of unresolved call sites listed.
 const SITES: usize = 10;
 
 pub fn check_confidence(value: f64) -> Result<()> {
@@ -103,14 +103,14 @@ pub fn check_confidence(value: f64) -> Result<()> {
 }
 
 impl Symbols<'_> {
-    /// Everything along calls from some symbols, nearest first, then the surest, then by key. What was reached before is
-    /// not reached again; whether it was all.
+    /// Every symbol reached along calls from `roots`, nearest first, then by confidence, then by key. Each symbol is
+    /// reached once. Also returns whether that is everything.
     pub fn reach(&self, roots: &[Node], how: &Reach) -> (Vec<Reached>, bool) {
         self.reach_beside(roots, roots, how)
     }
 
-    /// The same where only `own` of the roots are never listed: a function that is written in another one and called
-    /// there is what that one calls.
+    /// Like `reach`, but only roots in `own` are never listed: a function that is written within another one and called
+    /// there is one of its callees.
     pub fn reach_beside(&self, roots: &[Node], own: &[Node], how: &Reach) -> (Vec<Reached>, bool) {
         let mut seen: FxHashSet<Node> = own.iter().copied().collect();
         let mut all: Vec<Reached> = Vec::new();
@@ -143,7 +143,7 @@ impl Symbols<'_> {
         (all, true)
     }
 
-    /// The surest first, then by key.
+    /// Highest confidence first, then by key.
     fn order(&self, a: &Reached, b: &Reached) -> Ordering {
         let sure = self.confidence(b.edge).total_cmp(&self.confidence(a.edge));
         sure.then_with(|| self.key(a.node).cmp(&self.key(b.node)))
@@ -151,7 +151,7 @@ impl Symbols<'_> {
             .then_with(|| self.look.snapshot.edge_thing(a.edge).cmp(&self.look.snapshot.edge_thing(b.edge)))
     }
 
-    /// What is asked about when a class is: making one calls its constructor.
+    /// The symbols that stand for a class: itself and its constructors, because creating an instance calls one.
     pub fn with_constructors(&self, node: Node) -> Result<Vec<Node>> {
         if !self.is(node, Kind::Class) {
             return Ok(vec![node]);
@@ -162,8 +162,8 @@ impl Symbols<'_> {
         Ok(std::iter::once(node).chain(methods.into_iter().filter(made)).collect())
     }
 
-    /// Methods of the same name in classes and interfaces above (`Out`) or below (`In`) the one this is a method of,
-    /// in the order of the walk.
+    /// Methods of the same name in classes and interfaces above (`Out`) or below (`In`) the class of this method, in
+    /// the order of the walk.
     pub fn same_method(&self, method: Node, way: Way) -> Vec<Node> {
         let s = &self.look.snapshot;
         let (Some(key), Some(class)) =
@@ -191,7 +191,7 @@ impl Symbols<'_> {
         found
     }
 
-    /// Calls as answers tell them; everything is read at once.
+    /// Calls as responses list them; all contents are read at once.
     pub fn calls_out(&self, calls: &[Reached], roots: &[Node]) -> Result<Vec<CallOut>> {
         let s = &self.look.snapshot;
         let nodes: Vec<Node> = calls.iter().map(|c| c.node).collect();
@@ -215,8 +215,8 @@ impl Symbols<'_> {
         Ok(calls.iter().map(row).collect())
     }
 
-    /// Calls that could not be resolved in the symbol's file and those that import it; none when it would take long to
-    /// count them.
+    /// Unresolved calls in the symbol's file and in files that import it. None if there are too many symbols to count
+    /// them.
     pub fn unresolved_around(&self, node: Node) -> Result<Option<UnresolvedOut>> {
         let Some(file) = self.file(node) else { return Ok(None) };
         let importers = self.linked(file, Rel::Imports, Way::In).map(|(importer, _)| importer);
@@ -242,7 +242,7 @@ impl Symbols<'_> {
         Ok((told.calls > 0).then_some(told))
     }
 
-    /// Calls in files of the same language that could not be resolved and name what the symbol is called.
+    /// Unresolved calls with the symbol's name in files of the same language.
     pub fn unresolved_namesakes(&self, node: Node) -> Result<Option<NamesakesOut>> {
         let key = self.key(node);
         let (name, language) = (keys::name(&key), family(keys::path(&key)));
@@ -252,7 +252,7 @@ impl Symbols<'_> {
         let mut files: Vec<Node> = self.look.snapshot.nodes();
         files.retain(|file| self.is(*file, Kind::File) && family(&self.key(*file)) == language);
         files.sort_by_cached_key(|file| self.key(*file).into_owned());
-        // All files are asked for whenever somebody wants callers: the graph remembers what they say.
+        // Every query for callers needs all files, so their contents are cached with the graph.
         let known = known(&self.look.snapshot, &self.look.ledger, &files)?;
         let known: FxHashMap<Node, Arc<Known>> = known.into_iter().collect();
         let mut found = NamesakesOut { calls: 0, files: 0, sites: vec![] };
@@ -268,7 +268,7 @@ impl Symbols<'_> {
         Ok((found.calls > 0).then_some(found))
     }
 
-    /// How many functions, files and others these are, for a sentence: `2 functions and 1 file`.
+    /// The numbers of functions, files and other symbols, for a sentence: `2 functions and 1 file`.
     pub fn who(&self, nodes: impl Iterator<Item = Node>) -> String {
         let mut counts = [0usize; 3];
         for node in nodes {
@@ -292,7 +292,7 @@ impl Symbols<'_> {
     }
 }
 
-/// Names and lines of the calls of a file that could not be resolved.
+/// Names and lines of the unresolved calls in a file.
 pub fn unresolved_sites(file: &Content) -> impl Iterator<Item = (&str, &str)> {
     let listed = file.properties.get("unresolved_sites").and_then(serde_json::Value::as_array);
     listed.into_iter().flatten().filter_map(|site| site.as_str()?.rsplit_once(':'))
@@ -302,7 +302,7 @@ fn family(path: &str) -> Option<lukasa_code::Language> {
     lukasa_code::Language::of(path, "").map(lukasa_code::Language::family)
 }
 
-/// Lines of the calls an edge stands for, and how many calls there are if not all lines are listed.
+/// Lines of the call sites of an edge, and the number of call sites if not all lines are listed.
 pub fn lines(content: &Content) -> (Vec<u64>, Option<u64>) {
     let listed = content.properties.get("lines").and_then(serde_json::Value::as_array);
     let mut lines: Vec<u64> = listed.into_iter().flatten().filter_map(serde_json::Value::as_u64).collect();
@@ -313,7 +313,7 @@ pub fn lines(content: &Content) -> (Vec<u64>, Option<u64>) {
     (lines, calls)
 }
 
-/// Calls of one symbol that are not told elsewhere, with what they are told as part of.
+/// The calls of a declared method that are listed separately, up to `limit`.
 pub fn through(symbols: &Symbols<'_>, declared: Node, calls: &[Reached], limit: usize) -> Result<ThroughOut> {
     let contents: Contents = symbols.contents(&[declared])?;
     Ok(ThroughOut {

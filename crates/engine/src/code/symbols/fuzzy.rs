@@ -1,4 +1,4 @@
-//! Names that are nearly right: by case, by words, by letters left out or mistyped.
+//! Approximate matching of names: by case, by words, by missing or mistyped letters.
 
 use super::{Symbols, keys};
 use lukasa_code::summary::words;
@@ -6,45 +6,45 @@ use lukasa_graph::Node;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 
-/// How a name was found.
+/// How a name matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Match {
-    /// The name, or the end of the key, is what was asked for.
+    /// The name, or the end of the key, is equal.
     Exact,
-    /// But for upper and lower case.
+    /// Equal except for upper and lower case.
     Case,
-    /// All words asked for are in name or path.
+    /// All words of the query are in the name or path.
     Words,
     /// Letters are mistyped or left out.
     Near,
 }
 
-/// A symbol that fits a query.
+/// A symbol that matches a query.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     pub node: Node,
     /// 0 to 1.
     pub score: f64,
     pub by: Match,
-    /// How many call it.
+    /// The number of symbols that call it.
     pub callers: usize,
 }
 
-/// What is searched for, taken apart once for all names.
+/// A query, parsed once for all names.
 pub struct Query {
     text: String,
-    /// With `::` for dots; none if there are no dots.
+    /// The text with `::` instead of dots; none if there are no dots.
     dotted: Option<String>,
     words: Vec<String>,
-    /// Of the name alone; empty where words are asked for, which nobody mistypes as one name.
+    /// Letters of the name. Empty if the query has several words, which are not matched by letters.
     letters: Vec<char>,
     mask: u64,
 }
 
-/// Shorter names differ in too little to be told apart by letters.
+/// Shorter names are not matched by letters: they differ in too little.
 const FEW_LETTERS: usize = 3;
-/// Letters that may be wrong, missing or too many.
+/// Maximum number of letters that may be wrong, missing or added.
 const EDITS: usize = 2;
 
 impl Query {
@@ -61,7 +61,7 @@ impl Query {
         self.words.is_empty()
     }
 
-    /// How well a key fits; `lower` is room to work in. Most keys do not fit, and that must be seen soon.
+    /// How well a key matches. `lower` is a reusable buffer. Most keys do not match, and are rejected early.
     pub fn score(&self, key: &str, lower: &mut String) -> Option<(f64, Match)> {
         let bare = keys::plain(key);
         let asked = std::iter::once(&self.text).chain(&self.dotted);
@@ -82,12 +82,12 @@ impl Query {
         if !self.words.is_empty() && self.words.iter().all(|word| lower.contains(word.as_str())) {
             return Some((self.by_words(name), Match::Words));
         }
-        // The name is the end of the key, but lower case may take more bytes.
+        // The name is the end of the key, but its lower case may have another length.
         let small = lower.get(lower.len().saturating_sub(name.len())..).unwrap_or(lower);
         self.by_letters(name, small).map(|score| (score, Match::Near))
     }
 
-    /// The more of the words are words of the name itself, and the less else the name says, the better.
+    /// The score rises with the query words that are words of the name, and falls with other words in the name.
     fn by_words(&self, name: &str) -> f64 {
         let (mut whole, mut within) = (0, 0);
         for word in &self.words {
@@ -117,7 +117,7 @@ impl Query {
         if extra <= EDITS && asked.abs_diff(has) <= EDITS && asked > EDITS + 1 {
             let own: Vec<char> = name.chars().flat_map(char::to_lowercase).collect();
             let edits = distance(&self.letters, &own);
-            // Of a short name, two wrong letters leave nothing.
+            // In a short name, two wrong letters leave too little in common.
             if edits <= EDITS && edits * 2 < asked {
                 return Some(0.5 - 0.05 * edits as f64);
             }
@@ -129,18 +129,18 @@ impl Query {
         for c in small.chars() {
             wanted.next_if_eq(&c);
         }
-        // Most long names contain few letters somewhere in this order.
+        // Most long names contain a few letters in this order, so the query must be long enough.
         (wanted.peek().is_none() && asked * 3 >= has).then(|| 0.2 + 0.2 * asked as f64 / has as f64)
     }
 }
 
-/// Which letters and digits there are, roughly: different ones may share a place.
+/// A bit set of the bytes in a text; different bytes may share a bit.
 fn mask(text: &[u8]) -> u64 {
     text.iter().fold(0, |mask, byte| mask | 1 << (byte & 63))
 }
 
-/// Whether a lower-case word is one of the words of a name, or only within one; `None` if it is neither. As
-/// [`words`] would tell, without making them: this is asked of tens of thousands of names.
+/// `Some(true)` if a lower-case word is one of the words of a name, `Some(false)` if it is only within one. Equivalent
+/// to [`words`] without allocating, because it is called for tens of thousands of names.
 fn find_word(name: &str, word: &str) -> Option<bool> {
     if !name.is_ascii() {
         let own = words(name);
@@ -164,7 +164,7 @@ fn find_word(name: &str, word: &str) -> Option<bool> {
     found
 }
 
-/// Whether a word begins, or ends, before this place.
+/// Whether a word of the name begins or ends at this position.
 fn begins(name: &[u8], at: usize) -> bool {
     let (Some(before), Some(here)) = (at.checked_sub(1).map(|b| name[b]), name.get(at)) else { return true };
     let upper = here.is_ascii_uppercase();
@@ -175,7 +175,7 @@ fn begins(name: &[u8], at: usize) -> bool {
         || (upper && before.is_ascii_uppercase() && after)
 }
 
-/// Letters to change, leave out or add; neighbours that changed places count once.
+/// Edit distance; two swapped neighbours count once.
 pub fn distance(a: &[char], b: &[char]) -> usize {
     let mut rows = [vec![0; b.len() + 1], (0..=b.len()).collect::<Vec<_>>(), vec![0; b.len() + 1]];
     for (i, x) in a.iter().enumerate() {
@@ -193,7 +193,7 @@ pub fn distance(a: &[char], b: &[char]) -> usize {
 }
 
 impl Symbols<'_> {
-    /// Everything that fits a query, the best first; of equals, what is called more.
+    /// Everything that matches a query, best first. Of equal scores, the symbol with more callers comes first.
     pub fn like(&self, query: &Query, allowed: impl Fn(Node) -> bool + Sync) -> Vec<Found> {
         if query.is_empty() {
             return vec![];

@@ -1,11 +1,11 @@
-//! Keys of symbols taken apart: `path::Class::method`, with a mark behind where a file has several of one name.
+//! Parses keys of symbols: `path::Class::method`, with a suffix if a file has several symbols of one name.
 
-/// The key without the mark that tells overloads apart: `a.rs::f~(u8)` is `a.rs::f`.
+/// The key without the suffix that distinguishes overloads: `a.rs::f~(u8)` becomes `a.rs::f`.
 pub fn plain(key: &str) -> &str {
     let Some((path, rest)) = key.split_once("::") else { return key };
     let mut from = 0;
     while let Some(at) = rest[from..].find('~').map(|at| from + at) {
-        // `~Class` is the name of a destructor, and `operator~` one of an operator.
+        // `~Class` is a destructor, and `operator~` an operator.
         if at > 0 && !rest[..at].ends_with(':') && !rest[..at].ends_with("operator") {
             return &key[..path.len() + 2 + at];
         }
@@ -14,22 +14,22 @@ pub fn plain(key: &str) -> &str {
     key
 }
 
-/// The file of a symbol; the whole key of a file.
+/// The path of a symbol's file. For a file, the whole key.
 pub fn path(key: &str) -> &str {
     key.split_once("::").map_or(key, |(path, _)| path)
 }
 
-/// What a key says beside the file, overloads told apart; the whole key of a file.
+/// The key without the file, with the suffix of overloads. For a file, the whole key.
 pub fn local(key: &str) -> &str {
     key.split_once("::").map_or(key, |(_, rest)| rest)
 }
 
-/// The name of a symbol: the last part of its key. A file is called as its folder calls it.
+/// The name of a symbol: the last part of its key. For a file, its file name.
 pub fn name(key: &str) -> &str {
     last(plain(key))
 }
 
-/// The same of a key that is plain already.
+/// Like `name`, for a key without a suffix.
 pub fn last(key: &str) -> &str {
     match key.rfind("::") {
         Some(at) => &key[at + 2..],
@@ -37,18 +37,18 @@ pub fn last(key: &str) -> &str {
     }
 }
 
-/// The key of what a symbol is named as part of: `a.rs::Type` of `a.rs::Type::method`; none at the top of a file.
+/// The key of the enclosing symbol: `a.rs::Type` of `a.rs::Type::method`. None at the top level of a file.
 pub fn above(key: &str) -> Option<&str> {
     plain(key).rsplit_once("::").map(|(above, _)| above).filter(|above| above.contains("::"))
 }
 
 fn file_name(path: &str) -> &str {
     let last = path.rsplit('/').next().unwrap_or(path);
-    // Packages are named with their ecosystem: `npm:react`.
+    // Package names begin with their ecosystem: `npm:react`.
     last.split_once(':').map_or(last, |(_, name)| name)
 }
 
-/// Whether a key ends with a text, from the beginning of one of its parts on; with or without the mark behind.
+/// Whether a key ends with a text that begins at one of its parts, with or without the suffix of overloads.
 pub fn ends_so(key: &str, text: &str) -> bool {
     ends_at_a_border(key, text) || ends_at_a_border(plain(key), text)
 }

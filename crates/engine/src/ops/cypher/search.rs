@@ -1,4 +1,4 @@
-//! What `CALL lukasa.search` finds: the ranking of `search`, as nodes of the graph that is asked.
+//! `CALL lukasa.search`: the ranking of `search` within a Cypher query.
 
 use crate::graph::Look;
 use crate::ops::search::check_query;
@@ -12,17 +12,17 @@ use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Candidates of each channel, at least.
+/// Minimum number of candidates per channel.
 const POOL: usize = 120;
 
-/// A search for one query, and what it has to tell beside its rows.
+/// The search function of one query, and the warnings it collects.
 pub struct Searcher {
     pub search: Search,
     warnings: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Searcher {
-    /// Makes the indexes of the view, so that the query itself need not wait for them.
+    /// Builds the indexes of the view, so that the query itself does not wait for them.
     pub fn new(engine: &Engine, context: &mut Context<'_>, look: &Look) -> Result<Searcher> {
         let texts = engine.texts(context, look)?;
         let warnings: Arc<Mutex<BTreeSet<String>>> = Arc::default();
@@ -49,7 +49,7 @@ impl Searcher {
         Ok(Searcher { search, warnings })
     }
 
-    /// What was missing while it searched, each once.
+    /// Returns the warnings of all searches, each once.
     pub fn warnings(&self) -> Vec<String> {
         self.warnings.lock().iter().cloned().collect()
     }

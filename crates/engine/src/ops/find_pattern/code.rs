@@ -1,4 +1,4 @@
-//! The symbols that patterns are looked for in, and what they say of themselves.
+//! The symbols that patterns are searched in, and their properties.
 
 use crate::code::symbols::{Kind, Rel, Symbols, Way, keys};
 use lukasa_graph::Node;
@@ -11,7 +11,7 @@ use std::borrow::Cow;
 /// The code of a view.
 pub struct Code<'a> {
     pub symbols: &'a Symbols<'a>,
-    /// Everything whose source is part of the project, in the order in which it was first stated.
+    /// Symbols whose source is part of the project, in the order they were first recorded.
     pub own: Vec<(Node, Kind)>,
     path: Option<&'a str>,
     contents: Contents<'a>,
@@ -25,12 +25,12 @@ impl<'a> Code<'a> {
         Code { symbols, own, path, contents: Contents::new(s, &symbols.look.ledger) }
     }
 
-    /// Whether it is in a file that was asked for.
+    /// Returns whether the symbol is in a requested file.
     pub fn is_asked(&self, node: Node) -> bool {
         self.path.is_none_or(|path| self.symbols.key(node).starts_with(path))
     }
 
-    /// Those asked for that are no part of a test.
+    /// Returns the requested symbols that are not part of a test.
     pub fn asked(&self, wanted: impl Fn(Kind) -> bool) -> impl Iterator<Item = (Node, Kind)> {
         self.own
             .iter()
@@ -50,7 +50,7 @@ impl<'a> Code<'a> {
         self.symbols.linked(node, rel, way).map(|(other, _)| other).filter(move |other| *other != node)
     }
 
-    /// Files that import, or are imported.
+    /// Returns the files that import this file, or that it imports.
     pub fn files(&self, file: Node, way: Way) -> FxHashSet<Node> {
         self.others(file, Rel::Imports, way).filter(|other| self.symbols.is(*other, Kind::File)).collect()
     }
@@ -77,7 +77,7 @@ impl<'a> Code<'a> {
         })
     }
 
-    /// What calls name that could not be resolved, with how many of them there are.
+    /// Returns the names in unresolved calls, with the number of calls of each.
     pub fn unresolved_names(&self) -> Result<FxHashMap<String, usize>> {
         let sites = self.property("unresolved_sites");
         let mut all: FxHashMap<String, usize> = FxHashMap::default();
@@ -94,7 +94,7 @@ impl<'a> Code<'a> {
         Ok(all)
     }
 
-    /// Names that other files import from a file, as far as imports list them.
+    /// Returns the names that other files import from a file, as far as imports list them.
     pub fn imported_names(&self, file: Node) -> Result<FxHashSet<String>> {
         let names = self.property("names");
         let mut all = FxHashSet::default();

@@ -1,4 +1,4 @@
-//! Patterns that have names: what fits each of them, the worst first.
+//! Named patterns and the functions that find their matches, worst first.
 
 use super::code::Code;
 use super::{Item, Severity};
@@ -11,22 +11,22 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
-/// A file of more symbols, or linked with more files, does too much.
+/// A file with more symbols, or linked to more files, is a god file.
 const FILE_SYMBOLS: usize = 40;
 const FILE_LINKS: usize = 40;
-/// The same of a class, by its methods.
+/// A class with more methods is a god class.
 const CLASS_METHODS: usize = 20;
-/// A function of more lines is long.
+/// A function with more lines is long.
 const FUNCTION_LINES: u64 = 80;
-/// Classes above one another that are too many, and where counting ends.
+/// Inheritance depth that is reported, and the depth at which counting stops.
 const DEEP: usize = 4;
 const DEEPEST: usize = 64;
-/// Fewer unresolved calls in a file, or a smaller share, are usual.
+/// A file with fewer unresolved calls, or a smaller share of them, is not reported.
 const UNRESOLVED: u64 = 5;
 const UNRESOLVED_SHARE: f64 = 0.2;
-/// Calls between a test and what it reaches.
+/// Maximum number of calls between a test and the code it reaches.
 const REACHED: u32 = 16;
-/// Names told in one line.
+/// Maximum number of names listed in one detail text.
 const TOLD: usize = 8;
 
 pub struct Pattern {
@@ -112,7 +112,7 @@ pub static NAMED: [Pattern; 10] = [
     },
 ];
 
-/// Sorted by a number, the largest first, then by key.
+/// Sorts by number, largest first, then by key.
 fn worst_first(code: &Code<'_>, mut all: Vec<(usize, Item)>) -> Vec<Item> {
     all.sort_by_cached_key(|(n, item)| (Reverse(*n), code.key(item.node).into_owned()));
     all.into_iter().map(|(_, item)| item).collect()
@@ -126,7 +126,7 @@ fn few(names: Vec<String>) -> String {
 
 fn circular_imports(code: &Code<'_>) -> Result<Vec<Item>> {
     let mut files: Vec<Node> = code.own.iter().filter(|(_, kind)| *kind == Kind::File).map(|(node, _)| *node).collect();
-    // In the order of keys, so that every circle is told from the same file on.
+    // Sorted by key, so that each cycle is always reported from the same file.
     files.sort_by_cached_key(|file| code.key(*file).into_owned());
     let dense: FxHashMap<Node, u32> = files.iter().copied().zip(0..).collect();
     let mut edges: Vec<(u32, u32, u16)> = Vec::new();
@@ -160,7 +160,7 @@ fn circular_imports(code: &Code<'_>) -> Result<Vec<Item>> {
     Ok(worst_first(code, all))
 }
 
-/// The shortest way from a file back to itself that stays among those that reach one another.
+/// Returns the shortest cycle through `start` within its strongly connected component.
 fn shortest_circle(imports: &Csr, component: &[u32], start: u32) -> Vec<u32> {
     let mut before: FxHashMap<u32, u32> = FxHashMap::default();
     let mut queue = VecDeque::from([start]);
@@ -207,7 +207,7 @@ fn unreferenced(code: &Code<'_>) -> Result<Vec<Item>> {
     Ok(worst_first(code, all))
 }
 
-/// Whether it is called from outside, by the language, or in place of another.
+/// Returns whether the symbol may be called from outside, by the language runtime, or through a method it overrides.
 fn may_run_unseen(code: &Code<'_>, node: Node) -> Result<bool> {
     let symbols = code.symbols;
     let name = code.name(node);
@@ -222,7 +222,7 @@ fn may_run_unseen(code: &Code<'_>, node: Node) -> Result<bool> {
     if code.text(node, "subtype")?.as_deref() == Some("constructor") {
         return Ok(true);
     }
-    // A method that takes the place of another's is called through that one.
+    // An overriding method is called through the one it overrides.
     let mut bases = symbols.container(node).into_iter().flat_map(|class| {
         [Rel::Extends, Rel::Implements].into_iter().flat_map(move |rel| code.others(class, rel, Way::Out))
     });
@@ -261,7 +261,7 @@ fn unused_exports(code: &Code<'_>) -> Result<Vec<Item>> {
         } else {
             format!("used {}, in its own file only", count(here, "time"))
         };
-        // What is used nowhere comes first.
+        // Symbols without any use come first.
         all.push((usize::from(here == 0), Item { node, detail }));
     }
     Ok(worst_first(code, all))
@@ -333,7 +333,7 @@ fn deep_inheritance(code: &Code<'_>) -> Result<Vec<Item>> {
     let mut known: FxHashMap<Node, Vec<Node>> = FxHashMap::default();
     let mut all = Vec::new();
     for (class, _) in code.asked(|kind| matches!(kind, Kind::Class | Kind::Interface)) {
-        // The lowest tells the whole chain.
+        // The lowest class reports the whole chain.
         if code.others(class, Rel::Extends, Way::In).next().is_some() {
             continue;
         }
@@ -347,7 +347,7 @@ fn deep_inheritance(code: &Code<'_>) -> Result<Vec<Item>> {
     Ok(worst_first(code, all))
 }
 
-/// A class and the longest chain of classes above it; a circle ends where it closes.
+/// Returns a class and the longest chain of its ancestors; stops where a cycle closes.
 fn above(code: &Code<'_>, class: Node, path: &mut Vec<Node>, known: &mut FxHashMap<Node, Vec<Node>>) -> Vec<Node> {
     if let Some(chain) = known.get(&class) {
         return chain.clone();
@@ -369,7 +369,7 @@ fn above(code: &Code<'_>, class: Node, path: &mut Vec<Node>, known: &mut FxHashM
     }
     path.pop();
     longest.insert(0, class);
-    // What was found on the way round a circle depends on where it began.
+    // A chain found inside a cycle depends on its starting point, so it is not cached.
     if !closes {
         known.insert(class, longest.clone());
     }

@@ -7,15 +7,15 @@ use lukasa_graph::walk::Filter;
 use lukasa_graph::{Edge, Node, Snapshot};
 use lukasa_model::{Error, Result};
 
-/// Objects in a row; more are a question for openCypher.
+/// Maximum number of objects in a shape; use openCypher for longer ones.
 const LONGEST: usize = 6;
-/// Places that are counted, and relationships looked at before counting ends.
+/// Maximum number of matches counted, and of relationships examined.
 const MOST: usize = 10_000;
 const LOOKED_AT: usize = 2_000_000;
-/// What other tools call relationships of the code index.
+/// Names that other tools use for relationship types of the code index.
 const ALSO: [(&str, &str); 1] = [("DEPENDS_ON", "IMPORTS")];
 
-/// A row of objects and what connects each with the next.
+/// A sequence of objects and the relationships between neighbours.
 pub struct Shape {
     objects: Vec<Object>,
     steps: Vec<Step>,
@@ -23,7 +23,7 @@ pub struct Shape {
 
 struct Object {
     types: Filter,
-    /// The last part of its key, if one is asked for.
+    /// Required last part of the key, if any.
     name: Option<String>,
 }
 
@@ -32,12 +32,12 @@ struct Step {
     forward: bool,
 }
 
-/// A shape as it is written.
+/// A parsed shape, before its types are resolved.
 #[derive(Debug, PartialEq)]
 struct Written {
-    /// Type and name; none stands for any.
+    /// Type and name; `None` matches any.
     objects: Vec<(Option<String>, Option<String>)>,
-    /// Type, and whether it leads to the right.
+    /// Type, and whether the arrow points right.
     steps: Vec<(Option<String>, bool)>,
 }
 
@@ -82,7 +82,7 @@ fn object(text: &str) -> Option<(Option<String>, Option<String>)> {
     }
 }
 
-/// The arrow that a text begins with, and what follows it.
+/// Parses the arrow at the start of the text and returns it with the rest.
 fn step(text: &str) -> Option<((Option<String>, bool), &str)> {
     let forward = !text.starts_with('<');
     let (label, after) = match forward {
@@ -109,8 +109,7 @@ impl Shape {
         Ok(Shape { objects: objects.collect::<Result<_>>()?, steps: steps.collect::<Result<_>>()? })
     }
 
-    /// Every place of this shape whose first object is in a file that was asked for, in the order of keys; whether
-    /// these are all.
+    /// Returns the matches whose first object is in a requested file, sorted by key, and whether these are all.
     pub fn find(&self, symbols: &Symbols<'_>, path: Option<&str>) -> (Vec<Item>, bool) {
         let s = &symbols.look.snapshot;
         let asked = |node: &Node| path.is_none_or(|path| symbols.key(*node).starts_with(path));
@@ -128,7 +127,7 @@ impl Shape {
     }
 }
 
-/// Another tool's word for a relationship, unless this graph uses it, too.
+/// Maps another tool's relationship type to ours, unless this graph uses that type itself.
 fn spelled(snapshot: &Snapshot, name: String) -> String {
     let used = |name: &str| snapshot.names().types().iter().any(|known| known.eq_ignore_ascii_case(name));
     let other = ALSO.iter().find(|(other, _)| other.eq_ignore_ascii_case(&name));
@@ -148,7 +147,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Goes on from an object; false when enough was found or looked at.
+    /// Extends the match with a node; returns false when a limit is reached.
     fn go_on(&mut self, node: Node) -> bool {
         let (shape, symbols) = (self.shape, self.symbols);
         let s = &symbols.look.snapshot;
@@ -166,7 +165,7 @@ impl Search<'_> {
                         goes_on = false;
                         break;
                     }
-                    // No relationship stands for two steps.
+                    // A relationship may be used for one step only.
                     if step.types.edge_type(type_no) && shape.fits(s, at + 1, to) && !self.edges.contains(&edge) {
                         self.edges.push(edge);
                         goes_on = self.go_on(to);

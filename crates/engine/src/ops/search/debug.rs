@@ -1,4 +1,4 @@
-//! What every stage of a search did, for who asks for its numbers and for who watches the server.
+//! Figures of each search stage, for the `debug` field and for metrics.
 
 use super::{LONG_MS, MOST, RerankOut};
 use crate::graph::Look;
@@ -10,10 +10,10 @@ use lukasa_search::ladder::{Costs, Step};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What the last search counts in figures that fade.
+/// Weight of the latest search in exponential moving averages.
 const RECENT: f64 = 0.2;
 
-/// Every stage's numbers.
+/// Figures of each search stage.
 #[derive(Serialize, JsonSchema)]
 pub struct DebugOut {
     pub terms: Vec<TermOut>,
@@ -28,7 +28,7 @@ pub struct DebugOut {
 pub struct TermOut {
     pub word: String,
     pub weight: f32,
-    /// Objects and symbols that have it.
+    /// Number of objects and symbols that contain the word.
     pub frequency: usize,
 }
 
@@ -39,7 +39,7 @@ pub struct ChannelOut {
     pub count: usize,
     pub mean: f64,
     pub std: f64,
-    /// The best ten, with their raw scores.
+    /// The ten best candidates with their raw scores.
     pub best: Vec<(String, f64)>,
 }
 
@@ -62,7 +62,7 @@ pub struct EdgeOut {
     pub hub_damping: f64,
 }
 
-/// Milliseconds of each stage, in this request.
+/// Milliseconds spent in each stage of this request.
 #[derive(Serialize, JsonSchema)]
 pub struct CostsOut {
     pub lexical_ms: f64,
@@ -87,7 +87,7 @@ impl CostsOut {
 }
 
 impl DebugOut {
-    /// Tells half as much of what is told by example; false when there is nothing left to leave out.
+    /// Halves the lists of examples; returns false when there is nothing left to remove.
     pub(super) fn shorten(&mut self) -> bool {
         let mut told = self.terms.len() + self.expansion.edge_samples.len();
         self.terms.truncate(self.terms.len() / 2);
@@ -100,7 +100,7 @@ impl DebugOut {
     }
 }
 
-/// With the figures that are filled in last as long as they get.
+/// Builds the debug output with the longest placeholders for durations, which are filled in last.
 pub(super) fn debug(look: &Look, texts: &Texts, found: &Answered) -> DebugOut {
     let name = |node: Node| look.snapshot.name(node);
     let terms = found.terms.iter().map(|term| TermOut {
@@ -155,7 +155,7 @@ pub(super) fn debug(look: &Look, texts: &Texts, found: &Answered) -> DebugOut {
     }
 }
 
-/// What is told to who watches.
+/// Records the metrics of a search.
 pub(super) fn figures(
     look: &Look,
     found: &Answered,

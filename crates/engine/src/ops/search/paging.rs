@@ -1,4 +1,4 @@
-//! Pages of a search as parts of one list: what their cursors know, and when they are refused.
+//! Cursors of a search: what they record and when they are refused.
 
 use super::{Request, RerankOut};
 use crate::cursor::Cursor;
@@ -9,7 +9,7 @@ use lukasa_model::json::{self, Hash};
 use lukasa_model::{Error, Result};
 use lukasa_search::fuse::NORMALIZATION;
 
-/// Of the request without its paging.
+/// Hash of the request without its cursor.
 pub(super) fn request_hash(request: &Request) -> Result<Hash> {
     let plain = Request { cursor: None, ..request.clone() };
     let value =
@@ -17,14 +17,14 @@ pub(super) fn request_hash(request: &Request) -> Result<Hash> {
     Ok(Hash::of(format!("search {NORMALIZATION} {}", json::canonical(&value)).as_bytes()))
 }
 
-/// Of what decides the order beside the request: a cursor dies when that changes.
+/// Hash of what determines the order apart from the request; a cursor is refused when it changes.
 pub(super) fn order_hash(found: &Answered, model: Option<&str>, rerank: Option<&RerankOut>) -> Hash {
     let (recipe, fusion, model) = (found.recipe.name(), &found.fusion, model.unwrap_or_default());
     let judged = rerank.filter(|rerank| rerank.applied).map_or("", |rerank| &rerank.model);
     Hash::of([NORMALIZATION, recipe, fusion, model, judged].join("\n").as_bytes())
 }
 
-/// Half of what a cursor knows of its answer tells the request, the other half the order.
+/// Bytes of a cursor's hash that identify the request; the same number after them identifies the order.
 const HALF: usize = 4;
 
 pub(super) fn joined(request: &Hash, order: &Hash) -> Hash {
@@ -56,7 +56,7 @@ impl Paging {
         let cursor = Cursor::open(text, &engine.graphs().cursor_key(&ledger)?)?;
         let mut order = [0; HALF];
         order.copy_from_slice(&cursor.request[HALF..]);
-        // As far as it is known before anything was found.
+        // The order is not known before the search ran, so take it from the cursor and check only the request here.
         let mut known = *hash;
         known.0[HALF..2 * HALF].copy_from_slice(&order);
         cursor.check(&known)?;
@@ -65,7 +65,7 @@ impl Paging {
         Ok(Paging { look, place: place as usize, backwards, spared, order: Some(order) })
     }
 
-    /// Refuses to go on in a list that is in another order by now.
+    /// Refuses the cursor if the results are now ranked in another order.
     pub(super) fn check_order(&self, order: &Hash) -> Result<()> {
         if self.order.is_none_or(|known| known == order.0[..HALF]) {
             return Ok(());

@@ -1,9 +1,11 @@
-//! Checks of the store: that it is sound, what the project in it knows, and how far behind that is.
+//! Checks of the store: whether it is intact, what the project in it contains, and how far the index is behind.
 
 use super::{Check, State};
 use crate::config::{self, Need, Opened};
 use clap::ArgMatches;
 use lukasa_engine::code::place::Place;
+use lukasa_engine::ops::{graph_health::GraphHealth, search_readiness::SearchReadiness};
+use lukasa_engine::registry::Op;
 use lukasa_engine::{Context, Engine};
 use lukasa_model::Error;
 use lukasa_model::json::Hash;
@@ -14,7 +16,7 @@ use lukasa_store::sqlite::inspect;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Free space below which a store cannot work much longer, and below which it soon cannot.
+/// Free disk space below which a store is about to fail, and below which it soon will.
 const ROOM: [(u64, State); 2] = [(100 << 20, State::Fail), (1 << 30, State::Warn)];
 
 pub fn checks(matches: &ArgMatches) -> Vec<Check> {
@@ -44,7 +46,7 @@ pub fn checks(matches: &ArgMatches) -> Vec<Check> {
     checks
 }
 
-/// Looks at a file without changing it; whether it can be opened.
+/// Checks a store file without changing it. Returns whether it can be opened.
 fn file(path: &Path, checks: &mut Vec<Check>) -> bool {
     if path.metadata().map_or(0, |m| m.len()) == 0 {
         let found = format!("there is none yet at {}", path.display());
@@ -83,7 +85,7 @@ fn file(path: &Path, checks: &mut Vec<Check>) -> bool {
     seen.schema == seen.newest
 }
 
-/// Which process has the engine that the others attach to; nothing where processes do not share one.
+/// The process that owns the engine. None on systems where processes do not share one.
 fn engine(path: &Path) -> Option<Check> {
     if cfg!(not(unix)) {
         return None;
@@ -103,7 +105,7 @@ fn engine(path: &Path) -> Option<Check> {
     })
 }
 
-/// Which of the things that are checked at opening it was.
+/// Names the check that an error on opening belongs to.
 fn unopened(error: Error) -> Check {
     let what = match error.code {
         "schema_missing" | "newer_schema" => "schema",
@@ -125,19 +127,19 @@ fn open(opened: Opened, checks: &mut Vec<Check>) {
     }
     checks.extend(record(&*store, &scope.tenant));
     let mut engine = Engine::new(store, clock, std::env::temp_dir());
-    // Where its settings are wrong, that has been told.
+    // Wrong settings are reported by another check.
     if let Ok(embedding) = crate::cli::embedding() {
         engine = engine.with_embedding(embedding);
     }
     let here = Place::of(Path::new("."), None).ok();
     for root in [Some(home), here.as_ref().map(|place| place.root.clone())].into_iter().flatten() {
-        // A folder that cannot be read shows as sources that are missing.
+        // A folder that cannot be read shows up as missing sources.
         let _ = engine.searching().sources.add(&scope, &root);
     }
     let mut progress = |_, _| {};
     let project = scope.project.clone();
     let mut context = Context::of(scope, &mut progress);
-    match engine.call(&mut context, "graph_health", json!({})) {
+    match engine.call(&mut context, GraphHealth::META.name, json!({})) {
         Ok(health) => checks.push(index(&project, &health, here.as_ref())),
         Err(e) if e.code == "unknown_project" => {
             let found = format!("`{project}` is not in this store");
@@ -150,7 +152,7 @@ fn open(opened: Opened, checks: &mut Vec<Check>) {
             return;
         }
     }
-    match engine.call(&mut context, "search_readiness", json!({})) {
+    match engine.call(&mut context, SearchReadiness::META.name, json!({})) {
         Ok(ready) => {
             checks.extend(sources(&ready));
             checks.push(embedded(&ready));
@@ -159,9 +161,9 @@ fn open(opened: Opened, checks: &mut Vec<Check>) {
     }
 }
 
-/// Whether operations can be recorded; nothing where none ever was.
+/// Whether operations can be recorded. None if none ever were.
 fn record(store: &dyn Store, tenant: &str) -> Option<Check> {
-    /// Seals nothing: nothing is appended.
+    /// Never used, because nothing is appended.
     struct NoKey;
     impl Seals for NoKey {
         fn seal(&self, head: &AuditHead) -> Hash {
@@ -188,7 +190,7 @@ fn record(store: &dyn Store, tenant: &str) -> Option<Check> {
     }
 }
 
-/// What is indexed, and how far files and commits have gone on.
+/// What is indexed, and how far files and commits have moved on since.
 fn index(project: &str, health: &Value, here: Option<&Place>) -> Check {
     let files = health["files"].as_u64().unwrap_or(0);
     let branch = health["view"]["branch"].as_str().unwrap_or_default();
@@ -259,7 +261,7 @@ fn disk(path: &Path) -> Option<Check> {
     })
 }
 
-/// Nobody to ask without code of our own that is not safe.
+/// Free space cannot be queried here without unsafe code.
 #[cfg(not(unix))]
 fn disk(_: &Path) -> Option<Check> {
     None

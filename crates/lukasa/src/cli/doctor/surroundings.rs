@@ -1,4 +1,4 @@
-//! Checks of what is around the store: the program, settings, endpoints, git, the watcher's limits, agents.
+//! Checks of the environment: program, settings, endpoints, git, watcher limits and agents.
 
 use super::{Check, State};
 use crate::cli::setup::{self, Action};
@@ -39,7 +39,7 @@ fn program() -> Check {
     }
 }
 
-/// The settings file, and what it and the environment say about models.
+/// Checks the settings file, and the models that it and the environment configure.
 fn settings() -> Vec<Check> {
     let file = settings::file();
     let shown = file.as_ref().map_or_else(|| "nowhere".to_owned(), |file| file.display().to_string());
@@ -57,7 +57,7 @@ fn settings() -> Vec<Check> {
         };
         crate::cli::embedding().map(|_| said)
     });
-    // A file that cannot be read is one fault, not one per setting in it.
+    // An unreadable file is reported once, not once per setting.
     if let Some(e) = [model.as_ref().err(), embedding.as_ref().err()]
         .into_iter()
         .flatten()
@@ -80,7 +80,7 @@ fn settings() -> Vec<Check> {
     ]
 }
 
-/// The working tree we are in, and whether it can be watched.
+/// Checks the current working tree and whether it can be watched.
 fn repository() -> Vec<Check> {
     let place = match Place::of(Path::new("."), None) {
         Ok(place) => place,
@@ -106,10 +106,10 @@ fn repository() -> Vec<Check> {
     std::iter::once(git).chain(watching(&place.root)).collect()
 }
 
-/// Where Linux says how many folders a person may watch.
+/// The Linux limit on watched folders per user.
 const WATCHES: &str = "/proc/sys/fs/inotify/max_user_watches";
 
-/// None where there is no such limit.
+/// Compares the watcher limit with the number of folders. None if there is no such limit.
 fn watching(root: &Path) -> Option<Check> {
     let limit: usize = std::fs::read_to_string(WATCHES).ok()?.trim().parse().ok()?;
     let listed = match files::list(root, &Default::default()) {
@@ -121,13 +121,13 @@ fn watching(root: &Path) -> Option<Check> {
     let mend = "raise it (`sysctl fs.inotify.max_user_watches=524288`), or keep folders out with .lukasaignore";
     Some(match folders.len() {
         many if many > limit => Check::fail("watcher", found, mend),
-        // Editors and other watchers need some too.
+        // Editors and other watchers need some, too.
         many if many > limit / 2 => Check::warn("watcher", found, mend),
         _ => Check::ok("watcher", found),
     })
 }
 
-/// One line per agent that is installed.
+/// One check per installed agent.
 pub fn agents() -> Vec<Check> {
     let steps = setup::surroundings().and_then(|around| setup::plan(&setup::installed(&around), &around, false));
     let steps = match steps {

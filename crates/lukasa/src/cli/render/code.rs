@@ -1,4 +1,4 @@
-//! Answers about code: symbols, who calls whom, and what something is.
+//! Answers about code: symbols, callers and callees, and explanations.
 
 use super::graph::small;
 use super::page::Page;
@@ -50,14 +50,14 @@ pub fn answer(out: &mut Page<'_>, operation: &str, response: &Value) -> Result<(
     }
 }
 
-/// Numbers with commas; how many more there are behind them.
+/// The line numbers of calls, and how many more there are.
 fn call_lines(row: &Value) -> String {
     let lines: Vec<String> = list(row, "call_lines").into_iter().map(plain).collect();
     let more = row["calls"].as_u64().map(|n| n.saturating_sub(lines.len() as u64)).filter(|n| *n > 0);
     format!("{}{}", lines.join(", "), more.map(|n| format!(" and {n} more")).unwrap_or_default())
 }
 
-/// The lines of calls, with a word in front.
+/// The lines of calls, with a label.
 pub(super) fn calls_at(row: &Value) -> String {
     match call_lines(row) {
         lines if lines.is_empty() => lines,
@@ -65,7 +65,7 @@ pub(super) fn calls_at(row: &Value) -> String {
     }
 }
 
-/// How sure something is, where it is not certain, and how that is known.
+/// The confidence of an uncertain link, and its derivation.
 pub(super) fn confidence(row: &Value) -> String {
     match row["confidence"].as_f64() {
         Some(sure) if sure < 1.0 => {
@@ -102,7 +102,7 @@ fn calls(out: &mut Page<'_>, list: Vec<&Value>) -> Result<()> {
     places(out, list, &Beside { facts: &[&calls_at, &hops, &via, &confidence, &test], ..Beside::default() })
 }
 
-/// What is outside of the project has no place here but that of its first call.
+/// External callees have no path in the project, so each is shown at its first call site.
 fn external(out: &mut Page<'_>, response: &Value) -> Result<()> {
     let called = list(response, "external");
     if called.is_empty() {
@@ -115,7 +115,7 @@ fn external(out: &mut Page<'_>, response: &Value) -> Result<()> {
         let mut shown = row.clone();
         shown["path"] = json!(caller.as_deref().map(keys::path).unwrap_or_default());
         shown["line"] = row["call_lines"][0].clone();
-        // The whole key is the name: what is before `::` is a package, not a file.
+        // The whole key is the name: the part before `::` is a package, not a file.
         shown["key"] = Value::Null;
         shown["title"] = json!(key);
         shown["ref"] = Value::Null;
@@ -136,14 +136,14 @@ fn through(out: &mut Page<'_>, response: &Value, says: &str) -> Result<()> {
     Ok(())
 }
 
-/// A chain in its order, with the calls between them.
+/// The steps of a call chain in order, with the calls between them.
 fn steps(out: &mut Page<'_>, chain: &Value) -> Result<()> {
     print(out, list(chain, "steps"), &Beside { facts: &[&calls_at, &confidence], ..Beside::default() })
 }
 
 fn symbols(out: &mut Page<'_>, response: &Value) -> Result<()> {
     let mut found = list(response, "symbols");
-    // Of those that fit as well, production code first.
+    // Among equal scores, production code comes first.
     let sure = |r: &Value| (r["score"].as_f64().unwrap_or(0.0) * 1e6) as i64;
     found.sort_by_key(|r| (-sure(r), r["test"] == true));
     let callers = |r: &Value| match r["callers"].as_u64() {
@@ -195,7 +195,7 @@ fn explain(out: &mut Page<'_>, response: &Value) -> Result<()> {
         out.field(field, 10, &value)?;
     }
     if let Some(doc) = symbol["doc"].as_str() {
-        // Each line by itself: what steers a terminal must not get through, line breaks may.
+        // Line by line: control characters are escaped, and line breaks stay.
         for line in doc.lines() {
             writeln!(out, "  | {}", super::safe(line))?;
         }
@@ -211,7 +211,7 @@ fn explain(out: &mut Page<'_>, response: &Value) -> Result<()> {
         )?;
         more(out, told, &response["total_members"])?;
     }
-    // Tests are groups of their own and come last.
+    // Tests are separate groups and come last.
     let groups = ["dependencies", "dependents"].into_iter().flat_map(|field| list(response, field));
     let (tests, others): (Vec<&Value>, Vec<&Value>) = groups.partition(|group| group["relation"] == "tested_by");
     for group in others.into_iter().chain(tests) {

@@ -1,4 +1,4 @@
-//! Answers of queries: as a table, or as trees.
+//! Answers of Cypher queries, as a table or as trees.
 
 use super::layout;
 use super::page::Page;
@@ -21,7 +21,7 @@ pub fn table(out: &mut Page<'_>, response: &Value) -> Result<()> {
     plan(out, response)
 }
 
-/// Rows one below the other, with everything in them.
+/// Prints rows below each other, with all their values.
 pub fn tree(out: &mut dyn Write, style: Style, response: &Value) -> Result<()> {
     let mut page = Page::new(out, style);
     trees(&mut page, response)?;
@@ -120,7 +120,7 @@ fn is_path(value: &Value) -> bool {
     value["nodes"].is_array() && value["relationships"].is_array()
 }
 
-/// A node or a relationship as a query would write it, with these of its properties.
+/// A node or a relationship in Cypher notation, with these of its properties.
 fn head(value: &Value, properties: &str) -> String {
     let space = if properties.is_empty() { "" } else { " " };
     if value["src"].is_string() {
@@ -131,7 +131,7 @@ fn head(value: &Value, properties: &str) -> String {
     format!("({labels}{space}{properties}){ended}")
 }
 
-/// What tells a node from others: its key, else its id.
+/// Identifies a node: by its key, or by its id.
 fn named(value: &Value) -> String {
     match value["properties"]["key"].as_str() {
         Some(key) => format!("{{key: '{}'}}", safe(key)),
@@ -145,7 +145,7 @@ fn entries<'v>(all: impl Iterator<Item = (&'v String, &'v Value)>) -> String {
     format!("{{{}}}", all.join(", "))
 }
 
-/// A value in a cell: texts as they are, unless they look like something else.
+/// A value in a cell. Text is unquoted unless it could be read as another value.
 fn cell(value: &Value) -> String {
     match value {
         Value::String(text) if serde_json::from_str::<Value>(text).is_err() => safe(text),
@@ -186,7 +186,7 @@ fn quoted(value: &Value) -> String {
     }
 }
 
-/// How relationships name a node.
+/// How relationships refer to a node.
 fn names(node: &Value) -> String {
     match node["properties"]["key"].as_str() {
         Some(key) => format!("{}:{key}", node["type"].as_str().unwrap_or_default()),

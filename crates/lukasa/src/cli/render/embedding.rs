@@ -1,4 +1,4 @@
-//! How far embedding is, for people: whether search by meaning can be relied on, and if not, why.
+//! The progress of embedding: whether semantic search can be relied on, and if not, why.
 
 use super::page::Page;
 use super::{at, list, moment, rows, warning};
@@ -80,10 +80,10 @@ fn readiness(out: &mut Page<'_>, response: &Value) -> Result<()> {
     )
 }
 
-/// None where there is nothing of the kind.
+/// None if there are no objects of the kind.
 fn coverage(of: &Value) -> Option<String> {
     let objects = of["objects"].as_u64().filter(|objects| *objects > 0)?;
-    // Rounded down: 100 % is said when it is all of them.
+    // Rounded down, so that 100 % means all of them.
     let percent = (of["percent"].as_f64().unwrap_or(0.0) * 10.0).floor() / 10.0;
     Some(format!("{} of {objects} embedded, {percent} %", at(of, "embedded")))
 }
@@ -107,7 +107,7 @@ fn waiting(backlog: &Value) -> String {
     }
 }
 
-/// How long vectors come after what they are of.
+/// How far vectors lag behind their objects.
 fn behind(staleness: &Value) -> String {
     let of = |field: &str| staleness[field].as_f64().map(duration);
     match (of("p50_seconds"), of("p90_seconds")) {
@@ -129,7 +129,7 @@ fn words(text: &Value) -> String {
     format!("{} ({})", parts.join(", "), size(&text["bytes"]))
 }
 
-/// A number with what it counts, where it is not 0.
+/// A count with its label, unless it is 0.
 fn some(of: &Value, field: &str, says: &str) -> Option<String> {
     of[field].as_u64().filter(|number| *number > 0).map(|number| format!("{number} {says}"))
 }
@@ -151,7 +151,7 @@ fn size(bytes: &Value) -> String {
     }
 }
 
-/// What is known under its name; nothing for nothing.
+/// Prints labelled values; empty ones are left out.
 fn pairs(out: &mut Page<'_>, told: &[(&str, String)]) -> Result<()> {
     told.iter().try_for_each(|(name, value)| out.field(name, 10, value))
 }

@@ -1,4 +1,4 @@
-//! Answers of the operations that walk the graph.
+//! Answers of the operations that traverse the graph.
 
 use super::page::Page;
 use super::places::{Beside, places, print};
@@ -73,7 +73,7 @@ pub fn answer(out: &mut Page<'_>, operation: &str, response: &Value) -> Result<(
     }
 }
 
-/// The way to an entity: types with arrows.
+/// The path to an entity: relationship types with arrows.
 fn way(response: &Value, entity: &Value) -> String {
     let last = |path: &&Value| path["nodes"].as_array().and_then(|n| n.last()) == Some(&entity["id"]);
     let Some(path) = list(response, "paths").into_iter().find(last) else { return String::new() };
@@ -83,7 +83,7 @@ fn way(response: &Value, entity: &Value) -> String {
     list(path, "edges").into_iter().enumerate().map(arrow).collect::<Vec<_>>().join(" ")
 }
 
-/// Numbers worth four digits.
+/// A number with up to four decimals, or in scientific notation.
 pub(super) fn small(value: &Value) -> String {
     match value.as_f64() {
         Some(number) if number != 0.0 && number.abs() < 0.001 => format!("{number:.2e}"),
@@ -161,7 +161,7 @@ fn paths(out: &mut Page<'_>, paths: &[&Value]) -> Result<()> {
     Ok(())
 }
 
-/// Tests named in one line.
+/// Most tests named in one line.
 const TESTS: usize = 10;
 
 fn impact(out: &mut Page<'_>, response: &Value) -> Result<()> {
@@ -193,7 +193,7 @@ fn impact(out: &mut Page<'_>, response: &Value) -> Result<()> {
     reached(out, response)
 }
 
-/// What depends on it and what it depends on: production code first, then tests by how near they are.
+/// Dependents and dependencies: production code first, then tests by distance.
 fn reached(out: &mut Page<'_>, response: &Value) -> Result<()> {
     let hops = |r: &Value| match r["distance"].as_u64() {
         None => String::new(),
@@ -218,7 +218,7 @@ fn reached(out: &mut Page<'_>, response: &Value) -> Result<()> {
             writeln!(out, "… {told} of {total}: raise --limit")?;
         }
     }
-    // The list of dependents may have been cut before them.
+    // The list of dependents may have been truncated before the tests.
     let dependents: HashMap<String, &Value> =
         list(response, "dependents").into_iter().map(|r| (at(r, "name"), r)).collect();
     for (tests, title) in [(&direct, "direct tests"), (&transitive, "transitive tests")] {

@@ -1,4 +1,4 @@
-//! What indexing found, for people: counts, what stands out, what went wrong.
+//! Reports of indexing: counts, notable symbols and faults.
 
 use super::layout;
 use super::page::Page;
@@ -7,7 +7,7 @@ use super::{at, list, plain, rows, safe};
 use serde_json::Value;
 use std::io::{Result, Write};
 
-/// After a pass over a working tree.
+/// Prints the report of a pass over a working tree.
 pub fn pass(out: &mut Page<'_>, response: &Value) -> Result<()> {
     if let Some(commit) = response["commit"].as_str() {
         writeln!(out, "the tree is commit {}", &commit[..12.min(commit.len())])?;
@@ -37,7 +37,7 @@ pub fn pass(out: &mut Page<'_>, response: &Value) -> Result<()> {
     history(out, &response["history"])
 }
 
-/// After an import of commits of the past.
+/// Prints the report of an import of past commits.
 fn history(out: &mut Page<'_>, history: &Value) -> Result<()> {
     if !history.is_object() {
         return Ok(());
@@ -109,7 +109,7 @@ fn diagnostics(out: &mut Page<'_>, response: &Value, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Where something is wrong, and what.
+/// The location of a fault, and its description.
 fn fault(told: &Value) -> layout::Row {
     let line = told["line"].as_u64().map(|line| format!(":{line}")).unwrap_or_default();
     let facts = vec![at(told, "what")];

@@ -1,32 +1,32 @@
-//! Rows and tables that fit the width there is: words stay whole, places and names are never shortened.
+//! Rows and tables that fit the terminal: words stay whole, and paths and names are never shortened.
 
 use super::page::{Page, Piece, width};
 use crate::cli::style::Ink;
 use std::io::Result;
 
-/// Between columns.
+/// Spaces between columns.
 const GAP: usize = 2;
-/// Before what a row has no room for beside its name.
+/// Indentation of lines below a row.
 const INDENT: usize = 4;
-/// A shorter beginning of a text tells nothing.
+/// Shorter beginnings of a text are not useful.
 const LEAST: usize = 16;
 
-/// One result: where it is, what it is called, and what else there is to say.
+/// One result: its location, its name and further facts.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
-    /// `path:line`, or what else it is found by.
+    /// `path:line`, or another reference.
     pub place: String,
     pub name: String,
-    /// Short facts, each a column with those of other rows.
+    /// Short facts, each aligned with those of other rows.
     pub facts: Vec<String>,
     /// Text that may be shortened.
     pub about: String,
-    /// A line below it.
+    /// A line below the row.
     pub below: String,
 }
 
-/// Prints rows in columns, one line each where there is room. What there is no room for goes to an indented line below; only
-/// `about` is shortened.
+/// Prints rows in columns, one line each if they fit. The rest goes to an indented line below; only `about` is
+/// shortened.
 pub fn rows(page: &mut Page<'_>, rows: &[Row]) -> Result<()> {
     let columns = Columns::of(rows, page.style.width);
     for row in rows {
@@ -38,7 +38,7 @@ pub fn rows(page: &mut Page<'_>, rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
-/// How wide columns are.
+/// The widths of the columns.
 struct Columns {
     most: Option<usize>,
     place: usize,
@@ -63,7 +63,7 @@ impl Columns {
         self.most.is_none_or(|most| wide <= most)
     }
 
-    /// In columns where that fits, else side by side, else with the rest on lines below.
+    /// Prints a row in columns if it fits, otherwise unaligned, otherwise with the rest on lines below.
     fn print(&self, page: &mut Page<'_>, row: &Row) -> Result<()> {
         let aligned: Vec<Piece> = trimmed(self.head(row).into_iter().chain(self.facts(row)).collect());
         let beside: Vec<Piece> = named(row).into_iter().chain(joined(row)).collect();
@@ -72,7 +72,7 @@ impl Columns {
         };
         let columns: usize = self.facts.iter().filter(|wide| **wide > 0).map(|wide| GAP + wide).sum();
         let used = wide(&self.head(row)) + columns;
-        // Beside the last column where there is room for some of it, else below.
+        // Beside the last column if some of it fits, otherwise below.
         let about = (self.fits(used) && wide(&line) <= used)
             .then(|| shortened(&row.about, self.most.map(|most| most.saturating_sub(used + GAP))))
             .filter(|about| about == &row.about || width(about) >= LEAST);
@@ -89,7 +89,7 @@ impl Columns {
         }
     }
 
-    /// The place and the name, and on lines below what there is no room for.
+    /// Prints the place and the name, and the rest on lines below.
     fn print_below(&self, page: &mut Page<'_>, row: &Row) -> Result<()> {
         let mut below = vec![Piece::plain(" ".repeat(INDENT))];
         let (head, unpadded) = (trimmed(self.head(row)), named(row));
@@ -103,7 +103,7 @@ impl Columns {
             below.push(Piece::of(Ink::Name, &row.name));
             below.append(&mut rest);
         }
-        // What came first had a gap before it.
+        // The first piece is a gap.
         below.extend(rest.into_iter().skip(1));
         if wide(&below) > INDENT {
             page.pieces(below)?;
@@ -119,7 +119,7 @@ impl Columns {
         page.pieces([Piece::plain(format!("{}{}", " ".repeat(INDENT), shortened(&row.about, room)))])
     }
 
-    /// The place and the name, padded as far as others need it.
+    /// The place and the name, padded to their columns.
     fn head(&self, row: &Row) -> Vec<Piece> {
         let mut line = Vec::new();
         if self.place > 0 {
@@ -143,13 +143,13 @@ impl Columns {
     }
 }
 
-/// The place and the name side by side.
+/// The place and the name without padding.
 fn named(row: &Row) -> Vec<Piece> {
     let gap = if row.place.is_empty() || row.name.is_empty() { 0 } else { GAP };
     vec![Piece::of(Ink::Place, &row.place), Piece::plain(" ".repeat(gap)), Piece::of(Ink::Name, &row.name)]
 }
 
-/// Facts side by side, with a gap before each.
+/// The facts without padding, with a gap before each.
 fn joined(row: &Row) -> Vec<Piece> {
     let facts = row.facts.iter().filter(|fact| !fact.is_empty());
     facts.flat_map(|fact| [Piece::plain(" ".repeat(GAP)), Piece::plain(fact)]).collect()
@@ -163,7 +163,7 @@ fn wide(pieces: &[Piece]) -> usize {
     pieces.iter().map(|piece| width(&piece.text)).sum()
 }
 
-/// Without spaces at its end.
+/// The line without trailing spaces.
 fn trimmed(mut line: Vec<Piece>) -> Vec<Piece> {
     while let Some(last) = line.last_mut() {
         last.text.truncate(last.text.trim_end_matches(' ').len());
@@ -175,7 +175,7 @@ fn trimmed(mut line: Vec<Piece>) -> Vec<Piece> {
     line
 }
 
-/// The first words of a text in so many columns, with `…` where there were more.
+/// The first words of a text within `room` columns, with `…` if there are more.
 fn shortened(text: &str, room: Option<usize>) -> String {
     let text = text.lines().next().unwrap_or_default();
     let Some(room) = room.filter(|room| width(text) > *room) else { return text.to_owned() };
@@ -193,8 +193,8 @@ fn shortened(text: &str, room: Option<usize>) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Prints a table with a line below its header. Cells are broken between words where that makes it fit; where it does not, each row
-/// is its first cell with the others behind it, after their names.
+/// Prints a table with a line below its header. Cells are wrapped between words if that makes the table fit. Otherwise
+/// each row is its first cell, followed by the others with their names.
 pub fn table(page: &mut Page<'_>, header: &[&str], rows: &[Vec<String>]) -> Result<()> {
     let cells: Vec<Vec<Vec<&str>>> = rows.iter().map(|row| row.iter().map(|cell| lines(cell)).collect()).collect();
     let natural: Vec<usize> = (0..header.len())
@@ -217,14 +217,14 @@ fn lines(cell: &str) -> Vec<&str> {
     if cell.is_empty() { vec![""] } else { cell.lines().collect() }
 }
 
-/// The longest word of each column: what it cannot be narrower than.
+/// The longest word of each column, which is its smallest width.
 fn longest_words(header: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
     let longest = |text: &str| text.split_whitespace().map(width).max().unwrap_or(0);
     let of = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| longest(cell)).max().unwrap_or(0);
     (0..header.len()).map(|at| of(at).max(longest(header[at]))).collect()
 }
 
-/// Widths of columns within `most`; none where words would have to be broken. The widest give way first.
+/// Column widths within `most`, narrowing the widest columns first. None if words would have to be broken.
 fn fitted(natural: &[usize], least: &[usize], most: usize) -> Option<Vec<usize>> {
     let gaps = GAP * natural.len().saturating_sub(1);
     let room = most.checked_sub(gaps)?;
@@ -275,7 +275,7 @@ fn columns(page: &mut Page<'_>, header: &[&str], cells: &[Vec<Vec<&str>>], width
     Ok(())
 }
 
-/// A line in several, broken between words; its spaces stay where it is not broken.
+/// Wraps a line between words; other spaces stay.
 fn wrapped(line: &str, most: usize) -> Vec<String> {
     let mut all = vec![String::new()];
     for part in line.split_inclusive(' ') {

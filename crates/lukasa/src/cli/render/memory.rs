@@ -1,4 +1,4 @@
-//! Answers about what is remembered: episodes with their reasons, and what they add up to.
+//! Answers about memory: episodes with their rationale, and summaries of them.
 
 use super::page::Page;
 use super::{at, list, moment, rows, safe};
@@ -38,7 +38,7 @@ fn added(out: &mut Page<'_>, response: &Value) -> Result<()> {
     Ok(())
 }
 
-/// What led to it, and what came of it, each with how it was reached.
+/// Causes and consequences, each with the path to it.
 fn lineage(out: &mut Page<'_>, response: &Value) -> Result<()> {
     for (way, words) in [("upstream", "what led to it"), ("downstream", "what came of it")] {
         let thing = |r: &Value| format!("{}{}", at(r, "ref"), became(r));
@@ -62,7 +62,7 @@ fn recalled(out: &mut Page<'_>, response: &Value) -> Result<()> {
         let title = if title.is_empty() { String::new() } else { format!("  {title}") };
         writeln!(out, "\n{:>2}. {} {}{title}", at(item, "rank"), at(item, "type"), at(item, "episode_id"))?;
         writeln!(out, "    {}{who}  {:.3}", moment(item, "timestamp"), item["score"].as_f64().unwrap_or(0.0))?;
-        // Quoted: whatever it says, somebody else said it.
+        // Quoted, because an agent wrote it.
         for line in lines(item, "content").take(12) {
             writeln!(out, "    > {}", safe(line))?;
         }
@@ -105,12 +105,12 @@ fn tested(out: &mut Page<'_>, response: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Lines of a text, before anything in it is shown by its name: line breaks are no danger.
+/// The lines of a text before control characters are escaped: line breaks are harmless.
 fn lines<'v>(of: &'v Value, field: &str) -> impl Iterator<Item = &'v str> + use<'v> {
     of[field].as_str().unwrap_or_default().lines()
 }
 
-/// What has become of something that is linked.
+/// Whether a linked entity has ended or was renamed.
 fn became(entity: &Value) -> String {
     let mut told = String::new();
     if entity["ended"] == true {

@@ -1,20 +1,20 @@
-//! What is printed: text that cannot steer the terminal, in lines that fit it, with colours where they are wanted.
+//! Output for the terminal: text without control characters, lines that fit, and colours if they are enabled.
 
 use super::safe;
 use crate::cli::style::{Ink, Style};
 use std::io::{Result, Write};
 use unicode_width::UnicodeWidthStr;
 
-/// Spaces before what goes on in another line.
+/// Indentation of continuation lines.
 const HANG: usize = 2;
 
-/// Takes text as any writer does, line by line: control characters are shown by their names, and lines longer than the
-/// terminal are broken between words.
+/// A writer that works line by line: control characters are escaped, and lines longer than the terminal are broken
+/// between words.
 pub struct Page<'a> {
     out: &'a mut dyn Write,
     pub style: Style,
     line: Vec<Piece>,
-    /// Where the line goes on when it is broken; its own indentation and a little more when not given.
+    /// The column of continuation lines; by default a little more than the indentation of the line.
     hang: Option<usize>,
 }
 
@@ -39,7 +39,7 @@ impl Piece {
     }
 }
 
-/// Columns that a text takes in a terminal.
+/// The number of terminal columns of a text.
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
@@ -49,12 +49,12 @@ impl<'a> Page<'a> {
         Page { out, style, line: Vec::new(), hang: None }
     }
 
-    /// Adds text in a colour to the line.
+    /// Adds coloured text to the line.
     pub fn ink(&mut self, ink: Ink, text: &str) {
         self.line.push(Piece::of(ink, safe(text)));
     }
 
-    /// Adds text to the line, without a colour.
+    /// Adds text without colour to the line.
     pub fn text(&mut self, text: &str) {
         self.line.push(Piece::plain(safe(text)));
     }
@@ -65,20 +65,20 @@ impl<'a> Page<'a> {
         self.end_line()
     }
 
-    /// A line that goes on at this column where it is broken.
+    /// Prints a line whose continuation lines start at this column.
     pub fn hanging(&mut self, hang: usize, pieces: impl IntoIterator<Item = Piece>) -> Result<()> {
         self.hang = Some(hang);
         self.pieces(pieces)
     }
 
-    /// A line as it stands, however long: source code, and what is copied whole.
+    /// Prints a line unchanged, however long: source code, and text to copy.
     pub fn verbatim(&mut self, text: &str) -> Result<()> {
-        // Tabs are no danger to a terminal, and code is made of them.
+        // Tabs are harmless, and code contains them.
         let text: Vec<String> = text.split('\t').map(safe).collect();
         writeln!(self.out, "{}", text.join("\t"))
     }
 
-    /// A value under its name, in a column beside it; nothing for nothing.
+    /// A value beside its label; nothing if the value is empty.
     pub fn field(&mut self, name: &str, name_width: usize, value: &str) -> Result<()> {
         if value.is_empty() {
             return Ok(());
@@ -90,7 +90,7 @@ impl<'a> Page<'a> {
         self.hanging(hang, [Piece::plain("  "), Piece::of(Ink::Faint, name), value])
     }
 
-    /// Ends the line that was begun.
+    /// Ends the current line.
     fn end_line(&mut self) -> Result<()> {
         let (line, hang) = (std::mem::take(&mut self.line), self.hang.take());
         match self.style.width {
@@ -121,7 +121,7 @@ impl<'a> Page<'a> {
 
 impl Write for Page<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        // Formatting hands over whole pieces of text.
+        // Formatting writes whole pieces of text, so no character is split.
         let text = String::from_utf8_lossy(bytes);
         for part in text.split_inclusive(['\n', '\t']) {
             let (body, end) = part.split_at(part.len() - usize::from(part.ends_with(['\n', '\t'])));
@@ -130,7 +130,7 @@ impl Write for Page<'_> {
             }
             match end {
                 "\n" => self.end_line()?,
-                // A terminal goes to the next of its stops, which no width here tells.
+                // The width of a tab depends on the terminal, so it is not computed.
                 "\t" => self.line.push(Piece::plain("\t")),
                 _ => {}
             }
@@ -180,11 +180,11 @@ fn words(line: &[Piece]) -> Vec<Word> {
     all
 }
 
-/// A line in several, none longer than `most` unless a single word is. Words stay whole.
+/// Breaks a line into several, none longer than `most` unless a single word is. Words stay whole.
 fn broken(line: &[Piece], most: usize, hang: Option<usize>) -> Vec<Vec<Piece>> {
     let words = words(line);
     let own = words.first().map_or(0, |word| word.spaces);
-    // A hang that leaves little room is worse than none.
+    // A hanging indent that leaves little room is ignored.
     let hang = hang.filter(|hang| *hang <= most / 2).unwrap_or(own + HANG);
     let mut all: Vec<Vec<Piece>> = vec![Vec::new()];
     let mut used = 0;
@@ -193,7 +193,7 @@ fn broken(line: &[Piece], most: usize, hang: Option<usize>) -> Vec<Vec<Piece>> {
         let mut spaces = word.spaces;
         if used > 0 && used + spaces + wide > most {
             all.push(Vec::new());
-            // A word that is too long for its column begins further to the left.
+            // A word that is too long for its column starts further to the left.
             (used, spaces) = (0, if hang + wide > most { hang.min(own + HANG) } else { hang });
         }
         used += spaces + wide;
@@ -228,7 +228,7 @@ mod tests {
         let (red, clear) = ("\u{1b}[31m", "\u{9b}2J\r\u{7f}");
         let text = shown(Style::default(), |page| writeln!(page, "a\tb\n\n{red}é{clear}"));
         assert_eq!(text, "a\tb\n\n\\u{1b}[31mé\\u{9b}2J\\r\\u{7f}\n");
-        // Also in what has a colour of its own.
+        // Also in coloured text.
         let coloured = Style { width: None, colour: true };
         let text = shown(coloured, |page| {
             page.ink(Ink::Name, "\u{1b}[2J");

@@ -1,4 +1,4 @@
-//! Results as places in the code: `path:line  name`, production code before tests.
+//! Results as locations in code: `path:line  name`, production code before tests.
 
 use super::layout::{self, Row};
 use super::page::Page;
@@ -10,22 +10,22 @@ use std::io::Result;
 /// A column of short facts beside place and name.
 pub type Fact<'a> = &'a dyn Fn(&Value) -> String;
 
-/// What a row tells beside place and name.
+/// The contents of a row beside place and name.
 #[derive(Default)]
 pub struct Beside<'a> {
     pub facts: &'a [Fact<'a>],
     /// Text that may be shortened.
     pub about: Option<Fact<'a>>,
-    /// A line of its own below.
+    /// A separate line below.
     pub below: Option<Fact<'a>>,
 }
 
-/// Prints results in their order, but production code before tests.
+/// Prints results in order, but production code before tests.
 pub fn places(out: &mut Page<'_>, results: Vec<&Value>, beside: &Beside<'_>) -> Result<()> {
     print(out, production_first(results), beside)
 }
 
-/// Prints results in their order.
+/// Prints results in order.
 pub fn print(out: &mut Page<'_>, results: Vec<&Value>, beside: &Beside<'_>) -> Result<()> {
     let text = |of: Option<Fact<'_>>, result: &Value| of.map(|of| of(result)).unwrap_or_default();
     let rows: Vec<Row> = results
@@ -44,16 +44,16 @@ pub fn production_first(mut results: Vec<&Value>) -> Vec<&Value> {
     results
 }
 
-/// Where something is and what it is called there.
+/// The location and name of a result.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Place {
-    /// `path:line`; the path alone where no line is known; `Type:key` of what is not code.
+    /// `path:line`; only the path if the line is unknown; `Type:key` for anything but code.
     pub place: String,
     pub name: String,
 }
 
 impl Place {
-    /// Of a result with a key, or with a reference `Type:key`; path and line are its own or its properties'.
+    /// From a result with a key, or with a reference `Type:key`. Path and line come from the result or its properties.
     pub fn of(result: &Value) -> Place {
         let Named { kind, key, reference } = Named::of(result);
         let own = |field: &str| {
@@ -66,7 +66,7 @@ impl Place {
         let Some(path) = path.or_else(|| in_code.then(|| keys::path(&key).to_owned())) else {
             let title = title();
             return match kind {
-                // Known by its name only.
+                // Only the name is known.
                 Some(_) => Place { place: String::new(), name: key },
                 None if title.is_empty() || title == reference => Place { place: String::new(), name: reference },
                 None => Place { place: reference, name: title },
@@ -74,7 +74,7 @@ impl Place {
         };
         let line = own("line").map(|line| format!(":{line}")).unwrap_or_default();
         let name = match key.strip_prefix(&path) {
-            // Its path is its name.
+            // A file: its path is its name.
             Some("") => "(file)".into(),
             Some(rest) => rest.trim_start_matches(':').to_owned(),
             None if key.is_empty() => title(),
@@ -93,7 +93,7 @@ struct Named {
 
 impl Named {
     fn of(result: &Value) -> Named {
-        // Where it has no key beside its type, it has a reference.
+        // A result without a key has a reference.
         let reference = ["ref", "name", "key"].iter().map(|field| at(result, field)).find(|text| !text.is_empty());
         let reference = reference.unwrap_or_default();
         let (type_name, key) = match (at(result, "type"), at(result, "key")) {
@@ -106,30 +106,30 @@ impl Named {
             },
         };
         let kind = Kind::of_type(&type_name);
-        // A key that is named without its type is one of code: answers about code leave it out.
+        // A key without a type is a symbol: answers about code leave the type out.
         let kind = kind.or_else(|| (type_name.is_empty() && key.contains("::")).then_some(Kind::Function));
         Named { kind, key, reference }
     }
 }
 
-/// What kind of symbol it is, in a word.
+/// The kind of symbol, in one word.
 pub fn kind(result: &Value) -> String {
     let subtype = at(result, "subtype");
     if !subtype.is_empty() {
         return subtype;
     }
     let own = [at(result, "type"), at(&result["fields"], "type")].into_iter().find(|name| !name.is_empty());
-    // Of a file, the name says it.
+    // For a file, the name shows it.
     own.filter(|name| Kind::of_type(name) != Some(Kind::File)).unwrap_or_default().to_lowercase()
 }
 
-/// The same, unless a signature beside it says it.
+/// As [`kind`], but empty if a signature beside it shows the kind.
 pub fn kind_unless_signed(result: &Value) -> String {
     let is_signed = |of: &Value| of["signature"].as_str().is_some_and(|signature| !signature.is_empty());
     if is_signed(result) || is_signed(&result["fields"]) { String::new() } else { kind(result) }
 }
 
-/// Whether it is a test, or stands with tests: as the answer says, or by its path and name.
+/// Whether it is a test or belongs to tests: by the answer's own field, or by its path and name.
 pub fn is_test(result: &Value) -> bool {
     if let Some(test) = result["test"].as_bool() {
         return test;
@@ -154,7 +154,7 @@ fn is_test_path(path: &str) -> bool {
         || [".test.", ".spec."].iter().any(|mark| file.contains(mark))
 }
 
-/// `path:line` and `name` of a result in one text, for where it stands within a sentence.
+/// `path:line` and `name` of a result in one text, for use within a sentence.
 pub fn in_line(result: &Value) -> String {
     let Place { place, name } = Place::of(result);
     safe(&[place, name].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("  "))

@@ -1,4 +1,4 @@
-//! Answers to questions: exact lines, patterns, things and areas.
+//! Answers to questions: exact lines, patterns, objects and areas.
 
 use super::code::{calls_at, confidence, more};
 use super::graph::small;

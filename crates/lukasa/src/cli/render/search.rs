@@ -1,4 +1,4 @@
-//! Answers of searches and packs: what was found, why, and the code itself.
+//! Answers of searches and packs: results, reasons and source code.
 
 use super::page::Page;
 use super::places::{Beside, kind_unless_signed, places};
@@ -67,7 +67,7 @@ fn search(out: &mut Page<'_>, response: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Notes of a pack: claims by who has them, others by what they are called.
+/// Notes of a pack: claims by their holder, others by their reference.
 fn notes(out: &mut Page<'_>, title: &str, notes: &[&Value]) -> Result<()> {
     if !notes.is_empty() {
         writeln!(out, "\n{title}")?;
@@ -110,7 +110,7 @@ fn pack(out: &mut Page<'_>, response: &Value) -> Result<()> {
             }
         }
     }
-    // What protects people before what is around.
+    // Claims and decisions come before the surrounding code, because they prevent mistakes.
     for (field, title) in
         [("active_blockers", "Claimed by others"), ("decisions", "Decisions"), ("learnings", "Learnings")]
     {

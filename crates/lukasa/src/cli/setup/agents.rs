@@ -1,10 +1,10 @@
-//! Agents: how to see that one is installed, where it keeps its servers, and what is to stand there.
+//! The supported agents: how to detect each, where it stores its servers, and what the entry contains.
 
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The name of the entry, wherever it is.
+/// The name of the entry in every file.
 pub const ENTRY: &str = "lukasa";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Format {
     Toml,
 }
 
-/// A file or folder, told from where it is looked for.
+/// A file or folder, relative to a base folder.
 #[derive(Clone, Copy, Debug)]
 pub enum Place {
     /// In the root of the repository.
@@ -27,24 +27,24 @@ pub enum Place {
 }
 
 pub struct Agent {
-    /// As it is typed.
+    /// The name on the command line.
     pub name: &'static str,
     pub title: &'static str,
     programs: &'static [&'static str],
-    /// Any of these is there when the agent is.
+    /// Any of these exists if the agent is installed.
     traces: &'static [Place],
-    /// What is written: the project's own file by convention, else the person's.
+    /// The file to write: the project's own by convention, otherwise the user's.
     pub file: Place,
     pub format: Format,
-    /// The member that holds all servers.
+    /// The member that contains all servers.
     pub servers: &'static str,
-    /// Whether an entry says that it is run and talked to by standard input and output.
+    /// Whether an entry has the type `stdio`.
     says_stdio: bool,
-    /// Files that are read too, never written: who has it there needs it nowhere else.
+    /// Files that the agent reads too and that are never written. An entry there is enough.
     pub also: &'static [Place],
 }
 
-/// As the makers document it; docs/setup.md shows every entry.
+/// As the vendors document it; docs/setup.md shows every entry.
 pub const AGENTS: [Agent; 7] = [
     Agent {
         name: "claude",
@@ -135,28 +135,28 @@ impl Agent {
         AGENTS.iter().find(|agent| agent.name == name)
     }
 
-    /// Whether its settings are there, or its program.
+    /// Whether its settings or its program exist.
     pub fn is_installed(&self, around: &Surroundings) -> bool {
         let there = |place: &Place| around.path(*place).is_some_and(|path| path.exists());
         self.traces.iter().any(there) || self.programs.iter().any(|name| around.program(name).is_some())
     }
 
-    /// What the entry says, in the order it is written in.
+    /// The fields of the entry, in the order they are written.
     pub fn entry(&self, command: &str) -> Vec<(&'static str, Value)> {
         let kind = self.says_stdio.then(|| ("type", json!("stdio")));
         kind.into_iter().chain([("command", json!(command)), ("args", json!(["mcp"]))]).collect()
     }
 }
 
-/// What is looked at to find agents: folders, and where programs are.
+/// Where agents and programs are searched for.
 pub struct Surroundings {
     pub project: PathBuf,
     home: Option<PathBuf>,
     codex: Option<PathBuf>,
     zed: Option<PathBuf>,
-    /// Where programs are looked for.
+    /// The folders of `PATH`.
     folders: Vec<PathBuf>,
-    /// This program.
+    /// The path of this program.
     pub binary: PathBuf,
 }
 
@@ -179,7 +179,7 @@ impl Surroundings {
         }
     }
 
-    /// None where there is no home to look in.
+    /// None if the base folder, for example the home folder, is unknown.
     pub fn path(&self, place: Place) -> Option<PathBuf> {
         let (folder, name) = match place {
             Place::Project(name) => (Some(&self.project), name),
@@ -187,18 +187,18 @@ impl Surroundings {
             Place::Codex(name) => (self.codex.as_ref(), name),
             Place::Zed(name) => (self.zed.as_ref(), name),
         };
-        // Joining nothing would add a slash.
+        // Joining an empty name would add a slash.
         folder.map(|folder| if name.is_empty() { folder.clone() } else { folder.join(name) })
     }
 
-    /// A program by its name.
+    /// Finds a program by its name.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         let names =
             if cfg!(windows) { vec![format!("{name}.exe"), format!("{name}.cmd")] } else { vec![name.to_owned()] };
         self.folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name))).find(|file| is_program(file))
     }
 
-    /// How an agent starts this program: by its name where that finds it, else by its path.
+    /// The command that starts this program: its name if `PATH` finds it, otherwise its path.
     pub fn command(&self) -> String {
         if self.program(ENTRY).is_some_and(|found| self.is_binary(&found)) {
             return ENTRY.into();

@@ -5,8 +5,8 @@ use lukasa_engine::redact::redact;
 /// Lines shown around a change.
 const AROUND: usize = 3;
 
-/// One hunk from the first line that differs to the last. Secrets are taken out: what is printed ends up in logs, and the
-/// line of another server is new when it gets a comma.
+/// One hunk from the first line that differs to the last. Secrets are removed, because the output may end up in logs
+/// and the line of another server changes when it gets a comma.
 pub fn unified(file: &str, before: Option<&str>, after: Option<&str>) -> String {
     let name =
         |side: &str, text: Option<&str>| if text.is_some() { format!("{side}/{file}") } else { "/dev/null".into() };

@@ -6,22 +6,22 @@ use parse::{Document, Kind, Member, Node};
 use serde_json::{Map, Value};
 use std::ops::Range;
 
-/// Why a text cannot be read or edited, in words.
+/// Why a text cannot be read or edited.
 pub type Fault = String;
 
-/// What is put into a text; unlike a `Value` its members keep their order.
+/// A value to insert; unlike in a `Value`, members keep their order.
 #[derive(Clone, Debug)]
 pub enum Piece<'a> {
     Object(Vec<(&'a str, Piece<'a>)>),
     Plain(Value),
 }
 
-/// What the text says; nothing at all says an empty object.
+/// Parses the text. An empty text is an empty object.
 pub fn read(text: &str) -> Result<Value, Fault> {
     Ok(parse::document(text)?.root.map_or_else(|| Value::Object(Map::new()), |root| root.value()))
 }
 
-/// Whether there is nothing in it but an empty object.
+/// Whether the text contains only an empty object.
 pub fn is_bare(text: &str) -> bool {
     parse::document(text).is_ok_and(|document| {
         let empty = document.root.as_ref().is_none_or(|root| matches!(&root.kind, Kind::Object(m) if m.is_empty()));
@@ -29,7 +29,7 @@ pub fn is_bare(text: &str) -> bool {
     })
 }
 
-/// Sets the member at `path`; objects on the way are made where they are missing.
+/// Sets the member at `path`, creating missing objects on the way.
 pub fn set(text: &str, path: &[&str], piece: &Piece<'_>) -> Result<String, Fault> {
     let document = parse::document(text)?;
     let layout = Layout::of(text, &document);
@@ -37,7 +37,7 @@ pub fn set(text: &str, path: &[&str], piece: &Piece<'_>) -> Result<String, Fault
         if !document.comments.is_empty() {
             return Err("there are comments in it and nothing else".into());
         }
-        // A mark of the byte order stays where it is.
+        // A byte order mark stays at the start.
         let mark = if text.starts_with('\u{feff}') { "\u{feff}" } else { "" };
         return Ok(format!("{mark}{}{}", layout.block(&nested(path, piece), ""), layout.line));
     };
@@ -61,7 +61,7 @@ pub fn set(text: &str, path: &[&str], piece: &Piece<'_>) -> Result<String, Fault
     checked(apply(text, splices), &wanted)
 }
 
-/// Removes the member at `path`, and objects that hold nothing else; none when it is not there.
+/// Removes the member at `path`, and objects that become empty. None if it does not exist.
 pub fn remove(text: &str, path: &[&str]) -> Result<Option<String>, Fault> {
     let document = parse::document(text)?;
     let Some(root) = &document.root else { return Ok(None) };
@@ -88,7 +88,7 @@ pub fn remove(text: &str, path: &[&str]) -> Result<Option<String>, Fault> {
     checked(apply(text, splices), &wanted).map(Some)
 }
 
-/// The member of an object by its name, which must be its only one.
+/// The member of an object by its name. An error if there are two.
 fn member<'a>(node: &'a Node, key: &str) -> Result<Option<&'a Member>, Fault> {
     let Kind::Object(members) = &node.kind else {
         return Err(format!("`{key}` is to be in what is not an object"));
@@ -102,7 +102,7 @@ fn member<'a>(node: &'a Node, key: &str) -> Result<Option<&'a Member>, Fault> {
 
 type Splices = Vec<(Range<usize>, String)>;
 
-/// What goes when a member goes: itself, the line it was alone on, and the comma it no longer needs.
+/// What is removed with a member: its line if it is alone there, and a comma that is no longer needed.
 fn cut(text: &str, document: &Document, object: &Node, gone: &Member) -> Splices {
     let members = object.members();
     let place = members.iter().position(|m| m.key_at == gone.key_at).unwrap_or(0);
@@ -117,7 +117,7 @@ fn cut(text: &str, document: &Document, object: &Node, gone: &Member) -> Splices
     let rest = text[end..].split('\n').next().unwrap_or_default();
     let line = text[..gone.key_at].rfind('\n');
     let first = line.filter(|line| text[line + 1..gone.key_at].trim().is_empty());
-    // What follows on the line must not end up behind `//`.
+    // The rest of the line must not end up behind `//`.
     let behind = |line: usize| document.comments.iter().any(|c| c.end == line && text[c.clone()].starts_with("//"));
     let start = match first.map(|line| if text[..line].ends_with('\r') { line - 1 } else { line }) {
         Some(line) if rest.trim().is_empty() || (last && !behind(line)) => line,
@@ -140,7 +140,7 @@ fn apply(text: &str, mut splices: Splices) -> String {
     edited
 }
 
-/// An edit that does not say what it should is not made.
+/// Refuses an edit whose result is not the wanted value.
 fn checked(edited: String, wanted: &Value) -> Result<String, Fault> {
     match read(&edited) {
         Ok(said) if said == *wanted => Ok(edited),
@@ -183,23 +183,23 @@ fn take(at: &mut Value, path: &[&str]) {
     }
 }
 
-/// The white space a line begins with.
+/// The indentation of the line.
 fn indent_of(text: &str, at: usize) -> &str {
     let line = &text[text[..at].rfind('\n').map_or(0, |line| line + 1)..];
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// The white space before something, where it is the first on its line.
+/// The white space before a position, if nothing else precedes it on its line.
 fn first_on_line(text: &str, at: usize) -> Option<&str> {
     let before = &text[text[..at].rfind('\n')? + 1..at];
     before.trim_matches([' ', '\t']).is_empty().then_some(before)
 }
 
-/// How a file is laid out.
+/// The formatting of a file.
 struct Layout<'a> {
-    /// What one level is indented by.
+    /// The indentation of one level.
     unit: &'a str,
-    /// What ends a line.
+    /// The line ending.
     line: &'static str,
 }
 
@@ -210,7 +210,7 @@ impl<'a> Layout<'a> {
         Layout { unit: unit.unwrap_or("  "), line: if text.contains("\r\n") { "\r\n" } else { "\n" } }
     }
 
-    /// A new last member of an object.
+    /// Inserts a new last member into an object.
     fn insert(&self, text: &str, document: &Document, object: &Node, key: &str, piece: &Piece<'_>) -> Splices {
         let (open, close) = (object.span.start + 1, object.span.end - 1);
         let key = Value::from(key).to_string();
@@ -250,7 +250,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Objects with one member to a line.
+    /// Formats objects with one member per line.
     fn block(&self, piece: &Piece<'_>, indent: &str) -> String {
         match piece {
             Piece::Object(members) if !members.is_empty() => {

@@ -1,4 +1,4 @@
-//! What is to change in which file, decided before anything is written.
+//! Decides what to change in which file, before anything is written.
 
 use super::agents::{Agent, ENTRY, Format, Surroundings};
 use super::difference::unified;
@@ -10,21 +10,21 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Larger than this is no settings file that somebody wrote.
+/// Larger files are not settings that a person wrote.
 const LARGEST: u64 = 16 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     Add,
-    /// What it starts is another program.
+    /// The entry starts another program.
     Update,
     Remove,
-    /// It is as it should be.
+    /// The entry is correct.
     Right,
-    /// It is in another file that the agent reads too.
+    /// The entry is in another file that the agent reads too.
     Elsewhere,
-    /// It goes to a server that runs already.
+    /// The entry connects to a running server.
     Remote,
     /// There is nothing to remove.
     Absent,
@@ -38,7 +38,7 @@ pub struct Step {
     pub agents: Vec<&'static str>,
     pub file: PathBuf,
     pub action: Action,
-    /// In words, where there is more to say.
+    /// Further explanation, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ pub struct Step {
     pub written: bool,
     #[serde(skip)]
     before: Option<String>,
-    /// None: the file goes.
+    /// None: the file is removed.
     #[serde(skip)]
     after: Option<String>,
 }
@@ -62,7 +62,7 @@ impl Step {
     }
 }
 
-/// The agents that are installed.
+/// The installed agents.
 pub fn installed(around: &Surroundings) -> Vec<&'static Agent> {
     super::agents::AGENTS.iter().filter(|agent| agent.is_installed(around)).collect()
 }
@@ -117,7 +117,7 @@ fn step(agent: &'static Agent, file: PathBuf, around: &Surroundings, removing: b
         && is_link(&step.file)
         && let Ok(real) = std::fs::canonicalize(&step.file)
     {
-        // Who agrees to a change must know where it is made.
+        // The user must know which file is changed before agreeing to it.
         let link = format!("it is a link to {}", real.display());
         step.note = Some(step.note.map_or_else(|| link.clone(), |note| format!("{link}; {note}")));
     }
@@ -127,7 +127,7 @@ fn step(agent: &'static Agent, file: PathBuf, around: &Surroundings, removing: b
 struct Decision {
     action: Action,
     note: Option<String>,
-    /// The new text, or none for no file; none at all where nothing changes.
+    /// The new text, `Some(None)` to remove the file, None for no change.
     after: Option<Option<String>>,
 }
 
@@ -141,7 +141,7 @@ fn with(agent: &Agent, text: &str, around: &Surroundings) -> std::result::Result
     let (command, path) = (around.command(), [agent.servers, ENTRY]);
     let entry = agent.entry(&command);
     let said = agent.format.read(text)?;
-    // Others who use the repository have it elsewhere.
+    // On other machines the program may be at another path.
     let own_path = matches!(agent.file, super::agents::Place::Project(_)) && Path::new(&command).is_absolute();
     let note =
         own_path.then(|| "the path is one of this machine: with `lukasa` on PATH the file can be shared".to_owned());
@@ -170,14 +170,14 @@ fn with(agent: &Agent, text: &str, around: &Surroundings) -> std::result::Result
     Ok(Decision { action: Action::Update, note, after: Some(Some(after)) })
 }
 
-/// Whether a member of an entry does what it should: other ways to the same program and further arguments are the
-/// person's choice.
+/// Whether a field of an entry is correct. Another path to the same program and further arguments are the user's
+/// choice.
 fn is_right(key: &str, there: Option<&Value>, wanted: &Value, around: &Surroundings) -> bool {
     match (key, there) {
         (_, Some(there)) if there == wanted => true,
         ("command", Some(Value::String(there))) => around.is_binary(Path::new(there)),
         ("args", Some(Value::Array(there))) => there.iter().any(|arg| arg == "mcp"),
-        // Agents take it for granted.
+        // Agents assume `stdio`.
         ("type", None) => true,
         _ => false,
     }
@@ -195,7 +195,7 @@ fn without(agent: &Agent, file: &Path, text: &str) -> std::result::Result<Decisi
     Ok(Decision { action: Action::Remove, note: None, after: Some(after) })
 }
 
-/// Another file the agent reads that has the entry.
+/// Another file of the agent that contains the entry.
 fn elsewhere(agent: &Agent, around: &Surroundings) -> Option<PathBuf> {
     agent.also.iter().filter_map(|place| around.path(*place)).find(|file| {
         let said = read(file).ok().flatten().and_then(|text| agent.format.read(&text).ok());
@@ -243,7 +243,7 @@ fn is_link(file: &Path) -> bool {
     file.symlink_metadata().is_ok_and(|m| m.is_symlink())
 }
 
-/// None where there is no such file; a link that leads nowhere is no such case.
+/// None if the file does not exist; a dangling link is an error.
 fn read(file: &Path) -> std::result::Result<Option<String>, Fault> {
     let open = match std::fs::File::open(file) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound && file.symlink_metadata().is_err() => return Ok(None),
@@ -261,7 +261,7 @@ fn read(file: &Path) -> std::result::Result<Option<String>, Fault> {
     String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8".into())
 }
 
-/// Makes the change, whole or not at all.
+/// Makes the change atomically.
 pub fn write(step: &mut Step) -> Result<()> {
     let fault = |e: std::io::Error| {
         Error::new(ErrorKind::Unavailable, "file_failure", format!("`{}`: {e}", step.file.display()))
@@ -275,7 +275,7 @@ pub fn write(step: &mut Step) -> Result<()> {
         step.written = true;
         return Ok(());
     };
-    // Through a link to the file itself: the link stays.
+    // Writes to the target of a link, so that the link stays.
     let target = match std::fs::canonicalize(&step.file) {
         Ok(target) => target,
         Err(_) => step.file.clone(),
@@ -286,7 +286,7 @@ pub fn write(step: &mut Step) -> Result<()> {
     let part = folder.join(format!(".{name}.{}.part", std::process::id()));
     let written = fill(&part, &target, after).and_then(|()| std::fs::rename(&part, &target));
     if let Err(e) = written {
-        // What is left of it is of no use; that it stays is the lesser trouble.
+        // The temporary file is useless now; failing to remove it is harmless.
         let _ = std::fs::remove_file(&part);
         return Err(fault(e));
     }
@@ -294,7 +294,7 @@ pub fn write(step: &mut Step) -> Result<()> {
     Ok(())
 }
 
-/// A new file with the rights of the one it is to replace.
+/// A new file with the permissions of the one it replaces.
 fn fill(part: &Path, target: &Path, text: &str) -> std::io::Result<()> {
     let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(part)?;
     if let Ok(there) = target.metadata() {

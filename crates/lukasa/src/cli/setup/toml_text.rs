@@ -5,13 +5,13 @@ use serde_json::{Map, Value};
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
-/// What the text says.
+/// Parses the text.
 pub fn read(text: &str) -> Result<Value, Fault> {
     let table: toml::Table = toml::from_str(mark(text).1).map_err(|e| told(text, &e))?;
     serde_json::to_value(table).map_err(|e| e.to_string())
 }
 
-/// Adds a table that is not there yet, at the end.
+/// Adds a new table at the end.
 pub fn add(text: &str, path: &[&str], entry: &[(&str, Value)]) -> Result<String, Fault> {
     let mut wanted = read(text)?;
     let line = line_end(text);
@@ -19,7 +19,8 @@ pub fn add(text: &str, path: &[&str], entry: &[(&str, Value)]) -> Result<String,
     for (key, value) in entry {
         block += &format!("{line}{key} = {}", written(value));
     }
-    // A file that does not end its last line goes on not to, so that removing the table restores it to the letter.
+    // If the last line has no line ending, the new last line has none either, so that removing the table restores the
+    // file exactly.
     let (before, after) = match text {
         _ if mark(text).1.is_empty() => (String::new(), line),
         _ if text.ends_with('\n') => (line.to_owned(), line),
@@ -30,7 +31,7 @@ pub fn add(text: &str, path: &[&str], entry: &[(&str, Value)]) -> Result<String,
     checked(format!("{text}{before}{block}{after}"), &wanted)
 }
 
-/// Sets one value of a table that is there.
+/// Sets one value of an existing table.
 pub fn change(text: &str, path: &[&str], key: &str, value: &Value) -> Result<String, Fault> {
     let mut wanted = read(text)?;
     let root = parse(text)?;
@@ -40,7 +41,7 @@ pub fn change(text: &str, path: &[&str], key: &str, value: &Value) -> Result<Str
     let (at, new) = match table.iter().find(|(name, _)| name.get_ref() == key) {
         Some((_, there)) => (there.span(), written(value)),
         None => {
-            // After its last plain value, else after its head.
+            // After its last plain value, otherwise after its header.
             let ends = table.values().filter(|v| v.get_ref().as_table().is_none()).map(|v| v.span().end).max();
             let end = line_of(mark(text).1, ends.unwrap_or(found.key.end)).end;
             (end..end, format!("{}{key} = {}", line_end(text), written(value)))
@@ -53,7 +54,7 @@ pub fn change(text: &str, path: &[&str], key: &str, value: &Value) -> Result<Str
     checked(edited, &wanted)
 }
 
-/// Removes a table with its lines; none when it is not there. Comments around it stay.
+/// Removes a table with its lines. None if it does not exist. Comments around it stay.
 pub fn remove(text: &str, path: &[&str]) -> Result<Option<String>, Fault> {
     let mut wanted = read(text)?;
     let root = parse(text)?;
@@ -65,8 +66,8 @@ pub fn remove(text: &str, path: &[&str]) -> Result<Option<String>, Fault> {
     let back = |to: &str| if to.ends_with("\r\n") { 2 } else { usize::from(to.ends_with('\n')) };
     let after = newline(&body[end..]);
     let (mut from, mut to) = (start, end + after);
-    // One empty line beside it goes too: the one before, else the one after. Without an end of line at the end of the
-    // file, that of the line before goes as well.
+    // Also removes one empty line beside it: the one before, otherwise the one after. If the file has no final line
+    // ending, the one of the previous line is removed, too.
     let before = &body[..start];
     let blank = back(before) > 0 && before[..start - back(before)].ends_with(['\n']);
     if blank {
@@ -81,7 +82,7 @@ pub fn remove(text: &str, path: &[&str]) -> Result<Option<String>, Fault> {
     edited.replace_range(from + offset..to + offset, "");
     take(&mut wanted, path);
     let mut said = read(&edited)?;
-    // A table that only stood there because this one was in it may go with it.
+    // A parent table that only existed because of this one may disappear with it.
     for level in (1..path.len()).rev() {
         prune(&mut wanted, &path[..level]);
         prune(&mut said, &path[..level]);
@@ -89,7 +90,7 @@ pub fn remove(text: &str, path: &[&str]) -> Result<Option<String>, Fault> {
     if said == wanted { Ok(Some(edited)) } else { Err(unsafe_layout()) }
 }
 
-/// A table and the key it is found under.
+/// A table and the position of its key.
 struct Found<'a, 'i> {
     key: Range<usize>,
     value: &'a DeValue<'i>,
@@ -115,7 +116,7 @@ fn parse(text: &str) -> Result<DeTable<'_>, Fault> {
     DeTable::parse(mark(text).1).map(toml::Spanned::into_inner).map_err(|e| told(text, &e))
 }
 
-/// A mark of the byte order, which is no TOML, and what comes after it.
+/// The length of the byte order mark, which is not TOML, and the text after it.
 fn mark(text: &str) -> (usize, &str) {
     text.strip_prefix('\u{feff}').map_or((0, text), |rest| (text.len() - rest.len(), rest))
 }
@@ -125,7 +126,7 @@ fn told(text: &str, error: &toml::de::Error) -> Fault {
     format!("line {line}: {}", error.message())
 }
 
-/// The line something is on, without its end.
+/// The range of the line at a position, without its line ending.
 fn line_of(text: &str, at: usize) -> Range<usize> {
     let start = text[..at].rfind('\n').map_or(0, |line| line + 1);
     let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
@@ -136,7 +137,7 @@ fn line_end(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// Texts are escaped as in JSON, which TOML reads alike.
+/// Strings are escaped as in JSON, which TOML accepts.
 fn written(value: &Value) -> String {
     match value {
         Value::Array(values) => format!("[{}]", values.iter().map(written).collect::<Vec<_>>().join(", ")),
@@ -235,7 +236,7 @@ mod tests {
         let inline = "[mcp_servers]\nlukasa = { command = \"old\" }\nx = {}\n";
         assert_eq!(remove(inline, &PATH).unwrap().unwrap(), "[mcp_servers]\nx = {}\n");
         assert_eq!(remove("[mcp_servers]\n", &PATH).unwrap(), None);
-        // In one line with another, and in pieces: not without touching others.
+        // Inline tables and split tables cannot be removed without touching others.
         for text in [
             "mcp_servers = { lukasa = { command = \"x\" }, y = {} }\n",
             "[mcp_servers.lukasa]\na = 1\n[b]\n[mcp_servers.lukasa.env]\n",

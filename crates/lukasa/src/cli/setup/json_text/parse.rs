@@ -1,16 +1,16 @@
-//! Takes JSON with comments apart into a tree of places.
+//! Parses JSON with comments into a tree of byte ranges.
 
 use super::Fault;
 use serde_json::Value;
 use std::ops::Range;
 
-/// Deeper than this is no settings file.
+/// Deeper nesting does not occur in settings files.
 const DEPTH: usize = 100;
 
 pub struct Document {
-    /// None where there is no value at all.
+    /// None if there is no value at all.
     pub root: Option<Node>,
-    /// All of them, in order.
+    /// All comments, in order.
     pub comments: Vec<Range<usize>>,
 }
 
@@ -27,10 +27,10 @@ pub enum Kind {
 
 pub struct Member {
     pub key: String,
-    /// Where its quote opens.
+    /// The position of its opening quote.
     pub key_at: usize,
     pub value: Node,
-    /// The comma after it.
+    /// The position of the comma after it.
     pub comma: Option<usize>,
 }
 
@@ -52,7 +52,7 @@ impl Node {
 }
 
 impl Document {
-    /// Comments in an object, but not in what its members hold.
+    /// Comments in an object, but not inside its members.
     pub fn comments_of<'a>(&'a self, object: &'a Node) -> impl Iterator<Item = &'a Range<usize>> {
         let holds = |outer: &Range<usize>, inner: &Range<usize>| outer.start < inner.start && inner.end < outer.end;
         self.comments
@@ -90,7 +90,7 @@ impl Parser<'_> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// White space and comments.
+    /// Skips white space and comments.
     fn skip(&mut self) -> Result<(), Fault> {
         loop {
             let rest = &self.text[self.at..];
@@ -98,7 +98,7 @@ impl Parser<'_> {
             self.at += blank;
             let rest = &rest[blank..];
             let length = if rest.starts_with("//") {
-                // Of a line's end nothing belongs to the comment.
+                // The line ending is not part of the comment.
                 rest.find('\n').map_or(rest.len(), |end| rest[..end].trim_end_matches('\r').len())
             } else if let Some(inside) = rest.strip_prefix("/*") {
                 inside.find("*/").ok_or_else(|| self.fault("a comment does not end"))? + 4

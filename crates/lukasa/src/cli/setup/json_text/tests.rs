@@ -1,4 +1,4 @@
-//! Whatever a file looks like: the new member is in it, all else is as it was, and removing it undoes it.
+//! For any file: the new member is added, everything else stays, and removing the member restores the file.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
@@ -53,7 +53,7 @@ fn comments_of_others_stay_when_the_entry_goes() {
         assert!(left.contains(kept), "{left}");
     }
     assert_eq!(read(&left).unwrap(), json!({"servers": {"x": 1}}));
-    // What follows on the line does not end up in a comment.
+    // The rest of the line does not end up in a comment.
     let text = "{\"servers\": {\n  \"x\": 1, // one\n  \"lukasa\": {} }}";
     assert_eq!(remove(text, &PATH).unwrap().unwrap(), "{\"servers\": {\n  \"x\": 1 // one\n }}");
     assert_eq!(remove("{\"servers\": {}}", &PATH).unwrap(), None);
@@ -90,7 +90,7 @@ fn bare_is_an_empty_object_and_nothing_else() {
     assert!(!is_bare("{} // kept") && !is_bare("{\"a\": 1}") && !is_bare("[]") && !is_bare("{"));
 }
 
-/// White space and comments, some with what could be taken for JSON.
+/// White space and comments, some of which look like JSON.
 fn trivia() -> impl Strategy<Value = String> {
     let one = prop_oneof![
         4 => Just(""),
@@ -123,7 +123,7 @@ fn list(inner: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
     prop::collection::vec(part, 0..3).prop_map(|parts| format!("[{}]", parts.join(",")))
 }
 
-/// Some of the keys in any order, with or without a comma at the end.
+/// An object with some of the keys in any order, with or without a trailing comma.
 fn object(keys: &[&'static str], inner: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
     let some = prop::sample::subsequence(keys.to_vec(), 0..=keys.len()).prop_shuffle();
     let parts = prop::collection::vec((trivia(), trivia(), trivia(), inner, trivia()), keys.len());
@@ -155,7 +155,7 @@ fn document() -> impl Strategy<Value = String> {
     })
 }
 
-/// Whether all of `text` is in `longer`, in order.
+/// Whether `text` is a subsequence of `longer`.
 fn is_within(text: &str, longer: &str) -> bool {
     let mut all = longer.chars();
     text.chars().all(|c| all.any(|other| other == c))
@@ -180,7 +180,7 @@ proptest! {
         let undone = remove(&after, &PATH).unwrap().unwrap();
         let bare = |node: &Node| node.members().is_empty() && before.comments_of(node).next().is_none();
         if bare(root) || servers.is_some_and(|servers| bare(&servers.value)) {
-            // What was an empty object is gone, or has lost the space inside.
+            // An object that was empty is removed, or has lost the space inside.
             let (kept, mut wanted) = (read(&undone).unwrap(), root.value());
             take(&mut wanted, &["servers"]);
             prop_assert_eq!(kept, wanted);
