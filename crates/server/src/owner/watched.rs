@@ -11,7 +11,15 @@ use std::sync::Arc;
 
 /// Clones share the list.
 #[derive(Clone, Default)]
-pub(super) struct Watched(Arc<Mutex<Vec<(Caller, &'static Operation, Value)>>>);
+pub(super) struct Watched(Arc<Mutex<Vec<Repeated>>>);
+
+/// A request that the next owner repeats.
+#[derive(Clone)]
+struct Repeated {
+    caller: Caller,
+    operation: &'static Operation,
+    request: Value,
+}
 
 impl Watched {
     /// Remembers a request that succeeded. Its paths are absolute.
@@ -20,11 +28,13 @@ impl Watched {
             return;
         }
         let mut all = self.0.lock();
-        let same = |(other, own, asked): &(Caller, &Operation, Value)| {
-            other.scope == caller.scope && own.meta.name == operation.meta.name && asked == request
+        let same = |other: &Repeated| {
+            other.caller.scope == caller.scope
+                && other.operation.meta.name == operation.meta.name
+                && other.request == *request
         };
         if !all.iter().any(same) {
-            all.push((caller.clone(), operation, request.clone()));
+            all.push(Repeated { caller: caller.clone(), operation, request: request.clone() });
         }
     }
 
@@ -36,7 +46,7 @@ impl Watched {
             return;
         }
         tokio::spawn(async move {
-            for (caller, operation, request) in all {
+            for Repeated { caller, operation, request } in all {
                 line.call(&caller, operation, &request, None).await;
             }
         });
@@ -50,7 +60,7 @@ impl Watched {
         }
         tokio::spawn(async move {
             let Ok(engine) = opening.engine().await else { return };
-            for (caller, operation, request) in all {
+            for Repeated { caller, operation, request } in all {
                 let work = Work { caller, operation, request, held: Box::new(()) };
                 let _ = work.run(engine.clone(), |_, _| (), |_| Ok(())).await;
             }
