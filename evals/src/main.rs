@@ -30,7 +30,7 @@ use std::process::ExitCode;
 // As the product has it.
 #[cfg(unix)]
 #[global_allocator]
-static MEMORY: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Why a suite could not run.
 pub type Fault = Box<dyn std::error::Error>;

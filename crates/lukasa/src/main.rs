@@ -6,9 +6,9 @@ mod settings;
 
 use std::process::ExitCode;
 
-#[cfg(all(unix, feature = "jemalloc"))]
+#[cfg(all(unix, feature = "mimalloc"))]
 #[global_allocator]
-static MEMORY: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     cli::run()
