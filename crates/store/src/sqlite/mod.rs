@@ -3,6 +3,7 @@
 mod audit;
 mod bulk;
 mod derived;
+mod facts;
 mod flush;
 mod inspect;
 mod keys;
@@ -271,11 +272,11 @@ fn create_project(connection: &Connection, scope: &Scope) -> Result<i64> {
                 scope.tenant,
                 scope.project,
                 head.namespace.as_bytes(),
-                head.tx as i64,
+                head.tx,
                 head.recorded_at.0,
                 head.hash.0,
-                head.next_thing as i64,
-                head.declared.tx as i64
+                head.next_thing,
+                head.declared.tx
             ],
         )
         .map_err(fault)?;

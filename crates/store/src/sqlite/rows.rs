@@ -1,11 +1,12 @@
 //! Converts between rows of the tables and the model.
 
 use super::bulk::Rows;
+use super::fault;
 use lukasa_model::content::ABSENT;
 use lukasa_model::json::Hash;
 use lukasa_model::types::system;
 use lukasa_model::{Ends, Error, Period, Result, Statement, Thing, ThingNo, Time, Transaction, VersionId};
-use rusqlite::Row;
+use rusqlite::{Connection, Params, Row};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -14,12 +15,36 @@ use uuid::Uuid;
 /// A fact's number and its project share one integer: 40 bits are enough for a trillion facts.
 pub const NUMBER_BITS: u32 = 40;
 
+/// Numbers of facts are below this.
+pub const THINGS: ThingNo = 1 << NUMBER_BITS;
+
+/// Numbers beyond the largest become the first of the next project, 0, which no fact has.
 pub fn tid(scope: i64, number: ThingNo) -> i64 {
-    scope << NUMBER_BITS | number as i64
+    (scope << NUMBER_BITS) + saturated(number.min(THINGS))
 }
 
 pub fn number(tid: i64) -> ThingNo {
-    (tid & ((1 << NUMBER_BITS) - 1)) as ThingNo
+    ThingNo::try_from(tid & ((1 << NUMBER_BITS) - 1)).expect("the mask leaves no sign")
+}
+
+/// SQLite's integers have a sign. The largest stands for all numbers beyond it, which no log reaches.
+pub fn saturated(number: impl TryInto<i64>) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
+}
+
+/// Runs a cached query and visits every row.
+pub fn each<P: Params>(
+    connection: &Connection,
+    sql: &str,
+    values: P,
+    mut row: impl FnMut(&Row<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut query = connection.prepare_cached(sql).map_err(fault)?;
+    let mut found = query.query(values).map_err(fault)?;
+    while let Some(next) = found.next().map_err(fault)? {
+        row(next)?;
+    }
+    Ok(())
 }
 
 /// Shares type names between the many rows that contain them.
@@ -91,7 +116,7 @@ impl<S: Borrow<Statement>> Rows for Statements<'_, S> {
         match column {
             0 => integer(tid(scope, s.thing)),
             1 => integer(i64::from(s.branch)),
-            2 => integer(s.version.0 as i64),
+            2 => integer(saturated(s.version.0)),
             3 => integer(scope),
             4 => integer(s.recorded_at.0),
             5 => integer(s.period.from.0),
@@ -154,7 +179,7 @@ pub fn statement(row: &Row<'_>, columns: usize) -> rusqlite::Result<Statement> {
     Ok(Statement {
         thing: number(row.get(0)?),
         branch: row.get(1)?,
-        version: VersionId(row.get::<_, i64>(2)? as u64),
+        version: VersionId(row.get(2)?),
         recorded_at: Time(row.get(3)?),
         period: Period { from: Time(row.get(4)?), to: Time(row.get(5)?) },
         number: row.get(6)?,
@@ -173,10 +198,9 @@ pub fn parents(list: &[VersionId]) -> Option<Vec<u8>> {
 pub const TRANSACTION: &str = "tx, recorded_at, branch, objects, relationships, header, hash";
 
 pub fn transaction(row: &Row<'_>) -> Result<Transaction> {
-    let fault = super::fault;
     let header = row.get_ref(5).map_err(fault)?.as_str().map_err(|e| fault(e.into()))?;
     Ok(Transaction {
-        tx: row.get::<_, i64>(0).map_err(fault)? as u64,
+        tx: row.get(0).map_err(fault)?,
         recorded_at: Time(row.get(1).map_err(fault)?),
         branch: row.get(2).map_err(fault)?,
         objects: row.get(3).map_err(fault)?,

@@ -1,7 +1,7 @@
 //! Packed rows: how the facts of a load are packed, many to a row called a run, and unpacked.
 
 use super::bulk::Rows;
-use super::rows::{NUMBER_BITS, Names, blob, integer, number, text_of, tid};
+use super::rows::{Names, THINGS, blob, integer, number, saturated, text_of, tid};
 use crate::Fields;
 use lukasa_model::content::ABSENT;
 use lukasa_model::json::Hash;
@@ -16,8 +16,6 @@ use uuid::Uuid;
 const FULL: usize = 8_100;
 /// Most bytes of a fact besides text and content.
 const OTHER: usize = 120;
-/// Fact numbers are below this; the bits above identify the project.
-const THINGS: ThingNo = 1 << NUMBER_BITS;
 /// Most type names in one run: a type is encoded as one byte.
 const TYPES: usize = 255;
 
@@ -180,8 +178,8 @@ impl Rows for Runs<'_> {
         match column {
             0 => integer(tid(self.0, run.first)),
             1 => integer(self.0),
-            2 => integer(run.things as i64),
-            3 => integer(run.last.0 as i64),
+            2 => integer(saturated(run.things)),
+            3 => integer(saturated(run.last.0)),
             4 => integer(run.recorded_at.0),
             _ => blob(&run.body),
         }
