@@ -18,4 +18,3 @@ pub mod text;
 pub mod titles;
 pub mod tokens;
 pub mod vectors;
-pub mod walk;

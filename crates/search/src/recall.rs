@@ -9,8 +9,8 @@
 use crate::fuse::{Candidate, Channel, best, sort};
 use crate::text::{Scoring, Term, TextIndex};
 use crate::titles;
-use crate::walk::{Links, walk};
 use lukasa_graph::Node;
+use lukasa_graph::rank::walk;
 use rustc_hash::FxHashMap;
 
 /// The weights of each channel and stage.
@@ -84,14 +84,6 @@ pub trait Ties {
     fn mentions(&self, node: Node) -> Vec<(Node, f64)>;
 }
 
-struct Mentions<'a, T>(&'a T);
-
-impl<T: Ties> Links for Mentions<'_, T> {
-    fn links(&self, node: Node) -> Vec<(Node, f64)> {
-        self.0.mentions(node)
-    }
-}
-
 /// The candidates, best first, and what each channel found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
@@ -144,7 +136,7 @@ pub fn find(
     let bridged = bridges(indexes, terms, &lexical, &firsts, ties);
     let start: Vec<(Node, f64)> =
         seeds.iter().take(recipe.seeds).map(|c| (c.node, share(c).powi(recipe.sharpen))).collect();
-    let walked = walk(&Mentions(ties), &start, recipe.damping, recipe.steps);
+    let walked = walk(|node| ties.mentions(node), &start, recipe.damping, recipe.steps);
     let most = walked.iter().map(|at| at.mass()).fold(f64::MIN_POSITIVE, f64::max);
     let mut places: FxHashMap<Node, usize> = FxHashMap::default();
     let mut candidates: Vec<Candidate> = Vec::new();
